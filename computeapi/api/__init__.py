@@ -1,0 +1,119 @@
+"""The compute API: one module (or package) per resource, and CONTROLLERS, its table of contents."""
+
+from computeapi.api.aggregates import Aggregates
+from computeapi.api.assisted_volume_snapshots import AssistedVolumeSnapshots
+from computeapi.api.console_auth_tokens import ConsoleAuthTokens
+from computeapi.api.extensions import Extensions
+from computeapi.api.external_events import ServerExternalEvents
+from computeapi.api.flavors import FlavorAccess, FlavorExtraSpecs, Flavors
+from computeapi.api.floating_ips import FloatingIPPools, FloatingIPs
+from computeapi.api.gone import GoneResources, RefusedRequests
+from computeapi.api.hosts import Hosts
+from computeapi.api.hypervisors import Hypervisors
+from computeapi.api.images import ImageMetadata, Images
+from computeapi.api.instance_usage_audit_log import InstanceUsageAuditLog
+from computeapi.api.keypairs import Keypairs
+from computeapi.api.limits import Limits
+from computeapi.api.migrations import Migrations, ServerMigrations
+from computeapi.api.networks import Networks, TenantNetworks
+from computeapi.api.quota_class_sets import QuotaClassSets
+from computeapi.api.quota_sets import QuotaSets
+from computeapi.api.security_groups import SecurityGroupRules, SecurityGroups
+from computeapi.api.server_groups import ServerGroups
+from computeapi.api.servers import Servers
+from computeapi.api.servers.actions import ServerActions
+from computeapi.api.servers.addresses import FloatingIPRemoval, ServerAddresses
+from computeapi.api.servers.consoles import RemoteConsoles, ServerConsoles
+from computeapi.api.servers.create import ServerCreation
+from computeapi.api.servers.diagnostics import ServerDiagnostics
+from computeapi.api.servers.images import ServerImages
+from computeapi.api.servers.instance_actions import InstanceActions
+from computeapi.api.servers.interfaces import ServerInterfaces
+from computeapi.api.servers.ips import ServerIPs
+from computeapi.api.servers.metadata import ServerMetadata
+from computeapi.api.servers.moves import ServerMoves
+from computeapi.api.servers.password import ServerPassword
+from computeapi.api.servers.power import ServerPower
+from computeapi.api.servers.rebuild import ServerRebuild
+from computeapi.api.servers.security_groups import ServerSecurityGroups
+from computeapi.api.servers.shares import ServerShares
+from computeapi.api.servers.shelving import ServerShelving
+from computeapi.api.servers.tags import ServerTags
+from computeapi.api.servers.topology import ServerTopology
+from computeapi.api.servers.volume_attachments import VolumeAttachments
+from computeapi.api.services import Services
+from computeapi.api.snapshots import Snapshots
+from computeapi.api.tenant_usage import SimpleTenantUsage
+from computeapi.api.versions import Versions
+from computeapi.api.volumes import Volumes
+from computeapi.api.volumes_boot import VOLUMES_BOOT
+from computeapi.api.zones import AvailabilityZones
+from computeapi.web.contract import Operation
+from computeapi.web.controller import Controller
+
+CONTROLLERS: tuple[type[Controller], ...] = (
+    Versions,
+    Extensions,
+    Flavors,
+    FlavorExtraSpecs,
+    FlavorAccess,
+    Limits,
+    Servers,
+    ServerCreation,
+    ServerActions,
+    ServerPower,
+    ServerMoves,
+    ServerShelving,
+    ServerRebuild,
+    ServerImages,
+    ServerConsoles,
+    RemoteConsoles,
+    ServerMetadata,
+    ServerTags,
+    ServerIPs,
+    ServerAddresses,
+    FloatingIPRemoval,
+    ServerInterfaces,
+    VolumeAttachments,
+    ServerDiagnostics,
+    ServerTopology,
+    ServerPassword,
+    ServerShares,
+    InstanceActions,
+    ServerSecurityGroups,
+    ServerMigrations,
+    Migrations,
+    Aggregates,
+    AvailabilityZones,
+    ConsoleAuthTokens,
+    Hosts,
+    Hypervisors,
+    InstanceUsageAuditLog,
+    Keypairs,
+    QuotaClassSets,
+    QuotaSets,
+    ServerGroups,
+    Services,
+    SimpleTenantUsage,
+    ServerExternalEvents,
+    AssistedVolumeSnapshots,
+    *VOLUMES_BOOT,
+    Images,
+    ImageMetadata,
+    Networks,
+    TenantNetworks,
+    FloatingIPPools,
+    FloatingIPs,
+    SecurityGroups,
+    SecurityGroupRules,
+    Volumes,
+    Snapshots,
+    GoneResources,
+    RefusedRequests,
+)
+"""Every resource, in the order of its URL."""
+
+
+def operations() -> list[Operation]:
+    """Every operation of the API: the table that routes, policies, OpenAPI and history are derived from."""
+    return [operation for controller in CONTROLLERS for operation in controller.operations]

@@ -1,0 +1,110 @@
+"""The documents that say which versions there are: at /, at /v2, at /v2.1, and the choices elsewhere.
+
+They need no token and no database.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+import webob
+import webob.dec
+
+from computeapi.errors import Invalid
+from computeapi.versions import MAX, MIN
+from computeapi.web import faults
+from computeapi.web.negotiation import stamp
+from computeapi.web.request import VENDOR_JSON, Request
+
+API_REFERENCE = 'http://docs.openstack.org/'
+V20: dict[str, Any] = {
+    'id': 'v2.0',
+    'status': 'DEPRECATED',
+    'version': '',
+    'min_version': '',
+    'updated': '2025-07-04T12:00:00Z',
+}
+V21: dict[str, Any] = {
+    'id': 'v2.1',
+    'status': 'CURRENT',
+    'version': str(MAX),
+    'min_version': str(MIN),
+    'updated': '2013-07-23T11:33:21Z',
+}
+PATHS = {'v2.0': 'v2', 'v2.1': 'v2.1'}
+
+
+def media_types(version: dict[str, Any]) -> list[dict[str, str]]:
+    return [{'base': 'application/json', 'type': f'{VENDOR_JSON};version={PATHS[version["id"]][1:]}'}]
+
+
+def self_link(version: dict[str, Any], base: str, rest: str = '/') -> dict[str, str]:
+    return {'rel': 'self', 'href': f'{base}/{PATHS[version["id"]]}{rest}'}
+
+
+def document(version: dict[str, Any], url: str) -> dict[str, Any]:
+    """The long form of one version, which stands at *url*."""
+    links = [
+        {'rel': 'self', 'href': f'{url}/'},
+        {'rel': 'describedby', 'type': 'text/html', 'href': API_REFERENCE},
+    ]
+    return {'version': version | {'links': links, 'media-types': media_types(version)}}
+
+
+def listing(base: str) -> dict[str, Any]:
+    """What stands at /."""
+    return {'versions': [version | {'links': [self_link(version, base)]} for version in (V20, V21)]}
+
+
+def choices(base: str, path: str) -> dict[str, Any]:
+    """Where a path without a version may have meant to go."""
+    return {
+        'choices': [
+            {
+                'id': version['id'],
+                'status': version['status'],
+                'links': [self_link(version, base, path)],
+                'media-types': media_types(version),
+            }
+            for version in (V20, V21)
+        ]
+    }
+
+
+def answer(body: dict[str, Any], status: int = 200) -> webob.Response:
+    return webob.Response(body=orjson.dumps(body), status=status, content_type='application/json')
+
+
+class Versions:
+    """/: the versions; 300 with the choices for any other path. Any method will do."""
+
+    def __init__(self, link_prefix: str | None):
+        self.link_prefix = (link_prefix or '').rstrip('/')
+
+    @webob.dec.wsgify
+    def __call__(self, req: webob.Request) -> webob.Response:
+        base = (self.link_prefix or req.host_url) + req.script_name
+        if req.path_info in ('', '/'):
+            return answer(listing(base))
+        return answer(choices(base, req.path_info.rstrip('/')), 300)
+
+
+class VersionDocument:
+    """/v2 and /v2.1: the document of that version, with or without a slash. Any method will do."""
+
+    def __init__(self, version: dict[str, Any], link_prefix: str | None):
+        self.version, self.link_prefix = version, (link_prefix or '').rstrip('/')
+
+    @webob.dec.wsgify(RequestClass=Request)
+    def __call__(self, req: Request) -> webob.Response:
+        try:
+            version = req.requested_version()
+        except faults.NotAcceptable as error:
+            return stamp(faults.of(error), error.version)
+        except Invalid as error:
+            return faults.of(error)
+        response = answer(document(self.version, (self.link_prefix or req.host_url) + req.script_name))
+        if VENDOR_JSON in req.headers.get('Accept', ''):
+            response.content_type = VENDOR_JSON
+        return response if req.legacy else stamp(response, version)

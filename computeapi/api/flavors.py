@@ -1,0 +1,342 @@
+"""/flavors: the sizes that servers come in."""
+
+from computeapi.api import extra_specs
+from computeapi.api.types import (
+    BOOLEAN,
+    FALSE,
+    INTEGER,
+    LIMIT,
+    LINKS,
+    MARKER,
+    NAME,
+    NON_NEGATIVE,
+    NULLABLE_STRING,
+    POSITIVE,
+    SPOKEN_BOOLEAN,
+    STRING,
+    TEXTS,
+    TRUE,
+    spoken,
+)
+from computeapi.compute.paging import Page
+from computeapi.errors import Invalid
+from computeapi.versions import APIVersionRequest, added, changed, removed
+from computeapi.web.contract import ADMIN, READER_OR_ADMIN, Field, Policy, View, attr, closed, query
+from computeapi.web.controller import Controller, action, api_version, operation
+from computeapi.web.paging import limit_of, next_link, sort_of
+
+# ------------------------------------------------------------------ policies
+
+CREATE = Policy('os_compute_api:os-flavor-manage:create', ADMIN, 'Create a flavor')
+UPDATE = Policy('os_compute_api:os-flavor-manage:update', ADMIN, 'Update a flavor')
+DELETE = Policy('os_compute_api:os-flavor-manage:delete', ADMIN, 'Delete a flavor')
+ACCESS = Policy('os_compute_api:os-flavor-access', ADMIN, 'List the projects that may use a flavor')
+ADD_ACCESS = Policy('os_compute_api:os-flavor-access:add_tenant_access', ADMIN, 'Let a project use a flavor')
+REMOVE_ACCESS = Policy(
+    'os_compute_api:os-flavor-access:remove_tenant_access', ADMIN, 'Take the use of a flavor from a project'
+)
+SPECS_INDEX = Policy('os_compute_api:os-flavor-extra-specs:index', READER_OR_ADMIN, 'List the extra specs of a flavor')
+SPECS_SHOW = Policy('os_compute_api:os-flavor-extra-specs:show', READER_OR_ADMIN, 'Show an extra spec of a flavor')
+SPECS_CREATE = Policy('os_compute_api:os-flavor-extra-specs:create', ADMIN, 'Create extra specs for a flavor')
+SPECS_UPDATE = Policy('os_compute_api:os-flavor-extra-specs:update', ADMIN, 'Update an extra spec of a flavor')
+SPECS_DELETE = Policy('os_compute_api:os-flavor-extra-specs:delete', ADMIN, 'Delete an extra spec of a flavor')
+
+PUBLIC_IS_NO_ACCESS = APIVersionRequest.parse('2.7')
+SPECS_ARE_VALIDATED = APIVersionRequest.parse('2.86')
+
+# ------------------------------------------------------------------ requests
+
+SORT_KEYS = [
+    'created_at',
+    'description',
+    'disabled',
+    'ephemeral_gb',
+    'flavorid',
+    'id',
+    'is_public',
+    'memory_mb',
+    'name',
+    'root_gb',
+    'rxtx_factor',
+    'swap',
+    'updated_at',
+    'vcpu_weight',
+    'vcpus',
+]
+SORT_COLUMNS = {'vcpu_weight': 'vcpus'}
+LIST_QUERY = query(
+    {
+        'limit': LIMIT,
+        'marker': MARKER,
+        'is_public': STRING,
+        'minRam': STRING,
+        'minDisk': STRING,
+        'sort_key': changed(
+            {
+                '2.1': {'type': 'string', 'enum': SORT_KEYS},
+                '2.102': {'type': 'string', 'enum': [key for key in SORT_KEYS if key != 'rxtx_factor']},
+            }
+        ),
+        'sort_dir': {'type': 'string', 'enum': ['asc', 'desc']},
+        'name': added('2.102', STRING),
+    },
+    strict='2.75',
+)
+SHOW_QUERY = query({})
+
+DESCRIPTION = {'type': ['string', 'null'], 'minLength': 0, 'maxLength': 65535, 'pattern': r'^[^\x00-\x1f\x7f-\x9f]*$'}
+FLAVOR_ID = {
+    'type': ['string', 'number', 'null'],
+    'minLength': 1,
+    'maxLength': 255,
+    'pattern': '^(?! )[a-zA-Z0-9. _-]+(?<! )$',
+}
+RXTX = {
+    'type': ['number', 'string'],
+    'pattern': r'^[0-9]+(\.[0-9]+)?$',
+    'exclusiveMinimum': 0,
+    'maximum': 3.40282e38,
+}
+CREATE_BODY = closed(
+    {
+        'flavor': closed(
+            {
+                'name': NAME,
+                'id': FLAVOR_ID,
+                'ram': POSITIVE,
+                'vcpus': POSITIVE,
+                'disk': NON_NEGATIVE,
+                'OS-FLV-EXT-DATA:ephemeral': NON_NEGATIVE,
+                'swap': NON_NEGATIVE,
+                'rxtx_factor': removed('2.102', RXTX),
+                'os-flavor-access:is_public': SPOKEN_BOOLEAN,
+                'description': added('2.55', DESCRIPTION),
+            },
+            required=['name', 'ram', 'vcpus', 'disk'],
+        )
+    },
+    required=['flavor'],
+)
+UPDATE_BODY = closed({'flavor': closed({'description': DESCRIPTION}, required=['description'])}, required=['flavor'])
+TENANT = closed({'tenant': {'type': 'string', 'minLength': 1, 'maxLength': 255}}, required=['tenant'])
+
+SPEC_KEY = '^[a-zA-Z0-9-_:. ]{1,255}$'
+SPEC_VALUE = {'type': ['string', 'number'], 'maxLength': 255}
+SPECS = {'type': 'object', 'patternProperties': {SPEC_KEY: SPEC_VALUE}, 'additionalProperties': False}
+SPECS_BODY = closed({'extra_specs': SPECS}, required=['extra_specs'])
+SPEC_BODY = SPECS | {'minProperties': 1, 'maxProperties': 1}
+
+# ------------------------------------------------------------------ views
+
+LINKED = {
+    'id': Field(STRING, attr('flavorid')),
+    'name': Field(STRING, attr('name')),
+    'description': added('2.55', Field(NULLABLE_STRING, attr('description'))),
+    'links': Field(LINKS, lambda flavor, req: req.links('flavors', flavor.flavorid), request=True),
+}
+SWAP_TEXT = {'anyOf': [INTEGER, {'const': ''}]}
+DETAIL = LINKED | {
+    'ram': Field(INTEGER, attr('memory_mb')),
+    'vcpus': Field(INTEGER, attr('vcpus')),
+    'disk': Field(INTEGER, attr('root_gb')),
+    'swap': changed({'2.1': Field(SWAP_TEXT, lambda flavor: flavor.swap or ''), '2.75': Field(INTEGER, attr('swap'))}),
+    'OS-FLV-EXT-DATA:ephemeral': Field(INTEGER, attr('ephemeral_gb')),
+    'OS-FLV-DISABLED:disabled': removed('2.102', Field(BOOLEAN, attr('disabled'))),
+    'os-flavor-access:is_public': Field(BOOLEAN, attr('is_public')),
+    'rxtx_factor': removed('2.102', Field({'type': 'number'}, attr('rxtx_factor'))),
+    'extra_specs': added('2.61', Field(TEXTS, attr('extra_specs'), policy=SPECS_INDEX)),
+}
+SUMMARY = View(LINKED)
+FLAVOR = View(DETAIL)
+
+ACCESS_LIST = {
+    'flavor_access': {
+        'type': 'array',
+        'items': closed({'flavor_id': STRING, 'tenant_id': STRING}, required=['flavor_id', 'tenant_id']),
+    }
+}
+
+
+def pages(view: View) -> dict:
+    """The answer of a list: flavors and, when there may be more, a link to the next page."""
+    schema = closed({'flavors': {'type': 'array', 'items': view}, 'flavors_links': LINKS}, required=['flavors'])
+    return schema
+
+
+# ------------------------------------------------------------------ controllers
+
+
+class Flavors(Controller):
+    """The sizes that servers come in."""
+
+    path = '/flavors'
+
+    @operation('GET', policy=None, query=LIST_QUERY, response=pages(SUMMARY), errors=(400,))
+    def index(self, req):
+        """List the flavors."""
+        return self.page(req, SUMMARY, 'flavors')
+
+    @operation('GET', '/detail', policy=None, query=LIST_QUERY, response=pages(FLAVOR), errors=(400,))
+    def detail(self, req):
+        """List the flavors with their details."""
+        return self.page(req, FLAVOR, 'flavors/detail')
+
+    def page(self, req, view, collection):
+        limit = limit_of(req, self.cloud.max_limit)
+        page = Page(limit, req.parameter('marker'), sort_of(req, [('flavorid', False)], SORT_COLUMNS))
+        found = self.cloud.flavors.page(req.context, page, **filters(req))
+        body = {'flavors': view.render_all(req, found)}
+        link = next_link(req, collection, found, limit, found[-1].flavorid if found else '')
+        return body | ({'flavors_links': link} if link else {})
+
+    @operation('POST', policy=CREATE, body=CREATE_BODY, response={'flavor': FLAVOR}, errors=(409,))
+    def create(self, req, body):
+        """Create a flavor."""
+        flavor = body['flavor']
+        identifier = flavor.get('id')
+        created = self.cloud.flavors.create(
+            flavor['name'].strip(),
+            flavorid=None if identifier in (None, 'auto') else str(identifier),
+            memory_mb=int(flavor['ram']),
+            vcpus=int(flavor['vcpus']),
+            root_gb=int(flavor['disk']),
+            ephemeral_gb=int(flavor.get('OS-FLV-EXT-DATA:ephemeral', 0)),
+            swap=int(flavor.get('swap', 0)),
+            rxtx_factor=float(flavor.get('rxtx_factor', 1.0)),
+            is_public=spoken(flavor.get('os-flavor-access:is_public', True)),
+            description=flavor.get('description'),
+        )
+        return {'flavor': FLAVOR.render(req, created)}
+
+    @operation('GET', '/{id}', policy=None, query=SHOW_QUERY, response={'flavor': FLAVOR}, errors=(404,))
+    def show(self, req, id):
+        """Show a flavor."""
+        return {'flavor': FLAVOR.render(req, self.cloud.flavors.get(req.context, id))}
+
+    @operation('PUT', '/{id}', policy=UPDATE, body=UPDATE_BODY, response={'flavor': FLAVOR}, errors=(404,))
+    @api_version('2.55')
+    def update(self, req, id, body):
+        """Change the description of a flavor."""
+        return {
+            'flavor': FLAVOR.render(req, self.cloud.flavors.describe(req.context, id, body['flavor']['description']))
+        }
+
+    @operation('DELETE', '/{id}', policy=DELETE, status=202, errors=(404,))
+    def delete(self, req, id):
+        """Delete a flavor; servers that have it keep it."""
+        self.cloud.flavors.delete(req.context, id)
+
+    @action(
+        'addTenantAccess',
+        policy=ADD_ACCESS,
+        body=closed({'addTenantAccess': TENANT}, required=['addTenantAccess']),
+        response=ACCESS_LIST,
+        status=200,
+        errors=(404, 409),
+    )
+    def add_access(self, req, id, body):
+        """Let a project use a flavor that is not public."""
+        project_id = body['addTenantAccess']['tenant']
+        self.cloud.check_project(req.context, project_id)
+        even_public = req.version < PUBLIC_IS_NO_ACCESS
+        return access_list(id, self.cloud.flavors.grant(req.context, id, project_id, even_public=even_public))
+
+    @action(
+        'removeTenantAccess',
+        policy=REMOVE_ACCESS,
+        body=closed({'removeTenantAccess': TENANT}, required=['removeTenantAccess']),
+        response=ACCESS_LIST,
+        status=200,
+        errors=(404,),
+    )
+    def remove_access(self, req, id, body):
+        """Take the use of a flavor from a project."""
+        project_id = body['removeTenantAccess']['tenant']
+        self.cloud.check_project(req.context, project_id)
+        return access_list(id, self.cloud.flavors.revoke(req.context, id, project_id))
+
+
+class FlavorAccess(Controller):
+    """The projects that may use a flavor."""
+
+    path = '/flavors/{flavor_id}/os-flavor-access'
+
+    @operation('GET', policy=ACCESS, response=ACCESS_LIST, errors=(404,), query=query({}, legacy=False))
+    def index(self, req, flavor_id):
+        """List the projects that may use a flavor."""
+        return access_list(flavor_id, self.cloud.flavors.projects(req.context, flavor_id))
+
+
+class FlavorExtraSpecs(Controller):
+    """What a flavor asks of a host beyond its size."""
+
+    path = '/flavors/{flavor_id}/os-extra_specs'
+
+    @operation('GET', policy=SPECS_INDEX, response={'extra_specs': TEXTS}, errors=(404,))
+    def index(self, req, flavor_id):
+        """List the extra specs of a flavor."""
+        return {'extra_specs': self.cloud.flavors.get(req.context, flavor_id).extra_specs}
+
+    @operation('POST', policy=SPECS_CREATE, body=SPECS_BODY, response={'extra_specs': TEXTS}, errors=(404, 409))
+    def create(self, req, flavor_id, body):
+        """Create or replace extra specs of a flavor."""
+        return {'extra_specs': self.save(req, flavor_id, body['extra_specs'])}
+
+    @operation('GET', '/{id}', policy=SPECS_SHOW, response=TEXTS, errors=(404,))
+    def show(self, req, flavor_id, id):
+        """Show an extra spec of a flavor."""
+        return {id: extra_specs.value_of(self.cloud.flavors.get(req.context, flavor_id), id)}
+
+    @operation('PUT', '/{id}', policy=SPECS_UPDATE, body=SPEC_BODY, response=TEXTS, errors=(404, 409))
+    def update(self, req, flavor_id, id, body):
+        """Set an extra spec of a flavor."""
+        if id not in body:
+            raise Invalid('Request body and URI mismatch')
+        return self.save(req, flavor_id, body)
+
+    @operation('DELETE', '/{id}', policy=SPECS_DELETE, errors=(404,))
+    def delete(self, req, flavor_id, id):
+        """Delete an extra spec of a flavor."""
+        self.cloud.flavors.delete_extra_spec(req.context, flavor_id, id)
+
+    def save(self, req, flavor_id: str, specs: dict) -> dict[str, str]:
+        """Keep extra specs, as text; the text."""
+        if req.version >= SPECS_ARE_VALIDATED:
+            extra_specs.validate(specs)
+        texts = {key: str(value) for key, value in specs.items()}
+        self.cloud.flavors.set_extra_specs(req.context, flavor_id, texts)
+        return texts
+
+
+def filters(req) -> dict:
+    """The filters of a list in the words of the service."""
+    found = {
+        'min_memory_mb': whole(req, 'minRam'),
+        'min_root_gb': whole(req, 'minDisk'),
+        'is_public': public(req.parameter('is_public')) if req.context.is_admin else True,
+    }
+    name = req.parameter('name')
+    return found | ({'name': name} if name else {})
+
+
+def whole(req, name: str) -> int:
+    text = req.parameter(name, '0')
+    try:
+        return min(int(text), 2**62)
+    except ValueError:
+        raise Invalid(f'Invalid {name} filter [{text[:64]}]') from None
+
+
+def public(text: str | None) -> bool | None:
+    """None means both; without the parameter only public flavors are listed."""
+    if text is None or text in TRUE:
+        return True
+    if text in FALSE:
+        return False
+    if text.lower() == 'none':
+        return None
+    raise Invalid(f'Invalid is_public filter [{text[:64]}]')
+
+
+def access_list(flavorid: str, projects: list[str]) -> dict:
+    return {'flavor_access': [{'flavor_id': flavorid, 'tenant_id': project} for project in projects]}

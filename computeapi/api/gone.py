@@ -1,0 +1,106 @@
+"""What the API once had: resources that answer 410 at every version, and requests that it always refuses."""
+
+from computeapi.api.types import STRING
+from computeapi.errors import Gone, Invalid
+from computeapi.versions import ABSENT, APIVersionRequest
+from computeapi.web.contract import closed
+from computeapi.web.controller import Controller, operation
+
+GONE = (
+    ('/os-agents', 'GET', 'POST'),
+    ('/os-agents/{id}', 'PUT', 'DELETE'),
+    ('/os-cells', 'GET', 'POST'),
+    ('/os-cells/capacities', 'GET'),
+    ('/os-cells/detail', 'GET'),
+    ('/os-cells/info', 'GET'),
+    ('/os-cells/sync_instances', 'POST'),
+    ('/os-cells/{id}', 'GET', 'PUT', 'DELETE'),
+    ('/os-cells/{id}/capacities', 'GET'),
+    ('/os-certificates', 'POST'),
+    ('/os-certificates/{id}', 'GET'),
+    ('/os-cloudpipe', 'GET', 'POST'),
+    ('/os-cloudpipe/{id}', 'PUT'),
+    ('/os-fixed-ips/{id}', 'GET'),
+    ('/os-floating-ip-dns', 'GET'),
+    ('/os-floating-ip-dns/{id}', 'PUT', 'DELETE'),
+    ('/os-floating-ip-dns/{domain_id}/entries/{id}', 'GET', 'PUT', 'DELETE'),
+    ('/os-floating-ips-bulk', 'GET', 'POST'),
+    ('/os-floating-ips-bulk/{id}', 'GET', 'PUT'),
+    ('/os-fping', 'GET'),
+    ('/os-fping/{id}', 'GET'),
+    ('/os-networks', 'POST'),
+    ('/os-networks/add', 'POST'),
+    ('/os-networks/{id}', 'DELETE'),
+    ('/os-security-group-default-rules', 'GET', 'POST'),
+    ('/os-security-group-default-rules/{id}', 'GET', 'DELETE'),
+    ('/os-tenant-networks', 'POST'),
+    ('/os-tenant-networks/{id}', 'DELETE'),
+    ('/servers/{server_id}/consoles', 'GET', 'POST'),
+    ('/servers/{server_id}/consoles/{id}', 'GET', 'DELETE'),
+    ('/servers/{server_id}/os-virtual-interfaces', 'GET'),
+)
+"""Paths, each with the methods that are gone."""
+
+GONE_ACTIONS = (
+    ('/os-fixed-ips/{id}/action', 'reserve', 'unreserve'),
+    ('/os-networks/{id}/action', 'associate_host', 'disassociate', 'disassociate_host', 'disassociate_project'),
+    ('/servers/{server_id}/action', 'resetNetwork'),
+)
+
+MALFORMED = 'The server could not comply with the request since it is either malformed or otherwise incorrect.'
+IRONIC = 'Command not supported. Please use Ironic command {} to perform this action.'
+REFUSED = {
+    ('POST', '/os-baremetal-nodes', None): ('2.35', IRONIC.format('node-create')),
+    ('DELETE', '/os-baremetal-nodes/{id}', None): ('2.35', IRONIC.format('node-delete')),
+    ('POST', '/os-baremetal-nodes/{id}/action', 'add_interface'): ('2.35', IRONIC.format('port-create')),
+    ('POST', '/os-baremetal-nodes/{id}/action', 'remove_interface'): ('2.35', IRONIC.format('port-delete')),
+    ('GET', '/os-console-auth-tokens/{id}', None): ('2.30', MALFORMED),
+    ('POST', '/servers/{server_id}/action', 'os-getRDPConsole'): ('2.5', MALFORMED),
+}
+"""Requests that were never to succeed again: the last version that knew them, and what they are told."""
+
+
+def fault(name: str, status: int) -> dict:
+    """The facts of an operation that has nothing but this fault to give."""
+    schema = closed({'code': {'const': status}, 'message': STRING}, required=['code', 'message'])
+    return {'policy': None, 'query': ABSENT, 'status': status, 'response': {name: schema}}
+
+
+def gone(function):
+    """Note the function as what answers wherever something is gone."""
+    facts = fault('computeFault', 410)
+    for path, *methods in GONE:
+        for method in methods:
+            operation(method, path, **facts)(function)
+    for path, *actions in GONE_ACTIONS:
+        for action in actions:
+            operation('POST', path, action=action, **facts)(function)
+    return function
+
+
+def refused(function):
+    """Note the function as what answers what is always refused."""
+    for (method, path, action), (last, _) in REFUSED.items():
+        facts = fault('badRequest', 400) | {'action': action, 'max': APIVersionRequest.parse(last)}
+        operation(method, path, **facts)(function)
+    return function
+
+
+class GoneResources(Controller):
+    """Resources that no longer exist."""
+
+    @gone
+    def answer(self, req, **parameters):
+        """Nothing: this resource is no longer available."""
+        raise Gone()
+
+
+class RefusedRequests(Controller):
+    """Requests that were once meant for other services."""
+
+    @refused
+    def answer(self, req, **parameters):
+        """Nothing: this request is always refused."""
+        known = req.operation
+        _, message = REFUSED[known.method, known.path, known.action]
+        raise Invalid(message)

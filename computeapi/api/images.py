@@ -1,0 +1,215 @@
+"""/images: images by way of the compute API, until 2.35, and their metadata, until 2.38."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from computeapi import clock
+from computeapi.api.servers.schemas import METADATA
+from computeapi.api.types import INTEGER, LINKS, MARKER, NULLABLE_STRING, STRING, TEXTS, date
+from computeapi.compute.images import ATTRIBUTES
+from computeapi.errors import Invalid, NotFound
+from computeapi.versions import ABSENT
+from computeapi.web.contract import Field, View, attr, closed, query
+from computeapi.web.controller import Controller, api_version, operation
+from computeapi.web.paging import limit_of, next_link
+
+# ------------------------------------------------------------------ requests
+
+SIZE = {'type': 'string', 'pattern': '^[0-9]+$', 'maxLength': 9}
+PARAMETERS = {
+    'limit': {'type': 'string', 'pattern': '^[0-9]*$', 'minimum': 1, 'maxLength': 64},
+    'marker': MARKER,
+    **dict.fromkeys(('name', 'status', 'changes-since', 'server', 'type'), STRING),
+    **dict.fromkeys(('minRam', 'minDisk'), SIZE),
+}
+PAGE = query(PARAMETERS, patternProperties={'^property-.*$': STRING})
+ITEMS = closed({'metadata': METADATA}, required=['metadata'])
+ITEM = closed({'meta': METADATA | {'minProperties': 1, 'maxProperties': 1}}, required=['meta'])
+
+STATUSES = {'queued': 'SAVING', 'saving': 'SAVING', 'active': 'ACTIVE', 'deleted': 'DELETED', 'killed': 'ERROR'}
+COLUMNS = {'name': 'name', 'minRam': 'min_ram', 'minDisk': 'min_disk', 'type': 'image_type', 'server': 'instance_uuid'}
+
+
+def filters_of(query: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    """What a query asks of images, in their words; Invalid for what is no date, or no property."""
+    found: dict[str, Any] = {}
+    for name, values in query.items():
+        value = values[-1]
+        if name == 'changes-since':
+            found['updated_at'] = ('gte', moment(value))
+        elif name == 'status':
+            found['status'] = [ours for ours, theirs in STATUSES.items() if theirs == value.upper()] or [value]
+        elif name in ('minRam', 'minDisk'):
+            found[COLUMNS[name]] = int(value)
+        elif name in COLUMNS:
+            # A server may be given by its link.
+            found[COLUMNS[name]] = value.rpartition('/')[2] if name == 'server' else value
+        elif name.startswith('property-'):
+            found[property_name(name)] = value
+    return found
+
+
+def moment(text: str) -> Any:
+    try:
+        return clock.parsed(text)
+    except ValueError:
+        raise Invalid('Invalid changes-since: it must be a date and time by ISO 8601.') from None
+
+
+def property_name(parameter: str) -> str:
+    name = parameter.removeprefix('property-')
+    if name in ATTRIBUTES:
+        raise Invalid(f'Invalid filter {parameter}: {name} is an attribute of images and no property.')
+    return name
+
+
+# ------------------------------------------------------------------ view
+
+PROGRESS = {'queued': 25, 'saving': 50, 'active': 100}
+ALTERNATE = 'application/vnd.openstack.image'
+
+
+class Shown(NamedTuple):
+    """An image, and where the image service shows it."""
+
+    image: Any
+    address: str
+
+
+def links(shown: Shown, req) -> list[dict[str, str]]:
+    return [
+        *req.links('images', shown.image.id),
+        {'rel': 'alternate', 'type': ALTERNATE, 'href': f'{shown.address}/images/{shown.image.id}'},
+    ]
+
+
+def disk_config(shown: Shown) -> Any:
+    """Whether servers grow their disk, where the image says so."""
+    automatic = shown.image.properties.get('auto_disk_config')
+    return ABSENT if automatic is None else 'AUTO' if str(automatic).lower() in ('1', 'true', 'yes') else 'MANUAL'
+
+
+def server(shown: Shown, req) -> Any:
+    """The server that it was made of."""
+    server_id = shown.image.properties.get('instance_uuid')
+    return {'id': server_id, 'links': req.links('servers', server_id)} if server_id else ABSENT
+
+
+NAMED = {
+    'id': Field(STRING, attr('image.id')),
+    'name': Field(NULLABLE_STRING, attr('image.name')),
+    'links': Field(LINKS, links, request=True),
+}
+SUMMARY = View(NAMED)
+IMAGE = View(
+    NAMED
+    | {
+        'status': Field(STRING, lambda shown: STATUSES.get(shown.image.status, 'UNKNOWN')),
+        'progress': Field(INTEGER, lambda shown: PROGRESS.get(shown.image.status, 0)),
+        'minDisk': Field(INTEGER, attr('image.min_disk')),
+        'minRam': Field(INTEGER, attr('image.min_ram')),
+        'metadata': Field(TEXTS, attr('image.properties')),
+        'created': date('image.created_at'),
+        'updated': date('image.updated_at'),
+        'OS-EXT-IMG-SIZE:size': Field(INTEGER, lambda shown: shown.image.size or 0),
+        'OS-DCF:diskConfig': Field(STRING, disk_config, optional=True),
+        'server': Field(closed({'id': STRING, 'links': LINKS}, ['id', 'links']), server, request=True, optional=True),
+    }
+)
+
+
+def listed(view: View) -> dict[str, Any]:
+    return closed({'images': {'type': 'array', 'items': view}, 'images_links': LINKS}, ['images'])
+
+
+# ------------------------------------------------------------------ controllers
+
+
+class Images(Controller):
+    """Images, by way of the compute API."""
+
+    path = '/images'
+
+    @operation('GET', policy=None, query=PAGE, response=listed(SUMMARY))
+    @api_version('2.1', '2.35')
+    def index(self, req):
+        """List images."""
+        return self.page(req, SUMMARY, 'images')
+
+    @operation('GET', '/detail', policy=None, query=PAGE, response=listed(IMAGE))
+    @api_version('2.1', '2.35')
+    def detail(self, req):
+        """List images with details."""
+        return self.page(req, IMAGE, 'images/detail')
+
+    def page(self, req, view, collection):
+        limit = limit_of(req, self.cloud.max_limit)
+        marker = req.parameter('marker')
+        found = self.cloud.images.list(req.context, filters=filters_of(req.query), limit=limit, marker=marker)
+        further = next_link(req, collection, found, limit, found[-1].id if found else '')
+        shown = view.render_all(req, (Shown(image, self.address(req)) for image in found))
+        return {'images': shown} | ({'images_links': further} if further else {})
+
+    def address(self, req):
+        return self.cloud.conf.api.glance_link_prefix or req.link_prefix + '/image'
+
+    @operation('GET', '/{id}', policy=None, response={'image': IMAGE}, errors=(404,))
+    @api_version('2.1', '2.35')
+    def show(self, req, id):
+        """Show an image."""
+        image = self.cloud.image_proxy.get(req.context, id)
+        return {'image': IMAGE.render(req, Shown(image, self.address(req)))}
+
+    @operation('DELETE', '/{id}', policy=None, status=204, errors=(403, 404))
+    @api_version('2.1', '2.35')
+    def delete(self, req, id):
+        """Delete an image."""
+        self.cloud.image_proxy.delete(req.context, id)
+
+
+class ImageMetadata(Controller):
+    """Metadata of images, by way of the compute API."""
+
+    path = '/images/{image_id}/metadata'
+
+    @operation('GET', policy=None, response={'metadata': TEXTS}, errors=(403, 404))
+    @api_version('2.1', '2.38')
+    def index(self, req, image_id):
+        """List the metadata of an image."""
+        return {'metadata': self.cloud.image_proxy.metadata(req.context, image_id)}
+
+    @operation('GET', '/{id}', policy=None, response={'meta': TEXTS}, errors=(403, 404))
+    @api_version('2.1', '2.38')
+    def show(self, req, image_id, id):
+        """Show a metadata item of an image."""
+        items = self.cloud.image_proxy.metadata(req.context, image_id)
+        if id not in items:
+            raise NotFound()
+        return {'meta': {id: items[id]}}
+
+    @operation('POST', policy=None, body=ITEMS, response={'metadata': TEXTS}, errors=(403, 404))
+    @api_version('2.1', '2.38')
+    def create(self, req, image_id, body):
+        """Set metadata items of an image; the others stay."""
+        return {'metadata': self.cloud.image_proxy.add_metadata(req.context, image_id, body['metadata'])}
+
+    @operation('PUT', policy=None, body=ITEMS, response={'metadata': TEXTS}, errors=(403, 404))
+    @api_version('2.1', '2.38')
+    def replace(self, req, image_id, body):
+        """Replace the metadata of an image."""
+        return {'metadata': self.cloud.image_proxy.replace_metadata(req.context, image_id, body['metadata'])}
+
+    @operation('PUT', '/{id}', policy=None, body=ITEM, response={'meta': TEXTS}, errors=(403, 404))
+    @api_version('2.1', '2.38')
+    def update(self, req, image_id, id, body):
+        """Set a metadata item of an image."""
+        if id not in body['meta']:
+            raise Invalid('Request body and URI mismatch')
+        self.cloud.image_proxy.add_metadata(req.context, image_id, body['meta'])
+        return {'meta': body['meta']}
+
+    @operation('DELETE', '/{id}', policy=None, status=204, errors=(403, 404))
+    @api_version('2.1', '2.38')
+    def delete(self, req, image_id, id):
+        """Delete a metadata item of an image."""
+        self.cloud.image_proxy.delete_metadata(req.context, image_id, id)

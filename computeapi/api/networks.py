@@ -1,0 +1,104 @@
+"""/os-networks and /os-tenant-networks: networks by way of the compute API, until 2.35."""
+
+from collections.abc import Callable
+from typing import Any
+
+from computeapi.api.types import STRING
+from computeapi.errors import NetworkNotFound
+from computeapi.versions import ABSENT
+from computeapi.web.contract import READER_OR_ADMIN, Field, Policy, View, attr
+from computeapi.web.controller import Controller, api_version, operation
+
+# ------------------------------------------------------------------ policies
+
+LIST = Policy('os_compute_api:os-networks:list', READER_OR_ADMIN, 'List networks')
+SHOW = Policy('os_compute_api:os-networks:show', READER_OR_ADMIN, 'Show a network')
+TENANT_LIST = Policy('os_compute_api:os-tenant-networks:list', READER_OR_ADMIN, "List the project's networks")
+TENANT_SHOW = Policy('os_compute_api:os-tenant-networks:show', READER_OR_ADMIN, "Show a network of the project's")
+
+# ------------------------------------------------------------------ views
+
+# What networks had when compute kept them by itself; the network service has subnets for it.
+FORMER = ('broadcast', 'cidr', 'cidr_v6', 'dns1', 'dns2', 'gateway', 'gateway_v6', 'netmask', 'netmask_v6')
+FORMER_OF_ADMINISTRATORS = (
+    'bridge', 'bridge_interface', 'created_at', 'deleted', 'deleted_at', 'dhcp_server', 'dhcp_start', 'enable_dhcp',
+    'host', 'injected', 'mtu', 'multi_host', 'priority', 'project_id', 'rxtx_base', 'share_address', 'updated_at',
+    'vlan', 'vpn_private_address', 'vpn_public_address', 'vpn_public_port',
+)  # fmt: skip
+
+
+def nothing(network) -> None:
+    return None
+
+
+def nothing_for_administrators(network, req) -> Any:
+    return None if req.context.is_admin else ABSENT
+
+
+NETWORK = View(
+    {'id': Field(STRING, attr('id')), 'label': Field(STRING, attr('name'))}
+    | {name: Field({'type': 'null'}, nothing) for name in FORMER}
+    | {
+        name: Field({'type': 'null'}, nothing_for_administrators, request=True, optional=True)
+        for name in FORMER_OF_ADMINISTRATORS
+    }
+)
+TENANT_NETWORK = View(
+    {
+        'id': Field(STRING, attr('id')),
+        'label': Field(STRING, attr('name')),
+        # That there is none is said in a word.
+        'cidr': Field(STRING, lambda network: 'None'),
+    }
+)
+
+# ------------------------------------------------------------------ controllers
+
+
+class Networks(Controller):
+    """Networks, by way of the compute API."""
+
+    path = '/os-networks'
+
+    @operation('GET', policy=LIST, response={'networks': {'type': 'array', 'items': NETWORK}})
+    @api_version('2.1', '2.35')
+    def index(self, req):
+        """List networks."""
+        return {'networks': NETWORK.render_all(req, usable(self.cloud.networks, req.context))}
+
+    @operation('GET', '/{id}', policy=SHOW, response={'network': NETWORK}, errors=(404,))
+    @api_version('2.1', '2.35')
+    def show(self, req, id):
+        """Show a network."""
+        return {'network': NETWORK.render(req, found(self.cloud.networks.network, req.context, id))}
+
+
+class TenantNetworks(Controller):
+    """The networks of a project, by way of the compute API."""
+
+    path = '/os-tenant-networks'
+
+    @operation('GET', policy=TENANT_LIST, response={'networks': {'type': 'array', 'items': TENANT_NETWORK}})
+    @api_version('2.1', '2.35')
+    def index(self, req):
+        """List the project's networks."""
+        return {'networks': TENANT_NETWORK.render_all(req, usable(self.cloud.networks, req.context))}
+
+    @operation('GET', '/{id}', policy=TENANT_SHOW, response={'network': TENANT_NETWORK}, errors=(404,))
+    @api_version('2.1', '2.35')
+    def show(self, req, id):
+        """Show a network of the project's."""
+        return {'network': TENANT_NETWORK.render(req, found(self.cloud.networks.network, req.context, id))}
+
+
+def usable(networks, context) -> list:
+    """What the caller can put servers on, and the networks to the outside."""
+    both = [*networks.networks(context), *networks.floating_ip_pools(context)]
+    return list({network.id: network for network in both}.values())
+
+
+def found(get: Callable[..., Any], context, network_id: str) -> Any:
+    try:
+        return get(context, network_id)
+    except NetworkNotFound:
+        raise NetworkNotFound('Network not found') from None

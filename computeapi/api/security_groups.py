@@ -1,0 +1,153 @@
+"""/os-security-groups and /os-security-group-rules: until 2.35; and security groups as clients see them anywhere."""
+
+from computeapi.api.types import LIMIT, NULLABLE_STRING, NULLABLE_UUID, STRING, UUID, spoken
+from computeapi.web.contract import MEMBER_OR_ADMIN, READER_OR_ADMIN, Field, Policy, View, attr, closed, query
+from computeapi.web.controller import Controller, api_version, operation
+from computeapi.web.paging import window_of
+
+# ------------------------------------------------------------------ policies
+
+LIST = Policy('os_compute_api:os-security-groups:get', READER_OR_ADMIN, 'List security groups')
+SHOW = Policy('os_compute_api:os-security-groups:show', READER_OR_ADMIN, 'Show a security group')
+CREATE = Policy('os_compute_api:os-security-groups:create', MEMBER_OR_ADMIN, 'Create a security group')
+UPDATE = Policy('os_compute_api:os-security-groups:update', MEMBER_OR_ADMIN, 'Update a security group')
+DELETE = Policy('os_compute_api:os-security-groups:delete', MEMBER_OR_ADMIN, 'Delete a security group')
+CREATE_RULE = Policy('os_compute_api:os-security-groups:rule:create', MEMBER_OR_ADMIN, 'Create a security group rule')
+DELETE_RULE = Policy('os_compute_api:os-security-groups:rule:delete', MEMBER_OR_ADMIN, 'Delete a security group rule')
+
+# ------------------------------------------------------------------ requests
+
+TEXT = {'type': 'string', 'maxLength': 255}
+NUMBER = {'type': ['integer', 'string', 'null'], 'maxLength': 32, 'minimum': -1, 'maximum': 65535}
+
+
+def lenient(properties, required) -> dict:
+    """An object that may have any other keys too, as these always could."""
+    return {'type': 'object', 'properties': properties, 'required': required, 'additionalProperties': True}
+
+
+GROUP_BODY = lenient(
+    {'security_group': lenient({'name': TEXT, 'description': TEXT}, ['name', 'description'])}, ['security_group']
+)
+RULE_BODY = lenient(
+    {
+        'security_group_rule': lenient(
+            {
+                'parent_group_id': UUID,
+                'group_id': NULLABLE_UUID,
+                'ip_protocol': {'type': ['string', 'null'], 'maxLength': 255},
+                'from_port': NUMBER,
+                'to_port': NUMBER,
+                'cidr': {'type': ['string', 'null'], 'maxLength': 255},
+            },
+            ['parent_group_id'],
+        )
+    },
+    ['security_group_rule'],
+)
+PARAMETERS = {'limit': LIMIT, 'offset': LIMIT, 'all_tenants': STRING}
+
+# ------------------------------------------------------------------ views
+
+NULLABLE_INTEGER = {'type': ['integer', 'null']}
+
+RULE = View(
+    {
+        'id': Field(STRING, attr('id')),
+        'parent_group_id': Field(STRING, attr('group_id')),
+        'ip_protocol': Field(NULLABLE_STRING, attr('protocol')),
+        'from_port': Field(NULLABLE_INTEGER, attr('from_port')),
+        'to_port': Field(NULLABLE_INTEGER, attr('to_port')),
+        'ip_range': Field(closed({'cidr': STRING}), lambda rule: {'cidr': rule.cidr} if rule.cidr else {}),
+        'group': Field(closed({'name': STRING, 'tenant_id': STRING}), lambda rule: source_of(rule)),
+    }
+)
+SECURITY_GROUP = View(
+    {
+        'id': Field(STRING, attr('group.id')),
+        'name': Field(STRING, attr('group.name')),
+        'description': Field(STRING, attr('group.description')),
+        'tenant_id': Field(STRING, attr('group.project_id')),
+        'rules': Field(
+            {'type': 'array', 'items': RULE}, lambda group, req: RULE.render_all(req, group.rules), request=True
+        ),
+    }
+)
+
+
+def source_of(rule) -> dict[str, str]:
+    """The group from which traffic may come, if the rule names one."""
+    return {'name': rule.source.name, 'tenant_id': rule.source.project_id} if rule.source else {}
+
+
+# ------------------------------------------------------------------ controllers
+
+
+class SecurityGroups(Controller):
+    """Security groups, by way of the compute API, until 2.35; later clients ask the network service."""
+
+    path = '/os-security-groups'
+
+    @operation(
+        'GET',
+        policy=LIST,
+        query=query(PARAMETERS),
+        response={'security_groups': {'type': 'array', 'items': SECURITY_GROUP}},
+        errors=(404,),
+    )
+    @api_version('2.1', '2.35')
+    def index(self, req):
+        """List security groups."""
+        limit, offset = window_of(req, self.cloud.max_limit)
+        everybody = req.context.is_admin and spoken(req.parameter('all_tenants'))
+        found = self.cloud.security_groups.list(req.context, limit, offset, all_projects=everybody)
+        return {'security_groups': SECURITY_GROUP.render_all(req, found)}
+
+    @operation('GET', '/{id}', policy=SHOW, response={'security_group': SECURITY_GROUP}, errors=(404,))
+    @api_version('2.1', '2.35')
+    def show(self, req, id):
+        """Show a security group."""
+        return {'security_group': SECURITY_GROUP.render(req, self.cloud.security_groups.get(req.context, id))}
+
+    @operation('POST', policy=CREATE, body=GROUP_BODY, response={'security_group': SECURITY_GROUP}, errors=(403,))
+    @api_version('2.1', '2.35')
+    def create(self, req, body):
+        """Create a security group."""
+        wanted = body['security_group']
+        group = self.cloud.security_groups.create(req.context, wanted['name'], wanted['description'])
+        return {'security_group': SECURITY_GROUP.render(req, group)}
+
+    @operation(
+        'PUT', '/{id}', policy=UPDATE, body=GROUP_BODY, response={'security_group': SECURITY_GROUP}, errors=(404,)
+    )
+    @api_version('2.1', '2.35')
+    def update(self, req, id, body):
+        """Update the name and description of a security group."""
+        wanted = body['security_group']
+        group = self.cloud.security_groups.update(req.context, id, wanted['name'], wanted['description'])
+        return {'security_group': SECURITY_GROUP.render(req, group)}
+
+    @operation('DELETE', '/{id}', policy=DELETE, status=202, errors=(404,))
+    @api_version('2.1', '2.35')
+    def delete(self, req, id):
+        """Delete a security group."""
+        self.cloud.security_groups.delete(req.context, id)
+
+
+class SecurityGroupRules(Controller):
+    """Rules of security groups, by way of the compute API, until 2.35."""
+
+    path = '/os-security-group-rules'
+
+    @operation('POST', policy=CREATE_RULE, body=RULE_BODY, response={'security_group_rule': RULE}, errors=(403, 404))
+    @api_version('2.1', '2.35')
+    def create(self, req, body):
+        """Create a security group rule: what may come in from a network or another group."""
+        rule = self.cloud.security_groups.add_rule(req.context, body['security_group_rule'])
+        return {'security_group_rule': RULE.render(req, rule)}
+
+    @operation('DELETE', '/{id}', policy=DELETE_RULE, status=202, errors=(404, 409))
+    @api_version('2.1', '2.35')
+    def delete(self, req, id):
+        """Delete a security group rule."""
+        self.cloud.security_groups.delete_rule(req.context, id)

@@ -1,0 +1,119 @@
+"""/servers: listing, showing and updating servers. What else is asked of them is in the modules beside."""
+
+from typing import Any
+
+from computeapi.api.servers import listing
+from computeapi.api.servers.schemas import DESCRIPTION, DISK_CONFIG, HOSTNAME, IPV4, IPV6
+from computeapi.api.servers.subject import ServerController
+from computeapi.api.servers.view import DETAIL, READER_POLICIES, SHOW, SUMMARY, UPDATE
+from computeapi.api.types import LINKS, NAME
+from computeapi.versions import LEGACY, added, compiled
+from computeapi.web.contract import ADMIN, MEMBER_OR_ADMIN, READER_OR_ADMIN, Policy, View, closed, query
+from computeapi.web.controller import operation
+from computeapi.web.paging import next_link
+
+# ------------------------------------------------------------------ policies
+
+INDEX = Policy('os_compute_api:servers:index', READER_OR_ADMIN, 'List servers')
+INDEX_EVERYWHERE = Policy('os_compute_api:servers:index:get_all_tenants', ADMIN, 'List the servers of all projects')
+LIST_DETAIL = Policy('os_compute_api:servers:detail', READER_OR_ADMIN, 'List servers with their details')
+DETAIL_EVERYWHERE = Policy(
+    'os_compute_api:servers:detail:get_all_tenants', ADMIN, 'List the servers of all projects with their details'
+)
+SHOW_SERVER = Policy('os_compute_api:servers:show', READER_OR_ADMIN, 'Show a server')
+UPDATE_SERVER = Policy('os_compute_api:servers:update', MEMBER_OR_ADMIN, 'Update a server')
+
+# ------------------------------------------------------------------ requests
+
+NULLABLE_ZONE = {'type': ['string', 'null'], 'minLength': 1, 'maxLength': 255}
+CHANGES = {
+    'name': NAME,
+    'accessIPv4': IPV4,
+    'accessIPv6': IPV6,
+    'OS-DCF:diskConfig': DISK_CONFIG,
+    'description': added('2.19', DESCRIPTION),
+    'hostname': HOSTNAME,
+    'pinned_availability_zone': added('2.104', NULLABLE_ZONE),
+}
+UPDATE_BODY = closed({'server': closed(CHANGES)}, ['server'])
+CHANGEABLE = compiled(CHANGES, frozenset)
+COLUMNS = {'accessIPv4': 'access_ip_v4', 'accessIPv6': 'access_ip_v6', 'OS-DCF:diskConfig': 'disk_config'}
+
+
+def pages(view: View) -> dict[str, Any]:
+    """The answer of a list: servers and, when there may be more, a link to the next page."""
+    return closed({'servers': {'type': 'array', 'items': view}, 'servers_links': LINKS}, ['servers'])
+
+
+# ------------------------------------------------------------------ controller
+
+
+class Servers(ServerController):
+    """Servers: virtual machines of a project."""
+
+    @operation(
+        'GET',
+        policy=INDEX,
+        also=(INDEX_EVERYWHERE, listing.ALL_FILTERS),
+        query=listing.LIST_QUERY,
+        response=pages(SUMMARY),
+        errors=(400, 403),
+    )
+    def index(self, req):
+        """List servers."""
+        return self.page(req, SUMMARY, '', INDEX_EVERYWHERE)
+
+    @operation(
+        'GET',
+        '/detail',
+        policy=LIST_DETAIL,
+        also=(DETAIL_EVERYWHERE, listing.ALL_FILTERS, *READER_POLICIES),
+        query=listing.LIST_QUERY,
+        response=pages(DETAIL),
+        errors=(400, 403),
+    )
+    def detail(self, req):
+        """List servers with their details."""
+        return self.page(req, DETAIL, '/detail', DETAIL_EVERYWHERE)
+
+    def page(self, req, view, path, everywhere):
+        search = listing.search(req, everywhere)
+        page = listing.page(req, self.cloud.max_limit)
+        found = self.cloud.servers.list(req.context, page, needs=view.needs(req.version), **search)
+        body = {'servers': view.render_all(req, found)}
+        link = next_link(req, self.path.lstrip('/') + path, found, page.limit, found[-1].uuid if found else '')
+        return body | ({'servers_links': link} if link else {})
+
+    @operation(
+        'GET',
+        '/{server_id}',
+        policy=SHOW_SERVER,
+        also=READER_POLICIES,
+        query=query({}, legacy=False),
+        response={'server': SHOW},
+        errors=(404,),
+    )
+    def show(self, req, server):
+        """Show a server."""
+        return {'server': SHOW.render(req, server)}
+
+    @operation(
+        'PUT',
+        '/{server_id}',
+        policy=UPDATE_SERVER,
+        also=READER_POLICIES,
+        body=UPDATE_BODY,
+        response={'server': UPDATE},
+        errors=(404, 409),
+    )
+    def update(self, req, server, body):
+        """Update a server."""
+        updated = self.cloud.servers.update(req.context, server, **changes(req, body['server']))
+        return {'server': UPDATE.render(req, updated)}
+
+
+def changes(req, given: dict[str, Any]) -> dict[str, Any]:
+    """What the body says, by column. /v2 leaves a body alone in which it knows nothing."""
+    known = CHANGEABLE.at(LEGACY if req.legacy else req.version)
+    values = {COLUMNS.get(name, name): value for name, value in given.items() if name in known}
+    return values | {'name': values['name'].strip()} if 'name' in values else values

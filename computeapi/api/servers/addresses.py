@@ -1,0 +1,91 @@
+"""The actions that give addresses to servers and take them away: until 2.43, later clients ask the network service."""
+
+from computeapi.api.servers.actions import lone
+from computeapi.api.servers.schemas import IPV4, IPV6
+from computeapi.api.servers.subject import ServerController, action
+from computeapi.compute.servers.floating_ips import not_associated
+from computeapi.web.contract import HTML, MEMBER_OR_ADMIN, Policy, closed
+from computeapi.web.controller import Controller, api_version
+from computeapi.web.controller import action as any_action
+
+# ------------------------------------------------------------------ policies
+
+ADD_FIXED_IP = Policy('os_compute_api:os-multinic:add', MEMBER_OR_ADMIN, 'Add an address to a server')
+REMOVE_FIXED_IP = Policy('os_compute_api:os-multinic:remove', MEMBER_OR_ADMIN, 'Take an address from a server')
+ADD_FLOATING_IP = Policy('os_compute_api:os-floating-ips:add', MEMBER_OR_ADMIN, 'Let a floating IP lead to a server')
+REMOVE_FLOATING_IP = Policy(
+    'os_compute_api:os-floating-ips:remove', MEMBER_OR_ADMIN, 'Let a floating IP lead to a server no more'
+)
+
+# ------------------------------------------------------------------ requests
+
+ADDRESS = {'anyOf': [IPV4, IPV6]}
+NETWORK = {'type': ['string', 'number'], 'minLength': 1, 'maxLength': 255}
+
+
+def addressed(name: str, **more) -> dict:
+    """The body of an action on an address."""
+    return lone(name, closed({'address': ADDRESS, **more}, ['address']))
+
+
+# ------------------------------------------------------------------ controllers
+
+
+class ServerAddresses(ServerController):
+    """Addresses of a server."""
+
+    @action(
+        'addFixedIp',
+        policy=ADD_FIXED_IP,
+        body=lone('addFixedIp', closed({'networkId': NETWORK}, ['networkId'])),
+        errors=(404, 409),
+    )
+    @api_version('2.1', '2.43')
+    def add_fixed_ip(self, req, server, body):
+        """Add an address of a network to a server."""
+        self.cloud.interfaces.add_fixed_ip(req.context, server, str(body['addFixedIp']['networkId']))
+
+    @action('removeFixedIp', policy=REMOVE_FIXED_IP, body=addressed('removeFixedIp'), errors=(404, 409))
+    @api_version('2.1', '2.43')
+    def remove_fixed_ip(self, req, server, body):
+        """Take an address from a server."""
+        self.cloud.interfaces.remove_fixed_ip(req.context, server, body['removeFixedIp']['address'])
+
+    @action(
+        'addFloatingIp',
+        policy=ADD_FLOATING_IP,
+        body=addressed('addFloatingIp', fixed_address=ADDRESS),
+        media_type=HTML,
+        errors=(403, 404),
+    )
+    @api_version('2.1', '2.43')
+    def add_floating_ip(self, req, server, body):
+        """Let a floating IP lead to a server."""
+        wanted = body['addFloatingIp']
+        self.cloud.floating_ips.associate(req.context, server, wanted['address'], wanted.get('fixed_address'))
+
+
+class FloatingIPRemoval(Controller):
+    """Of this action the subject is not the server in the path but the one that the floating IP leads to."""
+
+    path = '/servers'
+
+    @any_action(
+        'removeFloatingIp',
+        path='/{server_id}/action',
+        policy=None,
+        also=(REMOVE_FLOATING_IP,),
+        body=addressed('removeFloatingIp'),
+        media_type=HTML,
+        errors=(403, 404, 409),
+    )
+    @api_version('2.1', '2.43')
+    def remove_floating_ip(self, req, server_id, body):
+        """Let a floating IP lead to a server no more."""
+        address = body['removeFloatingIp']['address']
+        server = self.cloud.floating_ips.server_of(self.cloud.floating_ips.get(req.context, address))
+        # An address that leads nowhere is in no project.
+        req.check(REMOVE_FLOATING_IP, {'project_id': server and server.project_id})
+        if server is None or server.uuid != server_id:
+            raise not_associated(address, server_id)
+        self.cloud.floating_ips.dissociate(req.context, server, address)

@@ -1,0 +1,293 @@
+"""POST /servers: new servers."""
+
+import ipaddress
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from computeapi.api.servers.disks import FIELDS as DISKS
+from computeapi.api.servers.disks import devices_of
+from computeapi.api.servers.schemas import DESCRIPTION, DISK_CONFIG, HOSTNAME, IPV4, IPV6, METADATA, TAG, TAGS
+from computeapi.api.types import LINKS, MOST, NAME, NULLABLE_UUID, SPOKEN_BOOLEAN, STRING, UUID, spoken
+from computeapi.compute import passwords
+from computeapi.compute.servers.creation import NetworkRequest, Rights, ServerRequest
+from computeapi.db.servers import Server
+from computeapi.errors import Invalid
+from computeapi.versions import ABSENT, APIVersionRequest, added, changed, removed
+from computeapi.web.contract import ADMIN, MEMBER_OR_ADMIN, Field, Policy, View, attr, closed
+from computeapi.web.controller import Controller, operation
+from computeapi.web.request import Reply
+
+# ------------------------------------------------------------------ policies
+
+CREATE = Policy('os_compute_api:servers:create', MEMBER_OR_ADMIN, 'Create a server')
+TRUSTED_CERTS = Policy(
+    'os_compute_api:servers:create:trusted_certs', MEMBER_OR_ADMIN, 'Create a server with trusted image certificates'
+)
+FORCED_HOST = Policy(
+    'os_compute_api:servers:create:forced_host', ADMIN, 'Create a server on a host, whatever the scheduler says'
+)
+REQUESTED_DESTINATION = Policy(
+    'compute:servers:create:requested_destination', ADMIN, 'Create a server on a host, if the scheduler agrees'
+)
+ATTACH_VOLUME = Policy(
+    'os_compute_api:servers:create:attach_volume', MEMBER_OR_ADMIN, 'Create a server with volumes attached'
+)
+ATTACH_NETWORK = Policy(
+    'os_compute_api:servers:create:attach_network', MEMBER_OR_ADMIN, 'Create a server with networks attached'
+)
+ZERO_DISK_FLAVOR = Policy(
+    'os_compute_api:servers:create:zero_disk_flavor', ADMIN, 'Create a server from an image with a flavor without disk'
+)
+ATTACH_EXTERNAL = Policy('network:attach_external_network', ADMIN, 'Attach a server to an external network')
+
+DESCRIPTION_IS_GIVEN = APIVersionRequest.parse('2.19')
+MULTIATTACH = APIVersionRequest.parse('2.60')
+PORTS_WITH_RESOURCES = APIVersionRequest.parse('2.72')
+
+# ------------------------------------------------------------------ requests
+
+IMAGE_OR_NONE = {'oneOf': [UUID, {'type': 'string', 'maxLength': 0}]}
+FLAVOR_REF = {'type': ['string', 'integer'], 'minLength': 1}
+ADDRESS = {'oneOf': [IPV4, IPV6]}
+INTERFACES = {
+    'type': 'array',
+    'items': closed(
+        {
+            'fixed_ip': ADDRESS,
+            'port': NULLABLE_UUID,
+            'uuid': UUID,
+            'tag': changed({'2.32': TAG, '2.37': ABSENT, '2.42': TAG}),
+        }
+    ),
+}
+NETWORKS = changed({'2.1': INTERFACES, '2.37': {'oneOf': [INTERFACES, {'type': 'string', 'enum': ['none', 'auto']}]}})
+GROUPS = {'type': 'array', 'items': closed({'name': {'type': 'string', 'minLength': 1, 'maxLength': 255}})}
+COUNT = {'type': ['integer', 'string'], 'minLength': 1, 'pattern': '^[0-9]*$', 'minimum': 1, 'maximum': MOST}
+FILE = closed({'path': STRING, 'contents': {'type': 'string', 'format': 'base64'}}, required=['path', 'contents'])
+CERTIFICATES = {
+    'type': ['array', 'null'],
+    'minItems': 1,
+    'maxItems': 50,
+    'uniqueItems': True,
+    'items': {'type': 'string', 'minLength': 1},
+}
+HOST = {'type': 'string', 'minLength': 1, 'maxLength': 255, 'pattern': '^[a-zA-Z0-9-._]*$'}
+USER_DATA = {'type': 'string', 'format': 'base64', 'maxLength': 65535}
+SERVER = closed(
+    {
+        'name': NAME,
+        'description': added('2.19', DESCRIPTION),
+        'hostname': HOSTNAME,
+        'imageRef': IMAGE_OR_NONE,
+        'flavorRef': FLAVOR_REF,
+        'networks': NETWORKS,
+        'security_groups': GROUPS,
+        **DISKS,
+        'key_name': NAME,
+        'user_data': changed({'2.0': USER_DATA | {'type': ['string', 'null']}, '2.1': USER_DATA}),
+        'config_drive': SPOKEN_BOOLEAN,
+        'metadata': METADATA,
+        'personality': removed('2.57', {'type': 'array', 'items': FILE}),
+        'adminPass': STRING,
+        'min_count': COUNT,
+        'max_count': COUNT,
+        'return_reservation_id': SPOKEN_BOOLEAN,
+        'availability_zone': NAME,
+        'host': added('2.74', HOST),
+        'hypervisor_hostname': added('2.74', HOST),
+        'OS-DCF:diskConfig': DISK_CONFIG,
+        'accessIPv4': IPV4,
+        'accessIPv6': IPV6,
+        'tags': added('2.52', TAGS),
+        'trusted_image_certificates': added('2.63', CERTIFICATES),
+    },
+    required=['name', 'flavorRef', added('2.37', 'networks')],
+)
+SERVER_IDS = {'type': ['string', 'array'], 'items': UUID}
+CELL = {'type': 'string', 'minLength': 1, 'maxLength': 255}
+# Operators may add filters of their own, and so there may be any other hint.
+HINTS = {
+    'type': 'object',
+    'properties': {
+        'group': UUID,
+        'same_host': SERVER_IDS,
+        'different_host': SERVER_IDS,
+        'query': {'type': ['string', 'object']},
+        'target_cell': CELL,
+        'different_cell': {'type': ['string', 'array'], 'items': STRING},
+        'build_near_host_ip': ADDRESS,
+        'cidr': {'type': 'string', 'pattern': '^/[0-9a-f.:]+$'},
+    },
+    'additionalProperties': True,
+}
+HINT_NAMES = ('os:scheduler_hints', 'OS-SCH-HNT:scheduler_hints')
+BODY = closed({'server': SERVER, **dict.fromkeys(HINT_NAMES, HINTS)}, required=['server'])
+
+# ------------------------------------------------------------------ views
+
+
+class Created(NamedTuple):
+    """A new server, and what is said about it this once."""
+
+    server: Server
+    password: str
+    security_groups: list[str]
+
+
+CREATED = View(
+    {
+        'id': Field(UUID, attr('server.uuid')),
+        'links': Field(LINKS, lambda created, req: req.links('servers', created.server.uuid), request=True),
+        'OS-DCF:diskConfig': Field(DISK_CONFIG, attr('server.disk_config')),
+        'security_groups': Field(GROUPS, lambda created: [{'name': name} for name in created.security_groups]),
+        'adminPass': Field(STRING, attr('password')),
+    }
+)
+ANSWER = {'oneOf': [closed({'server': CREATED}, ['server']), closed({'reservation_id': STRING}, ['reservation_id'])]}
+
+# ------------------------------------------------------------------ controller
+
+
+class ServerCreation(Controller):
+    """Makes servers."""
+
+    path = '/servers'
+
+    @operation(
+        'POST',
+        policy=CREATE,
+        also=(
+            TRUSTED_CERTS,
+            FORCED_HOST,
+            REQUESTED_DESTINATION,
+            ATTACH_VOLUME,
+            ATTACH_NETWORK,
+            ZERO_DISK_FLAVOR,
+            ATTACH_EXTERNAL,
+        ),
+        body=BODY,
+        response=ANSWER,
+        status=202,
+        errors=(400, 403, 409),
+    )
+    def create(self, req, body):
+        """Create a server, or several alike."""
+        server = body['server']
+        wanted = request_of(req, body)
+        check_rights(req, wanted)
+        made = self.cloud.builder.create(req.context, wanted, rights_of(req))
+        if spoken(server.get('return_reservation_id')):
+            return {'reservation_id': made[0].reservation_id}
+        return self.answer(req, made[0], server)
+
+    def target(self, req, parameters):
+        """Rules may depend on the zone that is asked for."""
+        zone = parameters['body']['server'].get('availability_zone')
+        return {'project_id': req.context.project_id, 'user_id': req.context.user_id, 'availability_zone': zone}
+
+    def answer(self, req, made: Server, server: Mapping[str, Any]) -> Reply:
+        """The first server, with the password, which is not kept."""
+        password = server.get('adminPass')
+        if password is None:
+            password = passwords.generate(self.cloud.conf.password_length)
+        created = Created(made, password, groups_of(server) or ['default'])
+        location = f'{req.endpoint}/servers/{made.uuid}'
+        return Reply({'server': CREATED.render(req, created)}, {'Location': location})
+
+
+def check_rights(req, wanted: ServerRequest) -> None:
+    """Ask the rules for what is not in every request."""
+    if wanted.trusted_image_certificates:
+        req.check(TRUSTED_CERTS)
+    if wanted.forced_host or wanted.forced_node:
+        req.check(FORCED_HOST)
+    if wanted.host or wanted.node:
+        req.check(REQUESTED_DESTINATION)
+    if wanted.devices:
+        req.check(ATTACH_VOLUME)
+    if wanted.networks and wanted.networks != 'none':
+        req.check(ATTACH_NETWORK)
+
+
+def rights_of(req) -> Rights:
+    return Rights(
+        multiattach_volumes=req.version >= MULTIATTACH,
+        ports_with_resources=req.version >= PORTS_WITH_RESOURCES,
+        flavors_without_disk=req.allows(ZERO_DISK_FLAVOR),
+        external_networks=req.allows(ATTACH_EXTERNAL),
+    )
+
+
+def request_of(req, body: Mapping[str, Any]) -> ServerRequest:
+    """The body in the words of the service."""
+    server = body['server']
+    disks = devices_of(server)
+    if not (server.get('imageRef') or disks):
+        raise Invalid('Missing imageRef attribute')
+    name = server['name'].strip()
+    least = int(server.get('min_count', 1))
+    return ServerRequest(
+        name=name,
+        # The description came later; until then the name stood in its place.
+        description=server.get('description') if req.version >= DESCRIPTION_IS_GIVEN else name,
+        flavor_id=last_part(str(server['flavorRef'])),
+        image_id=server.get('imageRef') or None,
+        least=least,
+        most=int(server.get('max_count', least)),
+        hostname=server.get('hostname'),
+        networks=networks_of(server.get('networks')),
+        security_groups=groups_of(server),
+        key_name=server.get('key_name'),
+        user_data=server.get('user_data'),
+        config_drive=spoken(server.get('config_drive')),
+        disk_config=server.get('OS-DCF:diskConfig'),
+        metadata=server.get('metadata', {}),
+        personality=server.get('personality', ()),
+        tags=server.get('tags', ()),
+        trusted_image_certificates=server.get('trusted_image_certificates'),
+        access_ip_v4=server.get('accessIPv4'),
+        access_ip_v6=shortest(server.get('accessIPv6')),
+        host=server.get('host'),
+        node=server.get('hypervisor_hostname'),
+        scheduler_hints=next((body[name] for name in HINT_NAMES if name in body), {}),
+        **disks,
+        **place_of(server.get('availability_zone', '')),
+    )
+
+
+def last_part(reference: str) -> str:
+    """The id at the end of a link to a resource; an id is its own end."""
+    return reference.partition('?')[0].rpartition('/')[2]
+
+
+def groups_of(server: Mapping[str, Any]) -> list[str]:
+    return [group['name'] for group in server.get('security_groups', ()) if 'name' in group]
+
+
+def networks_of(value: Any) -> Any:
+    """The interfaces in order; 'auto', 'none' and None as they are."""
+    if not isinstance(value, list):
+        return value
+    return [
+        NetworkRequest(
+            network_id=None if item.get('port') else item.get('uuid'),
+            port_id=item.get('port'),
+            fixed_ip=item.get('fixed_ip'),
+            tag=item.get('tag'),
+        )
+        for item in value
+    ]
+
+
+def place_of(zone: str) -> dict[str, Any]:
+    """zone, zone:host, zone:host:node or zone::node; the zone may be empty in all of them."""
+    parts = zone.split(':')
+    if len(parts) > 3:
+        raise Invalid('Invalid input received: Unable to parse availability_zone')
+    name, host, node = (part.strip() or None for part in (*parts, '', '')[:3])
+    return {'availability_zone': name, 'forced_host': host, 'forced_node': node}
+
+
+def shortest(address: str | None) -> str | None:
+    """An IPv6 address in its usual form."""
+    return address and str(ipaddress.ip_address(address))

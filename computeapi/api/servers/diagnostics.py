@@ -1,0 +1,107 @@
+"""/servers/{server_id}/diagnostics: what the machine of a server is doing."""
+
+from typing import Any
+
+from computeapi.api.servers.subject import ServerController
+from computeapi.api.types import BOOLEAN, INTEGER, NULLABLE_STRING, STRING
+from computeapi.backends.hypervisor import DISK_COUNTERS, INTERFACE_COUNTERS
+from computeapi.compute.servers.diagnostics import Diagnosis
+from computeapi.versions import APIVersionRequest, changed
+from computeapi.web.contract import ADMIN, Field, Policy, View, closed
+from computeapi.web.controller import operation
+
+SHOW = Policy('os_compute_api:os-server-diagnostics', ADMIN, 'See what the machine of a server is doing')
+
+ONE_FORMAT = APIVersionRequest.parse('2.48')
+
+# ------------------------------------------------------------------ the format of all drivers
+
+NUMBER = {'type': ['integer', 'null']}
+
+
+def fact(name: str, schema: Any = NULLABLE_STRING) -> Field:
+    return Field(schema, lambda diagnosis: diagnosis.facts.get(name))
+
+
+def parts(name: str, properties: dict[str, Any]) -> Field:
+    """A list with one object for each part of the machine; what its driver does not know is null."""
+    items = closed(properties, required=properties)
+    return Field(
+        {'type': 'array', 'items': items},
+        lambda diagnosis: [{key: part.get(key) for key in properties} for part in numbered(diagnosis.facts.get(name))],
+    )
+
+
+def numbered(found: list[dict[str, Any]] | None) -> list[dict[str, Any]]:
+    return [{'id': place, **part} for place, part in enumerate(found or ())]
+
+
+def count(name: str) -> Field:
+    return Field(INTEGER, lambda diagnosis: len(diagnosis.facts.get(name) or ()))
+
+
+DIAGNOSTICS = View(
+    {
+        'state': Field(STRING, lambda diagnosis: diagnosis.state),
+        'driver': fact('driver'),
+        'hypervisor': fact('hypervisor'),
+        'hypervisor_os': fact('hypervisor_os'),
+        'uptime': fact('uptime', NUMBER),
+        'config_drive': Field(BOOLEAN, lambda diagnosis: bool(diagnosis.server.config_drive)),
+        'num_cpus': count('cpus'),
+        'num_nics': count('interfaces'),
+        'num_disks': count('disks'),
+        'cpu_details': parts('cpus', dict.fromkeys(('id', 'time', 'utilisation'), NUMBER)),
+        'nic_details': parts(
+            'interfaces', {'mac_address': NULLABLE_STRING} | dict.fromkeys(INTERFACE_COUNTERS, NUMBER)
+        ),
+        'disk_details': parts('disks', dict.fromkeys(DISK_COUNTERS, NUMBER)),
+        'memory_details': Field(
+            closed({'maximum': NUMBER, 'used': NUMBER}, required=['maximum', 'used']),
+            lambda diagnosis: {'maximum': diagnosis.server.memory_mb, 'used': diagnosis.facts.get('memory_used')},
+        ),
+    }
+)
+
+# ------------------------------------------------------------------ the format of one driver
+
+COUNTERS = {
+    'read_bytes': 'read',
+    'read_requests': 'read_req',
+    'write_bytes': 'write',
+    'write_requests': 'write_req',
+    'errors_count': 'errors',
+}
+TRAFFIC = {
+    f'{way}_{what}': way if what == 'octets' else f'{way}_{what}'
+    for way in ('rx', 'tx')
+    for what in ('octets', 'packets', 'drop', 'errors')
+}
+
+
+def flat(diagnosis: Diagnosis) -> dict[str, Any]:
+    """Before 2.48: one object whose keys name the parts of the machine; memory in KiB."""
+    facts = diagnosis.facts
+    found: dict[str, Any] = {'memory': diagnosis.server.memory_mb * 1024}
+    for place, cpu in enumerate(facts.get('cpus') or ()):
+        found[f'cpu{place}_time'] = cpu.get('time')
+    for disk in facts.get('disks') or ():
+        name = (disk.get('device_name') or 'disk').removeprefix('/dev/')
+        found |= {f'{name}_{short}': disk.get(long) for long, short in COUNTERS.items()}
+    for place, interface in enumerate(facts.get('interfaces') or (), start=1):
+        found |= {f'vnet{place}_{short}': interface.get(long) for long, short in TRAFFIC.items()}
+    return found
+
+
+class ServerDiagnostics(ServerController):
+    """What the machine of a server is doing."""
+
+    path = '/servers/{server_id}/diagnostics'
+
+    @operation(
+        'GET', policy=SHOW, response=changed({'2.1': {'type': 'object'}, '2.48': DIAGNOSTICS}), errors=(400, 404, 409)
+    )
+    def index(self, req, server):
+        """Show what the machine of a server is doing."""
+        diagnosis = self.cloud.diagnostics.of(server)
+        return DIAGNOSTICS.render(req, diagnosis) if req.version >= ONE_FORMAT else flat(diagnosis)

@@ -1,0 +1,101 @@
+"""The disks in the body that creates a server, in both of their forms."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from computeapi.api.servers.schemas import TAG
+from computeapi.api.types import MOST, POSITIVE, SPOKEN_BOOLEAN, STRING, UUID, spoken
+from computeapi.compute.servers.creation import Device
+from computeapi.compute.servers.creation.devices import bad, of_facts, of_old_facts
+from computeapi.errors import Invalid
+from computeapi.versions import ABSENT, added, changed
+from computeapi.web.contract import closed
+
+# ------------------------------------------------------------------ schemas
+
+TEXT = {'type': 'string', 'maxLength': 255}
+COMMON = {
+    'virtual_name': TEXT,
+    'volume_id': UUID,
+    'snapshot_id': UUID,
+    'volume_size': POSITIVE,
+    'device_name': {'type': 'string', 'minLength': 1, 'maxLength': 255, 'pattern': '^[a-zA-Z0-9._/-]*$'},
+    'delete_on_termination': SPOKEN_BOOLEAN,
+    'no_device': {},
+    'connection_info': STRING,
+}
+OLD_DEVICE = closed(COMMON)
+DEVICE = closed(
+    COMMON
+    | {
+        'source_type': {'type': 'string', 'enum': ['volume', 'image', 'snapshot', 'blank']},
+        'uuid': {'type': 'string', 'minLength': 1, 'maxLength': 255, 'pattern': '^[a-zA-Z0-9._-]*$'},
+        'image_id': UUID,
+        'destination_type': {'type': 'string', 'enum': ['volume', 'local']},
+        'guest_format': TEXT,
+        'device_type': TEXT,
+        'disk_bus': TEXT,
+        'boot_index': {
+            'type': ['integer', 'string', 'null'],
+            'pattern': '^-?[0-9]+$',
+            'minimum': -MOST,
+            'maximum': MOST,
+        },
+        'tag': changed({'2.32': TAG, '2.33': ABSENT, '2.42': TAG}),
+        'volume_type': added('2.67', {'type': ['string', 'null'], 'minLength': 0, 'maxLength': 255}),
+    }
+)
+FIELDS = {
+    'block_device_mapping': {'type': 'array', 'items': OLD_DEVICE},
+    'block_device_mapping_v2': {'type': 'array', 'items': DEVICE},
+}
+
+# ------------------------------------------------------------------ reading
+
+
+def devices_of(server: Mapping[str, Any]) -> dict[str, Any]:
+    """`devices` and `root_by_name` of the request; Invalid for disks that make no sense."""
+    old, new = server.get('block_device_mapping'), server.get('block_device_mapping_v2')
+    if old and new:
+        raise Invalid('Using different block_device_mapping syntaxes is not allowed in the same request.')
+    if old:
+        return {'devices': [of_old_facts(plain(item)) for item in old]}
+    if new:
+        image_given = server.get('imageRef') is not None
+        return {'devices': [device(plain(item), image_given) for item in new], 'root_by_name': False}
+    return {}
+
+
+def plain(item: Mapping[str, Any]) -> dict[str, Any]:
+    """The item with flags as truth values."""
+    deleted, absent = item.get('delete_on_termination'), item.get('no_device')
+    return {**item, 'delete_on_termination': spoken(deleted), 'no_device': bool(absent)}
+
+
+def device(item: dict[str, Any], image_given: bool) -> Device:
+    """A disk of the newer form: what it is made of is its uuid."""
+    if 'virtual_name' in item:
+        raise bad('Some fields are invalid.')
+    if item['no_device']:
+        return of_facts({'device_name': item.get('device_name'), 'no_device': True})
+    check(item, image_given)
+    facts = {name: value for name, value in item.items() if not name.endswith('_id')}
+    return of_facts({**facts, f'{item["source_type"]}_id': item.get('uuid')})
+
+
+def check(item: Mapping[str, Any], image_given: bool) -> None:
+    """Invalid for a source, a destination and an id that do not go together."""
+    source, destination = item.get('source_type'), item.get('destination_type')
+    if source == 'blank' and item.get('uuid'):
+        raise bad('Invalid device UUID.')
+    if source != 'blank' and not item.get('uuid'):
+        raise bad('Missing device UUID.')
+    if source is None:
+        raise bad('Invalid source_type field.')
+    boots = item.get('boot_index') is not None and int(item['boot_index']) == 0
+    if (source, destination) == ('image', 'local') and not (image_given and boots):
+        raise bad('Mapping image to local is not supported.')
+    if item.get('volume_type') and destination == 'local':
+        raise bad('Specifying a volume_type with destination_type=local is not supported.')
+    if item.get('volume_type') and source == 'volume':
+        raise bad('Specifying volume type to existing volume is not supported.')

@@ -1,0 +1,107 @@
+"""/servers/{id}/os-interface: the ports of a server."""
+
+from computeapi.api.servers.create import ATTACH_EXTERNAL
+from computeapi.api.servers.schemas import IPV4, IPV6, TAG
+from computeapi.api.servers.subject import ServerController
+from computeapi.api.types import NULLABLE_STRING, STRING, UUID
+from computeapi.errors import Invalid
+from computeapi.versions import added
+from computeapi.web.contract import MEMBER_OR_ADMIN, READER_OR_ADMIN, Field, Policy, View, attr, closed
+from computeapi.web.controller import operation
+
+# ------------------------------------------------------------------ policies
+
+LIST = Policy('os_compute_api:os-attach-interfaces:list', READER_OR_ADMIN, 'List the ports of a server')
+SHOW = Policy('os_compute_api:os-attach-interfaces:show', READER_OR_ADMIN, 'Show a port of a server')
+CREATE = Policy('os_compute_api:os-attach-interfaces:create', MEMBER_OR_ADMIN, 'Attach a port to a server')
+DELETE = Policy('os_compute_api:os-attach-interfaces:delete', MEMBER_OR_ADMIN, 'Detach a port from a server')
+
+# ------------------------------------------------------------------ requests
+
+ADDRESS = closed({'ip_address': {'anyOf': [IPV4, IPV6]}}, required=['ip_address'])
+ATTACH = closed(
+    {
+        'net_id': UUID,
+        'port_id': UUID,
+        'fixed_ips': {'type': 'array', 'minItems': 1, 'maxItems': 1, 'items': ADDRESS},
+        'tag': added('2.49', TAG),
+    }
+)
+
+# ------------------------------------------------------------------ views
+
+
+def addresses(interface) -> list[dict[str, str]]:
+    return [{name: fixed[name] for name in ('subnet_id', 'ip_address')} for fixed in interface.port.fixed_ips]
+
+
+INTERFACE = View(
+    {
+        'port_id': Field(UUID, attr('port.id')),
+        'net_id': Field(UUID, attr('port.network_id')),
+        'mac_addr': Field(STRING, attr('port.mac_address')),
+        'port_state': Field(STRING, attr('port.status')),
+        'fixed_ips': Field(
+            {'type': 'array', 'items': closed({'subnet_id': UUID, 'ip_address': STRING}, ['subnet_id', 'ip_address'])},
+            addresses,
+        ),
+        'tag': added('2.70', Field(NULLABLE_STRING, attr('tag'))),
+    }
+)
+
+# ------------------------------------------------------------------ controller
+
+
+class ServerInterfaces(ServerController):
+    """The network interfaces of a server."""
+
+    path = '/servers/{server_id}/os-interface'
+
+    @operation(
+        'GET',
+        policy=LIST,
+        response={'interfaceAttachments': {'type': 'array', 'items': INTERFACE}},
+        errors=(404,),
+    )
+    def index(self, req, server):
+        """List the ports of a server."""
+        found = self.cloud.interfaces.list(req.context, server)
+        return {'interfaceAttachments': INTERFACE.render_all(req, found)}
+
+    @operation('GET', '/{id}', policy=SHOW, response={'interfaceAttachment': INTERFACE}, errors=(404,))
+    def show(self, req, server, id):
+        """Show a port of a server."""
+        return {'interfaceAttachment': INTERFACE.render(req, self.cloud.interfaces.get(req.context, server, id))}
+
+    @operation(
+        'POST',
+        policy=CREATE,
+        also=(SHOW, ATTACH_EXTERNAL),
+        body=closed({'interfaceAttachment': ATTACH}),
+        response={'interfaceAttachment': INTERFACE},
+        errors=(403, 404, 409),
+    )
+    def create(self, req, server, body):
+        """Attach a port to a server: the one that is named, or a new one on a network."""
+        req.check(SHOW, {'project_id': server.project_id, 'user_id': server.user_id})
+        wanted = body.get('interfaceAttachment', {})
+        port_id, network_id, addresses = (wanted.get(name) for name in ('port_id', 'net_id', 'fixed_ips'))
+        if port_id and network_id:
+            raise Invalid('Must not input both network_id and port_id')
+        if addresses and not network_id:
+            raise Invalid('Must input network_id when request IP address')
+        interface = self.cloud.interfaces.attach(
+            req.context,
+            server,
+            port_id=port_id,
+            network_id=network_id,
+            fixed_ip=addresses[0]['ip_address'] if addresses else None,
+            tag=wanted.get('tag'),
+            external_networks=req.allows(ATTACH_EXTERNAL),
+        )
+        return {'interfaceAttachment': INTERFACE.render(req, interface)}
+
+    @operation('DELETE', '/{id}', policy=DELETE, status=202, errors=(404, 409))
+    def delete(self, req, server, id):
+        """Detach a port from a server."""
+        self.cloud.interfaces.detach(req.context, server, id)

@@ -1,0 +1,217 @@
+"""What servers may be searched by, by whom, at which version, and what is meant by it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from computeapi.api.servers.sorting import SORT_KEY, order
+from computeapi.api.types import LIMIT, STRING
+from computeapi.clock import parsed
+from computeapi.compute.paging import Page
+from computeapi.compute.servers.lookup import MOST_TAGS
+from computeapi.compute.states import SOFT_DELETED, states_of
+from computeapi.errors import Forbidden, Invalid
+from computeapi.versions import APIVersionRequest, added, compiled
+from computeapi.web.contract import ADMIN, Policy, query
+from computeapi.web.paging import limit_of
+
+ALL_FILTERS = Policy(
+    'os_compute_api:servers:allow_all_filters', ADMIN, 'Search servers by every attribute, not only by the common ones'
+)
+
+UNKNOWN_STATUS_IS_AN_ERROR = APIVersionRequest.parse('2.38')
+
+# ------------------------------------------------------------------ how values are read
+
+TRUE_WORDS = ('1', 'on', 't', 'true', 'y', 'yes')
+FALSE_WORDS = ('0', 'f', 'false', 'n', 'no', 'off')
+
+
+def boolean(text: str) -> bool:
+    word = text.strip().lower()
+    if word in TRUE_WORDS:
+        return True
+    if word in FALSE_WORDS:
+        return False
+    accepted = ', '.join(map(repr, sorted(TRUE_WORDS + FALSE_WORDS)))
+    raise Invalid(f"Unrecognized value '{text[:64]}', acceptable values are: {accepted}")
+
+
+def loosely(text: str) -> bool:
+    """As `boolean`, but what is not true is false."""
+    return text.strip().lower() in TRUE_WORDS
+
+
+def drive(text: str) -> str:
+    """A config drive is noted as True, or not at all."""
+    word = text.strip().lower()
+    return 'True' if word in TRUE_WORDS else '' if word in FALSE_WORDS else text
+
+
+def tags(text: str) -> list[str]:
+    """ValueError for more tags than a server can have."""
+    wanted = list(dict.fromkeys(text.split(',')))
+    if len(wanted) > MOST_TAGS:
+        raise ValueError(text)
+    return wanted
+
+
+# ------------------------------------------------------------------ filters
+
+REGEX = {'type': 'string', 'format': 'regex'}
+MOMENT = {'type': 'string', 'format': 'date-time'}
+
+
+class Filter(NamedTuple):
+    """A parameter that servers are searched by.
+
+    schema: of one value.  name: the filter in compute.servers.listing, where it is called otherwise there.
+    read: makes what that filter takes of the text; ValueError.  everybody: the version from which callers without
+    ALL_FILTERS may use it.  since: the version from which there is such a parameter.
+    """
+
+    schema: Any
+    name: str | None = None
+    read: Callable[[str], Any] = str
+    everybody: str | None = None
+    since: str = '2.1'
+
+
+FILTERS = {
+    'access_ip_v4': Filter(REGEX),
+    'access_ip_v6': Filter(REGEX),
+    'auto_disk_config': Filter(REGEX, 'disk_config', str.upper),
+    'availability_zone': Filter(REGEX, everybody='2.83'),
+    'changes-before': Filter(MOMENT, 'changes_before', parsed, everybody='2.66', since='2.66'),
+    'changes-since': Filter(MOMENT, 'changes_since', parsed, everybody='2.1'),
+    'config_drive': Filter(REGEX, read=drive, everybody='2.83'),
+    'created_at': Filter(REGEX, everybody='2.83'),
+    'description': Filter(REGEX),
+    'display_description': Filter(REGEX, 'description'),
+    'display_name': Filter(REGEX, 'name'),
+    'flavor': Filter(REGEX, 'flavorid', everybody='2.1'),
+    'host': Filter(STRING),
+    'hostname': Filter(REGEX, everybody='2.90'),
+    'image': Filter(STRING, 'image_id', everybody='2.1'),
+    'image_ref': Filter(STRING, 'image_id'),
+    'ip': Filter(REGEX, everybody='2.1'),
+    'ip6': Filter(REGEX, everybody='2.5'),
+    'kernel_id': Filter(REGEX),
+    'key_name': Filter(REGEX, everybody='2.83'),
+    'launch_index': Filter(STRING),
+    'launched_at': Filter(REGEX, everybody='2.83'),
+    'locked': Filter(STRING, read=boolean, everybody='2.73', since='2.73'),
+    'locked_by': Filter(REGEX),
+    'name': Filter(REGEX, everybody='2.1'),
+    'node': Filter(REGEX),
+    'not-tags': Filter(STRING, 'not_tags', tags, everybody='2.26', since='2.26'),
+    'not-tags-any': Filter(STRING, 'not_tags_any', tags, everybody='2.26', since='2.26'),
+    'power_state': Filter(REGEX, everybody='2.83'),
+    'progress': Filter(REGEX, everybody='2.83'),
+    'project_id': Filter(STRING),
+    'ramdisk_id': Filter(REGEX),
+    'reservation_id': Filter(REGEX, everybody='2.1'),
+    'root_device_name': Filter(REGEX),
+    'tags': Filter(STRING, read=tags, everybody='2.26', since='2.26'),
+    'tags-any': Filter(STRING, 'tags_any', tags, everybody='2.26', since='2.26'),
+    'task_state': Filter(STRING, everybody='2.83'),
+    'tenant_id': Filter(STRING, 'project_id'),
+    'terminated_at': Filter(REGEX, everybody='2.83'),
+    'user_id': Filter(STRING, everybody='2.83'),
+    'uuid': Filter(STRING),
+    'vm_state': Filter(STRING, everybody='2.83'),
+}
+FOR_EVERYBODY = compiled(
+    {name: added(each.everybody, True) for name, each in FILTERS.items() if each.everybody}, frozenset
+)
+# Relations of the record: known names, but nothing can be searched by them.
+RELATIONS = (
+    'block_device_mapping',
+    'info_cache',
+    'metadata',
+    'pci_devices',
+    'security_groups',
+    'services',
+    'system_metadata',
+)
+# What is not a filter of its own but says which servers are meant, and in which order.
+SCOPES = ('all_tenants', 'deleted', 'soft_deleted', 'status')
+LIST_QUERY = query(
+    {'limit': LIMIT, 'marker': STRING, 'sort_key': SORT_KEY, 'sort_dir': STRING}
+    | dict.fromkeys((*SCOPES, *RELATIONS), STRING)
+    | {name: added(each.since, each.schema) for name, each in FILTERS.items()},
+    strict='2.75',
+    legacy=False,
+    patternProperties={'^_': STRING},
+)
+
+# ------------------------------------------------------------------ what a request asks for
+
+
+def page(req, most: int) -> Page:
+    return Page(limit_of(req, most), req.parameter('marker'), order(req))
+
+
+def search(req, everywhere: Policy) -> dict[str, Any]:
+    """What to list, as arguments of the service; Forbidden for the servers of all projects without *everywhere*."""
+    filters = filters_of(req)
+    existence = existence_of(req, filters)
+    all_projects = asks_all_projects(req)
+    if all_projects:
+        req.check(everywhere)
+    else:
+        filters.pop('project_id', None)
+    return {'filters': filters, 'all_projects': all_projects, **existence}
+
+
+def filters_of(req) -> dict[str, Any]:
+    """The filters that count for this caller, with their values."""
+    everything, common = req.allows(ALL_FILTERS), FOR_EVERYBODY.at(req.version)
+    names = [name for name in req.query if everything or name in common]
+    for name in names:
+        if name.startswith('_') or name in RELATIONS:
+            raise Invalid(f'Invalid filter field: {name[:64]}.')
+    filters = dict(filter_of(name, req.parameter(name)) for name in names if name in FILTERS)
+    if 'status' in req.query:
+        filters['statuses'] = statuses(req)
+    since, before = filters.get('changes_since'), filters.get('changes_before')
+    if since and before and since > before:
+        raise Invalid('The value of changes-since must be less than or equal to changes-before.')
+    return filters
+
+
+def filter_of(name: str, text: str) -> tuple[str, Any]:
+    try:
+        return FILTERS[name].name or name, FILTERS[name].read(text)
+    except ValueError:
+        raise Invalid(f'Invalid filter field: {name}.') from None
+
+
+def statuses(req) -> list[str]:
+    """The statuses that there are, of those that the request names; below 2.38 there may be none."""
+    known = list(dict.fromkeys(status.upper() for status in req.query['status'] if states_of(status)))
+    if not known and req.version >= UNKNOWN_STATUS_IS_AN_ERROR:
+        raise Invalid('Invalid status value')
+    return known
+
+
+def existence_of(req, filters: dict[str, Any]) -> dict[str, bool | None]:
+    """Whether deleted servers are meant. Changes include deletions; all else is for administrators to ask."""
+    asked = {name: loosely(req.parameter(name)) for name in ('deleted', 'soft_deleted') if name in req.query}
+    if not req.allows(ALL_FILTERS):
+        asked = {}
+    changes = 'changes_since' in filters or 'changes_before' in filters
+    deleted = asked.get('deleted', None if changes else False)
+    if filters.get('statuses') == ['DELETED']:
+        if not req.context.is_admin:
+            raise Forbidden('Only administrators may list deleted instances')
+        deleted = True
+    restorable = 'SOFT_DELETED' in filters.get('statuses', ()) or filters.get('vm_state') == SOFT_DELETED
+    return {'deleted': deleted, 'soft_deleted': asked.get('soft_deleted', True if restorable else None)}
+
+
+def asks_all_projects(req) -> bool:
+    """all_tenants without a value means yes."""
+    text = req.parameter('all_tenants')
+    return text is not None and (not text or boolean(text))

@@ -1,0 +1,162 @@
+"""How the fields of a server are read from its record. Readers only read: no look-ups, no clock."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import quote
+
+from computeapi.api.types import iso
+from computeapi.compute.states import status_of
+from computeapi.db.servers import Server
+from computeapi.versions import ABSENT
+from computeapi.web.contract import ADMIN, READER_OR_ADMIN, Policy
+
+EXTRA_SPECS = Policy(
+    'os_compute_api:servers:show:flavor-extra-specs', READER_OR_ADMIN, "See the extra specs of a server's flavor"
+)
+HOST_STATUS = Policy('os_compute_api:servers:show:host_status', ADMIN, "See the status of a server's host")
+HOST_UNKNOWN = Policy(
+    'os_compute_api:servers:show:host_status:unknown-only', ADMIN, "See that the status of a server's host is unknown"
+)
+
+WITH_PROGRESS = frozenset({'ACTIVE', 'BUILD', 'REBUILD', 'RESIZE', 'VERIFY_RESIZE', 'MIGRATING'})
+WITH_FAULT = frozenset({'ERROR', 'DELETED'})
+
+MEANINGFUL = ('hw_', 'img_', 'os_', 'trait:')
+PROPERTIES = frozenset({'architecture', 'auto_disk_config', 'hypervisor_type', 'instance_uuid', 'vm_mode'})
+
+
+def links(server: Server, req) -> list[dict[str, str]]:
+    """As Request.links, for an id that needs no quoting."""
+    path = f'/servers/{server.uuid}'
+    return [{'rel': 'self', 'href': req.endpoint + path}, {'rel': 'bookmark', 'href': req.bookmark + path}]
+
+
+def status(server: Server) -> str:
+    return status_of(server.vm_state, server.task_state)
+
+
+def progress(server: Server) -> Any:
+    return server.progress if status(server) in WITH_PROGRESS else ABSENT
+
+
+def fault(server: Server, req) -> Any:
+    """What went wrong; the details of an error of the service's own are for administrators."""
+    if not server.fault or status(server) not in WITH_FAULT:
+        return ABSENT
+    kept = server.fault
+    shown = {'code': kept['code'], 'created': f'{kept["created"][:19]}Z', 'message': kept['message']}
+    if kept.get('details') and (req.context.is_admin or kept['code'] != 500):
+        shown['details'] = kept['details']
+    return shown
+
+
+def updated(server: Server) -> str | None:
+    return iso(server.updated_at or server.created_at)
+
+
+def host_id(server: Server) -> str:
+    return host_id_of(server.project_id, server.host)
+
+
+def host_id_of(project_id: str, host: str | None) -> str:
+    """Tells a project's hosts apart without naming them."""
+    if not host:
+        return ''
+    return hashlib.sha224((project_id + host).encode()).hexdigest()
+
+
+def host_status(server: Server, req) -> Any:
+    if req.allows(HOST_STATUS) or (server.host_status == 'UNKNOWN' and req.allows(HOST_UNKNOWN)):
+        return server.host_status
+    return ABSENT
+
+
+# ------------------------------------------------------------------ what it is made of
+
+
+def image(server: Server, req) -> Any:
+    """A link; empty for a server on a volume."""
+    if not server.image_id:
+        return ''
+    href = f'{req.bookmark}/images/{server.image_id}'
+    return {'id': server.image_id, 'links': [{'rel': 'bookmark', 'href': href}]}
+
+
+def image_with_properties(server: Server, req) -> Any:
+    """A link and those properties of the image that mean something to a server; others are the image's own."""
+    link = image(server, req)
+    kept = server.image_properties.items()
+    shown = {name: value for name, value in kept if name.startswith(MEANINGFUL) or name in PROPERTIES}
+    return link and link | {'properties': shown}
+
+
+def flavor_link(server: Server, req) -> dict[str, Any]:
+    flavorid = server.flavor['flavorid']
+    href = f'{req.bookmark}/flavors/{quote(flavorid)}'
+    return {'id': flavorid, 'links': [{'rel': 'bookmark', 'href': href}]}
+
+
+def flavor(server: Server, req) -> dict[str, Any]:
+    """The flavor as it was when the server got it."""
+    kept = server.flavor
+    shown = {
+        'vcpus': kept['vcpus'],
+        'ram': kept['memory_mb'],
+        'disk': kept['root_gb'],
+        'ephemeral': kept['ephemeral_gb'],
+        'swap': kept['swap'],
+        'original_name': kept['name'],
+    }
+    if req.allows(EXTRA_SPECS):
+        shown['extra_specs'] = kept['extra_specs']
+    return shown
+
+
+def volume_ids(server: Server) -> list[dict[str, Any]]:
+    return [{'id': device.volume_id} for device in server.volumes]
+
+
+def volumes(server: Server) -> list[dict[str, Any]]:
+    return [
+        {'id': device.volume_id, 'delete_on_termination': device.delete_on_termination} for device in server.volumes
+    ]
+
+
+# ------------------------------------------------------------------ how it is reached
+
+
+def interfaces(server: Server) -> Iterator[tuple[str, dict[str, Any], str, dict[str, Any]]]:
+    """The addresses of the server: (network, interface, kind, {version, addr})."""
+    for interface in server.network_info:
+        for fixed in interface['addresses']:
+            name = interface['network_name']
+            yield name, interface, 'fixed', {'version': fixed['version'], 'addr': fixed['address']}
+            for floating in fixed['floating']:
+                yield name, interface, 'floating', {'version': 4, 'addr': floating}
+
+
+def plain_addresses(server: Server) -> dict[str, list[dict[str, Any]]]:
+    """By network, the addresses."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for network, _, _, address in interfaces(server):
+        found.setdefault(network, []).append(address)
+    return found
+
+
+def addresses(server: Server) -> dict[str, list[dict[str, Any]]]:
+    """By network, the addresses, the interfaces that have them, and whether they are fixed or floating."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for network, interface, kind, address in interfaces(server):
+        address['OS-EXT-IPS:type'] = kind
+        address['OS-EXT-IPS-MAC:mac_addr'] = interface['mac_address']
+        found.setdefault(network, []).append(address)
+    return found
+
+
+def security_groups(server: Server) -> Any:
+    """Each once; a server without any has no such field."""
+    names = dict.fromkeys(name for interface in server.network_info for name in interface['security_groups'])
+    return [{'name': name} for name in names] or ABSENT

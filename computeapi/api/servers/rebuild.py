@@ -1,0 +1,105 @@
+"""POST /servers/{id}/action {rebuild}: a server made anew from an image."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from computeapi.api.servers.actions import lone
+from computeapi.api.servers.create import CERTIFICATES, FILE, USER_DATA, shortest
+from computeapi.api.servers.schemas import DESCRIPTION, DISK_CONFIG, HOSTNAME, IPV4, IPV6, METADATA
+from computeapi.api.servers.subject import ServerController, action
+from computeapi.api.servers.view import READER_POLICIES, REBUILD
+from computeapi.api.types import NAME, SPOKEN_BOOLEAN, STRING, UUID, spoken
+from computeapi.compute import passwords
+from computeapi.compute.servers.rebuild import RebuildRequest
+from computeapi.versions import APIVersionRequest, added, removed
+from computeapi.web.contract import MEMBER_OR_ADMIN, Policy, closed
+from computeapi.web.request import Reply
+
+# ------------------------------------------------------------------ policies
+
+REBUILD_SERVER = Policy('os_compute_api:servers:rebuild', MEMBER_OR_ADMIN, 'Rebuild a server')
+TRUSTED_CERTS = Policy(
+    'os_compute_api:servers:rebuild:trusted_certs', MEMBER_OR_ADMIN, 'Rebuild a server with trusted image certificates'
+)
+
+VOLUMES_ARE_REBUILT = APIVersionRequest.parse('2.93')
+
+# ------------------------------------------------------------------ requests
+
+
+def or_null(schema: dict[str, Any]) -> dict[str, Any]:
+    """What is null is taken away from the server."""
+    return {'oneOf': [schema, {'type': 'null'}]}
+
+
+BODY = closed(
+    {
+        'imageRef': UUID,
+        'name': NAME,
+        'description': added('2.19', DESCRIPTION),
+        'hostname': HOSTNAME,
+        'adminPass': STRING,
+        'metadata': METADATA,
+        'accessIPv4': IPV4,
+        'accessIPv6': IPV6,
+        'OS-DCF:diskConfig': DISK_CONFIG,
+        'preserve_ephemeral': SPOKEN_BOOLEAN,
+        'personality': removed('2.57', {'type': 'array', 'items': FILE}),
+        'key_name': added('2.54', or_null({'type': 'string', 'minLength': 1, 'maxLength': 255})),
+        'user_data': added('2.57', or_null(USER_DATA)),
+        'trusted_image_certificates': added('2.63', CERTIFICATES),
+    },
+    ['imageRef'],
+)
+KEPT = ('description', 'hostname', 'metadata', 'key_name', 'user_data', 'trusted_image_certificates')
+"""What becomes of the server as it stands in the body, under the same name."""
+
+# ------------------------------------------------------------------ controller
+
+
+class ServerRebuild(ServerController):
+    """Servers made anew."""
+
+    @action(
+        'rebuild',
+        policy=REBUILD_SERVER,
+        also=(TRUSTED_CERTS, *READER_POLICIES),
+        body=lone('rebuild', BODY),
+        response={'server': REBUILD},
+        errors=(403, 404, 409),
+    )
+    def rebuild(self, req, server, body):
+        """Rebuild a server: the same name and addresses, a new root disk."""
+        wanted = body['rebuild']
+        if 'trusted_image_certificates' in wanted:
+            req.check(TRUSTED_CERTS, {'project_id': server.project_id, 'user_id': server.user_id})
+        self.cloud.rebuilds.rebuild(req.context, server, request_of(req, wanted))
+        password = wanted.get('adminPass')
+        if password is None:
+            password = passwords.generate(self.cloud.conf.password_length)
+        shown = REBUILD.render(req, server) | {'adminPass': password}
+        return Reply({'server': shown}, {'Location': f'{req.endpoint}/servers/{server.uuid}'})
+
+
+def request_of(req, wanted: Mapping[str, Any]) -> RebuildRequest:
+    """The body in the words of the service."""
+    return RebuildRequest(
+        image_id=wanted['imageRef'],
+        changes=changes(wanted),
+        disk_config=wanted.get('OS-DCF:diskConfig'),
+        personality=wanted.get('personality', ()),
+        preserve_ephemeral=spoken(wanted.get('preserve_ephemeral')),
+        even_on_volume=req.version >= VOLUMES_ARE_REBUILT,
+    )
+
+
+def changes(wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """What becomes of the server, by column."""
+    values = {name: wanted[name] for name in KEPT if name in wanted}
+    if 'name' in wanted:
+        values['name'] = wanted['name'].strip()
+    if 'accessIPv4' in wanted:
+        values['access_ip_v4'] = wanted['accessIPv4']
+    if 'accessIPv6' in wanted:
+        values['access_ip_v6'] = shortest(wanted['accessIPv6'])
+    return values

@@ -1,0 +1,60 @@
+"""/servers/{server_id}/os-security-groups, and the actions that change what may reach a server."""
+
+from computeapi.api.security_groups import SECURITY_GROUP
+from computeapi.api.servers.actions import lone
+from computeapi.api.servers.subject import ServerController, action
+from computeapi.web.contract import ADMIN, MEMBER_OR_ADMIN, READER_OR_ADMIN, Policy, closed
+from computeapi.web.controller import operation
+
+LIST = Policy('os_compute_api:os-security-groups:list', READER_OR_ADMIN, 'List the security groups of a server')
+ADD = Policy('os_compute_api:os-security-groups:add', MEMBER_OR_ADMIN, 'Put a server into a security group')
+REMOVE = Policy('os_compute_api:os-security-groups:remove', MEMBER_OR_ADMIN, 'Take a server out of a security group')
+INJECT = Policy('os_compute_api:os-admin-actions:inject_network_info', ADMIN, 'Read again how a server is connected')
+
+NAMED = closed({'name': {'type': 'string', 'minLength': 1}}, required=['name'])
+
+
+class ServerSecurityGroups(ServerController):
+    """What may reach a server."""
+
+    @operation(
+        'GET',
+        '/{server_id}/os-security-groups',
+        policy=LIST,
+        response={'security_groups': {'type': 'array', 'items': SECURITY_GROUP}},
+        errors=(404,),
+    )
+    def index(self, req, server):
+        """List the security groups of a server."""
+        groups = self.cloud.server_security_groups.list(req.context, server)
+        return {'security_groups': SECURITY_GROUP.render_all(req, groups)}
+
+    @action(
+        'addSecurityGroup',
+        policy=ADD,
+        body=lone('addSecurityGroup', NAMED),
+        errors=(400, 404, 409),
+    )
+    def add(self, req, server, body):
+        """Put a server into a security group."""
+        self.cloud.server_security_groups.add(req.context, server, body['addSecurityGroup']['name'])
+
+    @action(
+        'removeSecurityGroup',
+        policy=REMOVE,
+        body=lone('removeSecurityGroup', NAMED),
+        errors=(400, 404, 409),
+    )
+    def remove(self, req, server, body):
+        """Take a server out of a security group."""
+        self.cloud.server_security_groups.remove(req.context, server, body['removeSecurityGroup']['name'])
+
+    @action(
+        'injectNetworkInfo',
+        policy=INJECT,
+        body=lone('injectNetworkInfo'),
+        errors=(404, 409),
+    )
+    def inject(self, req, server, body):
+        """Read again how a server is connected."""
+        self.cloud.addresses.refresh(req.context, [server.uuid])

@@ -1,0 +1,73 @@
+"""/servers/{server_id}/shares: file systems that servers share. There is no service here that keeps any."""
+
+from computeapi.api.servers.subject import ServerController
+from computeapi.api.types import NULLABLE_STRING, STRING
+from computeapi.compute.servers import shares
+from computeapi.errors import ShareNotFound
+from computeapi.web.contract import MEMBER_OR_ADMIN, READER_OR_ADMIN, Policy, closed, query
+from computeapi.web.controller import api_version, operation
+
+# ------------------------------------------------------------------ policies
+
+INDEX = Policy('os_compute_api:os-server-shares:index', READER_OR_ADMIN, 'List the shares of a server')
+CREATE = Policy('os_compute_api:os-server-shares:create', MEMBER_OR_ADMIN, 'Attach a share to a server')
+SHOW = Policy('os_compute_api:os-server-shares:show', READER_OR_ADMIN, 'Show a share of a server')
+DELETE = Policy('os_compute_api:os-server-shares:delete', MEMBER_OR_ADMIN, 'Detach a share from a server')
+
+# ------------------------------------------------------------------ schemas
+
+NO_QUERY = query({}, strict='2.97')
+CREATE_BODY = closed(
+    {
+        'share': closed(
+            {
+                'share_id': {'type': 'string', 'format': 'uuid'},
+                'tag': {'type': 'string', 'minLength': 1, 'maxLength': 255, 'pattern': '^[a-zA-Z0-9-]*$'},
+            },
+            required=['share_id'],
+        )
+    },
+    required=['share'],
+)
+LISTED = closed({'share_id': STRING, 'status': STRING, 'tag': STRING}, required=['share_id', 'status', 'tag'])
+SHARE = closed(LISTED['properties'] | {'uuid': STRING, 'export_location': NULLABLE_STRING}, required=LISTED['required'])
+
+# ------------------------------------------------------------------ controller
+
+
+class ServerShares(ServerController):
+    """File systems that servers share."""
+
+    path = '/servers/{server_id}/shares'
+
+    def find(self, req, identifier):
+        """A server of any project: here the policies, which are asked about it, tell who may do what."""
+        return self.cloud.servers.get(req.context, identifier, any_project=True)
+
+    @operation(
+        'GET', policy=INDEX, query=NO_QUERY, response={'shares': {'type': 'array', 'items': LISTED}}, errors=(404,)
+    )
+    @api_version('2.97')
+    def index(self, req, server):
+        """List the shares of a server."""
+        return {'shares': []}
+
+    @operation(
+        'POST', policy=CREATE, body=CREATE_BODY, status=201, response={'share': SHARE}, errors=(400, 403, 404, 409)
+    )
+    @api_version('2.97')
+    def create(self, req, server, body):
+        """Attach a share to a server that is stopped."""
+        shares.attach(req.context, server, body['share']['share_id'])
+
+    @operation('GET', '/{id}', policy=SHOW, query=NO_QUERY, response={'share': SHARE}, errors=(404,))
+    @api_version('2.97')
+    def show(self, req, server, id):
+        """Show a share of a server."""
+        raise ShareNotFound(id=id)
+
+    @operation('DELETE', '/{id}', policy=DELETE, errors=(400, 403, 404, 409))
+    @api_version('2.97')
+    def delete(self, req, server, id):
+        """Detach a share from a server that is stopped."""
+        shares.detach(req.context, server, id)

@@ -1,0 +1,26 @@
+"""What the controllers of servers share: the server that the path names."""
+
+import functools
+
+from computeapi.db import servers as rows
+from computeapi.web.contract import views
+from computeapi.web.controller import Controller
+from computeapi.web.controller import action as any_action
+
+action = functools.partial(any_action, path='/{server_id}/action')
+"""An action on a server: POST /servers/{server_id}/action."""
+
+
+class ServerController(Controller):
+    """Operations on one server. `server` is found before the policy is asked, and handed to the handler.
+
+    needs: what is loaded beside the row, besides what the view needs that the operation answers with.
+    """
+
+    path = '/servers'
+    subject = 'server_id'
+    needs: tuple[str, ...] = ()
+
+    def find(self, req, identifier: str) -> rows.Server:
+        shown = {need for view in views(req.operation.response) for need in view.needs(req.version)}
+        return self.cloud.servers.get(req.context, identifier, needs=shown.union(self.needs))

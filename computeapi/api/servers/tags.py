@@ -1,0 +1,87 @@
+"""/servers/{server_id}/tags: labels of a server."""
+
+from urllib.parse import quote
+
+from computeapi.api.servers.schemas import TAG, TAGS
+from computeapi.api.servers.subject import ServerController
+from computeapi.api.types import NOTHING, STRING
+from computeapi.compute.servers.lookup import check_tag
+from computeapi.db import servers as rows
+from computeapi.errors import Invalid
+from computeapi.web.contract import HTML, MEMBER_OR_ADMIN, READER_OR_ADMIN, Policy, closed, query
+from computeapi.web.controller import api_version, operation
+from computeapi.web.request import Reply
+from computeapi.web.validation import STRICT
+
+# ------------------------------------------------------------------ policies
+
+INDEX = Policy('os_compute_api:os-server-tags:index', READER_OR_ADMIN, 'List the tags of a server')
+SHOW = Policy('os_compute_api:os-server-tags:show', READER_OR_ADMIN, 'See whether a server has a tag')
+UPDATE_ALL = Policy('os_compute_api:os-server-tags:update_all', MEMBER_OR_ADMIN, 'Replace the tags of a server')
+UPDATE = Policy('os_compute_api:os-server-tags:update', MEMBER_OR_ADMIN, 'Add a tag to a server')
+DELETE_ALL = Policy('os_compute_api:os-server-tags:delete_all', MEMBER_OR_ADMIN, 'Delete the tags of a server')
+DELETE = Policy('os_compute_api:os-server-tags:delete', MEMBER_OR_ADMIN, 'Delete a tag of a server')
+
+# ------------------------------------------------------------------ requests
+
+ANY_QUERY = query({}, strict=None)
+BODY = closed({'tags': TAGS}, ['tags'])
+SHOWN = {'tags': {'type': 'array', 'items': STRING}}
+
+
+class ServerTags(ServerController):
+    """Free-form labels of a server."""
+
+    path = '/servers/{server_id}/tags'
+    needs = (rows.TAGS,)
+
+    def find(self, req, identifier):
+        """A server of any project: here the policies, which are asked about it, tell who may do what."""
+        return self.cloud.servers.get(req.context, identifier, needs=self.needs, any_project=True)
+
+    @operation('GET', policy=INDEX, query=ANY_QUERY, response=SHOWN, errors=(404,))
+    @api_version('2.26')
+    def index(self, req, server):
+        """List the tags of a server."""
+        return {'tags': server.tags}
+
+    @operation('PUT', policy=UPDATE_ALL, body=BODY, response=SHOWN, errors=(404, 409))
+    @api_version('2.26')
+    def update_all(self, req, server, body):
+        """Replace the tags of a server."""
+        return {'tags': self.cloud.servers.replace_tags(req.context, server, body['tags'])}
+
+    @operation('DELETE', policy=DELETE_ALL, status=204, errors=(404, 409))
+    @api_version('2.26')
+    def delete_all(self, req, server):
+        """Delete the tags of a server."""
+        self.cloud.servers.replace_tags(req.context, server, ())
+
+    @operation('GET', '/{id}', policy=SHOW, query=ANY_QUERY, status=204, errors=(404,))
+    @api_version('2.26')
+    def show(self, req, server, id):
+        """See whether a server has a tag."""
+        check_tag(server, server.tags, id)
+
+    @operation('PUT', '/{id}', policy=UPDATE, body=NOTHING, status=201, media_type=HTML, errors=(404, 409))
+    @api_version('2.26')
+    def update(self, req, server, id, body):
+        """Add a tag to a server."""
+        check_allowed(id)
+        if not self.cloud.servers.add_tag(req.context, server, id):
+            return Reply(status=204)
+        return Reply(headers={'Location': f'{req.endpoint}/servers/{server.uuid}/tags/{quote(id)}'})
+
+    @operation('DELETE', '/{id}', policy=DELETE, status=204, errors=(404, 409))
+    @api_version('2.26')
+    def delete(self, req, server, id):
+        """Delete a tag of a server."""
+        self.cloud.servers.delete_tag(req.context, server, id)
+
+
+def check_allowed(tag: str) -> None:
+    for error in STRICT(TAG).iter_errors(tag):
+        raise Invalid(
+            f"Tag '{tag}' is invalid. It must be a non empty string without characters '/' and ','. "
+            f'Validation error message: {error.message}'
+        )

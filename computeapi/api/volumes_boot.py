@@ -1,0 +1,44 @@
+"""/os-volumes_boot: /servers under the path that once was for servers on volumes. It ended with 2.102."""
+
+from dataclasses import replace
+
+from computeapi.api.servers import Servers
+from computeapi.api.servers.actions import ServerActions
+from computeapi.api.servers.create import ServerCreation
+from computeapi.api.servers.images import ServerImages
+from computeapi.api.servers.moves import ServerMoves
+from computeapi.api.servers.power import ServerPower
+from computeapi.api.servers.rebuild import ServerRebuild
+from computeapi.versions import APIVersionRequest
+from computeapi.web.controller import Controller
+
+LAST = APIVersionRequest.parse('2.102')
+ACTIONS = frozenset(
+    {
+        'confirmResize',
+        'createImage',
+        'os-start',
+        'os-stop',
+        'reboot',
+        'rebuild',
+        'resize',
+        'revertResize',
+        'trigger_crash_dump',
+    }
+)
+
+
+def renamed(kind: type[Controller]) -> type[Controller]:
+    """The same operations, as far as the older path had them."""
+
+    class VolumesBoot(kind):  # type: ignore[valid-type, misc]
+        __doc__ = kind.__doc__
+        path = '/os-volumes_boot'
+
+    known = (each for each in VolumesBoot.operations if each.action is None or each.action in ACTIONS)
+    VolumesBoot.operations = [replace(each, max=min(each.max, LAST)) for each in known if each.min <= LAST]
+    return VolumesBoot
+
+
+SERVERS = (Servers, ServerCreation, ServerActions, ServerImages, ServerMoves, ServerPower, ServerRebuild)
+VOLUMES_BOOT = tuple(map(renamed, SERVERS))

@@ -1,0 +1,60 @@
+"""/os-availability-zone: the parts of the cloud that a server can be asked into."""
+
+from computeapi.api.types import BOOLEAN, NULLABLE_DATETIME, STRING, bare
+from computeapi.compute.zones import INTERNAL
+from computeapi.web.contract import ADMIN, ANYONE, Field, Policy, View, attr, closed
+from computeapi.web.controller import Controller, operation
+
+LIST = Policy('os_compute_api:os-availability-zone:list', ANYONE, 'List the availability zones')
+DETAIL = Policy('os_compute_api:os-availability-zone:detail', ADMIN, 'List the availability zones and their services')
+
+MEMBER = closed(
+    {'active': BOOLEAN, 'available': BOOLEAN, 'updated_at': NULLABLE_DATETIME},
+    required=['active', 'available', 'updated_at'],
+)
+HOSTS = {
+    'type': ['object', 'null'],
+    'additionalProperties': {'type': 'object', 'additionalProperties': MEMBER},
+}
+STATE = closed({'available': BOOLEAN}, required=['available'])
+ZONE = {
+    'zoneName': Field(STRING, attr('name')),
+    'zoneState': Field(STATE, lambda zone: {'available': zone.available}),
+}
+SUMMARY = View(ZONE | {'hosts': Field({'type': 'null'}, lambda zone: None)})
+ZONE_DETAIL = View(ZONE | {'hosts': Field(HOSTS, lambda zone: hosts_of(zone) if zone.available else None)})
+
+
+def hosts_of(zone) -> dict[str, dict]:
+    """The enabled services of a zone: {host: {service: its state}}."""
+    found: dict[str, dict] = {}
+    for member in zone.members:
+        if member.enabled:
+            state = {'active': True, 'available': member.up, 'updated_at': bare(member.seen_at)}
+            found.setdefault(member.host, {})[member.binary] = state
+    return found
+
+
+def listing(view: View) -> dict:
+    return {'availabilityZoneInfo': {'type': 'array', 'items': view}}
+
+
+class AvailabilityZones(Controller):
+    """The parts of the cloud that a server can be asked into."""
+
+    path = '/os-availability-zone'
+
+    @operation('GET', policy=LIST, response=listing(SUMMARY))
+    def index(self, req):
+        """List the availability zones."""
+        zones = [zone for zone in self.zones() if zone.name != INTERNAL]
+        return {'availabilityZoneInfo': SUMMARY.render_all(req, zones)}
+
+    @operation('GET', '/detail', policy=DETAIL, response=listing(ZONE_DETAIL))
+    def detail(self, req):
+        """List the availability zones with the services in them."""
+        return {'availabilityZoneInfo': ZONE_DETAIL.render_all(req, self.zones())}
+
+    def zones(self):
+        """Those that are available first."""
+        return sorted(self.cloud.zones.list(), key=lambda zone: not zone.available)

@@ -1,0 +1,153 @@
+"""Hypervisors: what runs servers on a host.
+
+A driver does what one host does; the host is the server's. Every method may be called again after it
+was cut short: what is there already stays, what is gone is no error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+from computeapi.db.servers import BlockDevice, Server
+from computeapi.errors import Error
+
+# What diagnostics count of a disk and of an interface.
+DISK_COUNTERS = ('read_bytes', 'read_requests', 'write_bytes', 'write_requests', 'errors_count')
+INTERFACE_COUNTERS = tuple(
+    f'{way}_{what}' for way in ('rx', 'tx') for what in ('octets', 'packets', 'drop', 'errors', 'rate')
+)
+
+
+class HypervisorError(Error):
+    text = 'The hypervisor could not do it.'
+
+
+class Interrupted(BaseException):
+    """This process is about to end; the next one goes on. No error: nothing is to be taken back because of it."""
+
+
+@dataclass(frozen=True)
+class Host:
+    """A host that a driver serves; memory in MiB, disk in GiB."""
+
+    name: str
+    hypervisor_hostname: str
+    hypervisor_type: str
+    hypervisor_version: int
+    host_ip: str
+    vcpus: int
+    memory_mb: int
+    local_gb: int
+    cpu_info: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Console(NamedTuple):
+    """Where a console of a server listens: what a proxy connects to.
+
+    internal_access_path: what the proxy must ask for there, if anything.
+    """
+
+    host: str
+    port: int
+    tls_port: int | None = None
+    internal_access_path: str | None = None
+
+
+class Hypervisor(Protocol):
+    """Errors: HypervisorError."""
+
+    def stop(self) -> None:
+        """Interrupt what takes long: it is Interrupted, and so is all that begins from now on."""
+
+    def hosts(self) -> Sequence[Host]:
+        """The hosts that this process drives."""
+
+    def spawn(self, server: Server, devices: Sequence[BlockDevice]) -> None:
+        """Make the server's virtual machine on its host, with its network_info and disks, and run it."""
+
+    def destroy(self, server: Server) -> None:
+        """Remove the virtual machine and its local disks."""
+
+    def power_on(self, server: Server) -> None: ...
+
+    def power_off(self, server: Server) -> None: ...
+
+    def reboot(self, server: Server, *, hard: bool) -> None: ...
+
+    def pause(self, server: Server) -> None: ...
+
+    def unpause(self, server: Server) -> None: ...
+
+    def suspend(self, server: Server) -> None:
+        """Write the memory to disk and stop."""
+
+    def resume(self, server: Server) -> None: ...
+
+    def rescue(self, server: Server, image_id: str | None) -> None:
+        """Boot from another image, with the server's own disk beside it; None: the image it was made from."""
+
+    def unrescue(self, server: Server) -> None: ...
+
+    def crash_dump(self, server: Server) -> None:
+        """Send the server the interrupt that makes its kernel write a dump."""
+
+    def set_password(self, server: Server, password: str) -> None: ...
+
+    def power_state(self, server: Server) -> int | None:
+        """A power state of compute.states; None: there is no virtual machine."""
+
+    def diagnostics(self, server: Server, devices: Sequence[BlockDevice]) -> Mapping[str, Any]:
+        """What the virtual machine is doing, less what is not known.
+
+        driver, hypervisor and hypervisor_os are names, uptime is in seconds, memory_used in MiB. Of lists of dicts,
+        cpus have time (in ns) and utilisation (in percent), disks a device_name and DISK_COUNTERS, interfaces a
+        mac_address and INTERFACE_COUNTERS.
+        """
+
+    def snapshot(self, server: Server) -> Iterator[bytes]:
+        """The data of an image of the server's disk."""
+
+    def console_output(self, server: Server, lines: int | None) -> str:
+        """The last *lines* of what the server wrote to its serial console; None: all that is kept."""
+
+    def console(self, server: Server, protocol: str) -> Console:
+        """The server's console by that protocol: vnc, spice, serial or mks."""
+
+    def plug(self, server: Server, interfaces: Iterable[Mapping[str, Any]]) -> None:
+        """Connect interfaces, entries of network_info, to a running server."""
+
+    def unplug(self, server: Server, interfaces: Iterable[Mapping[str, Any]]) -> None: ...
+
+    def attach(self, server: Server, device: BlockDevice) -> None:
+        """Connect a volume to the server's virtual machine."""
+
+    def detach(self, server: Server, device: BlockDevice) -> None: ...
+
+    def extend(self, server: Server, device: BlockDevice) -> None:
+        """Let the virtual machine see that a volume has another size."""
+
+    def snapshot_volume(self, server: Server, device: BlockDevice, facts: Mapping[str, Any]) -> None:
+        """Write what comes to a new file, which *facts* name, so that the volume's own holds the state of now."""
+
+    def delete_volume_snapshot(
+        self, server: Server, device: BlockDevice, snapshot_id: str, facts: Mapping[str, Any]
+    ) -> None:
+        """Merge the files that *facts* name."""
+
+    def swap(self, server: Server, old: BlockDevice, new: BlockDevice) -> None:
+        """Copy one volume to another while the server runs, and use that one from then on."""
+
+    def migrate(self, server: Server, host: str) -> None:
+        """Copy the virtual machine, switched off, to another host; `server.host` is where it comes from.
+
+        It is here too until `destroy`."""
+
+    def check_live_migration(self, server: Server, host: str) -> None:
+        """HypervisorError when the virtual machine could not run on that host."""
+
+    def live_migrate(self, server: Server, host: str, wish: Callable[[], str]) -> bool:
+        """Move the virtual machine to another host while it runs; whether it moved. It is on one of both at any time.
+
+        `wish` is asked now and then: 'cancelling' stops the move, 'forcing' makes it end at once."""

@@ -1,0 +1,15 @@
+"""Identity: who a token belongs to."""
+
+from typing import Protocol
+
+from computeapi.context import Context
+
+
+class Identity(Protocol):
+    def authenticate(self, token: str) -> Context:
+        """The caller that the token was issued to; NotAuthenticated if it is unknown, expired or revoked."""
+
+    def authenticate_password(self, user_name: str, password: str) -> Context:
+        """The user of that name in the default domain, scoped to its default project (http_basic)."""
+
+    def project_exists(self, project_id: str) -> bool: ...

@@ -1,0 +1,106 @@
+"""Identity kept in the service's own store: accounts, roles and tokens with the semantics of Keystone v3."""
+
+import hashlib
+import hmac
+import secrets
+from datetime import datetime
+
+from computeapi.backends.identity.local.accounts import DEFAULT_DOMAIN, Domains, Projects, Users
+from computeapi.backends.identity.local.credentials import ApplicationCredentials
+from computeapi.backends.identity.local.passwords import Passwords
+from computeapi.backends.identity.local.records import Clock, Recent
+from computeapi.backends.identity.local.roles import BUILT_IN, SYSTEM, Grants, Roles, Target
+from computeapi.backends.identity.local.tokens import Logins, Tokens, scoped
+from computeapi.clock import utcnow
+from computeapi.context import Context
+from computeapi.db import identity as queries
+from computeapi.db.engine import Store
+from computeapi.db.tables import identity as tables
+
+
+class LocalIdentity:
+    """The Identity backend; its attributes manage what it knows.
+
+    A caller is recognised from memory for `cache_seconds`. Changes made in this process take effect at once,
+    those of another process when that time is over.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        token_hours: float = 24,
+        bcrypt_cost: int = 12,
+        cache_seconds: float = 5,
+        clock: Clock = utcnow,
+    ):
+        self.store = store
+        self.recent = Recent(cache_seconds, clock)
+        passwords = Passwords(bcrypt_cost)
+        self.domains = Domains(store, self.recent)
+        self.projects = Projects(store, self.recent)
+        self.users = Users(store, self.recent, passwords)
+        self.roles = Roles(store, self.recent)
+        self.grants = Grants(store, self.recent)
+        self.credentials = ApplicationCredentials(store, self.recent, passwords, clock)
+        self.tokens = Tokens(store, self.recent, token_hours, clock)
+        self.logins = Logins(store, self.users, self.credentials, clock)
+        self._memory_key = secrets.token_bytes(32)
+
+    def authenticate(self, token: str) -> Context:
+        return self.tokens.authenticate(token)
+
+    def authenticate_password(self, user_name: str, password: str) -> Context:
+        # A client that logs in so does it on every request, and the check is slow on purpose.
+        login = f'{len(user_name)}:{user_name}{password}'.encode()
+        key = hmac.digest(self._memory_key, login, hashlib.sha256).hex()
+        return self.recent.recall(key, lambda: (self._log_in(user_name, password), datetime.max))
+
+    def project_exists(self, project_id: str) -> bool:
+        with self.store.read() as connection:
+            return queries.find(connection, tables.projects, id=project_id) is not None
+
+    def populate(self, admin_password: str, demo_password: str | None = None) -> None:
+        """Make what every cloud starts with; what is there already (a password, too) stays as it is."""
+        with self.domains.change() as connection:
+            if not queries.find(connection, tables.domains, id=DEFAULT_DOMAIN):
+                text = 'The default domain'
+                queries.insert(
+                    connection, tables.domains, id=DEFAULT_DOMAIN, name='Default', description=text, enabled=True
+                )
+        held = {role.name for role in self.roles.list()}
+        for name in BUILT_IN:
+            if name not in held:
+                self.roles.create(name, immutable=True)
+        for name in ('admin', 'service', 'demo'):
+            if not self.projects.list(name=name, domain_id=DEFAULT_DOMAIN):
+                self.projects.create(name)
+        self._add_user('admin', admin_password, 'admin', 'admin', SYSTEM, Target('domain', DEFAULT_DOMAIN))
+        self._add_user('demo', demo_password, 'demo', 'member')
+
+    def _add_user(self, name: str, password: str | None, project_name: str, role_name: str, *more: Target) -> None:
+        """A user with one role on its default project and on `more`, unless there is one of that name."""
+        if self.users.list(name=name, domain_id=DEFAULT_DOMAIN):
+            return
+        [project] = self.projects.list(name=project_name, domain_id=DEFAULT_DOMAIN)
+        [role] = self.roles.list(name=role_name)
+        user = self.users.create(name, password=password, default_project_id=project.id)
+        for target in (Target('project', project.id), *more):
+            self.grants.add(user.id, target, role.id)
+
+    def _log_in(self, user_name: str, password: str) -> Context:
+        login = self.logins.with_password({'name': user_name, 'domain': {'id': DEFAULT_DOMAIN}}, password)
+        with self.store.read() as connection:
+            target, held = scoped(connection, login, None)
+            project = queries.find(connection, tables.projects, id=target.id) if target else None
+        roles = frozenset(role.name.lower() for role in held)
+        return Context(
+            user_id=login.user.id,
+            user_name=login.user.name,
+            user_domain_id=login.user.domain_id,
+            project_id=project.id if project else None,
+            project_name=project.name if project else None,
+            project_domain_id=project.domain_id if project else None,
+            roles=roles,
+            is_admin='admin' in roles,
+        )

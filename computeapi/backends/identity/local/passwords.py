@@ -1,0 +1,26 @@
+"""Passwords as bcrypt hashes."""
+
+import base64
+import hashlib
+
+import bcrypt
+
+
+class Passwords:
+    def __init__(self, cost: int):
+        self.cost = cost
+        # Checked when there is no hash to check, so that an unknown user takes as long as a wrong password.
+        self.nobody = bcrypt.gensalt(cost) + b'.' * 31
+
+    def hash(self, password: str) -> str:
+        return bcrypt.hashpw(_digest(password), bcrypt.gensalt(self.cost)).decode()
+
+    def matches(self, password: str, password_hash: str | None) -> bool:
+        """Whether this is the password behind the hash; never true without a hash."""
+        expected = password_hash.encode() if password_hash else self.nobody
+        return bcrypt.checkpw(_digest(password), expected) and password_hash is not None
+
+
+def _digest(password: str) -> bytes:
+    """A password of any length in 44 bytes, for bcrypt takes no more than 72."""
+    return base64.b64encode(hashlib.sha256(password.encode()).digest())

@@ -1,0 +1,237 @@
+"""Logging in, and the tokens that come of it."""
+
+import hashlib
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+import sqlalchemy as sa
+
+from computeapi import errors
+from computeapi.backends.identity.local.accounts import Users
+from computeapi.backends.identity.local.credentials import ApplicationCredentials
+from computeapi.backends.identity.local.records import Clock, Recent, Reference, Service
+from computeapi.backends.identity.local.roles import SYSTEM, Target, effective_roles, with_implied
+from computeapi.context import Context
+from computeapi.db import identity as queries
+from computeapi.db.engine import Store
+from computeapi.db.tables import identity as tables
+
+LONGEST_TOKEN = 255
+
+# {'project': Reference}, {'domain': Reference}, {'system': {'all': True}} or {'unscoped': {}}.
+Scope = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Login:
+    """A user who proved who it is. What an application credential proved holds for its project only."""
+
+    user: sa.Row
+    methods: tuple[str, ...]
+    expires_at: datetime = datetime.max
+    audit_ids: tuple[str, ...] = ()
+    credential: sa.Row | None = None
+
+    def __add__(self, other: 'Login') -> 'Login':
+        """The same user, proved twice."""
+        if self.user.id != other.user.id:
+            raise errors.NotAuthenticated()
+        return Login(
+            self.user,
+            tuple(dict.fromkeys(self.methods + other.methods)),
+            min(self.expires_at, other.expires_at),
+            self.audit_ids + other.audit_ids,
+            self.credential or other.credential,
+        )
+
+
+class Logins:
+    """The ways to prove who one is; what is wrong with a proof is never said."""
+
+    def __init__(self, store: Store, users: Users, credentials: ApplicationCredentials, clock: Clock):
+        self.store = store
+        self.users = users
+        self.credentials = credentials
+        self.clock = clock
+
+    def with_password(self, reference: Reference, password: str) -> Login:
+        with self.store.read() as connection:
+            user = queries.find_referenced(connection, tables.users, reference)
+        if not self.users.verify(user, password) or user is None:
+            raise errors.NotAuthenticated()
+        return Login(user, ('password',))
+
+    def with_token(self, token: str) -> Login:
+        with self.store.read() as connection:
+            row = find_token(connection, token, self.clock())
+            user = self.users.require(connection, row.user_id)
+        if row.application_credential_id is not None:
+            raise errors.Forbidden('A token of an application credential cannot be exchanged for another.')
+        return Login(user, tuple(dict.fromkeys([*row.methods, 'token'])), row.expires_at, (row.audit_ids[-1],))
+
+    def with_credential(self, reference: Reference, secret: str) -> Login:
+        with self.store.read() as connection:
+            credential = queries.find_credential(connection, reference)
+            user = queries.find(connection, tables.users, id=credential.user_id) if credential else None
+        if not self.credentials.verify(credential, secret) or credential is None or user is None or not user.enabled:
+            raise errors.NotAuthenticated()
+        expires_at = credential.expires_at or datetime.max
+        return Login(user, ('application_credential',), expires_at, credential=credential)
+
+
+class Tokens(Service):
+    """Opaque secrets with a frozen scope; only their hashes are stored."""
+
+    noun = 'token'
+
+    def __init__(self, store: Store, recent: Recent, hours: float, clock: Clock):
+        super().__init__(store, recent)
+        self.lifetime = timedelta(hours=hours)
+        self.clock = clock
+
+    def issue(self, login: Login, scope: Scope | None = None) -> str:
+        """A new token for this scope; without one, for what `scoped` chooses."""
+        token, now = secrets.token_urlsafe(32), self.clock()
+        try:
+            with self.store.write() as connection:
+                _require_unchanged(connection, login.user)
+                target, roles = scoped(connection, login, scope)
+                expires_at = min(now + self.lifetime, login.expires_at)
+                queries.insert(
+                    connection,
+                    tables.tokens,
+                    hash=hash_of(token),
+                    issued_at=now,
+                    expires_at=expires_at,
+                    **_frozen(login, target, roles),
+                )
+        except sa.exc.IntegrityError:
+            # The project or the application credential has just been deleted.
+            raise errors.NotAuthenticated() from None
+        self.purge(now)
+        return token
+
+    def purge(self, now: datetime) -> None:
+        """Delete what has expired, apart from other changes: those hold locks while they wait for others."""
+        with self.store.write() as connection:
+            queries.purge_tokens(connection, now)
+
+    def get(self, token: str) -> sa.Row:
+        """All that a live token stands for; NotAuthenticated if there is no such token."""
+        with self.store.read() as connection:
+            return find_token(connection, token, self.clock())
+
+    def revoke(self, token: str) -> None:
+        with self.change() as connection:
+            queries.delete_tokens(connection, hash=hash_of(token))
+
+    def authenticate(self, token: str) -> Context:
+        def look_up() -> tuple[Context, datetime]:
+            row = self.get(token)
+            return _context(row, token), row.expires_at
+
+        return self.recent.recall(hash_of(token), look_up)
+
+
+def _frozen(login: Login, target: Target | None, roles: list[sa.Row]) -> dict[str, Any]:
+    """What a token keeps of a login and its scope."""
+    return {
+        'user_id': login.user.id,
+        'roles': [{'id': role.id, 'name': role.name} for role in roles],
+        'methods': list(login.methods),
+        'audit_ids': [secrets.token_urlsafe(16), *login.audit_ids],
+        'application_credential_id': login.credential.id if login.credential else None,
+        'system': False,
+        **(target.columns() if target else {}),
+    }
+
+
+def hash_of(token: str) -> str:
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+def find_token(connection: sa.Connection, token: str, now: datetime) -> sa.Row:
+    row = queries.find_token(connection, hash_of(token), now) if 0 < len(token) <= LONGEST_TOKEN else None
+    if row is None:
+        raise errors.NotAuthenticated()
+    return row
+
+
+def _require_unchanged(connection: sa.Connection, user: sa.Row) -> None:
+    """The password was checked outside of the transaction; it may have been changed since."""
+    now = queries.find(connection, tables.users, lock=True, id=user.id)
+    if now is None or not now.enabled or now.password_hash != user.password_hash:
+        raise errors.NotAuthenticated()
+
+
+def scoped(connection: sa.Connection, login: Login, scope: Scope | None) -> tuple[Target | None, list[sa.Row]]:
+    """What a login asks for and its roles there; the user's default project, if it asks for nothing."""
+    if login.credential is not None:
+        return _scoped_by_credential(connection, login.user, login.credential, scope)
+    if scope is None:
+        return _default_scope(connection, login.user)
+    target = _target(connection, scope)
+    roles = effective_roles(connection, login.user.id, target) if target else []
+    if target and not roles:
+        raise errors.NotAuthenticated()
+    return target, roles
+
+
+def _scoped_by_credential(
+    connection: sa.Connection, user: sa.Row, credential: sa.Row, scope: Scope | None
+) -> tuple[Target, list[sa.Row]]:
+    """The roles that the credential was made with and its user still has."""
+    if scope is not None:
+        raise errors.NotAuthenticated('Application credentials cannot request a scope.')
+    target = Target('project', _enabled(queries.find(connection, tables.projects, id=credential.project_id)).id)
+    held = effective_roles(connection, user.id, target)
+    roles = with_implied([role for role in held if role.id in credential.role_ids], held)
+    if not roles:
+        raise errors.NotAuthenticated()
+    return target, roles
+
+
+def _default_scope(connection: sa.Connection, user: sa.Row) -> tuple[Target | None, list[sa.Row]]:
+    project_id = user.default_project_id
+    project = queries.find(connection, tables.projects, id=project_id) if project_id else None
+    if project is None or not project.enabled:
+        return None, []
+    target = Target('project', project.id)
+    roles = effective_roles(connection, user.id, target)
+    return (target, roles) if roles else (None, [])
+
+
+def _target(connection: sa.Connection, scope: Scope) -> Target | None:
+    kind, reference = next(iter(scope.items()))
+    if kind == 'unscoped':
+        return None
+    if kind == 'system':
+        return SYSTEM
+    table = tables.projects if kind == 'project' else tables.domains
+    return Target(kind, _enabled(queries.find_referenced(connection, table, reference)).id)
+
+
+def _enabled(record: sa.Row | None) -> sa.Row:
+    if record is None or not record.enabled:
+        raise errors.NotAuthenticated()
+    return record
+
+
+def _context(row: sa.Row, token: str) -> Context:
+    roles = frozenset(role['name'].lower() for role in row.roles)
+    return Context(
+        user_id=row.user_id,
+        user_name=row.user_name,
+        user_domain_id=row.user_domain_id,
+        project_id=row.project_id,
+        project_name=row.project_name,
+        project_domain_id=row.project_domain_id,
+        domain_id=row.domain_id,
+        system_scope='all' if row.system else None,
+        roles=roles,
+        is_admin='admin' in roles,
+        auth_token=token,
+    )

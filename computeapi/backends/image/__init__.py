@@ -1,0 +1,83 @@
+"""Images: what servers boot from and what snapshots become."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Protocol
+
+from computeapi.context import Context
+
+
+@dataclass(frozen=True)
+class Image:
+    """An image as Glance knows it; `size` in bytes, `min_disk` in GiB, `min_ram` in MiB.
+
+    `status` is queued, saving, active or deactivated; `checksum` is the MD5 of the data, `hash_value` its SHA-512.
+    `properties` holds everything that has no attribute here (hw_*, os_*, block_device_mapping ...), as text.
+    """
+
+    id: str
+    name: str | None
+    status: str
+    owner: str | None
+    visibility: str = 'private'
+    size: int | None = None
+    virtual_size: int | None = None
+    min_disk: int = 0
+    min_ram: int = 0
+    disk_format: str | None = None
+    container_format: str | None = None
+    checksum: str | None = None
+    hash_value: str | None = None
+    protected: bool = False
+    hidden: bool = False
+    tags: Sequence[str] = ()
+    properties: Mapping[str, Any] = field(default_factory=dict)
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+
+
+class Images(Protocol):
+    """Look-ups are bound to what the caller may see; what it may not see is ImageNotFound."""
+
+    def get(self, context: Context, image_id: str) -> Image: ...
+
+    def get_many(self, context: Context, image_ids: Iterable[str]) -> dict[str, Image]:
+        """The images among `image_ids` that exist and are visible, by id, in one query."""
+
+    def list(
+        self,
+        context: Context,
+        *,
+        filters: Mapping[str, Any] | None = None,
+        sort: Sequence[tuple[str, str]] = (('created_at', 'desc'),),
+        limit: int | None = None,
+        marker: str | None = None,
+    ) -> list[Image]:
+        """Visible images, newest first unless `sort` says otherwise, at most 1000; Invalid for an unknown marker.
+
+        A filter is an attribute of Image or a property with its value, or a list of the values it may have. `tags` must
+        all be there; `size_min` and `size_max` are bounds; `created_at` and `updated_at` take a pair such as
+        ('gte', moment). Hidden images are left out unless `hidden` says True, or None for both. Community images are
+        left out unless `visibility` is community or all."""
+
+    def create(self, context: Context, name: str, *, image_id: str | None = None, **facts: Any) -> Image:
+        """A queued image of the caller's project without data; `facts` are attributes of Image.
+
+        Properties that are not text are made text (lists and dicts become JSON, None is left out)."""
+
+    def upload(self, context: Context, image_id: str, data: Iterable[bytes]) -> Image:
+        """Store the data; the image becomes active with size and checksum.
+
+        Conflict if it has data already, TooLarge beyond the configured size. A failed upload leaves a queued image."""
+
+    def download(self, context: Context, image_id: str) -> Iterator[bytes]:
+        """The data in pieces; ImageNotActive if there is none, Forbidden if the image is deactivated."""
+
+    def update(self, context: Context, image_id: str, **facts: Any) -> Image:
+        """Change attributes; `properties` replaces the whole mapping."""
+
+    def delete(self, context: Context, image_id: str) -> None:
+        """Forbidden if protected or another project's."""

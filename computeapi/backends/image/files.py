@@ -1,0 +1,96 @@
+"""The data of images, one file each in a directory."""
+
+import hashlib
+import os
+import uuid
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from computeapi import errors
+
+CHUNK = 64 * 1024
+
+
+class FileChunks:
+    """The pieces of an open file, as a WSGI server wants them: it calls `close` when the client is gone."""
+
+    def __init__(self, file: BinaryIO):
+        self.file = file
+
+    def __iter__(self) -> 'FileChunks':
+        return self
+
+    def __next__(self) -> bytes:
+        chunk = b'' if self.file.closed else self.file.read(CHUNK)
+        if not chunk:
+            self.close()
+            raise StopIteration
+        return chunk
+
+    def close(self) -> None:
+        self.file.close()
+
+
+@dataclass(frozen=True)
+class Written:
+    """Data that is on the disk, under a name of its own until it is kept."""
+
+    path: Path
+    size: int
+    checksum: str
+    hash_value: str
+
+
+class ImageFiles:
+    """Files named by image; the directory is made when it is first written to."""
+
+    def __init__(self, directory: Path, max_bytes: int):
+        self.directory = directory
+        self.max_bytes = max_bytes
+
+    def write(self, image_id: str, data: Iterable[bytes]) -> Written:
+        """Put the data on the disk; TooLarge beyond the bound. What fails half way leaves no file."""
+        self.directory.mkdir(parents=True, exist_ok=True)
+        path = self.directory / f'{image_id}.{uuid.uuid4().hex}.part'
+        try:
+            return self._write(path, data)
+        except BaseException:
+            path.unlink(missing_ok=True)
+            raise
+
+    def _write(self, path: Path, data: Iterable[bytes]) -> Written:
+        size, checksum, hash_value = 0, hashlib.md5(usedforsecurity=False), hashlib.sha512()
+        with path.open('xb') as file:
+            for chunk in data:
+                size += len(chunk)
+                if size > self.max_bytes:
+                    raise errors.TooLarge(f'The image data is longer than the {self.max_bytes} bytes that are allowed.')
+                checksum.update(chunk)
+                hash_value.update(chunk)
+                file.write(chunk)
+            file.flush()
+            os.fsync(file.fileno())
+        return Written(path, size, checksum.hexdigest(), hash_value.hexdigest())
+
+    def keep(self, image_id: str, written: Written) -> None:
+        """Make it the data of the image."""
+        written.path.replace(self.directory / image_id)
+        self._sweep(image_id)
+
+    def discard(self, written: Written) -> None:
+        written.path.unlink(missing_ok=True)
+
+    def read(self, image_id: str) -> FileChunks:
+        """The data of the image; FileNotFoundError if there is none."""
+        return FileChunks((self.directory / image_id).open('rb'))
+
+    def delete(self, image_id: str) -> None:
+        (self.directory / image_id).unlink(missing_ok=True)
+        self._sweep(image_id)
+
+    def _sweep(self, image_id: str) -> None:
+        """Remove what others wrote who died, or come too late."""
+        for path in self.directory.glob(f'{image_id}.*.part'):
+            path.unlink(missing_ok=True)

@@ -1,0 +1,270 @@
+"""Images of this service itself: what is known about them in the store, their data in files."""
+
+import builtins
+import contextlib
+import uuid
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import orjson
+import sqlalchemy as sa
+
+from computeapi import errors
+from computeapi.backends.image import Image
+from computeapi.backends.image.files import FileChunks, ImageFiles, Written
+from computeapi.backends.image.members import ImageMembers
+from computeapi.clock import utcnow
+from computeapi.context import Context
+from computeapi.db import images, listing
+from computeapi.db.engine import Store
+
+VISIBILITIES = ('public', 'private', 'shared', 'community')
+MAX_PAGE = 1000
+MAX_BYTES = 10 * 1024**3
+MAX_PROPERTIES = 128
+MAX_TAGS = 128
+
+CIRROS_ID = str(uuid.uuid5(uuid.NAMESPACE_DNS, 'cirros.image.computeapi'))
+
+Change = Callable[[Image], Mapping[str, Any]]
+"""From an image as it is to the facts that shall differ."""
+
+
+class LocalImages:
+    """The images in this store, with their data in `directory`; see `computeapi.backends.image.Images`."""
+
+    def __init__(
+        self,
+        store: Store,
+        directory: str | Path,
+        *,
+        max_bytes: int = MAX_BYTES,
+        clock: Callable[[], datetime] = utcnow,
+    ):
+        self.store = store
+        self.files = ImageFiles(Path(directory), max_bytes)
+        self.clock = clock
+        self.members = ImageMembers(store, clock)
+
+    def populate(self, project_id: str) -> None:
+        """Give the project one small public image, if it is not there yet."""
+        context = Context(project_id=project_id, is_admin=True)
+        # Another process may be doing the same, and one before it may have been stopped half way.
+        with contextlib.suppress(errors.Conflict):
+            self.create(context, 'cirros', image_id=CIRROS_ID, **BLANK_DISK)
+        with contextlib.suppress(errors.Conflict):
+            self.upload(context, CIRROS_ID, blank_disk())
+
+    def get(self, context: Context, image_id: str) -> Image:
+        try:
+            return self.get_many(context, [image_id])[image_id]
+        except KeyError:
+            raise errors.ImageNotFound(id=image_id) from None
+
+    def get_many(self, context: Context, image_ids: Iterable[str]) -> dict[str, Image]:
+        with self.store.read() as connection:
+            found = images.select(connection, images.among(image_ids), images.readable(context))
+        return {facts['id']: Image(**facts) for facts in found}
+
+    def list(
+        self,
+        context: Context,
+        *,
+        filters: Mapping[str, Any] | None = None,
+        sort: Sequence[tuple[str, str]] = (('created_at', 'desc'),),
+        limit: int | None = None,
+        marker: str | None = None,
+    ) -> builtins.list[Image]:
+        wanted = {'hidden': False, **(filters or {})}
+        where = [images.listed(context, wanted.pop('visibility', None), wanted.pop('member_status', None))]
+        where += images.matches(wanted)
+        order = images.order(sort)
+        with self.store.read() as connection:
+            if marker is not None:
+                where.append(_after(connection, context, order, marker))
+            page = MAX_PAGE if limit is None else min(limit, MAX_PAGE)
+            return [Image(**facts) for facts in images.select(connection, *where, order=order, limit=page)]
+
+    def create(self, context: Context, name: str | None, *, image_id: str | None = None, **facts: Any) -> Image:
+        now = self.clock()
+        new = {
+            'id': _uuid(image_id) if image_id is not None else str(uuid.uuid4()),
+            'name': name,
+            'status': 'queued',
+            'owner': context.project_id,
+            'visibility': 'private',
+            'min_disk': 0,
+            'min_ram': 0,
+            'protected': False,
+            'hidden': False,
+            'created_at': now,
+            'updated_at': now,
+            **_checked(context, facts),
+        }
+        try:
+            with self.store.write() as connection:
+                images.insert(connection, new)
+        except sa.exc.IntegrityError:
+            raise errors.Conflict(f'Image ID {new["id"]} already exists!') from None
+        return Image(**new)
+
+    def update(self, context: Context, image_id: str, **facts: Any) -> Image:
+        return self.change(context, image_id, lambda image: facts)
+
+    def change(self, context: Context, image_id: str, change: Change) -> Image:
+        """Like `update`, with facts that depend on the image as it is: nothing comes between reading and writing."""
+        with self.store.write() as connection:
+            image = self._own(connection, context, image_id)
+            facts = {**_checked(context, change(image), image), 'updated_at': self.clock()}
+            images.update(connection, image_id, facts)
+        return replace(image, **facts)
+
+    def delete(self, context: Context, image_id: str) -> None:
+        with self.store.write() as connection:
+            if self._own(connection, context, image_id).protected:
+                raise errors.Forbidden(f'Image {image_id} is protected and cannot be deleted.')
+            images.delete(connection, image_id)
+        self.files.delete(image_id)
+
+    def upload(self, context: Context, image_id: str, data: Iterable[bytes]) -> Image:
+        self.change(context, image_id, _saving)
+        try:
+            written = self.files.write(image_id, data)
+        except BaseException:
+            self._requeue(image_id)
+            raise
+        try:
+            return self.change(context, image_id, lambda image: self._keep(image, written))
+        finally:
+            self.files.discard(written)
+
+    def _keep(self, image: Image, written: Written) -> dict[str, Any]:
+        """Of two uploads at once, the first one to end wins."""
+        _saving(image)
+        # The file is in place before the status says so; nobody reads it earlier.
+        self.files.keep(image.id, written)
+        return {
+            'status': 'active',
+            'size': written.size,
+            'checksum': written.checksum,
+            'hash_value': written.hash_value,
+        }
+
+    def _requeue(self, image_id: str) -> None:
+        with self.store.write() as connection:
+            for facts in images.select(connection, images.among([image_id]), lock=True):
+                if facts['status'] == 'saving':
+                    images.update(connection, image_id, {'status': 'queued', 'updated_at': self.clock()})
+
+    def download(self, context: Context, image_id: str) -> FileChunks:
+        image = self.get(context, image_id)
+        if image.status == 'deactivated' and not context.is_admin:
+            raise errors.Forbidden('The requested image has been deactivated. Image data download is forbidden.')
+        if image.status not in ('active', 'deactivated'):
+            raise errors.ImageNotActive(id=image_id)
+        try:
+            return self.files.read(image_id)
+        except FileNotFoundError:
+            raise errors.ImageNotFound(f'The data of image {image_id} could not be found.') from None
+
+    def deactivate(self, context: Context, image_id: str) -> Image:
+        """Forbid downloads for all but administrators."""
+        return self.change(context, image_id, lambda image: _switch(image, 'active', 'deactivated'))
+
+    def reactivate(self, context: Context, image_id: str) -> Image:
+        return self.change(context, image_id, lambda image: _switch(image, 'deactivated', 'active'))
+
+    def _own(self, connection: sa.Connection, context: Context, image_id: str) -> Image:
+        """The image, locked; Forbidden if the caller sees it but may not change it."""
+        found = images.select(connection, images.among([image_id]), images.readable(context), lock=True)
+        if not found:
+            raise errors.ImageNotFound(id=image_id)
+        image = Image(**found[0])
+        if not context.is_admin and image.owner != context.project_id:
+            raise errors.Forbidden(f'You are not permitted to modify image {image_id}.')
+        return image
+
+
+def _after(connection: sa.Connection, context: Context, order: Any, marker: str) -> sa.ColumnElement[bool]:
+    later = listing.after(connection, order, images.among([marker]), images.readable(context))
+    if later is None:
+        raise errors.Invalid(f'No image found with ID {marker}')
+    return later
+
+
+def _checked(context: Context, facts: Mapping[str, Any], image: Image | None = None) -> dict[str, Any]:
+    """The facts as the store keeps them; Forbidden, Invalid or TooLarge if the image must not have them."""
+    _check_rights(context, facts, image)
+    checked = dict(facts)
+    if checked.get('visibility', 'private') not in VISIBILITIES:
+        raise errors.Invalid(f'visibility must be one of {", ".join(VISIBILITIES)}.')
+    if 'tags' in checked:
+        checked['tags'] = tuple(sorted(set(checked['tags'])))
+        if len(checked['tags']) > MAX_TAGS:
+            raise errors.TooLarge(f'An image may have at most {MAX_TAGS} tags.')
+    if 'properties' in checked:
+        checked['properties'] = _texts(checked['properties'])
+        if len(checked['properties']) > MAX_PROPERTIES:
+            raise errors.TooLarge(f'An image may have at most {MAX_PROPERTIES} properties.')
+    return checked
+
+
+def _check_rights(context: Context, facts: Mapping[str, Any], image: Image | None) -> None:
+    was_public = image is not None and image.visibility == 'public'
+    if facts.get('visibility') == 'public' and not was_public and not context.is_admin:
+        raise errors.Forbidden('visibility: only an administrator may make an image public.')
+    if facts.get('owner', context.project_id) != context.project_id and not context.is_admin:
+        raise errors.Forbidden('owner: only an administrator may give an image to another project.')
+    for name in ('disk_format', 'container_format'):
+        if image and image.status != 'queued' and facts.get(name, getattr(image, name)) != getattr(image, name):
+            raise errors.Forbidden(f'Attribute {name} can be only replaced for a queued image.')
+
+
+def _texts(properties: Mapping[str, Any]) -> dict[str, str]:
+    return {name: _text(value) for name, value in properties.items() if value is not None}
+
+
+def _text(value: Any) -> str:
+    return orjson.dumps(value).decode() if isinstance(value, dict | list | tuple) else str(value)
+
+
+def _uuid(text: str) -> str:
+    try:
+        return str(uuid.UUID(text))
+    except ValueError:
+        raise errors.Invalid(f'id: {text!r} is not a UUID.') from None
+
+
+def _saving(image: Image) -> dict[str, Any]:
+    # An image that is saving already may be saved again: the process that saved it may be gone.
+    if image.status not in ('queued', 'saving'):
+        raise errors.Conflict(f'Image status transition from {image.status} to saving is not allowed')
+    if not image.disk_format or not image.container_format:
+        raise errors.Invalid('Properties disk_format, container_format must be set prior to saving data.')
+    return {'status': 'saving'}
+
+
+def _switch(image: Image, before: str, after: str) -> dict[str, Any]:
+    if image.status not in (before, after):
+        raise errors.Conflict(f'Not allowed to make an image {after} in status {image.status}')
+    return {'status': after}
+
+
+BLANK_DISK: dict[str, Any] = {
+    'visibility': 'public',
+    'disk_format': 'raw',
+    'container_format': 'bare',
+    'properties': {
+        'architecture': 'x86_64',
+        'description': 'A blank disk whose boot sector halts the processor; not the CirrOS operating system.',
+    },
+}
+
+
+def blank_disk() -> Iterable[bytes]:
+    """A raw disk of 64 KiB that a PC boots and then sleeps on: hlt, jump back, boot signature."""
+    yield b'\xf4\xeb\xfd'.ljust(510, b'\0') + b'\x55\xaa'
+    yield bytes(64 * 1024 - 512)

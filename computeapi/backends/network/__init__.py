@@ -1,0 +1,187 @@
+"""Networks, ports, security groups and floating IPs: what connects servers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Protocol
+
+from computeapi.context import Context
+
+
+@dataclass(frozen=True)
+class Network:
+    """A network as Neutron knows it; `subnets` are dicts with id, cidr, ip_version, gateway_ip, dns_nameservers."""
+
+    id: str
+    name: str
+    project_id: str
+    shared: bool = False
+    external: bool = False
+    admin_state_up: bool = True
+    port_security_enabled: bool = True
+    mtu: int = 1500
+    subnets: Sequence[Mapping[str, Any]] = ()
+    created_at: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Port:
+    """A port; `fixed_ips` are dicts with subnet_id and ip_address, `floating_ips` addresses that lead to it.
+
+    `security_groups` are ids; a port without port security can be in none. `resource_request` is what the port asks
+    of a host (None: nothing).
+    """
+
+    id: str
+    network_id: str
+    network_name: str
+    project_id: str
+    mac_address: str
+    name: str = ''
+    status: str = 'DOWN'
+    device_id: str = ''
+    device_owner: str = ''
+    host: str | None = None
+    fixed_ips: Sequence[Mapping[str, str]] = ()
+    floating_ips: Sequence[str] = ()
+    security_groups: Sequence[str] = ()
+    admin_state_up: bool = True
+    port_security_enabled: bool = True
+    resource_request: Mapping[str, Any] | None = None
+    mtu: int = 1500
+
+
+@dataclass(frozen=True)
+class SecurityGroup:
+    """`rules` are dicts with id, direction, ethertype, protocol, port_range_min, port_range_max,
+    remote_ip_prefix, remote_group_id."""
+
+    id: str
+    name: str
+    description: str
+    project_id: str
+    rules: Sequence[Mapping[str, Any]] = ()
+
+
+@dataclass(frozen=True)
+class FloatingIP:
+    id: str
+    address: str
+    network_id: str
+    network_name: str
+    project_id: str
+    port_id: str | None = None
+    fixed_address: str | None = None
+    server_id: str | None = None
+    status: str = 'DOWN'
+    tags: Sequence[str] = field(default_factory=tuple)
+
+
+class Networks(Protocol):
+    """Look-ups are bound to the caller's project and what is shared with it (an administrator sees all).
+
+    Errors: NetworkNotFound, PortNotFound, SecurityGroupNotFound, FloatingIPNotFound, PortInUse, AddressInUse,
+    NoMoreAddresses, FloatingIPInUse, Invalid, OverQuota.
+    """
+
+    def networks(self, context: Context, ids: Iterable[str] | None = None) -> list[Network]:
+        """The networks with these ids that the caller may use, in one query; None: those that a server of the
+        caller's project can be put on without being named (its own and shared ones, not external)."""
+
+    def network(self, context: Context, network_id: str) -> Network: ...
+
+    def auto_network(self, context: Context) -> Network:
+        """The network that `networks: auto` means: the only one that the project can use, or one that is made for it
+        when it has none. MultipleNetworks if there is a choice, Invalid if none can be made."""
+
+    def port(self, context: Context, port_id: str) -> Port: ...
+
+    def ports(
+        self, context: Context, *, ids: Iterable[str] | None = None, server_ids: Iterable[str] | None = None
+    ) -> list[Port]:
+        """Ports by id or by the servers that hold them, oldest first, with addresses and floating IPs, in a constant
+        number of queries."""
+
+    def create_port(
+        self,
+        context: Context,
+        network_id: str,
+        *,
+        server_id: str,
+        host: str | None = None,
+        name: str = '',
+        fixed_ip: str | None = None,
+        security_groups: Sequence[str] = (),
+        hostname: str | None = None,
+        port_id: str | None = None,
+    ) -> Port:
+        """A port held by the server, with an address of each IP version that the network has (or with `fixed_ip`).
+
+        `security_groups` are ids, none meaning the project's default group. Creating `port_id` again is no error:
+        the port there is returned."""
+
+    def bind_port(self, context: Context, port_id: str, *, server_id: str, host: str | None) -> Port:
+        """Give an existing port to the server and put it on a host (ACTIVE); PortInUse if another server holds it.
+        Binding it again, also to another host, is no error."""
+
+    def unbind_port(self, context: Context, port_id: str) -> None:
+        """Take the port from its server and leave it; no error if it is gone."""
+
+    def delete_port(self, context: Context, port_id: str) -> None:
+        """Free its addresses and dissociate its floating IPs; no error if it is gone."""
+
+    def add_fixed_ip(self, context: Context, server_id: str, network_id: str) -> Port:
+        """One more address of that network on the server's port there; NetworkNotFoundForServer if it has none."""
+
+    def remove_fixed_ip(self, context: Context, server_id: str, address: str) -> Port:
+        """FixedIPNotFound if no port of the server has the address."""
+
+    def security_groups(
+        self,
+        context: Context,
+        *,
+        ids: Iterable[str] | None = None,
+        names_or_ids: Iterable[str] | None = None,
+        all_projects: bool = False,
+    ) -> list[SecurityGroup]:
+        """The project's groups (its default group is made when first asked for); with names_or_ids those, where an
+        unknown one is SecurityGroupNotFound and a name held twice Conflict; with all_projects all that the caller may
+        see."""
+
+    def security_group(self, context: Context, group_id: str) -> SecurityGroup: ...
+
+    def create_security_group(self, context: Context, name: str, description: str) -> SecurityGroup: ...
+
+    def update_security_group(self, context: Context, group_id: str, **facts: str) -> SecurityGroup: ...
+
+    def delete_security_group(self, context: Context, group_id: str) -> None: ...
+
+    def create_security_group_rule(self, context: Context, group_id: str, **facts: Any) -> Mapping[str, Any]: ...
+
+    def delete_security_group_rule(self, context: Context, rule_id: str) -> None: ...
+
+    def set_port_security_groups(self, context: Context, port_id: str, group_ids: Sequence[str]) -> Port: ...
+
+    def floating_ips(self, context: Context, *, addresses: Iterable[str] | None = None) -> list[FloatingIP]: ...
+
+    def floating_ip(self, context: Context, floating_ip_id: str) -> FloatingIP: ...
+
+    def create_floating_ip(self, context: Context, pool: str | None = None) -> FloatingIP:
+        """From the external network of that name or id (FloatingIPPoolNotFound); None: the first one."""
+
+    def associate_floating_ip(
+        self, context: Context, address: str, port_id: str, fixed_address: str | None = None
+    ) -> FloatingIP: ...
+
+    def disassociate_floating_ip(self, context: Context, address: str) -> FloatingIP: ...
+
+    def delete_floating_ip(self, context: Context, floating_ip_id: str) -> None: ...
+
+    def floating_ip_pools(self, context: Context) -> list[Network]:
+        """The external networks."""
+
+    def quotas(self, context: Context, project_id: str) -> Mapping[str, Mapping[str, int]]:
+        """By name as compute's proxies call them (floating_ips, security_groups, security_group_rules, networks,
+        ports): dicts with limit and in_use."""

@@ -1,0 +1,293 @@
+"""A network service in this process: everything is kept, nothing is wired."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from computeapi import errors
+from computeapi.backends.network import FloatingIP, Network, Port, SecurityGroup, documents
+from computeapi.backends.network.local import ports
+from computeapi.backends.network.local.notices import Listener
+from computeapi.backends.network.local.resources import Resources
+from computeapi.clock import utcnow
+from computeapi.context import Context
+from computeapi.db import network_projects, networks, routers, security_groups
+from computeapi.db import ports as stored_ports
+from computeapi.db.engine import Store
+from computeapi.db.network_collection import Document, Work, grouped
+from computeapi.db.networks import NETWORKS
+from computeapi.db.ports import PORTS
+from computeapi.db.routers import FLOATING_IPS
+
+COMPUTE_OWNER = 'compute:nova'
+
+# How compute's proxies name the resources that have quotas.
+QUOTA_NAMES = {
+    'floatingip': 'floating_ips',
+    'network': 'networks',
+    'port': 'ports',
+    'security_group': 'security_groups',
+    'security_group_rule': 'security_group_rules',
+}
+
+
+class LocalNetworks:
+    """The `Networks` of compute; `resources` is the same service as its REST face sees it.
+
+    `listeners` are told which servers a change of a resource touched; not of the changes compute makes by itself.
+    """
+
+    def __init__(self, store: Store, *, clock: Callable[[], datetime] = utcnow, listeners: Iterable[Listener] = ()):
+        self.resources = Resources(store, clock, listeners)
+        self.reading = self.resources.reading
+        self.changing = self.resources.changing
+
+    def populate(self, context: Context, *, shared: bool = True) -> None:
+        """An external network `public` and, behind a router, `private`, in the caller's project; again is no error."""
+        self.resources.populate(context, shared=shared)
+
+    # Networks
+
+    def networks(self, context: Context, ids: Iterable[str] | None = None) -> list[Network]:
+        with self.reading(context) as work:
+            found = networks.usable_networks(work) if ids is None else networks.networks_by_id(work, ids)
+            return _networks(work, found)
+
+    def network(self, context: Context, network_id: str) -> Network:
+        with self.reading(context) as work:
+            return _networks(work, [NETWORKS.get(work, network_id)])[0]
+
+    def auto_network(self, context: Context) -> Network:
+        if not context.project_id:
+            raise errors.Invalid('A network can be allocated for a project only.')
+        usable = self.networks(context)
+        if len(usable) > 1:
+            raise errors.MultipleNetworks()
+        if usable:
+            return usable[0]
+        return self.network(context, self.resources.auto_topology(context, context.project_id))
+
+    # Ports
+
+    def port(self, context: Context, port_id: str) -> Port:
+        with self.reading(context) as work:
+            return _port(work, port_id)
+
+    def ports(
+        self, context: Context, *, ids: Iterable[str] | None = None, server_ids: Iterable[str] | None = None
+    ) -> list[Port]:
+        with self.reading(context) as work:
+            if ids is not None:
+                return _ports(work, stored_ports.ports_by_id(work, ids))
+            return _ports(work, stored_ports.ports_of_devices(work, server_ids or ()))
+
+    def create_port(
+        self,
+        context: Context,
+        network_id: str,
+        *,
+        server_id: str,
+        host: str | None = None,
+        name: str = '',
+        fixed_ip: str | None = None,
+        security_groups: Sequence[str] = (),
+        hostname: str | None = None,
+        port_id: str | None = None,
+    ) -> Port:
+        facts: Document = {
+            'network_id': network_id,
+            'device_id': server_id,
+            'device_owner': COMPUTE_OWNER,
+            'binding:host_id': host or '',
+            'name': name,
+            'dns_name': hostname or '',
+            'fixed_ips': [{'ip_address': fixed_ip}] if fixed_ip else None,
+            'security_groups': list(security_groups) or None,
+            'id': port_id,
+        }
+        with self.changing(context) as work:
+            if port_id is not None and stored_ports.ports_by_id(work, [port_id]):
+                return _port(work, port_id)
+            return _port(work, ports.create(work, facts))
+
+    def bind_port(self, context: Context, port_id: str, *, server_id: str, host: str | None) -> Port:
+        with self.changing(context) as work:
+            PORTS.get(work, port_id)
+            place = {'device_owner': COMPUTE_OWNER, 'host': host or ''}
+            if not stored_ports.take_port(work, port_id, server_id, place):
+                raise errors.PortInUse(id=port_id)
+            return _port(work, port_id)
+
+    def unbind_port(self, context: Context, port_id: str) -> None:
+        with self.changing(context) as work:
+            if stored_ports.ports_by_id(work, [port_id]):
+                ports.update(work, port_id, {'device_id': '', 'device_owner': '', 'binding:host_id': ''})
+
+    def delete_port(self, context: Context, port_id: str) -> None:
+        with self.changing(context) as work:
+            if stored_ports.ports_by_id(work, [port_id]):
+                ports.delete(work, port_id)
+
+    def add_fixed_ip(self, context: Context, server_id: str, network_id: str) -> Port:
+        with self.changing(context) as work:
+            held = stored_ports.ports_of_devices(work, [server_id])
+            port = next((port for port in held if port['network_id'] == network_id), None)
+            if port is None:
+                raise errors.NetworkNotFoundForServer(server_id=server_id)
+            ports.add_address(work, port)
+            return _port(work, port['id'])
+
+    def remove_fixed_ip(self, context: Context, server_id: str, address: str) -> Port:
+        with self.changing(context) as work:
+            for port in stored_ports.ports_of_devices(work, [server_id]):
+                if any(held['ip_address'] == address for held in port['fixed_ips']):
+                    ports.remove_address(work, port, address)
+                    return _port(work, port['id'])
+            raise errors.FixedIPNotFound(server_id=server_id, address=address)
+
+    def set_port_security_groups(self, context: Context, port_id: str, group_ids: Sequence[str]) -> Port:
+        with self.changing(context) as work:
+            ports.update(work, port_id, {'security_groups': list(group_ids)})
+            return _port(work, port_id)
+
+    # Security groups
+
+    def security_groups(
+        self,
+        context: Context,
+        *,
+        ids: Iterable[str] | None = None,
+        names_or_ids: Iterable[str] | None = None,
+        all_projects: bool = False,
+    ) -> list[SecurityGroup]:
+        self.resources.ensure_default_group(context)
+        project_id = context.project_id or ''
+        with self.reading(context) as work:
+            if ids is not None:
+                found = security_groups.groups_by_id(work, ids)
+            elif names_or_ids is not None:
+                found = _groups_called(work, project_id, list(names_or_ids))
+            elif all_projects:
+                found = security_groups.GROUPS.find(work)
+            else:
+                found = security_groups.groups_of(work, project_id)
+        return [documents.security_group(group) for group in found]
+
+    def security_group(self, context: Context, group_id: str) -> SecurityGroup:
+        return documents.security_group(self.resources.get(context, 'security-groups', group_id))
+
+    def create_security_group(self, context: Context, name: str, description: str) -> SecurityGroup:
+        facts = {'name': name, 'description': description}
+        return documents.security_group(self.resources.create(context, 'security-groups', facts))
+
+    def update_security_group(self, context: Context, group_id: str, **facts: str) -> SecurityGroup:
+        return documents.security_group(self.resources.update(context, 'security-groups', group_id, facts))
+
+    def delete_security_group(self, context: Context, group_id: str) -> None:
+        self.resources.delete(context, 'security-groups', group_id)
+
+    def create_security_group_rule(self, context: Context, group_id: str, **facts: Any) -> Mapping[str, Any]:
+        rule = {'direction': 'ingress', **facts, 'security_group_id': group_id}
+        return self.resources.create(context, 'security-group-rules', rule)
+
+    def delete_security_group_rule(self, context: Context, rule_id: str) -> None:
+        self.resources.delete(context, 'security-group-rules', rule_id)
+
+    # Floating IPs
+
+    def floating_ips(self, context: Context, *, addresses: Iterable[str] | None = None) -> list[FloatingIP]:
+        with self.reading(context) as work:
+            if addresses is None:
+                return _floating_ips(work, FLOATING_IPS.find(work))
+            return _floating_ips(work, routers.floating_ips_with(work, addresses))
+
+    def floating_ip(self, context: Context, floating_ip_id: str) -> FloatingIP:
+        with self.reading(context) as work:
+            return _floating_ips(work, [FLOATING_IPS.get(work, floating_ip_id)])[0]
+
+    def create_floating_ip(self, context: Context, pool: str | None = None) -> FloatingIP:
+        with self.reading(context) as work:
+            pools = networks.external_networks(work)
+        chosen = next((network for network in pools if pool in (None, network['id'], network['name'])), None)
+        if chosen is None:
+            raise errors.FloatingIPPoolNotFound()
+        made = self.resources.create(context, 'floatingips', {'floating_network_id': chosen['id']})
+        return documents.floating_ip(made, chosen)
+
+    def associate_floating_ip(
+        self, context: Context, address: str, port_id: str, fixed_address: str | None = None
+    ) -> FloatingIP:
+        facts = {'port_id': port_id, 'fixed_ip_address': fixed_address}
+        return self._update_floating_ip(context, address, facts)
+
+    def disassociate_floating_ip(self, context: Context, address: str) -> FloatingIP:
+        return self._update_floating_ip(context, address, {'port_id': None})
+
+    def delete_floating_ip(self, context: Context, floating_ip_id: str) -> None:
+        self.resources.delete(context, 'floatingips', floating_ip_id)
+
+    def floating_ip_pools(self, context: Context) -> list[Network]:
+        with self.reading(context) as work:
+            return _networks(work, networks.external_networks(work))
+
+    def _update_floating_ip(self, context: Context, address: str, facts: Document) -> FloatingIP:
+        found = self.floating_ips(context, addresses=[address])
+        if not found:
+            raise errors.FloatingIPNotFound(f'Floating IP not found for address {address}.')
+        self.resources.update(context, 'floatingips', found[0].id, facts)
+        return self.floating_ip(context, found[0].id)
+
+    # Quotas
+
+    def quotas(self, context: Context, project_id: str) -> Mapping[str, Mapping[str, int]]:
+        with self.reading(context) as work:
+            used = network_projects.usage(work, project_id)
+            limits = network_projects.limits(work, project_id)
+        return {ours: {'limit': limits[name], 'in_use': used[name]} for name, ours in QUOTA_NAMES.items()}
+
+
+def _networks(work: Work, found: list[Document]) -> list[Network]:
+    ids = [network['id'] for network in found]
+    subnets = grouped((subnet['network_id'], subnet) for subnet in networks.subnets_of(work, ids))
+    return [documents.network(network, subnets.get(network['id'], ())) for network in found]
+
+
+def _networks_by_id(work: Work, ids: Iterable[str]) -> dict[str, Document]:
+    """Networks that something of the caller's is on, whosever they are."""
+    return {network['id']: network for network in networks.networks_by_id(work.elevated(), set(ids))}
+
+
+def _port(work: Work, port_id: str) -> Port:
+    return _ports(work, [PORTS.get(work, port_id)])[0]
+
+
+def _ports(work: Work, found: list[Document]) -> list[Port]:
+    if not found:
+        return []
+    on = _networks_by_id(work, (port['network_id'] for port in found))
+    leading = routers.floating_ips_of_ports(work, [port['id'] for port in found])
+    return [documents.port(port, on[port['network_id']], leading.get(port['id'], ())) for port in found]
+
+
+def _floating_ips(work: Work, found: list[Document]) -> list[FloatingIP]:
+    if not found:
+        return []
+    on = _networks_by_id(work, (floating_ip['floating_network_id'] for floating_ip in found))
+    return [documents.floating_ip(floating_ip, on[floating_ip['floating_network_id']]) for floating_ip in found]
+
+
+def _groups_called(work: Work, project_id: str, names_or_ids: list[str]) -> list[Document]:
+    """One group for each; an id means more than a name."""
+    found = security_groups.groups_called(work, project_id, names_or_ids)
+    return [_group_called(found, wanted) for wanted in dict.fromkeys(names_or_ids)]
+
+
+def _group_called(groups: list[Document], wanted: str) -> Document:
+    fits = [group for group in groups if group['id'] == wanted] or [g for g in groups if g['name'] == wanted]
+    if not fits:
+        raise errors.SecurityGroupNotFound(f"Unable to find security_group with name or id '{wanted}'")
+    if len(fits) > 1:
+        raise errors.Conflict(
+            f"Multiple security_group matches found for name '{wanted}', use an ID to be more specific."
+        )
+    return fits[0]

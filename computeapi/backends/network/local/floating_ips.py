@@ -1,0 +1,95 @@
+"""What may be done with floating IPs."""
+
+import uuid
+
+from computeapi import errors
+from computeapi.backends.network.local import addressing, ports, quotas
+from computeapi.db import routers
+from computeapi.db.network_collection import Document, Work
+from computeapi.db.networks import NETWORKS
+from computeapi.db.ports import FLOATING_IP, PORTS, ports_of_devices
+from computeapi.db.routers import FLOATING_IPS, NOWHERE
+
+
+def create(work: Work, facts: Document) -> str:
+    project_id = quotas.owner(work, facts)
+    quotas.reserve(work, project_id, 'floatingip')
+    if not NETWORKS.get(work, facts['floating_network_id'])['router:external']:
+        raise errors.Invalid(f'Network {facts["floating_network_id"]} is not a valid external network.')
+    floating_ip_id = str(uuid.uuid4())
+    address = _take_address(work, floating_ip_id, facts)
+    floating_ip = {
+        'description': facts.get('description', ''),
+        'tags': facts.get('tags', ()),
+        'id': floating_ip_id,
+        'project_id': project_id,
+        'floating_network_id': facts['floating_network_id'],
+        'floating_ip_address': address,
+    }
+    FLOATING_IPS.insert(work, floating_ip)
+    if facts.get('port_id'):
+        _associate(work, floating_ip, facts['port_id'], facts.get('fixed_ip_address'))
+    return floating_ip_id
+
+
+def update(work: Work, floating_ip_id: str, facts: Document) -> None:
+    floating_ip = FLOATING_IPS.get(work, floating_ip_id)
+    port_id = facts.get('port_id', floating_ip['port_id'])
+    if port_id and {'port_id', 'fixed_ip_address'} & facts.keys():
+        _associate(work, floating_ip, port_id, facts.get('fixed_ip_address'))
+    FLOATING_IPS.owned(work, floating_ip_id)
+    changed = {name: value for name, value in facts.items() if name == 'description'}
+    FLOATING_IPS.update(work, floating_ip_id, changed | ({} if port_id else NOWHERE))
+
+
+def delete(work: Work, floating_ip_id: str) -> None:
+    FLOATING_IPS.owned(work, floating_ip_id)
+    routers.delete_floating_ip(work, floating_ip_id)
+    held = ports_of_devices(work.elevated(), [floating_ip_id])
+    ports.remove(work, [port['id'] for port in held if port['device_owner'] == FLOATING_IP])
+
+
+def _take_address(work: Work, floating_ip_id: str, facts: Document) -> str:
+    """An IPv4 address of the external network, held by a port as all addresses are."""
+    names = {'subnet_id': 'subnet_id', 'floating_ip_address': 'ip_address'}
+    want = {ours: facts[theirs] for theirs, ours in names.items() if facts.get(theirs)}
+    port = {
+        'project_id': '',
+        'network_id': facts['floating_network_id'],
+        'device_id': floating_ip_id,
+        'device_owner': FLOATING_IP,
+        'fixed_ips': [{'ip_version': 4, **want}],
+    }
+    port_id = ports.add(work.elevated(), port)
+    return PORTS.get(work.elevated(), port_id)['fixed_ips'][0]['ip_address']
+
+
+def _associate(work: Work, floating_ip: Document, port_id: str, fixed_address: str | None) -> None:
+    # Two floating IPs on their way to one address wait here for each other. The port comes before the floating IP
+    # in every transaction that holds both, so that none waits for one that waits for it.
+    PORTS.lock(work, port_id)
+    port = PORTS.get(work, port_id)
+    if port['project_id'] != floating_ip['project_id']:
+        raise errors.Invalid(f'Port {port_id} is associated with a different project than the floating IP.')
+    address = _fixed_address(port, fixed_address)
+    if routers.floating_ip_leads_to(work, port_id, address, but=floating_ip['id']):
+        raise errors.FloatingIPInUse(address=floating_ip['floating_ip_address'], port_id=port_id, fixed_address=address)
+    FLOATING_IPS.update(work, floating_ip['id'], {'port_id': port_id, 'fixed_ip_address': address})
+
+
+def _fixed_address(port: Document, wanted: str | None) -> str:
+    """The IPv4 address of the port that is meant: the wanted one, or its only one."""
+    held = [fixed['ip_address'] for fixed in port['fixed_ips'] if ':' not in fixed['ip_address']]
+    if wanted is not None:
+        address = str(addressing.parse_address(wanted, 'fixed_ip_address'))
+        if address not in held:
+            raise addressing.invalid('fixed_ip_address', wanted, f'is not an IPv4 address of port {port["id"]}')
+        return address
+    if not held:
+        raise errors.Invalid(f'Cannot add floating IP to port {port["id"]} that has no fixed IPv4 addresses')
+    if len(held) > 1:
+        raise errors.Invalid(
+            f'Port {port["id"]} has multiple fixed IPv4 addresses. Must provide a specific IPv4 address when assigning '
+            f'a floating IP'
+        )
+    return held[0]

@@ -1,0 +1,47 @@
+"""What may be done with networks."""
+
+from typing import Any
+
+from computeapi import errors
+from computeapi.backends.network.local import quotas
+from computeapi.db import networks, ports
+from computeapi.db.network_collection import Document, Work
+from computeapi.db.networks import NETWORKS
+
+
+def create(work: Work, facts: Document) -> str:
+    project_id = quotas.owner(work, facts)
+    quotas.reserve(work, project_id, 'network')
+    _check_default(work, facts)
+    return NETWORKS.insert(work, {**facts, 'project_id': project_id})
+
+
+def update(work: Work, network_id: str, facts: Document) -> None:
+    network = NETWORKS.owned(work, network_id)
+    _check_default(work, network | facts)
+    if _turned_off(network, facts, 'shared') and ports.network_has_foreign_ports(
+        work, network_id, network['project_id']
+    ):
+        raise errors.Conflict(f'Unable to reconfigure sharing settings for network {network_id}: others use it.')
+    if _turned_off(network, facts, 'router:external') and ports.network_has_ports(work, network_id):
+        raise errors.Conflict(f'External network {network_id} cannot be updated to be made non-external: it is in use.')
+    NETWORKS.update(work, network_id, facts)
+
+
+def delete(work: Work, network_id: str) -> None:
+    NETWORKS.owned(work, network_id)
+    if ports.network_has_ports(work, network_id):
+        raise errors.NetworkInUse(id=network_id)
+    networks.delete_network(work, network_id)
+
+
+def _turned_off(network: Document, facts: dict[str, Any], name: str) -> bool:
+    return network[name] and facts.get(name) is False
+
+
+def _check_default(work: Work, network: Document) -> None:
+    """Only one external network is the default one."""
+    if network.get('is_default'):
+        if not network.get('router:external'):
+            raise errors.Invalid('Invalid input for is_default. Reason: only an external network can be the default.')
+        networks.clear_default(work)

@@ -1,0 +1,157 @@
+"""What may be done with ports."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from computeapi import errors
+from computeapi.backends.network.local import addresses, addressing, quotas, security_groups
+from computeapi.db import ports, routers
+from computeapi.db.network_collection import Document, Work
+from computeapi.db.networks import NETWORKS
+from computeapi.db.ports import FLOATING_IP, PORTS, ROUTER_GATEWAY, ROUTER_INTERFACE
+
+# Ports that routers and floating IPs make for themselves.
+SERVICE_OWNERS = (FLOATING_IP, ROUTER_GATEWAY, ROUTER_INTERFACE)
+
+# What of such a port is not its project's to change.
+PLACE = {'device_id', 'device_owner', 'fixed_ips', 'mac_address'}
+
+
+def create(work: Work, facts: Document) -> str:
+    project_id = quotas.owner(work, facts)
+    _check_device_owner(work, facts)
+    quotas.reserve(work, project_id, 'port')
+    return add(work, {**facts, 'project_id': project_id})
+
+
+def add(work: Work, facts: Document) -> str:
+    """A port that counts against no quota (what belongs to the network itself has the project '')."""
+    NETWORKS.lock(work, facts['network_id'])
+    network = NETWORKS.get(work, facts['network_id'])
+    port = {
+        'port_security_enabled': network['port_security_enabled'],
+        **facts,
+        'mac_address': _mac_address(work, facts),
+    }
+    port['allowed_address_pairs'] = _address_pairs(port)
+    groups = _groups(work, port)
+    port['id'] = PORTS.insert(work, port)
+    addresses.allocate(work, port, facts.get('fixed_ips'))
+    ports.set_security_groups(work, port['id'], groups)
+    return port['id']
+
+
+def update(work: Work, port_id: str, facts: Document) -> None:
+    port = PORTS.get(work, port_id)
+    _check_device_owner(work, facts)
+    if port['device_owner'] in SERVICE_OWNERS and PLACE & facts.keys():
+        raise errors.Conflict(f'Port {port_id} belongs to {port["device_owner"]} {port["device_id"]}.')
+    changed = dict(facts)
+    if 'fixed_ips' in facts or 'mac_address' in facts:
+        NETWORKS.lock(work.elevated(), port['network_id'])
+    if facts.get('mac_address', port['mac_address']) != port['mac_address']:
+        changed['mac_address'] = _new_mac_address(work, port, facts)
+    if 'allowed_address_pairs' in facts:
+        changed['allowed_address_pairs'] = _address_pairs({**port, **changed})
+    if facts.get('fixed_ips') is not None:
+        _set_fixed_ips(work, port, facts['fixed_ips'])
+    if {'security_groups', 'port_security_enabled'} & facts.keys():
+        ports.set_security_groups(work, port_id, _groups(work, {**port, **facts}))
+    PORTS.update(work, port_id, changed)
+
+
+def delete(work: Work, port_id: str) -> None:
+    PORTS.lock(work, port_id)
+    owner = PORTS.get(work, port_id)['device_owner']
+    if owner in SERVICE_OWNERS:
+        raise errors.Conflict(f'Port {port_id} cannot be deleted directly via the port API: has device owner {owner}.')
+    remove(work, [port_id])
+
+
+def remove(work: Work, port_ids: Iterable[str]) -> None:
+    """Delete ports, whatever they are for; floating IPs lead to them no more."""
+    ids = list(port_ids)
+    routers.dissociate_ports(work, ids)
+    ports.delete_ports(work, ids)
+
+
+def add_address(work: Work, port: Document) -> None:
+    """One more IPv4 address, or IPv6 where there is nothing else."""
+    NETWORKS.lock(work.elevated(), port['network_id'])
+    versions = {6 if ':' in held['ip_address'] else 4 for held in port['fixed_ips']} or {4}
+    addresses.allocate(work, port, [{'ip_version': min(versions)}])
+
+
+def remove_address(work: Work, port: Document, address: str) -> None:
+    routers.dissociate_ports(work, [port['id']], address)
+    ports.remove_fixed_ip(work, port['id'], address)
+
+
+def _check_device_owner(work: Work, facts: Document) -> None:
+    owner = facts.get('device_owner', '')
+    if owner in SERVICE_OWNERS:
+        raise addressing.invalid('device_owner', owner, 'is for routers and floating IPs only')
+    if owner.startswith('network:') and not work.context.is_admin:
+        raise errors.Forbidden('rule:create_port:device_owner is disallowed by policy')
+
+
+def _mac_address(work: Work, facts: Document) -> str:
+    network_id = facts['network_id']
+    if not facts.get('mac_address'):
+        return next(mac for mac in iter(addressing.random_mac, '') if not ports.mac_is_taken(work, network_id, mac))
+    mac = addressing.parse_mac(facts['mac_address'])
+    if ports.mac_is_taken(work, network_id, mac):
+        raise errors.Conflict(
+            f'Unable to complete operation for network {network_id}. The mac address {mac} is in use.'
+        )
+    return mac
+
+
+def _new_mac_address(work: Work, port: Document, facts: Document) -> str:
+    if port['binding:host_id']:
+        raise errors.Conflict(f'Unable to complete operation on port {port["id"]}, port is already bound.')
+    return _mac_address(work, {**facts, 'network_id': port['network_id']})
+
+
+def _address_pairs(port: Document) -> list[Document]:
+    """Addresses beside the port's own that may be used behind it; its own MAC address where a pair names none."""
+    return [
+        {
+            'ip_address': _address_or_cidr(pair['ip_address']),
+            'mac_address': addressing.parse_mac(pair.get('mac_address') or port['mac_address']),
+        }
+        for pair in port.get('allowed_address_pairs') or ()
+    ]
+
+
+def _address_or_cidr(text: str) -> str:
+    field = 'allowed_address_pairs'
+    return str(addressing.parse_cidr(text, field) if '/' in text else addressing.parse_address(text, field))
+
+
+def _groups(work: Work, port: Document) -> Sequence[str]:
+    """The security groups of a port with these facts: the project's default one where they say nothing."""
+    wanted = port.get('security_groups')
+    if not port['port_security_enabled']:
+        if wanted:
+            raise errors.Conflict('Port security must be enabled in order to have security groups on a port.')
+        return ()
+    if wanted is not None:
+        return security_groups.check_groups(work, port['project_id'], wanted)
+    if port['project_id'] == '' or port.get('device_owner', '').startswith('network:'):
+        return ()
+    return [security_groups.default_group(work, port['project_id'])]
+
+
+def _set_fixed_ips(work: Work, port: Document, wanted: Iterable[Mapping[str, Any]]) -> None:
+    """Make these the addresses of the port; what it has and keeps stays untouched."""
+    leaving, new = list(port['fixed_ips']), []
+    for want in wanted:
+        kept = next((held for held in leaving if want.items() <= held.items()), None)
+        if kept:
+            leaving.remove(kept)
+        else:
+            new.append(want)
+    for held in leaving:
+        remove_address(work, port, held['ip_address'])
+    addresses.allocate(work, port, new)

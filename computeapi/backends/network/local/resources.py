@@ -1,0 +1,195 @@
+"""Reading and changing every kind of resource in the same way, each call in one transaction."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+
+import sqlalchemy as sa
+
+from computeapi import errors
+from computeapi.backends.network.local import (
+    floating_ips,
+    networks,
+    ports,
+    quotas,
+    routers,
+    security_groups,
+    subnets,
+    topology,
+)
+from computeapi.backends.network.local.notices import Listener, Notices
+from computeapi.clock import utcnow
+from computeapi.context import Context
+from computeapi.db import network_projects
+from computeapi.db.engine import Store
+from computeapi.db.network_collection import WHOLE, Collection, Document, Page, Work, set_tags
+from computeapi.db.networks import NETWORKS, SUBNETS
+from computeapi.db.ports import PORTS, servers_on
+from computeapi.db.routers import FLOATING_IPS, ROUTERS
+from computeapi.db.security_groups import GROUPS, RULES
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of resource: where it is kept, and its rules."""
+
+    collection: Collection
+    create: Callable[[Work, Document], str]
+    update: Callable[[Work, str, Document], None]
+    delete: Callable[[Work, str], None]
+
+
+KINDS = {
+    'networks': Kind(NETWORKS, networks.create, networks.update, networks.delete),
+    'subnets': Kind(SUBNETS, subnets.create, subnets.update, subnets.delete),
+    'ports': Kind(PORTS, ports.create, ports.update, ports.delete),
+    'routers': Kind(ROUTERS, routers.create, routers.update, routers.delete),
+    'floatingips': Kind(FLOATING_IPS, floating_ips.create, floating_ips.update, floating_ips.delete),
+    'security-groups': Kind(GROUPS, security_groups.create, security_groups.update, security_groups.delete),
+    'security-group-rules': Kind(
+        RULES, security_groups.create_rule, security_groups.update_rule, security_groups.delete_rule
+    ),
+}
+
+
+class Resources:
+    """The local network service in Neutron's words: resources are dicts, kinds are named as in its URLs."""
+
+    def __init__(self, store: Store, clock: Callable[[], datetime] = utcnow, listeners: Iterable[Listener] = ()):
+        self.store = store
+        self.clock = clock
+        self.notices = Notices(store, listeners)
+
+    @contextmanager
+    def reading(self, context: Context) -> Iterator[Work]:
+        with self.store.read() as connection:
+            yield Work(connection, context, self.clock)
+
+    @contextmanager
+    def changing(self, context: Context) -> Iterator[Work]:
+        """A transaction; what two callers do to each other in spite of locks is a Conflict."""
+        try:
+            with self.store.write() as connection:
+                yield Work(connection, context, self.clock)
+        except sa.exc.IntegrityError:
+            raise errors.Conflict('Another request changed the same resources at the same moment; try again.') from None
+
+    def find(
+        self,
+        context: Context,
+        kind: str,
+        filters: Mapping[str, list[str]] | None = None,
+        page: Page = WHOLE,
+    ) -> list[Document]:
+        if kind == 'security-groups':
+            self.ensure_default_group(context, filters)
+        with self.reading(context) as work:
+            return KINDS[kind].collection.find(work, filters=filters, page=page)
+
+    def get(self, context: Context, kind: str, resource_id: str) -> Document:
+        with self.reading(context) as work:
+            return KINDS[kind].collection.get(work, resource_id)
+
+    def create(self, context: Context, kind: str, facts: Document) -> Document:
+        with self.changing(context) as work:
+            document = KINDS[kind].collection.get(work, KINDS[kind].create(work, facts))
+            notice = self.notices.note(work, servers_on(work, kind, document['id']))
+        self.notices.send(context, notice)
+        return document
+
+    def update(self, context: Context, kind: str, resource_id: str, facts: Document) -> Document:
+        with self.changing(context) as work:
+            touched = servers_on(work, kind, resource_id)
+            KINDS[kind].update(work, resource_id, facts)
+            document = KINDS[kind].collection.get(work, resource_id)
+            notice = self.notices.note(work, touched | servers_on(work, kind, resource_id))
+        self.notices.send(context, notice)
+        return document
+
+    def delete(self, context: Context, kind: str, resource_id: str) -> None:
+        with self.changing(context) as work:
+            notice = self.notices.note(work, servers_on(work, kind, resource_id))
+            KINDS[kind].delete(work, resource_id)
+        self.notices.send(context, notice)
+
+    def set_tags(self, context: Context, kind: str, resource_id: str, tags: list[str]) -> None:
+        with self.changing(context) as work:
+            KINDS[kind].collection.owned(work, resource_id)
+            set_tags(work, resource_id, tags)
+
+    def add_tag(self, context: Context, kind: str, resource_id: str, tag: str) -> None:
+        with self.changing(context) as work:
+            document = KINDS[kind].collection.owned(work, resource_id)
+            set_tags(work, resource_id, [*document['tags'], tag])
+
+    def delete_tag(self, context: Context, kind: str, resource_id: str, tag: str) -> bool:
+        """Whether it was there."""
+        with self.changing(context) as work:
+            tags = KINDS[kind].collection.owned(work, resource_id)['tags']
+            set_tags(work, resource_id, [other for other in tags if other != tag])
+            return tag in tags
+
+    def add_router_interface(self, context: Context, router_id: str, facts: Document) -> Document:
+        with self.changing(context) as work:
+            return routers.add_interface(work, router_id, facts)
+
+    def remove_router_interface(self, context: Context, router_id: str, facts: Document) -> Document:
+        with self.changing(context) as work:
+            return routers.remove_interface(work, router_id, facts)
+
+    def ensure_default_group(self, context: Context, filters: Mapping[str, list[str]] | None = None) -> None:
+        """Make the default group of the caller's project, or of the one that an administrator asks for."""
+        asked = (filters or {}).get('project_id') or (filters or {}).get('tenant_id')
+        project_id = asked[0] if asked and context.is_admin else context.project_id
+        if not project_id or len(project_id) > quotas.MAX_PROJECT:
+            return
+        with self.reading(context) as work:
+            if security_groups.has_default_group(work, project_id):
+                return
+        with self.changing(context) as work:
+            security_groups.default_group(work, project_id)
+
+    def quota_details(self, context: Context, project_id: str) -> dict[str, dict[str, int]]:
+        """By resource: its limit and how much of it is used."""
+        with self.reading(context) as work:
+            used = network_projects.usage(work, project_id)
+            limits = network_projects.limits(work, project_id)
+        return {name: {'limit': limit, 'used': used[name], 'reserved': 0} for name, limit in limits.items()}
+
+    def quotas(self, context: Context, project_id: str) -> dict[str, int]:
+        with self.reading(context) as work:
+            return network_projects.limits(work, project_id)
+
+    def all_quotas(self, context: Context) -> dict[str, dict[str, int]]:
+        """By project, for those that have limits of their own."""
+        with self.reading(context) as work:
+            return network_projects.all_limits(work)
+
+    def set_quotas(self, context: Context, project_id: str, limits: dict[str, int]) -> dict[str, int]:
+        with self.changing(context) as work:
+            network_projects.set_limits(work, project_id, limits)
+            return network_projects.limits(work, project_id)
+
+    def reset_quotas(self, context: Context, project_id: str) -> None:
+        with self.changing(context) as work:
+            network_projects.reset_limits(work, project_id)
+
+    def auto_topology(self, context: Context, project_id: str) -> str:
+        """The id of the project's automatic network, made with its subnet and router when first asked for."""
+        with self.changing(context) as work:
+            return topology.auto_network(work, project_id)
+
+    def check_auto_topology(self, context: Context) -> None:
+        """Invalid if an automatic network could not be made."""
+        with self.reading(context) as work:
+            topology.external_network(work)
+
+    def delete_auto_topology(self, context: Context, project_id: str) -> None:
+        with self.changing(context) as work:
+            topology.delete_auto_network(work, project_id)
+
+    def populate(self, context: Context, *, shared: bool = True) -> None:
+        """Networks to begin with, in the caller's project: `public` to the outside, `private` behind it."""
+        with self.changing(context.elevated()) as work:
+            topology.populate(work, shared)

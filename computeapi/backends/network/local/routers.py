@@ -1,0 +1,169 @@
+"""What may be done with routers."""
+
+import ipaddress
+
+from computeapi import errors
+from computeapi.backends.network.local import ports, quotas
+from computeapi.backends.network.local.subnets import parse_routes
+from computeapi.db import routers
+from computeapi.db.network_collection import Document, Work
+from computeapi.db.networks import NETWORKS, SUBNETS, subnets_by_id
+from computeapi.db.ports import PORTS, ROUTER_GATEWAY, ROUTER_INTERFACE, ports_of_routers, take_port
+from computeapi.db.routers import ROUTERS
+
+
+def create(work: Work, facts: Document) -> str:
+    project_id = quotas.owner(work, facts)
+    quotas.reserve(work, project_id, 'router')
+    router_id = ROUTERS.insert(work, {**facts, 'project_id': project_id})
+    if facts.get('external_gateway_info'):
+        _set_gateway(work, router_id, facts['external_gateway_info'])
+    return router_id
+
+
+def update(work: Work, router_id: str, facts: Document) -> None:
+    ROUTERS.owned(work, router_id)
+    changed = dict(facts)
+    if 'external_gateway_info' in facts:
+        _set_gateway(work, router_id, facts['external_gateway_info'] or {})
+    if 'routes' in facts:
+        changed['routes'] = parse_routes(facts['routes'], 'routes')
+    ROUTERS.update(work, router_id, changed)
+
+
+def delete(work: Work, router_id: str) -> None:
+    ROUTERS.owned(work, router_id)
+    if ports_of_routers(work, [router_id], ROUTER_INTERFACE):
+        raise errors.RouterInUse(id=router_id)
+    _clear_gateway(work, router_id)
+    routers.delete_router(work, router_id)
+
+
+def add_interface(work: Work, router_id: str, facts: Document) -> Document:
+    router = ROUTERS.owned(work, router_id)
+    _check_target(facts)
+    if 'port_id' in facts:
+        port_id = _take_port(work, router, facts['port_id'])
+    else:
+        port_id = _add_port(work, router, SUBNETS.get(work, facts['subnet_id']))
+    return _interface(router, PORTS.get(work.elevated(), port_id))
+
+
+def remove_interface(work: Work, router_id: str, facts: Document) -> Document:
+    """By port_id, by subnet_id, or by both if they agree."""
+    router = ROUTERS.owned(work, router_id)
+    if not {'port_id', 'subnet_id'} & facts.keys():
+        raise errors.Invalid('Either subnet_id or port_id must be specified')
+    port = _find_interface(work, router_id, facts)
+    for held in port['fixed_ips']:
+        if routers.floating_ips_through(work, router_id, held['subnet_id']):
+            raise errors.Conflict(
+                f'Router interface for subnet {held["subnet_id"]} on router {router_id} cannot be deleted, as it is '
+                f'required by one or more floating IPs.'
+            )
+    ports.remove(work, [port['id']])
+    return _interface(router, port)
+
+
+def _check_target(facts: Document) -> None:
+    if len({'port_id', 'subnet_id'} & facts.keys()) != 1:
+        raise errors.Invalid('Exactly one of subnet_id and port_id must be specified')
+
+
+def _add_port(work: Work, router: Document, subnet: Document) -> str:
+    """A port at the subnet's gateway address."""
+    if not work.context.is_admin and subnet['project_id'] != work.context.project_id:
+        raise errors.Invalid(
+            f'Cannot add interface to router because subnet {subnet["id"]} is not owned by project making the request'
+        )
+    if subnet['gateway_ip'] is None:
+        raise errors.Invalid('Subnet for router interface must have a gateway IP')
+    _check_overlap(work, router, [subnet])
+    facts = {
+        'project_id': router['project_id'],
+        'network_id': subnet['network_id'],
+        'device_id': router['id'],
+        'device_owner': ROUTER_INTERFACE,
+        'fixed_ips': [{'subnet_id': subnet['id'], 'ip_address': subnet['gateway_ip']}],
+    }
+    quotas.reserve(work, router['project_id'], 'port')
+    return ports.add(work.elevated(), facts)
+
+
+def _take_port(work: Work, router: Document, port_id: str) -> str:
+    port = PORTS.get(work, port_id)
+    if not port['fixed_ips']:
+        raise errors.Invalid('Router port must have at least one fixed IP')
+    held = {address['subnet_id'] for address in port['fixed_ips']}
+    _check_overlap(work, router, subnets_by_id(work, held))
+    if port['device_id'] or not take_port(work, port_id, router['id'], {'device_owner': ROUTER_INTERFACE}):
+        raise errors.PortInUse(id=port_id)
+    return port_id
+
+
+def _check_overlap(work: Work, router: Document, subnets: list[Document]) -> None:
+    interfaces = ports_of_routers(work, [router['id']], ROUTER_INTERFACE)
+    connected = {held['subnet_id'] for port in interfaces for held in port['fixed_ips']}
+    for other in subnets_by_id(work, connected):
+        for subnet in subnets:
+            if subnet['id'] == other['id']:
+                raise errors.Invalid(f'Router already has a port on subnet {subnet["id"]}')
+            if ipaddress.ip_network(subnet['cidr']).overlaps(ipaddress.ip_network(other['cidr'])):
+                raise errors.Invalid(
+                    f'Cidr {subnet["cidr"]} of subnet {subnet["id"]} overlaps with cidr {other["cidr"]} of subnet '
+                    f'{other["id"]}'
+                )
+
+
+def _find_interface(work: Work, router_id: str, facts: Document) -> Document:
+    for port in ports_of_routers(work, [router_id], ROUTER_INTERFACE):
+        places = [{'port_id': port['id'], 'subnet_id': held['subnet_id']} for held in port['fixed_ips']]
+        if any(facts.items() <= place.items() for place in places):
+            return port
+    raise errors.NotFound(f'Router {router_id} does not have an interface there.')
+
+
+def _interface(router: Document, port: Document) -> Document:
+    subnet_ids = [held['subnet_id'] for held in port['fixed_ips']]
+    return {
+        'id': router['id'],
+        'project_id': router['project_id'],
+        'tenant_id': router['project_id'],
+        'port_id': port['id'],
+        'network_id': port['network_id'],
+        'subnet_id': subnet_ids[0],
+        'subnet_ids': subnet_ids,
+    }
+
+
+def _set_gateway(work: Work, router_id: str, info: Document) -> None:
+    """Lead to the external network that `info` names; nowhere if it names none."""
+    current = ROUTERS.get(work, router_id)['external_gateway_info'] or {}
+    network_id, addresses = info.get('network_id'), info.get('external_fixed_ips')
+    if network_id != current.get('network_id') or (addresses and addresses != current['external_fixed_ips']):
+        _clear_gateway(work, router_id)
+        if network_id:
+            _add_gateway(work, router_id, network_id, addresses)
+    ROUTERS.update(work, router_id, {'enable_snat': info.get('enable_snat', True)})
+
+
+def _add_gateway(work: Work, router_id: str, network_id: str, addresses: list[Document] | None) -> None:
+    if not NETWORKS.get(work, network_id)['router:external']:
+        raise errors.Invalid(f'Bad router request: Network {network_id} is not an external network.')
+    facts = {
+        'project_id': '',
+        'network_id': network_id,
+        'device_id': router_id,
+        'device_owner': ROUTER_GATEWAY,
+        'fixed_ips': addresses or None,
+    }
+    ports.add(work.elevated(), facts)
+
+
+def _clear_gateway(work: Work, router_id: str) -> None:
+    if routers.floating_ips_through(work, router_id):
+        raise errors.Conflict(
+            f'Gateway cannot be updated for router {router_id}, since a gateway to external network is required by one '
+            f'or more floating IPs.'
+        )
+    ports.remove(work, [port['id'] for port in ports_of_routers(work, [router_id], ROUTER_GATEWAY)])

@@ -1,0 +1,198 @@
+"""What may be done with security groups and their rules."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from computeapi import errors
+from computeapi.backends.network.local import addressing, quotas
+from computeapi.db import network_projects, security_groups
+from computeapi.db.network_collection import Document, Work
+from computeapi.db.security_groups import DEFAULT, GROUPS, RULES
+
+ETHERTYPES = {'ipv4': 'IPv4', 'ipv6': 'IPv6'}
+VERSIONS = {4: 'IPv4', 6: 'IPv6'}
+MAX_PORT = 65535
+MAX_ICMP = 255
+
+# Names that a rule may call a protocol by, and their numbers.
+PROTOCOLS = {
+    'ah': 51,
+    'dccp': 33,
+    'egp': 8,
+    'esp': 50,
+    'gre': 47,
+    'icmp': 1,
+    'icmpv6': 58,
+    'igmp': 2,
+    'ipip': 4,
+    'ipv6-encap': 41,
+    'ipv6-frag': 44,
+    'ipv6-icmp': 58,
+    'ipv6-nonxt': 59,
+    'ipv6-opts': 60,
+    'ipv6-route': 43,
+    'ospf': 89,
+    'pgm': 113,
+    'rsvp': 46,
+    'sctp': 132,
+    'tcp': 6,
+    'udp': 17,
+    'udplite': 136,
+    'vrrp': 112,
+}
+WITH_PORTS = {PROTOCOLS[name] for name in ('tcp', 'udp', 'dccp', 'sctp', 'udplite')}
+ICMP = {PROTOCOLS['icmp'], PROTOCOLS['icmpv6']}
+
+
+def create(work: Work, facts: Document) -> str:
+    project_id = quotas.owner(work, facts)
+    default_group(work, project_id)
+    if facts.get('name') == DEFAULT:
+        raise errors.Conflict('Default security group already exists.')
+    quotas.reserve(work, project_id, 'security_group')
+    return _add_group(work, {**facts, 'project_id': project_id})
+
+
+def update(work: Work, group_id: str, facts: Document) -> None:
+    group = GROUPS.owned(work, group_id)
+    if facts.get('name', group['name']) != group['name'] and DEFAULT in (facts['name'], group['name']):
+        raise errors.Conflict('Updating default security group not allowed.')
+    GROUPS.update(work, group_id, facts)
+
+
+def delete(work: Work, group_id: str) -> None:
+    group = GROUPS.owned(work, group_id)
+    if group['name'] == DEFAULT and not work.context.is_admin:
+        raise errors.Conflict('Insufficient rights for removing default security group.')
+    if security_groups.is_used(work, group_id):
+        raise errors.SecurityGroupInUse(id=group_id)
+    security_groups.delete_group(work, group_id)
+
+
+def has_default_group(work: Work, project_id: str) -> bool:
+    return security_groups.default_group(work, project_id) is not None
+
+
+def default_group(work: Work, project_id: str) -> str:
+    """The id of the project's default group, made when it is first asked for."""
+    group_id = security_groups.default_group(work, project_id)
+    if group_id is None:
+        network_projects.lock_project(work, project_id)
+        group_id = security_groups.default_group(work, project_id) or _add_default_group(work, project_id)
+    return group_id
+
+
+def check_groups(work: Work, project_id: str, ids: Iterable[str]) -> Sequence[str]:
+    """The ids, all of which are groups of the project; SecurityGroupNotFound for the first that is none."""
+    wanted = list(dict.fromkeys(ids))
+    unknown = security_groups.unknown_groups(work, project_id, wanted)
+    for group_id in wanted:
+        if group_id in unknown:
+            raise errors.SecurityGroupNotFound(id=group_id)
+    return wanted
+
+
+def _add_default_group(work: Work, project_id: str) -> str:
+    group_id = _add_group(work, {'name': DEFAULT, 'description': 'Default security group', 'project_id': project_id})
+    for ethertype in VERSIONS.values():
+        _add_rule(work, group_id, project_id, direction='ingress', ethertype=ethertype, remote_group_id=group_id)
+    return group_id
+
+
+def _add_group(work: Work, facts: Document) -> str:
+    """A group that lets everything out."""
+    group_id = GROUPS.insert(work, facts)
+    for ethertype in VERSIONS.values():
+        _add_rule(work, group_id, facts['project_id'], direction='egress', ethertype=ethertype)
+    return group_id
+
+
+def _add_rule(work: Work, group_id: str, project_id: str, **facts: Any) -> str:
+    return RULES.insert(work, {**facts, 'security_group_id': group_id, 'project_id': project_id})
+
+
+def create_rule(work: Work, facts: Document) -> str:
+    """A rule belongs to the project of its group."""
+    group = GROUPS.get(work, facts['security_group_id'])
+    if facts.get('project_id', group['project_id']) != group['project_id']:
+        raise errors.Invalid("Specifying 'project_id' or 'tenant_id' other than that of the security group")
+    rule = {**facts, **_checked_rule(facts), 'project_id': group['project_id']}
+    if rule.get('remote_group_id') is not None:
+        GROUPS.get(work, rule['remote_group_id'])
+    quotas.reserve(work, group['project_id'], 'security_group_rule')
+    same = security_groups.same_rule(work, rule)
+    if same:
+        raise errors.SecurityGroupRuleExists(id=same)
+    return RULES.insert(work, rule)
+
+
+def update_rule(work: Work, rule_id: str, facts: Document) -> None:
+    RULES.owned(work, rule_id)
+    RULES.update(work, rule_id, facts)
+
+
+def delete_rule(work: Work, rule_id: str) -> None:
+    RULES.owned(work, rule_id)
+    security_groups.delete_rule(work, rule_id)
+
+
+def _checked_rule(facts: Document) -> Document:
+    """The facts that have more than one way to be written, in the one that is kept."""
+    ethertype = ETHERTYPES.get((facts.get('ethertype') or 'IPv4').lower())
+    if ethertype is None:
+        raise addressing.invalid('ethertype', facts['ethertype'], 'is neither IPv4 nor IPv6')
+    protocol, number = _protocol(facts.get('protocol'))
+    _check_ports(number, facts.get('port_range_min'), facts.get('port_range_max'))
+    prefix = _remote_prefix(facts.get('remote_ip_prefix'), ethertype)
+    if prefix and facts.get('remote_group_id'):
+        raise errors.Invalid('Only remote_ip_prefix or remote_group_id may be provided.')
+    return {'ethertype': ethertype, 'protocol': protocol, 'remote_ip_prefix': prefix}
+
+
+def _protocol(value: str | int | None) -> tuple[str | None, int | None]:
+    """How the protocol is kept (a name in lower case, or its number as text) and its number."""
+    text = str(value).lower() if value is not None else 'any'
+    if text == 'any':
+        return None, None
+    if text in PROTOCOLS:
+        return text, PROTOCOLS[text]
+    if text.isdecimal() and len(text) <= 3 and int(text) <= 255:
+        return str(int(text)), int(text)
+    raise addressing.invalid('protocol', value, 'is neither the name of a protocol nor a number from 0 to 255')
+
+
+def _check_ports(protocol: int | None, low: int | None, high: int | None) -> None:
+    if low is None and high is None:
+        return
+    if protocol is None:
+        raise errors.Invalid('Must also specify protocol if port range is given.')
+    if protocol in ICMP:
+        _check_icmp(low, high)
+    elif protocol not in WITH_PORTS:
+        raise addressing.invalid('port_range_min', low, f'makes no sense for protocol {protocol}')
+    elif low is None or high is None or not 0 <= low <= high <= MAX_PORT:
+        raise errors.Invalid(
+            f'Invalid input for port_range_min, port_range_max. Reason: {low}-{high} is no range within 0 to 65535.'
+        )
+
+
+def _check_icmp(kind: int | None, code: int | None) -> None:
+    for field, value in (('port_range_min', kind), ('port_range_max', code)):
+        if value is not None and not 0 <= value <= MAX_ICMP:
+            raise addressing.invalid(field, value, 'is no ICMP type or code')
+    if kind is None:
+        raise errors.Invalid('ICMP code (port-range-max) is provided but ICMP type (port-range-min) is missing.')
+
+
+def _remote_prefix(text: str | None, ethertype: str) -> str | None:
+    if not text:
+        return None
+    network = addressing.parse_cidr(text if '/' in text else _host_prefix(text), 'remote_ip_prefix')
+    if VERSIONS[network.version] != ethertype:
+        raise addressing.invalid('remote_ip_prefix', text, f'is not {ethertype}')
+    return str(network)
+
+
+def _host_prefix(text: str) -> str:
+    address = addressing.parse_address(text, 'remote_ip_prefix')
+    return f'{address}/{address.max_prefixlen}'

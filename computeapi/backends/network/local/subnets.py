@@ -1,0 +1,118 @@
+"""What may be done with subnets."""
+
+import ipaddress
+
+from computeapi import errors
+from computeapi.backends.network.local import addressing, quotas
+from computeapi.db import networks, ports
+from computeapi.db.network_collection import Document, Work
+from computeapi.db.networks import NETWORKS, SUBNETS
+
+MODES = ('ipv6_ra_mode', 'ipv6_address_mode')
+
+
+def create(work: Work, facts: Document) -> str:
+    project_id = quotas.owner(work, facts)
+    quotas.reserve(work, project_id, 'subnet')
+    NETWORKS.owned(work, facts['network_id'])
+    network = addressing.parse_cidr(facts['cidr'])
+    _check_version(network, facts)
+    _check_overlap(work, facts['network_id'], network)
+    gateway = _gateway(network, facts)
+    pools = facts.get('allocation_pools')
+    ours = {
+        'project_id': project_id,
+        'cidr': str(network),
+        'ip_version': network.version,
+        'gateway_ip': gateway,
+        'allocation_pools': (
+            addressing.default_pools(network, gateway)
+            if pools is None
+            else addressing.check_pools(network, pools, gateway)
+        ),
+    }
+    return SUBNETS.insert(work, {**facts, **ours, **_resolvers_and_routes(facts)})
+
+
+def update(work: Work, subnet_id: str, facts: Document) -> None:
+    subnet = SUBNETS.get(work, subnet_id)
+    NETWORKS.lock(work.elevated(), subnet['network_id'])
+    SUBNETS.owned(work, subnet_id)
+    changed = {**facts, **_resolvers_and_routes(facts)}
+    if {'gateway_ip', 'allocation_pools'} & facts.keys():
+        changed |= _rearranged(work, subnet, facts)
+    SUBNETS.update(work, subnet_id, changed)
+
+
+def delete(work: Work, subnet_id: str) -> None:
+    subnet = SUBNETS.get(work, subnet_id)
+    NETWORKS.lock(work.elevated(), subnet['network_id'])
+    SUBNETS.owned(work, subnet_id)
+    if ports.subnet_is_used(work, subnet_id):
+        raise errors.SubnetInUse(id=subnet_id)
+    networks.delete_subnet(work, subnet_id)
+
+
+def _check_version(network: addressing.IPNetwork, facts: Document) -> None:
+    if facts.get('ip_version', network.version) != network.version:
+        raise addressing.invalid('ip_version', facts['ip_version'], f'is not the version of {network}')
+    given = [mode for mode in MODES if facts.get(mode)]
+    if given and network.version == 4:
+        raise addressing.invalid(given[0], facts[given[0]], 'is for IPv6 subnets only')
+    if len({facts[mode] for mode in given}) > 1:
+        raise addressing.invalid('ipv6_address_mode', facts['ipv6_address_mode'], 'is not the same as ipv6_ra_mode')
+    if addressing.is_stateless({'ipv6_address_mode': None, **facts}) and network.prefixlen != 64:
+        raise addressing.invalid('cidr', network, 'must have a prefix of /64 for stateless addresses')
+
+
+def _check_overlap(work: Work, network_id: str, network: addressing.IPNetwork) -> None:
+    for subnet in networks.subnets_of(work, [network_id]):
+        if network.overlaps(ipaddress.ip_network(subnet['cidr'])):
+            raise errors.Invalid(
+                f'Invalid input for operation: Requested subnet with cidr: {network} for network: {network_id} '
+                f'overlaps with another subnet.'
+            )
+
+
+def _gateway(network: addressing.IPNetwork, facts: Document) -> str | None:
+    """The gateway that the facts say: the first host unless they name one, none if they say so."""
+    if 'gateway_ip' not in facts:
+        return addressing.first_host(network)
+    if facts['gateway_ip'] is None:
+        return None
+    gateway = addressing.parse_address(facts['gateway_ip'], 'gateway_ip')
+    if not addressing.is_host(network, gateway):
+        raise addressing.invalid('gateway_ip', gateway, f'is not a host of {network}')
+    return str(gateway)
+
+
+def _rearranged(work: Work, subnet: Document, facts: Document) -> Document:
+    """New pools and gateway, fitting each other and what is there."""
+    network = ipaddress.ip_network(subnet['cidr'])
+    gateway = _gateway(network, subnet | facts)
+    if gateway != subnet['gateway_ip'] and ports.taken_addresses(work, subnet['id'], [subnet['gateway_ip'] or '']):
+        raise errors.Conflict(f'Current gateway ip {subnet["gateway_ip"]} already in use by a port. Unable to update.')
+    pools = (subnet | facts)['allocation_pools']
+    return {'gateway_ip': gateway, 'allocation_pools': addressing.check_pools(network, pools, gateway)}
+
+
+def _resolvers_and_routes(facts: Document) -> Document:
+    """Name servers and routes in canonical form, those of them that are given."""
+    given: Document = {}
+    if 'dns_nameservers' in facts:
+        servers = facts['dns_nameservers']
+        given['dns_nameservers'] = [str(addressing.parse_address(text, 'dns_nameservers')) for text in servers]
+    if 'host_routes' in facts:
+        given['host_routes'] = parse_routes(facts['host_routes'], 'host_routes')
+    return given
+
+
+def parse_routes(routes: list[Document], field: str) -> list[Document]:
+    """Routes in canonical form: {'destination': CIDR, 'nexthop': address}."""
+    return [
+        {
+            'destination': str(addressing.parse_cidr(route['destination'], field)),
+            'nexthop': str(addressing.parse_address(route['nexthop'], field)),
+        }
+        for route in routes
+    ]

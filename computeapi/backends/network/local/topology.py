@@ -1,0 +1,82 @@
+"""Networks that are there without being asked for piece by piece."""
+
+from dataclasses import replace
+
+from computeapi import errors
+from computeapi.backends.network.local import networks, routers, subnets
+from computeapi.db import network_projects
+from computeapi.db import networks as stored_networks
+from computeapi.db.network_collection import Document, Work
+from computeapi.db.networks import SUBNETS
+from computeapi.db.ports import ROUTER_INTERFACE, ports_on_network
+
+AUTO = 'auto_allocated_network'
+AUTO_SUBNET = {'name': 'auto_allocated_subnet_v4', 'cidr': '192.168.0.0/24'}
+AUTO_ROUTER = 'auto_allocated_router'
+
+PUBLIC = 'public'
+PUBLIC_SUBNET = {'name': 'public-subnet', 'cidr': '203.0.113.0/24', 'enable_dhcp': False}
+PRIVATE = 'private'
+PRIVATE_SUBNET = {'name': 'private-subnet', 'cidr': '10.0.0.0/16'}
+ROUTER = 'router'
+
+
+def auto_network(work: Work, project_id: str) -> str:
+    """The id of the project's automatic network, made when it is first asked for."""
+    network_projects.lock_project(work, project_id)
+    network_id = stored_networks.auto_network(work, project_id)
+    if network_id is None:
+        network_id = _add_auto_network(work, project_id)
+        stored_networks.set_auto_network(work, network_id)
+    return network_id
+
+
+def external_network(work: Work) -> Document:
+    """The one that automatic networks lead to: the default one, or else the first."""
+    found = sorted(stored_networks.external_networks(work), key=lambda network: not network['is_default'])
+    if not found:
+        raise errors.Invalid('Deployment error: there is no external network that an automatic network could lead to.')
+    return found[0]
+
+
+def delete_auto_network(work: Work, project_id: str) -> None:
+    """With its router; NotFound if there is none, Conflict while servers use it."""
+    network_projects.lock_project(work, project_id)
+    network_id = stored_networks.auto_network(work, project_id)
+    if network_id is None:
+        raise errors.NotFound(f'No auto-allocated topology was found for project {project_id}.')
+    for port in ports_on_network(work, network_id, ROUTER_INTERFACE):
+        routers.remove_interface(work, port['device_id'], {'port_id': port['id']})
+        routers.delete(work, port['device_id'])
+    networks.delete(work, network_id)
+
+
+def populate(work: Work, shared: bool) -> None:
+    """Make those of the networks to begin with that are not there."""
+    network_projects.lock_project(work, work.context.project_id or '')
+    names = {network['name'] for network in stored_networks.networks_called(work, [PUBLIC, PRIVATE])}
+    if PUBLIC not in names:
+        _add_network(work, {'name': PUBLIC, 'router:external': True, 'is_default': True}, PUBLIC_SUBNET)
+    if PRIVATE not in names:
+        subnet_id = _add_network(work, {'name': PRIVATE, 'shared': shared}, PRIVATE_SUBNET)
+        _add_router(work, ROUTER, subnet_id)
+
+
+def _add_auto_network(work: Work, project_id: str) -> str:
+    # An administrator may make it for a project, and the project itself may not see the external network's subnets.
+    work = replace(work.elevated(), context=replace(work.context.elevated(), project_id=project_id))
+    external_network(work)
+    subnet_id = _add_network(work, {'name': AUTO}, AUTO_SUBNET)
+    _add_router(work, AUTO_ROUTER, subnet_id)
+    return SUBNETS.get(work, subnet_id)['network_id']
+
+
+def _add_network(work: Work, network: Document, subnet: Document) -> str:
+    """A network with a subnet; the id of the latter."""
+    return subnets.create(work, {**subnet, 'network_id': networks.create(work, network)})
+
+
+def _add_router(work: Work, name: str, subnet_id: str) -> None:
+    gateway = {'network_id': external_network(work)['id']}
+    router_id = routers.create(work, {'name': name, 'external_gateway_info': gateway})
+    routers.add_interface(work, router_id, {'subnet_id': subnet_id})

@@ -1,0 +1,191 @@
+"""Volumes and their snapshots: disks that outlive a server."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Protocol
+
+from computeapi.context import Context
+
+
+@dataclass(frozen=True)
+class Volume:
+    """A volume as Cinder knows it; `size` in GiB.
+
+    `attachments` are those in use: dicts with attachment_id, server_id, host, device, attached_at;
+    `image_metadata` is what the volume was made from, when it is bootable; `migration_status` is set while block
+    storage moves the volume.
+    """
+
+    id: str
+    name: str | None
+    status: str
+    size: int
+    project_id: str
+    user_id: str | None = None
+    description: str | None = None
+    bootable: bool = False
+    multiattach: bool = False
+    readonly: bool = False
+    migration_status: str | None = None
+    volume_type: str | None = None
+    volume_type_id: str | None = None
+    availability_zone: str = 'nova'
+    snapshot_id: str | None = None
+    source_volume_id: str | None = None
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    image_metadata: Mapping[str, Any] = field(default_factory=dict)
+    attachments: Sequence[Mapping[str, Any]] = ()
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A snapshot of a volume; `size` in GiB."""
+
+    id: str
+    name: str | None
+    status: str
+    size: int
+    volume_id: str
+    project_id: str
+    user_id: str | None = None
+    description: str | None = None
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Attachment:
+    """A server's hold on a volume; `status` is reserved, attaching or attached, `mode` rw or ro.
+
+    `connector` is what the host said about itself, `device` the place in the server.
+    """
+
+    id: str
+    volume_id: str
+    server_id: str | None
+    status: str
+    project_id: str
+    host: str | None = None
+    device: str | None = None
+    mode: str = 'rw'
+    connector: Mapping[str, Any] = field(default_factory=dict)
+    created_at: datetime | None = None
+    attached_at: datetime | None = None
+
+
+@dataclass(frozen=True)
+class VolumeType:
+    """A kind of volume; the extra spec `multiattach` with the value `<is> True` lets several servers share one."""
+
+    id: str
+    name: str
+    description: str | None = None
+    is_public: bool = True
+    extra_specs: Mapping[str, str] = field(default_factory=dict)
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+
+    @property
+    def multiattach(self) -> bool:
+        return self.extra_specs.get('multiattach') == '<is> True'
+
+
+class Volumes(Protocol):
+    """Look-ups are bound to the caller's project (an administrator sees all): VolumeNotFound, SnapshotNotFound."""
+
+    def get(self, context: Context, volume_id: str) -> Volume: ...
+
+    def get_many(self, context: Context, volume_ids: Iterable[str]) -> dict[str, Volume]: ...
+
+    def list(
+        self,
+        context: Context,
+        *,
+        filters: Mapping[str, Any] | None = None,
+        limit: int | None = None,
+        marker: str | None = None,
+    ) -> list[Volume]:
+        """The caller's project's volumes, newest first, at most 1000; Invalid for an unknown marker.
+
+        A filter is an attribute of Volume with its value, or a list of the values it may have."""
+
+    def create(
+        self,
+        context: Context,
+        size: int,
+        *,
+        name: str | None = None,
+        description: str | None = None,
+        image_id: str | None = None,
+        snapshot_id: str | None = None,
+        source_volume_id: str | None = None,
+        volume_type: str | None = None,
+        availability_zone: str | None = None,
+        metadata: Mapping[str, str] | None = None,
+        volume_id: str | None = None,
+    ) -> Volume:
+        """A volume that becomes available (bootable when made from an image).
+
+        Creating `volume_id` again is no error: the volume there is returned.
+
+        OverQuota; Invalid, also for an image that cannot be used; VolumeTypeNotFound, SnapshotNotFound,
+        VolumeNotFound."""
+
+    def delete(self, context: Context, volume_id: str) -> None:
+        """Invalid unless available or in error and without attachments or snapshots."""
+
+    def extend(self, context: Context, volume_id: str, size: int) -> Volume: ...
+
+    def reserve(self, context: Context, volume_id: str, server_id: str, *, attachment_id: str | None = None) -> str:
+        """The id of a new attachment in state `reserved` (the volume: `reserved`, or as it was when multiattach and
+        in use); Invalid if the volume is not available, or in use and not multiattach.
+
+        Reserving `attachment_id` again is no error."""
+
+    def attachment(self, context: Context, attachment_id: str) -> Attachment:
+        """AttachmentNotFound."""
+
+    def complete(self, context: Context, attachment_id: str, *, host: str, device: str) -> None:
+        """The attachment is in use: the volume is `in-use`. AttachmentNotFound."""
+
+    def release(self, context: Context, attachment_id: str) -> None:
+        """Delete the attachment, whatever its state; without another the volume is `available`. No error if gone."""
+
+    def reimage(self, context: Context, volume_id: str, image_id: str) -> None:
+        """Write an image over the volume; needs status available, in-use or reserved."""
+
+    def swap(self, context: Context, old_volume_id: str, new_volume_id: str) -> str:
+        """The new volume took over the old one's data (live swap), and with it the move is done; the id that the new
+        one has from now on."""
+
+    def get_snapshot(self, context: Context, snapshot_id: str) -> Snapshot: ...
+
+    def list_snapshots(self, context: Context) -> builtins.list[Snapshot]:
+        """The caller's project's snapshots, newest first, at most 1000."""
+
+    def create_snapshot(
+        self,
+        context: Context,
+        volume_id: str,
+        *,
+        name: str | None = None,
+        description: str | None = None,
+        force: bool = False,
+        metadata: Mapping[str, str] | None = None,
+        snapshot_id: str | None = None,
+    ) -> Snapshot:
+        """Of an available volume, or with force of one in use; OverQuota, Invalid."""
+
+    def delete_snapshot(self, context: Context, snapshot_id: str) -> None: ...
+
+    def availability_zones(self, context: Context) -> builtins.list[str]: ...
+
+    def volume_type(self, context: Context, name_or_id: str) -> VolumeType:
+        """VolumeTypeNotFound if there is none, or none that the caller may use."""

@@ -1,0 +1,185 @@
+"""Making a volume, out of nothing or like an image, a snapshot or another volume."""
+
+import math
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import sqlalchemy as sa
+
+from computeapi import errors
+from computeapi.backends.image import Image
+from computeapi.backends.volume import Volume, VolumeType
+from computeapi.backends.volume.local.base import VolumeStore, check_metadata, project_of
+from computeapi.context import Context
+from computeapi.db import volume_snapshots, volume_types, volumes
+
+GIB = 1024**3
+MAX_SIZE = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class Source:
+    """What a volume is made from; by default nothing."""
+
+    size: int = 0
+    volume_type_id: str | None = None
+    availability_zone: str | None = None
+    bootable: bool = False
+    image_metadata: Mapping[str, str] = field(default_factory=dict)
+
+
+class VolumeMaking(VolumeStore):
+    def create(
+        self,
+        context: Context,
+        size: int | None,
+        *,
+        name: str | None = None,
+        description: str | None = None,
+        image_id: str | None = None,
+        snapshot_id: str | None = None,
+        source_volume_id: str | None = None,
+        volume_type: str | None = None,
+        availability_zone: str | None = None,
+        metadata: Mapping[str, str] | None = None,
+        multiattach: bool = False,
+        volume_id: str | None = None,
+    ) -> Volume:
+        """Without a size it has that of the snapshot or volume that it is made from."""
+        if volume_id is not None and (made := self._made(context, volume_id)):
+            return made
+        project_id = project_of(context)
+        self._check_request(availability_zone, image_id, snapshot_id, source_volume_id)
+        wanted = self.types.get(context, volume_type) if volume_type else None
+        default = self.types.default()
+        image = None if image_id is None else self._image(context, image_id)
+        self.quotas.enrol(project_id)
+        with self.store.write() as connection:
+            source = self._source(connection, context, image, snapshot_id, source_volume_id)
+            kind = keep_type(connection, wanted.id if wanted else source.volume_type_id or default.id)
+            volume = Volume(
+                **self._facts(source, kind),
+                id=volume_id or str(uuid.uuid4()),
+                name=name,
+                size=checked_size(size, source),
+                project_id=project_id,
+                user_id=context.user_id,
+                description=description,
+                multiattach=multiattach or kind.multiattach,
+                availability_zone=availability_zone or source.availability_zone or self.zones[0],
+                snapshot_id=snapshot_id,
+                source_volume_id=source_volume_id,
+                metadata=dict(metadata or {}),
+            )
+            self._insert(connection, volume)
+        return volume
+
+    def _made(self, context: Context, volume_id: str) -> Volume | None:
+        with self.store.read() as connection:
+            found = volumes.select(connection, volumes.among([volume_id]), volumes.visible(context))
+        return Volume(**found[0]) if found else None
+
+    def _check_request(self, zone: str | None, *origins: str | None) -> None:
+        if sum(origin is not None for origin in origins) > 1:
+            raise errors.Invalid('Only one of imageRef, snapshot_id and source_volid may be given.')
+        if zone is not None and zone not in self.zones:
+            raise errors.Invalid(f"Availability zone '{zone}' is invalid.")
+
+    def _image(self, context: Context, image_id: str) -> Image:
+        try:
+            image = self.images.get(context, image_id)
+        except errors.ImageNotFound:
+            raise errors.Invalid('Invalid image identifier or unable to access requested image.') from None
+        if image.status != 'active':
+            raise errors.Invalid(f'Image {image_id} is not active.')
+        return image
+
+    def _source(
+        self,
+        connection: sa.Connection,
+        context: Context,
+        image: Image | None,
+        snapshot_id: str | None,
+        volume_id: str | None,
+    ) -> Source:
+        if image is not None:
+            return from_image(image)
+        if snapshot_id is not None:
+            return _from_snapshot(connection, context, snapshot_id)
+        if volume_id is not None:
+            return _from_volume(self._lock(connection, context, volume_id))
+        return Source()
+
+    def _insert(self, connection: sa.Connection, volume: Volume) -> None:
+        check_metadata(vars(volume))
+        size = volume.size
+        self.quotas.take(connection, volume.project_id, volumes=1, gigabytes=size, per_volume_gigabytes=size)
+        volumes.insert(connection, vars(volume))
+
+    def _facts(self, source: Source, kind: VolumeType) -> dict[str, Any]:
+        """What is so whatever was asked for."""
+        now = self.clock()
+        return {
+            'status': 'available',
+            'bootable': source.bootable,
+            'image_metadata': source.image_metadata,
+            'volume_type': kind.name,
+            'volume_type_id': kind.id,
+            'created_at': now,
+            'updated_at': now,
+        }
+
+
+def keep_type(connection: sa.Connection, type_id: str) -> VolumeType:
+    """The type, which nobody deletes before the transaction ends."""
+    if not volume_types.keep(connection, type_id):
+        raise errors.VolumeTypeNotFound(id=type_id)
+    return VolumeType(**volume_types.select(connection, volume_types.identified(type_id))[0])
+
+
+def from_image(image: Image) -> Source:
+    facts = {
+        'image_id': image.id,
+        'image_name': image.name,
+        'checksum': image.checksum,
+        'container_format': image.container_format,
+        'disk_format': image.disk_format,
+        'min_disk': image.min_disk,
+        'min_ram': image.min_ram,
+        'size': image.size,
+    }
+    texts = {name: str(value) for name, value in {**image.properties, **facts}.items() if value is not None}
+    return Source(max(image.min_disk, math.ceil((image.size or 0) / GIB), 1), bootable=True, image_metadata=texts)
+
+
+def _from_snapshot(connection: sa.Connection, context: Context, snapshot_id: str) -> Source:
+    volume_snapshots.lock(connection, snapshot_id)
+    where = (volume_snapshots.among([snapshot_id]), volume_snapshots.visible(context))
+    for snapshot in volume_snapshots.select(connection, *where):
+        if snapshot['status'] != 'available':
+            raise errors.Invalid(f'Invalid snapshot: Originating snapshot {snapshot_id} is {snapshot["status"]}.')
+        origin = Volume(**volumes.select(connection, volumes.among([snapshot['volume_id']]))[0])
+        return _like(origin, snapshot['size'])
+    raise errors.SnapshotNotFound(id=snapshot_id)
+
+
+def _from_volume(volume: Volume) -> Source:
+    if volume.status not in ('available', 'in-use'):
+        raise errors.Invalid(f'Invalid volume: Source volume {volume.id} is {volume.status}.')
+    return _like(volume, volume.size)
+
+
+def _like(volume: Volume, size: int) -> Source:
+    return Source(size, volume.volume_type_id, volume.availability_zone, volume.bootable, volume.image_metadata)
+
+
+def checked_size(size: int | None, source: Source) -> int:
+    if size is None and source.volume_type_id is not None:
+        return source.size
+    if size is None or not 1 <= size <= MAX_SIZE:
+        raise errors.Invalid(f'size must be a number of GiB from 1 to {MAX_SIZE}.')
+    if size < source.size:
+        raise errors.Invalid(f'size must not be less than the {source.size} GiB of what the volume is made from.')
+    return size

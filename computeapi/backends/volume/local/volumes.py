@@ -1,0 +1,172 @@
+"""A volume from its making to its end."""
+
+import builtins
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from computeapi import errors
+from computeapi.backends.volume import Volume, VolumeType
+from computeapi.backends.volume.local.base import MAX_PAGE, NEWEST_FIRST, unfit
+from computeapi.backends.volume.local.making import MAX_SIZE, VolumeMaking, checked_size, from_image, keep_type
+from computeapi.context import Context
+from computeapi.db import listing, volume_attachments, volume_snapshots, volumes
+
+DELETABLE = ('available', 'error', 'error_restoring', 'error_extending', 'error_managing')
+UNDELETABLE = (
+    f'Invalid volume: Volume status must be {" or ".join(DELETABLE)} and must not be migrating, attached, belong to a '
+    'group, have snapshots, awaiting a transfer, or be disassociated from snapshots after volume transfer.'
+)
+
+
+class VolumeLife(VolumeMaking):
+    def get(self, context: Context, volume_id: str) -> Volume:
+        try:
+            return self.get_many(context, [volume_id])[volume_id]
+        except KeyError:
+            raise errors.VolumeNotFound(id=volume_id) from None
+
+    def get_many(self, context: Context, volume_ids: Iterable[str]) -> dict[str, Volume]:
+        with self.store.read() as connection:
+            found = volumes.select(connection, volumes.among(volume_ids), volumes.visible(context))
+        return {facts['id']: Volume(**facts) for facts in found}
+
+    def list(
+        self,
+        context: Context,
+        *,
+        filters: Mapping[str, Any] | None = None,
+        sort: Sequence[tuple[str, str]] = NEWEST_FIRST,
+        limit: int | None = None,
+        offset: int | None = None,
+        marker: str | None = None,
+        all_projects: bool = False,
+    ) -> builtins.list[Volume]:
+        """`all_projects` is for administrators; for others it means nothing."""
+        where = [_scope(context, all_projects), *volumes.matches(filters or {})]
+        order = volumes.order(sort)
+        page = MAX_PAGE if limit is None else min(limit, MAX_PAGE)
+        with self.store.read() as connection:
+            if marker is not None:
+                where.append(_after(connection, context, order, marker))
+            found = volumes.select(connection, *where, order=order, limit=page, offset=offset)
+        return [Volume(**facts) for facts in found]
+
+    def count(
+        self, context: Context, *, filters: Mapping[str, Any] | None = None, all_projects: bool = False
+    ) -> tuple[int, int]:
+        """How many volumes a list without limit has, and their size in all."""
+        with self.store.read() as connection:
+            return volumes.count(connection, _scope(context, all_projects), *volumes.matches(filters or {}))
+
+    def metadata_values(
+        self, context: Context, *, filters: Mapping[str, Any] | None = None, all_projects: bool = False
+    ) -> dict[str, builtins.list[str]]:
+        """The values that each name has in the metadata of these volumes."""
+        with self.store.read() as connection:
+            where = [_scope(context, all_projects), *volumes.matches(filters or {})]
+            return volumes.metadata_values(connection, *where)
+
+    def update(self, context: Context, volume_id: str, **facts: Any) -> Volume:
+        """Change name, description, metadata, bootable, readonly or image_metadata; mappings are replaced."""
+        return self.change(context, volume_id, lambda volume: facts)
+
+    def extend(self, context: Context, volume_id: str, size: int, *, in_use: bool = True) -> Volume:
+        """`in_use` says whether that is done to a volume that a server uses."""
+        with self._locked(context, volume_id) as (connection, volume):
+            if volume.status not in (('available', 'in-use') if in_use else ('available',)):
+                raise unfit(volume, 'extended')
+            if not volume.size < size <= MAX_SIZE:
+                raise errors.Invalid(
+                    'Invalid input received: New size for extend must be greater than current size. '
+                    f'(current: {volume.size}, extended: {size}).'
+                )
+            self.quotas.take(connection, volume.project_id, gigabytes=size - volume.size)
+            grown = self._write(connection, volume, {'size': size})
+        if grown.status == 'in-use':
+            for listener in self.listeners:
+                listener(context, grown)
+        return grown
+
+    def retype(self, context: Context, volume_id: str, volume_type: str) -> Volume:
+        """Invalid if a volume that is in use would begin or cease to be one that several servers share."""
+        wanted = self.types.get(context, volume_type)
+        with self._locked(context, volume_id) as (connection, volume):
+            kind = keep_type(connection, wanted.id)
+            if volume.status not in ('available', 'in-use'):
+                raise errors.Invalid(
+                    f'Invalid volume: Volume {volume_id} cannot be retyped while it is {volume.status}.'
+                )
+            if volume.status == 'in-use' and kind.multiattach != volume.multiattach:
+                raise errors.Invalid('Invalid volume: multiattach cannot change while the volume is in use.')
+            facts = {'volume_type_id': kind.id, 'volume_type': kind.name, 'multiattach': kind.multiattach}
+            return self._write(connection, volume, facts)
+
+    def reimage(self, context: Context, volume_id: str, image_id: str) -> None:
+        source = from_image(self._image(context, image_id))
+
+        def change(volume: Volume) -> dict[str, Any]:
+            if volume.status not in ('available', 'in-use', 'reserved'):
+                raise errors.Invalid(
+                    f'Invalid volume: Volume {volume_id} cannot be reimaged while it is {volume.status}.'
+                )
+            checked_size(volume.size, source)
+            return {'bootable': True, 'image_metadata': source.image_metadata}
+
+        self.change(context, volume_id, change)
+
+    def swap(self, context: Context, old_volume_id: str, new_volume_id: str) -> str:
+        old = self.get(context, old_volume_id)
+        taken_over = {'bootable': old.bootable, 'image_metadata': old.image_metadata}
+        self.update(context, new_volume_id, migration_status=None, **taken_over)
+        self.update(context, old_volume_id, migration_status=None)
+        return new_volume_id
+
+    def reset_status(
+        self,
+        context: Context,
+        volume_id: str,
+        status: str | None = None,
+        *,
+        detached: bool = False,
+        migration_status: str | None = None,
+    ) -> Volume:
+        """Say what the volume is, whatever it was; `detached` forgets its attachments, the migration_status `none` the
+        one it has."""
+        with self._locked(context, volume_id) as (connection, volume):
+            if detached:
+                volume_attachments.delete(connection, volume_attachments.of(volume_id))
+            moving = migration_status or volume.migration_status
+            facts = {'status': status or volume.status, 'migration_status': None if moving == 'none' else moving}
+            self._write(connection, volume, facts)
+        return self.get(context, volume_id)
+
+    def delete(self, context: Context, volume_id: str, *, force: bool = False, cascade: bool = False) -> None:
+        """`force` does not mind the status, `cascade` takes the snapshots along."""
+        with self._locked(context, volume_id) as (connection, volume):
+            held = volume_attachments.statuses(connection, volume_id)
+            if 'attached' in held or not force and (held or volume.status not in DELETABLE):
+                raise errors.Invalid(UNDELETABLE)
+            if cascade:
+                volume_snapshots.delete(connection, volume_snapshots.of(volume_id))
+            elif volume_snapshots.count(connection, volume_snapshots.of(volume_id))[0]:
+                raise errors.Invalid(UNDELETABLE)
+            volumes.delete(connection, volume_id)
+
+    def availability_zones(self, context: Context) -> builtins.list[str]:
+        return [*self.zones]
+
+    def volume_type(self, context: Context, name_or_id: str) -> VolumeType:
+        return self.types.get(context, name_or_id)
+
+
+def _scope(context: Context, all_projects: bool) -> sa.ColumnElement[bool]:
+    return volumes.visible(context) if all_projects else volumes.owned(context)
+
+
+def _after(connection: sa.Connection, context: Context, order: listing.Order, marker: str) -> sa.ColumnElement[bool]:
+    later = listing.after(connection, order, volumes.among([marker]), volumes.visible(context))
+    if later is None:
+        raise errors.Invalid(f'marker: Volume {marker} could not be found.')
+    return later

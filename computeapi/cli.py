@@ -1,0 +1,169 @@
+"""The `computeapi` command.  Each subcommand imports what it needs itself: most need little."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from oslo_config import cfg
+
+from computeapi import __version__, config
+
+if TYPE_CHECKING:
+    from computeapi.db.engine import Store
+
+Run = Callable[[cfg.ConfigOpts, argparse.Namespace], int | None]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = _parser().parse_args(arguments)
+    try:
+        conf = config.load(options.config_file or config.standard_files(), _overrides(options))
+        status = options.run(conf, options) or 0
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:
+        # The reader, such as `head`, has seen enough; Python would complain when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except (cfg.Error, OSError) as error:
+        print(f'computeapi: {error}', file=sys.stderr)
+        return 2
+
+
+def _overrides(options: argparse.Namespace) -> dict[tuple[str, str], object]:
+    """Options of the configuration that stand on the command line."""
+    hosts = getattr(options, 'hosts', None)
+    return {} if hosts is None else {('simulated', 'hosts'): hosts}
+
+
+def _parser() -> argparse.ArgumentParser:
+    top = argparse.ArgumentParser(prog='computeapi', description='The OpenStack compute API.')
+    top.add_argument('--version', action='version', version=f'computeapi {__version__}')
+    commands = top.add_subparsers(metavar='COMMAND', required=True)
+    _add_serve(commands)
+    _add_db(commands)
+    _add_reports(commands)
+    status = _add(commands, 'status', _status, 'whether the service can run: exit status 0 yes, 1 with warnings, 2 no')
+    status.add_argument('words', nargs='*', metavar='upgrade check', help='may be said, as with other services')
+    return top
+
+
+def _add(commands: argparse._SubParsersAction, name: str, run: Run, text: str) -> argparse.ArgumentParser:
+    command = commands.add_parser(name, help=text, description=text[0].upper() + text[1:] + '.')
+    command.set_defaults(run=run)
+    command.add_argument(
+        '--config-file',
+        action='append',
+        metavar='FILE',
+        help='may be repeated; else OS_COMPUTEAPI_CONFIG_FILES, separated by `;`, or ' + config.MACHINE_FILE,
+    )
+    return command
+
+
+def _add_serve(commands: argparse._SubParsersAction) -> None:
+    text = 'run a whole cloud of its own in this process: compute with its own identity, images, networks and volumes'
+    serve = _add(commands, 'serve', _serve, text)
+    serve.add_argument('--host', default='127.0.0.1', help='the address to listen at (%(default)s)')
+    serve.add_argument('--port', type=_port, default=8774, help='the port, 0 for any that is free (%(default)s)')
+    where = serve.add_mutually_exclusive_group()
+    where.add_argument('--data-dir', metavar='DIR', help='where everything is kept (./computeapi-data)')
+    where.add_argument('--in-memory', action='store_true', help='forget everything at the end')
+    serve.add_argument('--hosts', type=int, metavar='N', help='how many hosts to simulate (1)')
+    serve.add_argument('--admin-password', metavar='PASSWORD', help='else one is made and kept in the data directory')
+    serve.add_argument('--quiet', action='store_true', help='log no requests')
+
+
+def _add_db(commands: argparse._SubParsersAction) -> None:
+    db = commands.add_parser('db', help='the tables in the database').add_subparsers(metavar='COMMAND', required=True)
+    _add(db, 'upgrade', _db_upgrade, 'bring the tables to the newest revision')
+    _add(db, 'version', _db_version, 'print the revision of the tables')
+
+
+def _add_reports(commands: argparse._SubParsersAction) -> None:
+    _add(commands, 'routes', _report('routes'), 'print every operation: method, path, versions, policy')
+    history = _add(commands, 'history', _report('history', 'version'), 'print what changed in each version')
+    history.add_argument('version', nargs='?', metavar='VERSION', type=_version, help='only in this one')
+    openapi = _add(commands, 'openapi', _report('openapi', 'version'), 'print the OpenAPI document of one version')
+    openapi.add_argument('version', metavar='VERSION', type=_version, help='such as 2.1, or `latest`')
+    _add(commands, 'policy', _report('policy'), 'print a policy.yaml with every rule as a comment')
+    _add(commands, 'config', _report('config'), 'print a configuration file with every option as a comment')
+
+
+def _report(name: str, *arguments: str) -> Run:
+    """Print what the function of this name in computeapi.reports makes of these arguments."""
+
+    def run(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
+        from computeapi import reports
+
+        getattr(reports, name)(sys.stdout, *(getattr(options, each) for each in arguments))
+
+    return run
+
+
+def _version(text: str) -> str:
+    """A version that exists, for argparse to refuse others."""
+    from computeapi.versions import HISTORY
+
+    if text != 'latest' and text not in HISTORY:
+        raise argparse.ArgumentTypeError(f'{text} is not a version of this API')
+    return text
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or int(text) > 65535:
+        raise argparse.ArgumentTypeError(f'{text} is not a port')
+    return int(text)
+
+
+def _serve(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
+    from computeapi import serve
+
+    serve.run(conf, options)
+
+
+def _db_upgrade(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
+    from computeapi.db import schema
+
+    with _store(conf) as store:
+        schema.upgrade(store)
+        print(schema.version(store))
+
+
+def _db_version(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
+    from computeapi.db import schema
+
+    with _store(conf) as store:
+        print(schema.version(store))
+
+
+@contextmanager
+def _store(conf: cfg.ConfigOpts) -> Iterator[Store]:
+    """The store that the configuration names; ConnectionError when the database does not answer."""
+    from sqlalchemy.exc import OperationalError
+
+    from computeapi.db.engine import Store
+
+    store = Store(conf.database.connection)
+    try:
+        yield store
+    except OperationalError as error:
+        raise ConnectionError(f'The database does not answer: {error.orig}') from None
+    finally:
+        store.close()
+
+
+def _status(conf: cfg.ConfigOpts, options: argparse.Namespace) -> int:
+    from computeapi import status
+
+    results = list(status.checks(conf))
+    print(status.table(results))
+    return max(each.result for each in results)
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,88 @@
+"""Consoles of servers: the URLs at which proxies offer them, and where a proxy finds what a token is for."""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from urllib.parse import urlencode
+
+from oslo_config import cfg
+
+from computeapi.backends.hypervisor import Hypervisor
+from computeapi.clock import utcnow
+from computeapi.compute.servers.life import not_ready
+from computeapi.db import consoles as rows
+from computeapi.db.consoles import ConsoleToken
+from computeapi.db.engine import Store
+from computeapi.db.servers import Server
+from computeapi.errors import ConsoleTokenNotFound, Invalid
+
+
+@dataclass(frozen=True)
+class Proxy:
+    """The options of a protocol: their group, and by type of console the one that holds the URL of its proxy."""
+
+    group: str
+    urls: Mapping[str, str]
+
+
+PROXIES = {
+    'vnc': Proxy('vnc', {'novnc': 'novncproxy_base_url'}),
+    'spice': Proxy('spice', {'spice-html5': 'html5proxy_base_url', 'spice-direct': 'spice_direct_proxy_base_url'}),
+    'serial': Proxy('serial_console', {'serial': 'base_url'}),
+    'mks': Proxy('mks', {'webmks': 'mksproxy_base_url'}),
+}
+
+
+class Consoles:
+    """Who has the URL of a console can use it for a while; nothing else protects it."""
+
+    def __init__(
+        self, store: Store, conf: cfg.ConfigOpts, hypervisor: Hypervisor, clock: Callable[[], datetime] = utcnow
+    ):
+        self.store, self.conf, self.hypervisor, self.clock = store, conf, hypervisor, clock
+
+    def open(self, server: Server, protocol: str, kind: str) -> str:
+        """The URL of a console of that type, with a token; Conflict when the server has no host, Invalid for a type
+        that the protocol or the cloud does not have."""
+        if server.host is None:
+            raise not_ready(server)
+        base = self.base_url(protocol, kind)
+        place = self.hypervisor.console(server, protocol)
+        token = str(uuid.uuid4())
+        now = self.clock()
+        expires_at = now + timedelta(seconds=self.conf.consoleauth.token_ttl)
+        with self.store.write() as connection:
+            rows.delete_expired(connection, server.uuid, now)
+            rows.insert(connection, ConsoleToken(hash_of(token), server.uuid, server.host, *place, expires_at))
+        return url_of(base, kind, token)
+
+    def base_url(self, protocol: str, kind: str) -> str:
+        proxy = PROXIES[protocol]
+        options = self.conf[proxy.group]
+        if not options.enabled:
+            raise Invalid(f'Unavailable console type {kind}.')
+        if kind not in proxy.urls:
+            raise Invalid(f'Invalid console type {kind}')
+        return options[proxy.urls[kind]]
+
+    def find(self, token: str) -> ConsoleToken:
+        """Where the token leads; ConsoleTokenNotFound."""
+        with self.store.read() as connection:
+            found = rows.get(connection, hash_of(token), self.clock())
+        if found is None:
+            raise ConsoleTokenNotFound()
+        return found
+
+
+def hash_of(token: str) -> str:
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+def url_of(base: str, kind: str, token: str) -> str:
+    """noVNC takes only the query parameter `path` and sends it to the proxy; the others send their own query."""
+    query = {'path': f'?token={token}'} if kind == 'novnc' else {'token': token}
+    return f'{base}{"&" if "?" in base else "?"}{urlencode(query)}'

@@ -1,0 +1,149 @@
+"""Flavors: the sizes that servers come in."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+
+from computeapi.clock import utcnow
+from computeapi.compute.paging import Page, keyset
+from computeapi.context import Context
+from computeapi.db import flavors as rows
+from computeapi.db.engine import Store
+from computeapi.db.flavors import Flavor
+from computeapi.db.tables.compute import flavors
+from computeapi.errors import Conflict, FlavorNotFound, Invalid, NotFound
+
+
+class Flavors:
+    """Flavors in the store; a caller that is no administrator sees the public ones and those given to its project."""
+
+    def __init__(self, store: Store, clock: Callable[[], datetime] = utcnow):
+        self.store, self.clock = store, clock
+
+    def get(self, context: Context, flavorid: str) -> Flavor:
+        """FlavorNotFound also when the flavor is another project's."""
+        with self.store.read() as connection:
+            return self._get(connection, context, flavorid)
+
+    def _get(self, connection: sa.Connection, context: Context, flavorid: str, lock: bool = False) -> Flavor:
+        flavor = rows.get(connection, flavorid, lock=lock)
+        hidden = flavor is not None and not (flavor.is_public or context.is_admin)
+        if flavor is None or (hidden and context.project_id not in rows.projects(connection, flavor.id)):
+            raise FlavorNotFound(id=flavorid)
+        return flavor
+
+    def page(
+        self,
+        context: Context,
+        page: Page,
+        *,
+        is_public: bool | None = True,
+        name: str | None = None,
+        min_memory_mb: int = 0,
+        min_root_gb: int = 0,
+    ) -> list[Flavor]:
+        """One page of the flavors that the caller may use; is_public None: public or not.
+
+        Invalid for an unknown marker."""
+        conditions = [~flavors.c.disabled, flavors.c.memory_mb >= min_memory_mb, flavors.c.root_gb >= min_root_gb]
+        if name is not None:
+            conditions.append(flavors.c.name.contains(name, autoescape=True))
+        if is_public is not None and context.is_admin:
+            conditions.append(flavors.c.is_public == is_public)
+        elif not context.is_admin:
+            conditions.append(rows.granted_to(context.project_id))
+        with self.store.read() as connection:
+            marker = None
+            if page.marker is not None:
+                marker = rows.get(connection, page.marker)
+                if marker is None:
+                    raise Invalid(f'marker [{page.marker}] not found')
+            after, order = keyset(flavors, page, marker, unique='id')
+            return rows.select(connection, [*conditions, *after], order, page.limit)
+
+    def create(self, name: str, *, flavorid: str | None = None, **values: Any) -> Flavor:
+        """A new flavor; Conflict when the id or the name is taken. `flavorid` None: a UUID is made."""
+        flavorid = flavorid or str(uuid.uuid4())
+        row = {'flavorid': flavorid, 'name': name, 'extra_specs': {}, 'disabled': False, **values}
+        try:
+            with self.store.write() as connection:
+                _refuse_taken(connection, flavorid, name)
+                rows.insert(connection, row | {'created_at': self.clock()})
+                return rows.get(connection, flavorid)  # type: ignore[return-value]
+        except sa.exc.IntegrityError:
+            # Another request took the id or the name in between.
+            with self.store.read() as connection:
+                _refuse_taken(connection, flavorid, name)
+            raise
+
+    def describe(self, context: Context, flavorid: str, description: str | None) -> Flavor:
+        """Change the description."""
+        with self.store.write() as connection:
+            flavor = self._get(connection, context, flavorid, lock=True)
+            rows.update(connection, flavor.id, {'description': description, 'updated_at': self.clock()})
+            return flavor._replace(description=description)
+
+    def delete(self, context: Context, flavorid: str) -> None:
+        """Servers that have the flavor keep it."""
+        with self.store.write() as connection:
+            rows.delete(connection, self._get(connection, context, flavorid).id)
+
+    # ------------------------------------------------------------ extra specs
+
+    def set_extra_specs(self, context: Context, flavorid: str, specs: Mapping[str, str]) -> None:
+        """Add to the extra specs, replacing values of the same key."""
+        with self.store.write() as connection:
+            flavor = self._get(connection, context, flavorid, lock=True)
+            rows.update(connection, flavor.id, {'extra_specs': {**flavor.extra_specs, **specs}})
+
+    def delete_extra_spec(self, context: Context, flavorid: str, key: str) -> None:
+        with self.store.write() as connection:
+            flavor = self._get(connection, context, flavorid, lock=True)
+            if key not in flavor.extra_specs:
+                raise NotFound(f'Flavor {flavorid} has no extra specs with key {key}.')
+            rest = {other: value for other, value in flavor.extra_specs.items() if other != key}
+            rows.update(connection, flavor.id, {'extra_specs': rest})
+
+    # ------------------------------------------------------------ access
+
+    def projects(self, context: Context, flavorid: str) -> list[str]:
+        """The projects that may use a flavor that is not public; NotFound for a public one."""
+        with self.store.read() as connection:
+            flavor = self._get(connection, context, flavorid)
+            if flavor.is_public:
+                raise NotFound('Access list not available for public flavors.')
+            return rows.projects(connection, flavor.id)
+
+    def grant(self, context: Context, flavorid: str, project_id: str, *, even_public: bool) -> list[str]:
+        """Let a project use the flavor; Conflict if it may already, or if the flavor is public unless even_public."""
+        with self.store.write() as connection:
+            flavor = self._get(connection, context, flavorid, lock=True)
+            if flavor.is_public and not even_public:
+                raise Conflict('Can not add access to a public flavor.')
+            if project_id in rows.projects(connection, flavor.id):
+                raise Conflict(
+                    f'Flavor access already exists for flavor {flavorid} and project {project_id} combination.'
+                )
+            rows.grant(connection, flavor.id, project_id)
+            return rows.projects(connection, flavor.id)
+
+    def revoke(self, context: Context, flavorid: str, project_id: str) -> list[str]:
+        with self.store.write() as connection:
+            flavor = self._get(connection, context, flavorid, lock=True)
+            if not rows.revoke(connection, flavor.id, project_id):
+                raise NotFound(f'Flavor access not found for {flavorid} / {project_id} combination.')
+            return rows.projects(connection, flavor.id)
+
+
+def _refuse_taken(connection: sa.Connection, flavorid: str, name: str) -> None:
+    """Conflict when there is a flavor of this id or name."""
+    taken = rows.taken(connection, flavorid, name)
+    if taken == 'id':
+        raise Conflict(f'Flavor with ID {flavorid} already exists.')
+    if taken == 'name':
+        raise Conflict(f'Flavor with name {name} already exists.')

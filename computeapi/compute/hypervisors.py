@@ -1,0 +1,109 @@
+"""Hypervisors: what the compute hosts have, what is taken of it, and since when they run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from oslo_config import cfg
+
+from computeapi.clock import utcnow
+from computeapi.compute.hosts import is_up
+from computeapi.compute.paging import Page, keyset
+from computeapi.db import hypervisors as rows
+from computeapi.db.engine import Store
+from computeapi.db.hypervisors import USAGE, Hypervisor
+from computeapi.db.listing import identified
+from computeapi.db.tables.compute import hypervisors, services
+from computeapi.errors import HypervisorNotFound, Invalid, NotFound
+
+
+class Resources(NamedTuple):
+    """Some of a host's resources, and whose they are: a project's, or a word in brackets."""
+
+    project: str
+    vcpus: int
+    memory_mb: int
+    disk_gb: int
+
+
+class Hypervisors:
+    """`needs` names what is loaded beside the rows: USAGE, SERVERS of db.hypervisors.
+
+    Errors: HypervisorNotFound, Invalid, NotFound.
+    """
+
+    def __init__(self, store: Store, conf: cfg.ConfigOpts, clock: Callable[[], datetime] = utcnow):
+        self.store, self.clock = store, clock
+        self.down_after = conf.service_down_time
+
+    def page(self, page: Page, needs: Collection[str] = ()) -> list[Hypervisor]:
+        """Hypervisors after a marker, which is an id or a UUID."""
+        with self.store.read() as connection:
+            marker = None
+            if page.marker is not None:
+                marker = next(iter(rows.select(connection, [identified(hypervisors, page.marker)])), None)
+                if marker is None:
+                    raise Invalid(f'marker [{page.marker}] not found')
+            after, order = keyset(hypervisors, page, marker, unique='id')
+            return self._finished(rows.select(connection, after, order, page.limit, needs))
+
+    def matching(self, text: str, needs: Collection[str] = ()) -> list[Hypervisor]:
+        """Those that have the text in their hostname; NotFound when none has."""
+        named = hypervisors.c.hypervisor_hostname.icontains(text, autoescape=True)
+        with self.store.read() as connection:
+            found = rows.select(connection, [named], needs=needs)
+        if not found:
+            raise NotFound(f"No hypervisor matching '{text}' could be found.")
+        return self._finished(found)
+
+    def get(self, identifier: str, needs: Collection[str] = ()) -> Hypervisor:
+        """The hypervisor of that id or UUID."""
+        with self.store.read() as connection:
+            found = rows.select(connection, [identified(hypervisors, identifier)], needs=needs)
+        if not found:
+            raise HypervisorNotFound(id=identifier)
+        return self._finished(found)[0]
+
+    def enabled(self) -> list[Hypervisor]:
+        """Those whose hosts take new servers, with their usage."""
+        with self.store.read() as connection:
+            return rows.select(connection, [services.c.disabled.is_(False)], needs=[USAGE])
+
+    def resources(self, host: str) -> list[Resources]:
+        """What a host has, what is taken of it, and what its servers are made of, in all and by project."""
+        with self.store.read() as connection:
+            found = rows.select(connection, [hypervisors.c.host == host], needs=[USAGE])
+            shares = [Resources(project, *amounts) for project, amounts in rows.shares(connection, host).items()]
+        has = [(each.vcpus, each.memory_mb, each.local_gb) for each in found]
+        taken = [each.usage[:3] for each in found[:1]]
+        return [
+            Resources('(total)', *_sums(has)),
+            Resources('(used_now)', *_sums(taken)),
+            Resources('(used_max)', *_sums([share[1:] for share in shares])),
+            *shares,
+        ]
+
+    def _finished(self, found: list[Hypervisor]) -> list[Hypervisor]:
+        now = self.clock()
+        for each in found:
+            each.up = is_up(each.service, now, self.down_after)
+            each.uptime = _uptime(each.started_at, now) if each.up else None
+        return found
+
+
+def _sums(amounts: Sequence[Sequence[Any]]) -> tuple[int, int, int]:
+    vcpus, memory_mb, disk_gb = (sum(column) for column in zip((0, 0, 0), *amounts, strict=True))
+    return vcpus, memory_mb, disk_gb
+
+
+def _uptime(since: datetime, now: datetime) -> str:
+    """What `uptime` prints on a host; clients take it apart.
+
+    Nobody logs in to the hosts, and what a host counts as its load nobody reports: both are 0.
+    """
+    running = now - since
+    hours, minutes = divmod(running.seconds // 60, 60)
+    days = f'{running.days} day{"" if running.days == 1 else "s"}, ' if running.days else ''
+    return f' {now:%H:%M:%S} up {days}{hours:2}:{minutes:02},  0 users,  load average: 0.00, 0.00, 0.00'

@@ -1,0 +1,63 @@
+"""Images as the compute API shows and changes them: their metadata are the image's properties."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+
+from computeapi.backends.image import Image, Images
+from computeapi.compute.quotas import Quotas, check_image_metadata
+from computeapi.context import Context
+from computeapi.errors import Forbidden, ImageNotFound, NotFound
+
+Metadata = dict[str, str]
+ATTRIBUTES = frozenset(field.name for field in fields(Image)) | {'size_min', 'size_max'}
+"""What a filter of images may name beside their properties."""
+
+
+class ImageProxy:
+    """Errors: ImageNotFound; Forbidden for changes to an image that is another project's."""
+
+    def __init__(self, images: Images, quotas: Quotas):
+        self.images, self.quotas = images, quotas
+
+    def get(self, context: Context, image_id: str) -> Image:
+        try:
+            return self.images.get(context, image_id)
+        except ImageNotFound:
+            raise ImageNotFound('Image not found.') from None
+
+    def delete(self, context: Context, image_id: str) -> None:
+        self.get(context, image_id)
+        try:
+            self.images.delete(context, image_id)
+        except Forbidden:
+            raise Forbidden('You are not allowed to delete the image.') from None
+
+    # ------------------------------------------------------------ metadata
+
+    def metadata(self, context: Context, image_id: str) -> Metadata:
+        return dict(self.get(context, image_id).properties)
+
+    def add_metadata(self, context: Context, image_id: str, items: Mapping[str, str]) -> Metadata:
+        """Set these items and keep the others; all of them. OverQuota."""
+        return self._write(context, image_id, {**self.metadata(context, image_id), **items})
+
+    def replace_metadata(self, context: Context, image_id: str, items: Mapping[str, str]) -> Metadata:
+        self.get(context, image_id)
+        return self._write(context, image_id, items)
+
+    def delete_metadata(self, context: Context, image_id: str, key: str) -> None:
+        """NotFound if the image has no such item."""
+        items = self.metadata(context, image_id)
+        if key not in items:
+            raise NotFound('Invalid metadata key')
+        del items[key]
+        self._write(context, image_id, items)
+
+    def _write(self, context: Context, image_id: str, items: Mapping[str, str]) -> Metadata:
+        check_image_metadata(self.quotas.limits(context.project_id or ''), len(items))
+        try:
+            return dict(self.images.update(context, image_id, properties=dict(items)).properties)
+        except Forbidden:
+            raise Forbidden(f'Not authorized for image {image_id}.') from None

@@ -1,0 +1,71 @@
+"""Key pairs: what lets a user into its servers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
+
+from computeapi.clock import utcnow
+from computeapi.compute import keys
+from computeapi.compute.paging import Page, keyset
+from computeapi.compute.quotas import Quotas
+from computeapi.context import Context
+from computeapi.db import keypairs as rows
+from computeapi.db.engine import Store
+from computeapi.db.keypairs import Keypair
+from computeapi.db.tables.compute import keypairs
+from computeapi.errors import Conflict, Invalid, KeypairNotFound
+
+
+class Keypairs:
+    """Key pairs in the store. They are users', whatever project the user works in; private keys are never kept."""
+
+    def __init__(self, store: Store, quotas: Quotas, clock: Callable[[], datetime] = utcnow):
+        self.store, self.quotas, self.clock = store, quotas, clock
+
+    def get(self, user_id: str, name: str) -> Keypair:
+        """KeypairNotFound if the user has none of that name."""
+        with self.store.read() as connection:
+            found = rows.get(connection, user_id, name)
+        if found is None:
+            raise KeypairNotFound(name=name, user_id=user_id)
+        return found
+
+    def list(self, user_id: str, page: Page) -> list[Keypair]:
+        """One page of the user's key pairs, by name; Invalid for an unknown marker."""
+        with self.store.read() as connection:
+            marker = None
+            if page.marker is not None:
+                marker = rows.get(connection, user_id, page.marker)
+                if marker is None:
+                    raise Invalid(f'Marker {page.marker} could not be found.')
+            after, order = keyset(keypairs, page, marker, unique='name')
+            return rows.select(connection, user_id, after, order, page.limit)
+
+    def add(self, context: Context, user_id: str, name: str, kind: str, public_key: str) -> Keypair:
+        """Keep a public key (or certificate) of the user; Invalid if it is none, OverQuota, Conflict."""
+        return self._insert(context, user_id, name, kind, public_key, keys.fingerprint(kind, public_key))
+
+    def generate(self, context: Context, user_id: str, name: str, kind: str) -> Keypair:
+        """A new key pair with its private key, which only the caller has from then on; OverQuota, Conflict."""
+        made = keys.generate(kind, user_id)
+        pair = self._insert(context, user_id, name, kind, made.public_key, made.fingerprint)
+        return replace(pair, private_key=made.private_key)
+
+    def _insert(
+        self, context: Context, user_id: str, name: str, kind: str, public_key: str, fingerprint: str
+    ) -> Keypair:
+        values = {'user_id': user_id, 'name': name, 'type': kind, 'fingerprint': fingerprint, 'public_key': public_key}
+        with self.store.write() as connection:
+            self.quotas.reserve_key_pair(connection, context, user_id)
+            if rows.get(connection, user_id, name):
+                raise Conflict(f"Key pair '{name}' already exists.")
+            rows.insert(connection, values | {'created_at': self.clock()})
+            return rows.get(connection, user_id, name)  # type: ignore[return-value]
+
+    def delete(self, user_id: str, name: str) -> None:
+        """Servers that were made with it keep it."""
+        with self.store.write() as connection:
+            if not rows.delete(connection, user_id, name):
+                raise KeypairNotFound(name=name, user_id=user_id)

@@ -1,0 +1,239 @@
+"""Quotas: how much of the cloud a project, or one user in it, may have, and has."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import sqlalchemy as sa
+from oslo_config import cfg
+
+from computeapi.context import Context
+from computeapi.db import quotas as rows
+from computeapi.db.engine import Store
+from computeapi.errors import Invalid, OverQuota
+
+UNLIMITED = -1
+
+# By resource, the option that holds its limit where nothing else is said.
+OPTIONS = {
+    'instances': 'instances',
+    'cores': 'cores',
+    'ram': 'ram',
+    'metadata_items': 'metadata_items',
+    'injected_files': 'injected_files',
+    'injected_file_content_bytes': 'injected_file_content_bytes',
+    'injected_file_path_bytes': 'injected_file_path_length',
+    'key_pairs': 'key_pairs',
+    'server_groups': 'server_groups',
+    'server_group_members': 'server_group_members',
+}
+# Limits that are kept for older clients; what counts is the quota of the network service.
+NETWORK = ('fixed_ips', 'floating_ips', 'security_groups', 'security_group_rules')
+
+# The class whose limits come before those of the configuration.
+DEFAULT_CLASS = 'default'
+
+Limits = Mapping[str, int]
+
+
+class Scope(NamedTuple):
+    """Limits, and what is used of them."""
+
+    limits: Limits
+    used: Mapping[str, int]
+
+    def short_of(self, wanted: Mapping[str, int]) -> list[str]:
+        """What there is not enough of."""
+        return [name for name, amount in wanted.items() if amount > 0 and not self.has_room(name, amount)]
+
+    def has_room(self, resource: str, amount: int) -> bool:
+        return within(self.limits.get(resource, UNLIMITED), self.used[resource] + amount)
+
+    def room(self, sizes: Mapping[str, int]) -> float:
+        """How many things of these sizes there is room for."""
+        bounded = [name for name, size in sizes.items() if size and self.limits.get(name, UNLIMITED) != UNLIMITED]
+        return min(((self.limits[name] - self.used[name]) // sizes[name] for name in bounded), default=math.inf)
+
+
+class Quotas:
+    """Limits in the store, above those of the configuration; use is counted when it is asked for.
+
+    What is about to be made is reserved in the transaction that makes it: whoever else reserves for the
+    same project waits until that transaction has ended.
+    """
+
+    def __init__(self, store: Store, conf: cfg.ConfigOpts):
+        self.store = store
+        self.configured = {resource: conf.quota[option] for resource, option in OPTIONS.items()}
+        self.configured |= dict.fromkeys(NETWORK, UNLIMITED)
+
+    # ------------------------------------------------------------ limits
+
+    def class_limits(self, class_name: str = DEFAULT_CLASS) -> dict[str, int]:
+        """By resource, the limits of a quota class."""
+        with self.store.read() as connection:
+            return self._class_limits(connection, class_name)
+
+    def limits(self, project_id: str, user_id: str | None = None) -> dict[str, int]:
+        """By resource, the limits of the project, or of one user in it."""
+        with self.store.read() as connection:
+            return self._limits(connection, project_id, user_id)
+
+    def usage(self, project_id: str, user_id: str | None = None) -> Scope:
+        """The limits of the project (or one user in it) and what is used of them; 0 of what nothing is counted of."""
+        with self.store.read() as connection:
+            limits = self._limits(connection, project_id, user_id)
+            return Scope(limits, dict.fromkeys(limits, 0) | rows.usage(connection, project_id, user_id))
+
+    def _class_limits(self, connection: sa.Connection, class_name: str = DEFAULT_CLASS) -> dict[str, int]:
+        return self.configured | rows.class_limits(connection, class_name)
+
+    def _limits(self, connection: sa.Connection, project_id: str, user_id: str | None = None) -> dict[str, int]:
+        project, user = rows.own_limits(connection, project_id, user_id)
+        return self._class_limits(connection) | project | user
+
+    # ------------------------------------------------------------ changes
+
+    def set_limits(
+        self, project_id: str, changes: Mapping[str, int], *, user_id: str | None = None, force: bool = False
+    ) -> dict[str, int]:
+        """Change limits of the project, or of one user in it; all of them as they are now.
+
+        Invalid for a limit below what is used, or above what the project can give a user, unless forced.
+        """
+        with self.store.write() as connection:
+            rows.lock(connection, project_id)
+            if not force:
+                self._check_limits(connection, project_id, user_id, changes)
+            rows.set_limits(connection, project_id, user_id, changes)
+            return self._limits(connection, project_id, user_id)
+
+    def _check_limits(
+        self, connection: sa.Connection, project_id: str, user_id: str | None, changes: Mapping[str, int]
+    ) -> None:
+        given = rows.given_to_users(connection, project_id, besides=user_id)
+        used = rows.usage(connection, project_id, user_id)
+        project = self._limits(connection, project_id)
+        for resource, limit in changes.items():
+            if user_id is None:
+                least, most = max(used.get(resource, 0), given.get(resource, 0)), UNLIMITED
+            else:
+                least, most = used.get(resource, 0), project[resource]
+                most = most if most == UNLIMITED else max(most - given.get(resource, 0), 0)
+            check_limit(resource, limit, least, most)
+
+    def reset(self, project_id: str, user_id: str | None = None) -> None:
+        """Back to the defaults: the project and all users in it, or one user."""
+        with self.store.write() as connection:
+            rows.delete_limits(connection, project_id, user_id)
+
+    def set_class_limits(self, class_name: str, changes: Mapping[str, int]) -> dict[str, int]:
+        """Change limits of a quota class; all of them as they are now."""
+        with self.store.write() as connection:
+            rows.set_class_limits(connection, class_name, changes)
+            return self._class_limits(connection, class_name)
+
+    # ------------------------------------------------------------ reservations
+
+    def reserve(self, connection: sa.Connection, project_id: str, user_id: str, **wanted: int) -> None:
+        """Make sure that this much more fits (instances, cores, ram), until the caller's transaction ends; OverQuota.
+
+        To be called before the rows are written that will count."""
+        check_room(self._lock(connection, project_id, user_id), wanted)
+
+    def reserve_servers(
+        self, connection: sa.Connection, project_id: str, user_id: str, sizes: Mapping[str, int], least: int, most: int
+    ) -> int:
+        """As `reserve`: how many servers, from *least* to *most*, fit; OverQuota when fewer do.
+
+        sizes: what one of them takes ({'cores': ..., 'ram': ...})."""
+        scopes = self._lock(connection, project_id, user_id)
+        sizes = {'instances': 1, **sizes}
+        check_room(scopes, {resource: size * least for resource, size in sizes.items()})
+        return int(min(most, *(scope.room(sizes) for scope in scopes)))
+
+    def reserve_key_pair(self, connection: sa.Connection, context: Context, user_id: str) -> None:
+        """As `reserve`, for one more key pair of a user."""
+        rows.lock(connection, user_id)
+        limit = self._limits(connection, context.project_id or '', user_id)['key_pairs']
+        if not within(limit, rows.key_pairs(connection, user_id) + 1):
+            raise OverQuota('Quota exceeded, too many key pairs.')
+
+    def reserve_server_group(self, connection: sa.Connection, project_id: str, user_id: str) -> None:
+        """As `reserve`, for one more server group."""
+        scopes = self._lock(connection, project_id, user_id)
+        if any(scope.short_of({'server_groups': 1}) for scope in scopes):
+            raise OverQuota('Quota exceeded, too many server groups.')
+
+    def reserve_group_members(
+        self, connection: sa.Connection, project_id: str, user_id: str, group_id: str, count: int = 1
+    ) -> None:
+        """As `reserve`, for more servers of the user in a server group; after `reserve`, which took the lock."""
+        limit = self._limits(connection, project_id, user_id)['server_group_members']
+        if not within(limit, rows.group_members(connection, group_id, user_id) + count):
+            raise OverQuota('Quota exceeded, too many servers in group')
+
+    def _lock(self, connection: sa.Connection, project_id: str, user_id: str) -> list[Scope]:
+        """Make others who reserve for the project wait; what it has, and the user too if it has limits of its own."""
+        rows.lock(connection, project_id)
+        project, user = rows.own_limits(connection, project_id, user_id)
+        scopes = [Scope(self._class_limits(connection) | project, rows.usage(connection, project_id))]
+        if user:
+            scopes.append(Scope(user, rows.usage(connection, project_id, user_id)))
+        return scopes
+
+
+# ------------------------------------------------------------------ checks
+
+
+def within(limit: int, amount: int) -> bool:
+    return limit == UNLIMITED or amount <= limit
+
+
+def check_room(scopes: Sequence[Scope], wanted: Mapping[str, int]) -> None:
+    """OverQuota, saying what there is not enough of, for whom it is short first: the project or the user."""
+    short = {name: scope for scope in reversed(scopes) for name in scope.short_of(wanted)}
+    if short:
+        over = sorted(short)
+        names = ', '.join(over)
+        asked = ', '.join(str(wanted[name]) for name in over)
+        used = ', '.join(str(short[name].used[name]) for name in over)
+        limits = ', '.join(str(short[name].limits[name]) for name in over)
+        raise OverQuota(f'Quota exceeded for {names}: Requested {asked}, but already used {used} of {limits} {names}')
+
+
+def check_limit(resource: str, limit: int, least: int, most: int) -> None:
+    """Invalid unless least <= limit <= most, where -1 is without bound."""
+    if limit == UNLIMITED == most:
+        return
+    if limit < least:
+        raise Invalid(
+            f'Quota limit {limit} for {resource} must be greater than or equal to already used and reserved {least}.'
+        )
+    if not within(most, limit):
+        raise Invalid(f'Quota limit {limit} for {resource} must be less than or equal to {most}.')
+
+
+def check_metadata(limits: Limits, count: int) -> None:
+    """OverQuota when a server would have more metadata items than it may."""
+    if not within(limits['metadata_items'], count):
+        raise OverQuota(f'Maximum number of metadata items exceeds {limits["metadata_items"]}')
+
+
+def check_image_metadata(limits: Limits, count: int) -> None:
+    """OverQuota when an image would have more metadata items than a server may have."""
+    if not within(limits['metadata_items'], count):
+        raise OverQuota('Image metadata limit exceeded')
+
+
+def check_injected_files(limits: Limits, files: Sequence[tuple[str, bytes]]) -> None:
+    """OverQuota for too many files, (path, content), or one whose path or content is too long."""
+    if not within(limits['injected_files'], len(files)):
+        raise OverQuota('Personality file limit exceeded')
+    for path, content in files:
+        if not within(limits['injected_file_path_bytes'], len(path.encode())):
+            raise OverQuota(f'Personality file path exceeds maximum {limits["injected_file_path_bytes"]}')
+        if not within(limits['injected_file_content_bytes'], len(content)):
+            raise OverQuota(f'Personality file content exceeds maximum {limits["injected_file_content_bytes"]}')

@@ -1,0 +1,80 @@
+"""Which host a server goes to: filters say which can take it, weighers which is best, a claim takes the place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+
+from computeapi.clock import utcnow
+from computeapi.compute.scheduler import claims
+from computeapi.compute.scheduler.filters import FILTERS
+from computeapi.compute.scheduler.hosts import HostState, Ratios, load
+from computeapi.compute.scheduler.spec import Spec
+from computeapi.compute.scheduler.weighers import WEIGHERS
+from computeapi.db.engine import Store
+from computeapi.errors import Error
+
+
+class NoValidHost(Error):
+    """No host can take the server; the text says which filter left how many."""
+
+    text = 'No valid host was found. {reason}'
+
+
+class Scheduler:
+    """options: the configuration; unknown names of filters or weighers are a ValueError at start."""
+
+    def __init__(self, store: Store, conf: Any, clock: Callable[[], datetime] = utcnow):
+        self.store, self.conf, self.clock = store, conf, clock
+        options = conf.filter_scheduler
+        self.filters = [(name, _named(FILTERS, name)) for name in options.enabled_filters]
+        self.weighers = [_named(WEIGHERS, name) for name in options.weight_classes]
+        self.ratios = Ratios(options.cpu_allocation_ratio, options.ram_allocation_ratio, options.disk_allocation_ratio)
+
+    def place(self, spec: Spec, keep: Callable[[sa.Connection, HostState], None]) -> HostState:
+        """Choose a host and claim what the server needs there; NoValidHost.
+
+        keep: writes down which host it is, in the transaction of the claim, so that no claim is without its reason.
+        """
+        hosts, trail = self.candidates(spec)
+        for host in hosts:
+            with self.store.write() as connection:
+                if claims.claim(connection, spec, host, self.ratios):
+                    keep(connection, host)
+                    return host
+        raise NoValidHost(reason='Filter results: ' + '; '.join([*trail, 'Claim: 0 hosts']))
+
+    def check(self, spec: Spec, *names: str) -> None:
+        """NoValidHost unless the host that *spec* names passes these filters, as far as they are enabled."""
+        with self.store.read() as connection:
+            hosts = load(connection, self.conf, self.ratios, self.clock(), spec)
+        wanted = [passes for name, passes in self.filters if name in names]
+        if not any(spec.names(host) and all(passes(host, spec) for passes in wanted) for host in hosts):
+            raise NoValidHost(reason=f'Host {spec.host} does not pass {", ".join(names)}.')
+
+    def candidates(self, spec: Spec) -> tuple[list[HostState], list[str]]:
+        """The hosts that pass, best first, and how many each filter left that refused some; NoValidHost for none."""
+        with self.store.read() as connection:
+            hosts = load(connection, self.conf, self.ratios, self.clock(), spec)
+        hosts = [host for host in hosts if host.name not in spec.ignored_hosts and spec.names(host)]
+        trail = [f'{len(hosts)} hosts to begin with']
+        for name, passes in () if spec.forced else self.filters:
+            passed = [host for host in hosts if passes(host, spec)]
+            if len(passed) < len(hosts):
+                trail.append(f'{name}: {len(passed)} hosts')
+            hosts = passed
+        if not hosts:
+            raise NoValidHost(reason='There are not enough hosts available. Filter results: ' + '; '.join(trail))
+        return sorted(hosts, key=lambda host: [-weigh(host, spec) for weigh in self.weighers]), trail
+
+
+def _named(table: dict[str, Any], name: str) -> Any:
+    if name not in table:
+        raise ValueError(f'There is no {name}; there are {", ".join(sorted(table))}')
+    return table[name]
+
+
+__all__: Sequence[str] = ('HostState', 'NoValidHost', 'Scheduler', 'Spec')

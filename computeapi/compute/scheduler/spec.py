@@ -1,0 +1,67 @@
+"""What a server asks of a host."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from computeapi.db.servers import Server
+
+if TYPE_CHECKING:
+    from computeapi.compute.scheduler.hosts import HostState
+
+
+@dataclass(frozen=True)
+class Spec:
+    """Memory in MiB, disk in GiB.
+
+    host, node: the only one that will do.  forced: no filter is asked.  ignored_hosts: those that will not do.
+    hints: what the request said to the scheduler.  group_id: the server's group.
+    """
+
+    server_id: str
+    project_id: str
+    vcpus: int
+    memory_mb: int
+    disk_gb: int
+    availability_zone: str | None = None
+    host: str | None = None
+    node: str | None = None
+    forced: bool = False
+    ignored_hosts: frozenset[str] = frozenset()
+    extra_specs: Mapping[str, str] = field(default_factory=dict)
+    image_properties: Mapping[str, Any] = field(default_factory=dict)
+    image_id: str | None = None
+    flavor_name: str = ''
+    hints: Mapping[str, Any] = field(default_factory=dict)
+    group_id: str | None = None
+
+    @classmethod
+    def of(cls, server: Server, *, on_volume: bool, **more: Any) -> Spec:
+        """What *server* asks by its row; *more* replaces single facts. on_volume: its root disk is a volume."""
+        facts: dict[str, Any] = {
+            'server_id': server.uuid,
+            'project_id': server.project_id,
+            **needs_of(server.flavor, on_volume=on_volume),
+            'availability_zone': server.pinned_availability_zone,
+            'extra_specs': server.flavor.get('extra_specs') or {},
+            'flavor_name': server.flavor.get('name', ''),
+            'image_properties': server.image_properties,
+            'image_id': server.image_id,
+            'hints': server.scheduler_hints,
+            'group_id': server.server_group_id,
+        }
+        return cls(**(facts | more))
+
+    def names(self, host: HostState) -> bool:
+        """Whether *host* is one that was asked for, if any was."""
+        return self.host in (None, host.name) and self.node in (None, host.node)
+
+
+def needs_of(flavor: Mapping[str, Any], *, on_volume: bool) -> dict[str, int]:
+    """What a server of that flavor takes of a host; its root disk is not the host's when it is a volume."""
+    root_gb = 0 if on_volume else flavor['root_gb']
+    disk_gb = root_gb + flavor['ephemeral_gb'] + math.ceil(flavor['swap'] / 1024)
+    return {'vcpus': flavor['vcpus'], 'memory_mb': flavor['memory_mb'], 'disk_gb': disk_gb}

@@ -1,0 +1,66 @@
+"""Server groups: servers that are to share a host, or not to."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any
+
+from computeapi.clock import utcnow
+from computeapi.compute.quotas import Quotas
+from computeapi.context import Context
+from computeapi.db import server_groups as rows
+from computeapi.db.engine import Store
+from computeapi.db.server_groups import ServerGroup
+from computeapi.db.tables.compute import server_groups
+from computeapi.errors import Invalid, ServerGroupNotFound
+
+AFFINITY, ANTI_AFFINITY = 'affinity', 'anti-affinity'
+SOFT_AFFINITY, SOFT_ANTI_AFFINITY = 'soft-affinity', 'soft-anti-affinity'
+
+
+class ServerGroups:
+    """Groups belong to a project; an administrator sees those of all."""
+
+    def __init__(self, store: Store, quotas: Quotas, clock: Callable[[], datetime] = utcnow):
+        self.store, self.quotas, self.clock = store, quotas, clock
+
+    def get(self, context: Context, group_id: str) -> ServerGroup:
+        """ServerGroupNotFound also when the group is another project's."""
+        with self.store.read() as connection:
+            group = rows.get(connection, group_id)
+        if group is None or not (context.is_admin or group.project_id == context.project_id):
+            raise ServerGroupNotFound(id=group_id)
+        return group
+
+    def list(self, context: Context, limit: int, offset: int = 0, *, all_projects: bool = False) -> list[ServerGroup]:
+        conditions = [] if all_projects else [server_groups.c.project_id == context.project_id]
+        with self.store.read() as connection:
+            return rows.select(connection, conditions, limit, offset)
+
+    def create(self, context: Context, name: str, policy: str, rules: Mapping[str, Any]) -> ServerGroup:
+        """A new group of the caller's project; OverQuota, Invalid for rules that the policy does not know."""
+        if rules and policy != ANTI_AFFINITY:
+            raise Invalid('Only anti-affinity policy supports rules.')
+        project_id, user_id = context.project_id or '', context.user_id or ''
+        group_id = str(uuid.uuid4())
+        group = {
+            'uuid': group_id,
+            'project_id': project_id,
+            'user_id': user_id,
+            'name': name,
+            'policy': policy,
+            'rules': dict(rules),
+            'created_at': self.clock(),
+        }
+        with self.store.write() as connection:
+            self.quotas.reserve_server_group(connection, project_id, user_id)
+            rows.insert(connection, group)
+            return rows.get(connection, group_id)  # type: ignore[return-value]
+
+    def delete(self, group: ServerGroup) -> None:
+        """Its servers stay where they are, and are in no group."""
+        with self.store.write() as connection:
+            if not rows.delete(connection, group.uuid):
+                raise ServerGroupNotFound(id=group.uuid)

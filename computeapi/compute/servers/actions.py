@@ -1,0 +1,45 @@
+"""What was done to a server, for those who ask."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from computeapi.db import actions as rows
+from computeapi.db.actions import Action, Event
+from computeapi.db.engine import Store
+from computeapi.db.servers import Server
+from computeapi.errors import Invalid, ServerActionNotFound
+
+
+class Actions:
+    """The changes that a server was asked for, and the steps of each."""
+
+    def __init__(self, store: Store):
+        self.store = store
+
+    def list(
+        self,
+        server: Server,
+        limit: int | None = None,
+        marker: str | None = None,
+        *,
+        since: datetime | None = None,
+        before: datetime | None = None,
+    ) -> list[Action]:
+        """The newest first, of those that changed in a period; Invalid for an unknown marker (a request's id)."""
+        with self.store.read() as connection:
+            last = None
+            if marker is not None:
+                last = rows.by_request(connection, server.uuid, marker)
+                if last is None:
+                    raise Invalid(f'Marker {marker[:64]} could not be found.')
+            return rows.of_server(connection, server.uuid, limit, after=last, since=since, before=before)
+
+    def get(self, server: Server, request_id: str) -> tuple[Action, Sequence[Event]]:
+        """An action with its steps, the newest first."""
+        with self.store.read() as connection:
+            action = rows.by_request(connection, server.uuid, request_id)
+            if action is None:
+                raise ServerActionNotFound(request_id=request_id)
+            return action, rows.events_of(connection, action.id)

@@ -1,0 +1,76 @@
+"""What servers know of their interfaces, kept in step with the network service."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from computeapi.backends.network import Networks, Port
+from computeapi.clock import utcnow
+from computeapi.compute.tasks import Tasks
+from computeapi.compute.work import interfaces
+from computeapi.context import Context
+from computeapi.db import servers as rows
+from computeapi.db.engine import Store
+from computeapi.db.servers import Server
+from computeapi.db.tables.compute import servers
+
+LOG = logging.getLogger(__name__)
+MOST_TRIES = 5
+AT_ONCE = 200
+
+Entries = Sequence[Mapping[str, Any]]
+
+
+class Addresses:
+    """Brings the network_info of servers up to date."""
+
+    def __init__(self, store: Store, networks: Networks, tasks: Tasks, clock: Callable[[], datetime] = utcnow):
+        self.store, self.networks, self.tasks, self.clock = store, networks, tasks, clock
+
+    def refresh(self, context: Context, server_ids: Collection[str]) -> None:
+        """Read the ports of these servers again. Interfaces whose ports are gone are forgotten and unplugged.
+
+        A server that somebody changes at the same moment is looked at again, so that neither change is lost.
+        """
+        ids = sorted(server_ids)
+        for start in range(0, len(ids), AT_ONCE):
+            self._refresh(context.elevated(), ids[start : start + AT_ONCE])
+
+    def _refresh(self, context: Context, server_ids: Collection[str]) -> None:
+        for _ in range(MOST_TRIES):
+            server_ids = self._try(context, server_ids)
+            if not server_ids:
+                return
+        LOG.warning('The addresses of %d servers are old, for the servers never rest', len(server_ids))
+
+    def _try(self, context: Context, server_ids: Collection[str]) -> set[str]:
+        """The servers that changed in the meantime."""
+        with self.store.read() as connection:
+            found = rows.select(connection, [servers.c.uuid.in_(server_ids), servers.c.deleted_at.is_(None)])
+        # Who makes ports describes them when they are there.
+        settled = [server for server in found if not interfaces.are_planned(server.network_info)]
+        ports = self.networks.ports(context, server_ids=[server.uuid for server in settled]) if settled else []
+        names = interfaces.group_names(self.networks, context, ports)
+        held: dict[str, dict[str, Port]] = {server.uuid: {} for server in settled}
+        for port in ports:
+            held[port.device_id][port.id] = port
+        current = ((server, interfaces.current(server.network_info, held[server.uuid], names)) for server in settled)
+        return {server.uuid for server, entries in current if not self._keep(context, server, entries)}
+
+    def _keep(self, context: Context, server: Server, entries: Entries) -> bool:
+        """Write the entries down, unless the server changed since it was read; whether it did not."""
+        if entries == server.network_info:
+            return True
+        kept = {entry['port_id'] for entry in entries}
+        gone = [entry for entry in server.network_info if entry['port_id'] not in kept]
+        with self.store.write() as connection:
+            new = {'network_info': entries, 'updated_at': self.clock()}
+            if not rows.change_unless_newer(connection, server, new):
+                return False
+            if gone and server.host is not None:
+                self.tasks.add(connection, 'unplug', server.uuid, context, {'interfaces': gone})
+        self.tasks.wake()
+        return True

@@ -1,0 +1,7 @@
+"""Making servers: what may be asked (`request`), whether it can be had (`boot`, `disks`, `networks`, `places`),
+and writing it down for the workers (`builder`)."""
+
+from computeapi.compute.servers.creation.builder import Builder
+from computeapi.compute.servers.creation.request import Device, NetworkRequest, Rights, ServerRequest
+
+__all__ = ['Builder', 'Device', 'NetworkRequest', 'Rights', 'ServerRequest']

@@ -1,0 +1,174 @@
+"""What a server boots from: an image, or a volume that was or will be made from one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from computeapi.backends.image import Image, Images
+from computeapi.backends.volume import Volume, Volumes
+from computeapi.compute.servers.creation.request import Device, Rights, ServerRequest
+from computeapi.context import Context
+from computeapi.db.flavors import Flavor
+from computeapi.errors import Forbidden, ImageNotFound, Invalid, NotFound
+
+GIB = 2**30
+# What block storage knows of the image that a volume was made from, beside the image's properties.
+NOT_PROPERTIES = frozenset(
+    {'image_id', 'image_name', 'checksum', 'container_format', 'disk_format', 'min_disk', 'min_ram', 'size'}
+)
+# Properties about disks; a server's own disks tell more.
+ABOUT_DISKS = frozenset({'block_device_mapping', 'mappings', 'bdm_v2'})
+CONFIG_DRIVE_NEEDS = ('optional', 'mandatory')
+
+
+@dataclass(frozen=True)
+class Source:
+    """The image, or what is known of it by the volume; sizes in bytes, memory in MiB."""
+
+    image: Image | None = None
+    size: int = 0
+    min_disk: int = 0
+    min_ram: int = 0
+    properties: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def kept(self) -> dict[str, Any]:
+        """The properties that the server remembers."""
+        return {name: value for name, value in self.properties.items() if name not in ABOUT_DISKS}
+
+
+class Sources:
+    """Finds what a server boots from."""
+
+    def __init__(self, images: Images, volumes: Volumes):
+        self.images, self.volumes = images, volumes
+
+    def find(self, context: Context, request: ServerRequest, devices: Sequence[Device]) -> Source:
+        """devices: those of the request, with the boot index that they have when the image has no say."""
+        if request.image_id:
+            return of_image(self.image(context, request.image_id))
+        if request.trusted_image_certificates:
+            raise Invalid('Image certificate validation is not supported when booting from volume')
+        root = next((device for device in devices if device.boot_index == 0), None)
+        return self.of_device(context, root) if root else Source()
+
+    def image(self, context: Context, image_id: str) -> Image:
+        try:
+            return self.images.get(context, image_id)
+        except ImageNotFound:
+            raise Invalid('Can not find requested image') from None
+
+    def of_device(self, context: Context, device: Device) -> Source:
+        if device.image_id:
+            return self._image_of(context, device.image_id)
+        if device.volume_id:
+            return self._of_volume(context, device.volume_id)
+        if device.snapshot_id:
+            return self._of_snapshot(context, device.snapshot_id)
+        return Source()
+
+    def _image_of(self, context: Context, image_id: str) -> Source:
+        try:
+            return of_image(self.images.get(context, image_id))
+        except NotFound:
+            raise unusable('image', image_id) from None
+
+    def _of_volume(self, context: Context, volume_id: str) -> Source:
+        try:
+            volume = self.volumes.get(context, volume_id)
+        except NotFound:
+            raise unusable('volume', volume_id) from None
+        if not volume.bootable:
+            raise Invalid(f'Block Device {volume_id} is not bootable.')
+        return of_volume(volume)
+
+    def _of_snapshot(self, context: Context, snapshot_id: str) -> Source:
+        try:
+            return of_volume(self.volumes.get(context, self.volumes.get_snapshot(context, snapshot_id).volume_id))
+        except NotFound:
+            raise unusable('snapshot', snapshot_id) from None
+
+
+def of_image(image: Image) -> Source:
+    return Source(
+        image=image,
+        size=image.size or 0,
+        min_disk=image.min_disk * GIB,
+        min_ram=image.min_ram,
+        properties=image.properties,
+    )
+
+
+def of_volume(volume: Volume) -> Source:
+    known = volume.image_metadata
+    return Source(
+        size=volume.size * GIB,
+        min_disk=int(known.get('min_disk') or 0) * GIB,
+        min_ram=int(known.get('min_ram') or 0),
+        properties={name: value for name, value in known.items() if name not in NOT_PROPERTIES},
+    )
+
+
+def unusable(kind: str, identifier: str) -> Invalid:
+    """What a disk is to be made from is not there, or not the caller's."""
+    return Invalid(f'Block Device Mapping is Invalid: failed to get {kind} {identifier}.')
+
+
+# ------------------------------------------------------------------ does it fit?
+
+
+def check(source: Source, flavor: Flavor, root: Device | None, rights: Rights) -> None:
+    """Invalid unless the source can be booted with that flavor and from that disk."""
+    if source.image is not None and source.image.status != 'active':
+        raise Invalid(f'Image {source.image.id} is not active.')
+    needed = source.properties.get('img_config_drive', 'optional')
+    if needed not in CONFIG_DRIVE_NEEDS:
+        raise Invalid(f"Image's config drive option '{needed}' is invalid")
+    if flavor.memory_mb < source.min_ram:
+        raise Invalid("Flavor's memory is too small for requested image.")
+    if root is not None and root.is_volume:
+        check_volume(source, root)
+    elif source.image is not None:
+        check_disk(source, flavor, rights)
+
+
+def check_volume(source: Source, root: Device) -> None:
+    size = (root.volume_size or 0) * GIB
+    if size and source.min_disk > size:
+        raise Invalid(
+            'Volume is smaller than the minimum size specified in image metadata. '
+            f'Volume size is {size} bytes, minimum size is {source.min_disk} bytes.'
+        )
+
+
+def check_disk(source: Source, flavor: Flavor, rights: Rights) -> None:
+    """A flavor with a disk of 0 means one as large as the image, which takes unknown room of a host."""
+    size = flavor.root_gb * GIB
+    if size == 0:
+        if not rights.flavors_without_disk:
+            raise Forbidden('Only volume-backed servers are allowed for flavors with zero disk.')
+        return
+    if source.size > size:
+        raise Invalid(
+            "Flavor's disk is too small for requested image. "
+            f'Flavor disk is {size} bytes, image is {source.size} bytes.'
+        )
+    if source.min_disk > size:
+        raise Invalid(
+            "Flavor's disk is smaller than the minimum size specified in image metadata. "
+            f'Flavor disk is {size} bytes, minimum size is {source.min_disk} bytes.'
+        )
+
+
+# ------------------------------------------------------------------ what follows from it
+
+
+def disk_config(source: Source, asked: str | None) -> str:
+    """AUTO or MANUAL: as the request says, or else the image; Invalid when the image rules AUTO out."""
+    wish = str(source.properties.get('auto_disk_config', '')).lower()
+    if asked == 'AUTO' and wish == 'disabled':
+        image_id = source.image.id if source.image else ''
+        raise Invalid(f'Requested image {image_id} has automatic disk resize disabled.')
+    return asked or ('AUTO' if wish in ('true', '1', 'yes', 'on', 't', 'y') else 'MANUAL')

@@ -1,0 +1,220 @@
+"""From a request to servers that workers will boot."""
+
+from __future__ import annotations
+
+import functools
+import uuid
+from collections.abc import Callable, Mapping
+from datetime import datetime
+
+import sqlalchemy as sa
+from oslo_config import cfg
+
+from computeapi.backends.image import Images
+from computeapi.backends.network import Networks
+from computeapi.backends.volume import Volumes
+from computeapi.clock import utcnow
+from computeapi.compute import quotas as limits
+from computeapi.compute.flavors import Flavors
+from computeapi.compute.keypairs import Keypairs
+from computeapi.compute.quotas import Quotas
+from computeapi.compute.server_groups import ServerGroups
+from computeapi.compute.servers.creation import boot, devices, names, rows
+from computeapi.compute.servers.creation.boot import Source, Sources
+from computeapi.compute.servers.creation.disks import Disks
+from computeapi.compute.servers.creation.networks import Interfaces
+from computeapi.compute.servers.creation.places import Places
+from computeapi.compute.servers.creation.request import Device, Rights, ServerRequest
+from computeapi.compute.servers.creation.rows import Plan
+from computeapi.compute.servers.lookup import check_items
+from computeapi.compute.tasks import Tasks
+from computeapi.compute.zones import Zones
+from computeapi.context import Context
+from computeapi.db import actions
+from computeapi.db import servers as stored
+from computeapi.db.engine import Store
+from computeapi.db.flavors import Flavor
+from computeapi.db.servers import Server
+from computeapi.db.tables.compute import servers
+from computeapi.errors import FlavorNotFound, Invalid, KeypairNotFound, NotFound, Unavailable
+
+
+class Builder:
+    """Makes servers: everything about a request is checked before anything is written, in one transaction."""
+
+    def __init__(
+        self,
+        store: Store,
+        conf: cfg.ConfigOpts,
+        *,
+        tasks: Tasks,
+        quotas: Quotas,
+        flavors: Flavors,
+        keypairs: Keypairs,
+        zones: Zones,
+        groups: ServerGroups,
+        images: Images,
+        networks: Networks,
+        volumes: Volumes,
+        clock: Callable[[], datetime] = utcnow,
+    ):
+        self.store, self.tasks, self.quotas, self.clock = store, tasks, quotas, clock
+        self.flavors, self.keypairs, self.volumes = flavors, keypairs, volumes
+        self.sources = Sources(images, volumes)
+        self.disks = Disks(images, volumes, conf.max_local_block_devices)
+        self.interfaces = Interfaces(networks)
+        self.places = Places(store, zones, groups, conf.default_schedule_zone)
+
+    def create(self, context: Context, request: ServerRequest, rights: Rights) -> list[Server]:
+        """The new servers, all in BUILD. Errors: Invalid, Conflict, Forbidden, OverQuota; what a request names and is
+        not there makes it Invalid."""
+        try:
+            plan = self.plan(context, request, rights)
+        except NotFound as error:
+            raise Invalid(str(error)) from None
+        self.reserve_and_write(context, plan)
+        self.tasks.wake()
+        return self.made(plan)
+
+    # ------------------------------------------------------------ is it possible?
+
+    def plan(self, context: Context, request: ServerRequest, rights: Rights) -> Plan:
+        check_count(request)
+        flavor = self.flavor(context, request.flavor_id)
+        zone = self.places.zone(request)
+        self.places.check_host(request)
+        source = self.source(context, request)
+        disk_config = boot.disk_config(source, request.disk_config)
+        groups = self.interfaces.security_groups(context, request.security_groups)
+        networks = self.interfaces.wanted(context, request, rights)
+        most = self.interfaces.room(context, networks, request.least, request.most)
+        public_key = self.public_key(context, request.key_name)
+        disks = self.disks.check(context, self.devices(request, source, flavor), flavor, request.image_id, rights)
+        self.check_limits(context, request)
+        boot.check(source, flavor, root_of(disks), rights)
+        return Plan(
+            request=request,
+            flavor=flavor,
+            source=source,
+            devices=disks,
+            networks=networks,
+            security_groups=groups,
+            external_networks=rights.external_networks,
+            most=most,
+            disk_config=disk_config,
+            zone=zone,
+            group_id=self.places.group(context, request),
+            public_key=public_key,
+            first_id=str(uuid.uuid4()),
+            reservation_id=names.reservation_id(),
+        )
+
+    def flavor(self, context: Context, flavor_id: str) -> Flavor:
+        flavor = self.flavors.get(context, flavor_id)
+        if flavor.disabled:
+            raise FlavorNotFound(id=flavor_id)
+        return flavor
+
+    def source(self, context: Context, request: ServerRequest) -> Source:
+        asked = request.devices
+        if request.root_by_name:
+            asked = devices.with_root(asked, devices.ROOT, None)
+        return self.sources.find(context, request, asked)
+
+    def devices(self, request: ServerRequest, source: Source, flavor: Flavor) -> list[Device]:
+        planned = devices.planned(
+            request.devices,
+            image_id=request.image_id,
+            properties=source.properties,
+            flavor=flavor,
+            root_by_name=request.root_by_name,
+        )
+        if request.most > 1 and any(device.volume_id for device in planned):
+            raise Invalid('Cannot attach one or more volumes to multiple instances')
+        return planned
+
+    def public_key(self, context: Context, name: str | None) -> str | None:
+        if name is None:
+            return None
+        try:
+            return self.keypairs.get(context.user_id or '', name).public_key
+        except KeypairNotFound:
+            raise Invalid('Invalid key_name provided.') from None
+
+    def check_limits(self, context: Context, request: ServerRequest) -> None:
+        """What counts for each server by itself."""
+        if not request.metadata and not request.personality:
+            return
+        check_items(request.metadata)
+        bounds = self.quotas.limits(context.project_id or '', context.user_id)
+        limits.check_metadata(bounds, len(request.metadata))
+        files = [(file['path'], file['contents'].encode()) for file in request.personality]
+        limits.check_injected_files(bounds, files)
+
+    # ------------------------------------------------------------ writing it down
+
+    def reserve_and_write(self, context: Context, plan: Plan) -> None:
+        """Keep others off the volumes that the request names; they are let go when there will be no server."""
+        volumes = {number: device.volume_id for number, device in enumerate(plan.devices) if device.volume_id}
+        attachments = {number: str(uuid.uuid4()) for number in volumes}
+        if not volumes:
+            with self.store.write() as connection:
+                self.write(connection, context, plan, attachments)
+            return
+        arguments = {'attachments': list(attachments.values())}
+        undo = functools.partial(self.release, context, attachments)
+        with self.tasks.held('build', plan.first_id, context, arguments, undo) as task:
+            for number, volume_id in volumes.items():
+                wanted = attachments[number]
+                attachments[number] = self.volumes.reserve(context, volume_id, plan.first_id, attachment_id=wanted)
+            with self.store.write() as connection:
+                self.write(connection, context, plan, attachments)
+                if not self.tasks.done(connection, task):
+                    raise Unavailable()
+
+    def release(self, context: Context, attachments: Mapping[int, str]) -> None:
+        for attachment_id in attachments.values():
+            self.volumes.release(context, attachment_id)
+
+    def write(self, connection: sa.Connection, context: Context, plan: Plan, attachments: Mapping[int, str]) -> None:
+        owner = (context.project_id or '', context.user_id or '')
+        count = self.quotas.reserve_servers(connection, *owner, plan.sizes, plan.request.least, plan.most)
+        if plan.group_id is not None:
+            self.quotas.reserve_group_members(connection, *owner, plan.group_id, count)
+        for place in range(count):
+            self.write_server(connection, context, plan, place, count, attachments)
+
+    def write_server(
+        self,
+        connection: sa.Connection,
+        context: Context,
+        plan: Plan,
+        place: int,
+        count: int,
+        attachments: Mapping[int, str],
+    ) -> None:
+        now = self.clock()
+        server_id = str(uuid.uuid4()) if place else plan.first_id
+        stored.insert(connection, rows.server(context, plan, server_id, place, count, now))
+        for number, device in enumerate(plan.devices):
+            row = rows.block_device(device, server_id, attachments.get(number), now)
+            stored.insert_block_device(connection, row)
+        stored.set_tags(connection, server_id, set(plan.request.tags))
+        action_id = actions.start(connection, context, server_id, 'create', now)
+        self.tasks.add(connection, 'build', server_id, context, plan.arguments, action_id=action_id)
+
+    def made(self, plan: Plan) -> list[Server]:
+        with self.store.read() as connection:
+            mine = servers.c.reservation_id == plan.reservation_id
+            return stored.select(connection, [mine], [servers.c.launch_index])
+
+
+def check_count(request: ServerRequest) -> None:
+    if request.least > request.most:
+        raise Invalid('min_count must be <= max_count')
+    if request.hostname and request.most > 1:
+        raise Invalid('Unable to allocate a single hostname to multiple instances')
+
+
+def root_of(disks: list[Device]) -> Device | None:
+    return next((device for device in disks if device.boot_index == 0), None)

@@ -1,0 +1,133 @@
+"""The networks, ports and security groups that a new server asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import asdict
+
+from computeapi.backends.network import Networks, Port
+from computeapi.compute.servers.creation.request import NetworkRequest, Rights, ServerRequest
+from computeapi.context import Context
+from computeapi.errors import (
+    Invalid,
+    MultipleNetworks,
+    NetworkNotFound,
+    OverQuota,
+    PortInUse,
+    PortNotFound,
+)
+
+AUTO, NONE = 'auto', 'none'
+Wanted = str | list[dict[str, str | None]]
+
+
+class Interfaces:
+    """Checks what a request says about networks, and says it in full."""
+
+    def __init__(self, networks: Networks):
+        self.networks = networks
+
+    def wanted(self, context: Context, request: ServerRequest, rights: Rights) -> Wanted:
+        """'auto', 'none', or for each interface network_id or port_id, and fixed_ip and tag.
+
+        Invalid, NetworkNotFound, PortNotFound, PortInUse, MultipleNetworks."""
+        if request.networks == NONE:
+            return NONE
+        if not request.networks or request.networks == AUTO:
+            return self.only_network(context, automatic=request.networks == AUTO)
+        assert not isinstance(request.networks, str)
+        check_combinations(request.networks, several=request.most > 1)
+        self.check_ports(context, {each.port_id for each in request.networks if each.port_id}, rights)
+        self.check_networks(context, {each.network_id for each in request.networks if each.network_id})
+        return [asdict(each) for each in request.networks]
+
+    def only_network(self, context: Context, *, automatic: bool) -> Wanted:
+        """Where nothing is said: the one network that the project can use, or none at all."""
+        usable = self.networks.networks(context)
+        if len(usable) > 1:
+            raise MultipleNetworks()
+        return AUTO if automatic else [asdict(NetworkRequest(network_id=network.id)) for network in usable]
+
+    def check_ports(self, context: Context, ids: Collection[str], rights: Rights) -> None:
+        found = {port.id: port for port in self.networks.ports(context, ids=ids)} if ids else {}
+        for port_id in sorted(ids):
+            if port_id not in found:
+                raise PortNotFound(id=port_id)
+            check_port(found[port_id], rights)
+
+    def check_networks(self, context: Context, ids: Collection[str]) -> None:
+        found = {network.id: network for network in self.networks.networks(context, ids)} if ids else {}
+        missing = sorted(set(ids) - found.keys())
+        for network in found.values():
+            if not network.subnets:
+                raise Invalid(f'Network {network.id} requires a subnet in order to boot instances on.')
+        if missing:
+            raise NetworkNotFound(id=', '.join(missing))
+
+    def room(self, context: Context, wanted: Wanted, least: int, most: int) -> int:
+        """For how many servers, from *least* to *most*, the project may have ports; OverQuota."""
+        each = ports_to_make(wanted)
+        if not each or not context.project_id:
+            return most
+        quota = self.networks.quotas(context, context.project_id)['ports']
+        if quota['limit'] < 0:
+            return most
+        possible = min(most, max(0, quota['limit'] - quota['in_use']) // each)
+        if possible < least:
+            raise OverQuota('Maximum number of ports exceeded')
+        return possible
+
+    def security_groups(self, context: Context, names_or_ids: Sequence[str]) -> list[str]:
+        """Their ids; none means the default group."""
+        if not names_or_ids:
+            return []
+        return [group.id for group in self.networks.security_groups(context, names_or_ids=names_or_ids)]
+
+
+def ports_to_make(wanted: Wanted) -> int:
+    if isinstance(wanted, str):
+        return 1 if wanted == AUTO else 0
+    return sum(each['port_id'] is None for each in wanted)
+
+
+def check_combinations(wanted: Sequence[NetworkRequest], *, several: bool) -> None:
+    """What cannot be said together, whatever networks and ports there are."""
+    seen: set[str] = set()
+    for each in wanted:
+        if each.port_id is None:
+            if each.network_id is None:
+                raise Invalid("Bad network format: missing 'uuid'")
+            continue
+        if each.port_id in seen:
+            raise Invalid(f"Port ID '{each.port_id}' was specified twice: you cannot attach a port multiple times.")
+        if each.fixed_ip is not None:
+            raise Invalid(
+                f"Specified Fixed IP '{each.fixed_ip}' cannot be used with port '{each.port_id}': "
+                'the two cannot be specified together.'
+            )
+        seen.add(each.port_id)
+    if several:
+        check_shareable(wanted)
+
+
+def check_shareable(wanted: Sequence[NetworkRequest]) -> None:
+    """An address or a port is for one server."""
+    if any(each.fixed_ip for each in wanted):
+        raise Invalid('Failed to launch instances: max_count cannot be greater than 1 if an fixed_ip is specified.')
+    if any(each.port_id for each in wanted):
+        raise Invalid(
+            'Failed to launch instances: Unable to launch multiple instances with a single configured port ID. '
+            'Please launch your instance one by one with different ports.'
+        )
+
+
+def check_port(port: Port, rights: Rights) -> None:
+    if port.device_id:
+        raise PortInUse(id=port.id)
+    if not port.fixed_ips:
+        raise Invalid(f'Port {port.id} requires a FixedIP in order to be used.')
+    if port.resource_request and not rights.ports_with_resources:
+        raise Invalid(
+            'Creating servers with ports having resource requests, like a port with a QoS minimum bandwidth policy, '
+            'is not supported until microversion 2.72.'
+        )

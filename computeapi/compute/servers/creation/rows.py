@@ -1,0 +1,144 @@
+"""New servers as rows."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+
+from computeapi.compute import states
+from computeapi.compute.servers.creation import names
+from computeapi.compute.servers.creation.boot import Source
+from computeapi.compute.servers.creation.devices import path_of
+from computeapi.compute.servers.creation.networks import Wanted
+from computeapi.compute.servers.creation.request import Device, ServerRequest
+from computeapi.context import Context
+from computeapi.db.flavors import Flavor, snapshot
+
+LONGEST_PROPERTY = 255
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A request that was found possible, with everything that it names looked up.
+
+    most: how many servers there may be.  first_id: of the first of them, known before it is there.
+    """
+
+    request: ServerRequest
+    flavor: Flavor
+    source: Source
+    devices: Sequence[Device]
+    networks: Wanted
+    security_groups: Sequence[str]
+    external_networks: bool
+    most: int
+    disk_config: str
+    zone: str | None
+    group_id: str | None
+    public_key: str | None
+    first_id: str
+    reservation_id: str
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """What one server takes of the quotas."""
+        return {'cores': self.flavor.vcpus, 'ram': self.flavor.memory_mb}
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """What the worker must know beside the row."""
+        request = self.request
+        return {
+            'networks': self.networks,
+            'security_groups': list(self.security_groups),
+            'external_networks': self.external_networks,
+            'host': request.forced_host or request.host,
+            'node': request.forced_node or request.node,
+            'forced_host': bool(request.forced_host or request.forced_node),
+        }
+
+
+def server(context: Context, plan: Plan, server_id: str, place: int, count: int, now: datetime) -> dict[str, Any]:
+    """The row of one of *count* servers."""
+    request = plan.request
+    name = names.numbered(request.name, place, count)
+    return {
+        'uuid': server_id,
+        'project_id': context.project_id,
+        'user_id': context.user_id,
+        'name': name,
+        'description': request.description,
+        'hostname': request.hostname or names.hostname(name, server_id),
+        'reservation_id': plan.reservation_id,
+        'launch_index': place,
+        'created_at': now,
+        **beginning(),
+        **wishes(request),
+        **resources(plan.flavor),
+        **origin(plan),
+        'pinned_availability_zone': plan.zone,
+        'server_group_id': plan.group_id,
+        'public_key': plan.public_key,
+        'disk_config': plan.disk_config,
+    }
+
+
+def beginning() -> dict[str, Any]:
+    return {
+        'vm_state': states.BUILDING,
+        'task_state': 'scheduling',
+        'power_state': states.NOSTATE,
+        'progress': 0,
+        'network_info': [],
+    }
+
+
+def wishes(request: ServerRequest) -> dict[str, Any]:
+    """What is kept as it was asked."""
+    certificates = request.trusted_image_certificates
+    return {
+        'config_drive': 'True' if request.config_drive else '',
+        'key_name': request.key_name,
+        'user_data': request.user_data,
+        'personality': [dict(file) for file in request.personality] or None,
+        'metadata': dict(request.metadata),
+        'trusted_image_certificates': list(certificates) if certificates else None,
+        'access_ip_v4': request.access_ip_v4,
+        'access_ip_v6': request.access_ip_v6,
+        'scheduler_hints': hints(request.scheduler_hints),
+    }
+
+
+def hints(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Each hint is kept as a list, for most of them may name several things."""
+    return {name: value if isinstance(value, (list, dict)) else [value] for name, value in asked.items()}
+
+
+def resources(flavor: Flavor) -> dict[str, Any]:
+    sizes = {name: getattr(flavor, name) for name in ('vcpus', 'memory_mb', 'root_gb', 'ephemeral_gb')}
+    return {'flavor': snapshot(flavor), **sizes}
+
+
+def origin(plan: Plan) -> dict[str, Any]:
+    """What the server boots from."""
+    name = plan.source.properties.get('root_device_name')
+    return {'image_id': plan.request.image_id, 'root_device_name': path_of(name), **remembered(plan.source)}
+
+
+def remembered(source: Source) -> dict[str, Any]:
+    """What a server knows of the image that it boots from, whatever becomes of the image."""
+    return {
+        'image_properties': {name: str(value)[:LONGEST_PROPERTY] for name, value in source.kept.items()},
+        'kernel_id': source.properties.get('kernel_id'),
+        'ramdisk_id': source.properties.get('ramdisk_id'),
+    }
+
+
+def block_device(device: Device, server_id: str, attachment_id: str | None, now: datetime) -> dict[str, Any]:
+    """The row of a disk; attachment_id: of a volume that is reserved for the server already."""
+    facts = {name: value for name, value in asdict(device).items() if name != 'no_device'}
+    more = {'uuid': str(uuid.uuid4()), 'server_id': server_id, 'attachment_id': attachment_id, 'created_at': now}
+    return facts | more

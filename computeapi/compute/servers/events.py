@@ -1,0 +1,111 @@
+"""What other services tell about what servers stand on: their ports, volumes and machines changed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+from typing import NamedTuple
+
+import sqlalchemy as sa
+
+from computeapi.compute.servers.addresses import Addresses
+from computeapi.compute.servers.life import Life
+from computeapi.compute.states import ACTIVE, STOPPED, Change
+from computeapi.context import Context
+from computeapi.db import actions
+from computeapi.db import servers as rows
+from computeapi.db.servers import Server
+from computeapi.db.tables.compute import servers
+from computeapi.errors import Conflict, ServerNotFound
+
+NETWORK = ('network-changed', 'network-vif-plugged', 'network-vif-unplugged', 'network-vif-deleted')
+VOLUME_EXTENDED, VOLUME_REIMAGED = 'volume-extended', 'volume-reimaged'
+POWER_UPDATE, ACCELERATOR_BOUND = 'power-update', 'accelerator-request-bound'
+COMPLETED, FAILED = 'completed', 'failed'
+
+# What follows when the power of a machine changed from outside; also an administrator's lock does not undo it.
+POWER = {
+    'POWER_ON': Change('power_update', 'start', 'powering-on', frozenset({STOPPED}), locked=False, hosted=True),
+    'POWER_OFF': Change('power_update', 'stop', 'powering-off', frozenset({ACTIVE}), locked=False, hosted=True),
+}
+
+
+class Event(NamedTuple):
+    """tag: what of the server is meant: a port, a volume, what the power is now."""
+
+    name: str
+    server_id: str
+    tag: str | None = None
+    status: str = COMPLETED
+
+
+class Outcome(Enum):
+    """What becomes of an event."""
+
+    ACCEPTED = 'accepted'
+    UNTAGGED = 'it does not say what of the server is meant'
+    UNKNOWN = 'there is no such server'
+    HOMELESS = 'the server is on no host'
+
+
+class ExternalEvents:
+    """Events about the servers of all projects, from those who may tell."""
+
+    def __init__(self, life: Life, addresses: Addresses):
+        self.life, self.addresses = life, addresses
+        self.store, self.tasks = life.store, life.tasks
+
+    def take(self, context: Context, events: Sequence[Event]) -> list[Outcome]:
+        """Act on the events; what becomes of each, in their order."""
+        found = self._servers({event.server_id for event in events})
+        outcomes = [outcome_of(event, found.get(event.server_id)) for event in events]
+        accepted = [event for event, outcome in zip(events, outcomes, strict=True) if outcome is Outcome.ACCEPTED]
+        self.addresses.refresh(context, {event.server_id for event in accepted if event.name in NETWORK})
+        for event in accepted:
+            self._act(context, found[event.server_id], event)
+        return outcomes
+
+    def _servers(self, server_ids: set[str]) -> dict[str, Server]:
+        with self.store.read() as connection:
+            there = [servers.c.uuid.in_(server_ids), servers.c.deleted_at.is_(None)]
+            return {server.uuid: server for server in rows.select(connection, there)}
+
+    def _act(self, context: Context, server: Server, event: Event) -> None:
+        if event.name == VOLUME_EXTENDED:
+            self._extend(context, server, event.tag or '')
+        elif event.name == POWER_UPDATE and event.status == COMPLETED:
+            self._follow_power(context, server, event.tag or '')
+        elif event.name in (VOLUME_REIMAGED, ACCELERATOR_BOUND):
+            # Whoever waits for it looks by itself; this only saves the wait.
+            self.tasks.wake()
+
+    def _extend(self, context: Context, server: Server, volume_id: str) -> None:
+        """Let the machine see that an attached volume has grown."""
+        with self.store.write() as connection:
+            if any(device.volume_id == volume_id for device in rows.block_devices_of(connection, [server.uuid])):
+                self._queue(connection, context, server, 'extend_volume', {'volume_id': volume_id})
+        self.tasks.wake()
+
+    def _queue(
+        self, connection: sa.Connection, context: Context, server: Server, name: str, arguments: dict[str, str]
+    ) -> None:
+        action_id = actions.start(connection, context, server.uuid, name, self.life.clock())
+        self.tasks.add(connection, name, server.uuid, context, arguments, action_id=action_id)
+
+    def _follow_power(self, context: Context, server: Server, power: str) -> None:
+        """Nothing follows where the server is as it should be, or is on its way elsewhere."""
+        if power in POWER:
+            try:
+                self.life.begin(context, server, POWER[power])
+            except (Conflict, ServerNotFound):
+                return
+
+
+def outcome_of(event: Event, server: Server | None) -> Outcome:
+    if server is None:
+        return Outcome.UNKNOWN
+    if server.host is None:
+        return Outcome.HOMELESS
+    if event.name in (VOLUME_EXTENDED, VOLUME_REIMAGED) and not event.tag:
+        return Outcome.UNTAGGED
+    return Outcome.ACCEPTED

@@ -1,0 +1,112 @@
+"""Floating IPs and the servers that they lead to."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+
+from computeapi.backends.network import FloatingIP, Networks, Port
+from computeapi.compute.servers.addresses import Addresses
+from computeapi.context import Context
+from computeapi.db import servers as rows
+from computeapi.db.servers import Server
+from computeapi.errors import (
+    Conflict,
+    FloatingIPInUse,
+    FloatingIPNotFound,
+    FloatingIPPoolNotFound,
+    Invalid,
+    NoMoreAddresses,
+)
+
+
+class FloatingIPs:
+    """Look-ups are bound to the caller's project."""
+
+    def __init__(self, networks: Networks, addresses: Addresses):
+        self.networks, self.addresses = networks, addresses
+        self.store, self.tasks = addresses.store, addresses.tasks
+
+    def get(self, context: Context, address: str) -> FloatingIP:
+        for floating_ip in self.networks.floating_ips(context, addresses=[address]):
+            return floating_ip
+        raise FloatingIPNotFound(f'Floating IP not found for address {address}.')
+
+    def create(self, context: Context, pool: str | None = None) -> FloatingIP:
+        """From the pool of that name; FloatingIPPoolNotFound also when it is empty. OverQuota."""
+        try:
+            return self.networks.create_floating_ip(context, pool)
+        except NoMoreAddresses:
+            where = f'in pool {pool}' if pool else 'available'
+            raise FloatingIPPoolNotFound(f'No more floating IPs {where}.') from None
+
+    def delete(self, context: Context, floating_ip_id: str) -> None:
+        floating_ip = self.networks.floating_ip(context, floating_ip_id)
+        with self._following(context, set(filter(None, [floating_ip.server_id]))):
+            self.networks.delete_floating_ip(context, floating_ip_id)
+
+    def server_of(self, floating_ip: FloatingIP) -> Server | None:
+        """The server that it leads to."""
+        if floating_ip.server_id is None:
+            return None
+        with self.store.read() as connection:
+            return rows.get(connection, floating_ip.server_id)
+
+    def associate(self, context: Context, server: Server, address: str, fixed_address: str | None = None) -> None:
+        """Let it lead to this address of the server, by default its first one of IPv4, and nowhere else.
+
+        FloatingIPNotFound; Invalid when there is no such address, or another floating IP leads there."""
+        port, fixed_address = target(self.networks.ports(context, server_ids=[server.uuid]), address, fixed_address)
+        floating_ip = self.get(context, address)
+        with self._following(context, {server.uuid, *filter(None, [floating_ip.server_id])}):
+            try:
+                self.networks.associate_floating_ip(context, address, port.id, fixed_address)
+            except FloatingIPInUse as error:
+                raise Invalid(
+                    f'Unable to associate floating IP {address} to fixed IP {fixed_address} '
+                    f'for instance {server.uuid}. Error: {error}'
+                ) from None
+
+    def dissociate(self, context: Context, server: Server, address: str) -> None:
+        """Conflict if it does not lead to the server."""
+        if self.get(context, address).server_id != server.uuid:
+            raise not_associated(address, server.uuid)
+        with self._following(context, {server.uuid}):
+            self.networks.disassociate_floating_ip(context, address)
+
+    @contextmanager
+    def _following(self, context: Context, server_ids: Collection[str]) -> Iterator[None]:
+        """Read the addresses of these servers again after what happens here; a worker does if this process dies."""
+        with self.store.write() as connection:
+            held = [
+                self.tasks.add(connection, 'refresh_addresses', server_id, context, held=True)
+                for server_id in sorted(server_ids)
+            ]
+        try:
+            yield
+        finally:
+            self.addresses.refresh(context, server_ids)
+            with self.store.write() as connection:
+                for task in held:
+                    self.tasks.done(connection, task)
+            self.tasks.wake()
+
+
+def target(ports: Collection[Port], address: str, wanted: str | None) -> tuple[Port, str]:
+    """The port and the address of it that a floating IP shall lead to."""
+    held = [(port, fixed['ip_address']) for port in ports for fixed in port.fixed_ips]
+    if not held:
+        raise Invalid('No fixed IPs associated to instance')
+    for port, fixed_address in held:
+        if fixed_address == wanted or (wanted is None and ':' not in fixed_address):
+            return port, fixed_address
+    if wanted is not None:
+        raise Invalid('Specified fixed address not assigned to instance')
+    raise Invalid(
+        f'Unable to associate floating IP {address} to any fixed IPs. '
+        'Instance has no fixed IPv4 addresses to associate.'
+    )
+
+
+def not_associated(address: str, server_id: str) -> Conflict:
+    return Conflict(f'Floating IP {address} is not associated with instance {server_id}.')

@@ -1,0 +1,145 @@
+"""What servers are searched by: each filter as a condition on their rows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+import sqlalchemy as sa
+
+from computeapi.clock import parsed
+from computeapi.compute import states
+from computeapi.db import addresses, patterns
+from computeapi.db.tables.compute import server_tags, servers
+from computeapi.errors import Invalid
+
+Condition = sa.ColumnElement[bool]
+NUMBER = re.compile(r'\d{1,9}')
+DATE = 'YYYY-MM-DD'
+
+
+def conditions(dialect: str, filters: Mapping[str, Any]) -> list[Condition]:
+    """What a server must be; Invalid, naming the filter, for a value that nothing can be searched by."""
+    return [_condition(dialect, name, value) for name, value in filters.items()]
+
+
+def existing(deleted: bool | None, soft_deleted: bool | None) -> list[Condition]:
+    """Servers that are there (False), that are not (True), or both (None).
+
+    What is deleted but can still be restored counts as deleted, unless *soft_deleted* says the contrary.
+    """
+    gone = servers.c.deleted_at.is_not(None)
+    restorable = servers.c.vm_state == states.SOFT_DELETED
+    if deleted is None:
+        return []
+    if deleted:
+        return [gone if soft_deleted is False else gone | restorable]
+    return [~gone] if soft_deleted else [~gone, ~restorable]
+
+
+def _condition(dialect: str, name: str, value: Any) -> Condition:
+    if name in PATTERNS or name in ADDRESSES:
+        if not patterns.is_bounded(value):
+            raise Invalid(f'Invalid filter field: {name}. It is no regular expression, or one that takes too long.')
+        if name in ADDRESSES:
+            return addresses.matches(dialect, ADDRESSES[name], value)
+        return patterns.matches(servers.c[name], value, dialect)
+    if name in EQUAL:
+        return servers.c[name] == value
+    if name in NUMBERS:
+        return servers.c[name] == int(value) if NUMBER.fullmatch(value) else sa.false()
+    if name in MOMENTS:
+        return _at(name, value)
+    return OTHERS[name](value)
+
+
+def _at(name: str, text: str) -> Condition:
+    """Within the second, or the day, that the text says."""
+    try:
+        start = parsed(text)
+        end = start + (timedelta(days=1) if len(text) == len(DATE) else timedelta(seconds=1))
+    except (ValueError, OverflowError):
+        raise Invalid(f'Invalid filter field: {name}. It is no date in ISO 8601.') from None
+    return (servers.c[name] >= start) & (servers.c[name] < end)
+
+
+def _has_status(statuses: Collection[str]) -> Condition:
+    return sa.or_(sa.false(), *(_in_state(*state) for status in statuses for state in states.states_of(status)))
+
+
+def _in_state(vm_state: str, task_states: Collection[str] | None) -> Condition:
+    in_vm_state, task_state = servers.c.vm_state == vm_state, servers.c.task_state
+    if task_states is not None:
+        return in_vm_state & task_state.in_(task_states)
+    special = list(states.STATUS_BY_TASK.get(vm_state, ()))
+    return in_vm_state & sa.or_(task_state.is_(None), task_state.not_in(special)) if special else in_vm_state
+
+
+def _is_locked(locked: bool) -> Condition:
+    return servers.c.locked_by.is_not(None) if locked else servers.c.locked_by.is_(None)
+
+
+def _has_flavor(flavorid: str) -> Condition:
+    return servers.c.flavor['flavorid'].as_string() == flavorid
+
+
+def _changed_since(moment: datetime) -> Condition:
+    return sa.func.coalesce(servers.c.updated_at, servers.c.created_at) >= moment
+
+
+def _changed_before(moment: datetime) -> Condition:
+    return sa.func.coalesce(servers.c.updated_at, servers.c.created_at) <= moment
+
+
+def _tagged(tags: Collection[str]) -> sa.ScalarSelect[int]:
+    """How many of these tags a server has."""
+    same = (server_tags.c.server_id == servers.c.uuid) & server_tags.c.tag.in_(tags)
+    return sa.select(sa.func.count()).select_from(server_tags).where(same).scalar_subquery()
+
+
+PATTERNS = frozenset(
+    {
+        'name',
+        'description',
+        'hostname',
+        'node',
+        'key_name',
+        'availability_zone',
+        'reservation_id',
+        'kernel_id',
+        'ramdisk_id',
+        'root_device_name',
+        'access_ip_v4',
+        'access_ip_v6',
+    }
+)
+ADDRESSES = {'ip': 4, 'ip6': 6}
+EQUAL = frozenset(
+    {
+        'uuid',
+        'project_id',
+        'user_id',
+        'host',
+        'image_id',
+        'vm_state',
+        'task_state',
+        'locked_by',
+        'disk_config',
+        'config_drive',
+    }
+)
+NUMBERS = frozenset({'power_state', 'launch_index', 'progress'})
+MOMENTS = frozenset({'created_at', 'launched_at', 'terminated_at'})
+OTHERS: dict[str, Callable[[Any], Condition]] = {
+    'statuses': _has_status,
+    'locked': _is_locked,
+    'flavorid': _has_flavor,
+    'changes_since': _changed_since,
+    'changes_before': _changed_before,
+    'tags': lambda tags: _tagged(tags) == len(tags),
+    'tags_any': lambda tags: _tagged(tags) > 0,
+    'not_tags': lambda tags: _tagged(tags) < len(tags),
+    'not_tags_any': lambda tags: _tagged(tags) == 0,
+}

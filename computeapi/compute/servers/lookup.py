@@ -1,0 +1,239 @@
+"""Finding servers, and changing what nobody has to work for: names, metadata, tags."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+from oslo_config import cfg
+
+from computeapi.clock import utcnow
+from computeapi.compute import hosts
+from computeapi.compute.paging import Page, keyset
+from computeapi.compute.quotas import Quotas, check_metadata
+from computeapi.compute.servers.life import check
+from computeapi.compute.servers.listing import conditions, existing
+from computeapi.compute.states import ACTIVE, PAUSED, STOPPED, SUSPENDED, Change
+from computeapi.context import Context
+from computeapi.db import servers as rows
+from computeapi.db.engine import Store
+from computeapi.db.servers import DOMAIN_NAME, SERVICE, TAGS, Server
+from computeapi.db.tables.compute import servers
+from computeapi.errors import Conflict, Invalid, NotFound, ServerNotFound
+
+MOST_TAGS = 50
+LONGEST_METADATA = 255
+
+AWAKE = frozenset({ACTIVE, PAUSED, SUSPENDED, STOPPED})
+UPDATE_METADATA = Change('update metadata', '', None, AWAKE)
+DELETE_METADATA = Change('delete metadata', '', None, AWAKE)
+UPDATE_TAGS = Change('update tags', '', None, AWAKE, task_states=None, locked=False)
+DELETE_TAGS = Change('delete tags', '', None, AWAKE, task_states=None, locked=False)
+
+
+class Servers:
+    """Servers in the store; a caller that is no administrator sees those of its project.
+
+    needs: what is loaded beside the row (see db.servers).
+    """
+
+    def __init__(self, store: Store, quotas: Quotas, conf: cfg.ConfigOpts, clock: Callable[[], datetime] = utcnow):
+        self.store, self.quotas, self.clock = store, quotas, clock
+        self.name_template, self.down_after = conf.instance_name_template, conf.service_down_time
+
+    # ------------------------------------------------------------ look-ups
+
+    def get(
+        self,
+        context: Context,
+        server_id: str,
+        needs: Collection[str] = (),
+        *,
+        deleted: bool = False,
+        any_project: bool = False,
+    ) -> Server:
+        """ServerNotFound also when the server is another project's.
+
+        deleted: also a deleted one.  any_project: whoever asks; for what a policy about the server then decides.
+        """
+        with self.store.read() as connection:
+            server = rows.get(connection, server_id, needs=needs, deleted=deleted)
+        if server is None or not (any_project or sees(context, server)):
+            raise ServerNotFound(id=server_id)
+        self._complete([server], needs)
+        return server
+
+    def list(
+        self,
+        context: Context,
+        page: Page,
+        *,
+        needs: Collection[str] = (),
+        all_projects: bool = False,
+        deleted: bool | None = False,
+        soft_deleted: bool | None = None,
+        filters: Mapping[str, Any] | None = None,
+    ) -> list[Server]:
+        """One page of the project's servers, or of everybody's; Invalid for an unknown marker.
+
+        deleted: those that are deleted (True), that are not (False), or both (None).  soft_deleted: whether those
+        that can be restored count as there.  filters: see compute.servers.listing.
+        """
+        scope = [] if all_projects else [servers.c.project_id == context.project_id]
+        where = [*scope, *existing(deleted, soft_deleted), *conditions(self.store.dialect, filters or {})]
+        with self.store.read() as connection:
+            marker = self._marker(connection, page, scope)
+            after, order = keyset(servers, page, marker, unique='id')
+            found = rows.select(connection, [*where, *after], order, page.limit, needs)
+        self._complete(found, needs)
+        return found
+
+    def _marker(self, connection: sa.Connection, page: Page, scope: Sequence[Any]) -> Server | None:
+        if not page.marker:
+            return None
+        found = rows.select(connection, [*scope, servers.c.uuid == page.marker])
+        if not found:
+            raise Invalid(f'marker [{page.marker}] not found')
+        return found[0]
+
+    def _complete(self, found: Sequence[Server], needs: Collection[str]) -> None:
+        """What follows from the configuration and the time."""
+        if DOMAIN_NAME in needs:
+            for server in found:
+                server.domain_name = self.name_template % server.id
+        if SERVICE in needs:
+            now = self.clock()
+            for server in found:
+                server.host_status = self._host_status(server, now)
+
+    def _host_status(self, server: Server, now: datetime) -> str:
+        service = server.service
+        if not server.host:
+            return ''
+        if service is None:
+            return 'UNKNOWN'
+        if service.forced_down:
+            return 'DOWN'
+        if service.disabled:
+            return 'MAINTENANCE'
+        return 'UP' if hosts.is_up(service, now, self.down_after) else 'UNKNOWN'
+
+    # ------------------------------------------------------------ updates
+
+    def update(self, context: Context, server: Server, **changes: Any) -> Server:
+        """Change columns of the row that nothing else depends on; the server as it is then.
+
+        Conflict for pinned_availability_zone when it is another zone than the server's.
+        """
+        if changes.get('pinned_availability_zone') not in (None, server.availability_zone):
+            raise Conflict(
+                f'Cannot pin instance {server.uuid} to availability zone {changes["pinned_availability_zone"]}: '
+                f'it is in {server.availability_zone or "none"}.'
+            )
+        if 'disk_config' in changes:
+            check_disk_config(server)
+        if changes:
+            with self.store.write() as connection:
+                self._write(connection, server, **changes)
+        return server
+
+    def _write(self, connection: sa.Connection, server: Server, **changes: Any) -> None:
+        changes['updated_at'] = self.clock()
+        if not rows.change(connection, server.uuid, changes, task_states=None):
+            raise ServerNotFound(id=server.uuid)
+        for name, value in changes.items():
+            setattr(server, name, value)
+
+    def _locked(self, connection: sa.Connection, context: Context, server: Server, change: Change) -> Server:
+        """The server as it is now, kept from changing until the transaction ends, if *change* is possible."""
+        current = rows.get(connection, server.uuid, needs=(TAGS,), lock=True)
+        if current is None:
+            raise ServerNotFound(id=server.uuid)
+        check(context, current, change)
+        return current
+
+    # ------------------------------------------------------------ metadata
+
+    def add_metadata(self, context: Context, server: Server, items: Mapping[str, str]) -> dict[str, str]:
+        """Set these items and keep the others; all of them."""
+        return self._set_metadata(context, server, lambda current: {**current, **items})
+
+    def replace_metadata(self, context: Context, server: Server, items: Mapping[str, str]) -> dict[str, str]:
+        return self._set_metadata(context, server, lambda current: dict(items))
+
+    def _set_metadata(
+        self, context: Context, server: Server, change: Callable[[dict[str, str]], dict[str, str]]
+    ) -> dict[str, str]:
+        limits = self.quotas.limits(server.project_id)
+        with self.store.write() as connection:
+            current = self._locked(connection, context, server, UPDATE_METADATA)
+            metadata = change(current.metadata)
+            check_items(metadata)
+            check_metadata(limits, len(metadata))
+            self._write(connection, current, metadata=metadata)
+        return metadata
+
+    def delete_metadata(self, context: Context, server: Server, key: str) -> None:
+        with self.store.write() as connection:
+            current = self._locked(connection, context, server, DELETE_METADATA)
+            if key not in current.metadata:
+                raise NotFound('Metadata item was not found')
+            rest = {name: value for name, value in current.metadata.items() if name != key}
+            self._write(connection, current, metadata=rest)
+
+    # ------------------------------------------------------------ tags
+
+    def replace_tags(self, context: Context, server: Server, tags: Collection[str]) -> Sequence[str]:
+        """The tags in the order in which they are kept."""
+        kept = sorted(set(tags))
+        with self.store.write() as connection:
+            self._locked(connection, context, server, UPDATE_TAGS if kept else DELETE_TAGS)
+            rows.set_tags(connection, server.uuid, kept)
+        return kept
+
+    def add_tag(self, context: Context, server: Server, tag: str) -> bool:
+        """Whether the server did not have it; Invalid when it has as many as it may."""
+        with self.store.write() as connection:
+            tags = self._locked(connection, context, server, UPDATE_TAGS).tags
+            if tag in tags:
+                return False
+            if len(tags) >= MOST_TAGS:
+                raise Invalid(f'The number of tags exceeded the per-server limit {MOST_TAGS}')
+            rows.set_tags(connection, server.uuid, [*tags, tag])
+            return True
+
+    def delete_tag(self, context: Context, server: Server, tag: str) -> None:
+        with self.store.write() as connection:
+            tags = self._locked(connection, context, server, DELETE_TAGS).tags
+            check_tag(server, tags, tag)
+            rows.set_tags(connection, server.uuid, [other for other in tags if other != tag])
+
+
+# ------------------------------------------------------------------ checks
+
+
+def sees(context: Context, server: Server) -> bool:
+    """Whether the server is there for the caller."""
+    return context.is_admin or server.project_id == context.project_id
+
+
+def check_items(metadata: Mapping[str, str]) -> None:
+    """Invalid, naming the item, for a key or a value that is too long, and for an empty key."""
+    for key, value in metadata.items():
+        if not 0 < len(key) <= LONGEST_METADATA:
+            raise Invalid(f'Invalid metadata key: it must have 1 to {LONGEST_METADATA} characters: {key[:64]!r}')
+        if not isinstance(value, str) or len(value) > LONGEST_METADATA:
+            raise Invalid(f'Invalid metadata: the value of {key!r} must be text of at most {LONGEST_METADATA}.')
+
+
+def check_tag(server: Server, tags: Collection[str], tag: str) -> None:
+    if tag not in tags:
+        raise NotFound(f"Instance {server.uuid} has no tag '{tag}'")
+
+
+def check_disk_config(server: Server) -> None:
+    """Invalid when the image forbids that its disk is resized."""
+    if str(server.image_properties.get('auto_disk_config', '')).strip().lower() == 'disabled':
+        raise Invalid(f'Requested image {server.image_id} has automatic disk resize disabled.')

@@ -1,0 +1,152 @@
+"""Rebuilding a server: it stays the one it was, on the same host with the same addresses, with a new root disk."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from computeapi.backends.image import Images
+from computeapi.backends.volume import Volumes
+from computeapi.compute.keypairs import Keypairs
+from computeapi.compute.quotas import Quotas, check_injected_files, check_metadata
+from computeapi.compute.servers.creation import boot
+from computeapi.compute.servers.creation.boot import Source
+from computeapi.compute.servers.creation.request import VOLUME, Device, Rights
+from computeapi.compute.servers.creation.rows import remembered
+from computeapi.compute.servers.life import Life, check
+from computeapi.compute.states import ACTIVE, ERROR, STOPPED, Change
+from computeapi.context import Context
+from computeapi.db import servers as rows
+from computeapi.db.flavors import Flavor
+from computeapi.db.servers import BlockDevice, Server
+from computeapi.errors import Conflict, ImageNotFound, Invalid, KeypairNotFound, VolumeNotFound
+
+REBUILD = Change('rebuild', 'rebuild', 'rebuilding', frozenset({ACTIVE, STOPPED, ERROR}), hosted=True)
+
+
+@dataclass(frozen=True)
+class RebuildRequest:
+    """What a client may ask of a rebuild.
+
+    changes: new values of columns of the server; a key_name of None takes the key away.
+    even_on_volume: whether a root disk that is a volume is written over, too; it keeps its image otherwise.
+    """
+
+    image_id: str
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    disk_config: str | None = None
+    personality: Sequence[Mapping[str, str]] = ()
+    preserve_ephemeral: bool = False
+    even_on_volume: bool = True
+
+
+class Rebuilds:
+    """Errors: as Life's; OverQuota; Invalid for an image that the server cannot boot, or an unknown key pair."""
+
+    def __init__(self, life: Life, quotas: Quotas, keypairs: Keypairs, images: Images, volumes: Volumes):
+        self.life, self.quotas, self.keypairs = life, quotas, keypairs
+        self.images, self.volumes = images, volumes
+
+    def rebuild(self, context: Context, server: Server, request: RebuildRequest) -> None:
+        """Begin to; *server* shows what it is from now on."""
+        check(context, server, REBUILD)
+        check_was_active(server)
+        self.check_limits(context, request)
+        root = self.root_volume(server)
+        source = self.source(context, request.image_id)
+        self.check_source(context, server, source, root, request)
+        values = self.values(server, source, root, request)
+        arguments = {
+            'image_id': request.image_id,
+            'reimage': root is not None and request.even_on_volume,
+            'preserve_ephemeral': request.preserve_ephemeral,
+            'former': former(server, values),
+        }
+        self.life.begin(context, server, REBUILD, arguments, **values)
+        for name, value in ({'task_state': REBUILD.task_state} | values).items():
+            setattr(server, name, value)
+
+    # ------------------------------------------------------------ is it possible?
+
+    def check_limits(self, context: Context, request: RebuildRequest) -> None:
+        metadata = request.changes.get('metadata', {})
+        if metadata or request.personality:
+            limits = self.quotas.limits(context.project_id or '', context.user_id)
+            check_metadata(limits, len(metadata))
+            check_injected_files(limits, [(file['path'], file['contents'].encode()) for file in request.personality])
+
+    def root_volume(self, server: Server) -> BlockDevice | None:
+        """The server's root disk, if it is a volume."""
+        with self.life.store.read() as connection:
+            devices = rows.block_devices_of(connection, [server.uuid])
+        return next((each for each in devices if each.boot_index == 0 and each.destination_type == VOLUME), None)
+
+    def source(self, context: Context, image_id: str) -> Source:
+        try:
+            return boot.of_image(self.images.get(context, image_id))
+        except ImageNotFound:
+            raise Invalid('Cannot find image for rebuild') from None
+
+    def check_source(
+        self, context: Context, server: Server, source: Source, root: BlockDevice | None, request: RebuildRequest
+    ) -> None:
+        """The image fits the server and its root disk, which may have to keep the image that it is made from."""
+        if root is not None:
+            self.check_volume(context, root, request)
+        flavor = Flavor(**server.flavor, created_at=server.created_at, updated_at=None)
+        disk = None if root is None else Device(VOLUME, VOLUME, 0, volume_size=root.volume_size)
+        boot.check(source, flavor, disk, Rights())
+
+    def check_volume(self, context: Context, root: BlockDevice, request: RebuildRequest) -> None:
+        if request.changes.get('trusted_image_certificates'):
+            raise Invalid('Image certificate validation is not supported when booting from volume')
+        if not request.even_on_volume and self.image_of(context, root.volume_id or '') != request.image_id:
+            raise Invalid('Unable to rebuild with a different image for a volume-backed server.')
+
+    def image_of(self, context: Context, volume_id: str) -> str | None:
+        """The image that a volume was made from."""
+        try:
+            return self.volumes.get(context, volume_id).image_metadata.get('image_id')
+        except VolumeNotFound:
+            raise boot.unusable('volume', volume_id) from None
+
+    # ------------------------------------------------------------ what changes
+
+    def values(
+        self, server: Server, source: Source, root: BlockDevice | None, request: RebuildRequest
+    ) -> dict[str, Any]:
+        """The columns that get new values. A server on a volume has no image of its own, then or now."""
+        return {
+            **request.changes,
+            **self.key(server, request),
+            **remembered(source),
+            'image_id': request.image_id if root is None else server.image_id,
+            'personality': [dict(file) for file in request.personality] or None,
+            'disk_config': boot.disk_config(source, request.disk_config),
+            'progress': 0,
+            'updated_at': self.life.clock(),
+        }
+
+    def key(self, server: Server, request: RebuildRequest) -> dict[str, Any]:
+        """The public key that belongs to a new key name: one of the server's user, whoever asks."""
+        name = request.changes.get('key_name')
+        if name is None:
+            return {'public_key': None} if 'key_name' in request.changes else {}
+        try:
+            return {'public_key': self.keypairs.get(server.user_id, name).public_key}
+        except KeypairNotFound:
+            raise Invalid('Invalid key_name provided.') from None
+
+
+def check_was_active(server: Server) -> None:
+    """Conflict for a server that never ran: there is nothing to make anew."""
+    if server.launched_at is None:
+        raise Conflict(f"Instance {server.uuid} is in an invalid state for '{REBUILD.name}'")
+
+
+def former(server: Server, values: Mapping[str, Any]) -> dict[str, Any]:
+    """What the server was made from, if that changes: what it goes back to when its host cannot run the new image."""
+    names = ('image_id', 'image_properties', 'kernel_id', 'ramdisk_id')
+    facts = {name: getattr(server, name) for name in names}
+    return {} if all(values[name] == fact for name, fact in facts.items()) else facts

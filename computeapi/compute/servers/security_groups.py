@@ -1,0 +1,62 @@
+"""The security groups of a server: those of its ports."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from computeapi.backends.network import Networks, Port, SecurityGroup
+from computeapi.compute.security_groups import Group, in_full
+from computeapi.compute.servers.addresses import Addresses
+from computeapi.context import Context
+from computeapi.db.servers import Server
+from computeapi.errors import Invalid, SecurityGroupNotFound
+
+
+class ServerSecurityGroups:
+    """Errors: SecurityGroupNotFound, Conflict for a name that several groups have, Invalid where none can be used."""
+
+    def __init__(self, networks: Networks, addresses: Addresses):
+        self.networks, self.addresses = networks, addresses
+
+    def list(self, context: Context, server: Server) -> list[Group]:
+        """Each group once, with its rules."""
+        # Whoever may see the server may see them, whoever they belong to.
+        seer = context.elevated()
+        ids = {group_id for port in self._ports(seer, server) for group_id in port.security_groups}
+        groups = self.networks.security_groups(seer, ids=ids) if ids else []
+        return in_full(self.networks, seer, groups)
+
+    def add(self, context: Context, server: Server, name_or_id: str) -> None:
+        """Put every port of the server that can be in a group into this one."""
+        group = self._called(context, name_or_id)
+        ports = [port for port in self._ports(context.elevated(), server) if port.port_security_enabled]
+        if not ports:
+            raise Invalid(f'No port of instance {server.uuid} can have security groups.')
+        others = [port for port in ports if group.id not in port.security_groups]
+        if not others:
+            raise Invalid(f"Invalid input for security_groups. Reason: Duplicate items in the list: '{group.id}'.")
+        for port in others:
+            self.networks.set_port_security_groups(context.elevated(), port.id, [*port.security_groups, group.id])
+        self.addresses.refresh(context, [server.uuid])
+
+    def remove(self, context: Context, server: Server, name_or_id: str) -> None:
+        """Take every port of the server out of the group."""
+        group = self._called(context, name_or_id)
+        ports = [port for port in self._ports(context.elevated(), server) if group.id in port.security_groups]
+        if not ports:
+            raise SecurityGroupNotFound(f'Security group {name_or_id} not associated with the instance {server.uuid}')
+        for port in ports:
+            rest = [other for other in port.security_groups if other != group.id]
+            self.networks.set_port_security_groups(context.elevated(), port.id, rest)
+        self.addresses.refresh(context, [server.uuid])
+
+    def _ports(self, context: Context, server: Server) -> Sequence[Port]:
+        return self.networks.ports(context, server_ids=[server.uuid])
+
+    def _called(self, context: Context, name_or_id: str) -> SecurityGroup:
+        """The group of the caller's project that is meant."""
+        try:
+            return self.networks.security_groups(context, names_or_ids=[name_or_id])[0]
+        except SecurityGroupNotFound:
+            text = f'Security group {name_or_id} is not found for project {context.project_id}'
+            raise SecurityGroupNotFound(text) from None

@@ -1,0 +1,24 @@
+"""File systems that servers share. This cloud has no service that keeps any, so no server has one."""
+
+from __future__ import annotations
+
+from computeapi.compute.servers.life import check
+from computeapi.compute.states import STOPPED, Change
+from computeapi.context import Context
+from computeapi.db.servers import Server
+from computeapi.errors import ShareNotFound
+
+CREATE = Change('create share', '', None, frozenset({STOPPED}))
+DELETE = Change('delete share', '', None, frozenset({STOPPED}))
+
+
+def attach(context: Context, server: Server, share_id: str) -> None:
+    """Conflict unless the server is stopped; ShareNotFound."""
+    check(context, server, CREATE)
+    raise ShareNotFound(id=share_id)
+
+
+def detach(context: Context, server: Server, share_id: str) -> None:
+    """Conflict unless the server is stopped; ShareNotFound."""
+    check(context, server, DELETE)
+    raise ShareNotFound(id=share_id)

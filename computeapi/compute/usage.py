@@ -1,0 +1,100 @@
+"""What projects used in a time: the hours that their servers ran, times their sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from itertools import groupby
+
+from computeapi.clock import utcnow
+from computeapi.compute.paging import Page, keyset
+from computeapi.db import usage as rows
+from computeapi.db.engine import Store
+from computeapi.db.tables.compute import servers
+from computeapi.db.usage import Span
+from computeapi.errors import Invalid
+
+HOUR = timedelta(hours=1)
+
+
+@dataclass(frozen=True)
+class ServerUsage:
+    """What one server used; hours are those within the time that was asked for, uptime is all of its life."""
+
+    server: Span
+    hours: float
+    uptime: timedelta
+
+    @property
+    def state(self) -> str:
+        return self.server.vm_state if self.server.terminated_at is None else 'terminated'
+
+
+@dataclass(frozen=True)
+class ProjectUsage:
+    """What a project used from `start` to `stop`."""
+
+    project_id: str
+    start: datetime
+    stop: datetime
+    servers: list[ServerUsage] = field(default_factory=list)
+
+    @property
+    def hours(self) -> float:
+        return sum(each.hours for each in self.servers)
+
+    @property
+    def vcpu_hours(self) -> float:
+        return sum(each.hours * each.server.vcpus for each in self.servers)
+
+    @property
+    def memory_mb_hours(self) -> float:
+        return sum(each.hours * each.server.memory_mb for each in self.servers)
+
+    @property
+    def disk_gb_hours(self) -> float:
+        return sum(each.hours * each.server.disk_gb for each in self.servers)
+
+    @property
+    def last_server_id(self) -> str:
+        return self.servers[-1].server.uuid
+
+
+class UsageRecords:
+    """Errors: Invalid."""
+
+    def __init__(self, store: Store, clock: Callable[[], datetime] = utcnow):
+        self.store, self.clock = store, clock
+
+    def page(
+        self, start: datetime | None, stop: datetime | None, page: Page, project_id: str | None = None
+    ) -> list[ProjectUsage]:
+        """The use that one page of servers made, by project (one of them, or all); None: now.
+
+        A project whose servers are on several pages is on each of them, with what those servers used.
+        """
+        now = self.clock()
+        start, stop = start or now, stop or now
+        if start > stop:
+            raise Invalid('Invalid start time. The start time cannot occur after the end time.')
+        spans = self._spans(start, stop, page, project_id)
+        return [
+            ProjectUsage(owner, start, stop, [_usage(span, start, stop, now) for span in of_project])
+            for owner, of_project in groupby(spans, lambda span: span.project_id)
+        ]
+
+    def _spans(self, start: datetime, stop: datetime, page: Page, project_id: str | None) -> list[Span]:
+        with self.store.read() as connection:
+            marker = None
+            if page.marker is not None:
+                marker = rows.get(connection, page.marker, project_id)
+                if marker is None:
+                    raise Invalid(f'Marker {page.marker} could not be found.')
+            after, order = keyset(servers, page, marker, unique='id')
+            return rows.select(connection, [*rows.running(start, stop, project_id), *after], order, page.limit)
+
+
+def _usage(span: Span, start: datetime, stop: datetime, now: datetime) -> ServerUsage:
+    within = min(span.terminated_at or stop, stop) - max(span.launched_at, start)
+    return ServerUsage(span, max(within / HOUR, 0.0), (span.terminated_at or now) - span.launched_at)

@@ -1,0 +1,51 @@
+"""The monthly audits of what servers used: which hosts have told of a month.
+
+An audit tells its findings by notifications, which this service does not send; so no host has run one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import MINYEAR, datetime
+from typing import NamedTuple
+
+from computeapi.clock import utcnow
+from computeapi.compute.hosts import COMPUTE
+from computeapi.compute.services import Services
+from computeapi.errors import Invalid
+
+
+class Audit(NamedTuple):
+    """The audit of the time from `begin` to `end`; hosts_not_run: those that have not told of it."""
+
+    begin: datetime
+    end: datetime
+    hosts_not_run: list[str]
+
+
+class UsageAudits:
+    """Errors: Invalid."""
+
+    def __init__(self, services: Services, clock: Callable[[], datetime] = utcnow):
+        self.services, self.clock = services, clock
+
+    def last(self, before: datetime | None = None) -> Audit:
+        """The audit of the last month that was over before a moment, or before now."""
+        begin, end = _month_before(before or self.clock())
+        return Audit(begin, end, [status.service.host for status in self.services.list(binary=COMPUTE)])
+
+
+def _month_before(moment: datetime) -> tuple[datetime, datetime]:
+    end = moment.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+    if end == moment:
+        end = _previous(end)
+    return _previous(end), end
+
+
+def _previous(first: datetime) -> datetime:
+    """The first day of the month before."""
+    if first.month == 1:
+        if first.year == MINYEAR:
+            raise Invalid(f'There is no month before {first}.')
+        return first.replace(year=first.year - 1, month=12)
+    return first.replace(month=first.month - 1)

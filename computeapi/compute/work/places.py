@@ -1,0 +1,83 @@
+"""The hosts on which a server has a place: where its machine is, and where its ports and volumes are used."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import sqlalchemy as sa
+
+from computeapi.compute.scheduler import HostState, Spec, claims
+from computeapi.compute.scheduler.spec import needs_of
+from computeapi.compute.work import interfaces
+from computeapi.compute.work.job import Job
+from computeapi.context import Context
+from computeapi.db import servers as rows
+from computeapi.db.servers import Server, is_volume_backed
+
+if TYPE_CHECKING:
+    from computeapi.compute.cloud import Cloud
+
+NOWHERE: dict[str, Any] = {'host': None, 'node': None, 'availability_zone': None}
+
+
+def find(job: Job, spec: Spec, **values: Any) -> HostState:
+    """Claim a place for a server without one, which is on that host from then on; NoValidHost."""
+
+    def keep(connection: sa.Connection, host: HostState) -> None:
+        job.write(connection, host=host.name, node=host.node, availability_zone=host.zone, **values)
+
+    return job.cloud.scheduler.place(spec, keep)
+
+
+def at(server: Server, host: str | None) -> Server:
+    """The server as if it were on that host, for the driver."""
+    return replace(server, host=host)
+
+
+def on(cloud: Cloud, host: str | None, node: str | None) -> dict[str, Any]:
+    """The columns of a server that say where it is."""
+    with cloud.store.read() as connection:
+        return {'host': host, 'node': node, 'availability_zone': cloud.zones.of_host(connection, host or '')}
+
+
+def remove_machines(cloud: Cloud, server: Server, *, keep: str | None = None) -> None:
+    """Destroy the server's machine on every host on which it holds a place, but for one."""
+    with cloud.store.read() as connection:
+        held = claims.hosts(connection, server.uuid)
+    for host in sorted((held | {server.host}) - {keep, None}, key=str):
+        cloud.hypervisor.destroy(at(server, host))
+
+
+def leave_others(cloud: Cloud, server: Server) -> None:
+    """Give back what the server holds of other hosts than its own, and of its own what its flavor does not need."""
+    remove_machines(cloud, server, keep=server.host)
+    with cloud.store.write() as connection:
+        claims.release(connection, server.uuid, keep=server.host)
+        shrink(connection, server)
+
+
+def shrink(connection: sa.Connection, server: Server) -> None:
+    """Hold of the server's host what its flavor needs."""
+    if server.host is not None:
+        devices = rows.block_devices_of(connection, [server.uuid])
+        needs = needs_of(server.flavor, on_volume=is_volume_backed(server, devices))
+        claims.resize(connection, server.uuid, server.host, needs)
+
+
+def connect(job: Job) -> None:
+    """Use the server's ports and volumes from its host, and write down how the network service describes them now."""
+    bind(job.cloud, job.elevated, job.server, job.server.host)
+    interfaces.describe(job)
+
+
+def bind(cloud: Cloud, context: Context, server: Server, host: str | None) -> None:
+    """Tell the network and the volume service from which host the server uses what it has of them."""
+    for entry in server.network_info:
+        cloud.networks.bind_port(context, entry['port_id'], server_id=server.uuid, host=host)
+    with cloud.store.read() as connection:
+        devices = rows.block_devices_of(connection, [server.uuid])
+    for device in devices:
+        if device.attachment_id is not None:
+            name = device.device_name or ''
+            cloud.volumes.complete(context, device.attachment_id, host=host or '', device=name)

@@ -1,0 +1,251 @@
+"""Every option of the service, with its help.  Names follow the field's where it has one."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Sequence
+
+from oslo_config import cfg
+from oslo_policy import opts as policy_opts
+
+MACHINE_FILE = '/etc/computeapi/computeapi.conf'
+
+API = [
+    cfg.StrOpt(
+        'auth_strategy',
+        default='keystone',
+        choices=[
+            ('none', 'no check: the token is user:project; for development'),
+            ('http_basic', 'user and password of the built-in identity with every request'),
+            ('local', 'tokens of the built-in identity'),
+            ('keystone', 'tokens of a Keystone service, checked by keystonemiddleware'),
+        ],
+        help='How callers prove who they are.',
+    ),
+    cfg.StrOpt(
+        'response_validation',
+        default='ignore',
+        choices=[
+            ('ignore', 'answers are not looked at'),
+            ('warn', 'the difference goes to the log'),
+            ('error', 'the client gets an error; for tests'),
+        ],
+        help='What to do about an answer that differs from what the API describes.',
+    ),
+    cfg.IntOpt('max_limit', default=1000, min=1, help='The most items that one page of a list can have.'),
+    cfg.StrOpt(
+        'compute_link_prefix',
+        help='What links to resources start with instead of the URL that the client used, e.g. '
+        'https://cloud.example.org/compute.',
+    ),
+    cfg.StrOpt(
+        'glance_link_prefix',
+        help='What the Location of a new image starts with (below 2.45); unset: /image on the host in the request.',
+    ),
+]
+
+DATABASE = [
+    cfg.StrOpt(
+        'connection',
+        secret=True,
+        default='sqlite:///computeapi.db',
+        help='SQLAlchemy URL of the database: sqlite:///FILE, postgresql+psycopg://..., mysql+pymysql://...',
+    ),
+    cfg.IntOpt('max_pool_size', default=10, min=1, help='How many connections a process keeps open.'),
+]
+
+QUOTA = [
+    cfg.IntOpt('instances', default=10, min=-1, help='Servers per project; -1: no limit.'),
+    cfg.IntOpt('cores', default=20, min=-1, help='Virtual CPUs per project; -1: no limit.'),
+    cfg.IntOpt('ram', default=50 * 1024, min=-1, help='Memory per project in MiB; -1: no limit.'),
+    cfg.IntOpt('metadata_items', default=128, min=-1, help='Metadata items per server; -1: no limit.'),
+    cfg.IntOpt('injected_files', default=5, min=-1, help='Files that can be injected per server; -1: no limit.'),
+    cfg.IntOpt('injected_file_content_bytes', default=10 * 1024, min=-1, help='Bytes per injected file.'),
+    cfg.IntOpt('injected_file_path_length', default=255, min=-1, help='Bytes of the path of an injected file.'),
+    cfg.IntOpt('key_pairs', default=100, min=-1, help='Key pairs per user; -1: no limit.'),
+    cfg.IntOpt('server_groups', default=10, min=-1, help='Server groups per project; -1: no limit.'),
+    cfg.IntOpt('server_group_members', default=10, min=-1, help='Servers per server group; -1: no limit.'),
+]
+
+COMPUTE = [
+    cfg.StrOpt('default_availability_zone', default='nova', help='The zone of a host that is in no aggregate.'),
+    cfg.StrOpt('default_schedule_zone', help='The zone of a server whose request names none; unset: any.'),
+    cfg.StrOpt('instance_name_template', default='instance-%08x', help='The name of a server at the hypervisor.'),
+    cfg.IntOpt('password_length', default=12, min=8, help='Length of the administrator passwords that are made.'),
+    cfg.IntOpt(
+        'reclaim_instance_interval',
+        default=0,
+        min=0,
+        help='Seconds that a deleted server can be restored; 0: it is deleted at once.',
+    ),
+    cfg.BoolOpt('allow_resize_to_same_host', default=False, help='Whether a resize may end on the host it began on.'),
+    cfg.IntOpt('max_local_block_devices', default=3, min=-1, help='Disks of the host per server; -1: no limit.'),
+    cfg.IntOpt('resize_confirm_window', default=0, min=0, help='Seconds until a resize confirms itself; 0: never.'),
+    cfg.IntOpt(
+        'shelved_offload_time',
+        default=0,
+        min=-1,
+        help='Seconds until a shelved server leaves its host; 0: at once, -1: never.',
+    ),
+    cfg.IntOpt('report_interval', default=10, min=1, help='Seconds between two signs of life of a host.'),
+    cfg.IntOpt('service_down_time', default=60, min=1, help='Seconds without a sign after which a host is down.'),
+    cfg.IntOpt('workers', default=4, min=1, help='How many tasks one process works on at a time.'),
+    cfg.IntOpt('task_lease', default=60, min=1, help='Seconds until the task of a worker that died is taken over.'),
+    cfg.FloatOpt('task_sweep_interval', default=5.0, min=0.1, help='Seconds between looks for forgotten tasks.'),
+]
+
+SCHEDULER = [
+    cfg.ListOpt(
+        'enabled_filters',
+        default=[
+            'ComputeFilter',
+            'AvailabilityZoneFilter',
+            'ComputeCapabilitiesFilter',
+            'ImagePropertiesFilter',
+            'SameHostFilter',
+            'DifferentHostFilter',
+            'ServerGroupAntiAffinityFilter',
+            'ServerGroupAffinityFilter',
+        ],
+        help='The filters that a host must pass, in order.',
+    ),
+    cfg.ListOpt(
+        'weight_classes',
+        default=['ServerGroupSoftAffinityWeigher', 'ServerGroupSoftAntiAffinityWeigher', 'RAMWeigher', 'CPUWeigher'],
+        help='What makes one host better than another, the most important first.',
+    ),
+    cfg.FloatOpt('cpu_allocation_ratio', default=4.0, min=0.1, help='How many times a host gives its CPUs away.'),
+    cfg.FloatOpt('ram_allocation_ratio', default=1.0, min=0.1, help='How many times a host gives its memory away.'),
+    cfg.FloatOpt('disk_allocation_ratio', default=1.0, min=0.1, help='How many times a host gives its disk away.'),
+]
+
+HYPERVISOR = [
+    cfg.IntOpt('hosts', default=1, min=1, max=1000, help='How many simulated hosts there are.'),
+    cfg.IntOpt('vcpus', default=512, min=1, help='Virtual CPUs of a simulated host.'),
+    cfg.IntOpt('memory_mb', default=1024 * 1024, min=1, help='Memory of a simulated host in MiB.'),
+    cfg.IntOpt('local_gb', default=64 * 1024, min=1, help='Disk of a simulated host in GiB.'),
+    cfg.FloatOpt('spawn_seconds', default=0.0, min=0, help='How long a simulated boot takes.'),
+    cfg.FloatOpt('power_seconds', default=0.0, min=0, help='How long a simulated start, stop or reboot takes.'),
+    cfg.FloatOpt('migrate_seconds', default=0.0, min=0, help='How long a simulated migration takes.'),
+    cfg.FloatOpt('snapshot_seconds', default=0.0, min=0, help='How long a simulated snapshot takes.'),
+    cfg.ListOpt(
+        'fail',
+        default=[],
+        help='Operations that fail, for tests of clients: spawn, power_on, snapshot ...; `spawn:NAME` only for '
+        'servers whose name starts with NAME.',
+    ),
+    cfg.ListOpt(
+        'hang',
+        default=[],
+        help='Operations that do not end, so that clients see a server on its way: in the same form. They go on when '
+        'the service runs without the rule, and give up after an hour, or when the server is deleted or reset. Each '
+        'occupies one of the workers.',
+    ),
+    cfg.HostAddressOpt(
+        'console_host', default='127.0.0.1', help='Where consoles are said to be. Nothing listens there.'
+    ),
+    cfg.PortOpt('console_port', default=5900, help='The port of consoles. Nothing listens there.'),
+    cfg.PortOpt('console_tls_port', help='The port of SPICE over TLS, if any. Nothing listens there.'),
+]
+
+CONSOLES: dict[str, list[cfg.Opt]] = {
+    'vnc': [
+        cfg.BoolOpt('enabled', default=True, help='Whether servers have VNC consoles.'),
+        cfg.StrOpt('novncproxy_base_url', default='http://127.0.0.1:6080/vnc_auto.html', help='URL of the proxy.'),
+    ],
+    'spice': [
+        cfg.BoolOpt('enabled', default=False, help='Whether servers have SPICE consoles.'),
+        cfg.StrOpt('html5proxy_base_url', default='http://127.0.0.1:6082/spice_auto.html', help='URL of the proxy.'),
+        cfg.StrOpt(
+            'spice_direct_proxy_base_url',
+            default='http://127.0.0.1:13002/nova',
+            help='URL of the proxy that clients of SPICE itself are sent to.',
+        ),
+    ],
+    'serial_console': [
+        cfg.BoolOpt('enabled', default=True, help='Whether servers have serial consoles.'),
+        cfg.StrOpt('base_url', default='ws://127.0.0.1:6083/', help='URL of the proxy.'),
+    ],
+    'mks': [
+        cfg.BoolOpt('enabled', default=False, help='Whether servers have WebMKS consoles.'),
+        cfg.StrOpt('mksproxy_base_url', default='http://127.0.0.1:6090/', help='URL of the proxy.'),
+    ],
+    'consoleauth': [
+        cfg.IntOpt('token_ttl', default=600, min=1, help='Seconds that the URL of a console can be used.'),
+    ],
+}
+
+IDENTITY = [
+    cfg.IntOpt('token_hours', default=24, min=1, help='How long a token of the built-in identity is valid.'),
+    cfg.IntOpt('bcrypt_cost', default=12, min=4, max=20, help='Work that guards the passwords; 12 is 0.2 s.'),
+]
+
+STANDALONE = [
+    cfg.StrOpt('data_dir', default='computeapi-data', help='Where `serve` keeps its database and images.'),
+    cfg.IntOpt('max_image_bytes', default=10 * 2**30, min=1, help='The largest image that can be uploaded.'),
+]
+
+LOGGING = [
+    cfg.BoolOpt('debug', default=False, help='Whether the service says more in its log.'),
+    cfg.StrOpt('log_file', help='The file that the log is added to; unset: standard error.'),
+    cfg.BoolOpt('use_json', default=False, help='Whether each line of the log is a JSON object.'),
+]
+
+WSGI = [
+    cfg.StrOpt('api_paste_config', default='api-paste.ini', help='The Paste file that composes the pipeline.'),
+]
+
+GROUPS: dict[str, Sequence[cfg.Opt]] = {
+    'DEFAULT': [*COMPUTE, *LOGGING],
+    'api': API,
+    'database': DATABASE,
+    'quota': QUOTA,
+    'filter_scheduler': SCHEDULER,
+    'simulated': HYPERVISOR,
+    'identity': IDENTITY,
+    'standalone': STANDALONE,
+    'wsgi': WSGI,
+    **CONSOLES,
+}
+
+
+def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
+    """The options by group, for the sample generator."""
+    return [(group, list(options)) for group, options in GROUPS.items()]
+
+
+def standard_files() -> list[str]:
+    """The files that OS_COMPUTEAPI_CONFIG_FILES names, separated by `;`, or the machine's own if there is one."""
+    named = os.environ.get('OS_COMPUTEAPI_CONFIG_FILES')
+    if named is not None:
+        return [name for name in named.split(';') if name]
+    return [MACHINE_FILE] if os.path.exists(MACHINE_FILE) else []
+
+
+def load(files: list[str] | None = None, overrides: dict[tuple[str, str], object] | None = None) -> cfg.ConfigOpts:
+    """The configuration in `files` (none: the defaults), with OS_<GROUP>__<OPTION> of the environment above them.
+
+    overrides: {(group, option): value}, above both.  cfg.Error for a value that does not fit.
+    """
+    conf = cfg.ConfigOpts()
+    for group, options in GROUPS.items():
+        conf.register_opts(options, group=None if group == 'DEFAULT' else group)
+    for group, options in policy_opts.list_opts():
+        conf.register_opts(options, group=group)
+    arguments = itertools.chain.from_iterable(('--config-file', name) for name in files or ())
+    conf(list(arguments), project='computeapi', default_config_files=[], default_config_dirs=[])
+    for (group, option), value in (overrides or {}).items():
+        try:
+            conf.set_override(option, value, None if group == 'DEFAULT' else group)
+        except ValueError as error:
+            raise cfg.ConfigFileValueError(f'{option}: {error}') from None
+    _read_all(conf)
+    return conf
+
+
+def _read_all(conf: cfg.ConfigOpts) -> None:
+    """Fail for a value that does not fit now, not when it is first needed."""
+    for group, options in GROUPS.items():
+        for option in options:
+            getattr(conf if group == 'DEFAULT' else conf[group], option.dest)

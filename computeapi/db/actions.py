@@ -1,0 +1,137 @@
+"""What was done to a server, as rows: the actions that were asked for, and the events of each."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+
+from computeapi.context import Context
+from computeapi.db.tables.compute import server_action_events as events
+from computeapi.db.tables.compute import server_actions as actions
+
+
+class Action(NamedTuple):
+    """A change that was asked for; named as the columns are, and in their order."""
+
+    id: int
+    server_id: str
+    action: str
+    request_id: str
+    user_id: str | None
+    project_id: str | None
+    start_time: datetime
+    finish_time: datetime | None
+    updated_at: datetime | None
+    message: str | None
+
+
+class Event(NamedTuple):
+    """A step of an action."""
+
+    id: int
+    action_id: int
+    event: str
+    start_time: datetime
+    finish_time: datetime | None
+    result: str | None
+    traceback: str | None
+    host: str | None
+    details: str | None
+
+
+def start(connection: sa.Connection, context: Context, server_id: str, action: str, now: datetime) -> int:
+    """Record that the caller asked for *action*; the id of the record.
+
+    One request may do several things to a server; the record is of the first.
+    """
+    request_id = context.request_id or f'task-{now.timestamp()}'
+    found = connection.execute(
+        sa.select(actions.c.id).where(actions.c.server_id == server_id, actions.c.request_id == request_id)
+    ).scalar()
+    if found is not None:
+        return found
+    result = connection.execute(
+        sa.insert(actions).values(
+            server_id=server_id,
+            action=action,
+            request_id=request_id,
+            user_id=context.user_id,
+            project_id=context.project_id,
+            start_time=now,
+            updated_at=now,
+        )
+    )
+    return result.inserted_primary_key[0]  # type: ignore[index]
+
+
+def finish(connection: sa.Connection, action_id: int, now: datetime, message: str | None = None) -> None:
+    """With a message (Error) it did not come to its end. Nor does any event go on, if a worker died in it."""
+    values: dict[str, Any] = {'finish_time': now, 'updated_at': now}
+    if message is not None:
+        values['message'] = message
+    left = (events.c.action_id == action_id) & events.c.finish_time.is_(None)
+    connection.execute(sa.update(events).where(left).values(finish_time=now, result=message or 'Success'))
+    connection.execute(sa.update(actions).where(actions.c.id == action_id).values(**values))
+
+
+def start_event(connection: sa.Connection, action_id: int, event: str, host: str | None, now: datetime) -> int:
+    """One that was begun before, by a worker that died, goes on."""
+    same = (events.c.action_id == action_id) & (events.c.event == event) & events.c.finish_time.is_(None)
+    found = connection.execute(sa.select(events.c.id).where(same)).scalar()
+    if found is not None:
+        return found
+    made = connection.execute(sa.insert(events).values(action_id=action_id, event=event, host=host, start_time=now))
+    connection.execute(sa.update(actions).where(actions.c.id == action_id).values(updated_at=now))
+    return made.inserted_primary_key[0]  # type: ignore[index]
+
+
+def finish_event(
+    connection: sa.Connection,
+    event_id: int,
+    now: datetime,
+    *,
+    result: str = 'Success',
+    traceback: str | None = None,
+    details: str | None = None,
+    host: str | None = None,
+) -> None:
+    """The host is where it happened, if that was not known when it began."""
+    values = {'finish_time': now, 'result': result, 'traceback': traceback, 'details': details}
+    if host is not None:
+        values['host'] = host
+    connection.execute(sa.update(events).where(events.c.id == event_id).values(**values))
+
+
+def of_server(
+    connection: sa.Connection,
+    server_id: str,
+    limit: int | None = None,
+    *,
+    after: Action | None = None,
+    since: datetime | None = None,
+    before: datetime | None = None,
+) -> list[Action]:
+    """The actions of a server, the newest first; only those that follow *after*, and that changed in a period."""
+    conditions = [actions.c.server_id == server_id]
+    if after is not None:
+        conditions.append(actions.c.id < after.id)
+    if since is not None:
+        conditions.append(actions.c.updated_at >= since)
+    if before is not None:
+        conditions.append(actions.c.updated_at <= before)
+    statement = sa.select(actions).where(*conditions).order_by(actions.c.id.desc()).limit(limit)
+    return [Action(*row) for row in connection.execute(statement)]
+
+
+def by_request(connection: sa.Connection, server_id: str, request_id: str) -> Action | None:
+    condition = (actions.c.server_id == server_id) & (actions.c.request_id == request_id)
+    row = connection.execute(sa.select(actions).where(condition)).first()
+    return Action(*row) if row else None
+
+
+def events_of(connection: sa.Connection, action_id: int) -> list[Event]:
+    """The events of an action, the newest first."""
+    statement = sa.select(events).where(events.c.action_id == action_id).order_by(events.c.id.desc())
+    return [Event(*row) for row in connection.execute(statement)]

@@ -1,0 +1,77 @@
+"""Groups of hosts that an administrator makes, as rows."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+
+from computeapi.db.tables.compute import aggregate_hosts, aggregates, servers
+
+
+@dataclass(slots=True)
+class Aggregate:
+    """A group of hosts; its metadata says what is special about them, `availability_zone` in which zone they are."""
+
+    id: int
+    uuid: str
+    name: str
+    metadata: dict[str, str]
+    created_at: datetime
+    updated_at: datetime | None
+    hosts: list[str] = field(default_factory=list)
+
+    @property
+    def availability_zone(self) -> str | None:
+        return self.metadata.get('availability_zone')
+
+
+def select(connection: sa.Connection, *conditions: sa.ColumnElement[bool], lock: bool = False) -> list[Aggregate]:
+    """Aggregates with their hosts, in two queries."""
+    statement = sa.select(aggregates).where(*conditions).order_by(aggregates.c.id)
+    found = [Aggregate(*row) for row in connection.execute(statement.with_for_update() if lock else statement)]
+    hosts: dict[int, list[str]] = defaultdict(list)
+    wanted = aggregate_hosts.c.aggregate_id.in_([each.id for each in found])
+    members = sa.select(aggregate_hosts).where(wanted).order_by(aggregate_hosts.c.host)
+    for aggregate_id, host in connection.execute(members):
+        hosts[aggregate_id].append(host)
+    for each in found:
+        each.hosts = hosts[each.id]
+    return found
+
+
+def get(connection: sa.Connection, aggregate_id: int, *, lock: bool = False) -> Aggregate | None:
+    return next(iter(select(connection, aggregates.c.id == aggregate_id, lock=lock)), None)
+
+
+def insert(connection: sa.Connection, values: Mapping[str, Any]) -> int:
+    """The id of the new row."""
+    return connection.execute(sa.insert(aggregates).values(**values)).inserted_primary_key[0]  # type: ignore[index]
+
+
+def update(connection: sa.Connection, aggregate_id: int, values: Mapping[str, Any]) -> None:
+    if values:
+        connection.execute(sa.update(aggregates).where(aggregates.c.id == aggregate_id).values(**values))
+
+
+def delete(connection: sa.Connection, aggregate_id: int) -> None:
+    connection.execute(sa.delete(aggregates).where(aggregates.c.id == aggregate_id))
+
+
+def add_host(connection: sa.Connection, aggregate_id: int, host: str) -> None:
+    connection.execute(sa.insert(aggregate_hosts).values(aggregate_id=aggregate_id, host=host))
+
+
+def remove_host(connection: sa.Connection, aggregate_id: int, host: str) -> None:
+    mine = (aggregate_hosts.c.aggregate_id == aggregate_id) & (aggregate_hosts.c.host == host)
+    connection.execute(sa.delete(aggregate_hosts).where(mine))
+
+
+def hosts_with_servers(connection: sa.Connection, hosts: list[str]) -> list[str]:
+    """Those of these hosts that have servers."""
+    busy = servers.c.host.in_(hosts) & servers.c.deleted_at.is_(None)
+    return list(connection.execute(sa.select(servers.c.host).where(busy).distinct()).scalars())

@@ -1,0 +1,40 @@
+"""Tokens of consoles as rows. Only their hashes are kept: who reads the store cannot connect to a console."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import NamedTuple
+
+import sqlalchemy as sa
+
+from computeapi.db.tables.compute import console_tokens as tokens
+from computeapi.db.tables.compute import servers
+
+
+class ConsoleToken(NamedTuple):
+    """Where a token leads; named as the columns are, and in their order."""
+
+    hash: str
+    server_id: str
+    host: str
+    address: str
+    port: int
+    tls_port: int | None
+    internal_access_path: str | None
+    expires_at: datetime
+
+
+def insert(connection: sa.Connection, token: ConsoleToken) -> None:
+    connection.execute(sa.insert(tokens).values(**token._asdict()))
+
+
+def get(connection: sa.Connection, token_hash: str, now: datetime) -> ConsoleToken | None:
+    """The token, unless its time is over or its server is gone or elsewhere."""
+    here = (servers.c.uuid == tokens.c.server_id) & (servers.c.host == tokens.c.host) & servers.c.deleted_at.is_(None)
+    statement = sa.select(tokens).join(servers, here)
+    row = connection.execute(statement.where(tokens.c.hash == token_hash, tokens.c.expires_at > now)).first()
+    return ConsoleToken(*row) if row else None
+
+
+def delete_expired(connection: sa.Connection, server_id: str, now: datetime) -> None:
+    connection.execute(sa.delete(tokens).where(tokens.c.server_id == server_id, tokens.c.expires_at <= now))

@@ -1,0 +1,84 @@
+"""One door to the database: `read()` for look-ups, `write()` for changes.
+
+SQLite takes its write lock when a transaction begins, not when it first writes,
+so two writers queue instead of failing half way. What goes into a statement may be secret: errors do not show it.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import orjson
+import sqlalchemy as sa
+
+from computeapi.db import patterns
+
+BUSY_SECONDS = 60
+
+
+class Store:
+    """The database behind an SQLAlchemy URL (sqlite, postgresql+psycopg, mysql+pymysql).
+
+    durable=False gives up crash safety on SQLite for speed; for stores that are thrown away.
+    """
+
+    def __init__(self, url: str, *, durable: bool = True, pool_size: int = 10):
+        self.url = sa.make_url(url)
+        self.dialect = self.url.get_backend_name()
+        if self.dialect == 'sqlite':
+            self.engine = _sqlite_engine(self.url, durable)
+        else:
+            self.engine = sa.create_engine(
+                self.url,
+                json_deserializer=orjson.loads,
+                hide_parameters=True,
+                isolation_level='READ COMMITTED',
+                pool_size=pool_size,
+                max_overflow=20,
+                pool_pre_ping=True,
+                pool_recycle=3600,
+            )
+
+    @contextmanager
+    def read(self) -> Iterator[sa.Connection]:
+        """A connection to look things up with; one consistent view on SQLite."""
+        with self.engine.connect() as connection:
+            yield connection
+
+    @contextmanager
+    def write(self) -> Iterator[sa.Connection]:
+        """A transaction: committed at the end of the block, rolled back on an exception."""
+        with self.engine.connect() as connection:
+            connection = connection.execution_options(computeapi_write=True)
+            with connection.begin():
+                yield connection
+
+    def close(self) -> None:
+        self.engine.dispose()
+
+
+def _sqlite_engine(url: sa.URL, durable: bool) -> sa.Engine:
+    engine = sa.create_engine(
+        url,
+        json_deserializer=orjson.loads,
+        hide_parameters=True,
+        connect_args={'timeout': BUSY_SECONDS, 'check_same_thread': False},
+    )
+
+    @sa.event.listens_for(engine, 'connect')
+    def configure(connection, record):
+        # The driver must not open transactions by itself: `begin` below does.
+        connection.isolation_level = None
+        for pragma in (
+            'journal_mode=WAL',
+            f'synchronous={"NORMAL" if durable else "OFF"}',
+            'foreign_keys=ON',
+        ):
+            connection.execute(f'PRAGMA {pragma}')
+        connection.create_function('regexp', 2, patterns.search, deterministic=True)
+
+    @sa.event.listens_for(engine, 'begin')
+    def begin(connection):
+        writes = connection.get_execution_options().get('computeapi_write')
+        connection.exec_driver_sql('BEGIN IMMEDIATE' if writes else 'BEGIN')
+
+    return engine

@@ -1,0 +1,242 @@
+"""What all kinds of network resources share: who sees which rows, filters, order, pages and tags.
+
+Resources are dicts in Neutron's own words. A `Collection` says once how each attribute is read
+from the database; reading, filtering, sorting and writing follow from that.
+"""
+
+import uuid
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, TypeVar
+
+import sqlalchemy as sa
+
+from computeapi import errors
+from computeapi.context import Context
+from computeapi.db import listing
+from computeapi.db.tables import network as tables
+
+Document = dict[str, Any]
+Clause = sa.ColumnElement[bool]
+T = TypeVar('T')
+
+FILTERED_TYPES = (str, bool, int)
+MAX_INTEGER = 2**31 - 1
+BOOLEANS = {'true': True, '1': True, 'false': False, '0': False}
+
+
+@dataclass(frozen=True)
+class Work:
+    """One transaction on behalf of one caller."""
+
+    connection: sa.Connection
+    context: Context
+    clock: Callable[[], datetime]
+
+    def elevated(self) -> 'Work':
+        """The same transaction with an administrator's sight."""
+        return replace(self, context=self.context.elevated())
+
+
+@dataclass(frozen=True)
+class Page:
+    """A part of a list: `sort` holds attributes with asc or desc, `marker` is the id of the last one seen."""
+
+    sort: Sequence[tuple[str, str]] = ()
+    marker: str | None = None
+    limit: int | None = None
+
+
+WHOLE = Page()
+
+
+def own_rows(table: sa.Table, context: Context) -> Clause:
+    """The rows of the caller's project; all for an administrator."""
+    return sa.true() if context.is_admin else table.c.project_id == context.project_id
+
+
+def grouped(pairs: Iterable[tuple[str, T]]) -> dict[str, list[T]]:
+    """The second parts by the first, in order."""
+    groups: dict[str, list[T]] = {}
+    for key, value in pairs:
+        groups.setdefault(key, []).append(value)
+    return groups
+
+
+def ids_of(documents: Iterable[Document]) -> list[str]:
+    return [document['id'] for document in documents]
+
+
+class Collection:
+    """One kind of resource.
+
+    `attributes` is what a document holds, as SQL; `complete` adds what other tables know, in a constant number of
+    queries; `filters` turns query values into a clause where the attribute itself is no column.
+    """
+
+    def __init__(
+        self,
+        table: sa.Table,
+        attributes: Mapping[str, sa.ColumnElement],
+        missing: type[errors.NotFound],
+        *,
+        visible: Callable[[Context], Clause] | None = None,
+        complete: Callable[[Work, list[Document]], None] | None = None,
+        filters: Mapping[str, Callable[[list[str]], Clause]] | None = None,
+    ):
+        self.table = table
+        self.attributes = {
+            'id': table.c.id,
+            'project_id': table.c.project_id,
+            'tenant_id': table.c.project_id,
+            'description': table.c.description,
+            'created_at': table.c.created_at,
+            'updated_at': table.c.updated_at,
+            **attributes,
+        }
+        self.columns = {name: value.name for name, value in self.attributes.items() if isinstance(value, sa.Column)}
+        self.missing = missing
+        self.visible = visible or (lambda context: own_rows(table, context))
+        self.complete = complete
+        self.filters = {**tag_filters(table), **(filters or {})}
+
+    def find(
+        self, work: Work, *clauses: Clause, filters: Mapping[str, list[str]] | None = None, page: Page = WHOLE
+    ) -> list[Document]:
+        """The documents that the caller may see and that fit, oldest first unless the page is sorted otherwise."""
+        chosen = [self.clause(name, values) for name, values in (filters or {}).items()]
+        statement = self._select().where(self.visible(work.context), *clauses, *chosen)
+        rows = work.connection.execute(self._paged(work, statement, page))
+        documents = [dict(zip(self.attributes, row, strict=True)) for row in rows]
+        if documents:
+            self._add_tags(work.connection, documents)
+            if self.complete:
+                self.complete(work, documents)
+        return documents
+
+    def get(self, work: Work, resource_id: str) -> Document:
+        found = self.find(work, self.table.c.id == resource_id)
+        if not found:
+            raise self.missing(id=resource_id)
+        return found[0]
+
+    def lock(self, work: Work, resource_id: str) -> None:
+        """Keep others from changing what hangs on this resource until the transaction ends."""
+        mine = (self.table.c.id == resource_id, self.visible(work.context))
+        if work.connection.scalar(sa.select(self.table.c.id).where(*mine).with_for_update()) is None:
+            raise self.missing(id=resource_id)
+
+    def owned(self, work: Work, resource_id: str) -> Document:
+        """The document, locked; Forbidden to who sees it without owning it."""
+        self.lock(work, resource_id)
+        document = self.get(work, resource_id)
+        if not work.context.is_admin and document['project_id'] != work.context.project_id:
+            raise errors.Forbidden(f'{resource_id} belongs to another project.')
+        return document
+
+    def insert(self, work: Work, facts: Mapping[str, Any]) -> str:
+        resource_id = facts.get('id') or str(uuid.uuid4())
+        now = work.clock()
+        standard = {'id': resource_id, 'created_at': now, 'updated_at': now}
+        work.connection.execute(self.table.insert().values(self._values(facts) | standard))
+        if facts.get('tags'):
+            set_tags(work, resource_id, facts['tags'])
+        return resource_id
+
+    def update(self, work: Work, resource_id: str, facts: Mapping[str, Any]) -> None:
+        """Change these attributes; those that are no columns are the caller's business."""
+        values = self._values(facts) | {'updated_at': work.clock()}
+        work.connection.execute(self.table.update().where(self.table.c.id == resource_id).values(values))
+
+    def delete(self, work: Work, clause: Clause) -> None:
+        ids = sa.select(self.table.c.id).where(clause)
+        work.connection.execute(tables.tags.delete().where(tables.tags.c.resource_id.in_(ids)))
+        work.connection.execute(self.table.delete().where(clause))
+
+    def clause(self, name: str, values: list[str]) -> Clause:
+        """The filter `name` with any of the values, as they stand in a URL."""
+        if name in self.filters:
+            return self.filters[name](values)
+        expression = self.attributes.get(name)
+        if expression is None or expression.type.python_type not in FILTERED_TYPES:
+            raise errors.Invalid(f"['{name}'] is invalid attribute for filtering")
+        return expression.in_([_parsed(name, expression.type.python_type, value) for value in values])
+
+    def _values(self, facts: Mapping[str, Any]) -> dict[str, Any]:
+        return {self.columns[name]: value for name, value in facts.items() if name in self.columns}
+
+    def _select(self) -> sa.Select:
+        return sa.select(*(expression.label(name) for name, expression in self.attributes.items()))
+
+    def _paged(self, work: Work, statement: sa.Select, page: Page) -> sa.Select:
+        chosen = [(self._sort_column(name), direction) for name, direction in page.sort]
+        order = [*chosen, (self.table.c.created_at, 'asc'), (self.table.c.id, 'asc')]
+        if page.marker is not None:
+            mine = (self.table.c.id == page.marker, self.visible(work.context))
+            after = listing.after(work.connection, order, *mine)
+            if after is None:
+                raise self.missing(id=page.marker)
+            statement = statement.where(after)
+        return statement.order_by(*listing.order_by(order)).limit(page.limit)
+
+    def _sort_column(self, name: str) -> sa.Column:
+        column = self.attributes.get(name)
+        if not isinstance(column, sa.Column) or column.nullable or isinstance(column.type, sa.JSON):
+            raise errors.Invalid(f"Invalid input for sort_key. Reason: '{name[:64]}' is not an attribute to sort by.")
+        return column
+
+    def _add_tags(self, connection: sa.Connection, documents: list[Document]) -> None:
+        tags = tables.tags
+        rows = connection.execute(
+            sa.select(tags.c.resource_id, tags.c.tag)
+            .where(tags.c.resource_id.in_(ids_of(documents)))
+            .order_by(tags.c.tag)
+        )
+        held = grouped((resource_id, tag) for resource_id, tag in rows)
+        for document in documents:
+            document['tags'] = held.get(document['id'], [])
+
+
+def _parsed(name: str, kind: type, text: str) -> Any:
+    """The value that a query parameter means for a column of this kind."""
+    if kind is str:
+        return text
+    if kind is bool and text.lower() in BOOLEANS:
+        return BOOLEANS[text.lower()]
+    if kind is int and text.isdecimal() and len(text) <= 10 and int(text) <= MAX_INTEGER:
+        return int(text)
+    meaning = 'true or false' if kind is bool else 'a whole number'
+    raise errors.Invalid(f"Invalid input for {name}. Reason: '{text[:64]}' is not {meaning}.")
+
+
+def set_tags(work: Work, resource_id: str, tags: Iterable[str]) -> None:
+    """Make these the tags of the resource."""
+    work.connection.execute(tables.tags.delete().where(tables.tags.c.resource_id == resource_id))
+    rows = [{'resource_id': resource_id, 'tag': tag} for tag in sorted(set(tags))]
+    if rows:
+        work.connection.execute(tables.tags.insert(), rows)
+
+
+def tag_filters(table: sa.Table) -> dict[str, Callable[[list[str]], Clause]]:
+    """tags (all of them), tags-any (one of them), and their opposites; commas part the tags."""
+
+    def held(values: list[str]) -> tuple[sa.ScalarSelect, int]:
+        wanted = {tag for value in values for tag in value.split(',') if tag}
+        tags = tables.tags
+        fits = (tags.c.resource_id == table.c.id, tags.c.tag.in_(wanted))
+        return sa.select(sa.func.count()).select_from(tags).where(*fits).scalar_subquery(), len(wanted)
+
+    def every(values: list[str]) -> Clause:
+        count, wanted = held(values)
+        return count == wanted
+
+    def some(values: list[str]) -> Clause:
+        return held(values)[0] > 0
+
+    return {
+        'tags': every,
+        'tags-any': some,
+        'not-tags': lambda values: sa.not_(every(values)),
+        'not-tags-any': lambda values: sa.not_(some(values)),
+    }

@@ -1,0 +1,70 @@
+"""Projects as the network service knows them: their quotas and what they use."""
+
+from collections.abc import Sequence
+
+import sqlalchemy as sa
+
+from computeapi.db.network_collection import Work
+from computeapi.db.tables import network as tables
+from computeapi.db.tables.network import quota_locks, quotas
+from computeapi.db.upsert import lock_row
+
+# By Neutron's name of the resource: the table that is counted and the limit of a project that has none of its own.
+RESOURCES: dict[str, tuple[sa.Table, int]] = {
+    'floatingip': (tables.floating_ips, 50),
+    'network': (tables.networks, 100),
+    'port': (tables.ports, 500),
+    'router': (tables.routers, 10),
+    'security_group': (tables.security_groups, 10),
+    'security_group_rule': (tables.security_group_rules, 100),
+    'subnet': (tables.subnets, 100),
+}
+
+
+def defaults() -> dict[str, int]:
+    return {resource: default for resource, (_, default) in RESOURCES.items()}
+
+
+def limits(work: Work, project_id: str) -> dict[str, int]:
+    rows = work.connection.execute(
+        sa.select(quotas.c.resource, quotas.c.limit).where(quotas.c.project_id == project_id)
+    )
+    return defaults() | {row.resource: row.limit for row in rows}
+
+
+def all_limits(work: Work) -> dict[str, dict[str, int]]:
+    """By project, for those that have limits of their own."""
+    rows = work.connection.execute(sa.select(quotas).order_by(quotas.c.project_id))
+    projects_limits: dict[str, dict[str, int]] = {}
+    for row in rows:
+        projects_limits.setdefault(row.project_id, defaults())[row.resource] = row.limit
+    return projects_limits
+
+
+def usage(work: Work, project_id: str, names: Sequence[str] = tuple(RESOURCES)) -> dict[str, int]:
+    """How many of each the project has, in one query."""
+    counts = [_count(RESOURCES[name][0], project_id) for name in names]
+    row = work.connection.execute(sa.select(*counts)).one()
+    return dict(zip(names, row, strict=True))
+
+
+def _count(table: sa.Table, project_id: str) -> sa.ScalarSelect[int]:
+    return sa.select(sa.func.count()).select_from(table).where(table.c.project_id == project_id).scalar_subquery()
+
+
+def set_limits(work: Work, project_id: str, changes: dict[str, int]) -> None:
+    """Limits of the project's own; those not named stay."""
+    mine = quotas.c.project_id == project_id
+    work.connection.execute(quotas.delete().where(mine, quotas.c.resource.in_(changes)))
+    rows = [{'project_id': project_id, 'resource': name, 'limit': limit} for name, limit in changes.items()]
+    if rows:
+        work.connection.execute(quotas.insert(), rows)
+
+
+def reset_limits(work: Work, project_id: str) -> None:
+    work.connection.execute(quotas.delete().where(quotas.c.project_id == project_id))
+
+
+def lock_project(work: Work, project_id: str) -> None:
+    """One at a time makes things for a project, so that two cannot share the last place of its quota."""
+    lock_row(work.connection, quota_locks, {'project_id': project_id})

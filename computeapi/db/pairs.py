@@ -1,0 +1,39 @@
+"""Names and values that belong to a row: properties, metadata, extra specs.
+
+Such a table has the columns owner_id, name and value, and its rows go when their owner goes.
+"""
+
+from collections.abc import Collection, Mapping
+
+import sqlalchemy as sa
+
+
+def load(connection: sa.Connection, table: sa.Table, owner_ids: Collection[str]) -> dict[str, dict[str, str]]:
+    """The pairs of these owners by owner; an owner without pairs has an empty dict."""
+    found: dict[str, dict[str, str]] = {owner_id: {} for owner_id in owner_ids}
+    if owner_ids:
+        query = sa.select(table).where(table.c.owner_id.in_(owner_ids)).order_by(table.c.name)
+        for owner_id, name, value in connection.execute(query):
+            found[owner_id][name] = value
+    return found
+
+
+def replace(connection: sa.Connection, table: sa.Table, owner_id: str, pairs: Mapping[str, str]) -> None:
+    """Let the owner have exactly these pairs."""
+    connection.execute(sa.delete(table).where(table.c.owner_id == owner_id))
+    add(connection, table, owner_id, pairs)
+
+
+def add(connection: sa.Connection, table: sa.Table, owner_id: str, pairs: Mapping[str, str]) -> None:
+    """Give the owner pairs that it does not have."""
+    if pairs:
+        rows = [{'owner_id': owner_id, 'name': name, 'value': value} for name, value in pairs.items()]
+        connection.execute(sa.insert(table), rows)
+
+
+def has(table: sa.Table, owner: sa.ColumnElement, name: str, *values: str) -> sa.ColumnElement[bool]:
+    """Whether the owner in an enclosing query has the name, with one of the values if there are any."""
+    query = sa.select(table.c.name).where(table.c.owner_id == owner, table.c.name == name)
+    if values:
+        query = query.where(table.c.value.in_(values))
+    return query.exists()

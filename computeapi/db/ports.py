@@ -1,0 +1,188 @@
+"""Ports, the addresses they hold and the security groups they are in."""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+
+import sqlalchemy as sa
+
+from computeapi import errors
+from computeapi.db.network_collection import Clause, Collection, Document, Work, grouped, ids_of
+from computeapi.db.tables.network import fixed_ips, floating_ips, port_security_groups, ports, subnets
+
+FLOATING_IP = 'network:floatingip'
+ROUTER_GATEWAY = 'network:router_gateway'
+ROUTER_INTERFACE = 'network:router_interface'
+
+FIXED_IP_FILTER = re.compile(r'(ip_address|subnet_id)=(.{1,64})')
+
+
+def _add_relations(work: Work, documents: list[Document]) -> None:
+    ids = ids_of(documents)
+    addresses, groups = _fixed_ips(work, ids), _memberships(work, ids)
+    for document in documents:
+        document['fixed_ips'] = addresses.get(document['id'], [])
+        document['security_groups'] = groups.get(document['id'], [])
+
+
+def _fixed_ips(work: Work, port_ids: list[str]) -> dict[str, list[Document]]:
+    """By port, in the order in which the addresses were given."""
+    rows = work.connection.execute(
+        sa.select(fixed_ips.c.port_id, fixed_ips.c.subnet_id, fixed_ips.c.ip_address)
+        .where(fixed_ips.c.port_id.in_(port_ids))
+        .order_by(fixed_ips.c.id)
+    )
+    return grouped((port_id, {'subnet_id': subnet_id, 'ip_address': address}) for port_id, subnet_id, address in rows)
+
+
+def _memberships(work: Work, port_ids: list[str]) -> dict[str, list[str]]:
+    held = port_security_groups
+    rows = work.connection.execute(
+        sa.select(held.c.port_id, held.c.security_group_id)
+        .where(held.c.port_id.in_(port_ids))
+        .order_by(held.c.security_group_id)
+    )
+    return grouped((port_id, group_id) for port_id, group_id in rows)
+
+
+def _holds_fixed_ips(values: list[str]) -> Clause:
+    """The filter fixed_ips=ip_address=A (or subnet_id=S), where several addresses mean any of them."""
+    wanted: dict[str, list[str]] = {}
+    for value in values:
+        match = FIXED_IP_FILTER.fullmatch(value)
+        if not match:
+            raise errors.Invalid("Invalid input for fixed_ips. Reason: it takes 'ip_address=A' or 'subnet_id=S'.")
+        wanted.setdefault(match[1], []).append(match[2])
+    held = (sa.select(fixed_ips.c.port_id).where(fixed_ips.c[key].in_(texts)) for key, texts in wanted.items())
+    return sa.and_(*(ports.c.id.in_(ids) for ids in held))
+
+
+def _in_groups(ids: list[str]) -> Clause:
+    held = port_security_groups
+    return ports.c.id.in_(sa.select(held.c.port_id).where(held.c.security_group_id.in_(ids)))
+
+
+# What belongs to the network itself works without being bound to a host.
+STATUS = sa.case(
+    (ports.c.device_owner == FLOATING_IP, 'N/A'),
+    (ports.c.admin_state_up.is_(False), 'DOWN'),
+    (ports.c.device_owner.like('network:%'), 'ACTIVE'),
+    (sa.and_(ports.c.device_id != '', ports.c.host != ''), 'ACTIVE'),
+    else_='DOWN',
+)
+
+PORTS = Collection(
+    ports,
+    {
+        'name': ports.c.name,
+        'network_id': ports.c.network_id,
+        'mac_address': ports.c.mac_address,
+        'admin_state_up': ports.c.admin_state_up,
+        'status': STATUS,
+        'device_id': ports.c.device_id,
+        'device_owner': ports.c.device_owner,
+        'port_security_enabled': ports.c.port_security_enabled,
+        'dns_name': ports.c.dns_name,
+        'allowed_address_pairs': ports.c.allowed_address_pairs,
+        'extra_dhcp_opts': ports.c.extra_dhcp_opts,
+        'binding:vnic_type': ports.c.vnic_type,
+        'binding:host_id': ports.c.host,
+        'binding:profile': ports.c.binding_profile,
+        'binding:vif_type': sa.case((ports.c.host != '', 'ovs'), else_='unbound'),
+    },
+    errors.PortNotFound,
+    complete=_add_relations,
+    filters={'fixed_ips': _holds_fixed_ips, 'security_groups': _in_groups},
+)
+
+
+def ports_by_id(work: Work, ids: Iterable[str]) -> list[Document]:
+    return PORTS.find(work, ports.c.id.in_(ids))
+
+
+def ports_of_devices(work: Work, device_ids: Iterable[str], *clauses: Clause) -> list[Document]:
+    return PORTS.find(work, ports.c.device_id.in_(device_ids), *clauses)
+
+
+def ports_of_routers(work: Work, router_ids: Iterable[str], owner: str) -> list[Document]:
+    """A router's gateway or its interfaces, whoever may see them."""
+    return ports_of_devices(work.elevated(), router_ids, ports.c.device_owner == owner)
+
+
+def ports_on_network(work: Work, network_id: str, owner: str) -> list[Document]:
+    return PORTS.find(work, ports.c.network_id == network_id, ports.c.device_owner == owner)
+
+
+# By kind of resource, the condition that a port is affected by the one with this id.
+AFFECTED: dict[str, Callable[[str], Clause]] = {
+    'ports': lambda port_id: ports.c.id == port_id,
+    'networks': lambda network_id: ports.c.network_id == network_id,
+    'floatingips': lambda id: ports.c.id.in_(sa.select(floating_ips.c.port_id).where(floating_ips.c.id == id)),
+    'security-groups': lambda group_id: _in_groups([group_id]),
+}
+
+
+def servers_on(work: Work, kind: str, resource_id: str) -> set[str]:
+    """The devices of projects whose ports a change of this resource affects."""
+    if kind not in AFFECTED:
+        return set()
+    of_projects = (ports.c.device_id != '', ports.c.device_owner.not_like('network:%'))
+    return set(work.connection.scalars(sa.select(ports.c.device_id).where(*of_projects, AFFECTED[kind](resource_id))))
+
+
+def network_has_ports(work: Work, network_id: str, *clauses: Clause) -> bool:
+    there = sa.exists().where(ports.c.network_id == network_id, *clauses)
+    return bool(work.connection.scalar(sa.select(there)))
+
+
+def network_has_foreign_ports(work: Work, network_id: str, project_id: str) -> bool:
+    return network_has_ports(work, network_id, ports.c.project_id.not_in([project_id, '']))
+
+
+def mac_is_taken(work: Work, network_id: str, mac_address: str) -> bool:
+    return network_has_ports(work, network_id, ports.c.mac_address == mac_address)
+
+
+def take_port(work: Work, port_id: str, device_id: str, facts: Document) -> bool:
+    """Give the port to a device in one step; False if another one holds it."""
+    free = ports.c.device_id.in_(['', device_id])
+    values = {'device_id': device_id, 'updated_at': work.clock(), **facts}
+    return bool(work.connection.execute(ports.update().where(ports.c.id == port_id, free).values(values)).rowcount)
+
+
+def delete_ports(work: Work, ids: Iterable[str]) -> None:
+    PORTS.delete(work, ports.c.id.in_(list(ids)))
+
+
+def set_security_groups(work: Work, port_id: str, group_ids: Iterable[str]) -> None:
+    held = port_security_groups
+    work.connection.execute(held.delete().where(held.c.port_id == port_id))
+    rows = [{'port_id': port_id, 'security_group_id': group_id} for group_id in sorted(set(group_ids))]
+    if rows:
+        work.connection.execute(held.insert(), rows)
+
+
+def taken_addresses(work: Work, subnet_id: str, among: Sequence[str] | None = None) -> set[str]:
+    statement = sa.select(fixed_ips.c.ip_address).where(fixed_ips.c.subnet_id == subnet_id)
+    if among is not None:
+        statement = statement.where(fixed_ips.c.ip_address.in_(among))
+    return set(work.connection.scalars(statement))
+
+
+def last_address(work: Work, subnet_id: str) -> str | None:
+    return work.connection.scalar(sa.select(subnets.c.last_address).where(subnets.c.id == subnet_id))
+
+
+def set_last_address(work: Work, subnet_id: str, address: str) -> None:
+    work.connection.execute(subnets.update().where(subnets.c.id == subnet_id).values(last_address=address))
+
+
+def add_fixed_ip(work: Work, port_id: str, subnet_id: str, address: str) -> None:
+    work.connection.execute(fixed_ips.insert().values(port_id=port_id, subnet_id=subnet_id, ip_address=address))
+
+
+def remove_fixed_ip(work: Work, port_id: str, address: str) -> None:
+    work.connection.execute(fixed_ips.delete().where(fixed_ips.c.port_id == port_id, fixed_ips.c.ip_address == address))
+
+
+def subnet_is_used(work: Work, subnet_id: str) -> bool:
+    return bool(work.connection.scalar(sa.select(sa.exists().where(fixed_ips.c.subnet_id == subnet_id))))

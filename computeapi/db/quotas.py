@@ -1,0 +1,103 @@
+"""Limits, and what counts against them, as rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import sqlalchemy as sa
+
+from computeapi.db.tables.compute import keypairs, quota_classes, quota_locks, quotas, server_groups, servers
+from computeapi.db.upsert import lock_row, upsert
+
+# What the user_id of a limit is when it is the whole project's.
+EVERYBODY = ''
+
+# A server that can still be restored takes nothing of the quota; see compute/states.py.
+SOFT_DELETED = 'soft-delete'
+
+
+def class_limits(connection: sa.Connection, class_name: str) -> dict[str, int]:
+    statement = sa.select(quota_classes).where(quota_classes.c.class_name == class_name)
+    return {row.resource: row.hard_limit for row in connection.execute(statement)}
+
+
+def own_limits(
+    connection: sa.Connection, project_id: str, user_id: str | None = None
+) -> tuple[dict[str, int], dict[str, int]]:
+    """The limits set for the project, and those set for the user in it."""
+    project: dict[str, int] = {}
+    user: dict[str, int] = {}
+    statement = sa.select(quotas.c.user_id, quotas.c.resource, quotas.c.hard_limit).where(
+        quotas.c.project_id == project_id, quotas.c.user_id.in_([EVERYBODY, user_id or EVERYBODY])
+    )
+    for holder, resource, limit in connection.execute(statement):
+        (project if holder == EVERYBODY else user)[resource] = limit
+    return project, user
+
+
+def given_to_users(connection: sa.Connection, project_id: str, besides: str | None = None) -> dict[str, int]:
+    """By resource, what the limits of single users in the project (other than one) add up to."""
+    statement = (
+        sa.select(quotas.c.resource, sa.func.sum(quotas.c.hard_limit))
+        .where(quotas.c.project_id == project_id, quotas.c.user_id.not_in([EVERYBODY, besides or EVERYBODY]))
+        .where(quotas.c.hard_limit > 0)
+        .group_by(quotas.c.resource)
+    )
+    return {resource: int(total) for resource, total in connection.execute(statement)}
+
+
+def set_limits(connection: sa.Connection, project_id: str, user_id: str | None, limits: Mapping[str, int]) -> None:
+    """Limits of the project, or of one user in it; those not named stay."""
+    holder = {'project_id': project_id, 'user_id': user_id or EVERYBODY}
+    upsert(connection, quotas, [holder | {'resource': name, 'hard_limit': limit} for name, limit in limits.items()])
+
+
+def set_class_limits(connection: sa.Connection, class_name: str, limits: Mapping[str, int]) -> None:
+    rows = [{'class_name': class_name, 'resource': name, 'hard_limit': limit} for name, limit in limits.items()]
+    upsert(connection, quota_classes, rows)
+
+
+def delete_limits(connection: sa.Connection, project_id: str, user_id: str | None = None) -> None:
+    """Forget the limits of the project and of all users in it, or of one user."""
+    conditions = [quotas.c.project_id == project_id]
+    if user_id:
+        conditions.append(quotas.c.user_id == user_id)
+    connection.execute(sa.delete(quotas).where(*conditions))
+
+
+def lock(connection: sa.Connection, holder: str) -> None:
+    """Wait for other transactions that count what this project (or user) has, and make later ones wait for this."""
+    lock_row(connection, quota_locks, {'project_id': holder})
+
+
+def usage(connection: sa.Connection, project_id: str, user_id: str | None = None) -> dict[str, int]:
+    """How many servers, cores, MiB of memory and server groups the project (or one user in it) has."""
+    groups = sa.select(sa.func.count()).where(*_held_by(server_groups, project_id, user_id)).scalar_subquery()
+    statement = sa.select(
+        sa.func.count(servers.c.id),
+        sa.func.coalesce(sa.func.sum(servers.c.vcpus), 0),
+        sa.func.coalesce(sa.func.sum(servers.c.memory_mb), 0),
+        groups,
+    ).where(*_held_by(servers, project_id, user_id), *_counted())
+    found = connection.execute(statement).one()
+    return dict(zip(('instances', 'cores', 'ram', 'server_groups'), map(int, found), strict=True))
+
+
+def key_pairs(connection: sa.Connection, user_id: str) -> int:
+    """How many key pairs the user has."""
+    return connection.scalar(sa.select(sa.func.count()).where(keypairs.c.user_id == user_id)) or 0
+
+
+def group_members(connection: sa.Connection, group_id: str, user_id: str) -> int:
+    """How many servers the user has in the server group."""
+    members = (servers.c.server_group_id == group_id, servers.c.user_id == user_id)
+    return connection.scalar(sa.select(sa.func.count()).where(*members, *_counted())) or 0
+
+
+def _held_by(table: sa.Table, project_id: str, user_id: str | None) -> list[sa.ColumnElement[bool]]:
+    conditions = [table.c.project_id == project_id]
+    return [*conditions, table.c.user_id == user_id] if user_id else conditions
+
+
+def _counted() -> tuple[sa.ColumnElement[bool], ...]:
+    return servers.c.deleted_at.is_(None), servers.c.vm_state != SOFT_DELETED

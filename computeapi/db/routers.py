@@ -1,0 +1,136 @@
+"""Routers and floating IPs: the way out of a project's networks."""
+
+from collections.abc import Iterable
+
+import sqlalchemy as sa
+
+from computeapi import errors
+from computeapi.db.network_collection import Clause, Collection, Document, Work, grouped, ids_of
+from computeapi.db.ports import ROUTER_GATEWAY, ROUTER_INTERFACE, ports_by_id, ports_of_routers
+from computeapi.db.tables.network import fixed_ips, floating_ips, ports, routers
+
+PORT_DETAILS = ('name', 'network_id', 'mac_address', 'admin_state_up', 'status', 'device_id', 'device_owner')
+
+
+def _add_gateways(work: Work, documents: list[Document]) -> None:
+    gateways = {port['device_id']: port for port in ports_of_routers(work, ids_of(documents), ROUTER_GATEWAY)}
+    for document in documents:
+        enable_snat = document.pop('enable_snat')
+        gateway = gateways.get(document['id'])
+        document['external_gateway_info'] = gateway and {
+            'network_id': gateway['network_id'],
+            'enable_snat': enable_snat,
+            'external_fixed_ips': gateway['fixed_ips'],
+        }
+
+
+def _add_port_details(work: Work, documents: list[Document]) -> None:
+    ids = {document['port_id'] for document in documents} - {None}
+    details = {port['id']: port for port in ports_by_id(work.elevated(), ids)} if ids else {}
+    for document in documents:
+        port = details.get(document['port_id'])
+        document['port_details'] = port and {name: port[name] for name in PORT_DETAILS}
+
+
+def _leading_router() -> sa.ScalarSelect[str]:
+    """The router between a floating IP's network and the subnet of its fixed address."""
+    gateway, interface, beside = ports.alias(), ports.alias(), fixed_ips.alias()
+    return (
+        sa.select(sa.func.min(interface.c.device_id))
+        .select_from(interface)
+        .join(beside, beside.c.port_id == interface.c.id)
+        .join(fixed_ips, fixed_ips.c.subnet_id == beside.c.subnet_id)
+        .join(gateway, gateway.c.device_id == interface.c.device_id)
+        .where(
+            interface.c.device_owner == ROUTER_INTERFACE,
+            gateway.c.device_owner == ROUTER_GATEWAY,
+            gateway.c.network_id == floating_ips.c.floating_network_id,
+            fixed_ips.c.port_id == floating_ips.c.port_id,
+            fixed_ips.c.ip_address == floating_ips.c.fixed_ip_address,
+        )
+        .correlate(floating_ips)
+        .scalar_subquery()
+    )
+
+
+ROUTERS = Collection(
+    routers,
+    {
+        'name': routers.c.name,
+        'admin_state_up': routers.c.admin_state_up,
+        'status': sa.literal('ACTIVE'),
+        'routes': routers.c.routes,
+        'enable_snat': routers.c.enable_snat,
+    },
+    errors.RouterNotFound,
+    complete=_add_gateways,
+)
+
+FLOATING_IPS = Collection(
+    floating_ips,
+    {
+        'floating_network_id': floating_ips.c.floating_network_id,
+        'floating_ip_address': floating_ips.c.floating_ip_address,
+        'port_id': floating_ips.c.port_id,
+        'fixed_ip_address': floating_ips.c.fixed_ip_address,
+        'router_id': _leading_router(),
+        'status': sa.case((floating_ips.c.port_id.is_not(None), 'ACTIVE'), else_='DOWN'),
+    },
+    errors.FloatingIPNotFound,
+    complete=_add_port_details,
+)
+
+NOWHERE = {'port_id': None, 'fixed_ip_address': None}
+
+
+def floating_ips_with(work: Work, addresses: Iterable[str]) -> list[Document]:
+    return FLOATING_IPS.find(work, floating_ips.c.floating_ip_address.in_(list(addresses)))
+
+
+def floating_ips_of_ports(work: Work, port_ids: Iterable[str]) -> dict[str, list[str]]:
+    """The addresses that lead to each port."""
+    rows = work.connection.execute(
+        sa.select(floating_ips.c.port_id, floating_ips.c.floating_ip_address)
+        .where(floating_ips.c.port_id.in_(list(port_ids)))
+        .order_by(floating_ips.c.created_at, floating_ips.c.id)
+    )
+    return grouped((port_id, address) for port_id, address in rows)
+
+
+def dissociate_ports(work: Work, port_ids: Iterable[str], address: str | None = None) -> None:
+    """No floating IP leads to these ports (or to this address of theirs) any more."""
+    clauses: list[Clause] = [floating_ips.c.port_id.in_(list(port_ids))]
+    if address is not None:
+        clauses.append(floating_ips.c.fixed_ip_address == address)
+    work.connection.execute(floating_ips.update().where(*clauses).values(**NOWHERE, updated_at=work.clock()))
+
+
+def floating_ip_leads_to(work: Work, port_id: str, fixed_address: str, *, but: str) -> bool:
+    """Whether another floating IP than `but` has this fixed address."""
+    there = sa.exists().where(
+        floating_ips.c.port_id == port_id,
+        floating_ips.c.fixed_ip_address == fixed_address,
+        floating_ips.c.id != but,
+    )
+    return bool(work.connection.scalar(sa.select(there)))
+
+
+def floating_ips_through(work: Work, router_id: str, subnet_id: str | None = None) -> bool:
+    """Whether floating IPs lead through the router (to this subnet)."""
+    statement = sa.select(floating_ips.c.id).where(_leading_router() == router_id)
+    if subnet_id is not None:
+        behind = sa.exists().where(
+            fixed_ips.c.port_id == floating_ips.c.port_id,
+            fixed_ips.c.ip_address == floating_ips.c.fixed_ip_address,
+            fixed_ips.c.subnet_id == subnet_id,
+        )
+        statement = statement.where(behind)
+    return work.connection.scalar(statement.limit(1)) is not None
+
+
+def delete_router(work: Work, router_id: str) -> None:
+    ROUTERS.delete(work, routers.c.id == router_id)
+
+
+def delete_floating_ip(work: Work, floating_ip_id: str) -> None:
+    FLOATING_IPS.delete(work, floating_ips.c.id == floating_ip_id)

@@ -1,0 +1,84 @@
+"""The version of the tables in a database, and how it is brought up to date.
+
+Revisions are counted: the one of `0001_initial.py` is `0001`, and they follow each other in a line. So what is
+the newest can be told without Alembic, which is loaded only when there is something to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import sqlalchemy as sa
+
+from computeapi.db.engine import Store
+
+MIGRATIONS = Path(__file__).parent / 'migrations'
+LOCK_SECONDS = 300
+LOCK_NUMBER = 0x636F6D70
+
+
+class LockTimeout(TimeoutError):
+    """Another process has been changing the tables for longer than anyone waits."""
+
+
+def head() -> str:
+    """The newest revision there is."""
+    names = (path.stem for path in MIGRATIONS.glob('versions/[0-9]*.py'))
+    return max((name.partition('_')[0] for name in names), default='')
+
+
+def version(store: Store) -> str | None:
+    """The revision of the tables in the database; None before the first."""
+    with store.read() as connection:
+        return _version(connection)
+
+
+def upgrade(store: Store) -> bool:
+    """Bring the tables to the newest revision; whether there was anything to do.
+
+    Processes that start together take turns, and those that come later find the work done. All revisions are
+    one transaction where the database can (MariaDB commits after each table).
+    """
+    if version(store) == head():
+        return False
+    with store.write() as connection, _one_at_a_time(connection):
+        if _version(connection) == head():
+            return False
+        _run(connection)
+    return True
+
+
+def _version(connection: sa.Connection) -> str | None:
+    if not sa.inspect(connection).has_table('alembic_version'):
+        return None
+    return connection.scalar(sa.text('SELECT version_num FROM alembic_version'))
+
+
+@contextmanager
+def _one_at_a_time(connection: sa.Connection) -> Iterator[None]:
+    """Hold a lock of the whole database; SQLite's own write lock is one already."""
+    if connection.dialect.name == 'postgresql':
+        connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{LOCK_SECONDS}s'")
+        connection.execute(sa.select(sa.func.pg_advisory_xact_lock(LOCK_NUMBER)))
+    if connection.dialect.name not in ('mysql', 'mariadb'):
+        yield
+        return
+    # The names of these locks belong to the whole server.
+    name = sa.func.left(sa.func.concat('computeapi/', sa.func.database()), 64)
+    if connection.scalar(sa.select(sa.func.get_lock(name, LOCK_SECONDS))) != 1:
+        raise LockTimeout(f'The tables have been locked by another process for {LOCK_SECONDS} seconds.')
+    try:
+        yield
+    finally:
+        connection.execute(sa.select(sa.func.release_lock(name)))
+
+
+def _run(connection: sa.Connection) -> None:
+    from alembic import command
+    from alembic.config import Config
+
+    config = Config(attributes={'connection': connection})
+    config.set_main_option('script_location', str(MIGRATIONS).replace('%', '%%'))
+    command.upgrade(config, 'head')

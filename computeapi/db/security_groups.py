@@ -1,0 +1,97 @@
+"""Security groups and their rules."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import sqlalchemy as sa
+
+from computeapi import errors
+from computeapi.db.network_collection import Collection, Document, Work, grouped, ids_of
+from computeapi.db.tables.network import port_security_groups, security_group_rules, security_groups
+
+DEFAULT = 'default'
+
+# What makes two rules of a group the same rule.
+MEANING = (
+    'security_group_id',
+    'direction',
+    'ethertype',
+    'protocol',
+    'port_range_min',
+    'port_range_max',
+    'remote_ip_prefix',
+    'remote_group_id',
+)
+
+RULES = Collection(
+    security_group_rules,
+    {
+        **{name: security_group_rules.c[name] for name in MEANING},
+        'normalized_cidr': security_group_rules.c.remote_ip_prefix,
+    },
+    errors.SecurityGroupRuleNotFound,
+)
+
+
+def _add_rules(work: Work, documents: list[Document]) -> None:
+    rules = RULES.find(work, security_group_rules.c.security_group_id.in_(ids_of(documents)))
+    by_group = grouped((rule['security_group_id'], rule) for rule in rules)
+    for document in documents:
+        document['security_group_rules'] = by_group.get(document['id'], [])
+
+
+GROUPS = Collection(
+    security_groups,
+    {'name': security_groups.c.name, 'stateful': security_groups.c.stateful},
+    errors.SecurityGroupNotFound,
+    complete=_add_rules,
+)
+
+
+def groups_by_id(work: Work, ids: Iterable[str]) -> list[Document]:
+    return GROUPS.find(work, security_groups.c.id.in_(ids))
+
+
+def groups_of(work: Work, project_id: str) -> list[Document]:
+    return GROUPS.find(work, security_groups.c.project_id == project_id)
+
+
+def groups_called(work: Work, project_id: str, names_or_ids: Iterable[str]) -> list[Document]:
+    wanted = list(names_or_ids)
+    called = sa.or_(security_groups.c.id.in_(wanted), security_groups.c.name.in_(wanted))
+    return GROUPS.find(work, security_groups.c.project_id == project_id, called)
+
+
+def default_group(work: Work, project_id: str) -> str | None:
+    """The id of the project's default group, if it is there."""
+    mine = (security_groups.c.project_id == project_id, security_groups.c.name == DEFAULT)
+    return work.connection.scalar(sa.select(security_groups.c.id).where(*mine))
+
+
+def unknown_groups(work: Work, project_id: str, ids: Iterable[str]) -> set[str]:
+    """Those of the ids that are no group of the project."""
+    wanted = set(ids)
+    mine = (security_groups.c.project_id == project_id, security_groups.c.id.in_(wanted))
+    return wanted - set(work.connection.scalars(sa.select(security_groups.c.id).where(*mine)))
+
+
+def is_used(work: Work, group_id: str) -> bool:
+    used = sa.exists().where(port_security_groups.c.security_group_id == group_id)
+    return bool(work.connection.scalar(sa.select(used)))
+
+
+def same_rule(work: Work, facts: Mapping[str, Any]) -> str | None:
+    """The id of a rule that means the same."""
+    same = (security_group_rules.c[name].is_not_distinct_from(facts.get(name)) for name in MEANING)
+    return work.connection.scalar(sa.select(security_group_rules.c.id).where(*same))
+
+
+def delete_group(work: Work, group_id: str) -> None:
+    """With its rules, and those of other groups that let its members in."""
+    rules = security_group_rules
+    RULES.delete(work, sa.or_(rules.c.security_group_id == group_id, rules.c.remote_group_id == group_id))
+    GROUPS.delete(work, security_groups.c.id == group_id)
+
+
+def delete_rule(work: Work, rule_id: str) -> None:
+    RULES.delete(work, security_group_rules.c.id == rule_id)

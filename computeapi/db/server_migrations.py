@@ -1,0 +1,86 @@
+"""Moves of servers from one host (or flavor) to another, as rows."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+
+from computeapi.db.tables.compute import migrations
+
+# Statuses of moves that are over, and of those that only wait for somebody's word.
+OVER = ('error', 'failed', 'cancelled', 'completed', 'done', 'confirmed', 'reverted')
+MOVED = ('finished', 'confirming')
+
+
+class Migration(NamedTuple):
+    """A move; named as the columns are, and in their order.
+
+    migration_type: resize, migration (cold), live-migration or evacuation.  progress: what a running live migration
+    has copied, in bytes, by the names clients read.  old_vm_state: what the server was before a resize.
+    """
+
+    id: int
+    uuid: str
+    server_id: str
+    migration_type: str
+    status: str
+    source_host: str | None
+    source_node: str | None
+    dest_host: str | None
+    dest_node: str | None
+    dest_ip: str | None
+    old_flavor: dict[str, Any] | None
+    new_flavor: dict[str, Any] | None
+    old_vm_state: str | None
+    user_id: str | None
+    project_id: str | None
+    progress: dict[str, Any] | None
+    created_at: datetime
+    updated_at: datetime | None
+
+
+def insert(connection: sa.Connection, values: Mapping[str, Any]) -> int:
+    """The id of the new row."""
+    return connection.execute(sa.insert(migrations).values(**values)).inserted_primary_key[0]  # type: ignore[index]
+
+
+def get(connection: sa.Connection, migration_id: int) -> Migration | None:
+    row = connection.execute(sa.select(migrations).where(migrations.c.id == migration_id)).first()
+    return Migration(*row) if row else None
+
+
+def latest(connection: sa.Connection, server_id: str, statuses: Collection[str]) -> Migration | None:
+    """The server's newest move that is in one of these statuses."""
+    condition = (migrations.c.server_id == server_id) & migrations.c.status.in_(statuses)
+    row = connection.execute(sa.select(migrations).where(condition).order_by(migrations.c.id.desc())).first()
+    return Migration(*row) if row else None
+
+
+def select(
+    connection: sa.Connection,
+    conditions: Sequence[sa.ColumnElement[bool]],
+    order: Sequence[sa.ColumnElement[Any]] = (migrations.c.id.desc(),),
+    limit: int | None = None,
+) -> list[Migration]:
+    statement = sa.select(migrations).where(*conditions).order_by(*order).limit(limit)
+    return [Migration(*row) for row in connection.execute(statement)]
+
+
+def change(
+    connection: sa.Connection, migration_id: int, values: Mapping[str, Any], statuses: Collection[str] | None = None
+) -> bool:
+    """Update the move if it is in one of these statuses (None: any); whether it was."""
+    statement = sa.update(migrations).where(migrations.c.id == migration_id)
+    if statuses is not None:
+        statement = statement.where(migrations.c.status.in_(statuses))
+    return connection.execute(statement.values(**values)).rowcount == 1
+
+
+def settle(connection: sa.Connection, server_id: str, now: datetime) -> None:
+    """Nobody goes on with a move of this server: those that are done are confirmed, the others came to nothing."""
+    mine = migrations.c.server_id == server_id
+    for status, which in (('confirmed', migrations.c.status.in_(MOVED)), ('error', migrations.c.status.not_in(OVER))):
+        connection.execute(sa.update(migrations).where(mine, which).values(status=status, updated_at=now))

@@ -1,0 +1,248 @@
+"""Servers as rows: the record, and the statements that read and change it.
+
+A `Server` is the row of `servers`, in its order, followed by what is loaded only when asked for
+(`load`): a constant number of statements for any number of servers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+
+from computeapi.db.tables.compute import block_devices, console_tokens, server_tags, servers, services
+
+# Loaded beside the row when a view or a service names them.
+TAGS, VOLUMES, SERVICE, DOMAIN_NAME = 'tags', 'volumes', 'service', 'domain_name'
+
+
+@dataclass(slots=True)
+class Server:
+    """One server; memory in MiB, disks in GiB, times in UTC.
+
+    `flavor` is the flavor as it was when the server got it: the fields of db.flavors.Flavor that clients see.
+    `network_info` is a list of interfaces as the network service last described them: dicts with port_id,
+    network_id, network_name, mac_address, status, created (whether compute made the port), tag,
+    security_groups (names), and addresses: dicts with address, version (4 or 6), subnet_id and floating (a list
+    of addresses).
+    """
+
+    id: int
+    uuid: str
+    project_id: str
+    user_id: str
+    name: str
+    description: str | None
+    hostname: str
+    vm_state: str
+    task_state: str | None
+    power_state: int
+    progress: int
+    locked_by: str | None
+    locked_reason: str | None
+    fault: dict[str, Any] | None
+    host: str | None
+    node: str | None
+    availability_zone: str | None
+    pinned_availability_zone: str | None
+    scheduler_hints: dict[str, Any]
+    server_group_id: str | None
+    flavor: dict[str, Any]
+    vcpus: int
+    memory_mb: int
+    root_gb: int
+    ephemeral_gb: int
+    image_id: str | None
+    image_properties: dict[str, Any]
+    shelved_image_id: str | None
+    kernel_id: str | None
+    ramdisk_id: str | None
+    root_device_name: str | None
+    config_drive: str
+    disk_config: str
+    key_name: str | None
+    public_key: str | None
+    user_data: str | None
+    personality: list[dict[str, str]] | None
+    metadata: dict[str, str]
+    trusted_image_certificates: list[str] | None
+    password: str | None
+    network_info: list[dict[str, Any]]
+    access_ip_v4: str | None
+    access_ip_v6: str | None
+    reservation_id: str
+    launch_index: int
+    created_at: datetime
+    updated_at: datetime | None
+    launched_at: datetime | None
+    terminated_at: datetime | None
+    deleted_at: datetime | None
+    # Loaded on request.
+    tags: list[str] = field(default_factory=list)
+    volumes: list[BlockDevice] = field(default_factory=list)
+    service: Any = None
+    # Worked out on request, by compute.servers.lookup.
+    host_status: str = ''
+    domain_name: str = ''
+
+    @property
+    def disk_gb(self) -> int:
+        """What the server takes of a host's disk."""
+        return self.root_gb + self.ephemeral_gb
+
+
+@dataclass(slots=True)
+class BlockDevice:
+    """A disk of a server: local, or an attached volume (destination_type 'volume')."""
+
+    id: int
+    uuid: str
+    server_id: str
+    source_type: str
+    destination_type: str
+    boot_index: int | None
+    device_name: str | None
+    device_type: str | None
+    disk_bus: str | None
+    guest_format: str | None
+    volume_size: int | None
+    volume_type: str | None
+    image_id: str | None
+    snapshot_id: str | None
+    volume_id: str | None
+    attachment_id: str | None
+    delete_on_termination: bool
+    tag: str | None
+    created_at: datetime
+
+
+def is_volume_backed(server: Server, devices: Sequence[BlockDevice]) -> bool:
+    """Whether the server's root disk is a volume."""
+    return not server.image_id or any(
+        device.boot_index == 0 and device.destination_type == 'volume' for device in devices
+    )
+
+
+# The statements of every look-up, made once: to build one costs more than to run it.
+ANY = sa.select(servers).where(servers.c.uuid == sa.bindparam('id'))
+LIVING = ANY.where(servers.c.deleted_at.is_(None))
+IDS: sa.BindParameter = sa.bindparam('ids', expanding=True)
+TAGS_OF = sa.select(server_tags).where(server_tags.c.server_id.in_(IDS)).order_by(server_tags.c.tag)
+DEVICES_OF = sa.select(block_devices).where(block_devices.c.server_id.in_(IDS)).order_by(block_devices.c.id)
+SERVICES_OF = sa.select(services).where(services.c.host.in_(IDS), services.c.binary == 'nova-compute')
+
+
+def get(
+    connection: sa.Connection, server_id: str, *, needs: Collection[str] = (), lock: bool = False, deleted: bool = False
+) -> Server | None:
+    """The server of that UUID; *deleted*: also when it is deleted."""
+    statement = ANY if deleted else LIVING
+    row = connection.execute(statement.with_for_update() if lock else statement, {'id': server_id}).first()
+    if row is None:
+        return None
+    server = Server(*row)
+    load(connection, [server], needs)
+    return server
+
+
+def select(
+    connection: sa.Connection,
+    conditions: Sequence[sa.ColumnElement[bool]],
+    order: Sequence[sa.ColumnElement[Any]] = (),
+    limit: int | None = None,
+    needs: Collection[str] = (),
+) -> list[Server]:
+    statement = sa.select(servers).where(*conditions).order_by(*order).limit(limit)
+    found = [Server(*row) for row in connection.execute(statement)]
+    load(connection, found, needs)
+    return found
+
+
+def load(connection: sa.Connection, found: Sequence[Server], needs: Collection[str]) -> None:
+    """Fill in tags, volumes and service, one statement for each that is needed."""
+    by_id = {server.uuid: server for server in found}
+    if not by_id:
+        return
+    if TAGS in needs:
+        for server_id, tag in connection.execute(TAGS_OF, {'ids': list(by_id)}):
+            by_id[server_id].tags.append(tag)
+    if VOLUMES in needs:
+        for device in block_devices_of(connection, list(by_id)):
+            if device.destination_type == 'volume' and device.volume_id:
+                by_id[device.server_id].volumes.append(device)
+    if SERVICE in needs:
+        hosts = {server.host for server in found if server.host}
+        by_host = {row.host: row for row in connection.execute(SERVICES_OF, {'ids': list(hosts)})}
+        for server in found:
+            server.service = by_host.get(server.host)
+
+
+def block_devices_of(connection: sa.Connection, server_ids: Sequence[str]) -> list[BlockDevice]:
+    """All disks of these servers, in the order in which they were attached."""
+    return [BlockDevice(*row) for row in connection.execute(DEVICES_OF, {'ids': list(server_ids)})]
+
+
+def select_block_devices(connection: sa.Connection, condition: sa.ColumnElement[bool]) -> list[BlockDevice]:
+    statement = sa.select(block_devices).where(condition).order_by(block_devices.c.id)
+    return [BlockDevice(*row) for row in connection.execute(statement)]
+
+
+def insert(connection: sa.Connection, values: Mapping[str, Any]) -> None:
+    connection.execute(sa.insert(servers).values(**values))
+
+
+def update(connection: sa.Connection, server_id: str, values: Mapping[str, Any]) -> None:
+    connection.execute(sa.update(servers).where(servers.c.uuid == server_id).values(**values))
+
+
+def change(
+    connection: sa.Connection,
+    server_id: str,
+    values: Mapping[str, Any],
+    *,
+    vm_states: Collection[str] | None = None,
+    task_states: Collection[str | None] | None = (None,),
+) -> bool:
+    """Update the server if it is in one of these states (None: any); whether it was. This is the only lock there is."""
+    conditions = [servers.c.uuid == server_id, servers.c.deleted_at.is_(None)]
+    if vm_states is not None:
+        conditions.append(servers.c.vm_state.in_(vm_states))
+    if task_states is not None:
+        named = servers.c.task_state.in_([state for state in task_states if state])
+        conditions.append(sa.or_(servers.c.task_state.is_(None), named) if None in task_states else named)
+    return connection.execute(sa.update(servers).where(*conditions).values(**values)).rowcount == 1
+
+
+def change_unless_newer(connection: sa.Connection, server: Server, values: Mapping[str, Any]) -> bool:
+    """Update the server if nobody did since it was read; whether that was so. `updated_at` must be among *values*."""
+    same = servers.c.updated_at.is_(None) if server.updated_at is None else servers.c.updated_at == server.updated_at
+    conditions = [servers.c.uuid == server.uuid, servers.c.deleted_at.is_(None), same]
+    return connection.execute(sa.update(servers).where(*conditions).values(**values)).rowcount == 1
+
+
+def set_tags(connection: sa.Connection, server_id: str, tags: Collection[str]) -> None:
+    """Replace all tags."""
+    connection.execute(sa.delete(server_tags).where(server_tags.c.server_id == server_id))
+    if tags:
+        connection.execute(sa.insert(server_tags), [{'server_id': server_id, 'tag': tag} for tag in tags])
+
+
+def insert_block_device(connection: sa.Connection, values: Mapping[str, Any]) -> None:
+    connection.execute(sa.insert(block_devices).values(**values))
+
+
+def update_block_device(connection: sa.Connection, device_id: str, values: Mapping[str, Any]) -> None:
+    connection.execute(sa.update(block_devices).where(block_devices.c.uuid == device_id).values(**values))
+
+
+def delete_block_device(connection: sa.Connection, device_id: str) -> None:
+    connection.execute(sa.delete(block_devices).where(block_devices.c.uuid == device_id))
+
+
+def delete_belongings(connection: sa.Connection, server_id: str) -> None:
+    """What goes with a deleted server; its row and its actions stay for the record."""
+    for table in (server_tags, block_devices, console_tokens):
+        connection.execute(sa.delete(table).where(table.c.server_id == server_id))

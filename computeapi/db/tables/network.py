@@ -1,0 +1,169 @@
+"""Tables of the network service."""
+
+import sqlalchemy as sa
+
+from computeapi.db.tables.types import BigInteger, Id, Text, Timestamp, metadata
+
+
+def _resource(table: str, *columns: sa.schema.SchemaItem) -> sa.Table:
+    """A table of things that a project owns: what all of them have, then `columns`."""
+    return sa.Table(
+        table,
+        metadata,
+        sa.Column('id', Id(), primary_key=True),
+        sa.Column('project_id', Text(255), nullable=False, index=True),
+        sa.Column('name', Text(255), nullable=False, default=''),
+        sa.Column('description', Text(255), nullable=False, default=''),
+        sa.Column('created_at', Timestamp(), nullable=False),
+        sa.Column('updated_at', Timestamp(), nullable=False),
+        *columns,
+    )
+
+
+def _flag(name: str, default: bool) -> sa.Column[bool]:
+    return sa.Column(name, sa.Boolean(), nullable=False, default=default)
+
+
+def _documents(name: str, default: type = list) -> sa.Column:
+    """What is only ever read and written as a whole, as JSON."""
+    return sa.Column(name, sa.JSON(), nullable=False, default=default)
+
+
+def _reference(name: str, target: str, *, optional: bool = False, gone: str | None = None) -> sa.Column[str]:
+    """The id of a row elsewhere; `gone` says what happens to this row when that one is deleted (else it cannot be)."""
+    return sa.Column(name, Id(), sa.ForeignKey(f'{target}.id', ondelete=gone), nullable=optional, index=True)
+
+
+# A project's row is locked while something is made for it: one at a time counts against its quotas.
+quota_locks = sa.Table(
+    'network_quota_locks',
+    metadata,
+    sa.Column('project_id', Text(255), primary_key=True),
+)
+
+quotas = sa.Table(
+    'network_quotas',
+    metadata,
+    sa.Column('project_id', Text(255), primary_key=True),
+    sa.Column('resource', Text(64), primary_key=True),
+    sa.Column('limit', sa.Integer(), nullable=False),
+)
+
+# Servers that a change touched, until those who must know of it do.
+notices = sa.Table(
+    'network_notices',
+    metadata,
+    sa.Column('notice_id', Id(), primary_key=True),
+    sa.Column('server_id', Text(255), primary_key=True),
+)
+
+tags = sa.Table(
+    'network_tags',
+    metadata,
+    sa.Column('resource_id', Id(), primary_key=True),
+    sa.Column('tag', Text(255), primary_key=True),
+)
+
+networks = _resource(
+    'networks',
+    _flag('admin_state_up', True),
+    _flag('shared', False),
+    _flag('external', False),
+    _flag('is_default', False),
+    _flag('auto_allocated', False),
+    _flag('port_security_enabled', True),
+    sa.Column('mtu', sa.Integer(), nullable=False, default=1500),
+)
+
+subnets = _resource(
+    'subnets',
+    _reference('network_id', 'networks', gone='CASCADE'),
+    sa.Column('ip_version', sa.Integer(), nullable=False),
+    sa.Column('cidr', Text(64), nullable=False),
+    sa.Column('gateway_ip', Text(64)),
+    _flag('enable_dhcp', True),
+    sa.Column('ipv6_ra_mode', Text(32)),
+    sa.Column('ipv6_address_mode', Text(32)),
+    _documents('allocation_pools'),
+    _documents('dns_nameservers'),
+    _documents('host_routes'),
+    # The search for a free address starts after the one given last, so that a freed one rests for a while.
+    sa.Column('last_address', Text(64)),
+)
+
+ports = _resource(
+    'ports',
+    _reference('network_id', 'networks'),
+    sa.Column('mac_address', Text(32), nullable=False),
+    _flag('admin_state_up', True),
+    _flag('port_security_enabled', True),
+    sa.Column('device_id', Text(255), nullable=False, default='', index=True),
+    sa.Column('device_owner', Text(255), nullable=False, default=''),
+    sa.Column('host', Text(255), nullable=False, default=''),
+    sa.Column('vnic_type', Text(32), nullable=False, default='normal'),
+    sa.Column('dns_name', Text(255), nullable=False, default=''),
+    _documents('binding_profile', dict),
+    _documents('allowed_address_pairs'),
+    _documents('extra_dhcp_opts'),
+    sa.UniqueConstraint('network_id', 'mac_address'),
+)
+
+fixed_ips = sa.Table(
+    'fixed_ips',
+    metadata,
+    sa.Column('id', BigInteger, primary_key=True, autoincrement=True),
+    _reference('port_id', 'ports', gone='CASCADE'),
+    _reference('subnet_id', 'subnets'),
+    sa.Column('ip_address', Text(64), nullable=False),
+    sa.UniqueConstraint('subnet_id', 'ip_address'),
+)
+
+security_groups = _resource('security_groups', _flag('stateful', True))
+
+security_group_rules = sa.Table(
+    'security_group_rules',
+    metadata,
+    sa.Column('id', Id(), primary_key=True),
+    sa.Column('project_id', Text(255), nullable=False, index=True),
+    sa.Column('description', Text(255), nullable=False, default=''),
+    sa.Column('created_at', Timestamp(), nullable=False),
+    sa.Column('updated_at', Timestamp(), nullable=False),
+    _reference('security_group_id', 'security_groups', gone='CASCADE'),
+    sa.Column('direction', Text(16), nullable=False),
+    sa.Column('ethertype', Text(16), nullable=False),
+    sa.Column('protocol', Text(32)),
+    sa.Column('port_range_min', sa.Integer()),
+    sa.Column('port_range_max', sa.Integer()),
+    sa.Column('remote_ip_prefix', Text(64)),
+    _reference('remote_group_id', 'security_groups', optional=True, gone='CASCADE'),
+)
+
+port_security_groups = sa.Table(
+    'port_security_groups',
+    metadata,
+    sa.Column('port_id', Id(), sa.ForeignKey('ports.id', ondelete='CASCADE'), primary_key=True),
+    sa.Column('security_group_id', Id(), sa.ForeignKey('security_groups.id'), primary_key=True, index=True),
+)
+
+routers = _resource(
+    'routers',
+    _flag('admin_state_up', True),
+    _flag('enable_snat', True),
+    _documents('routes'),
+)
+
+floating_ips = sa.Table(
+    'floating_ips',
+    metadata,
+    sa.Column('id', Id(), primary_key=True),
+    sa.Column('project_id', Text(255), nullable=False, index=True),
+    sa.Column('description', Text(255), nullable=False, default=''),
+    sa.Column('created_at', Timestamp(), nullable=False),
+    sa.Column('updated_at', Timestamp(), nullable=False),
+    _reference('floating_network_id', 'networks'),
+    sa.Column('floating_ip_address', Text(64), nullable=False, index=True),
+    _reference('port_id', 'ports', optional=True),
+    sa.Column('fixed_ip_address', Text(64)),
+    sa.UniqueConstraint('floating_network_id', 'floating_ip_address'),
+    sa.UniqueConstraint('port_id', 'fixed_ip_address'),
+)

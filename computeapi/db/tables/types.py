@@ -1,0 +1,37 @@
+"""Column types that mean the same on SQLite, PostgreSQL and MariaDB."""
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import mysql
+
+metadata = sa.MetaData(
+    naming_convention={
+        'ix': 'ix_%(table_name)s_%(column_0_N_name)s',
+        'uq': 'uq_%(table_name)s_%(column_0_N_name)s',
+        'fk': 'fk_%(table_name)s_%(column_0_N_name)s',
+        'pk': 'pk_%(table_name)s',
+    }
+)
+
+
+def Text(length: int) -> sa.types.TypeEngine[str]:
+    """A string that compares by code point everywhere: 'a' and 'A' are two names."""
+    exact = mysql.VARCHAR(length, charset='utf8mb4', collation='utf8mb4_bin')
+    return sa.String(length).with_variant(exact, 'mysql', 'mariadb')
+
+
+def LongText() -> sa.types.TypeEngine[str]:
+    """Text without a bound worth naming (up to 4 GiB)."""
+    return sa.Text().with_variant(mysql.LONGTEXT(charset='utf8mb4', collation='utf8mb4_bin'), 'mysql', 'mariadb')
+
+
+def Timestamp() -> sa.types.TypeEngine:
+    """A moment in UTC, to the microsecond."""
+    return sa.DateTime().with_variant(mysql.DATETIME(fsp=6), 'mysql', 'mariadb')
+
+
+def Id() -> sa.types.TypeEngine[str]:
+    """A UUID in text, or the 32 digits that identity uses."""
+    return Text(64)
+
+
+BigInteger = sa.BigInteger().with_variant(sa.Integer(), 'sqlite')

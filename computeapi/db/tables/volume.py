@@ -1,0 +1,108 @@
+"""Tables of the volume service."""
+
+import sqlalchemy as sa
+
+from computeapi.db.tables.types import Id, LongText, Text, Timestamp, metadata
+
+
+def _pairs(name: str, owner: str) -> sa.Table:
+    """A table of names and values that go when their owner goes; see `computeapi.db.pairs`."""
+    return sa.Table(
+        name,
+        metadata,
+        sa.Column('owner_id', Id(), sa.ForeignKey(owner, ondelete='CASCADE'), primary_key=True),
+        sa.Column('name', Text(255), primary_key=True),
+        sa.Column('value', LongText(), nullable=False),
+    )
+
+
+volume_types = sa.Table(
+    'volume_types',
+    metadata,
+    sa.Column('id', Id(), primary_key=True),
+    sa.Column('name', Text(255), nullable=False, unique=True),
+    sa.Column('description', Text(255)),
+    sa.Column('is_public', sa.Boolean, nullable=False),
+    sa.Column('created_at', Timestamp(), nullable=False),
+    sa.Column('updated_at', Timestamp(), nullable=False),
+)
+
+volume_type_specs = _pairs('volume_type_specs', 'volume_types.id')
+
+volume_type_projects = sa.Table(
+    'volume_type_projects',
+    metadata,
+    sa.Column('type_id', Id(), sa.ForeignKey('volume_types.id', ondelete='CASCADE'), primary_key=True),
+    sa.Column('project_id', Id(), primary_key=True),
+)
+
+volumes = sa.Table(
+    'volumes',
+    metadata,
+    sa.Column('id', Id(), primary_key=True),
+    sa.Column('project_id', Id(), nullable=False, index=True),
+    sa.Column('user_id', Id()),
+    sa.Column('name', Text(255)),
+    sa.Column('description', Text(255)),
+    sa.Column('status', Text(32), nullable=False),
+    sa.Column('size', sa.Integer, nullable=False),
+    sa.Column('availability_zone', Text(255), nullable=False),
+    sa.Column('volume_type_id', Id(), sa.ForeignKey('volume_types.id'), nullable=False, index=True),
+    sa.Column('bootable', sa.Boolean, nullable=False),
+    sa.Column('multiattach', sa.Boolean, nullable=False),
+    sa.Column('readonly', sa.Boolean, nullable=False),
+    sa.Column('migration_status', Text(32)),
+    sa.Column('snapshot_id', Id()),
+    sa.Column('source_volume_id', Id()),
+    sa.Column('created_at', Timestamp(), nullable=False, index=True),
+    sa.Column('updated_at', Timestamp(), nullable=False),
+)
+
+volume_metadata = _pairs('volume_metadata', 'volumes.id')
+volume_image_metadata = _pairs('volume_image_metadata', 'volumes.id')
+
+volume_snapshots = sa.Table(
+    'volume_snapshots',
+    metadata,
+    sa.Column('id', Id(), primary_key=True),
+    sa.Column('project_id', Id(), nullable=False, index=True),
+    sa.Column('user_id', Id()),
+    sa.Column('volume_id', Id(), sa.ForeignKey('volumes.id'), nullable=False, index=True),
+    sa.Column('name', Text(255)),
+    sa.Column('description', Text(255)),
+    sa.Column('status', Text(32), nullable=False),
+    sa.Column('size', sa.Integer, nullable=False),
+    sa.Column('created_at', Timestamp(), nullable=False, index=True),
+    sa.Column('updated_at', Timestamp(), nullable=False),
+)
+
+volume_snapshot_metadata = _pairs('volume_snapshot_metadata', 'volume_snapshots.id')
+
+volume_attachments = sa.Table(
+    'volume_attachments',
+    metadata,
+    sa.Column('id', Id(), primary_key=True),
+    sa.Column('volume_id', Id(), sa.ForeignKey('volumes.id', ondelete='CASCADE'), nullable=False, index=True),
+    sa.Column('server_id', Id(), index=True),
+    sa.Column('status', Text(32), nullable=False),
+    sa.Column('host', Text(255)),
+    sa.Column('device', Text(255)),
+    sa.Column('mode', Text(8), nullable=False),
+    sa.Column('connector', LongText()),
+    sa.Column('created_at', Timestamp(), nullable=False),
+    sa.Column('attached_at', Timestamp()),
+)
+
+volume_projects = sa.Table(
+    'volume_projects',
+    metadata,
+    sa.Column('id', Id(), primary_key=True),
+)
+
+volume_quotas = sa.Table(
+    'volume_quotas',
+    metadata,
+    sa.Column('project_id', Id(), primary_key=True),
+    sa.Column('name', Text(64), primary_key=True),
+    sa.Column('limit', sa.Integer, nullable=False),
+)

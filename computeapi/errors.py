@@ -1,0 +1,227 @@
+"""What can go wrong, in the words of the domain.
+
+No HTTP here: `computeapi.web.faults` holds the one table from class to status.
+Services raise the most specific class there is; a class of its own exists where
+a caller or a fault text tells it from its siblings.
+"""
+
+
+class Error(Exception):
+    """Base of every error the service raises on purpose; `str(error)` is safe to show to a client."""
+
+    text = 'An unexpected error occurred.'
+
+    def __init__(self, message: str | None = None, **facts: object):
+        super().__init__(message if message is not None else self.text.format(**facts))
+
+
+class NotFound(Error):
+    text = 'The resource could not be found.'
+
+
+class Conflict(Error):
+    text = 'There was a conflict when trying to complete your request.'
+
+
+class Invalid(Error):
+    text = 'The request is invalid.'
+
+
+class Forbidden(Error):
+    text = 'Access was denied to this resource.'
+
+
+class OverQuota(Forbidden):
+    text = 'Quota exceeded.'
+
+
+class NotAuthenticated(Error):
+    text = 'The request you have made requires authentication.'
+
+
+class NotSupported(Error):
+    """The operation exists, but the driver or the configuration cannot do it."""
+
+    text = 'The requested functionality is not supported.'
+
+
+class Gone(Error):
+    text = 'This resource is no longer available. No forwarding address is given.'
+
+
+class TooLarge(Error):
+    text = 'The request is too large.'
+
+
+class Unavailable(Error):
+    """A service this one stands on did not answer."""
+
+    text = 'The service is currently unavailable.'
+
+
+# Not found
+
+
+class ServerNotFound(NotFound):
+    text = 'Instance {id} could not be found.'
+
+
+class FlavorNotFound(NotFound):
+    text = 'Flavor {id} could not be found.'
+
+
+class KeypairNotFound(NotFound):
+    text = 'Keypair {name} not found for user {user_id}'
+
+
+class ImageNotFound(NotFound):
+    text = 'Image {id} could not be found.'
+
+
+class NetworkNotFound(NotFound):
+    text = 'Network {id} could not be found.'
+
+
+class PortNotFound(NotFound):
+    text = 'Port id {id} could not be found.'
+
+
+class SecurityGroupNotFound(NotFound):
+    text = 'Security group {id} does not exist'
+
+
+class SecurityGroupRuleNotFound(NotFound):
+    text = 'Security group rule {id} does not exist'
+
+
+class SubnetNotFound(NotFound):
+    text = 'Subnet {id} could not be found.'
+
+
+class RouterNotFound(NotFound):
+    text = 'Router {id} could not be found.'
+
+
+class FloatingIPNotFound(NotFound):
+    text = 'Floating IP not found for ID {id}'
+
+
+class FloatingIPPoolNotFound(NotFound):
+    text = 'Floating IP pool not found.'
+
+
+class FixedIPNotFound(NotFound):
+    text = "Instance {server_id} doesn't have fixed IP '{address}'."
+
+
+class NetworkNotFoundForServer(NotFound):
+    text = 'Network could not be found for instance {server_id}.'
+
+
+class AggregateNotFound(NotFound):
+    text = 'Aggregate {id} could not be found.'
+
+
+class MigrationNotFound(NotFound):
+    text = 'Migration {id} not found for instance {server_id}'
+
+
+class VolumeNotFound(NotFound):
+    text = 'Volume {id} could not be found.'
+
+
+class SnapshotNotFound(NotFound):
+    text = 'Snapshot {id} could not be found.'
+
+
+class VolumeTypeNotFound(NotFound):
+    text = 'Volume type {id} could not be found.'
+
+
+class AttachmentNotFound(NotFound):
+    text = 'Volume attachment {id} could not be found.'
+
+
+class VolumeNotAttached(NotFound):
+    text = 'Instance {server_id} is not attached to volume {id}'
+
+
+class ComputeHostNotFound(NotFound):
+    text = 'Compute host {host} could not be found.'
+
+
+class HypervisorNotFound(NotFound):
+    text = "Hypervisor with ID '{id}' could not be found."
+
+
+class ServerGroupNotFound(NotFound):
+    text = 'Instance group {id} could not be found.'
+
+
+class ServerActionNotFound(NotFound):
+    text = 'Action {request_id} not found'
+
+
+class ShareNotFound(NotFound):
+    text = 'Share {id} could not be found.'
+
+
+class ConsoleTokenNotFound(NotFound):
+    text = 'Token not found'
+
+
+# Conflicts
+
+
+class ServerLocked(Conflict):
+    text = 'Instance {id} is locked'
+
+
+class DeviceInUse(Conflict):
+    text = 'The supplied device path ({path}) is in use.'
+
+
+class PortInUse(Conflict):
+    text = 'Port {id} is still in use.'
+
+
+class NoMoreAddresses(Conflict):
+    text = 'Zero fixed ips available.'
+
+
+class AddressInUse(Conflict):
+    text = 'IP address {address} already allocated in subnet {subnet_id}'
+
+
+class NetworkInUse(Conflict):
+    text = 'Unable to complete operation on network {id}. There are one or more ports still in use on the network.'
+
+
+class SubnetInUse(Conflict):
+    text = 'Unable to complete operation on subnet {id}: One or more ports have an IP allocation from this subnet.'
+
+
+class RouterInUse(Conflict):
+    text = 'Router {id} still has ports'
+
+
+class SecurityGroupInUse(Conflict):
+    text = 'Security Group {id} in use.'
+
+
+class SecurityGroupRuleExists(Conflict):
+    text = 'Security group rule already exists. Rule id is {id}.'
+
+
+class FloatingIPInUse(Conflict):
+    """The fixed address has a floating IP already."""
+
+    text = 'Cannot associate floating IP {address} with port {port_id}: fixed IP {fixed_address} already has one.'
+
+
+class MultipleNetworks(Conflict):
+    text = 'Multiple possible networks found, use a Network ID to be more specific.'
+
+
+class ImageNotActive(Conflict):
+    text = 'Image {id} is not active.'

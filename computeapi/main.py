@@ -1,0 +1,319 @@
+"""The composition root: from a configuration to a running service.  The only module that knows all others."""
+
+from __future__ import annotations
+
+import functools
+import site
+import sysconfig
+from collections.abc import Callable, Collection
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any
+
+from oslo_config import cfg
+from paste.deploy import loadapp
+
+from computeapi import api
+from computeapi.api.documents import V20, V21, VersionDocument, Versions
+from computeapi.backends.identity import Identity
+from computeapi.backends.volume import Volume
+from computeapi.compute.cloud import Cloud
+from computeapi.compute.hosts import Hosts
+from computeapi.compute.servers.events import VOLUME_EXTENDED, Event
+from computeapi.compute.tasks import Worker
+from computeapi.compute.work import Runner
+from computeapi.context import Context
+from computeapi.db.engine import Store
+from computeapi.web import auth, filters
+from computeapi.web.app import App
+from computeapi.web.policy import Policies, defaults
+from computeapi.web.urlmap import URLMap
+
+WSGIApp = Callable[..., Any]
+
+# Paste builds the pipeline out of the functions below and passes them only text; this is for whom it builds.
+_building: ContextVar[Service] = ContextVar('building')
+
+CATALOG = (
+    {'type': 'compute', 'name': 'nova', 'path': '/v2.1'},
+    {'type': 'identity', 'name': 'keystone', 'path': '/identity'},
+    {'type': 'image', 'name': 'glance', 'path': '/image'},
+    {'type': 'network', 'name': 'neutron', 'path': '/networking'},
+    {'type': 'volumev3', 'name': 'cinderv3', 'path': '/volume/v3'},
+    {'type': 'block-storage', 'name': 'cinder', 'path': '/volume/v3'},
+)
+
+
+# The types of the built-in volumes, which hold no data: one as other services name theirs, one that servers can share.
+VOLUME_TYPES = {'fake': {}, 'multiattach': {'multiattach': '<is> True'}}
+
+
+class Service:
+    """One process of the service: the store, the backends that the configuration names, and the API on them."""
+
+    def __init__(self, conf: cfg.ConfigOpts, store: Store | None = None):
+        self.conf = conf
+        self.store = store or Store(conf.database.connection, pool_size=conf.database.max_pool_size)
+        self.policies = Policies(conf, defaults(api.operations()))
+        # What backends do at the start with what a process that died did not come to.
+        self.left_over: list[Callable[[], None]] = []
+
+    # Backends are imported where they are asked for: what is not configured is not loaded.
+
+    @functools.cached_property
+    def identity(self) -> Any:
+        from computeapi.backends.identity.local import LocalIdentity
+
+        options = self.conf.identity
+        return LocalIdentity(self.store, token_hours=options.token_hours, bcrypt_cost=options.bcrypt_cost)
+
+    @functools.cached_property
+    def images(self) -> Any:
+        from computeapi.backends.image.local import LocalImages
+
+        options = self.conf.standalone
+        return LocalImages(self.store, Path(options.data_dir) / 'images', max_bytes=options.max_image_bytes)
+
+    @functools.cached_property
+    def networks(self) -> Any:
+        from computeapi.backends.network.local import LocalNetworks
+
+        networks = LocalNetworks(self.store, listeners=[self.refresh_addresses])
+        self.left_over.append(networks.resources.notices.send_left)
+        return networks
+
+    def refresh_addresses(self, context: Context, server_ids: Collection[str]) -> None:
+        """What the network service did to these servers; the cloud is looked up late, for it stands on that service."""
+        self.cloud.addresses.refresh(context, server_ids)
+
+    @functools.cached_property
+    def volumes(self) -> Any:
+        from computeapi.backends.volume.local import LocalVolumes
+
+        return LocalVolumes(self.store, self.images, types=VOLUME_TYPES, listeners=[self.tell_of_growth])
+
+    def tell_of_growth(self, context: Context, volume: Volume) -> None:
+        """What a block storage service elsewhere would tell by an external event."""
+        holders = [attachment['server_id'] for attachment in volume.attachments]
+        events = [Event(VOLUME_EXTENDED, server_id, volume.id) for server_id in holders if server_id]
+        self.cloud.external_events.take(context, events)
+
+    @functools.cached_property
+    def hypervisor(self) -> Any:
+        from computeapi.backends.hypervisor.simulated import SimulatedHypervisor
+
+        return SimulatedHypervisor(self.store, self.conf.simulated)
+
+    @functools.cached_property
+    def hosts(self) -> Hosts:
+        return Hosts(self.store, self.hypervisor, beat_seconds=self.conf.report_interval)
+
+    @functools.cached_property
+    def worker(self) -> Worker:
+        options = self.conf
+        return Worker(self.cloud.tasks, Runner(self.cloud), options.workers, options.task_sweep_interval)
+
+    @functools.cached_property
+    def cloud(self) -> Cloud:
+        local = self.conf.api.auth_strategy in ('local', 'http_basic')
+        identity: Identity | None = self.identity if local else None
+        return Cloud(
+            self.conf,
+            self.store,
+            identity=identity,
+            images=self.images,
+            networks=self.networks,
+            volumes=self.volumes,
+            hypervisor=self.hypervisor,
+        )
+
+    @functools.cached_property
+    def compute_app(self) -> App:
+        controllers = [kind(self.cloud) for kind in api.CONTROLLERS]
+        options = self.conf.api
+        return App(controllers, self.policies, options.compute_link_prefix, options.response_validation)
+
+    def authenticate(self, token: str) -> Any:
+        """The caller behind a token, for the faces: by the built-in identity, or by noauth's rules."""
+        if self.conf.api.auth_strategy == 'none':
+            return auth.noauth_context(token)
+        return self.identity.authenticate(token)
+
+    def load(self, name: str) -> WSGIApp:
+        """The app *name* of the Paste file."""
+        path = find_paste_file(self.conf)
+        token = _building.set(self)
+        try:
+            return loadapp(f'config:{path}', name=name)
+        finally:
+            _building.reset(token)
+
+    def start(self, *, alone: bool = False) -> None:
+        """Begin to work: hosts report, workers take tasks. `alone`: no other process uses the store."""
+        if alone:
+            self.cloud.tasks.release_all()
+        self.hosts.start()
+        self.worker.start()
+        for resume in self.left_over:
+            resume()
+
+    def stop(self) -> None:
+        """End what is under way; what takes long is left to the next process."""
+        self.hypervisor.stop()
+        self.worker.stop()
+        self.hosts.stop()
+
+    def close(self) -> None:
+        self.store.close()
+
+
+def find_paste_file(conf: cfg.ConfigOpts) -> Path:
+    """api_paste_config as it stands, beside the configuration, where packages put it, or in a checkout."""
+    name = conf.wsgi.api_paste_config
+    beside = [Path(file).parent for file in conf.config_file or ()]
+    checkout = Path(__file__).resolve().parent.parent
+    # pip puts the files of a wheel below the environment, and with --user below the user's base.
+    installed = [
+        Path(base) / 'etc/computeapi' for base in ('/', sysconfig.get_path('data'), site.getuserbase(), checkout)
+    ]
+    for folder in [Path(), *beside, *installed]:
+        if (folder / name).is_file():
+            return (folder / name).resolve()
+    raise FileNotFoundError(f'The Paste file {name} was not found; set [wsgi]api_paste_config')
+
+
+# ------------------------------------------------------------------ what api-paste.ini names
+
+
+def urlmap(loader: Any, global_conf: dict[str, str], **apps: str) -> WSGIApp:
+    return URLMap({path: loader.get_app(name, global_conf=global_conf) for path, name in apps.items()})
+
+
+def compute_app(global_conf: dict[str, str], **local_conf: str) -> WSGIApp:
+    return _building.get().compute_app
+
+
+def versions_app(global_conf: dict[str, str], **local_conf: str) -> WSGIApp:
+    return Versions(_building.get().conf.api.compute_link_prefix)
+
+
+def version_v21_app(global_conf: dict[str, str], **local_conf: str) -> WSGIApp:
+    return VersionDocument(V21, _building.get().conf.api.compute_link_prefix)
+
+
+def version_v2_app(global_conf: dict[str, str], **local_conf: str) -> WSGIApp:
+    return VersionDocument(V20, _building.get().conf.api.compute_link_prefix)
+
+
+def openapi_app(global_conf: dict[str, str], **local_conf: str) -> WSGIApp:
+    from computeapi.web.openapi import OpenAPI
+
+    return OpenAPI(api.CONTROLLERS)
+
+
+def identity_app(global_conf: dict[str, str], **local_conf: str) -> WSGIApp:
+    from computeapi.standalone.identity import IdentityFace
+
+    return IdentityFace(_building.get().identity, list(CATALOG))
+
+
+def image_app(global_conf: dict[str, str], **local_conf: str) -> WSGIApp:
+    from computeapi.standalone.image import ImageFace
+
+    service = _building.get()
+    return ImageFace(service.images, service.authenticate)
+
+
+def networking_app(global_conf: dict[str, str], **local_conf: str) -> WSGIApp:
+    from computeapi.standalone.network import NetworkFace
+
+    service = _building.get()
+    return NetworkFace(service.networks, service.authenticate)
+
+
+def volume_app(global_conf: dict[str, str], **local_conf: str) -> WSGIApp:
+    from computeapi.standalone.volume import VolumeFace
+
+    service = _building.get()
+    return VolumeFace(service.volumes, service.authenticate)
+
+
+def _oslo(kind: type) -> Callable[[WSGIApp], WSGIApp]:
+    """A filter of oslo.middleware that is set up by the service's configuration, not by one of its own."""
+    conf = _building.get().conf
+    return lambda app: kind(app, conf)
+
+
+def cors(global_conf: dict[str, str], **local_conf: str) -> Callable[[WSGIApp], WSGIApp]:
+    from oslo_middleware import cors
+
+    cors.set_defaults(
+        allow_headers=['X-Auth-Token', *filters.VERSION_HEADERS, *filters.REQUEST_ID_HEADERS],
+        expose_headers=['Location', *filters.VERSION_HEADERS, *filters.REQUEST_ID_HEADERS],
+        allow_methods=['GET', 'PUT', 'POST', 'DELETE', 'PATCH'],
+    )
+    conf = _building.get().conf
+
+    def wrap(app: WSGIApp) -> WSGIApp:
+        wrapped = cors.CORS(app, conf)
+        # Without an origin to allow it does nothing, at the cost of a request object.
+        return wrapped if wrapped.allowed_origins else app
+
+    return wrap
+
+
+def http_proxy_to_wsgi(global_conf: dict[str, str], **local_conf: str) -> Callable[[WSGIApp], WSGIApp]:
+    from oslo_middleware.http_proxy_to_wsgi import HTTPProxyToWSGI
+
+    conf = _building.get().conf
+
+    def wrap(app: WSGIApp) -> WSGIApp:
+        wrapped = HTTPProxyToWSGI(app, conf)
+        return wrapped if conf.oslo_middleware.enable_proxy_headers_parsing else app
+
+    return wrap
+
+
+def sizelimit(global_conf: dict[str, str], **local_conf: str) -> Callable[[WSGIApp], WSGIApp]:
+    from oslo_middleware.sizelimit import RequestBodySizeLimiter
+
+    return _oslo(RequestBodySizeLimiter)
+
+
+def compute_req_id(global_conf: dict[str, str], **local_conf: str) -> Callable[[WSGIApp], WSGIApp]:
+    return filters.RequestId
+
+
+def faultwrap(global_conf: dict[str, str], **local_conf: str) -> Callable[[WSGIApp], WSGIApp]:
+    return filters.FaultWrap
+
+
+def request_log(global_conf: dict[str, str], **local_conf: str) -> Callable[[WSGIApp], WSGIApp]:
+    return filters.RequestLog
+
+
+def legacy_v2_compatible(global_conf: dict[str, str], **local_conf: str) -> Callable[[WSGIApp], WSGIApp]:
+    return filters.LegacyV2Compatible
+
+
+def authtoken(global_conf: dict[str, str], **local_conf: str) -> Callable[[WSGIApp], WSGIApp]:
+    """Who the caller is, by [api]auth_strategy."""
+    service = _building.get()
+    strategy = service.conf.api.auth_strategy
+    challenge = 'Keystone uri="{host}/identity"'
+    if strategy == 'none':
+        return lambda app: auth.Authenticator(app, auth.by_noauth, challenge)
+    if strategy == 'local':
+        return lambda app: auth.Authenticator(app, auth.by_token(service.identity.authenticate), challenge)
+    if strategy == 'http_basic':
+        identify = auth.by_password(service.identity.authenticate_password)
+        return lambda app: auth.Authenticator(app, identify, 'Basic realm="compute"')
+    from keystonemiddleware import auth_token
+
+    keystone = auth_token.filter_factory({**global_conf, 'oslo_config_config': service.conf}, **local_conf)
+    return lambda app: keystone(auth.Authenticator(app, auth.by_keystone_headers, challenge))
+
+
+def keystonecontext(global_conf: dict[str, str], **local_conf: str) -> Callable[[WSGIApp], WSGIApp]:
+    policies = _building.get().policies
+    return lambda app: auth.KeystoneContext(app, policies)

@@ -1,0 +1,118 @@
+"""What can be printed from the table of operations and from the options: no list here is kept by hand."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from typing import Any, TextIO
+
+import orjson
+from oslo_config import cfg
+
+from computeapi import api
+from computeapi import config as options
+from computeapi.versions import HISTORY, MAX, APIVersionRequest
+from computeapi.web import openapi as web_openapi
+from computeapi.web.contract import Operation
+from computeapi.web.history import changes
+from computeapi.web.policy import defaults
+
+WIDTH = 100
+
+
+def routes(out: TextIO) -> None:
+    """Each operation: method, path and action, versions, policy (or those among which the handler chooses)."""
+    rows = [
+        (operation.method, path_of(operation), f'{operation.min}-{operation.max}', asked_of(operation))
+        for operation in api.operations()
+    ]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        print('  '.join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip(), file=out)
+
+
+def asked_of(operation: Operation) -> str:
+    policies = [operation.policy] if operation.policy else operation.also
+    return ', '.join(map(str, policies)) or '-'
+
+
+def path_of(operation: Operation) -> str:
+    """/flavors/{id}/action {addTenantAccess}"""
+    return str(operation).partition(' ')[2]
+
+
+def history(out: TextIO, version: str | None = None) -> None:
+    """Each version, or one, with the operations that it touched and what it did to them."""
+    operations = api.operations()
+    for text in [str(known(version))] if version else HISTORY:
+        print(f'{text}  {HISTORY[text]}', file=out)
+        for operation, what in changes(operations, APIVersionRequest.parse(text)):
+            told = '; '.join(' '.join([name, *details]) for name, details in what.items())
+            print(f'    {operation}: {told}', file=out)
+
+
+def openapi(out: TextIO, version: str = 'latest') -> None:
+    """The OpenAPI document of one version."""
+    document = web_openapi.describe(api.CONTROLLERS, known(version))
+    print(orjson.dumps(document, option=orjson.OPT_INDENT_2).decode(), file=out)
+
+
+def known(text: str) -> APIVersionRequest:
+    """The version that is meant; ValueError for one that does not exist."""
+    if text == 'latest':
+        return MAX
+    if text not in HISTORY:
+        raise ValueError(f'{text} is not a version of this API')
+    return APIVersionRequest.parse(text)
+
+
+# ------------------------------------------------------------------ samples
+
+
+def rules() -> list[Any]:
+    """Every policy rule with its default, for oslo.policy's own tools."""
+    return defaults(api.operations())
+
+
+def policy(out: TextIO) -> None:
+    """A policy.yaml in which every rule stands as a comment, with its default and what asks it."""
+    for rule in rules():
+        for use in getattr(rule, 'operations', ()):
+            print(f'# {use["method"]} {use["path"]}', file=out)
+        comment(rule.description, out)
+        print(f'#"{rule.name}": "{rule.check_str}"\n', file=out)
+
+
+def config(out: TextIO) -> None:
+    """A configuration file in which every option stands as a comment, with its help and default."""
+    for group, listed in options.list_opts():
+        print(f'[{group}]\n', file=out)
+        for option in listed:
+            for paragraph in described(option):
+                comment(paragraph, out)
+            print(f'#{option.name} = {shown(option.default)}'.rstrip() + '\n', file=out)
+
+
+def comment(text: str, out: TextIO) -> None:
+    for line in textwrap.wrap(text, WIDTH):
+        print(f'# {line}', file=out)
+
+
+def described(option: cfg.Opt) -> Iterator[str]:
+    """The help of an option, then what values it takes."""
+    yield option.help or ''
+    for choice, text in (getattr(option.type, 'choices', None) or {}).items():
+        yield f'- {choice}: {text}'
+    for word, limit in (('At least', 'min'), ('At most', 'max')):
+        bound = getattr(option.type, limit, None)
+        if bound is not None:
+            yield f'{word} {bound}.'
+
+
+def shown(value: Any) -> str:
+    """A default as it is written in a configuration file."""
+    if value is None:
+        return ''
+    if isinstance(value, bool):
+        return str(value).lower()
+    return ','.join(map(str, value)) if isinstance(value, list) else str(value)

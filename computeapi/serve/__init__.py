@@ -1,0 +1,108 @@
+"""`computeapi serve`: a whole cloud in one process, from an empty folder to answering requests."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import signal
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+import waitress
+from oslo_config import cfg
+
+from computeapi import log
+from computeapi.db import schema
+from computeapi.db.engine import Store
+from computeapi.main import Service, WSGIApp
+from computeapi.serve import credentials, population
+from computeapi.serve.directory import Directory, opened
+
+THREADS = 8
+
+
+def run(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
+    """Serve until SIGTERM or SIGINT; OSError when the address or the data directory cannot be had."""
+    log.start(conf, logging.WARNING if options.quiet else logging.INFO)
+    _exit_on_signals()
+    os.umask(0o077)
+    with (
+        socket.create_server((options.host, options.port), family=_family(options.host), backlog=1024) as listening,
+        opened(None if options.in_memory else options.data_dir or conf.standalone.data_dir) as directory,
+    ):
+        configure(conf, directory)
+        with running(conf, directory, options.admin_password) as (app, passwords):
+            shown = credentials.show(url(listening), conf.api.auth_strategy, passwords, directory)
+            _serve(app, listening, conf.standalone.max_image_bytes, shown)
+
+
+def configure(conf: cfg.ConfigOpts, directory: Directory) -> None:
+    """Keep everything in the directory and let the service check its own tokens, unless conf says otherwise."""
+    database = f'sqlite:///{directory.path / "computeapi.db"}'
+    conf.set_default('auth_strategy', 'local', 'api')
+    # On a cloud of one host there is nowhere else to resize to.
+    conf.set_default('allow_resize_to_same_host', conf.simulated.hosts == 1)
+    conf.set_default('connection', database, 'database')
+    # Passwords that nobody chose need no more work to be safe, and every command of a client waits for it.
+    conf.set_default('bcrypt_cost', 10, 'identity')
+    conf.set_override('data_dir', str(directory.path), 'standalone')
+    if directory.temporary:
+        conf.set_override('connection', database, 'database')
+
+
+@contextmanager
+def running(
+    conf: cfg.ConfigOpts, directory: Directory, admin_password: str | None = None
+) -> Iterator[tuple[WSGIApp, dict[str, str]]]:
+    """The service at work, with its tables and what a cloud begins with: the app and the passwords of its users."""
+    with ExitStack() as stack:
+        pool_size = max(conf.database.max_pool_size, THREADS + conf.workers)
+        service = Service(conf, Store(conf.database.connection, durable=not directory.temporary, pool_size=pool_size))
+        stack.callback(service.close)
+        schema.upgrade(service.store)
+        passwords = population.prepare(service, directory, admin_password)
+        app = service.load('standalone')
+        # The directory is locked, so the work of whoever used it before may be taken over at once.
+        service.start(alone=service.store.url.database == str(directory.path / 'computeapi.db'))
+        stack.callback(service.stop)
+        yield app, passwords
+
+
+def url(listening: socket.socket) -> str:
+    """What to call the service by on this machine."""
+    host, port = listening.getsockname()[:2]
+    host = {'0.0.0.0': '127.0.0.1', '::': '::1'}.get(host, host)
+    return f'http://[{host}]:{port}' if ':' in host else f'http://{host}:{port}'
+
+
+def _serve(app: WSGIApp, listening: socket.socket, max_body: int, ready: str) -> None:
+    server = waitress.create_server(
+        app,
+        sockets=[listening],
+        threads=THREADS,
+        ident=None,
+        connection_limit=1000,
+        asyncore_use_poll=True,
+        max_request_body_size=max_body,
+    )
+    print(ready, flush=True)
+    server.run()
+    server.close()
+
+
+def _family(host: str) -> socket.AddressFamily:
+    return socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)[0][0]
+
+
+def _exit_on_signals() -> None:
+    """End by an exception, so that everything is put away; a second signal must not disturb that."""
+
+    def stop(number, frame):
+        for each in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(each, signal.SIG_IGN)
+        raise SystemExit(0)
+
+    for each in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(each, stop)

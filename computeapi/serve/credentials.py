@@ -1,0 +1,132 @@
+"""What a user needs to talk to the service: an openrc file, a clouds.yaml and a line for curl."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import textwrap
+from collections.abc import Mapping
+from typing import Any
+
+import yaml
+
+from computeapi import __version__
+from computeapi.serve.directory import Directory
+
+# Below these, clients find the versions of each service by themselves.
+ROOTS = {
+    'compute': '/compute',
+    'identity': '/identity',
+    'image': '/image',
+    'network': '/networking',
+    'volume': '/volume',
+    'block_storage': '/volume',
+}
+
+GREETING = """\
+computeapi {version} is ready at {url} (Ctrl-C stops it).
+Its data is in {folder}{fate}.
+"""
+FILES = """
+Settings for a shell, also in {folder}/openrc:
+
+{openrc}
+
+Settings for clients, also in {folder}/clouds.yaml:
+
+{clouds}
+
+Try:
+
+    . {folder}/openrc
+    openstack server create --image cirros --flavor m1.tiny --network private --wait first
+
+    {curl}
+"""
+
+
+def show(url: str, strategy: str, passwords: Mapping[str, str], directory: Directory) -> str:
+    """The text that greets the user; the files in it are written into the directory."""
+    folder, fate = directory.path, ' and goes away with it' if directory.temporary else ''
+    greeting = GREETING.format(version=__version__, url=url, folder=folder, fate=fate)
+    if strategy == 'keystone':
+        return greeting
+    clouds = yaml.safe_dump(clouds_of(url, strategy, passwords), sort_keys=False)
+    openrc = openrc_of(url, passwords['admin']) if strategy == 'local' else openrc_by_cloud(directory)
+    directory.write('clouds.yaml', clouds)
+    directory.write('openrc', openrc)
+    shown = {'openrc': _indented(openrc), 'clouds': _indented(clouds), 'curl': curl(url, strategy, passwords['admin'])}
+    return greeting + FILES.format(folder=folder, **shown)
+
+
+def clouds_of(url: str, strategy: str, passwords: Mapping[str, str]) -> dict[str, Any]:
+    """The document of a clouds.yaml: `computeapi` for the administrator, `computeapi-USER` for others."""
+    clouds = {}
+    for user, password in passwords.items():
+        name = 'computeapi' if user == 'admin' else f'computeapi-{user}'
+        clouds[name] = cloud_of(url, user, password) if strategy == 'local' else cloud_at(url, strategy, user, password)
+    return {'clouds': clouds}
+
+
+def cloud_of(url: str, user: str, password: str) -> dict[str, Any]:
+    """A cloud whose catalog says where its services are."""
+    auth = {
+        'auth_url': f'{url}/identity/v3',
+        'username': user,
+        'password': password,
+        'project_name': user,
+        'user_domain_name': 'Default',
+        'project_domain_name': 'Default',
+    }
+    return {'auth': auth, 'region_name': 'RegionOne', 'identity_api_version': 3}
+
+
+def cloud_at(url: str, strategy: str, user: str, password: str) -> dict[str, Any]:
+    """A cloud without tokens, so without a catalog."""
+    auth = {'endpoint': url + ROOTS['compute']}
+    if strategy == 'http_basic':
+        auth |= {'username': user, 'password': password}
+    return {'auth_type': strategy, 'auth': auth} | {
+        f'{each}_endpoint_override': url + path for each, path in ROOTS.items()
+    }
+
+
+def openrc_of(url: str, password: str) -> str:
+    """The administrator's settings for a shell."""
+    variables = {
+        'OS_AUTH_URL': f'{url}/identity/v3',
+        'OS_USERNAME': 'admin',
+        'OS_PASSWORD': password,
+        'OS_PROJECT_NAME': 'admin',
+        'OS_USER_DOMAIN_NAME': 'Default',
+        'OS_PROJECT_DOMAIN_NAME': 'Default',
+        'OS_REGION_NAME': 'RegionOne',
+        'OS_IDENTITY_API_VERSION': '3',
+    }
+    return _exports(variables)
+
+
+def openrc_by_cloud(directory: Directory) -> str:
+    """The same by clouds.yaml: only there every service can have its own URL."""
+    return _exports({'OS_CLIENT_CONFIG_FILE': str(directory.path / 'clouds.yaml'), 'OS_CLOUD': 'computeapi'})
+
+
+def curl(url: str, strategy: str, password: str) -> str:
+    """A line for a shell that lists the flavors."""
+    flavors = f'{url}/v2.1/flavors'
+    if strategy == 'none':
+        return f'curl {flavors}'
+    if strategy == 'http_basic':
+        return f'curl -u {shlex.quote(f"admin:{password}")} {flavors}'
+    user = {'name': 'admin', 'domain': {'id': 'default'}, 'password': password}
+    login = shlex.quote(json.dumps({'auth': {'identity': {'methods': ['password'], 'password': {'user': user}}}}))
+    token = f'curl -si {url}/identity/v3/auth/tokens -H "Content-Type: application/json" -d {login}'
+    return f"""curl -H "X-Auth-Token: $({token} | awk -F'[ \\r]' '/^X-Subject-Token/ {{print $2}}')" {flavors}"""
+
+
+def _exports(variables: Mapping[str, str]) -> str:
+    return '\n'.join(f'export {name}={shlex.quote(value)}' for name, value in variables.items())
+
+
+def _indented(text: str) -> str:
+    return textwrap.indent(text.strip(), '    ')

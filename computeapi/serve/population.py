@@ -1,0 +1,83 @@
+"""What a cloud begins with: users, an image, networks, volume types and flavors."""
+
+from __future__ import annotations
+
+import secrets
+
+from computeapi.backends.identity.local import LocalIdentity
+from computeapi.context import Context
+from computeapi.errors import Conflict
+from computeapi.main import Service
+from computeapi.serve.directory import Directory
+
+FLAVORS = (
+    # id, name, vCPUs, memory in MiB, disk in GiB
+    ('1', 'm1.tiny', 1, 512, 1),
+    ('2', 'm1.small', 1, 2048, 20),
+    ('3', 'm1.medium', 2, 4096, 40),
+    ('4', 'm1.large', 4, 8192, 80),
+    ('5', 'm1.xlarge', 8, 16384, 160),
+)
+USERS = ('admin', 'demo')
+DONE = 'populated'
+
+
+def prepare(service: Service, directory: Directory, admin_password: str | None) -> dict[str, str]:
+    """The passwords of the users, after making on the first start what is to be there.
+
+    They are kept in the directory; a new one for the administrator replaces the one so far. What a user
+    takes away later does not come back.
+    """
+    passwords = {}
+    for name in USERS:
+        kept = directory.read(f'{name}-password')
+        given = admin_password if name == 'admin' else None
+        passwords[name] = given or kept or secrets.token_urlsafe(12)
+        if passwords[name] != kept:
+            change_password(service.identity, name, passwords[name])
+            directory.write(f'{name}-password', passwords[name])
+    if directory.read(DONE) is None:
+        populate(service, passwords)
+        directory.write(DONE, 'What a cloud begins with has been made.')
+    return passwords
+
+
+def change_password(identity: LocalIdentity, name: str, password: str) -> None:
+    """Give the user a new password, if it is there already."""
+    for user in identity.users.list(name=name, domain_id='default'):
+        identity.users.update(user.id, password=password)
+
+
+def populate(service: Service, passwords: dict[str, str]) -> None:
+    """Make everything; what is there already stays as it is."""
+    service.identity.populate(passwords['admin'], passwords['demo'])
+    context = administrator(service.identity)
+    service.images.populate(context.project_id)
+    service.networks.populate(context, shared=False)
+    service.volumes.populate()
+    for flavorid, name, vcpus, memory_mb, root_gb in FLAVORS:
+        add_flavor(service, flavorid, name, vcpus, memory_mb, root_gb)
+
+
+def administrator(identity: LocalIdentity) -> Context:
+    """The user `admin` in the project `admin`."""
+    [user] = identity.users.list(name='admin', domain_id='default')
+    [project] = identity.projects.list(name='admin', domain_id='default')
+    return Context(user_id=user.id, user_name=user.name, project_id=project.id, project_name=project.name).elevated()
+
+
+def add_flavor(service: Service, flavorid: str, name: str, vcpus: int, memory_mb: int, root_gb: int) -> None:
+    try:
+        service.cloud.flavors.create(
+            name,
+            flavorid=flavorid,
+            vcpus=vcpus,
+            memory_mb=memory_mb,
+            root_gb=root_gb,
+            ephemeral_gb=0,
+            swap=0,
+            rxtx_factor=1.0,
+            is_public=True,
+        )
+    except Conflict:
+        pass

@@ -1,0 +1,176 @@
+"""Roles, and who holds them on projects, domains and the system."""
+
+from typing import Any
+
+import sqlalchemy as sa
+
+from computeapi.backends.identity.local.roles import SYSTEM, Assignment, Target
+from computeapi.db.tables import identity as tables
+from computeapi.standalone.face import FaceRequest, route
+from computeapi.standalone.identity.base import (
+    NAME,
+    TEXT,
+    KeystoneFace,
+    collection,
+    filters,
+    flag,
+    link,
+    require_self,
+    url,
+)
+from computeapi.standalone.schema import body
+
+PROPERTIES = {
+    'name': NAME,
+    'description': TEXT,
+    'domain_id': {'type': 'null'},
+    'options': {
+        'type': 'object',
+        'properties': {'immutable': {'type': ['boolean', 'null']}},
+        'additionalProperties': False,
+    },
+}
+CREATE = body('role', PROPERTIES, required=('name',))
+UPDATE = body('role', PROPERTIES)
+
+ON_PROJECT = '/v3/projects/{project_id}/users/{user_id}/roles'
+ON_DOMAIN = '/v3/domains/{domain_id}/users/{user_id}/roles'
+ON_SYSTEM = '/v3/system/users/{user_id}/roles'
+
+# The filters of role assignments that name a grant's column.
+COLUMNS = {'user.id': 'user_id', 'role.id': 'role_id', 'scope.project.id': 'target_id', 'scope.domain.id': 'target_id'}
+
+# Users are in no groups, and a grant on a domain does not reach into its projects.
+MATCHING_NOTHING = ('group.id', 'scope.OS-INHERIT:inherited_to')
+
+
+class Roles(KeystoneFace):
+    @route('GET', '/v3/roles', admin=True)
+    def roles(self, req: FaceRequest) -> dict[str, Any]:
+        # No role belongs to a domain.
+        found = [] if req.GET.get('domain_id') else self.identity.roles.list(**filters(req, tables.roles, 'name'))
+        return collection(req, 'roles', found, role_view)
+
+    @route('POST', '/v3/roles', admin=True)
+    def create_role(self, req: FaceRequest) -> tuple[int, dict[str, Any]]:
+        CREATE.check(req.document)
+        return 201, {'role': role_view(req, self.identity.roles.create(**_columns(req.member('role'))))}
+
+    @route('GET', '/v3/roles/{role_id}', admin=True)
+    def role(self, req: FaceRequest, role_id: str) -> dict[str, Any]:
+        return {'role': role_view(req, self.identity.roles.get(role_id))}
+
+    @route('PATCH', '/v3/roles/{role_id}', admin=True)
+    def update_role(self, req: FaceRequest, role_id: str) -> dict[str, Any]:
+        UPDATE.check(req.document)
+        return {'role': role_view(req, self.identity.roles.update(role_id, **_columns(req.member('role'))))}
+
+    @route('DELETE', '/v3/roles/{role_id}', admin=True)
+    def delete_role(self, req: FaceRequest, role_id: str) -> tuple[int, None]:
+        self.identity.roles.delete(role_id)
+        return 204, None
+
+
+class Grants(KeystoneFace):
+    @route('GET', ON_PROJECT)
+    @route('GET', ON_DOMAIN)
+    @route('GET', ON_SYSTEM)
+    def granted_roles(self, req: FaceRequest, user_id: str, **target: str) -> dict[str, Any]:
+        require_self(req, user_id)
+        return collection(req, 'roles', self.identity.grants.roles(user_id, _target(**target)), role_view)
+
+    @route('PUT', ON_PROJECT + '/{role_id}', admin=True)
+    @route('PUT', ON_DOMAIN + '/{role_id}', admin=True)
+    @route('PUT', ON_SYSTEM + '/{role_id}', admin=True)
+    def grant(self, req: FaceRequest, user_id: str, role_id: str, **target: str) -> tuple[int, None]:
+        self.identity.grants.add(user_id, _target(**target), role_id)
+        return 204, None
+
+    @route('HEAD', ON_PROJECT + '/{role_id}', admin=True)
+    @route('HEAD', ON_DOMAIN + '/{role_id}', admin=True)
+    @route('HEAD', ON_SYSTEM + '/{role_id}', admin=True)
+    @route('GET', ON_PROJECT + '/{role_id}', admin=True)
+    @route('GET', ON_DOMAIN + '/{role_id}', admin=True)
+    @route('GET', ON_SYSTEM + '/{role_id}', admin=True)
+    def check_grant(self, req: FaceRequest, user_id: str, role_id: str, **target: str) -> tuple[int, None]:
+        self.identity.grants.check(user_id, _target(**target), role_id)
+        return 204, None
+
+    @route('DELETE', ON_PROJECT + '/{role_id}', admin=True)
+    @route('DELETE', ON_DOMAIN + '/{role_id}', admin=True)
+    @route('DELETE', ON_SYSTEM + '/{role_id}', admin=True)
+    def revoke_grant(self, req: FaceRequest, user_id: str, role_id: str, **target: str) -> tuple[int, None]:
+        self.identity.grants.remove(user_id, _target(**target), role_id)
+        return 204, None
+
+    @route('GET', '/v3/role_assignments', admin=True)
+    def role_assignments(self, req: FaceRequest) -> dict[str, Any]:
+        found: list[Assignment] = []
+        if not any(name in req.GET for name in MATCHING_NOTHING):
+            found = self.identity.grants.assignments(effective=flag(req, 'effective'), **_assignment_filters(req))
+        domains = {domain.id: domain.name for domain in self.identity.domains.list()}
+        names = domains if flag(req, 'include_names') else None
+        return collection(req, 'role_assignments', found, lambda req, item: assignment_view(req, item, names))
+
+
+def role_view(req: FaceRequest, role: sa.Row) -> dict[str, Any]:
+    return {
+        'id': role.id,
+        'name': role.name,
+        'domain_id': None,
+        'description': role.description,
+        'options': {'immutable': True} if role.immutable else {},
+        **link(req, 'roles', role.id),
+    }
+
+
+def assignment_view(req: FaceRequest, item: Assignment, domains: dict[str, str] | None) -> dict[str, Any]:
+    """An assignment; with the names of domains, all names are shown."""
+    target = () if item.target_kind == 'system' else (item.target_id,)
+    kind = item.target_kind if item.target_kind == 'system' else f'{item.target_kind}s'
+    links = {'assignment': url(req, kind, *target, 'users', item.user_id, 'roles', item.prior_role_id or item.role_id)}
+    if item.prior_role_id:
+        links['prior_role'] = url(req, 'prior_roles', item.prior_role_id, 'implies', item.role_id)
+    return {
+        'user': _named(item.user_id, item.user_name, item.user_domain_id, domains),
+        'role': {'id': item.role_id} | ({'name': item.role_name} if domains is not None else {}),
+        'scope': _scope(item, domains),
+        'links': links,
+    }
+
+
+def _scope(item: Assignment, domains: dict[str, str] | None) -> dict[str, Any]:
+    if item.target_kind == 'project':
+        return {'project': _named(item.target_id, item.project_name, item.project_domain_id, domains)}
+    if item.target_kind == 'domain':
+        return {'domain': {'id': item.target_id} | ({'name': domains[item.target_id]} if domains is not None else {})}
+    return {'system': {'all': True}}
+
+
+def _named(record_id: str, name: str | None, domain_id: str | None, domains: dict[str, str] | None) -> dict[str, Any]:
+    if domains is None:
+        return {'id': record_id}
+    return {'id': record_id, 'name': name, 'domain': {'id': domain_id, 'name': domains.get(domain_id or '')}}
+
+
+def _assignment_filters(req: FaceRequest) -> dict[str, str]:
+    wanted = {column: req.GET[name] for name, column in COLUMNS.items() if name in req.GET}
+    for kind in ('project', 'domain'):
+        if f'scope.{kind}.id' in req.GET:
+            wanted['target_kind'] = kind
+    if 'scope.system' in req.GET:
+        wanted['target_kind'] = 'system'
+    return wanted
+
+
+def _target(project_id: str | None = None, domain_id: str | None = None) -> Target:
+    if project_id is not None:
+        return Target('project', project_id)
+    return SYSTEM if domain_id is None else Target('domain', domain_id)
+
+
+def _columns(role: dict[str, Any]) -> dict[str, Any]:
+    columns: dict[str, Any] = {name: role[name] or '' for name in ('name', 'description') if name in role}
+    if 'immutable' in role.get('options', {}):
+        columns['immutable'] = bool(role['options']['immutable'])
+    return columns

@@ -1,0 +1,187 @@
+"""Logging in, looking at tokens, and what a token's holder may scope to."""
+
+from datetime import datetime
+from functools import reduce
+from operator import add
+from typing import Any
+
+import sqlalchemy as sa
+import webob
+
+from computeapi import errors
+from computeapi.backends.identity.local.tokens import Login
+from computeapi.standalone.face import FaceRequest, route
+from computeapi.standalone.identity.base import (
+    SECRET,
+    KeystoneFace,
+    collection,
+    flag,
+    reference,
+    require,
+    url,
+)
+from computeapi.standalone.identity.domains import domain_view
+from computeapi.standalone.identity.projects import project_view
+from computeapi.standalone.schema import Schema
+
+METHODS = ('password', 'token', 'application_credential')
+
+
+def _contains(item: str) -> dict[str, Any]:
+    return {'type': 'array', 'contains': {'const': item}}
+
+
+DOMAIN = reference({}, 'name')
+PROJECT = reference({'domain': DOMAIN}, 'name', 'domain')
+USER = reference({'domain': DOMAIN, 'password': SECRET}, 'name', 'domain')
+CREDENTIAL = reference({'user': USER, 'secret': SECRET}, 'name', 'user') | {'required': ['secret']}
+
+SCOPE = {
+    'type': 'object',
+    'properties': {
+        'project': PROJECT,
+        'domain': DOMAIN,
+        'system': {'type': 'object', 'properties': {'all': {'const': True}}, 'required': ['all']},
+        'unscoped': {'type': 'object'},
+    },
+    'additionalProperties': False,
+    'minProperties': 1,
+    'maxProperties': 1,
+}
+
+IDENTITY = {
+    'type': 'object',
+    'properties': {
+        'methods': {'type': 'array', 'items': {'enum': METHODS}, 'minItems': 1, 'uniqueItems': True},
+        'password': {
+            'type': 'object',
+            'properties': {'user': USER | {'required': ['password']}},
+            'required': ['user'],
+        },
+        'token': {'type': 'object', 'properties': {'id': SECRET}, 'required': ['id']},
+        'application_credential': CREDENTIAL,
+    },
+    'required': ['methods'],
+    'allOf': [
+        {'if': {'properties': {'methods': _contains(method)}, 'required': ['methods']}, 'then': {'required': [method]}}
+        for method in METHODS
+    ],
+}
+
+AUTHENTICATION = Schema(
+    {
+        'type': 'object',
+        'properties': {
+            'auth': {
+                'type': 'object',
+                'properties': {
+                    'identity': IDENTITY,
+                    'scope': {'if': {'type': 'string'}, 'then': {'const': 'unscoped'}, 'else': SCOPE},
+                },
+                'required': ['identity'],
+            }
+        },
+        'required': ['auth'],
+    }
+)
+
+
+class Tokens(KeystoneFace):
+    @route('POST', '/v3/auth/tokens', anonymous=True)
+    def create_token(self, req: FaceRequest) -> webob.Response:
+        document = req.document
+        AUTHENTICATION.check(document)
+        proofs, scope = document['auth']['identity'], document['auth'].get('scope')
+        login = reduce(add, (self.log_in(method, proofs[method]) for method in proofs['methods']))
+        token = self.identity.tokens.issue(login, {'unscoped': {}} if scope == 'unscoped' else scope)
+        return self.show(req, token, self.identity.tokens.get(token), 201)
+
+    @route('GET', '/v3/auth/tokens')
+    @route('HEAD', '/v3/auth/tokens')
+    def show_token(self, req: FaceRequest) -> webob.Response:
+        token, row = self.subject(req, 'service')
+        return self.show(req, token, row, 200)
+
+    @route('DELETE', '/v3/auth/tokens')
+    def revoke_token(self, req: FaceRequest) -> tuple[int, None]:
+        token, _ = self.subject(req)
+        self.identity.tokens.revoke(token)
+        return 204, None
+
+    @route('GET', '/v3/auth/catalog')
+    def show_catalog(self, req: FaceRequest) -> dict[str, Any]:
+        context = req.context
+        require(bool(context.project_id or context.domain_id or context.system_scope))
+        return {'catalog': self.catalog.document(req.host_url), 'links': {'self': url(req, 'auth', 'catalog')}}
+
+    @route('GET', '/v3/auth/projects')
+    def own_projects(self, req: FaceRequest) -> dict[str, Any]:
+        found = self.identity.projects.granted(req.context.user_id or '')
+        return collection(req, 'projects', [project for project in found if project.enabled], project_view)
+
+    @route('GET', '/v3/auth/domains')
+    def own_domains(self, req: FaceRequest) -> dict[str, Any]:
+        return collection(req, 'domains', self.identity.domains.granted(req.context.user_id or ''), domain_view)
+
+    @route('GET', '/v3/auth/system')
+    def own_system(self, req: FaceRequest) -> dict[str, Any]:
+        held = self.identity.grants.assignments(user_id=req.context.user_id or '', target_kind='system')
+        return {'system': [{'all': True}] if held else [], 'links': {'self': url(req, 'auth', 'system')}}
+
+    def log_in(self, method: str, proof: dict[str, Any]) -> Login:
+        if method == 'password':
+            return self.identity.logins.with_password(proof['user'], proof['user']['password'])
+        if method == 'token':
+            return self.identity.logins.with_token(proof['id'])
+        return self.identity.logins.with_credential(proof, proof['secret'])
+
+    def subject(self, req: FaceRequest, *roles: str) -> tuple[str, sa.Row]:
+        """The token that the request is about; another user's is for administrators and holders of these roles."""
+        token = req.headers.get('X-Subject-Token', '')
+        context = req.context
+        try:
+            row = self.identity.tokens.get(token)
+        except errors.NotAuthenticated:
+            raise errors.NotFound('Could not find token.') from None
+        require(context.is_admin or not context.roles.isdisjoint(roles) or row.user_id == context.user_id)
+        return token, row
+
+    def show(self, req: FaceRequest, token: str, row: sa.Row, status: int) -> webob.Response:
+        catalog = None if flag(req, 'nocatalog') else self.catalog.document(req.host_url)
+        response = self.render((status, {'token': token_view(row, catalog)}))
+        response.headers['X-Subject-Token'] = token
+        return response
+
+
+def token_view(row: sa.Row, catalog: list[dict[str, Any]] | None) -> dict[str, Any]:
+    domain = {'id': row.user_domain_id, 'name': row.user_domain_name}
+    document = {
+        'methods': row.methods,
+        'user': {'id': row.user_id, 'name': row.user_name, 'domain': domain, 'password_expires_at': None},
+        'audit_ids': row.audit_ids,
+        'issued_at': moment(row.issued_at),
+        'expires_at': moment(row.expires_at),
+    }
+    scope = _scope_view(row)
+    if scope:
+        document |= scope | {'roles': row.roles} | ({} if catalog is None else {'catalog': catalog})
+    if row.application_credential_id:
+        document['application_credential'] = {
+            'id': row.application_credential_id,
+            'name': row.application_credential_name,
+            'restricted': not row.unrestricted,
+        }
+    return document
+
+
+def moment(when: datetime) -> str:
+    return when.isoformat(timespec='microseconds') + 'Z'
+
+
+def _scope_view(row: sa.Row) -> dict[str, Any]:
+    if row.project_id:
+        domain = {'id': row.project_domain_id, 'name': row.scope_domain_name}
+        return {'project': {'id': row.project_id, 'name': row.project_name, 'domain': domain}, 'is_domain': False}
+    if row.domain_id:
+        return {'domain': {'id': row.domain_id, 'name': row.scope_domain_name}}
+    return {'system': {'all': True}} if row.system else {}

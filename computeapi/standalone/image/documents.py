@@ -1,0 +1,158 @@
+"""Images and members as clients read and write them, and the schemas that say so."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from computeapi import errors
+from computeapi.backends.image import Image
+from computeapi.backends.image.local import VISIBILITIES
+from computeapi.backends.image.members import STATUSES, Member
+from computeapi.standalone.query import MAX_INTEGER
+from computeapi.standalone.schema import Schema
+
+UUID = r'^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$'
+
+CONTAINER_FORMATS = (None, 'ami', 'ari', 'aki', 'bare', 'ovf', 'ova', 'docker', 'compressed')
+DISK_FORMATS = (None, 'ami', 'ari', 'aki', 'vhd', 'vhdx', 'vmdk', 'raw', 'qcow2', 'vdi', 'iso', 'ploop')
+
+COUNT = {'type': 'integer', 'minimum': 0, 'maximum': MAX_INTEGER}
+TIME = {'type': 'string', 'format': 'date-time'}
+
+WRITABLE: dict[str, dict[str, Any]] = {
+    'id': {'type': 'string', 'pattern': UUID},
+    'name': {'type': ['null', 'string'], 'maxLength': 255},
+    'owner': {'type': ['null', 'string'], 'maxLength': 64},
+    'visibility': {'type': 'string', 'enum': list(VISIBILITIES)},
+    'protected': {'type': 'boolean'},
+    'os_hidden': {'type': 'boolean'},
+    'container_format': {'type': ['null', 'string'], 'enum': list(CONTAINER_FORMATS)},
+    'disk_format': {'type': ['null', 'string'], 'enum': list(DISK_FORMATS)},
+    'min_disk': COUNT,
+    'min_ram': COUNT,
+    'tags': {'type': 'array', 'items': {'type': 'string', 'minLength': 1, 'maxLength': 255}},
+}
+
+READ_ONLY: dict[str, dict[str, Any]] = {
+    'status': {'type': 'string', 'enum': ['queued', 'saving', 'active', 'deactivated']},
+    'size': {'type': ['null', 'integer']},
+    'virtual_size': {'type': ['null', 'integer']},
+    'checksum': {'type': ['null', 'string'], 'maxLength': 32},
+    'os_hash_algo': {'type': ['null', 'string'], 'maxLength': 64},
+    'os_hash_value': {'type': ['null', 'string'], 'maxLength': 128},
+    'created_at': TIME,
+    'updated_at': TIME,
+    'self': {'type': 'string'},
+    'file': {'type': 'string'},
+    'schema': {'type': 'string'},
+    'direct_url': {'type': 'string'},
+    'locations': {'type': 'array'},
+    'stores': {'type': 'string'},
+}
+
+IMAGE = Schema(
+    {
+        'type': 'object',
+        'properties': WRITABLE,
+        'propertyNames': {'minLength': 1, 'maxLength': 255},
+        'additionalProperties': {'type': ['null', 'string'], 'maxLength': 65535},
+    }
+)
+
+MEMBER = {
+    'member_id': {'type': 'string'},
+    'image_id': {'type': 'string', 'pattern': UUID},
+    'status': {'type': 'string', 'enum': list(STATUSES)},
+    'created_at': TIME,
+    'updated_at': TIME,
+    'schema': {'type': 'string'},
+}
+
+
+def _description(name: str, properties: Mapping[str, Any], **others: Any) -> dict[str, Any]:
+    return {'name': name, 'properties': properties, **others}
+
+
+def _list_description(name: str, item: dict[str, Any]) -> dict[str, Any]:
+    link = {'type': 'string'}
+    properties = {name: {'type': 'array', 'items': item}, 'first': link, 'next': link, 'schema': link}
+    return _description(name, properties)
+
+
+_IMAGE = _description(
+    'image',
+    WRITABLE | {name: {**schema, 'readOnly': True} for name, schema in READ_ONLY.items()},
+    additionalProperties={'type': 'string'},
+)
+_MEMBER = _description('member', MEMBER)
+
+DESCRIPTIONS = {
+    'image': _IMAGE,
+    'images': _list_description('images', _IMAGE),
+    'member': _MEMBER,
+    'members': _list_description('members', _MEMBER),
+}
+
+
+def time(moment: datetime | None) -> str | None:
+    return None if moment is None else f'{moment:%Y-%m-%dT%H:%M:%SZ}'
+
+
+def writable(image: Image) -> dict[str, Any]:
+    """What a client may change of the image; properties stand beside the attributes."""
+    return {
+        **image.properties,
+        'id': image.id,
+        'name': image.name,
+        'owner': image.owner,
+        'visibility': image.visibility,
+        'protected': image.protected,
+        'os_hidden': image.hidden,
+        'container_format': image.container_format,
+        'disk_format': image.disk_format,
+        'min_disk': image.min_disk,
+        'min_ram': image.min_ram,
+        'tags': list(image.tags),
+    }
+
+
+def view(image: Image) -> dict[str, Any]:
+    return {
+        **writable(image),
+        'status': image.status,
+        'size': image.size,
+        'virtual_size': image.virtual_size,
+        'checksum': image.checksum,
+        'os_hash_algo': 'sha512' if image.hash_value else None,
+        'os_hash_value': image.hash_value,
+        'created_at': time(image.created_at),
+        'updated_at': time(image.updated_at),
+        'self': f'/v2/images/{image.id}',
+        'file': f'/v2/images/{image.id}/file',
+        'schema': '/v2/schemas/image',
+    }
+
+
+def facts(document: dict[str, Any]) -> dict[str, Any]:
+    """The document as attributes of Image; Invalid if it does not fit, Forbidden for what clients cannot set."""
+    for name in document:
+        if name in READ_ONLY:
+            raise errors.Forbidden(f"Attribute '{name}' is read-only.")
+    IMAGE.check(document)
+    known = {name: value for name, value in document.items() if name in WRITABLE}
+    for name in {'min_disk', 'min_ram'} & known.keys():
+        known[name] = int(known[name])
+    if 'os_hidden' in known:
+        known['hidden'] = known.pop('os_hidden')
+    return {**known, 'properties': {name: value for name, value in document.items() if name not in WRITABLE}}
+
+
+def member_view(member: Member) -> dict[str, Any]:
+    return {
+        'member_id': member.member_id,
+        'image_id': member.image_id,
+        'status': member.status,
+        'created_at': time(member.created_at),
+        'updated_at': time(member.updated_at),
+        'schema': '/v2/schemas/member',
+    }

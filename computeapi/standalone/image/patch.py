@@ -1,0 +1,74 @@
+"""Changes to an image as a list of operations on its document (application/openstack-images-v2.1-json-patch)."""
+
+from typing import Any
+
+from computeapi import errors
+from computeapi.standalone.image.documents import READ_ONLY, WRITABLE
+from computeapi.standalone.schema import Schema
+
+OPERATIONS = Schema(
+    {
+        'type': 'array',
+        'maxItems': 1000,
+        'items': {
+            'type': 'object',
+            'properties': {
+                'op': {'type': 'string', 'enum': ['add', 'replace', 'remove']},
+                'path': {'type': 'string', 'pattern': '^/.'},
+            },
+            'required': ['op', 'path'],
+            'if': {'properties': {'op': {'const': 'remove'}}},
+            'else': {'required': ['value']},
+        },
+    }
+)
+
+
+def patched(document: dict[str, Any], operations: list[dict[str, Any]]) -> dict[str, Any]:
+    """The document after the operations; Forbidden, Conflict or Invalid if one of them cannot be done."""
+    document = {**document, 'tags': list(document['tags'])}
+    for operation in operations:
+        name, *rest = (step.replace('~1', '/').replace('~0', '~') for step in operation['path'][1:].split('/'))
+        if name in READ_ONLY or name == 'id':
+            raise errors.Forbidden(f"Attribute '{name}' is read-only.")
+        if name == 'tags' and len(rest) == 1:
+            _change_tag(document['tags'], rest[0], operation)
+        elif rest:
+            raise errors.Invalid(f'path: {operation["path"]} is not part of an image.')
+        else:
+            _change(document, name, operation)
+    return document
+
+
+def _change(document: dict[str, Any], name: str, operation: dict[str, Any]) -> None:
+    if operation['op'] != 'add' and name not in document:
+        raise errors.Conflict(f'Property {name} does not exist.')
+    if operation['op'] != 'remove':
+        document[name] = operation['value']
+    elif name in WRITABLE:
+        raise errors.Forbidden(f'Property {name} may not be removed.')
+    else:
+        del document[name]
+
+
+def _change_tag(tags: list[Any], place: str, operation: dict[str, Any]) -> None:
+    """Clients that compare two lists of tags change them one by one."""
+    if not isinstance(tags, list):
+        raise errors.Invalid('tags must be a list.')
+    index = _index(tags, place, operation)
+    if operation['op'] == 'add':
+        tags.insert(index, operation['value'])
+    elif operation['op'] == 'replace':
+        tags[index] = operation['value']
+    else:
+        del tags[index]
+
+
+def _index(tags: list[Any], place: str, operation: dict[str, Any]) -> int:
+    last = len(tags) if operation['op'] == 'add' else len(tags) - 1
+    if place == '-' and operation['op'] == 'add':
+        return last
+    index = int(place) if place.isascii() and place.isdigit() and len(place) < 5 else None
+    if index is None or index > last:
+        raise errors.Invalid(f'path: there is no tag {operation["path"]}.')
+    return index

@@ -1,0 +1,63 @@
+"""What the query of an image list asks for."""
+
+import csv
+from collections.abc import Callable
+from typing import Any
+
+from webob.multidict import MultiDict
+
+from computeapi import errors
+from computeapi.backends.image.local import MAX_PAGE, VISIBILITIES
+from computeapi.backends.image.members import STATUSES
+from computeapi.standalone.query import boolean, comparison, number, one_of
+
+DEFAULT_PAGE = 25
+PAGING = ('limit', 'marker', 'sort', 'sort_key', 'sort_dir')
+RENAMED = {'os_hidden': 'hidden', 'os_hash_value': 'hash_value'}
+SEVERAL = ('id', 'name', 'status', 'container_format', 'disk_format')
+"""What takes `in:` and a list of values."""
+
+
+def filters(query: MultiDict) -> dict[str, Any]:
+    """The filters in the words of the backend; a name that means nothing else is that of a property."""
+    found: dict[str, Any] = {'tags': query.getall('tag')} if 'tag' in query else {}
+    for name, value in query.items():
+        if name not in PAGING and name != 'tag':
+            found[RENAMED.get(name, name)] = PARSERS[name](name, value) if name in PARSERS else value
+    return found
+
+
+def size(name: str, value: str) -> int:
+    return number(name, value, 2**63 - 1)
+
+
+def several(name: str, value: str) -> str | list[str]:
+    """`in:one,two,"three, too"`, or a single value."""
+    if not value.startswith('in:'):
+        return value
+    try:
+        return next(csv.reader([value.removeprefix('in:')]), [])
+    except csv.Error:
+        raise errors.Invalid(f'{name}: what follows in: is not a list of values.') from None
+
+
+PARSERS: dict[str, Callable[[str, str], Any]] = {
+    **dict.fromkeys(SEVERAL, several),
+    'visibility': one_of(*VISIBILITIES, 'all'),
+    'member_status': one_of(*STATUSES, 'all'),
+    'protected': boolean,
+    'hidden': boolean,
+    'os_hidden': boolean,
+    'size': size,
+    'size_min': size,
+    'size_max': size,
+    'virtual_size': size,
+    'min_disk': number,
+    'min_ram': number,
+    'created_at': comparison,
+    'updated_at': comparison,
+}
+
+
+def limit(query: MultiDict) -> int:
+    return min(number('limit', query['limit']), MAX_PAGE) if 'limit' in query else DEFAULT_PAGE

@@ -1,0 +1,252 @@
+"""What clients may say about each kind of resource, and what they get to see of it."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from computeapi import errors
+from computeapi.backends.network.local.quotas import MAX_PROJECT
+from computeapi.context import Context
+from computeapi.db.network_collection import BOOLEANS
+from computeapi.standalone.schema import Schema, body
+
+MAX_ITEMS = 200
+NUMBER = re.compile(r'-?[0-9]{1,10}')
+
+BOOLEAN = {'type': 'boolean'}
+NAME = {'type': 'string', 'maxLength': 255}
+PROJECT = {'type': 'string', 'minLength': 1, 'maxLength': MAX_PROJECT}
+UUID = {
+    'type': 'string',
+    'pattern': r'^[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}\Z',
+    'maxLength': 36,
+}
+ADDRESS = {'type': 'string', 'maxLength': 64}
+TAG = {'type': 'string', 'minLength': 1, 'maxLength': 255, 'pattern': r'^[^,/]*\Z'}
+TAGS = {'type': 'array', 'items': TAG, 'maxItems': 50}
+
+
+def optional(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The same, or null."""
+    return {**schema, 'type': [schema['type'], 'null']}
+
+
+def number(minimum: int, maximum: int) -> dict[str, Any]:
+    return {'type': 'integer', 'minimum': minimum, 'maximum': maximum}
+
+
+def several(item: Mapping[str, Any]) -> dict[str, Any]:
+    return {'type': 'array', 'items': item, 'maxItems': MAX_ITEMS}
+
+
+def record(properties: Mapping[str, Any], *required: str) -> dict[str, Any]:
+    return {
+        'type': 'object',
+        'properties': properties,
+        'required': required,
+        'additionalProperties': False,
+        'minProperties': 1,
+    }
+
+
+ROUTE = record({'destination': ADDRESS, 'nexthop': ADDRESS}, 'destination', 'nexthop')
+POOL = record({'start': ADDRESS, 'end': ADDRESS}, 'start', 'end')
+FIXED_IP = record({'subnet_id': UUID, 'ip_address': ADDRESS})
+PAIR = record({'ip_address': ADDRESS, 'mac_address': ADDRESS}, 'ip_address')
+DHCP_OPTION = record(
+    {'opt_name': NAME, 'opt_value': optional(NAME), 'ip_version': {'enum': [4, 6, '4', '6']}}, 'opt_name'
+)
+GATEWAY = record({'network_id': UUID, 'enable_snat': BOOLEAN, 'external_fixed_ips': several(FIXED_IP)}, 'network_id')
+IPV6_MODE = {'enum': ['slaac', 'dhcpv6-stateful', 'dhcpv6-stateless', None]}
+VNIC_TYPE = {
+    'enum': ['normal', 'direct', 'direct-physical', 'macvtap', 'baremetal', 'virtio-forwarder', 'smart-nic', 'vdpa']
+}
+PROFILE = {'type': 'object', 'maxProperties': MAX_ITEMS}
+PROTOCOL = {'type': ['string', 'integer', 'null'], 'maxLength': 32}
+PORT_NUMBER = {'type': ['integer', 'null'], 'minimum': 0, 'maximum': 65535}
+
+# Of everything; and of what is being made.
+COMMON = {'description': NAME}
+NEW = {'tenant_id': PROJECT, 'project_id': PROJECT, 'tags': TAGS}
+
+
+@dataclass(frozen=True)
+class Resource:
+    """One kind: its names, bodies of POST and PUT, what only administrators may set and see, types of attributes."""
+
+    name: str
+    key: str
+    create: Schema
+    update: Schema
+    privileged: frozenset[str]
+    hidden: frozenset[str]
+    types: Mapping[str, Any]
+
+    def facts(self, context: Context, schema: Schema, document: dict[str, Any]) -> dict[str, Any]:
+        """What the body says, in the words of the service."""
+        document = converted(self.name, self.types, document)
+        schema.check(document)
+        facts = document[self.name]
+        forbidden = sorted(self.privileged & facts.keys())
+        if forbidden and not context.is_admin:
+            raise errors.Forbidden(f'{self.name}:{forbidden[0]} is disallowed by policy')
+        if 'tenant_id' in facts:
+            tenant_id = facts.pop('tenant_id')
+            if facts.setdefault('project_id', tenant_id) != tenant_id:
+                raise errors.Invalid("'project_id' and 'tenant_id' do not match")
+        return facts
+
+    def view(self, context: Context, document: Mapping[str, Any], fields: list[str]) -> dict[str, Any]:
+        """The document as this caller sees it; `fields`, if any, are all that is wanted of it."""
+        hidden = frozenset() if context.is_admin else self.hidden
+        return {
+            name: _rendered(value)
+            for name, value in document.items()
+            if name not in hidden and (not fields or name in fields)
+        }
+
+
+def converted(name: str, types: Mapping[str, Any], document: dict[str, Any]) -> dict[str, Any]:
+    """The body {name: {...}} with what clients may give as text, numbers and truth, as what it means."""
+    member = document.get(name)
+    if not isinstance(member, dict):
+        return document
+    return {name: {key: _converted(value, types.get(key, ())) for key, value in member.items()}}
+
+
+def _converted(value: Any, types: str | Sequence[str]) -> Any:
+    if not isinstance(value, str) or 'string' in types:
+        return value
+    if 'boolean' in types:
+        return BOOLEANS.get(value.lower(), value)
+    if 'integer' in types and NUMBER.fullmatch(value):
+        return int(value)
+    return value
+
+
+def _rendered(value: Any) -> Any:
+    """The value with the moments in it as text."""
+    if isinstance(value, datetime):
+        return value.strftime('%Y-%m-%dT%H:%M:%SZ')
+    if isinstance(value, list):
+        return [_rendered(item) for item in value]
+    if isinstance(value, dict):
+        return {name: _rendered(item) for name, item in value.items()}
+    return value
+
+
+def resource(
+    name: str,
+    *,
+    both: Mapping[str, Any],
+    create: Mapping[str, Any],
+    update: Mapping[str, Any] | None = None,
+    required: tuple[str, ...] = (),
+    privileged: tuple[str, ...] = (),
+    hidden: tuple[str, ...] = (),
+) -> Resource:
+    """`both` are the attributes of POST and PUT, `create` and `update` those of one of them."""
+    return Resource(
+        name=name,
+        key=f'{name}s',
+        create=body(name, {**COMMON, **NEW, **both, **create}, required=required),
+        update=body(name, {**COMMON, **both, **(update or {})}),
+        privileged=frozenset(privileged),
+        hidden=frozenset(hidden),
+        types={name: schema.get('type', ()) for name, schema in {**both, **create}.items()},
+    )
+
+
+RESOURCES = {
+    'networks': resource(
+        'network',
+        both={
+            'name': NAME,
+            'admin_state_up': BOOLEAN,
+            'shared': BOOLEAN,
+            'router:external': BOOLEAN,
+            'is_default': BOOLEAN,
+            'port_security_enabled': BOOLEAN,
+            'mtu': number(68, 65535),
+        },
+        create={},
+        privileged=('shared', 'router:external', 'is_default'),
+    ),
+    'subnets': resource(
+        'subnet',
+        both={
+            'name': NAME,
+            'gateway_ip': optional(ADDRESS),
+            'allocation_pools': several(POOL),
+            'dns_nameservers': several(ADDRESS),
+            'host_routes': several(ROUTE),
+            'enable_dhcp': BOOLEAN,
+        },
+        create={
+            'network_id': UUID,
+            'cidr': ADDRESS,
+            'ip_version': {'type': 'integer', 'enum': [4, 6]},
+            'ipv6_ra_mode': IPV6_MODE,
+            'ipv6_address_mode': IPV6_MODE,
+        },
+        required=('network_id', 'cidr'),
+    ),
+    'ports': resource(
+        'port',
+        both={
+            'name': NAME,
+            'admin_state_up': BOOLEAN,
+            'port_security_enabled': BOOLEAN,
+            'device_id': NAME,
+            'device_owner': NAME,
+            'mac_address': ADDRESS,
+            'fixed_ips': several(FIXED_IP),
+            'security_groups': several(UUID),
+            'allowed_address_pairs': several(PAIR),
+            'extra_dhcp_opts': several(DHCP_OPTION),
+            'dns_name': NAME,
+            'binding:vnic_type': VNIC_TYPE,
+            'binding:host_id': NAME,
+            'binding:profile': PROFILE,
+        },
+        create={'network_id': UUID},
+        required=('network_id',),
+        privileged=('binding:host_id', 'binding:profile'),
+        hidden=('binding:host_id', 'binding:profile', 'binding:vif_type'),
+    ),
+    'routers': resource(
+        'router',
+        both={
+            'name': NAME,
+            'admin_state_up': BOOLEAN,
+            'external_gateway_info': {'anyOf': [GATEWAY, {'type': 'null'}, {'type': 'object', 'maxProperties': 0}]},
+        },
+        create={},
+        update={'routes': several(ROUTE)},
+    ),
+    'floatingips': resource(
+        'floatingip',
+        both={'port_id': optional(UUID), 'fixed_ip_address': optional(ADDRESS)},
+        create={'floating_network_id': UUID, 'floating_ip_address': optional(ADDRESS), 'subnet_id': optional(UUID)},
+        required=('floating_network_id',),
+        privileged=('floating_ip_address',),
+    ),
+    'security-groups': resource('security_group', both={'name': NAME, 'stateful': BOOLEAN}, create={}),
+    'security-group-rules': resource(
+        'security_group_rule',
+        both={},
+        create={
+            'security_group_id': UUID,
+            'direction': {'enum': ['ingress', 'egress']},
+            'ethertype': {'type': ['string', 'null'], 'maxLength': 16},
+            'protocol': PROTOCOL,
+            'port_range_min': PORT_NUMBER,
+            'port_range_max': PORT_NUMBER,
+            'remote_ip_prefix': optional(ADDRESS),
+            'remote_group_id': optional(UUID),
+        },
+        required=('security_group_id', 'direction'),
+    ),
+}

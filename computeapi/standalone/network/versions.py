@@ -1,0 +1,72 @@
+"""Which version and which extensions there are."""
+
+from typing import Any
+
+from computeapi import errors
+from computeapi.standalone.face import FaceRequest, route
+from computeapi.standalone.network.attributes import RESOURCES
+from computeapi.standalone.network.service import NetworkService
+
+# What of Neutron beyond networks, subnets and ports is here, by alias.
+EXTENSIONS = {
+    'allowed-address-pairs': 'Addresses beside its own that may be used behind a port.',
+    'auto-allocated-topology': 'A network with a way out, made for a project when it asks for it.',
+    'binding': 'The host that a port is on.',
+    'external-net': 'Networks that lead to the outside.',
+    'extra_dhcp_opt': 'DHCP options of a port.',
+    'extraroute': 'Routes of a router.',
+    'filter-validation': 'Filters that mean nothing are refused.',
+    'fip-port-details': 'The port in the description of its floating IP.',
+    'net-mtu': 'The maximum transmission unit of a network.',
+    'net-mtu-writable': 'It can be chosen.',
+    'pagination': 'Lists in pages.',
+    'port-security': 'Ports and networks without security groups.',
+    'project-id': 'project_id beside tenant_id.',
+    'quotas': 'How much each project may have.',
+    'quota_details': 'How much of it is used.',
+    'router': 'Routers and floating IPs.',
+    'security-group': 'Security groups and their rules.',
+    'sorting': 'Lists in a chosen order.',
+    'standard-attr-description': 'Descriptions of everything.',
+    'standard-attr-tag': 'Free-form labels of everything.',
+    'standard-attr-timestamp': 'When something was made and changed.',
+    'stateful-security-group': 'Security groups that do not track connections.',
+}
+
+# Neutron says when an extension came to be; all of these came with this service.
+UPDATED = '2026-01-01T00:00:00-00:00'
+
+
+class VersionRoutes(NetworkService):
+    @route('GET', '/', anonymous=True)
+    def versions(self, req: FaceRequest) -> dict[str, Any]:
+        links = [{'rel': 'self', 'href': f'{req.application_url}/v2.0/'}]
+        return {'versions': [{'id': 'v2.0', 'status': 'CURRENT', 'links': links}]}
+
+    @route('GET', '/v2.0', anonymous=True)
+    @route('GET', '/v2.0/', anonymous=True)
+    def version(self, req: FaceRequest) -> dict[str, Any]:
+        return {
+            'resources': [
+                {
+                    'name': resource.name,
+                    'collection': kind,
+                    'links': [{'rel': 'self', 'href': f'{req.application_url}/v2.0/{kind}'}],
+                }
+                for kind, resource in RESOURCES.items()
+            ]
+        }
+
+    @route('GET', '/v2.0/extensions')
+    def list_extensions(self, req: FaceRequest) -> dict[str, Any]:
+        return {'extensions': [_extension(alias) for alias in EXTENSIONS]}
+
+    @route('GET', '/v2.0/extensions/{alias}')
+    def show_extension(self, req: FaceRequest, alias: str) -> dict[str, Any]:
+        if alias not in EXTENSIONS:
+            raise errors.NotFound(f'Extension with alias {alias} does not exist')
+        return {'extension': _extension(alias)}
+
+
+def _extension(alias: str) -> dict[str, Any]:
+    return {'alias': alias, 'name': alias, 'description': EXTENSIONS[alias], 'updated': UPDATED, 'links': []}

@@ -1,0 +1,81 @@
+"""What the queries of lists have in common: numbers, truth, moments, sorting."""
+
+import urllib.parse
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from webob.multidict import MultiDict
+
+from computeapi import errors
+from computeapi.db.listing import COMPARISONS
+
+MAX_INTEGER = 2**31 - 1
+
+
+def boolean(name: str, value: str) -> bool:
+    if value.lower() not in ('true', 'false'):
+        raise errors.Invalid(f'{name} must be true or false.')
+    return value.lower() == 'true'
+
+
+TRUE = ('1', 't', 'true', 'y', 'yes', 'on')
+FALSE = ('0', 'f', 'false', 'n', 'no', 'off')
+
+
+def truth(name: str, value: str) -> bool:
+    """A boolean in any of the words that clients have for it."""
+    if value.lower() not in TRUE + FALSE:
+        raise errors.Invalid(f'{name} must be true or false.')
+    return value.lower() in TRUE
+
+
+def number(name: str, value: str, maximum: int = MAX_INTEGER) -> int:
+    if not (value.isascii() and value.isdigit()) or len(value) > 19 or int(value) > maximum:
+        raise errors.Invalid(f'{name} must be a whole number from 0 to {maximum}.')
+    return int(value)
+
+
+def comparison(name: str, value: str) -> tuple[str, datetime]:
+    """`gte:2030-01-01T00:00:00Z`, or a moment alone."""
+    operator, _, rest = value.partition(':')
+    if operator not in COMPARISONS:
+        operator, rest = 'eq', value
+    try:
+        moment = datetime.fromisoformat(rest)
+        return operator, moment.astimezone(UTC).replace(tzinfo=None) if moment.tzinfo else moment
+    except (ValueError, OverflowError):
+        raise errors.Invalid(f'{name}: {rest[:64]!r} is not a time in ISO 8601.') from None
+
+
+def one_of(*choices: str) -> Callable[[str, str], str]:
+    def choose(name: str, value: str) -> str:
+        if value not in choices:
+            raise errors.Invalid(f'{name} must be one of {", ".join(choices)}.')
+        return value
+
+    return choose
+
+
+def sort(query: MultiDict) -> list[tuple[str, str]]:
+    """`sort=name:asc,size`, or sort_key and sort_dir, each as often as it takes."""
+    if 'sort' not in query:
+        return _keys_and_directions(query.getall('sort_key') or ['created_at'], query.getall('sort_dir') or ['desc'])
+    if 'sort_key' in query or 'sort_dir' in query:
+        raise errors.Invalid('sort cannot be given together with sort_key or sort_dir.')
+    pairs = (part.partition(':') for part in query['sort'].split(','))
+    return [(key.strip(), direction.strip() or 'desc') for key, _, direction in pairs]
+
+
+def _keys_and_directions(keys: list[str], directions: list[str]) -> list[tuple[str, str]]:
+    if len(directions) == 1:
+        directions = directions * len(keys)
+    if len(directions) != len(keys):
+        raise errors.Invalid('sort_dir must be given once, or once for each sort_key.')
+    return list(zip(keys, directions, strict=True))
+
+
+def link(path: str, query: MultiDict, **others: str) -> str:
+    """The list's own address without its marker, and with others instead."""
+    pairs = [(name, value) for name, value in query.items() if name != 'marker']
+    encoded = urllib.parse.urlencode([*pairs, *others.items()])
+    return f'{path}?{encoded}' if encoded else path

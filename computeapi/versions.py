@@ -1,0 +1,265 @@
+"""API versions, and values that depend on them.
+
+Whatever differs between versions is a step function of the version: a schema leaf, a field of a
+response, a status code. Three words make one (`added`, `removed`, `changed`), three read it
+(`resolve`, `breakpoints`, `compiled`). A step has a start and no end, so neither gap nor overlap
+can happen by accident; a wanted gap says ABSENT.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+FORM = re.compile(r'^([1-9]\d{0,9})\.([1-9]\d{0,9}|0)$')
+
+
+class APIVersionRequest(NamedTuple):
+    """A version of the API, as a client asks for it; ordered as numbers are."""
+
+    major: int
+    minor: int
+
+    @classmethod
+    def parse(cls, text: str) -> APIVersionRequest:
+        """Read 'X.Y'; ValueError for anything else, leading zeros and spaces included."""
+        match = FORM.fullmatch(text)
+        if match is None:
+            raise ValueError(text)
+        return cls(int(match[1]), int(match[2]))
+
+    def matches(self, low: APIVersionRequest, high: APIVersionRequest) -> bool:
+        """Whether low <= self <= high."""
+        return low <= self <= high
+
+    def __str__(self) -> str:
+        return f'{self.major}.{self.minor}'
+
+
+HISTORY = {
+    '2.1': 'The first version: what v2 could do, with strict validation of requests.',
+    '2.2': 'Key pairs have a type, ssh or x509; creating one answers 201 and deleting one 204.',
+    '2.3': 'Administrators see the hostname, kernel, ramdisk, launch index, reservation, root device and user data of '
+    'a server; attached volumes say whether they go with it.',
+    '2.4': 'Fixed IPs say whether they are reserved (that API is gone today).',
+    '2.5': 'Everyone may filter servers by IPv6 address.',
+    '2.6': 'Remote consoles are a resource of their own and the four console actions end.',
+    '2.7': 'Giving a project access to a public flavor is a conflict.',
+    '2.8': 'Remote consoles know the protocol mks.',
+    '2.9': 'Servers say whether they are locked.',
+    '2.10': 'Administrators handle the key pairs of other users.',
+    '2.11': 'A compute service can be forced down.',
+    '2.12': 'Virtual interfaces name their network (that API is gone today).',
+    '2.13': 'Server groups show their project and user.',
+    '2.14': 'Evacuate finds out by itself about shared storage and returns no password.',
+    '2.15': 'Server groups have the policies soft-affinity and soft-anti-affinity.',
+    '2.16': 'Servers show the status of their host.',
+    '2.17': 'A crash dump can be triggered in a server.',
+    '2.18': 'The project id in the URL became optional.',
+    '2.19': 'Servers have a description.',
+    '2.20': 'Volumes can be attached to and detached from shelved servers.',
+    '2.21': 'The actions of deleted servers remain readable.',
+    '2.22': 'A running live migration can be forced to complete.',
+    '2.23': 'The running migrations of a server can be listed and shown; migrations have a type.',
+    '2.24': 'A running live migration can be aborted.',
+    '2.25': 'Live migration finds out by itself about shared storage; disk over-commit is gone.',
+    '2.26': 'Servers have tags.',
+    '2.27': 'The header OpenStack-API-Version is read.',
+    '2.28': 'The CPU description of a hypervisor is an object.',
+    '2.29': 'Evacuate verifies a named host with the scheduler unless forced.',
+    '2.30': 'Live migration verifies a named host with the scheduler unless forced.',
+    '2.31': 'Console tokens of every type can be looked up.',
+    '2.32': 'Networks and block devices of a new server can be tagged.',
+    '2.33': 'Hypervisors are listed in pages; tags of block devices were lost by mistake.',
+    '2.34': 'Live migration checks the hosts after it has answered.',
+    '2.35': 'Key pairs are listed in pages.',
+    '2.36': 'The proxies to the image, network, volume and bare metal services and the network quotas end.',
+    '2.37': 'A new server must say its networks, which may be "auto" or "none"; tags of networks were lost by mistake.',
+    '2.38': 'Listing servers by an unknown status is an error.',
+    '2.39': 'The proxy for image metadata ends, and with it the quota on it.',
+    '2.40': 'Usage reports are listed in pages.',
+    '2.41': 'Host aggregates show a UUID.',
+    '2.42': 'Networks and block devices of a new server can be tagged again.',
+    '2.43': 'The os-hosts API ends.',
+    '2.44': 'Fixed and floating IPs are no longer handled by server actions.',
+    '2.45': 'createImage and createBackup return the image id in the body instead of a Location header.',
+    '2.46': 'The request id stands in X-OpenStack-Request-Id too.',
+    '2.47': 'A server embeds the details of its flavor instead of linking to it.',
+    '2.48': 'Diagnostics have one format for all drivers.',
+    '2.49': 'Network interfaces and volumes can be tagged when they are attached.',
+    '2.50': 'Quota classes know server groups and lose network quotas.',
+    '2.51': 'Volumes in use can be extended; the events of an action are visible to its project.',
+    '2.52': 'A server can be created with tags.',
+    '2.53': 'Services and hypervisors are identified by UUID.',
+    '2.54': 'Rebuild can set the key pair.',
+    '2.55': 'Flavors have a description and can be updated.',
+    '2.56': 'A target host can be named for a cold migration.',
+    '2.57': 'File injection ("personality") and its quotas are gone; rebuild takes user data.',
+    '2.58': 'Instance actions are listed in pages and by time.',
+    '2.59': 'Migrations are listed in pages and by time and have a UUID.',
+    '2.60': 'A volume can be attached to several servers.',
+    '2.61': 'Flavors show their extra specs.',
+    '2.62': 'The events of an action show the host.',
+    '2.63': 'Servers have trusted image certificates.',
+    '2.64': 'A server group has one policy with rules.',
+    '2.65': 'A live migration can be aborted before it runs.',
+    '2.66': 'Servers, actions and migrations can be filtered by changes-before.',
+    '2.67': 'The volume type can be chosen when a server is created on a new volume.',
+    '2.68': 'Live migration and evacuation can no longer be forced.',
+    '2.69': 'Servers and services of a cell that is down are listed with what is known of them.',
+    '2.70': 'Attached volumes and interfaces show their tag.',
+    '2.71': 'A server shows its server groups.',
+    '2.72': 'A server can be created with ports that request resources.',
+    '2.73': 'A server can be locked with a reason.',
+    '2.74': 'A server can be created on a named host or hypervisor.',
+    '2.75': 'Unknown query parameters are errors; update and rebuild return the whole server; no swap is 0.',
+    '2.76': 'The power of a bare metal server can change from outside.',
+    '2.77': 'A server can be unshelved to an availability zone.',
+    '2.78': 'Servers show their NUMA topology.',
+    '2.79': 'Attached volumes say, and can be told, whether they are deleted with the server.',
+    '2.80': 'Migrations show and can be filtered by user and project.',
+    '2.81': 'Images can be cached ahead on the hosts of an aggregate.',
+    '2.82': 'An accelerator tells that it was bound.',
+    '2.83': 'Everyone may filter servers by more of their attributes.',
+    '2.84': 'The events of an action show details.',
+    '2.85': 'delete_on_termination of an attached volume can be changed.',
+    '2.86': 'The extra specs that are known are validated.',
+    '2.87': 'Servers on volumes can be rescued.',
+    '2.88': 'Hypervisors show no usage any more and uptime by themselves.',
+    '2.89': 'Attached volumes show the ids of the attachment and of the block device mapping.',
+    '2.90': 'A server has a hostname that its owner can choose and see.',
+    '2.91': 'A server can be unshelved to a host, or unpinned from its availability zone.',
+    '2.92': 'Key pairs are only imported, and their names may hold @ and the dot.',
+    '2.93': 'Servers on volumes can be rebuilt.',
+    '2.94': 'The hostname of a server may be a fully qualified domain name.',
+    '2.95': 'An evacuated server is left stopped.',
+    '2.96': 'A server shows the availability zone that it is pinned to.',
+    '2.97': 'Shares can be attached to a server.',
+    '2.98': 'A server embeds the properties of its image.',
+    '2.99': 'Remote consoles know the type spice-direct.',
+    '2.100': 'A server shows its scheduler hints.',
+    '2.101': 'Attaching a volume answers at once, with 202.',
+    '2.102': 'Flavors lose rxtx_factor and the disabled flag and can be filtered by name; no unknown query parameter '
+    'is ignored any more.',
+    '2.103': 'The os-volumes_boot API ends.',
+    '2.104': 'A server can be pinned to its availability zone, or unpinned, by an update.',
+}
+"""Every version and what it brought; the only list of versions there is."""
+
+MIN, *_, MAX = map(APIVersionRequest.parse, HISTORY)
+
+# What /v2 is to a step function: just below the first version, so that a schema can say what is special there.
+LEGACY = APIVersionRequest(2, 0)
+
+
+class _Absent:
+    def __bool__(self) -> bool:
+        return False
+
+    def __repr__(self) -> str:
+        return 'ABSENT'
+
+
+ABSENT: Any = _Absent()
+"""What a step function is where it has no value: the key is left out."""
+
+
+class Versioned:
+    """A step function of the version, {start: value}.
+
+    A first step at MIN holds for /v2 too: what is said for the first version is said for its forerunner.
+    """
+
+    __slots__ = ('_starts', 'steps')
+
+    def __init__(self, steps: dict[APIVersionRequest, Any]):
+        pairs = sorted(steps.items(), key=lambda pair: pair[0])
+        if pairs and pairs[0][0] == MIN:
+            pairs[0] = (LEGACY, pairs[0][1])
+        self.steps = tuple(pairs)
+        self._starts = [start for start, _ in pairs]
+
+    def at(self, version: APIVersionRequest) -> Any:
+        """The value at a version; ABSENT before the first step."""
+        position = bisect_right(self._starts, version)
+        return self.steps[position - 1][1] if position else ABSENT
+
+    def map(self, function: Callable[[Any], Any]) -> Versioned:
+        """The same steps with *function* applied to each value that is there."""
+        return Versioned({start: value if value is ABSENT else function(value) for start, value in self.steps})
+
+    def __repr__(self) -> str:
+        return f'Versioned({", ".join(f"{start}: {value!r}" for start, value in self.steps)})'
+
+
+def changed(steps: dict[str, Any]) -> Versioned:
+    """Another value from each of these versions on; absent before the first. '2.0' means /v2 alone."""
+    return Versioned({_known(text): value for text, value in steps.items()})
+
+
+def added(version: str, value: Any) -> Versioned:
+    """Absent before *version*."""
+    return changed({version: value})
+
+
+def removed(version: str, value: Any) -> Versioned:
+    """Absent from *version* on."""
+    return changed({'2.1': value, version: ABSENT})
+
+
+def _known(text: str) -> APIVersionRequest:
+    version = APIVersionRequest.parse(text)
+    if text not in HISTORY and version != LEGACY:
+        raise ValueError(f'{text} is not a version of this API')
+    return version
+
+
+def resolve(tree: Any, version: APIVersionRequest) -> Any:
+    """The plain value of *tree* at *version*: steps taken, absent parts dropped."""
+    if isinstance(tree, Versioned):
+        return resolve(tree.at(version), version)
+    if isinstance(tree, dict):
+        items = ((key, resolve(value, version)) for key, value in tree.items())
+        return {key: value for key, value in items if value is not ABSENT}
+    if isinstance(tree, (list, tuple)):
+        return [value for value in (resolve(item, version) for item in tree) if value is not ABSENT]
+    return tree
+
+
+def breakpoints(tree: Any) -> set[APIVersionRequest]:
+    """The versions at which *tree* changes."""
+    return set(_breakpoints(tree))
+
+
+def _breakpoints(tree: Any) -> Iterator[APIVersionRequest]:
+    if isinstance(tree, Versioned):
+        for start, value in tree.steps:
+            yield start
+            yield from _breakpoints(value)
+    elif isinstance(tree, dict):
+        for value in tree.values():
+            yield from _breakpoints(value)
+    elif isinstance(tree, (list, tuple)):
+        for value in tree:
+            yield from _breakpoints(value)
+
+
+def compiled(tree: Any, compile: Callable[[Any], Any]) -> Versioned:
+    """*compile* applied once to each distinct shape of *tree*, ready for `.at(version)`."""
+    steps: dict[APIVersionRequest, Any] = {}
+    shapes: list[tuple[Any, Any]] = []
+    for start in sorted({LEGACY, MIN} | breakpoints(tree)):
+        shape = resolve(tree, start)
+        known = next((result for other, result in shapes if other == shape), None)
+        if known is None:
+            known = ABSENT if shape is ABSENT else compile(shape)
+            shapes.append((shape, known))
+        steps[start] = known
+    return Versioned(steps)
+
+
+def next_after(version: APIVersionRequest) -> APIVersionRequest:
+    """The version that follows *version*."""
+    return APIVersionRequest(version.major, version.minor + 1)

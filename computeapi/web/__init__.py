@@ -1,0 +1,1 @@
+"""The framework: declare operations, serve them at every version.  It knows no resource."""

@@ -1,0 +1,146 @@
+"""The whole life of a request, in the order in which errors win."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import orjson
+import webob
+import webob.dec
+import webob.exc
+
+from computeapi.errors import Error, Invalid, NotFound
+from computeapi.versions import ABSENT
+from computeapi.web import faults
+from computeapi.web.contract import JSON
+from computeapi.web.controller import Controller
+from computeapi.web.negotiation import stamp
+from computeapi.web.policy import Policies
+from computeapi.web.request import LOGGED_PATH, VENDOR_JSON, Reply, Request
+from computeapi.web.routing import Bound, Endpoint, RouteTable
+
+LOG = logging.getLogger(__name__)
+LONGEST_SHOWN = 255
+
+
+class App:
+    """The API as a WSGI app: route, version, media type, operation, validation, policy, handler, answer."""
+
+    def __init__(
+        self,
+        controllers: Iterable[Controller],
+        policies: Policies,
+        link_prefix: str | None = None,
+        response_validation: str = 'ignore',
+    ):
+        """response_validation: what to do about an answer that its operation did not promise, ignore, warn or error."""
+        self.routes = RouteTable(controllers)
+        self.operations = [bound.operation for bound in self.routes.bound]
+        self.policies = policies
+        self.link_prefix = (link_prefix or '').rstrip('/')
+        self.response_validation = response_validation
+
+    @webob.dec.wsgify(RequestClass=Request)
+    def __call__(self, req: Request) -> webob.Response:
+        match = self.routes.find(req.environ)
+        if match is None:
+            return webob.Response() if req.method == 'OPTIONS' else webob.exc.HTTPNotFound()
+        req.policies = self.policies
+        req.project_in_url = match.project
+        req.configured_link_prefix = self.link_prefix
+        try:
+            req.version = req.requested_version()
+        except faults.NotAcceptable as error:
+            return stamp(faults.of(error), error.version)
+        except Invalid as error:
+            return faults.of(error)
+        try:
+            response = self.answer(req, match.endpoint, match.parameters)
+        except Error as error:
+            response = faults.of(error)
+        except Exception as error:
+            LOG.exception('Unexpected error in %s %s', req.method, match.endpoint.path)
+            response = faults.unexpected(error)
+        return response if req.legacy else stamp(response, req.version)
+
+    def answer(self, req: Request, endpoint: Endpoint, parameters: dict[str, Any]) -> webob.Response:
+        """Run the operation that the request names; any Error may come out of it."""
+        req.check_media_type()
+        body = req.document() if req.body or endpoint.actions else None
+        bound = endpoint.choices[action_of(body, endpoint) if endpoint.actions else None].at(req.version)
+        if req.project_in_url and req.project_in_url != req.context.project_id:
+            raise Invalid(
+                f"Malformed request URL: URL's project_id '{req.project_in_url}' doesn't match "
+                f"Context's project_id '{req.context.project_id}'"
+            )
+        if bound is ABSENT:
+            raise NotFound()
+        return self.run(req, bound, parameters, body)
+
+    def run(self, req: Request, bound: Bound, parameters: dict[str, Any], body: Any) -> webob.Response:
+        """Validate, authorize, handle, render: from here on everything is the operation's own."""
+        operation, controller = bound
+        req.operation = operation
+        if operation.secret_path:
+            req.environ[LOGGED_PATH] = operation.path
+        if operation.takes_body:
+            operation.body_validator.check(body, req.version, req.legacy)
+            parameters['body'] = body
+        if operation.query is not ABSENT:
+            req.query = operation.query_validator.check(req.raw_query(), req.version, req.legacy)
+        self.authorize(req, controller, parameters)
+        return self.render(req, operation.handler(controller, req, **parameters))
+
+    def authorize(self, req: Request, controller: Controller, parameters: dict[str, Any]) -> None:
+        """Ask the operation's policy, for the subject if the path names one; the subject replaces its id."""
+        operation, subject = req.operation, controller.subject
+        if subject not in parameters:
+            return req.check(operation.policy, controller.target(req, parameters))
+        if not operation.subject_first:
+            req.check(operation.policy)
+        found = parameters[subject.removesuffix('_id')] = controller.find(req, parameters.pop(subject))
+        if operation.subject_first:
+            req.check(operation.policy, target_of(found))
+
+    def render(self, req: Request, result: Any) -> webob.Response:
+        """The answer of a handler: a body, or a Reply when a body is not all there is to say."""
+        reply = result if isinstance(result, Reply) else Reply(result)
+        success, media_type = req.operation.answers.at(req.version)
+        status = reply.status or success
+        body = b'' if reply.body is None else orjson.dumps(reply.body)
+        if self.response_validation != 'ignore' and status == success:
+            self.validate(req, body)
+        if media_type == JSON and VENDOR_JSON in req.headers.get('Accept', ''):
+            media_type = VENDOR_JSON
+        headers = [('Content-Type', media_type), *reply.headers.items()]
+        if status != 204:
+            headers.append(('Content-Length', str(len(body))))
+        return webob.Response(app_iter=[body], status=status, headerlist=headers)
+
+    def validate(self, req: Request, body: bytes) -> None:
+        """Compare an answer with what the operation promises; what differs is a bug, in the one or the other."""
+        try:
+            req.operation.response_validator.check(orjson.loads(body) if body else ABSENT, req.version)
+        except ValueError as error:
+            if self.response_validation == 'error':
+                raise
+            LOG.warning('%s at %s: %s', req.operation, req.version, error)
+
+
+def action_of(body: Any, endpoint: Endpoint) -> str:
+    """The one key of an action body; Invalid if it has another shape or names no action of the endpoint."""
+    if isinstance(body, (dict, list, str)) and len(body) != 1:
+        raise Invalid('Malformed request body')
+    if not isinstance(body, dict):
+        raise NotFound()
+    (name,) = body
+    if name not in endpoint.choices:
+        raise Invalid(f'There is no such action: {name[:LONGEST_SHOWN]}')
+    return name
+
+
+def target_of(subject: Any) -> Mapping[str, Any]:
+    """What a rule may compare with: whose the resource is."""
+    return {'project_id': subject.project_id, 'user_id': subject.user_id}

@@ -1,0 +1,143 @@
+"""Who is asking: the filters `authtoken` (who does the token belong to) and `keystonecontext` (what may it do).
+
+The four strategies leave the same thing behind: a `Context` in the WSGI environment.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import orjson
+import webob
+
+from computeapi import errors
+from computeapi.context import Context
+from computeapi.web.policy import Policies
+from computeapi.web.request import CONTEXT, GLOBAL_REQUEST_ID, REQUEST_ID
+
+UNAUTHORIZED = orjson.dumps(
+    {
+        'error': {
+            'code': 401,
+            'title': 'Unauthorized',
+            'message': 'The request you have made requires authentication.',
+        }
+    }
+)
+MEMBER_ROLES = frozenset({'member', 'reader'})
+ADMIN_ROLES = frozenset({'admin', 'manager', 'member', 'reader'})
+
+
+def unauthorized(challenge: str) -> webob.Response:
+    """401 as keystonemiddleware gives it, before routing and versions are looked at."""
+    response = webob.Response(body=UNAUTHORIZED, status=401, content_type='application/json')
+    response.headers['WWW-Authenticate'] = challenge
+    return response
+
+
+class Authenticator:
+    """A filter that finds the caller, or answers 401.
+
+    identify: turns a request into a Context; NotAuthenticated.  challenge: the WWW-Authenticate header,
+    with {host} for the URL that the client used.
+    """
+
+    def __init__(self, app: Callable, identify: Callable[[webob.Request], Context], challenge: str):
+        self.app, self.identify, self.challenge = app, identify, challenge
+
+    def __call__(self, environ: dict[str, Any], start_response: Callable) -> Any:
+        req = webob.Request(environ)
+        try:
+            environ[CONTEXT] = self.identify(req)
+        except errors.NotAuthenticated:
+            refusal = unauthorized(self.challenge.format(host=req.host_url))
+            return refusal(environ, start_response)
+        return self.app(environ, start_response)
+
+
+def by_noauth(req: webob.Request) -> Context:
+    """auth_strategy none: whoever the token says; without one admin:admin."""
+    return noauth_context(req.headers.get('X-Auth-Token') or 'admin:admin')
+
+
+def noauth_context(token: str) -> Context:
+    """The caller that `user:project:role,role` names; project and roles may be left out.
+
+    The project is then named like the user; a user `admin` has the roles of an administrator, any other
+    those of a member.
+    """
+    user, _, rest = token.partition(':')
+    project, _, listed = rest.partition(':')
+    roles = frozenset(listed.split(',')) if listed else ADMIN_ROLES if user == 'admin' else MEMBER_ROLES
+    return Context(user_id=user, project_id=project or user, roles=roles, user_name=user, auth_token=token)
+
+
+def by_password(authenticate: Callable[[str, str], Context]) -> Callable[[webob.Request], Context]:
+    """auth_strategy http_basic: a user of the local identity, in its default project."""
+
+    def identify(req: webob.Request) -> Context:
+        scheme, _, encoded = req.headers.get('Authorization', '').partition(' ')
+        if scheme.lower() != 'basic':
+            raise errors.NotAuthenticated()
+        try:
+            user, _, password = base64.b64decode(encoded, validate=True).decode().partition(':')
+        except (binascii.Error, UnicodeDecodeError):
+            raise errors.NotAuthenticated() from None
+        return authenticate(user, password)
+
+    return identify
+
+
+def by_token(authenticate: Callable[[str], Context]) -> Callable[[webob.Request], Context]:
+    """auth_strategy local: a token of the built-in identity."""
+
+    def identify(req: webob.Request) -> Context:
+        token = req.headers.get('X-Auth-Token')
+        if not token:
+            raise errors.NotAuthenticated()
+        return authenticate(token)
+
+    return identify
+
+
+def by_keystone_headers(req: webob.Request) -> Context:
+    """auth_strategy keystone: what keystonemiddleware, the filter before this one, found out.
+
+    It removes these headers from the client's request and sets its own.
+    """
+    get = req.headers.get
+    if get('X-Identity-Status') == 'Invalid' or not get('X-User-Id'):
+        raise errors.NotAuthenticated()
+    return Context(
+        user_id=get('X-User-Id'),
+        project_id=get('X-Project-Id'),
+        roles=frozenset(role.strip().lower() for role in get('X-Roles', '').split(',') if role.strip()),
+        user_name=get('X-User-Name'),
+        project_name=get('X-Project-Name'),
+        user_domain_id=get('X-User-Domain-Id'),
+        project_domain_id=get('X-Project-Domain-Id'),
+        system_scope=get('Openstack-System-Scope'),
+        domain_id=get('X-Domain-Id'),
+        auth_token=get('X-Auth-Token'),
+    )
+
+
+class KeystoneContext:
+    """keystonecontext: completes the Context by policy (who is an administrator) and the request's id."""
+
+    def __init__(self, app: Callable, policies: Policies):
+        self.app, self.policies = app, policies
+
+    def __call__(self, environ: dict[str, Any], start_response: Callable) -> Any:
+        context = environ[CONTEXT]
+        environ[CONTEXT] = replace(
+            context,
+            is_admin=self.policies.is_admin(context),
+            request_id=environ.get(REQUEST_ID),
+            global_request_id=environ.get(GLOBAL_REQUEST_ID),
+        )
+        return self.app(environ, start_response)

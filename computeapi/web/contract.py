@@ -1,0 +1,295 @@
+"""The facts of the API: policies, views of resources, operations.
+
+Everything else (routes, dispatch, validation, OpenAPI, the policy sample) is derived from these.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any, NamedTuple
+
+from computeapi.versions import ABSENT, MAX, MIN, APIVersionRequest, Versioned, breakpoints, changed, compiled
+from computeapi.web.validation import BodyValidator, QueryValidator, ResponseValidator
+
+JSON = 'application/json'
+HTML = 'text/html; charset=UTF-8'
+
+# ------------------------------------------------------------------ policies
+
+
+@dataclass(frozen=True, eq=False)
+class Policy:
+    """A rule that an operation or a field asks, under the name operators know from policy.yaml. Declared once."""
+
+    name: str
+    default: str
+    description: str = ''
+
+    def __str__(self) -> str:
+        return self.name
+
+
+ANYONE = '@'
+NOBODY = '!'
+ADMIN = 'rule:context_is_admin'
+MANAGER_OR_ADMIN = 'rule:project_manager_or_admin'
+MEMBER_OR_ADMIN = 'rule:project_member_or_admin'
+READER_OR_ADMIN = 'rule:project_reader_or_admin'
+SERVICE_OR_ADMIN = 'rule:service_or_admin'
+
+# ------------------------------------------------------------------ schemas
+
+
+def closed(properties: Mapping[str, Any], required: Any = ()) -> dict[str, Any]:
+    """An object with these properties and no others."""
+    return {
+        'type': 'object',
+        'properties': dict(properties),
+        'required': required if isinstance(required, Versioned) else list(required),
+        'additionalProperties': False,
+    }
+
+
+def query(parameters: Any, *, strict: str | None = '2.102', single: Any = False, legacy: bool = True, **more) -> Any:
+    """What a query string may hold: {name: schema of one value}; a name may stand several times.
+
+    strict: the version from which an unknown name is an error (None: never); before it is dropped.
+    single: a parameter may stand only once.  legacy: whether /v2 checks it too.  more: further keywords.
+    """
+    steps = {'2.1': True} | ({strict: False} if strict else {})
+    tree = {
+        'type': 'object',
+        'properties': parameters,
+        'additionalProperties': changed(steps),
+        'single': single,
+        **more,
+    }
+    return tree if legacy else changed({'2.0': ABSENT, '2.1': tree})
+
+
+# ------------------------------------------------------------------ views
+
+
+class Field(NamedTuple):
+    """One field of a response: its schema and how to read it from the model.
+
+    needs: what the store must load beside the row.  policy: shown only to those it allows, asked once
+    per request.  request: `get` is called as get(model, request), for links and the like.
+    optional: `get` may return ABSENT to leave the field out of one row.
+    """
+
+    schema: Any
+    get: Callable
+    needs: tuple[str, ...] = ()
+    policy: Policy | None = None
+    request: bool = False
+    optional: bool = False
+
+
+attr = attrgetter
+
+
+class View:
+    """A resource as clients see it, at any version: {name: Field, marked by version where it differs}."""
+
+    def __init__(self, fields: Mapping[str, Any]):
+        self.fields = dict(fields)
+        self._shapes: dict[APIVersionRequest, _Shape] = {}
+
+    def at(self, version: APIVersionRequest) -> _Shape:
+        """The fields at a version, worked out once."""
+        if version not in self._shapes:
+            self._shapes[version] = _Shape(_fields_at(self.fields, version))
+        return self._shapes[version]
+
+    def needs(self, version: APIVersionRequest) -> frozenset[str]:
+        """What the store must load so that every reader finds its data."""
+        return self.at(version).needs
+
+    def renderer(self, req) -> Callable[[Any], dict[str, Any]]:
+        """A function from a model to its dict, for the version and the rights of one request."""
+        return self.at(req.version).renderer(req)
+
+    def render(self, req, model) -> dict[str, Any]:
+        return self.renderer(req)(model)
+
+    def render_all(self, req, models: Iterable) -> list[dict[str, Any]]:
+        return list(map(self.renderer(req), models))
+
+    @functools.cached_property
+    def schema(self) -> dict[str, Any]:
+        """The JSON schema of the rendered object, marked by version."""
+        properties = {name: _step(field, lambda f: f.schema) for name, field in self.fields.items()}
+        return closed(properties, _always(self.fields))
+
+    def without(self, *names: str) -> View:
+        """The same view less some fields."""
+        return View({name: field for name, field in self.fields.items() if name not in names})
+
+    @property
+    def policies(self) -> list[Policy]:
+        """The rules that some field asks at some version."""
+        steps = [field.steps if isinstance(field, Versioned) else [(MIN, field)] for field in self.fields.values()]
+        return [field.policy for each in steps for _, field in each if field and field.policy]
+
+
+def _fields_at(fields: Mapping[str, Any], version: APIVersionRequest) -> dict[str, Field]:
+    chosen = ((name, f.at(version) if isinstance(f, Versioned) else f) for name, f in fields.items())
+    return {name: field for name, field in chosen if field is not ABSENT}
+
+
+def _step(value: Any, function: Callable[[Any], Any]) -> Any:
+    return value.map(function) if isinstance(value, Versioned) else function(value)
+
+
+def _always(properties: Mapping[str, Any]) -> list[Any]:
+    """The names of the properties that are never left out, marked by version."""
+
+    def named(name: str) -> Callable[[Any], Any]:
+        return lambda value: ABSENT if isinstance(value, Field) and (value.policy or value.optional) else name
+
+    return [_step(value, named(name)) for name, value in properties.items()]
+
+
+class _Shape:
+    """The fields of a view at one version."""
+
+    def __init__(self, fields: dict[str, Field]):
+        self.fields = fields
+        self.needs = frozenset(need for field in fields.values() for need in field.needs)
+        self.policies = tuple({field.policy for field in fields.values() if field.policy})
+        self._readers: dict[frozenset, tuple] = {}
+
+    def renderer(self, req) -> Callable[[Any], dict[str, Any]]:
+        denied = frozenset(policy for policy in self.policies if not req.allows(policy))
+        if denied not in self._readers:
+            self._readers[denied] = tuple(
+                (name, f.get, f.request) for name, f in self.fields.items() if f.policy not in denied
+            )
+        readers = [
+            (name, (lambda model, get=get: get(model, req)) if bound else get)
+            for name, get, bound in self._readers[denied]
+        ]
+        optional = [name for name, _ in readers if self.fields[name].optional]
+
+        def render(model):
+            shown = {name: get(model) for name, get in readers}
+            for name in optional:
+                if shown[name] is ABSENT:
+                    del shown[name]
+            return shown
+
+        return render
+
+
+# ------------------------------------------------------------------ operations
+
+
+@dataclass(frozen=True)
+class Operation:
+    """Everything the service promises about one method of one URL (or one action on it).
+
+    policy: asked before the handler runs (None: nobody is refused, or the handler asks).
+    subject_first: the resource that the path names is looked up before the policy is asked.
+    query, body, response, status, media_type: plain or marked by version; ABSENT body or query: not looked at.
+    errors: the statuses that may come beside the ones every operation shares.
+    also: the rules that the handler asks by itself.
+    secret_path: whether the path holds a secret; the log shows it without its parameters.
+    """
+
+    method: str
+    path: str
+    handler: Callable
+    action: str | None = None
+    policy: Policy | None = None
+    min: APIVersionRequest = MIN
+    max: APIVersionRequest = MAX
+    query: Any = ABSENT
+    body: Any = ABSENT
+    response: Any = ABSENT
+    status: Any = 200
+    media_type: Any = JSON
+    errors: tuple[int, ...] = ()
+    subject_first: bool = True
+    also: tuple[Policy, ...] = ()
+    secret_path: bool = False
+
+    def __str__(self) -> str:
+        return f'{self.method} {self.path}' + (f' {{{self.action}}}' if self.action else '')
+
+    @property
+    def summary(self) -> str:
+        """What a client is told about it: the first line of the handler's docstring."""
+        return (self.handler.__doc__ or '').strip().partition('\n')[0]
+
+    @property
+    def policies(self) -> list[Policy]:
+        """Every rule that may be asked, each once: for the operation, by the handler, for a field."""
+        fields = [policy for view in views(self.response) for policy in view.policies]
+        return list(dict.fromkeys(filter(None, [self.policy, *self.also, *fields])))
+
+    @property
+    def takes_body(self) -> bool:
+        return self.body is not ABSENT
+
+    @functools.cached_property
+    def body_validator(self) -> BodyValidator:
+        return BodyValidator(self.body)
+
+    @functools.cached_property
+    def query_validator(self) -> QueryValidator:
+        return QueryValidator(self.query)
+
+    @functools.cached_property
+    def response_validator(self) -> ResponseValidator:
+        return ResponseValidator(self.response_schema)
+
+    @functools.cached_property
+    def answers(self) -> Versioned:
+        """(status, media type) by version."""
+        return compiled([self.status, self.media_type], tuple)
+
+    @functools.cached_property
+    def response_schema(self) -> Any:
+        """The JSON schema of the answer, marked by version; ABSENT where it has no body."""
+        return _step(self.response, lambda tree: schemas(_object(tree)))
+
+    @functools.cached_property
+    def changes(self) -> frozenset[APIVersionRequest]:
+        """The versions at which anything about this operation changes, its first included."""
+        inside = breakpoints([self.query, self.body, self.response_schema, self.status, self.media_type])
+        return frozenset(version for version in inside | {self.min} if self.min <= version <= self.max)
+
+
+def _object(tree: Any) -> Any:
+    """{'flavor': VIEW, ...}, short for the closed object that always has these keys, written out."""
+    if isinstance(tree, dict) and tree and all(isinstance(value, (dict, View, Versioned)) for value in tree.values()):
+        return closed(tree, _always(tree))
+    return tree
+
+
+def schemas(tree: Any) -> Any:
+    """The same tree with each View replaced by its schema."""
+    if isinstance(tree, View):
+        return schemas(tree.schema)
+    if isinstance(tree, Versioned):
+        return tree.map(schemas)
+    if isinstance(tree, dict):
+        return {key: schemas(value) for key, value in tree.items()}
+    if isinstance(tree, (list, tuple)):
+        return [schemas(value) for value in tree]
+    return tree
+
+
+def views(tree: Any) -> Iterator[View]:
+    """Every View in a tree."""
+    if isinstance(tree, View):
+        yield tree
+    elif isinstance(tree, Versioned):
+        yield from views([value for _, value in tree.steps])
+    elif isinstance(tree, (dict, list, tuple)):
+        for value in tree.values() if isinstance(tree, dict) else tree:
+            yield from views(value)

@@ -1,0 +1,77 @@
+"""Errors as clients see them: the one table from domain class to status, and the shapes of faults."""
+
+from __future__ import annotations
+
+import orjson
+import webob
+
+from computeapi import errors
+
+JSON = 'application/json'
+SUPPORT = 'Please contact the administrator'
+
+STATUSES: tuple[tuple[type[errors.Error], int], ...] = (
+    (errors.NotFound, 404),
+    (errors.Conflict, 409),
+    (errors.Forbidden, 403),
+    (errors.Invalid, 400),
+    (errors.NotAuthenticated, 401),
+    (errors.NotSupported, 501),
+    (errors.Gone, 410),
+    (errors.TooLarge, 413),
+    (errors.Unavailable, 503),
+)
+
+NAMES = {
+    400: 'badRequest',
+    401: 'unauthorized',
+    403: 'forbidden',
+    404: 'itemNotFound',
+    405: 'badMethod',
+    409: 'conflictingRequest',
+    413: 'overLimit',
+    415: 'badMediaType',
+    429: 'overLimit',
+    501: 'notImplemented',
+    503: 'serviceUnavailable',
+}
+
+
+class NotAcceptable(errors.Error):
+    """A well-formed version that this service does not know; `version` is echoed in the headers."""
+
+    def __init__(self, version, low, high):
+        super().__init__(f'Version {version} is not supported by the API. Minimum is {low} and maximum is {high}.')
+        self.version = version
+
+
+class UnsupportedMediaType(errors.Error):
+    text = 'Unsupported Content-Type'
+
+
+def status_of(error: errors.Error) -> int:
+    """The HTTP status of a domain error."""
+    if isinstance(error, NotAcceptable):
+        return 406
+    if isinstance(error, UnsupportedMediaType):
+        return 415
+    return next((status for kind, status in STATUSES if isinstance(error, kind)), 500)
+
+
+def fault(status: int, message: str) -> webob.Response:
+    """{"itemNotFound": {"code": 404, "message": ...}}"""
+    document = {NAMES.get(status, 'computeFault'): {'code': status, 'message': message}}
+    response = webob.Response(body=orjson.dumps(document), status=status, content_type=JSON)
+    # WebOb takes no charset for JSON when it makes a response; clients of this API are used to see one.
+    response.charset = 'UTF-8'
+    return response
+
+
+def of(error: errors.Error) -> webob.Response:
+    """The fault for a domain error."""
+    return fault(status_of(error), str(error))
+
+
+def unexpected(error: Exception, support: str = SUPPORT) -> webob.Response:
+    """The answer to a bug in a handler: its class and no more."""
+    return fault(500, f'Unexpected API Error. {support}\n{type(error)}')

@@ -1,0 +1,78 @@
+"""The formats that schemas name, beside those of JSON Schema itself."""
+
+import base64
+import binascii
+import re
+import unicodedata
+import uuid
+from datetime import datetime
+
+import jsonschema
+
+FORMATS = jsonschema.FormatChecker(formats=('ipv4', 'ipv6', 'email'))
+LONGEST_REGEX = 255
+
+
+class BadFormat(ValueError):
+    """Raised by a format that says in its own words what is wrong."""
+
+
+@FORMATS.checks('uuid')
+def is_uuid(value: object) -> bool:
+    """A UUID with or without hyphens, in either case."""
+    return not isinstance(value, str) or uuid_like(value)
+
+
+def uuid_like(value: str) -> bool:
+    try:
+        return uuid.UUID(value).hex == value.lower().replace('-', '')
+    except ValueError:
+        return False
+
+
+@FORMATS.checks('base64', raises=binascii.Error)
+def is_base64(value: object) -> bool:
+    if isinstance(value, str):
+        base64.b64decode(value.encode())
+    return True
+
+
+@FORMATS.checks('date-time', raises=ValueError)
+def is_datetime(value: object) -> bool:
+    if isinstance(value, str):
+        datetime.fromisoformat(value)
+    return True
+
+
+@FORMATS.checks('regex', raises=(re.error, OverflowError, RecursionError))
+def is_regex(value: object) -> bool:
+    """A regular expression of bounded length; not the empty one, which would match everything."""
+    if not isinstance(value, str):
+        return True
+    return 0 < len(value) <= LONGEST_REGEX and bool(re.compile(value))
+
+
+@FORMATS.checks('name', raises=BadFormat)
+def is_name(value: object) -> bool:
+    """Printable characters, no space at either end."""
+    if isinstance(value, str) and (not _printable(value) or value != value.strip()):
+        raise BadFormat(
+            "An invalid 'name' value was provided. The name must be: printable characters. "
+            'Can not start or end with whitespace.'
+        )
+    return True
+
+
+@FORMATS.checks('name_with_leading_trailing_spaces', raises=BadFormat)
+def is_spaced_name(value: object) -> bool:
+    """The same for /v2, which strips the spaces."""
+    if isinstance(value, str) and (not _printable(value) or not value.strip()):
+        raise BadFormat(
+            "An invalid 'name' value was provided. The name must be: printable characters with at least one "
+            'non space character'
+        )
+    return True
+
+
+def _printable(text: str) -> bool:
+    return all(character.isprintable() or unicodedata.category(character) == 'Zs' for character in text)

@@ -1,0 +1,258 @@
+"""OpenAPI 3.1 from the table of operations: what a client of one version can do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from http import HTTPStatus
+from typing import Any, NamedTuple
+
+import orjson
+import webob
+import webob.dec
+import webob.exc
+
+from computeapi.versions import ABSENT, HISTORY, MAX, MIN, APIVersionRequest, resolve
+from computeapi.web import faults
+from computeapi.web.contract import JSON, Operation, closed
+from computeapi.web.controller import Controller
+from computeapi.web.negotiation import LEGACY_HEADER, SERVICE, STANDARD_HEADER
+
+Document = dict[str, Any]
+
+# What any request may be answered with: no token, a version nobody knows, a body that is no JSON ...
+SHARED = (400, 401, 406, 413, 415, 500)
+VERBS = {
+    'GET': ('list', 'show'),
+    'POST': ('create', 'create'),
+    'PUT': ('replace', 'update'),
+    'DELETE': ('clear', 'delete'),
+}
+TEXT = {'type': 'string'}
+UNAUTHORIZED = closed({'error': closed({'code': {'const': 401}, 'title': TEXT, 'message': TEXT})}, ['error'])
+
+
+class OpenAPI:
+    """/VERSION.json and /latest.json; a document is made when it is first asked for, and kept."""
+
+    def __init__(self, controllers: Iterable[type[Controller]]):
+        self.controllers = tuple(controllers)
+        self._documents: dict[APIVersionRequest, bytes] = {}
+
+    @webob.dec.wsgify
+    def __call__(self, req: webob.Request) -> webob.Response:
+        name = re.fullmatch(r'/([^/]{1,32})\.json', req.path_info)
+        if name is None or req.method not in ('GET', 'HEAD'):
+            return webob.exc.HTTPNotFound()
+        try:
+            version = MAX if name[1] == 'latest' else APIVersionRequest.parse(name[1])
+        except ValueError:
+            return faults.fault(400, f'{name[1]} is no version; ask for /{MAX}.json or /latest.json.')
+        if not version.matches(MIN, MAX):
+            return faults.fault(404, f'The versions are {MIN} to {MAX}.')
+        return webob.Response(body=self.document(version), content_type=JSON)
+
+    def document(self, version: APIVersionRequest) -> bytes:
+        """The document of one version as JSON."""
+        if version not in self._documents:
+            self._documents[version] = orjson.dumps(describe(self.controllers, version))
+        return self._documents[version]
+
+
+class Described(NamedTuple):
+    """An operation, and the resource that it is listed under."""
+
+    operation: Operation
+    tag: str
+
+
+def describe(controllers: Iterable[type[Controller]], version: APIVersionRequest) -> Document:
+    """The OpenAPI document of *version*."""
+    controllers = list(controllers)
+    return {
+        'openapi': '3.1.0',
+        'info': {'title': 'Compute API', 'version': str(version), 'description': HISTORY[str(version)]},
+        # Documents stand beside the API: /openapi/2.1.json describes /v2.1, whatever both are mounted on.
+        'servers': [{'url': '../v2.1'}],
+        'security': [{'token': []}],
+        'tags': [{'name': name, 'description': text} for name, text in _tags(controllers, version)],
+        'paths': _paths(controllers, version),
+        'components': _components(version),
+    }
+
+
+# ------------------------------------------------------------------ resources and paths
+
+
+def _at(controllers: Iterable[type[Controller]], version: APIVersionRequest) -> Iterator[Described]:
+    """What can be done at *version*; what always answers with an error (410: gone) is nothing to do."""
+    for controller in controllers:
+        for operation in controller.operations:
+            if version.matches(operation.min, operation.max) and operation.answers.at(version)[0] < 400:
+                yield Described(operation, _tag(controller))
+
+
+def _tag(controller: type[Controller]) -> str:
+    """FloatingIPRemoval becomes 'Floating IP removal'."""
+    first, *rest = re.findall(r'[A-Z]+(?![a-z])|[A-Z][a-z]+', controller.__name__)
+    return ' '.join([first, *(word if word.isupper() else word.lower() for word in rest)])
+
+
+def _tags(controllers: Iterable[type[Controller]], version: APIVersionRequest) -> Iterator[tuple[str, str]]:
+    used = {each.tag for each in _at(controllers, version)}
+    texts = {_tag(controller): (controller.__doc__ or '').strip().partition('\n')[0] for controller in controllers}
+    return ((name, text) for name, text in texts.items() if name in used)
+
+
+def _paths(controllers: Iterable[type[Controller]], version: APIVersionRequest) -> Document:
+    groups: dict[str, dict[str, list[Described]]] = {}
+    for each in _at(controllers, version):
+        groups.setdefault(each.operation.path, {}).setdefault(each.operation.method, []).append(each)
+    return {
+        path: {'parameters': _path_parameters(path)}
+        | {method.lower(): _operation(group, version) for method, group in methods.items()}
+        for path, methods in groups.items()
+    }
+
+
+def _path_parameters(path: str) -> list[Document]:
+    names = re.findall(r'{(\w+)}', path)
+    return [_ref('parameters', 'version')] + [
+        {'name': name, 'in': 'path', 'required': True, 'schema': TEXT | {'minLength': 1}} for name in names
+    ]
+
+
+def operation_id(operation: Operation) -> str:
+    """A name made of what stands on the wire, so that it never changes: servers_create, servers_action_os-stop."""
+    parts = operation.path.strip('/').split('/')
+    fixed = [part for part in parts if part and not part.startswith('{')] or ['root']
+    if operation.action:
+        return '_'.join([*fixed, operation.action])
+    return '_'.join([*fixed, VERBS[operation.method][parts[-1].startswith('{')]])
+
+
+# ------------------------------------------------------------------ operations
+
+
+def _operation(group: list[Described], version: APIVersionRequest) -> Document:
+    """One method of one path: one operation, or several that the one key of the body tells apart."""
+    operation, tag = group[0]
+    operations = [each.operation for each in group]
+    facts = _actions(operations, version) if operation.action else _facts(operation, version)
+    return {
+        **facts,
+        'tags': sorted({each.tag for each in group}),
+        'parameters': _query_parameters(operation, version),
+        'responses': _responses(operations, version),
+    }
+
+
+def _facts(operation: Operation, version: APIVersionRequest) -> Document:
+    body = resolve(operation.body, version)
+    return _described(operation) | ({} if body is ABSENT else {'requestBody': _request_body(body)})
+
+
+def _described(operation: Operation) -> Document:
+    facts = {
+        'operationId': operation_id(operation),
+        'summary': operation.summary,
+        'x-openstack-min-version': str(operation.min),
+        'x-openstack-max-version': str(operation.max),
+    }
+    return facts | ({'x-openstack-policy': str(operation.policy)} if operation.policy else {})
+
+
+def _actions(operations: list[Operation], version: APIVersionRequest) -> Document:
+    choices = sorted(operations, key=lambda operation: str(operation.action))
+    return {
+        'operationId': operation_id(operations[0]).removesuffix(f'_{operations[0].action}'),
+        'summary': 'Do one of: ' + ', '.join(str(operation.action) for operation in choices),
+        'requestBody': _request_body({'oneOf': [_action_body(operation, version) for operation in choices]}),
+    }
+
+
+def _action_body(operation: Operation, version: APIVersionRequest) -> Document:
+    """The body of one action: an object whose one key is the name of the action."""
+    schema = resolve(operation.body, version)
+    facts = _described(operation)
+    title = {'title': facts.pop('summary'), 'x-openstack-operation-id': facts.pop('operationId')}
+    if schema is ABSENT:
+        schema = {'type': 'object', 'properties': {operation.action: {}}, 'maxProperties': 1}
+    return title | facts | schema | {'required': [operation.action]}
+
+
+def _request_body(schema: Document) -> Document:
+    return {'required': True, 'content': {JSON: {'schema': schema}}}
+
+
+def _query_parameters(operation: Operation, version: APIVersionRequest) -> list[Document]:
+    schema = resolve(operation.query, version) or {}
+    required = schema.get('required', ())
+    return [
+        {'name': name, 'in': 'query', 'required': name in required, 'schema': each}
+        for name, each in schema.get('properties', {}).items()
+    ]
+
+
+# ------------------------------------------------------------------ responses
+
+
+def _responses(operations: list[Operation], version: APIVersionRequest) -> Document:
+    """The success of each operation, and the faults of all of them."""
+    successes: dict[int, dict[str, list[Document]]] = {}
+    for operation in operations:
+        status, media_type = operation.answers.at(version)
+        schema = resolve(operation.response_schema, version)
+        known = successes.setdefault(status, {}).setdefault(media_type.partition(';')[0], [])
+        if schema is not ABSENT and schema not in known:
+            known.append(schema)
+    errors = {*SHARED, *(403 for operation in operations if operation.policies)}
+    errors |= {status for operation in operations for status in operation.errors}
+    answers = {status: _ref('responses', str(status)) for status in errors}
+    answers |= {status: _success(status, content) for status, content in successes.items()}
+    return {str(status): answer for status, answer in sorted(answers.items())}
+
+
+def _success(status: int, content: dict[str, list[Document]]) -> Document:
+    bodies = {
+        media_type: {'schema': schemas[0] if len(schemas) == 1 else {'anyOf': schemas}}
+        for media_type, schemas in content.items()
+        if schemas
+    }
+    headers = {name: _ref('headers', name) for name in (STANDARD_HEADER, LEGACY_HEADER, 'x-openstack-request-id')}
+    answer = {'description': HTTPStatus(status).phrase, 'headers': headers}
+    return answer | ({'content': bodies} if bodies else {})
+
+
+def _components(version: APIVersionRequest) -> Document:
+    statuses = sorted({*faults.NAMES, 406, 410, 500})
+    marked = {'const': f'{SERVICE} {version}'}
+    return {
+        'securitySchemes': {'token': {'type': 'apiKey', 'in': 'header', 'name': 'X-Auth-Token'}},
+        'parameters': {
+            'version': {'name': STANDARD_HEADER, 'in': 'header', 'required': version > MIN, 'schema': marked}
+        },
+        'headers': {
+            STANDARD_HEADER: {'schema': marked},
+            LEGACY_HEADER: {'schema': {'const': str(version)}},
+            'x-openstack-request-id': {'schema': TEXT},
+        },
+        'responses': {
+            str(status): {
+                'description': HTTPStatus(status).phrase,
+                'content': {JSON: {'schema': _ref('schemas', f'fault-{status}')}},
+            }
+            for status in statuses
+        },
+        'schemas': {f'fault-{status}': _fault(status) for status in statuses},
+    }
+
+
+def _fault(status: int) -> Document:
+    name = faults.NAMES.get(status, 'computeFault')
+    schema = closed({name: closed({'code': {'const': status}, 'message': TEXT}, ['code', 'message'])}, [name])
+    return {'oneOf': [schema, UNAUTHORIZED]} if status == 401 else schema
+
+
+def _ref(kind: str, name: str) -> Document:
+    return {'$ref': f'#/components/{kind}/{name}'}

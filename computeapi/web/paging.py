@@ -1,0 +1,93 @@
+"""limit, marker, sort_key and sort_dir of a request, and the link to the next page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+from urllib.parse import urlencode
+
+from computeapi.clock import parsed
+from computeapi.errors import Invalid
+from computeapi.web.request import Request
+
+FURTHEST = 2**31 - 1
+"""The most items that an offset can skip."""
+
+
+def limit_of(req: Request, most: int) -> int:
+    """How many items the page may have: what the request says, at most *most*; Invalid when it is no number."""
+    text = req.parameter('limit')
+    if text is None:
+        return most
+    try:
+        limit = int(text)
+    except ValueError:
+        raise Invalid('Invalid input received: limit must be an integer') from None
+    if limit < 0:
+        raise Invalid('Invalid input received: limit must be >= 0')
+    return min(limit, most)
+
+
+def window_of(req: Request, most: int) -> tuple[int, int]:
+    """The limit and offset of a list without markers; Invalid when one is no number. Here a limit of 0 is none."""
+    offset = req.parameter('offset', '0')
+    if not offset.isdecimal():
+        raise Invalid(f"offset param must be an integer: '{offset[:64]}'")
+    return limit_of(req, most) or most, min(int(offset), FURTHEST)
+
+
+def sort_of(
+    req: Request, default: Sequence[tuple[str, bool]], columns: Mapping[str, str] | None = None
+) -> list[tuple[str, bool]]:
+    """The sort_key and sort_dir parameters as (column, descending); keys without a direction take the last one's.
+
+    columns: {key in the API: column of the store}, for the keys that differ.
+    """
+    keys = [key.strip() for key in req.query.get('sort_key', ())]
+    directions = [direction.strip() for direction in req.query.get('sort_dir', ())]
+    if any(direction not in ('asc', 'desc') for direction in directions):
+        raise Invalid("Invalid input received: Unknown sort direction, must be 'desc' or 'asc'")
+    if len(directions) > (len(keys) or len(default)):
+        raise Invalid('Invalid input received: Sort direction size exceeds sort key size')
+    if not keys:
+        if directions:
+            return [(column, directions[0] == 'desc') for column, _ in default]
+        return list(default)
+    directions += [directions[-1] if directions else 'desc'] * (len(keys) - len(directions))
+    # A key given twice counts where it first stands.
+    chosen: dict[str, bool] = {}
+    for key, direction in zip(keys, directions, strict=True):
+        chosen.setdefault((columns or {}).get(key, key), direction == 'desc')
+    return list(chosen.items())
+
+
+def period_of(req: Request) -> tuple[datetime | None, datetime | None]:
+    """changes-since and changes-before; Invalid for what is no moment, and when nothing can lie between."""
+    since, before = (_moment(req, name) for name in ('changes-since', 'changes-before'))
+    if since and before and since > before:
+        raise Invalid('The value of changes-since must be less than or equal to changes-before.')
+    return since, before
+
+
+def _moment(req: Request, name: str) -> datetime | None:
+    text = req.parameter(name)
+    try:
+        return parsed(text) if text else None
+    except ValueError:
+        raise Invalid(f'Invalid input for query parameters {name}. Value: {text}. It is not a moment.') from None
+
+
+def next_link(
+    req: Request, collection: str, items: Sequence[Any], limit: int | None, last: str
+) -> list[dict[str, str]]:
+    """[{rel: next, href}] when the page is full, else nothing; *last* is the marker of the last item.
+
+    limit None: the list has no pages.
+    """
+    if not items or len(items) != limit:
+        return []
+    # Of a limit that is given twice the last counts; filters and sort keys may all count.
+    given = {name: values[-1:] if name == 'limit' else values for name, values in sorted(req.query.items())}
+    given.pop('marker', None)
+    return [{'rel': 'next', 'href': f'{req.endpoint}/{collection}?{urlencode(given | {"marker": last}, doseq=True)}'}]

@@ -1,0 +1,128 @@
+"""Who may do what: oslo.policy over the rules that operations and fields declare."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from oslo_policy import policy as oslo_policy
+
+from computeapi.context import Context
+from computeapi.errors import Forbidden
+from computeapi.web.contract import Operation, Policy
+
+RELOAD_SECONDS = 1.0
+MOST_ANSWERS = 10_000
+
+BASE_RULES = (
+    ('context_is_admin', 'role:admin', 'Who counts as an administrator of the service.'),
+    ('admin_or_owner', 'is_admin:True or project_id:%(project_id)s', 'Kept for older policy files.'),
+    ('admin_api', 'is_admin:True', 'Kept for older policy files.'),
+    ('project_manager_api', 'role:manager and project_id:%(project_id)s', 'A manager of the project.'),
+    ('project_member_api', 'role:member and project_id:%(project_id)s', 'A member of the project.'),
+    ('project_reader_api', 'role:reader and project_id:%(project_id)s', 'A reader of the project.'),
+    ('service_api', 'role:service', 'Another service.'),
+    ('project_manager_or_admin', 'rule:project_manager_api or rule:context_is_admin', 'A manager, or an admin.'),
+    ('project_member_or_admin', 'rule:project_member_api or rule:context_is_admin', 'A member, or an admin.'),
+    ('project_reader_or_admin', 'rule:project_reader_api or rule:context_is_admin', 'A reader, or an admin.'),
+    ('service_or_admin', 'rule:service_api or rule:context_is_admin', 'Another service, or an admin.'),
+)
+
+
+def defaults(operations: Iterable[Operation], also: Iterable[Policy] = ()) -> list[oslo_policy.RuleDefault]:
+    """The rules with their defaults: the base ones, then one for each policy that is asked anywhere."""
+    rules: list[oslo_policy.RuleDefault] = [
+        oslo_policy.RuleDefault(name, check, description) for name, check, description in BASE_RULES
+    ]
+    return rules + [
+        oslo_policy.DocumentedRuleDefault(
+            name=policy.name,
+            check_str=policy.default,
+            description=policy.description or policy.name,
+            operations=uses,
+            scope_types=['project'],
+        )
+        for policy, uses in _uses(operations, also).items()
+    ]
+
+
+def _uses(operations: Iterable[Operation], also: Iterable[Policy]) -> dict[Policy, list[Any]]:
+    uses: dict[Policy, list[Any]] = {}
+    for operation in operations:
+        for policy in operation.policies:
+            path = operation.path + (f' ({operation.action})' if operation.action else '')
+            use = {'method': operation.method, 'path': path}
+            if use not in uses.setdefault(policy, []):
+                uses[policy].append(use)
+    for policy in also:
+        uses.setdefault(policy, [])
+    return uses
+
+
+class Policies:
+    """The rules in force: the defaults, overridden by the operator's policy.yaml.
+
+    Answers are remembered for RELOAD_SECONDS, after which the files are looked at again.
+    """
+
+    def __init__(self, conf, rules: Sequence[oslo_policy.RuleDefault]):
+        self.enforcer = oslo_policy.Enforcer(conf)
+        self.enforcer.suppress_deprecation_warnings = True
+        self.enforcer.register_defaults(rules)
+        self.answers: dict[tuple, bool] = {}
+        self.reload()
+
+    def reload(self) -> None:
+        """Read the operator's files if they changed; oslo.policy would look at them for every question."""
+        with warnings.catch_warnings():
+            warnings.simplefilter('ignore')
+            self.enforcer.use_conf = True
+            self.enforcer.load_rules()
+        self.enforcer.use_conf = False
+        self.answers = {}
+        self.reload_at = time.monotonic() + RELOAD_SECONDS
+
+    def allows(self, context: Context, policy: Policy, target: Mapping[str, Any] | None = None) -> bool:
+        """Whether the caller passes *policy* for a target, by default its own project."""
+        own = {'project_id': context.project_id, 'user_id': context.user_id}
+        return self._answer(policy.name, context, target or own)
+
+    def is_admin(self, context: Context) -> bool:
+        return self._answer('context_is_admin', context, {})
+
+    def _answer(self, rule: str, context: Context, target: Mapping[str, Any]) -> bool:
+        if time.monotonic() > self.reload_at:
+            self.reload()
+        facts = credentials(context)
+        question = (rule, *facts.values(), *target.items())
+        answer = self.answers.get(question)
+        if answer is None:
+            if len(self.answers) >= MOST_ANSWERS:
+                self.answers = {}
+            try:
+                answer = bool(self.enforcer.authorize(rule, target, facts | {'roles': list(context.roles)}))
+            except oslo_policy.InvalidScope:
+                answer = False
+            self.answers[question] = answer
+        return answer
+
+    def check(self, context: Context, policy: Policy, target: Mapping[str, Any] | None = None) -> None:
+        """Forbidden if the caller does not pass."""
+        if not self.allows(context, policy, target):
+            raise Forbidden(f"Policy doesn't allow {policy.name} to be performed.")
+
+
+def credentials(context: Context) -> dict[str, Any]:
+    """The caller in the words of oslo.policy."""
+    return {
+        'roles': context.roles,
+        'user_id': context.user_id,
+        'project_id': context.project_id,
+        'is_admin': context.is_admin,
+        'system_scope': context.system_scope,
+        'domain_id': context.domain_id,
+        'user_domain_id': context.user_domain_id,
+        'project_domain_id': context.project_domain_id,
+    }

@@ -1,0 +1,164 @@
+"""One request to the API, as controllers see it."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+import orjson
+import webob
+
+from computeapi.context import Context
+from computeapi.errors import Invalid
+from computeapi.versions import MIN, APIVersionRequest
+from computeapi.web import negotiation
+from computeapi.web.contract import Operation, Policy
+from computeapi.web.faults import UnsupportedMediaType
+from computeapi.web.policy import Policies
+
+VENDOR_JSON = 'application/vnd.openstack.compute+json'
+MEDIA_TYPES = frozenset({'', 'application/json', VENDOR_JSON, 'text/plain'})
+DEEPEST = 50
+"""How deep the objects and lists of a body may be nested."""
+
+# Keys of the WSGI environment that filters leave for the app, and LOGGED_PATH, which the app leaves for the log.
+CONTEXT = 'computeapi.context'
+LEGACY = 'computeapi.legacy_v2'
+LOGGED_PATH = 'computeapi.logged_path'
+REQUEST_ID = 'openstack.request_id'
+GLOBAL_REQUEST_ID = 'openstack.global_request_id'
+
+
+class Reply(NamedTuple):
+    """What a handler returns when a body is not all there is to say."""
+
+    body: Any = None
+    headers: Mapping[str, str] = MappingProxyType({})
+    status: int | None = None
+
+
+class Request(webob.BaseRequest):
+    """A request with its caller, version and operation; the app fills them in, in that order."""
+
+    version: APIVersionRequest
+    operation: Operation
+    policies: Policies
+    query: Mapping[str, Sequence[str]] = MappingProxyType({})
+    project_in_url: str | None = None
+    configured_link_prefix: str = ''
+
+    @property
+    def context(self) -> Context:
+        """The caller, as the filters found it."""
+        return self.environ[CONTEXT]
+
+    @property
+    def legacy(self) -> bool:
+        """Whether the request came in on /v2: older rules, no versions."""
+        return self.environ.get(LEGACY, False)
+
+    def requested_version(self) -> APIVersionRequest:
+        """The version by the headers; on /v2 they are not read."""
+        return MIN if self.legacy else negotiation.requested(self.headers)
+
+    def check_media_type(self) -> None:
+        """UnsupportedMediaType for a body that says it is no JSON."""
+        if self.environ.get('CONTENT_TYPE') and self.content_type.lower() not in MEDIA_TYPES:
+            raise UnsupportedMediaType()
+
+    def document(self) -> Any:
+        """The JSON value in the body; Invalid if there is none or it cannot be read."""
+        try:
+            document = orjson.loads(self.body)
+        except ValueError:
+            raise Invalid('Malformed request body') from None
+        _check_document(document)
+        return document
+
+    def raw_query(self) -> dict[str, list[str]]:
+        """The query string as {name: values}; Invalid when it is not UTF-8."""
+        query: dict[str, list[str]] = {}
+        if not self.query_string:
+            return query
+        try:
+            pairs = list(self.GET.items())
+        except UnicodeDecodeError:
+            raise Invalid('Query string is not UTF-8 encoded') from None
+        for name, value in pairs:
+            if '\0' in name or '\0' in value:
+                raise Invalid(f'The query parameter {name!r} must not contain NUL characters.')
+            query.setdefault(name, []).append(value)
+        return query
+
+    def parameter(self, name: str, default: Any = None) -> Any:
+        """The last value of a query parameter."""
+        values = self.query.get(name)
+        return values[-1] if values else default
+
+    def allows(self, policy: Policy, target: Any = None) -> bool:
+        """Whether the caller passes *policy*; asked once per request for its own project."""
+        if target is not None:
+            return self.policies.allows(self.context, policy, target)
+        if policy not in self._allowed:
+            self._allowed[policy] = self.policies.allows(self.context, policy)
+        return self._allowed[policy]
+
+    @functools.cached_property
+    def _allowed(self) -> dict[Policy, bool]:
+        return {}
+
+    def check(self, policy: Policy | None, target: Any = None) -> None:
+        """Forbidden unless the caller passes *policy*; None lets everybody pass."""
+        if policy is not None:
+            self.policies.check(self.context, policy, target)
+
+    # ------------------------------------------------------------------ links
+
+    @functools.cached_property
+    def endpoint(self) -> str:
+        """The URL that the API's paths hang from, with the project if the request's URL has it."""
+        return self.link_prefix + self.script_name + self._project
+
+    @functools.cached_property
+    def bookmark(self) -> str:
+        """The same without a version: what `rel: bookmark` links start with."""
+        return self.link_prefix + self.script_name.rpartition('/')[0] + self._project
+
+    @functools.cached_property
+    def link_prefix(self) -> str:
+        """Scheme and host of links: the configured ones, or those that the client used."""
+        return self.configured_link_prefix or self.host_url
+
+    @property
+    def _project(self) -> str:
+        return f'/{self.project_in_url}' if self.project_in_url else ''
+
+    def links(self, collection: str, identifier: str) -> list[dict[str, str]]:
+        """The self and bookmark links of one resource."""
+        path = f'/{collection}/{quote(identifier)}'
+        return [
+            {'rel': 'self', 'href': self.endpoint + path},
+            {'rel': 'bookmark', 'href': self.bookmark + path},
+        ]
+
+
+def _check_document(document: Any) -> None:
+    """Invalid for NUL characters (PostgreSQL keeps none in text) and for what is nested too deeply to walk."""
+    level = [document]
+    for _ in range(DEEPEST):
+        if not level:
+            return
+        if any(isinstance(value, str) and '\0' in value for value in level):
+            raise Invalid('The request body must not contain NUL characters.')
+        level = [part for value in level for part in _parts(value)]
+    raise Invalid(f'The request body must not be nested deeper than {DEEPEST} levels.')
+
+
+def _parts(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return itertools.chain(value, value.values())
+    return value if isinstance(value, list) else ()

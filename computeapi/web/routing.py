@@ -1,0 +1,131 @@
+"""From a method and a path to an endpoint: what answers there at each version.
+
+The Routes map is derived from the operations. There is one map per first segment of the path, so
+that a request is matched against the few routes of its own collection.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import routes
+
+from computeapi.versions import ABSENT, MAX, APIVersionRequest, Versioned, next_after
+from computeapi.web.contract import Operation
+from computeapi.web.controller import Controller
+
+PARAMETER = re.compile(r'{\w+}')
+PROJECT = re.compile(r'[0-9a-f-]+')
+
+
+class Bound(NamedTuple):
+    """An operation and the controller that it is called on."""
+
+    operation: Operation
+    controller: Controller
+
+
+class Endpoint(NamedTuple):
+    """One method of one path: what answers at each version, by action; None where there are no actions."""
+
+    path: str
+    choices: dict[str | None, Versioned]
+
+    @property
+    def actions(self) -> bool:
+        """Whether the body names what is to be done."""
+        return None not in self.choices
+
+
+class Match(NamedTuple):
+    endpoint: Endpoint
+    parameters: dict[str, str]
+    project: str | None
+
+
+class RouteTable:
+    """Every operation of the controllers, ready to be looked up.
+
+    TypeError when two operations answer the same method, path and action at one version, or call the
+    parameters of one path by different names.
+    """
+
+    def __init__(self, controllers: Iterable[Controller]):
+        self.bound = [Bound(each, controller) for controller in controllers for each in type(controller).operations]
+        _check_spelling(bound.operation.path for bound in self.bound)
+        self._maps: dict[str, routes.Mapper] = {}
+        self._endpoints: list[Endpoint] = []
+        for (path, method), bound in _grouped(self.bound).items():
+            self._connect(path, method, _endpoint(path, bound))
+        for mapper in self._maps.values():
+            mapper.create_regs()
+
+    def _connect(self, path: str, method: str, endpoint: Endpoint) -> None:
+        mapper = self._maps.setdefault(_first_segment(path), routes.Mapper())
+        # Routes keeps only text beside a path, so it is given a position in the table.
+        mapper.connect(path, at=str(len(self._endpoints)), conditions={'method': [method]})
+        self._endpoints.append(endpoint)
+
+    def find(self, environ: dict[str, Any]) -> Match | None:
+        """The endpoint for a request; None for an unknown path or another method."""
+        path, project = _path(environ), None
+        segment = _first_segment(path)
+        if segment not in self._maps and PROJECT.fullmatch(segment):
+            project, path = segment, path[len(segment) + 1 :]
+            segment = _first_segment(path)
+        mapper = self._maps.get(segment)
+        found = mapper.match(path, environ) if mapper is not None else None
+        if not found:
+            return None
+        return Match(self._endpoints[int(found.pop('at'))], found, project)
+
+
+def _path(environ: dict[str, Any]) -> str:
+    """The path as text; what is no text, or text that no database keeps, leads nowhere."""
+    try:
+        path = environ['PATH_INFO'].encode('latin-1').decode()
+    except UnicodeDecodeError:
+        return ''
+    return '' if '\0' in path else path
+
+
+def _first_segment(path: str) -> str:
+    return path[1:].partition('/')[0]
+
+
+def _check_spelling(paths: Iterable[str]) -> None:
+    spelled: dict[str, str] = {}
+    for path in paths:
+        other = spelled.setdefault(PARAMETER.sub('{}', path), path)
+        if other != path:
+            raise TypeError(f'{path} is one path with {other}: its parameters must have the same names')
+
+
+def _grouped(bound: Iterable[Bound]) -> dict[tuple[str, str], list[Bound]]:
+    # Fixed paths go before those with a parameter in the same place: /flavors/detail before /flavors/{id}.
+    groups: dict[tuple[str, str], list[Bound]] = {}
+    for each in sorted(bound, key=lambda b: [part.startswith('{') for part in b.operation.path.split('/')]):
+        groups.setdefault((each.operation.path, each.operation.method), []).append(each)
+    return groups
+
+
+def _endpoint(path: str, bound: list[Bound]) -> Endpoint:
+    by_action: dict[str | None, list[Bound]] = {}
+    for each in bound:
+        by_action.setdefault(each.operation.action, []).append(each)
+    return Endpoint(path, {action: _by_version(choices) for action, choices in by_action.items()})
+
+
+def _by_version(choices: list[Bound]) -> Versioned:
+    """Which operation answers at each version."""
+    steps: dict[APIVersionRequest, Any] = {}
+    end = None
+    for each in sorted(choices, key=lambda b: b.operation.min):
+        if end is not None and each.operation.min <= end:
+            raise TypeError(f'{each.operation} has two handlers at {each.operation.min}')
+        steps[each.operation.min], end = each, each.operation.max
+        if end < MAX:
+            steps[next_after(end)] = ABSENT
+    return Versioned(steps)

@@ -1,0 +1,167 @@
+"""Bodies and query strings against JSON schemas, compiled once per distinct shape.
+
+The texts of errors are part of the contract: which field, its value, what is wrong with it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import jsonschema
+from jsonschema import validators
+
+from computeapi.errors import Invalid
+from computeapi.versions import ABSENT, LEGACY, APIVersionRequest, compiled, resolve
+from computeapi.web.formats import FORMATS, BadFormat
+
+_refuse_unknown = jsonschema.Draft202012Validator.VALIDATORS['additionalProperties']
+
+Errors = Iterator[jsonschema.ValidationError]
+
+
+def _minimum(validator: Any, bound: Any, instance: Any, schema: Any) -> Errors:
+    return _bounded(instance, bound, lambda number: number < bound, 'less than the minimum of')
+
+
+def _maximum(validator: Any, bound: Any, instance: Any, schema: Any) -> Errors:
+    return _bounded(instance, bound, lambda number: number > bound, 'greater than the maximum of')
+
+
+def _exclusive_minimum(validator: Any, bound: Any, instance: Any, schema: Any) -> Errors:
+    return _bounded(instance, bound, lambda number: number <= bound, 'less than or equal to the minimum of')
+
+
+def _bounded(instance: Any, bound: Any, wrong: Callable[[Any], bool], words: str) -> Errors:
+    """Numbers may come as text, and are compared as numbers."""
+    number = _number(instance)
+    if number is not None and wrong(number):
+        yield jsonschema.ValidationError(f'{number!r} is {words} {bound!r}')
+
+
+def _number(value: Any) -> int | float | None:
+    if isinstance(value, str):
+        return _read_number(value)
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+
+def _read_number(text: str) -> int | float | None:
+    for kind in (int, float):
+        with contextlib.suppress(ValueError):
+            return kind(text)
+    return None
+
+
+def _pattern(validator: Any, pattern: str, instance: Any, schema: Any) -> Errors:
+    """As in JSON Schema, where $ is the very end; to Python it is the place before a last newline, too."""
+    exact = pattern[:-1] + r'\Z' if pattern.endswith('$') else pattern
+    if isinstance(instance, str) and not re.search(exact, instance):
+        yield jsonschema.ValidationError(f'{instance!r} does not match {pattern!r}')
+
+
+def _drop_unknown(validator: Any, allowed: Any, instance: Any, schema: Any) -> Errors:
+    """/v2 deletes keys it does not know from an object that has at least one that it knows.
+
+    Where keys are known by patterns, the others are errors, but for an object that has none that is known.
+    """
+    if allowed is not False or not isinstance(instance, dict):
+        return
+    patterns = schema.get('patternProperties', ())
+    known = {key for key in instance if key in schema.get('properties', ()) or any(re.search(p, key) for p in patterns)}
+    if known and patterns:
+        yield from _refuse_unknown(validator, allowed, instance, schema)
+    elif known:
+        for key in instance.keys() - known:
+            del instance[key]
+
+
+STRICT: Any = validators.extend(
+    jsonschema.Draft202012Validator,
+    {'minimum': _minimum, 'maximum': _maximum, 'exclusiveMinimum': _exclusive_minimum, 'pattern': _pattern},
+)
+RELAXED: Any = validators.extend(STRICT, {'additionalProperties': _drop_unknown})
+
+
+class BodyValidator:
+    """The body of an operation at every version; /v2 is checked by relaxed rules."""
+
+    def __init__(self, tree: Any):
+        legacy = resolve(tree, LEGACY)
+        self._legacy = ABSENT if legacy is ABSENT else RELAXED(legacy, format_checker=FORMATS)
+        self._strict = compiled(tree, lambda schema: STRICT(schema, format_checker=FORMATS))
+
+    def check(self, body: Any, version: APIVersionRequest, legacy: bool) -> None:
+        """Invalid with the field named; on /v2 unknown keys are deleted from *body*."""
+        validator = self._legacy if legacy else self._strict.at(version)
+        if validator is ABSENT:
+            return
+        for error in validator.iter_errors(body):
+            raise Invalid(_sentence(error, 'field/attribute', -1))
+
+
+class QueryValidator:
+    """The query string of an operation at every version: `contract.query` makes the tree."""
+
+    def __init__(self, tree: Any):
+        legacy = resolve(tree, LEGACY)
+        self._legacy = ABSENT if legacy is ABSENT else _QueryRules(legacy)
+        self._strict = compiled(tree, _QueryRules)
+
+    def check(self, query: dict[str, list[str]], version: APIVersionRequest, legacy: bool) -> dict[str, list[str]]:
+        """The parameters that count; Invalid if one is wrong, or unknown where that is an error."""
+        rules = self._legacy if legacy else self._strict.at(version)
+        return query if rules is ABSENT else rules.check(query)
+
+
+class _QueryRules:
+    """The query string at one version. The schemas are of one value; each name has a list of them."""
+
+    def __init__(self, schema: dict[str, Any]):
+        once = {'maxItems': 1} if schema.get('single') else {}
+        values = {
+            keyword: {name: {'type': 'array', 'items': value, **once} for name, value in schema[keyword].items()}
+            for keyword in ('properties', 'patternProperties')
+            if keyword in schema
+        }
+        self.validator = STRICT(schema | values, format_checker=FORMATS)
+        self.known = frozenset(schema['properties'])
+        self.patterns = tuple(re.compile(pattern) for pattern in schema.get('patternProperties', ()))
+        self.lenient = schema.get('additionalProperties') is not False
+
+    def check(self, query: dict[str, list[str]]) -> dict[str, list[str]]:
+        for error in self.validator.iter_errors(query):
+            raise Invalid(_sentence(error, 'query parameters', 0))
+        if not self.lenient:
+            return query
+        return {name: values for name, values in query.items() if self.knows(name)}
+
+    def knows(self, name: str) -> bool:
+        return name in self.known or any(pattern.search(name) for pattern in self.patterns)
+
+
+class ResponseValidator:
+    """The answer of an operation at every version."""
+
+    def __init__(self, tree: Any):
+        self._shapes = compiled(tree, lambda schema: STRICT(schema, format_checker=FORMATS))
+
+    def check(self, body: Any, version: APIVersionRequest) -> None:
+        """ValueError for a body that is not what was promised; ABSENT: there is none."""
+        validator = self._shapes.at(version)
+        if (validator is ABSENT) != (body is ABSENT):
+            raise ValueError(f'The answer {"has a" if validator is ABSENT else "has no"} body.')
+        for error in validator.iter_errors(body) if validator is not ABSENT else ():
+            raise ValueError(_sentence(error, 'answer', -1))
+
+
+def _sentence(error: jsonschema.ValidationError, where: str, part: int) -> str:
+    """What is wrong, and with what value of which field. No longer than the body makes it, which is bounded."""
+    if isinstance(error.cause, BadFormat):
+        return str(error.cause)
+    if not error.absolute_path:
+        return error.message
+    return f'Invalid input for {where} {error.absolute_path[part]}. Value: {error.instance}. {error.message}'

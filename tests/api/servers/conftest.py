@@ -1,0 +1,162 @@
+"""What tests of new servers share: a cloud to ask, with an image, a network, a flavor and a host."""
+
+import pytest
+
+from computeapi.context import Context
+from computeapi.db.tables.compute import services, tasks
+
+BOB = 'bob:project'
+IMAGE, NETWORK = '70a599e0-31e7-49b7-b260-868f441e862b', '3cb9bc59-5699-4588-a4b1-b87f96708bc6'
+
+
+class World:
+    """Things that servers are made of, in project `project` unless a context says otherwise."""
+
+    def __init__(self, service):
+        self.service, self.store = service, service.store
+        self.networks, self.images, self.volumes = service.networks, service.images, service.volumes
+        self.bob = Context(user_id='bob', project_id='project', roles=frozenset({'member', 'reader'}))
+        self.admin = Context(user_id='admin', project_id='project', roles=frozenset({'admin'}), is_admin=True)
+
+    def image(self, image_id=None, *, size=16, context=None, active=True, **facts):
+        context = context or self.bob
+        image = self.images.create(
+            context, 'image', image_id=image_id, disk_format='raw', container_format='bare', **facts
+        )
+        return self.images.upload(context, image.id, iter([b'\0' * size])).id if active else image.id
+
+    def network(self, network_id=None, *, context=None, subnet='10.0.0.0/24', **facts):
+        create = self.networks.resources.create
+        context = context or self.bob
+        made = create(context, 'networks', {'name': 'network', 'id': network_id, **facts})
+        if subnet:
+            create(context, 'subnets', {'network_id': made['id'], 'ip_version': 4, 'cidr': subnet})
+        return made['id']
+
+    def port(self, **facts):
+        return self.networks.resources.create(self.bob, 'ports', {'network_id': NETWORK, **facts})['id']
+
+    def volume(self, size=1, **facts):
+        return self.volumes.create(self.bob, size, **facts).id
+
+    def down(self, host, down=True):
+        """The service of a host is not heard of any more."""
+        with self.store.write() as connection:
+            connection.execute(services.update().where(services.c.host == host).values(forced_down=down))
+
+    def up(self, host):
+        self.down(host, False)
+
+    def flavor(self, flavorid='1', **facts):
+        sizes = {'memory_mb': 64, 'vcpus': 1, 'root_gb': 1, 'ephemeral_gb': 0, 'swap': 0, 'rxtx_factor': 1.0}
+        facts = {'is_public': True, 'description': None} | sizes | facts
+        return self.service.cloud.flavors.create(f'flavor-{flavorid}', flavorid=flavorid, **facts)
+
+
+class Killed(BaseException):
+    """The process ends in the middle of something."""
+
+
+@pytest.fixture
+def die(monkeypatch, settle, service):
+    """die(object, 'method', action): the process ends when *action* calls the method; another one takes over."""
+
+    def kill(target, name, act, after=False):
+        method = getattr(target, name)
+
+        def killed(*arguments, **facts):
+            if after:
+                method(*arguments, **facts)
+            raise Killed()
+
+        monkeypatch.setattr(target, name, killed)
+        with pytest.raises(Killed):
+            act()
+        monkeypatch.undo()
+        service.cloud.tasks.release_all()
+        settle()
+
+    return kill
+
+
+@pytest.fixture
+def settle(service):
+    """Let the workers do what is due; later: also what waits for its time."""
+
+    def work(later=False):
+        if later:
+            with service.store.write() as connection:
+                connection.execute(tasks.update().values(not_before=None))
+        while service.worker.step():
+            pass
+
+    return work
+
+
+@pytest.fixture
+def world(service):
+    """A cloud on which `body()` makes a server."""
+    world = World(service)
+    service.hosts.register()
+    world.volumes.types.create('multiattach', extra_specs={'multiattach': '<is> True'})
+    world.image(IMAGE)
+    world.network(NETWORK)
+    world.flavor()
+    return world
+
+
+def body(hints=None, **facts):
+    """A request that is good at every version, with more or other facts; None leaves one out."""
+    server = {'name': 'server', 'imageRef': IMAGE, 'flavorRef': '1', 'networks': [{'uuid': NETWORK}]} | facts
+    request = {'server': {name: value for name, value in server.items() if value is not None}}
+    return request if hints is None else request | {'os:scheduler_hints': hints}
+
+
+@pytest.fixture
+def create(api, world):
+    """create('2.52', tags=['a']): the answer to bob's request for a server."""
+
+    def post(version='2.1', as_=BOB, hints=None, **facts):
+        return api.post('/servers', body(hints, **facts), version, as_=as_)
+
+    return post
+
+
+@pytest.fixture
+def made(create, world):
+    """made(...): the same, and the servers that came of it, in their order."""
+    from computeapi.db import servers as rows
+    from computeapi.db.tables.compute import servers
+
+    def post(*arguments, **facts):
+        answer = create(*arguments, **facts)
+        assert answer.status == 202, answer
+        with world.store.read() as connection:
+            return rows.select(connection, [], [servers.c.id], needs=['tags', 'volumes'])
+
+    return post
+
+
+@pytest.fixture
+def server(create, settle):
+    """The id of a running server of bob's."""
+    made = create().json['server']['id']
+    settle()
+    return made
+
+
+@pytest.fixture
+def history(api):
+    """history(server): its actions but its creation, newest first, as (action, message, [(event, result), ...])."""
+
+    def get(server):
+        path = f'/servers/{server}/os-instance-actions'
+        found = [each for each in api.get(path, '2.51').json['instanceActions'] if each['action'] != 'create']
+        shown = [api.get(f'{path}/{each["request_id"]}', '2.51').json['instanceAction'] for each in found]
+        return [(each['action'], each['message'], _results(each['events'])) for each in shown]
+
+    return get
+
+
+def _results(events):
+    return [(event['event'], event['result']) for event in events]

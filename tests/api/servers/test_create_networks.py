@@ -1,0 +1,146 @@
+"""The networks, ports and security groups of new servers."""
+
+import pytest
+import sqlalchemy as sa
+
+from computeapi.context import Context
+from computeapi.db.tables.compute import tasks
+from tests.api.servers.conftest import BOB, NETWORK
+
+ADMIN, NIL = 'admin:project', '00000000-0000-0000-0000-000000000000'
+SEVERAL = 'Multiple possible networks found, use a Network ID to be more specific.'
+
+
+def message(answer):
+    ((_, fault),) = answer.json.items()
+    return answer.status, fault['message']
+
+
+@pytest.fixture
+def asked(create, world):
+    """asked(version, ...): what the worker is told about the networks of a new server."""
+
+    def arguments(*version, **facts):
+        answer = create(*version, **facts)
+        assert answer.status == 202, answer
+        with world.store.read() as connection:
+            return connection.execute(sa.select(tasks.c.arguments).order_by(tasks.c.id.desc())).scalars().first()
+
+    return arguments
+
+
+def interface(network_id=None, port_id=None, fixed_ip=None, tag=None):
+    return {'network_id': network_id, 'port_id': port_id, 'fixed_ip': fixed_ip, 'tag': tag}
+
+
+def test_the_only_network_need_not_be_named(asked, world):
+    assert asked(networks=None)['networks'] == [interface(NETWORK)]
+    assert asked(networks=[])['networks'] == [interface(NETWORK)]
+    assert asked('2.37', networks='auto')['networks'] == 'auto'
+    assert asked('2.37', networks='none')['networks'] == 'none'
+
+
+def test_of_several_networks_one_must_be_named(create, world):
+    world.network(subnet='10.1.0.0/24')
+    for version, networks in (('2.1', None), ('2.36', []), ('2.37', 'auto'), ('2.37', [])):
+        assert message(create(version, networks=networks)) == (409, SEVERAL)
+    assert create('2.37', networks='none').status == 202
+
+
+def test_a_project_without_networks(api, asked, world):
+    image = world.image(context=Context(project_id='other', roles=frozenset({'member'})))
+    assert asked(as_='alice:other', networks=None, imageRef=image)['networks'] == []
+    assert asked('2.37', as_='alice:other', networks='auto', imageRef=image)['networks'] == 'auto'
+
+
+def test_from_2_37_they_are_required(create):
+    assert message(create('2.37', networks=None))[1].endswith("'networks' is a required property")
+
+
+def test_what_is_said_is_passed_on(asked, world):
+    port = world.port()
+    networks = [{'uuid': NETWORK, 'fixed_ip': '10.0.0.9', 'tag': 'nic'}, {'port': port, 'uuid': NETWORK}]
+    assert asked('2.42', networks=networks)['networks'] == [
+        interface(NETWORK, fixed_ip='10.0.0.9', tag='nic'),
+        interface(port_id=port),
+    ]
+    twice = [{'uuid': NETWORK}, {'uuid': NETWORK}]
+    assert asked(networks=twice)['networks'] == [interface(NETWORK), interface(NETWORK)]
+
+
+def test_only_some_may_use_external_networks(asked, world):
+    assert asked()['external_networks'] is False
+    assert asked(as_=ADMIN)['external_networks'] is True
+
+
+def test_a_server_on_an_external_network(create, api, world, settle):
+    # That it is not allowed turns out when the server gets its interfaces.
+    outside = world.network(context=world.admin, subnet='198.51.100.0/24', **{'router:external': True})
+    for caller, status in ((BOB, 'ERROR'), (ADMIN, 'ACTIVE')):
+        answer = create(as_=caller, networks=[{'uuid': outside}])
+        assert answer.status == 202
+        settle()
+        shown = api.get(f'/servers/{answer.json["server"]["id"]}').json['server']
+        assert shown['status'] == status, shown
+    assert 'fault' not in shown
+
+
+def test_security_groups_become_ids(asked, world):
+    groups = world.networks.security_groups(world.bob)
+    made = world.networks.create_security_group(world.bob, 'web', '')
+    names = [{'name': 'default'}, {'name': made.id}, {}]
+    assert asked(security_groups=names)['security_groups'] == [groups[0].id, made.id]
+
+
+def test_of_groups_with_one_name_the_id_must_be_given(create, world):
+    for _ in range(2):
+        made = world.networks.create_security_group(world.bob, 'web', '')
+    status, text = message(create(security_groups=[{'name': 'web'}]))
+    assert (status, text.startswith('Multiple security_group matches')) == (409, True)
+    assert create(security_groups=[{'name': made.id}]).status == 202
+
+
+@pytest.mark.parametrize(
+    ('networks', 'text'),
+    [
+        ([{'uuid': NIL}], f'Network {NIL} could not be found.'),
+        ([{'port': NIL}], f'Port id {NIL} could not be found.'),
+        ([{'port': None}], "Bad network format: missing 'uuid'"),
+        ([{'fixed_ip': '10.0.0.9'}], "Bad network format: missing 'uuid'"),
+        (
+            [{'port': NIL}, {'port': NIL}],
+            f"Port ID '{NIL}' was specified twice: you cannot attach a port multiple times.",
+        ),
+        (
+            [{'port': NIL, 'fixed_ip': '10.0.0.9'}],
+            f"Specified Fixed IP '10.0.0.9' cannot be used with port '{NIL}': the two cannot be specified together.",
+        ),
+    ],
+)
+def test_networks_that_cannot_be(create, networks, text):
+    assert message(create(networks=networks)) == (400, text)
+
+
+def test_networks_and_ports_that_cannot_be_used(create, world):
+    bare = world.network(subnet=None)
+    assert message(create(networks=[{'uuid': bare}])) == (
+        400,
+        f'Network {bare} requires a subnet in order to boot instances on.',
+    )
+    used, empty = world.port(device_id='x'), world.port(fixed_ips=[])
+    assert message(create(networks=[{'port': used}])) == (409, f'Port {used} is still in use.')
+    assert message(create(networks=[{'port': empty}])) == (400, f'Port {empty} requires a FixedIP in order to be used.')
+    theirs = world.network(context=Context(project_id='other', roles=frozenset({'member'})))
+    assert message(create(networks=[{'uuid': theirs}])) == (400, f'Network {theirs} could not be found.')
+
+
+def test_an_address_or_a_port_is_for_one_server(create, world):
+    for network in ({'uuid': NETWORK, 'fixed_ip': '10.0.0.9'}, {'port': world.port()}):
+        status, text = message(create(networks=[network], max_count=2))
+        assert status == 400 and text.startswith('Failed to launch instances: ')
+
+
+def test_ports_are_counted(create, made, world):
+    world.networks.resources.set_quotas(world.admin, 'project', {'port': 3})
+    assert message(create(networks=[{'uuid': NETWORK}] * 2, min_count=2)) == (403, 'Maximum number of ports exceeded')
+    assert len(made(max_count=5)) == 3

@@ -1,0 +1,298 @@
+"""What becomes of a server when something comes between any two steps of the work on it.
+
+Everything that lasts is written in transactions, so these are the steps: each piece of work is done again and again,
+and every time something else happens before another one of its transactions.
+"""
+
+import contextlib
+import functools
+import os
+import zlib
+
+import pytest
+
+from computeapi.db import servers as rows
+from computeapi.db.tables.compute import servers
+from tests.api.servers.conftest import BOB, IMAGE, NETWORK, body
+from tests.interruptible import Interruptible, Killed
+from tests.soundness import problems
+
+ADMIN = 'admin:admin'
+MOST_STEPS = 60
+
+
+class Refused(Exception):
+    """The API did not accept what was asked of it."""
+
+
+@pytest.fixture
+def store(store):
+    return Interruptible(store)
+
+
+@pytest.fixture
+def cloud(world, api):
+    return Cloud(world, api)
+
+
+def accepted(answer):
+    if answer.status >= 300:
+        raise Refused(answer)
+    return answer
+
+
+class Cloud:
+    """A cloud of three hosts, and what the scenarios do in it."""
+
+    def __init__(self, world, api):
+        self.world, self.api, self.service, self.store = world, api, world.service, world.store
+        self.service.conf.set_override('hosts', 3, 'simulated')
+        self.service.conf.set_override('reclaim_instance_interval', 0)
+        self.service.hosts.register()
+        world.flavor('2', vcpus=2, memory_mb=128)
+        self.volume = world.volume(name='data')
+        self.more = world.volume(name='more')
+        self.port = world.port(name='given')
+
+    def work(self):
+        while self.service.worker.step():
+            pass
+
+    def restart(self):
+        self.store.revive()
+        self.service.cloud.tasks.release_all()
+        self.work()
+
+    def act(self, server, name, argument=None, version='2.95', as_=ADMIN):
+        answer = self.api.post(f'/servers/{server}/action', {name: argument}, version, as_=as_)
+        accepted(answer)
+        return answer
+
+    def create(self, **facts):
+        answer = self.api.post('/servers', body(**facts), '2.95', as_=BOB)
+        accepted(answer)
+        return answer.json['server']['id']
+
+    def boot(self):
+        """A running server with a volume and a port that were there before."""
+        disk = {'source_type': 'volume', 'destination_type': 'volume', 'uuid': self.volume, 'boot_index': -1}
+        root = {'source_type': 'image', 'destination_type': 'local', 'uuid': IMAGE, 'boot_index': 0}
+        nets = [{'uuid': NETWORK}, {'port': self.port}]
+        server = self.create(networks=nets, block_device_mapping_v2=[root, disk])
+        self.work()
+        return server
+
+    def delete(self, server):
+        self.world.service.cloud.life.reclaim_seconds = 0
+        self.api.post(f'/servers/{server}/action', {'forceDelete': None}, as_=ADMIN)
+
+    def servers(self):
+        with self.store.read() as connection:
+            return [server.uuid for server in rows.select(connection, [servers.c.deleted_at.is_(None)])]
+
+    def host(self, server):
+        return self.api.get(f'/servers/{server}').json['server']['OS-EXT-SRV-ATTR:host']
+
+    def up(self):
+        for host in ('compute1', 'compute2', 'compute3'):
+            self.world.up(host)
+
+
+def on_volume(cloud):
+    disk = {
+        'source_type': 'image',
+        'destination_type': 'volume',
+        'uuid': IMAGE,
+        'boot_index': 0,
+        'volume_size': 1,
+        'delete_on_termination': True,
+    }
+    cloud.create(imageRef=None, block_device_mapping_v2=[disk])
+
+
+def evacuate(cloud, server):
+    cloud.world.down(cloud.host(server))
+    cloud.act(server, 'evacuate', {})
+
+
+def backup(cloud, server):
+    cloud.act(server, 'createBackup', {'name': 'backup', 'backup_type': 'daily', 'rotation': 1})
+
+
+def soft_delete(cloud, server):
+    cloud.service.cloud.life.reclaim_seconds = 3600
+    cloud.service.conf.set_override('reclaim_instance_interval', 3600)
+    accepted(cloud.api.delete(f'/servers/{server}', as_=BOB))
+
+
+def acting(name, argument=None, version='2.95'):
+    return lambda cloud, server: cloud.act(server, name, argument, version)
+
+
+def attach_volume(cloud, server):
+    answer = cloud.api.post(
+        f'/servers/{server}/os-volume_attachments', {'volumeAttachment': {'volumeId': cloud.more}}, '2.95', as_=BOB
+    )
+    accepted(answer)
+
+
+def detach_volume(cloud, server):
+    answer = cloud.api.delete(f'/servers/{server}/os-volume_attachments/{cloud.volume}', '2.95', as_=BOB)
+    accepted(answer)
+
+
+def attach_interface(cloud, server):
+    wanted = {'interfaceAttachment': {'net_id': NETWORK}}
+    answer = cloud.api.post(f'/servers/{server}/os-interface', wanted, '2.95', as_=BOB)
+    accepted(answer)
+
+
+def detach_interface(cloud, server):
+    answer = cloud.api.delete(f'/servers/{server}/os-interface/{cloud.port}', '2.95', as_=BOB)
+    accepted(answer)
+
+
+BOOTS = {
+    'boot': lambda cloud: cloud.create(),
+    'boot-on-volume': on_volume,
+    'boot-with-all': lambda cloud: cloud.boot(),
+    'boot-nowhere': lambda cloud: cloud.create(networks='auto'),
+}
+# By name, what is done before, and then the work that is looked at.
+CHANGES = {
+    'stop': ([], acting('os-stop')),
+    'start': ([acting('os-stop')], acting('os-start')),
+    'reboot': ([], acting('reboot', {'type': 'SOFT'})),
+    'hard-reboot': ([], acting('reboot', {'type': 'HARD'})),
+    'pause': ([], acting('pause')),
+    'unpause': ([acting('pause')], acting('unpause')),
+    'suspend': ([], acting('suspend')),
+    'resume': ([acting('suspend')], acting('resume')),
+    'rescue': ([], acting('rescue')),
+    'unrescue': ([acting('rescue')], acting('unrescue')),
+    'resize': ([], acting('resize', {'flavorRef': '2'})),
+    'confirm': ([acting('resize', {'flavorRef': '2'})], acting('confirmResize')),
+    'revert': ([acting('resize', {'flavorRef': '2'})], acting('revertResize')),
+    'migrate': ([acting('os-stop')], acting('migrate')),
+    'live-migrate': ([], acting('os-migrateLive', {'host': None, 'block_migration': 'auto'})),
+    'evacuate': ([], evacuate),
+    'shelve': ([], acting('shelve')),
+    'unshelve': ([acting('shelve')], acting('unshelve')),
+    'image': ([], acting('createImage', {'name': 'image'})),
+    'backup': ([backup], backup),
+    'rebuild': ([], acting('rebuild', {'imageRef': IMAGE})),
+    'soft-delete': ([], soft_delete),
+    'restore': ([soft_delete], acting('restore')),
+    'delete': ([], lambda cloud, server: cloud.delete(server)),
+    'attach-volume': ([], attach_volume),
+    'detach-volume': ([], detach_volume),
+    'attach-interface': ([], attach_interface),
+    'detach-interface': ([], detach_interface),
+}
+
+
+def killed(cloud, server):
+    cloud.store.die()
+
+
+def deleted(cloud, server):
+    if server in cloud.servers():
+        cloud.delete(server)
+
+
+def reset(cloud, server):
+    if server in cloud.servers():
+        cloud.api.post(f'/servers/{server}/action', {'os-resetState': {'state': 'error'}}, as_=ADMIN)
+
+
+def reset_and_deleted(cloud, server):
+    reset(cloud, server)
+    deleted(cloud, server)
+
+
+def nothing(cloud, server):
+    """Nobody does anything before the process is there again."""
+
+
+# What comes between two steps, and then before the process that did not survive it is there again.
+INTERRUPTIONS = {
+    'killed': (killed, nothing),
+    'deleted': (deleted, nothing),
+    'reset': (reset, nothing),
+    'killed-and-deleted': (killed, deleted),
+    'killed-and-reset': (killed, reset),
+    'killed-reset-and-deleted': (killed, reset_and_deleted),
+}
+# All of it takes minutes; without this set, interruptions come at some of the steps.
+THOROUGH = bool(os.environ.get('COMPUTEAPI_TEST_THOROUGH'))
+
+
+def steps(name, interruption):
+    """How many steps are over when something happens; other numbers for every name."""
+    stride = 1 if THOROUGH else 3 if interruption == 'killed' else 9
+    return range(zlib.crc32(f'{name} {interruption}'.encode()) % stride, MOST_STEPS, stride)
+
+
+@pytest.mark.parametrize('interruption', INTERRUPTIONS)
+@pytest.mark.parametrize('change', CHANGES)
+def test_between_any_two_steps(cloud, change, interruption):
+    before, ask = CHANGES[change]
+    during, after = INTERRUPTIONS[interruption]
+    for step in steps(change, interruption):
+        server = prepare(cloud, before)
+        cloud.store.after(step, functools.partial(during, cloud, server))
+        with contextlib.suppress(Killed, Refused):
+            ask(cloud, server)
+            cloud.work()
+        over = cloud.store.left is not None
+        cloud.store.revive()
+        after(cloud, server)
+        cloud.restart()
+        assert problems(cloud.store) == [], step
+        clean_up(cloud)
+        if over:
+            return
+    raise AssertionError('it never ends')
+
+
+@pytest.mark.parametrize('interruption', ['killed', 'deleted', 'reset', 'killed-and-deleted', 'killed-and-reset'])
+@pytest.mark.parametrize('boot', BOOTS)
+def test_between_any_two_steps_of_a_boot(cloud, boot, interruption):
+    during, after = INTERRUPTIONS[interruption]
+
+    def every(act):
+        for server in cloud.servers():
+            act(cloud, server)
+
+    for step in steps(boot, interruption):
+        cloud.store.after(step, cloud.store.die if during is killed else functools.partial(every, during))
+        with contextlib.suppress(Killed, Refused):
+            BOOTS[boot](cloud)
+            cloud.work()
+        over = cloud.store.left is not None
+        cloud.store.revive()
+        every(after)
+        cloud.restart()
+        assert problems(cloud.store) == [], step
+        clean_up(cloud)
+        if over:
+            return
+    raise AssertionError('it never ends')
+
+
+def prepare(cloud, before):
+    server = cloud.boot()
+    for each in before:
+        each(cloud, server)
+        cloud.work()
+    assert problems(cloud.store) == []
+    return server
+
+
+def clean_up(cloud):
+    for server in cloud.servers():
+        cloud.delete(server)
+    cloud.work()
+    cloud.up()
+    assert problems(cloud.store) == []
+    assert cloud.servers() == []

@@ -1,0 +1,363 @@
+"""What servers can be asked for, from the request to what the worker made of it."""
+
+import pytest
+
+BOB = 'bob:project'
+
+
+@pytest.fixture
+def cloud(world, settle):
+    """Two hosts and a running server."""
+    world.service.conf.set_override('hosts', 2, 'simulated')
+    world.service.hosts.register()
+    return world
+
+
+@pytest.fixture
+def act(api, cloud, settle):
+    """act(server, 'pause'): ask for an action and let the workers do it; the answer."""
+
+    def post(server, name, argument=None, version='2.1', as_=BOB, work=True):
+        answer = api.post(f'/servers/{server}/action', {name: argument}, version, as_=as_)
+        if work:
+            settle()
+        return answer
+
+    return post
+
+
+@pytest.fixture
+def server(create, cloud, settle):
+    made = create().json['server']['id']
+    settle()
+    return made
+
+
+@pytest.fixture
+def state(api):
+    """state(server): (status, vm_state, power_state, task_state, host)."""
+
+    def get(server):
+        shown = api.get(f'/servers/{server}', '2.96').json['server']
+        names = ('vm_state', 'power_state', 'task_state')
+        return (shown['status'], *(shown[f'OS-EXT-STS:{name}'] for name in names), shown['OS-EXT-SRV-ATTR:host'])
+
+    return get
+
+
+def status(state, server):
+    return state(server)[0]
+
+
+@pytest.mark.parametrize(
+    ('there', 'during', 'back', 'again'),
+    [
+        ('os-stop', ('SHUTOFF', 'stopped', 4), 'os-start', 'stop'),
+        ('pause', ('PAUSED', 'paused', 3), 'unpause', 'pause'),
+        ('suspend', ('SUSPENDED', 'suspended', 4), 'resume', 'suspend'),
+        ('rescue', ('RESCUE', 'rescued', 1), 'unrescue', 'rescue'),
+    ],
+)
+def test_there_and_back(act, state, server, there, during, back, again):
+    assert act(server, there).status in (200, 202)
+    assert state(server)[:3] == during
+    refused = act(server, there)
+    assert refused.status == 409
+    assert refused.json['conflictingRequest']['message'] == (
+        f"Cannot '{again}' instance {server} while it is in vm_state {during[1]}"
+    )
+    assert act(server, back).status == 202
+    assert state(server)[:4] == ('ACTIVE', 'active', 1, None)
+
+
+def test_task_state_is_seen_while_it_is_under_way(act, state, settle, server):
+    assert act(server, 'os-stop', work=False).status == 202
+    assert state(server)[:4] == ('ACTIVE', 'active', 1, 'powering-off')
+    assert act(server, 'pause', work=False).status == 409
+    settle()
+    assert status(state, server) == 'SHUTOFF'
+
+
+@pytest.mark.parametrize('kind', ['SOFT', 'HARD'])
+def test_reboot(act, state, settle, server, kind):
+    act(server, 'reboot', {'type': kind}, work=False)
+    assert status(state, server) == {'SOFT': 'REBOOT', 'HARD': 'HARD_REBOOT'}[kind]
+    settle()
+    assert state(server)[:4] == ('ACTIVE', 'active', 1, None)
+
+
+def test_a_locked_server_refuses_its_owner(act, api, state, server):
+    assert act(server, 'lock', {'locked_reason': 'holidays'}, '2.73').status == 202
+    shown = api.get(f'/servers/{server}', '2.73', as_=BOB).json['server']
+    assert (shown['locked'], shown['locked_reason']) == (True, 'holidays')
+    refused = act(server, 'os-stop')
+    assert refused.json['conflictingRequest']['message'] == f'Instance {server} is locked'
+    assert api.delete(f'/servers/{server}', as_=BOB).status == 409
+    assert act(server, 'os-stop', as_='admin:admin').status == 202
+    assert act(server, 'unlock').status == 202
+    assert act(server, 'os-start').status == 202
+    assert status(state, server) == 'ACTIVE'
+
+
+def test_an_administrators_lock_is_not_its_owners_to_open(act, server):
+    assert act(server, 'lock', as_='admin:admin').status == 202
+    refused = act(server, 'unlock')
+    assert 'unlock_override' in refused.json['forbidden']['message']
+    assert act(server, 'unlock', as_='admin:admin').status == 202
+
+
+def test_resize_and_confirm(act, state, world, server, settle):
+    world.flavor('2', vcpus=2, memory_mb=128)
+    before = state(server)[4]
+    act(server, 'resize', {'flavorRef': '2'}, work=False)
+    assert status(state, server) == 'RESIZE'
+    settle()
+    assert status(state, server) == 'VERIFY_RESIZE'
+    after = state(server)[4]
+    assert after != before
+    assert held(world, server) == {before: 1, after: 2}
+    assert act(server, 'confirmResize').status == 204
+    assert state(server) == ('ACTIVE', 'active', 1, None, after)
+    assert held(world, server) == {after: 2}
+    assert used(world) == (1, 2, 128)
+
+
+def test_resize_and_revert(act, state, world, server):
+    world.flavor('2', vcpus=2, memory_mb=128)
+    before = state(server)[4]
+    act(server, 'os-stop')
+    act(server, 'resize', {'flavorRef': '2'})
+    assert used(world) == (1, 2, 128)
+    assert act(server, 'revertResize').status == 202
+    assert state(server) == ('SHUTOFF', 'stopped', 4, None, before)
+    assert held(world, server) == {before: 1}
+    assert used(world) == (1, 1, 64)
+    assert act(server, 'revertResize').status == 409
+
+
+def test_resize_confirms_itself(act, state, world, server, settle, service):
+    world.flavor('2', vcpus=2)
+    service.conf.set_override('resize_confirm_window', 1)
+    act(server, 'resize', {'flavorRef': '2'})
+    assert status(state, server) == 'VERIFY_RESIZE'
+    settle(later=True)
+    assert status(state, server) == 'ACTIVE'
+
+
+def test_no_room_to_resize_leaves_a_fault_and_the_server(act, state, api, world, server):
+    world.flavor('huge', vcpus=100_000)
+    world.service.cloud.quotas.set_limits('project', {'cores': -1})
+    assert act(server, 'resize', {'flavorRef': 'huge'}).status == 202
+    assert status(state, server) == 'ACTIVE'
+    assert used(world) == (1, 1, 64)
+    (action, *_) = api.get(f'/servers/{server}/os-instance-actions').json['instanceActions']
+    assert (action['action'], action['message']) == ('resize', 'Error')
+
+
+def test_quota_is_asked_for_more_than_there_was(act, world, server):
+    world.flavor('2', vcpus=2)
+    world.service.cloud.quotas.set_limits('project', {'cores': 1})
+    refused = act(server, 'resize', {'flavorRef': '2'})
+    assert refused.status == 403 and 'cores' in refused.json['forbidden']['message']
+
+
+def test_migrate_to_a_named_host(act, state, server):
+    before = state(server)[4]
+    other = {'compute1': 'compute2', 'compute2': 'compute1'}[before]
+    assert act(server, 'migrate', {'host': other}, '2.56').status == 403
+    assert act(server, 'migrate', {'host': 'nowhere'}, '2.56', as_='admin:admin').status == 400
+    assert act(server, 'migrate', {'host': before}, '2.56', as_='admin:admin').status == 400
+    assert act(server, 'migrate', {'host': other}, '2.56', as_='admin:admin').status == 202
+    assert state(server)[0::4] == ('VERIFY_RESIZE', other)
+    act(server, 'confirmResize')
+    assert state(server)[0::4] == ('ACTIVE', other)
+
+
+def test_live_migration(act, api, state, world, server, settle):
+    before = state(server)[4]
+    argument = {'host': None, 'block_migration': 'auto'}
+    act(server, 'os-migrateLive', argument, '2.30', as_='admin:admin', work=False)
+    assert status(state, server) == 'MIGRATING'
+    (running,) = api.get(f'/servers/{server}/migrations', '2.80').json['migrations']
+    assert running['status'] == 'accepted'
+    settle()
+    assert status(state, server) == 'ACTIVE'
+    after = state(server)[4]
+    assert after != before and held(world, server) == {after: 1}
+    assert api.get(f'/servers/{server}/migrations', '2.23').json == {'migrations': []}
+    (done,) = api.get('/os-migrations', '2.80').json['migrations']
+    assert (done['status'], done['source_compute'], done['dest_compute']) == ('completed', before, after)
+
+
+def test_a_live_migration_is_aborted(act, api, state, world, server, settle):
+    before = state(server)[4]
+    argument = {'host': None, 'block_migration': 'auto'}
+    act(server, 'os-migrateLive', argument, '2.30', as_='admin:admin', work=False)
+    (running,) = api.get(f'/servers/{server}/migrations', '2.65').json['migrations']
+    assert api.delete(f'/servers/{server}/migrations/{running["id"]}', '2.64').status == 400
+    assert api.delete(f'/servers/{server}/migrations/{running["id"]}', '2.65').status == 202
+    settle()
+    assert state(server)[0::4] == ('ACTIVE', before)
+    assert held(world, server) == {before: 1}
+    assert api.get('/os-migrations').json['migrations'][0]['status'] == 'cancelled'
+
+
+def test_evacuation_needs_a_host_that_is_down(act, state, world, server):
+    before = state(server)[4]
+    refused = act(server, 'evacuate', {}, '2.68', as_='admin:admin')
+    assert refused.json['badRequest']['message'] == f'Compute service of {before} is still in use.'
+    world.down(before)
+    assert act(server, 'evacuate', {}, '2.68', as_='admin:admin').status == 200
+    status, _, _, task, host = state(server)
+    assert (status, task) == ('ACTIVE', None) and host != before
+    assert held(world, server) == {host: 1}
+
+
+def test_evacuated_servers_stay_stopped_from_2_95(act, state, world, server):
+    world.down(state(server)[4])
+    act(server, 'evacuate', {}, '2.95', as_='admin:admin')
+    assert status(state, server) == 'SHUTOFF'
+
+
+def test_shelve_and_unshelve(act, api, state, world, server):
+    assert act(server, 'shelve').status == 202
+    assert state(server) == ('SHELVED_OFFLOADED', 'shelved_offloaded', 4, None, None)
+    assert held(world, server) == {}
+    assert act(server, 'os-start').json['conflictingRequest']['message'] == f'Instance {server} is not ready'
+    kept = [image.name for image in world.images.list(world.bob)]
+    assert 'server-shelved' in kept
+    assert act(server, 'unshelve').status == 202
+    assert state(server)[:4] == ('ACTIVE', 'active', 1, None)
+    assert 'server-shelved' not in [image.name for image in world.images.list(world.bob)]
+
+
+def test_a_shelved_server_may_keep_its_host_for_a_while(act, state, service, server, settle):
+    service.conf.set_override('shelved_offload_time', 60)
+    act(server, 'shelve')
+    assert status(state, server) == 'SHELVED'
+    assert act(server, 'shelveOffload', as_='admin:admin').status == 202
+    assert status(state, server) == 'SHELVED_OFFLOADED'
+    settle(later=True)
+    assert status(state, server) == 'SHELVED_OFFLOADED'
+
+
+def test_unshelve_to_a_zone_and_a_host(act, api, state, server):
+    act(server, 'shelve')
+    assert act(server, 'unshelve', {'availability_zone': 'nowhere'}, '2.77').status == 400
+    assert act(server, 'unshelve', {'host': 'compute2'}, '2.91').status == 403
+    assert act(server, 'unshelve', {'host': 'compute2'}, '2.91', as_='admin:admin').status == 202
+    assert state(server)[0::4] == ('ACTIVE', 'compute2')
+
+
+def test_reset_state(act, state, server):
+    assert act(server, 'os-resetState', {'state': 'error'}).status == 403
+    assert act(server, 'os-resetState', {'state': 'error'}, as_='admin:admin').status == 202
+    assert status(state, server) == 'ERROR'
+    assert act(server, 'os-resetState', {'state': 'active'}, as_='admin:admin').status == 202
+    assert status(state, server) == 'ACTIVE'
+
+
+def test_deferred_delete(act, api, state, world, service, server, settle):
+    service.cloud.life.reclaim_seconds = 3600
+    service.conf.set_override('reclaim_instance_interval', 3600)
+    assert api.delete(f'/servers/{server}', as_=BOB).status == 204
+    settle()
+    assert status(state, server) == 'SOFT_DELETED'
+    assert used(world) == (0, 0, 0)
+    assert act(server, 'restore').status == 202
+    assert status(state, server) == 'ACTIVE'
+    api.delete(f'/servers/{server}', as_=BOB)
+    settle()
+    settle(later=True)
+    assert api.get(f'/servers/{server}').status == 404
+
+
+def test_force_delete(act, api, world, server):
+    assert act(server, 'forceDelete').status == 202
+    assert api.get(f'/servers/{server}').status == 404
+    assert held(world, server) == {}
+
+
+def test_delete_while_it_is_built(create, api, world, settle):
+    made = create().json['server']['id']
+    assert api.delete(f'/servers/{made}', as_=BOB).status == 204
+    settle()
+    assert api.get(f'/servers/{made}').status == 404
+    assert held(world, made) == {} and world.networks.ports(world.admin, server_ids=[made]) == []
+
+
+def test_a_boot_that_fails_leaves_an_error_with_a_fault_and_nothing_else(create, api, state, world, service, settle):
+    service.conf.set_override('fail', ['spawn:bad'], 'simulated')
+    made = create(name='bad').json['server']['id']
+    settle()
+    shown = api.get(f'/servers/{made}').json['server']
+    assert shown['status'] == 'ERROR' and 'told to fail' in shown['fault']['message']
+    assert held(world, made) == {} and world.networks.ports(world.admin, server_ids=[made]) == []
+    (action,) = api.get(f'/servers/{made}/os-instance-actions').json['instanceActions']
+    assert action['message'] == 'Error'
+    assert api.delete(f'/servers/{made}', as_=BOB).status == 204
+    settle()
+    assert api.get(f'/servers/{made}').status == 404
+
+
+def test_no_valid_host_says_why(create, api, world, settle):
+    world.down('compute1')
+    made = create().json['server']['id']
+    settle()
+    fault = api.get(f'/servers/{made}').json['server']['fault']
+    assert fault['message'].startswith('No valid host was found.')
+    assert 'ComputeFilter: 0 hosts' in fault['message']
+
+
+def test_an_image_of_a_server(act, api, world, server):
+    old = act(server, 'createImage', {'name': 'copy', 'metadata': {'key': 'value'}})
+    assert old.headers['Location'].rpartition('/')[2] and old.headers['Content-Type'].startswith('text/html')
+    new = act(server, 'createImage', {'name': 'copy'}, '2.45')
+    image = world.images.get(world.bob, new.json['image_id'])
+    assert (image.status, image.properties['instance_uuid']) == ('active', server)
+    kept = world.images.get(world.bob, old.headers['Location'].rpartition('/')[2])
+    assert kept.properties['key'] == 'value' and kept.size
+
+
+def test_console_output(act, server):
+    whole = act(server, 'os-getConsoleOutput', {}).json['output']
+    act(server, 'reboot', {'type': 'HARD'})
+    longer = act(server, 'os-getConsoleOutput', {}).json['output']
+    assert longer.startswith(whole) and len(longer) > len(whole)
+    assert act(server, 'os-getConsoleOutput', {'length': 1}).json['output'] == longer.splitlines()[-1]
+    assert act(server, 'os-getConsoleOutput', {'length': 0}).json['output'] == ''
+
+
+def held(world, server):
+    """What a server holds of each host: {host: vcpus}."""
+    from computeapi.db.tables.compute import allocations
+
+    with world.store.read() as connection:
+        rows = connection.execute(allocations.select().where(allocations.c.server_id == server)).all()
+    return {row.host: row.vcpus for row in rows}
+
+
+def used(world):
+    """What counts against the project's quota: (instances, cores, ram)."""
+    use = world.service.cloud.quotas.usage('project').used
+    return use['instances'], use['cores'], use['ram']
+
+
+def test_resize_in_place_holds_the_larger_of_both_sizes(act, state, world, server, service):
+    world.flavor('2', vcpus=2)
+    world.flavor('0', vcpus=1, memory_mb=32)
+    service.conf.set_override('allow_resize_to_same_host', True)
+    before = state(server)[4]
+    world.down({'compute1': 'compute2', 'compute2': 'compute1'}[before])
+    act(server, 'resize', {'flavorRef': '2'})
+    assert state(server)[0::4] == ('VERIFY_RESIZE', before)
+    act(server, 'confirmResize')
+    assert held(world, server) == {before: 2}
+    act(server, 'resize', {'flavorRef': '0'})
+    assert held(world, server) == {before: 2}
+    act(server, 'revertResize')
+    assert state(server)[0::4] == ('ACTIVE', before)
+    assert held(world, server) == {before: 2}
+    act(server, 'resize', {'flavorRef': '0'})
+    act(server, 'confirmResize')
+    assert held(world, server) == {before: 1}

@@ -1,0 +1,493 @@
+"""Volumes attached to servers that are there: at the request, by the workers, and after a crash."""
+
+import pytest
+
+from computeapi.errors import Unavailable
+
+BOB, READER, ALICE, SERVICE = 'bob:project', 'rea:project:reader', 'alice:elsewhere', 'cinder:service:service'
+
+
+@pytest.fixture
+def volume(world):
+    return world.volume()
+
+
+@pytest.fixture
+def path(server):
+    return f'/servers/{server}/os-volume_attachments'
+
+
+@pytest.fixture
+def attach(api, path, settle):
+    """attach(volume, '2.49', tag='a'): the answer, after the workers did what they had to."""
+
+    def post(volume, version='2.100', as_=BOB, work=True, **facts):
+        answer = api.post(path, {'volumeAttachment': {'volumeId': volume, **facts}}, version, as_=as_)
+        if work:
+            settle()
+        return answer
+
+    return post
+
+
+@pytest.fixture
+def detach(api, path, settle):
+    def delete(volume, version='2.20', as_=BOB):
+        answer = api.delete(f'{path}/{volume}', version, as_=as_)
+        settle()
+        return answer
+
+    return delete
+
+
+@pytest.fixture
+def attached(api, path):
+    """The ids of the volumes that clients see attached."""
+    return lambda: [each['volumeId'] for each in api.get(path).json['volumeAttachments']]
+
+
+@pytest.fixture
+def status(world):
+    return lambda volume: world.volumes.get(world.bob, volume).status
+
+
+@pytest.fixture
+def act(api, server, settle):
+    def post(name, argument=None):
+        assert api.post(f'/servers/{server}/action', {name: argument}, '2.20').status == 202
+        settle()
+
+    return post
+
+
+@pytest.fixture
+def events(history, server):
+    return lambda: history(server)
+
+
+# ------------------------------------------------------------------ attaching
+
+
+VERSIONS = ['2.1', '2.49', '2.70', '2.79', '2.85', '2.89', '2.101']
+
+
+@pytest.mark.parametrize('version', VERSIONS)
+def test_attachments_look_like_the_samples(api, attach, path, world, sample, shape, version):
+    folder = 'os-volume_attachments' + ('' if version == '2.1' else f'/v{version}')
+    facts = sample(f'{folder}/attach-volume-to-server-req.json')['volumeAttachment']
+    first, second = world.volume(), world.volume()
+    answer = attach(**facts | {'volume': first, 'version': version, 'volumeId': first})
+    if version == '2.101':
+        assert (answer.status, answer.text) == (202, '')
+        assert answer.headers['Content-Type'] == 'text/html; charset=UTF-8'
+    else:
+        assert answer.status == 200
+        assert shape(answer.json) == shape(sample(f'{folder}/attach-volume-to-server-resp.json'))
+    attach(second, version)
+    shown = api.get(f'{path}/{first}', version, as_=READER)
+    assert shape(shown.json) == shape(sample(f'{folder}/volume-attachment-detail-resp.json'))
+    listed = api.get(path, version, as_=READER)
+    assert shape(listed.json) == shape(sample(f'{folder}/list-volume-attachments-resp.json'))
+    assert listed.json['volumeAttachments'][0] == shown.json['volumeAttachment']
+
+
+def test_a_volume_is_reserved_at_the_request_and_connected_by_a_worker(
+    api, attach, server, volume, world, status, settle, events
+):
+    answer = attach(volume, '2.1', work=False)
+    assert answer.json['volumeAttachment'] == {
+        'id': volume,
+        'volumeId': volume,
+        'serverId': server,
+        'device': '/dev/vdb',
+    }
+    assert status(volume) == 'reserved'
+    settle()
+    assert status(volume) == 'in-use'
+    (held,) = world.volumes.get(world.bob, volume).attachments
+    assert (held['server_id'], held['device']) == (server, '/dev/vdb')
+    shown = api.get(f'/servers/{server}', '2.3').json['server']
+    assert shown['os-extended-volumes:volumes_attached'] == [{'id': volume, 'delete_on_termination': False}]
+    assert events() == [('attach_volume', None, [('compute_attach_volume', 'Success')])]
+
+
+def test_devices_have_the_name_that_was_asked_for_or_the_next(api, attach, path, world):
+    names = [
+        attach(world.volume(), device=name).json['volumeAttachment']['device'] for name in ('/dev/vdd', None, None)
+    ]
+    assert names == ['/dev/vdd', '/dev/vdb', '/dev/vdc']
+    answer = attach(world.volume(), device='/dev/vda')
+    assert answer.status == 409
+    assert answer.json['conflictingRequest']['message'] == 'The supplied device path (/dev/vda) is in use.'
+
+
+def test_from_2_101_a_name_that_is_taken_shows_later(attach, attached, volume, status, events):
+    assert attach(volume, '2.101', device='/dev/vda').status == 202
+    assert attached() == [] and status(volume) == 'available'
+    assert events() == [('attach_volume', 'Error', [('compute_attach_volume', 'Error')])]
+    assert attach(volume, '2.101', device='/dev/vdz').status == 202
+    assert attached() == [volume] and status(volume) == 'in-use'
+
+
+def test_there_are_letters_for_so_many(attach, world):
+    world.volumes.quotas.set_limits('project', {'volumes': 30})
+    for _ in range(25):
+        assert attach(world.volume(), work=False).status == 200
+    assert attach(world.volume()).status == 403
+
+
+@pytest.mark.parametrize(
+    ('version', 'facts', 'status'),
+    [
+        ('2.1', {'tag': 'a'}, 400),
+        ('2.48', {'tag': 'a'}, 400),
+        ('2.49', {'tag': 'a'}, 200),
+        ('2.49', {'tag': 'a/b'}, 400),
+        ('2.78', {'delete_on_termination': True}, 400),
+        ('2.79', {'delete_on_termination': 'true'}, 200),
+        ('2.79', {'delete_on_termination': 'maybe'}, 400),
+        ('2.1', {'device': 'bad one'}, 400),
+        ('2.1', {'device': 'vdb'}, 400),
+        ('2.1', {'device': '/dev/' + 'd' * 300}, 400),
+        ('2.1', {'device': None}, 200),
+        ('2.1', {'other': 1}, 400),
+        ('2.1', {'volumeId': 'x'}, 400),
+        ('2.1', {'volumeId': 5}, 400),
+    ],
+)
+def test_what_can_be_asked_for(api, path, volume, version, facts, status):
+    body = {'volumeAttachment': {'volumeId': volume} | facts}
+    assert api.post(path, body, version, as_=BOB).status == status
+
+
+def test_v2_drops_unknown_keys(legacy, path, volume):
+    body = {'volumeAttachment': {'volumeId': volume, 'tag': 'a/b'}, 'other': 1}
+    answer = legacy.post(path, body, as_=BOB)
+    assert answer.status == 200 and 'tag' not in answer.json['volumeAttachment']
+
+
+def test_volumes_that_cannot_be_attached(attach, world, volume, server):
+    assert attach('00000000-0000-4000-8000-00000000dead').status == 404
+    assert attach(volume).status == 200
+    again = attach(volume)
+    assert again.status == 400
+    assert again.json['badRequest']['message'] == f'Invalid volume: volume {volume} already attached'
+    elsewhere = world.volume()
+    world.volumes.reserve(world.bob, elsewhere, 'another-server')
+    taken = attach(elsewhere)
+    assert taken.status == 400 and taken.json['badRequest']['message'].startswith('Invalid volume: ')
+
+
+def test_a_refused_volume_leaves_nothing_behind(attach, attached, world, events):
+    volume = world.volume()
+    world.volumes.reset_status(world.admin, volume, 'error')
+    assert attach(volume).status == 400
+    assert attached() == [] and events() == []
+
+
+def test_block_storage_that_does_not_answer_leaves_nothing_behind(attach, attached, volume, world, status, monkeypatch):
+    def unreachable(*arguments, **facts):
+        raise Unavailable('The volume service did not answer.')
+
+    monkeypatch.setattr(world.volumes, 'reserve', unreachable)
+    assert attach(volume).status == 503
+    monkeypatch.undo()
+    assert attached() == [] and status(volume) == 'available'
+    assert attach(volume).status == 200
+
+
+def test_who_may(api, attach, detach, path, volume):
+    refused = "Policy doesn't allow os_compute_api:os-volumes-attachments:create to be performed."
+    assert attach(volume, as_=READER).json['forbidden']['message'] == refused
+    assert attach(volume, as_=ALICE).status == 404
+    assert attach(volume).status == 200
+    assert detach(volume, as_=READER).status == 403
+    assert detach(volume, as_=ALICE).status == 404
+    assert api.get(path, as_=ALICE).status == 404
+    assert api.get(f'{path}/{volume}', as_=ALICE).status == 404
+
+
+def test_multiattach_volumes_from_2_60(create, attach, api, settle, world, status):
+    volume = world.volume(volume_type='multiattach')
+    assert attach(volume, '2.59').status == 400
+    assert attach(volume, '2.60').status == 200
+    other = create(name='other').json['server']['id']
+    settle()
+    body = {'volumeAttachment': {'volumeId': volume}}
+    assert api.post(f'/servers/{other}/os-volume_attachments', body, '2.60', as_=BOB).status == 200
+    settle()
+    assert len(world.volumes.get(world.bob, volume).attachments) == 2
+    api.delete(f'/servers/{other}/os-volume_attachments/{volume}', as_=BOB)
+    settle()
+    assert status(volume) == 'in-use'
+
+
+def test_a_locked_or_busy_server_refuses(api, attach, detach, volume, server, servers):
+    attach(volume)
+    servers.change(server, locked_by='owner')
+    for answer in (attach(volume), detach(volume)):
+        assert answer.json['conflictingRequest']['message'] == f'Instance {server} is locked'
+    servers.change(server, locked_by=None, task_state='powering-off')
+    text = f"Cannot '{{}}' instance {server} while it is in task_state powering-off"
+    assert attach(volume).json['conflictingRequest']['message'] == text.format('attach_volume')
+    assert detach(volume).json['conflictingRequest']['message'] == text.format('detach_volume')
+    servers.change(server, task_state=None, vm_state='error')
+    assert attach(volume).status == 409
+
+
+# ------------------------------------------------------------------ lists
+
+
+def test_pages_count_the_local_disks(api, attach, path, world, server):
+    volumes = [world.volume() for _ in range(3)]
+    for volume in volumes:
+        attach(volume)
+
+    def page(query, version='2.1'):
+        return [each['volumeId'] for each in api.get(f'{path}?{query}', version).json['volumeAttachments']]
+
+    assert page('limit=1') == []
+    assert page('limit=3') == volumes[:2]
+    assert page('limit=2&offset=2') == volumes[1:]
+    assert page('limit=0') == page('offset=1') == page('other=1') == volumes
+    assert api.get(f'{path}?offset=-1').status == 400
+    assert api.get(f'{path}?other=1', '2.75').status == 400
+    assert api.get(f'{path}/{volumes[0]}?other=1', '2.104').status == 200
+
+
+def test_a_volume_that_is_not_attached(api, path, server, detach, volume):
+    text = f'Instance {server} is not attached to volume {volume}'
+    assert api.get(f'{path}/{volume}').json['itemNotFound']['message'] == text
+    assert detach(volume).json['itemNotFound']['message'] == text
+    missing = '00000000-0000-4000-8000-00000000dead'
+    assert detach(missing).json['itemNotFound']['message'] == f'Volume {missing} could not be found.'
+
+
+# ------------------------------------------------------------------ detaching
+
+
+def test_detaching(api, attach, detach, attached, volume, status, events, server):
+    attach(volume, delete_on_termination=True)
+    answer = detach(volume)
+    assert (answer.status, answer.text) == (202, '')
+    assert attached() == [] and status(volume) == 'available'
+    assert events()[0] == ('detach_volume', None, [('compute_detach_volume', 'Success')])
+    assert detach(volume).status == 404
+    assert attach(volume).status == 200
+
+
+def test_detaching_before_it_was_attached(attach, detach, attached, volume, status):
+    attach(volume, work=False)
+    assert detach(volume).status == 202
+    assert attached() == [] and status(volume) == 'available'
+
+
+def test_detaching_is_not_lost_when_the_server_goes_on_to_something_else(
+    api, attach, path, server, settle, volume, status
+):
+    attach(volume)
+    assert api.delete(f'{path}/{volume}', as_=BOB).status == 202
+    assert api.delete(f'{path}/{volume}', as_=BOB).status == 202
+    assert api.post(f'/servers/{server}/action', {'os-stop': None}, as_=BOB).status == 202
+    settle()
+    assert status(volume) == 'available'
+    assert api.get(f'/servers/{server}').json['server']['status'] == 'SHUTOFF'
+
+
+def test_the_root_stays(api, create, world, settle):
+    volume = world.volume(image_id='70a599e0-31e7-49b7-b260-868f441e862b')
+    disk = {'boot_index': 0, 'uuid': volume, 'source_type': 'volume', 'destination_type': 'volume'}
+    server = create(imageRef='', block_device_mapping_v2=[disk]).json['server']['id']
+    settle()
+    answer = api.delete(f'/servers/{server}/os-volume_attachments/{volume}', '2.20', as_=BOB)
+    assert answer.json == {'badRequest': {'code': 400, 'message': 'Cannot detach a root device volume'}}
+
+
+def test_shelved_servers_from_2_20(api, attach, detach, attached, act, volume, world, server, status):
+    act('shelve')
+    text = f"Cannot '{{}}' instance {server} while it is in vm_state shelved_offloaded"
+    assert attach(volume, '2.19').json['conflictingRequest']['message'] == text.format('attach_volume')
+    assert attach(volume, '2.20').json['volumeAttachment']['device'] is None
+    assert attached() == [volume] and status(volume) == 'reserved'
+    assert 'device' not in api.get(f'/servers/{server}/os-volume_attachments/{volume}').json['volumeAttachment']
+    assert detach(volume, '2.19').json['conflictingRequest']['message'] == text.format('detach_volume')
+    assert detach(volume, '2.20').status == 202
+    assert status(volume) == 'available'
+    assert attach(volume, tag='a').status == 400
+    assert attach(world.volume(volume_type='multiattach')).status == 400
+    attach(volume)
+    act('unshelve')
+    assert status(volume) == 'in-use'
+    assert detach(volume).status == 202
+    assert status(volume) == 'available'
+
+
+# ------------------------------------------------------------------ updates
+
+
+def put(api, path, volume, version='2.85', as_=BOB, **facts):
+    return api.put(f'{path}/{volume}', {'volumeAttachment': {'volumeId': volume} | facts}, version, as_=as_)
+
+
+def test_what_becomes_of_a_volume_can_change_from_2_85(api, attach, path, server, volume):
+    attach(volume, tag='a')
+
+    def kept():
+        return api.get(f'{path}/{volume}', '2.79').json['volumeAttachment']['delete_on_termination']
+
+    assert put(api, path, volume, delete_on_termination=True).status == 202
+    assert kept() is True
+    same = {'id': volume, 'serverId': server, 'device': '/dev/vdb', 'tag': 'a'}
+    assert put(api, path, volume, delete_on_termination='false', **same).status == 202
+    assert kept() is False
+    for name, value in {'id': server, 'serverId': volume, 'device': '/dev/vdq', 'tag': 'b'}.items():
+        answer = put(api, path, volume, delete_on_termination=True, **{name: value})
+        assert answer.json['badRequest']['message'] == f'The {name} property is not mutable'
+    assert kept() is False
+    assert put(api, path, volume, '2.84', delete_on_termination=True).status == 400
+    assert put(api, path, volume, delete_on_termination='maybe').status == 400
+    assert (
+        put(api, path, volume, as_=READER)
+        .json['forbidden']['message']
+        .endswith('os-volumes-attachments:update to be performed.')
+    )
+    assert put(api, path, server).status == 404
+
+
+def test_delete_on_termination_is_kept(api, attach, path, server, settle, world):
+    first, second = world.volume(), world.volume()
+    attach(first, '2.79', delete_on_termination=True)
+    attach(second, '2.79')
+    api.delete(f'/servers/{server}', as_=BOB)
+    settle()
+    assert [each.id for each in world.volumes.list(world.bob)] == [second]
+    assert world.volumes.get(world.bob, second).status == 'available'
+
+
+# ------------------------------------------------------------------ swapping
+
+
+@pytest.fixture
+def moving(attach, volume, world):
+    """An attached volume that block storage is moving to another one: (it, the other)."""
+    attach(volume, tag='a')
+    world.volumes.reset_status(world.admin, volume, migration_status='migrating')
+    return volume, world.volume(2)
+
+
+def swap(api, path, old, new, as_='admin:admin', version='2.1'):
+    return api.put(f'{path}/{old}', {'volumeAttachment': {'volumeId': new}}, version, as_=as_)
+
+
+def test_swapping(api, path, moving, attached, settle, status, events):
+    old, new = moving
+    before = api.get(f'{path}/{old}', '2.89').json['volumeAttachment']
+    assert swap(api, path, old, new, version='2.85').status == 202
+    assert status(new) == 'reserved'
+    settle()
+    assert attached() == [new]
+    assert (status(old), status(new)) == ('available', 'in-use')
+    after = api.get(f'{path}/{new}', '2.89').json['volumeAttachment']
+    assert after.pop('attachment_id') != before.pop('attachment_id')
+    assert after == before | {'volumeId': new}
+    assert events()[0] == ('swap_volume', None, [('compute_swap_volume', 'Success')])
+
+
+def test_only_volumes_that_move_are_swapped(api, path, attach, volume, world):
+    attach(volume)
+    answer = swap(api, path, volume, world.volume())
+    text = f'volume {volume} is not migrating; this API should only be called by Cinder'
+    assert answer.json == {'conflictingRequest': {'code': 409, 'message': text}}
+
+
+def test_what_cannot_be_swapped(api, path, moving, server, servers, world, status):
+    old, new = moving
+    assert swap(api, path, old, new, as_=BOB).json['forbidden']['message'].endswith(':swap to be performed.')
+    assert swap(api, path, old, new, as_=SERVICE).status == 404
+    assert swap(api, path, old, '00000000-0000-4000-8000-00000000dead').status == 400
+    world.volumes.extend(world.bob, old, 3)
+    assert swap(api, path, old, new).status == 400
+    world.volumes.extend(world.bob, new, 3)
+    world.volumes.attach(world.bob, new, server_id='another-server')
+    assert swap(api, path, old, new).status == 400
+    loose = world.volume()
+    world.volumes.reset_status(world.admin, loose, migration_status='migrating')
+    assert swap(api, path, loose, world.volume()).status == 404
+    servers.change(server, vm_state='stopped')
+    assert swap(api, path, old, new).status == 409
+    assert status(old) == 'in-use'
+
+
+def test_a_failed_swap_keeps_the_old_volume(api, path, moving, attached, settle, status, world, events):
+    old, new = moving
+    world.service.conf.set_override('fail', ['swap'], 'simulated')
+    assert swap(api, path, old, new).status == 202
+    settle()
+    assert attached() == [old]
+    assert (status(old), status(new)) == ('in-use', 'available')
+    assert events()[0] == ('swap_volume', 'Error', [('compute_swap_volume', 'Error')])
+
+
+# ------------------------------------------------------------------ failures
+
+
+@pytest.mark.parametrize('fails', [['attach'], ['attach', 'detach']])
+def test_what_a_host_cannot_attach_is_given_back(api, attach, attached, server, volume, status, world, events, fails):
+    world.service.conf.set_override('fail', fails, 'simulated')
+    assert attach(volume).status == 200
+    assert attached() == [] and status(volume) == 'available'
+    assert events() == [('attach_volume', 'Error', [('compute_attach_volume', 'Error')])]
+    assert api.get(f'/servers/{server}').json['server']['status'] == 'ACTIVE'
+
+
+def test_what_a_host_cannot_detach_stays(attach, detach, attached, volume, status, world):
+    attach(volume)
+    world.service.conf.set_override('fail', ['detach'], 'simulated')
+    assert detach(volume).status == 202
+    assert attached() == [volume] and status(volume) == 'in-use'
+    world.service.conf.clear_override('fail', 'simulated')
+    detach(volume)
+    assert attached() == [] and status(volume) == 'available'
+
+
+@pytest.mark.parametrize('after', [False, True])
+def test_a_kill_at_the_request_leaves_no_volume_reserved(attach, attached, volume, world, status, die, after):
+    die(world.volumes, 'reserve', lambda: attach(volume, work=False), after)
+    assert attached() == [volume] and status(volume) == 'in-use'
+
+
+@pytest.mark.parametrize('after', [False, True])
+@pytest.mark.parametrize(('backend', 'step'), [('hypervisor', 'attach'), ('volumes', 'complete')])
+def test_a_kill_of_the_worker_delays_the_attachment(
+    attach, attached, volume, service, status, die, settle, backend, step, after
+):
+    attach(volume, '2.101', work=False)
+    die(getattr(service, backend), step, settle, after)
+    assert attached() == [volume] and status(volume) == 'in-use'
+
+
+@pytest.mark.parametrize('after', [False, True])
+@pytest.mark.parametrize(('backend', 'step'), [('hypervisor', 'detach'), ('volumes', 'release')])
+def test_a_kill_of_the_worker_delays_the_detachment(
+    attach, detach, attached, volume, service, status, die, backend, step, after
+):
+    attach(volume)
+    die(getattr(service, backend), step, lambda: detach(volume), after)
+    assert attached() == [] and status(volume) == 'available'
+
+
+@pytest.mark.parametrize('after', [False, True])
+@pytest.mark.parametrize(
+    ('backend', 'step'),
+    [('volumes', 'reserve'), ('hypervisor', 'swap'), ('volumes', 'swap'), ('volumes', 'release')],
+)
+def test_a_kill_delays_the_swap(api, path, moving, attached, service, status, die, settle, backend, step, after):
+    old, new = moving
+
+    def exchange():
+        swap(api, path, old, new)
+        settle()
+
+    die(getattr(service, backend), step, exchange, after)
+    assert attached() == [new]
+    assert (status(old), status(new)) == ('available', 'in-use')

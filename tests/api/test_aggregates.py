@@ -1,0 +1,84 @@
+"""Host aggregates over HTTP, and what they do to zones."""
+
+import pytest
+
+MEMBER = 'bob:project'
+
+
+@pytest.fixture
+def hosts(service):
+    service.conf.set_override('hosts', 2, 'simulated')
+    service.hosts.register()
+
+
+@pytest.fixture
+def made(api, hosts):
+    return api.post('/os-aggregates', {'aggregate': {'name': 'fast', 'availability_zone': 'north'}}).json['aggregate']
+
+
+@pytest.fixture
+def act(api, made):
+    def post(name, argument):
+        return api.post(f'/os-aggregates/{made["id"]}/action', {name: argument})
+
+    return post
+
+
+@pytest.mark.parametrize(('version', 'folder'), [('2.1', ''), ('2.40', ''), ('2.41', 'v2.41/'), ('2.104', 'v2.41/')])
+def test_they_look_like_the_samples(api, made, sample, shape, version, folder):
+    def like(name, answer):
+        assert shape(answer.json) == shape(sample(f'os-aggregates/{folder}{name}.json'))
+
+    created = api.post('/os-aggregates', {'aggregate': {'name': 'other', 'availability_zone': 'south'}}, version)
+    like('aggregate-post-resp', created)
+    path = f'/os-aggregates/{made["id"]}'
+    like('aggregates-get-resp', api.get(path, version))
+    like('aggregates-add-host-post-resp', api.post(f'{path}/action', {'add_host': {'host': 'compute1'}}, version))
+
+
+def test_a_zone_of_its_own(api, act, made):
+    assert zones(api) == {'nova'}
+    assert act('add_host', {'host': 'compute2'}).json['aggregate']['hosts'] == ['compute2']
+    assert zones(api) == {'north', 'nova'}
+    assert act('add_host', {'host': 'compute2'}).status == 409
+    assert act('add_host', {'host': 'nowhere'}).status == 404
+    other = api.post('/os-aggregates', {'aggregate': {'name': 'other', 'availability_zone': 'south'}}).json['aggregate']
+    assert api.post(f'/os-aggregates/{other["id"]}/action', {'add_host': {'host': 'compute2'}}).status == 409
+    assert api.delete(f'/os-aggregates/{made["id"]}').status == 400
+    assert act('remove_host', {'host': 'compute2'}).json['aggregate']['hosts'] == []
+    assert act('remove_host', {'host': 'compute2'}).status == 404
+    assert api.delete(f'/os-aggregates/{made["id"]}').status == 200
+    assert api.get(f'/os-aggregates/{made["id"]}').status == 404
+
+
+def test_metadata(act):
+    assert act('set_metadata', {'metadata': {'ssd': 'true'}}).json['aggregate']['metadata'] == {
+        'availability_zone': 'north',
+        'ssd': 'true',
+    }
+    without = act('set_metadata', {'metadata': {'ssd': None}}).json['aggregate']
+    assert 'ssd' not in without['metadata'] and without['updated_at']
+    assert act('set_metadata', {'metadata': {'availability_zone': ''}}).status == 400
+
+
+def test_updates_and_conflicts(api, made):
+    path = f'/os-aggregates/{made["id"]}'
+    assert api.put(path, {'aggregate': {'name': ' faster '}}).json['aggregate']['name'] == 'faster'
+    assert api.put(path, {'aggregate': {'availability_zone': 'west'}}).json['aggregate']['availability_zone'] == 'west'
+    assert api.put(path, {'aggregate': {}}).status == 400
+    assert api.put(path, {'aggregate': {'availability_zone': None}}).status == 400
+    assert api.post('/os-aggregates', {'aggregate': {'name': 'faster'}}).status == 409
+    assert api.get('/os-aggregates/nothing').status == 400
+    assert api.get('/os-aggregates', as_=MEMBER).status == 403
+
+
+def test_images_are_there_before_they_are_needed(api, made):
+    path = f'/os-aggregates/{made["id"]}/images'
+    unknown = {'cache': [{'id': '70a599e0-31e7-49b7-b260-868f441e862b'}]}
+    assert api.post(path, unknown, '2.80').status == 404
+    assert api.post(path, unknown, '2.81').status == 400
+    assert api.post(path, {'cache': unknown['cache'] * 2}, '2.81').status == 400
+
+
+def zones(api):
+    return {zone['zoneName'] for zone in api.get('/os-availability-zone').json['availabilityZoneInfo']}

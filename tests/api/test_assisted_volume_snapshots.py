@@ -1,0 +1,110 @@
+"""Snapshots that a machine takes for the volume service, over HTTP."""
+
+import uuid
+
+import pytest
+
+from computeapi.clock import utcnow
+from computeapi.db import servers as rows
+
+BOB = 'bob:project'
+SNAPSHOTS = '/os-assisted-volume-snapshots'
+VOLUME, SNAPSHOT = '521752a6-acf6-4b2d-bc7a-119f9148cd8c', '421752a6-acf6-4b2d-bc7a-119f9148cd8c'
+INFO = '%7B%22volume_id%22%3A%22' + VOLUME + '%22%7D'
+
+
+def attach(store, server_id, volume_id=VOLUME):
+    device = {
+        'uuid': str(uuid.uuid4()),
+        'server_id': server_id,
+        'source_type': 'volume',
+        'destination_type': 'volume',
+        'device_name': '/dev/vdb',
+        'volume_id': volume_id,
+        'delete_on_termination': False,
+        'created_at': utcnow(),
+    }
+    with store.write() as connection:
+        rows.insert_block_device(connection, device)
+
+
+@pytest.fixture
+def server(service, store, servers):
+    """A running server with the volume; its record."""
+    server = servers.get(servers.add())
+    attach(store, server.uuid)
+    service.hypervisor.spawn(server, [])
+    return server
+
+
+def console(service, server):
+    """What the machine says when all work is done."""
+    while service.worker.step():
+        pass
+    return service.hypervisor.console_output(server, None)
+
+
+def test_the_machine_takes_it(api, service, server, sample, shape):
+    folder = 'os-assisted-volume-snapshots'
+    answer = api.post(SNAPSHOTS, sample(f'{folder}/snapshot-create-assisted-req.json'))
+    assert answer.status == 200
+    assert answer.json == sample(f'{folder}/snapshot-create-assisted-resp.json')
+    assert '/dev/vdb goes on in new_file_name' in console(service, server)
+
+
+def test_the_machine_merges_it(api, service, server):
+    assert api.delete(f'{SNAPSHOTS}/{SNAPSHOT}?delete_info={INFO}').status == 204
+    assert f'/dev/vdb merged snapshot {SNAPSHOT}' in console(service, server)
+
+
+def create(**facts):
+    info = {'snapshot_id': SNAPSHOT, 'type': 'qcow2', 'new_file': 'f'} | facts
+    return {'snapshot': {'volume_id': VOLUME, 'create_info': {k: v for k, v in info.items() if v is not None}}}
+
+
+def test_a_volume_that_no_machine_uses(api, store, servers):
+    message = f'No volume Block Device Mapping with id {VOLUME}.'
+    for answer in (api.post(SNAPSHOTS, create()), api.delete(f'{SNAPSHOTS}/{SNAPSHOT}?delete_info={INFO}')):
+        assert answer.json == {'badRequest': {'code': 400, 'message': message}}
+    homeless = servers.add(host=None)
+    attach(store, homeless)
+    assert api.post(SNAPSHOTS, create()).json['badRequest']['message'] == f'Instance {homeless} is not ready'
+
+
+def test_a_volume_of_several_servers(api, store, servers):
+    for _ in range(2):
+        attach(store, servers.add())
+    assert 'several' in api.post(SNAPSHOTS, create()).json['badRequest']['message']
+
+
+@pytest.mark.parametrize(
+    'body',
+    [
+        create(type='raw'),
+        create(type=None),
+        create(new_file=None),
+        create(snapshot_id=''),
+        create(other=1),
+        {'snapshot': {}},
+        {'snapshot': create()['snapshot'] | {'other': 1}},
+    ],
+)
+def test_bad_requests_are_refused(api, server, body):
+    assert api.post(SNAPSHOTS, body).status == 400
+
+
+@pytest.mark.parametrize('query', ['', '?delete_info=junk', '?delete_info=%7B%7D', '?delete_info=[]'])
+def test_what_to_delete_must_be_told(api, legacy, server, query):
+    for answer in (api.delete(f'{SNAPSHOTS}/{SNAPSHOT}{query}'), legacy.delete(f'{SNAPSHOTS}/{SNAPSHOT}{query}')):
+        assert answer.status == 400
+        assert 'delete_info' in answer.json['badRequest']['message']
+
+
+def test_unknown_parameters_are_refused_from_2_75(api, server):
+    path = f'{SNAPSHOTS}/{SNAPSHOT}?delete_info={INFO}&other=1'
+    assert (api.delete(path, '2.74').status, api.delete(path, '2.75').status) == (204, 400)
+
+
+def test_they_are_for_services(api, server):
+    assert api.post(SNAPSHOTS, create(), as_=BOB).status == 403
+    assert api.delete(f'{SNAPSHOTS}/{SNAPSHOT}?delete_info={INFO}', as_=BOB).status == 403

@@ -1,0 +1,193 @@
+"""What other services tell about servers, over HTTP, and what follows."""
+
+import uuid
+
+import pytest
+import sqlalchemy as sa
+
+from computeapi.clock import utcnow
+from computeapi.context import Context
+from computeapi.db import servers as rows
+from computeapi.db.tables.volume import volumes
+
+BOB = 'bob:project'
+CONTEXT = Context(user_id='bob', project_id='project', roles=frozenset({'member', 'reader'}), request_id='req-1')
+EVENTS = '/os-server-external-events'
+ABSENT = '00000000-0000-0000-0000-000000000000'
+
+
+def told(name, server_id, **more):
+    return {'name': name, 'server_uuid': server_id} | more
+
+
+@pytest.fixture
+def tell(api):
+    """tell(event, ...): the answer to these events at the newest version."""
+    return lambda *events, version='2.104', **more: api.post(EVENTS, {'events': list(events)}, version, **more)
+
+
+@pytest.fixture
+def work(service):
+    """Let the workers do what there is to do."""
+
+    def run():
+        while service.worker.step():
+            pass
+
+    return run
+
+
+def test_it_looks_like_the_sample(tell, servers, sample, shape):
+    answer = tell(told('network-changed', servers.add(), tag='foo', status='completed'), version='2.1')
+    assert answer.status == 200
+    assert shape(answer.json) == shape(sample('os-server-external-events/event-create-resp.json'))
+
+
+def test_each_event_has_its_answer(tell, servers):
+    here, homeless = servers.add(), servers.add(host=None)
+    answer = tell(
+        told('network-changed', here, status='in-progress'),
+        told('network-changed', ABSENT),
+        told('network-vif-plugged', homeless, tag='x'),
+        told('volume-extended', here),
+    )
+    assert answer.status == 207
+    assert answer.json['events'] == [
+        told('network-changed', here, status='in-progress', code=200),
+        told('network-changed', ABSENT, status='failed', code=404),
+        told('network-vif-plugged', homeless, tag='x', status='failed', code=422),
+        told('volume-extended', here, status='failed', code=400),
+    ]
+
+
+@pytest.mark.parametrize(
+    ('name', 'first'),
+    [('volume-extended', '2.51'), ('power-update', '2.76'), ('accelerator-request-bound', '2.82')]
+    + [('volume-reimaged', '2.93')],
+)
+def test_names_come_with_versions(tell, legacy, servers, name, first):
+    event = told(name, servers.add(), tag='x')
+    before = f'2.{int(first.partition(".")[2]) - 1}'
+    assert tell(event, version=first).status == 200
+    assert name in tell(event, version=before).json['badRequest']['message']
+    assert legacy.post(EVENTS, {'events': [event]}).status == 400
+
+
+@pytest.mark.parametrize(
+    'events',
+    [
+        [],
+        'x',
+        [{'server_uuid': ABSENT}],
+        [{'name': 'network-changed'}],
+        [told('unknown', ABSENT)],
+        [told('network-changed', 'x')],
+        [told('network-changed', ABSENT, status='cf')],
+        [told('network-changed', ABSENT, tag=5)],
+        [told('network-changed', ABSENT, other=5)],
+    ],
+)
+def test_bad_events_are_refused(api, events):
+    assert api.post(EVENTS, {'events': events}).status == 400
+
+
+def test_they_are_for_services(tell, legacy, servers):
+    refused = tell(told('network-changed', servers.add()), as_=BOB)
+    assert refused.json['forbidden']['message'] == (
+        "Policy doesn't allow os_compute_api:os-server-external-events:create to be performed."
+    )
+    dropped = legacy.post(EVENTS, {'events': [told('network-changed', ABSENT, other=1)]})
+    assert dropped.status == 207
+
+
+def test_the_addresses_follow_the_ports(service, tell, servers):
+    service.networks.populate(CONTEXT)
+    (network,) = service.networks.networks(CONTEXT)
+    server_id = servers.add()
+    port = service.networks.create_port(CONTEXT, network.id, server_id=server_id, host='compute1')
+    entry = {'port_id': port.id, 'created': True, 'tag': None, 'mac_address': port.mac_address, 'addresses': []}
+    servers.change(server_id, network_info=[entry])
+    tell(told('network-changed', server_id, tag=port.id))
+    assert servers.get(server_id).network_info[0]['addresses'][0]['address'] == port.fixed_ips[0]['ip_address']
+    service.networks.delete_port(CONTEXT, port.id)
+    tell(told('network-vif-deleted', server_id, tag=port.id))
+    assert servers.get(server_id).network_info == []
+
+
+@pytest.fixture
+def attached(service, servers, store):
+    """A running server with a volume of 1 GiB: both ids."""
+    server_id, volume = servers.add(), service.volumes.create(CONTEXT, 1)
+    attachment = service.volumes.reserve(CONTEXT, volume.id, server_id)
+    service.volumes.complete(CONTEXT, attachment, host='compute1', device='/dev/vdb')
+    device = {
+        'uuid': str(uuid.uuid4()),
+        'server_id': server_id,
+        'source_type': 'volume',
+        'destination_type': 'volume',
+        'device_name': '/dev/vdb',
+        'volume_id': volume.id,
+        'attachment_id': attachment,
+        'volume_size': 1,
+        'delete_on_termination': False,
+        'created_at': utcnow(),
+    }
+    with store.write() as connection:
+        rows.insert_block_device(connection, device)
+    service.hypervisor.spawn(servers.get(server_id), [])
+    return server_id, volume.id
+
+
+@pytest.fixture
+def size(store):
+    """The size of a server's only disk."""
+
+    def read(server_id):
+        with store.read() as connection:
+            return rows.block_devices_of(connection, [server_id])[0].volume_size
+
+    return read
+
+
+def test_an_extended_volume_is_seen(service, api, tell, attached, size, servers, store, work):
+    server_id, volume_id = attached
+    with store.write() as connection:
+        connection.execute(sa.update(volumes).where(volumes.c.id == volume_id).values(size=2))
+    assert tell(told('volume-extended', server_id, tag=volume_id)).status == 200
+    work()
+    assert size(server_id) == 2
+    assert '/dev/vdb has 2 GiB' in service.hypervisor.console_output(servers.get(server_id), None)
+    (action,) = api.get(f'/servers/{server_id}/os-instance-actions', '2.58').json['instanceActions']
+    assert (action['action'], action['message']) == ('extend_volume', None)
+
+
+def test_a_volume_that_grows_in_the_volume_service_is_seen(service, attached, size, work):
+    server_id, volume_id = attached
+    service.volumes.extend(CONTEXT, volume_id, 3)
+    work()
+    assert size(server_id) == 3
+
+
+def test_a_volume_that_is_not_attached_changes_nothing(api, tell, servers, work):
+    server_id = servers.add()
+    assert tell(told('volume-extended', server_id, tag=ABSENT)).status == 200
+    work()
+    assert api.get(f'/servers/{server_id}/os-instance-actions', '2.58').json == {'instanceActions': []}
+
+
+def test_the_power_follows_the_machine(service, tell, servers, work):
+    server_id = servers.add(locked_by='admin')
+    service.hypervisor.spawn(servers.get(server_id), [])
+
+    def after(tag):
+        assert tell(told('power-update', server_id, tag=tag)).status == 200
+        work()
+        server = servers.get(server_id)
+        return server.vm_state, server.power_state, server.task_state
+
+    assert after('POWER_OFF') == ('stopped', 4, None)
+    assert after('POWER_OFF') == ('stopped', 4, None)
+    assert after('HALF') == ('stopped', 4, None)
+    assert after('POWER_ON') == ('active', 1, None)
+    servers.change(server_id, task_state='rebuilding')
+    assert after('POWER_OFF') == ('active', 1, 'rebuilding')

@@ -1,0 +1,135 @@
+"""Flavors over HTTP, at the versions where they change."""
+
+import pytest
+
+MEMBER = 'bob:project'
+
+
+def flavor(**facts):
+    return {'flavor': {'id': 'small', 'name': 'small', 'ram': 64, 'vcpus': 1, 'disk': 1} | facts}
+
+
+@pytest.fixture
+def small(api):
+    return api.post('/flavors', flavor()).json['flavor']
+
+
+def test_fields_come_and_go_with_the_version(api, small):
+    first = api.get('/flavors/small').json['flavor']
+    assert first['swap'] == '' and first['rxtx_factor'] == 1.0
+    assert {'description', 'extra_specs'}.isdisjoint(first)
+    assert 'description' in api.get('/flavors/small', '2.55').json['flavor']
+    assert api.get('/flavors/small', '2.61').json['flavor']['extra_specs'] == {}
+    assert api.get('/flavors/small', '2.75').json['flavor']['swap'] == 0
+    last = api.get('/flavors/small', '2.102').json['flavor']
+    assert {'rxtx_factor', 'OS-FLV-DISABLED:disabled'}.isdisjoint(last)
+
+
+@pytest.mark.parametrize(
+    ('facts', 'field'),
+    [
+        ({'ram': -1}, 'ram'),
+        ({'ram': 'abc'}, 'ram'),
+        ({'vcpus': 0}, 'vcpus'),
+        ({'disk': '1.5'}, 'disk'),
+        ({'id': ' a'}, 'id'),
+        ({'swap': ''}, 'swap'),
+        ({'rxtx_factor': 0}, 'rxtx_factor'),
+        ({'os-flavor-access:is_public': 1}, 'os-flavor-access:is_public'),
+        ({'unknown': 1}, 'unknown'),
+    ],
+)
+def test_a_bad_field_is_named(api, facts, field):
+    answer = api.post('/flavors', flavor(**facts))
+    assert answer.status == 400
+    assert field in answer.json['badRequest']['message']
+
+
+def test_v2_strips_names_and_ignores_unknown_keys(legacy, api):
+    answer = legacy.post('/flavors', flavor(name=' small ', unknown=1))
+    assert (answer.status, answer.json['flavor']['name']) == (200, 'small')
+    assert api.post('/flavors', flavor(id='other', name=' other ')).status == 400
+
+
+def test_the_same_id_or_name_is_a_conflict(api, small):
+    by_id = api.post('/flavors', flavor(name='other'))
+    assert by_id.json['conflictingRequest']['message'] == 'Flavor with ID small already exists.'
+    by_name = api.post('/flavors', flavor(id='other'))
+    assert by_name.json['conflictingRequest']['message'] == 'Flavor with name small already exists.'
+
+
+def test_only_administrators_create(api):
+    answer = api.post('/flavors', flavor(), as_=MEMBER)
+    assert answer.json['forbidden']['message'] == (
+        "Policy doesn't allow os_compute_api:os-flavor-manage:create to be performed."
+    )
+
+
+def test_pages(api):
+    for name in 'cab':
+        assert api.post('/flavors', flavor(id=name, name=name)).status == 200
+    first = api.get('/flavors?limit=2').json
+    assert [each['id'] for each in first['flavors']] == ['a', 'b']
+    (link,) = first['flavors_links']
+    assert link['href'].endswith('/v2.1/flavors?limit=2&marker=b')
+    rest = api.get('/flavors?limit=2&marker=b').json
+    assert [each['id'] for each in rest['flavors']] == ['c'] and 'flavors_links' not in rest
+    assert api.get('/flavors?marker=nothing').status == 400
+    backwards = api.get('/flavors?sort_key=name&sort_dir=desc').json['flavors']
+    assert [each['id'] for each in backwards] == ['c', 'b', 'a']
+
+
+def test_unknown_parameters_are_dropped_then_refused(api, small):
+    assert api.get('/flavors?x=1&limit=1', '2.74').json['flavors_links'][0]['href'].count('x=1') == 0
+    assert api.get('/flavors?x=1', '2.75').status == 400
+
+
+def test_access_to_a_private_flavor(api):
+    api.post('/flavors', flavor(**{'os-flavor-access:is_public': False}))
+    assert api.get('/flavors/small', as_=MEMBER).status == 404
+    grant = {'addTenantAccess': {'tenant': 'project'}}
+    assert api.post('/flavors/small/action', grant).json == {
+        'flavor_access': [{'flavor_id': 'small', 'tenant_id': 'project'}]
+    }
+    assert api.post('/flavors/small/action', grant).status == 409
+    assert api.get('/flavors/small', as_=MEMBER).status == 200
+    assert [each['id'] for each in api.get('/flavors', as_=MEMBER).json['flavors']] == ['small']
+    assert api.get('/flavors/small/os-flavor-access').json['flavor_access'][0]['tenant_id'] == 'project'
+    revoke = {'removeTenantAccess': {'tenant': 'project'}}
+    assert api.post('/flavors/small/action', revoke).json == {'flavor_access': []}
+    assert api.post('/flavors/small/action', revoke).status == 404
+    assert api.get('/flavors/small', as_=MEMBER).status == 404
+
+
+def test_access_to_a_public_flavor_is_refused_from_2_7(api, small):
+    grant = {'addTenantAccess': {'tenant': 'project'}}
+    assert api.post('/flavors/small/action', grant, '2.7').status == 409
+    assert api.post('/flavors/small/action', grant, '2.6').status == 200
+
+
+def test_extra_specs(api, small):
+    specs = '/flavors/small/os-extra_specs'
+    assert api.post(specs, {'extra_specs': {'hw:cpu_policy': 'shared', 'own': '1'}}).status == 200
+    assert api.get(specs, as_=MEMBER).json == {'extra_specs': {'hw:cpu_policy': 'shared', 'own': '1'}}
+    assert api.put(f'{specs}/own', {'own': '2'}).json == {'own': '2'}
+    assert api.put(f'{specs}/own', {'other': '2'}).status == 400
+    assert api.get(f'{specs}/own').json == {'own': '2'}
+    assert api.put(f'{specs}/own', {'own': 2}).json == {'own': '2'}
+    assert api.delete(f'{specs}/own').status == 200
+    assert api.get(f'{specs}/own').status == 404
+
+
+def test_known_extra_specs_are_validated_from_2_86(api, small):
+    wrong = {'extra_specs': {'hw:cpu_policy': 'sometimes'}}
+    assert api.post('/flavors/small/os-extra_specs', wrong, '2.85').status == 200
+    assert api.post('/flavors/small/os-extra_specs', wrong, '2.86').status == 400
+    unknown = {'extra_specs': {'hw:nothing_of_the_kind': '1'}}
+    assert api.post('/flavors/small/os-extra_specs', unknown, '2.86').status == 400
+
+
+def test_update_and_delete(api, small):
+    body = {'flavor': {'description': 'for tests'}}
+    assert api.put('/flavors/small', body, '2.54').status == 404
+    assert api.put('/flavors/small', body, '2.55').json['flavor']['description'] == 'for tests'
+    assert api.delete('/flavors/small').status == 202
+    assert api.get('/flavors/small').status == 404

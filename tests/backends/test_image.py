@@ -1,0 +1,402 @@
+"""What any image backend does, and what the local one does with files."""
+
+import hashlib
+import threading
+import uuid
+from datetime import timedelta
+
+import pytest
+import sqlalchemy as sa
+
+from computeapi import errors
+from computeapi.backends.image.local import CIRROS_ID, LocalImages
+from computeapi.clock import utcnow
+from computeapi.context import Context
+
+ADMIN = Context(user_id='root', project_id='admin', is_admin=True)
+ALICE = Context(user_id='alice', project_id='apples', roles=frozenset({'member'}))
+BOB = Context(user_id='bob', project_id='bananas', roles=frozenset({'member'}))
+
+RAW = {'disk_format': 'raw', 'container_format': 'bare'}
+
+
+@pytest.fixture
+def images(store, tmp_path):
+    return LocalImages(store, tmp_path / 'images', max_bytes=100_000)
+
+
+def names(found):
+    return [image.name for image in found]
+
+
+def test_an_image_starts_queued_and_private(images):
+    image = images.create(ALICE, 'one', properties={'hw_disk_bus': 'virtio'}, tags=['b', 'a', 'a'])
+    assert image == images.get(ALICE, image.id)
+    assert (image.status, image.visibility, image.owner, image.size) == ('queued', 'private', 'apples', None)
+    assert image.properties == {'hw_disk_bus': 'virtio'}
+    assert image.tags == ('a', 'b')
+
+
+def test_properties_become_text(images):
+    image = images.create(ALICE, 'one', properties={'map': [{'a': 1}], 'size': 5, 'flag': True, 'nothing': None})
+    assert images.get(ALICE, image.id).properties == {'map': '[{"a":1}]', 'size': '5', 'flag': 'True'}
+
+
+def test_an_id_may_be_chosen_once(images):
+    chosen = str(uuid.uuid4())
+    assert images.create(ALICE, 'one', image_id=chosen).id == chosen
+    with pytest.raises(errors.Conflict):
+        images.create(BOB, 'two', image_id=chosen)
+    with pytest.raises(errors.Invalid, match='id'):
+        images.create(BOB, 'two', image_id='../escape')
+
+
+def test_data_comes_back_as_it_went_in(images, tmp_path):
+    pieces = [b'x' * 70_000, b'', b'y' * 10]
+    data = b''.join(pieces)
+    image = images.upload(ALICE, images.create(ALICE, 'one', **RAW).id, iter(pieces))
+    assert (image.status, image.size) == ('active', len(data))
+    assert image.checksum == hashlib.md5(data).hexdigest()
+    assert image.hash_value == hashlib.sha512(data).hexdigest()
+    assert image == images.get(ALICE, image.id)
+    assert b''.join(images.download(ALICE, image.id)) == data
+    assert [path.name for path in (tmp_path / 'images').iterdir()] == [image.id]
+
+
+def test_no_data_is_data_too(images):
+    image = images.upload(ALICE, images.create(ALICE, 'one', **RAW).id, [])
+    assert (image.status, image.size) == ('active', 0)
+    assert b''.join(images.download(ALICE, image.id)) == b''
+
+
+def test_data_is_written_once(images):
+    image = images.upload(ALICE, images.create(ALICE, 'one', **RAW).id, [b'one'])
+    with pytest.raises(errors.Conflict, match='active'):
+        images.upload(ALICE, image.id, [b'two'])
+    assert b''.join(images.download(ALICE, image.id)) == b'one'
+
+
+def test_data_needs_its_format(images):
+    with pytest.raises(errors.Invalid, match='disk_format'):
+        images.upload(ALICE, images.create(ALICE, 'one').id, [b'x'])
+
+
+def test_too_much_data_leaves_nothing_behind(images, tmp_path):
+    image = images.create(ALICE, 'one', **RAW)
+    with pytest.raises(errors.TooLarge):
+        images.upload(ALICE, image.id, (b'x' * 60_000 for _ in range(2)))
+    assert images.get(ALICE, image.id).status == 'queued'
+    assert list((tmp_path / 'images').iterdir()) == []
+
+
+def test_an_upload_that_breaks_off_can_be_repeated(images, tmp_path):
+    def broken():
+        yield b'half'
+        raise OSError('the client is gone')
+
+    image = images.create(ALICE, 'one', **RAW)
+    with pytest.raises(OSError, match='the client is gone'):
+        images.upload(ALICE, image.id, broken())
+    assert images.get(ALICE, image.id).status == 'queued'
+    assert images.upload(ALICE, image.id, [b'whole']).status == 'active'
+    assert len(list((tmp_path / 'images').iterdir())) == 1
+
+
+def test_an_upload_whose_process_was_killed_can_be_repeated(images):
+    image = images.create(ALICE, 'one', **RAW)
+    images.update(ALICE, image.id, status='saving')
+    assert images.upload(ALICE, image.id, [b'whole']).status == 'active'
+
+
+def test_of_two_uploads_the_first_to_end_wins(images, tmp_path):
+    image = images.create(ALICE, 'one', **RAW)
+
+    def slow():
+        yield b'slow'
+        images.upload(ALICE, image.id, [b'quick'])
+
+    with pytest.raises(errors.Conflict):
+        images.upload(ALICE, image.id, slow())
+    assert images.get(ALICE, image.id).status == 'active'
+    assert b''.join(images.download(ALICE, image.id)) == b'quick'
+    assert len(list((tmp_path / 'images').iterdir())) == 1
+
+
+def test_deleting_during_an_upload_leaves_no_file(images, tmp_path):
+    image = images.create(ALICE, 'one', **RAW)
+
+    def doomed():
+        yield b'data'
+        images.delete(ALICE, image.id)
+
+    with pytest.raises(errors.ImageNotFound):
+        images.upload(ALICE, image.id, doomed())
+    assert list((tmp_path / 'images').iterdir()) == []
+
+
+def test_a_queued_image_has_nothing_to_download(images):
+    with pytest.raises(errors.ImageNotActive):
+        images.download(ALICE, images.create(ALICE, 'one').id)
+
+
+def test_a_deactivated_image_is_for_administrators(images):
+    image = images.upload(ALICE, images.create(ALICE, 'one', **RAW).id, [b'x'])
+    assert images.deactivate(ALICE, image.id).status == 'deactivated'
+    with pytest.raises(errors.Forbidden):
+        images.download(ALICE, image.id)
+    assert list(images.download(ADMIN, image.id)) == [b'x']
+    assert images.reactivate(ALICE, image.id).status == 'active'
+    with pytest.raises(errors.Conflict):
+        images.deactivate(ALICE, images.create(ALICE, 'queued').id)
+
+
+def test_delete_removes_the_file(images, tmp_path):
+    image = images.upload(ALICE, images.create(ALICE, 'one', tags=['t'], properties={'a': 'b'}, **RAW).id, [b'x'])
+    images.delete(ALICE, image.id)
+    assert list((tmp_path / 'images').iterdir()) == []
+    with pytest.raises(errors.ImageNotFound):
+        images.get(ALICE, image.id)
+
+
+def test_a_protected_image_stays(images):
+    image = images.create(ALICE, 'one', protected=True)
+    for caller in (ALICE, ADMIN):
+        with pytest.raises(errors.Forbidden, match='protected'):
+            images.delete(caller, image.id)
+    images.update(ALICE, image.id, protected=False)
+    images.delete(ALICE, image.id)
+
+
+@pytest.mark.parametrize('visibility', ['public', 'community'])
+def test_others_see_but_do_not_change(images, visibility):
+    image = images.create(ADMIN, 'one', visibility=visibility)
+    assert images.get(BOB, image.id) == image
+    for change in (
+        lambda: images.update(BOB, image.id, name='mine'),
+        lambda: images.upload(BOB, image.id, [b'x']),
+        lambda: images.delete(BOB, image.id),
+    ):
+        with pytest.raises(errors.Forbidden):
+            change()
+
+
+@pytest.mark.parametrize('visibility', ['private', 'shared'])
+def test_others_do_not_see(images, visibility):
+    image = images.create(ALICE, 'one', visibility=visibility)
+    for look in (
+        lambda: images.get(BOB, image.id),
+        lambda: images.update(BOB, image.id, name='mine'),
+        lambda: images.download(BOB, image.id),
+        lambda: images.delete(BOB, image.id),
+    ):
+        with pytest.raises(errors.ImageNotFound):
+            look()
+    assert images.get_many(BOB, [image.id]) == {}
+    assert images.get_many(ADMIN, [image.id, 'nowhere']) == {image.id: image}
+
+
+def test_a_caller_without_a_project_sees_what_is_public(images):
+    nobody = Context(user_id='ghost')
+    images.create(nobody, 'lost')
+    images.create(ADMIN, 'open', visibility='public')
+    assert names(images.list(nobody)) == ['open']
+
+
+def test_only_administrators_publish(images):
+    with pytest.raises(errors.Forbidden):
+        images.create(ALICE, 'one', visibility='public')
+    image = images.create(ALICE, 'one')
+    with pytest.raises(errors.Forbidden):
+        images.update(ALICE, image.id, visibility='public')
+    images.update(ADMIN, image.id, visibility='public')
+    assert images.update(ALICE, image.id, name='still public').visibility == 'public'
+
+
+def test_lists_by_visibility(images):
+    for visibility in ('public', 'private', 'shared', 'community'):
+        images.create(ADMIN, f'admin {visibility}', visibility=visibility)
+    images.create(ALICE, 'own community', visibility='community')
+    images.create(ALICE, 'own private')
+    assert set(names(images.list(ALICE))) == {'admin public', 'own community', 'own private'}
+    assert names(images.list(ALICE, filters={'visibility': 'public'})) == ['admin public']
+    assert names(images.list(ALICE, filters={'visibility': 'private'})) == ['own private']
+    assert set(names(images.list(ALICE, filters={'visibility': 'community'}))) == {'admin community', 'own community'}
+    assert len(images.list(ALICE, filters={'visibility': 'all'})) == 4
+    assert len(images.list(ADMIN)) == 5
+    assert len(images.list(ADMIN, filters={'visibility': 'all'})) == 6
+
+
+def test_filters(images):
+    small = images.create(
+        ALICE, 'small', properties={'os': 'linux', 'bus': 'virtio'}, tags=['x', 'y'], min_disk=1, **RAW
+    )
+    large = images.create(ALICE, 'large', properties={'os': 'bsd'}, tags=['x'], hidden=True, **RAW)
+    images.upload(ALICE, small.id, [b'1'])
+    images.upload(ALICE, large.id, [b'1' * 100])
+    images.create(ALICE, 'queued', properties={'os': 'linux'})
+
+    def found(**filters):
+        return set(names(images.list(ALICE, filters={'hidden': None, **filters})))
+
+    assert set(names(images.list(ALICE))) == {'small', 'queued'}
+    assert found() == {'small', 'large', 'queued'}
+    assert found(hidden=True) == {'large'}
+    assert found(name='small') == {'small'}
+    assert found(name=['small', 'large', 'none']) == {'small', 'large'}
+    assert found(status='active') == {'small', 'large'}
+    assert found(owner='bananas') == set()
+    assert found(min_disk=1) == {'small'}
+    assert found(os='linux') == {'small', 'queued'}
+    assert found(os=['linux', 'bsd'], bus='virtio') == {'small'}
+    assert found(tags=['x']) == {'small', 'large'}
+    assert found(tags=['x', 'y']) == {'small'}
+    assert found(size_min=2) == {'large'}
+    assert found(size_max=2) == {'small'}
+    assert found(updated_at=('gte', utcnow() + timedelta(hours=1))) == set()
+    assert found(created_at=('lt', utcnow() + timedelta(hours=1))) == {'small', 'large', 'queued'}
+
+
+def test_pages_in_any_order_meet_every_image_once(images):
+    for name, size in (('b', 2), ('a', None), (None, 3), ('b', None), ('c', 1)):
+        image = images.create(ALICE, name, **RAW)
+        if size is not None:
+            images.upload(ALICE, image.id, [b'x' * size])
+    for sort in (
+        [('created_at', 'desc')],
+        [('name', 'asc')],
+        [('name', 'desc'), ('size', 'asc')],
+        [('size', 'desc')],
+        [('status', 'asc'), ('name', 'desc')],
+    ):
+        whole = images.list(ALICE, sort=sort)
+        paged, marker = [], None
+        while page := images.list(ALICE, sort=sort, limit=2, marker=marker):
+            paged += page
+            marker = page[-1].id
+        assert paged == whole
+        assert len(whole) == 5
+    assert names(images.list(ALICE, sort=[('name', 'asc'), ('size', 'desc')])) == [None, 'a', 'b', 'b', 'c']
+    assert images.list(ALICE, limit=0) == []
+
+
+def test_a_marker_must_be_visible(images):
+    hidden = images.create(ALICE, 'one')
+    for marker in (hidden.id, 'junk'):
+        with pytest.raises(errors.Invalid, match='No image found with ID'):
+            images.list(BOB, marker=marker)
+    with pytest.raises(errors.Invalid, match='sort'):
+        images.list(BOB, sort=[('secret', 'asc')])
+
+
+def test_a_list_takes_as_many_queries_for_one_image_as_for_many(images, store):
+    def queries():
+        counted = []
+
+        @sa.event.listens_for(store.engine, 'before_cursor_execute')
+        def count(*args):
+            counted.append(args[2])
+
+        images.list(ALICE)
+        sa.event.remove(store.engine, 'before_cursor_execute', count)
+        return len(counted)
+
+    images.create(ALICE, 'one', tags=['t'], properties={'a': 'b'})
+    one = queries()
+    for number in range(5):
+        images.create(ALICE, f'n{number}', tags=['t'], properties={'a': 'b'})
+    assert queries() == one
+
+
+def test_update_replaces_properties_and_tags(images):
+    image = images.create(ALICE, 'one', properties={'a': '1', 'b': '2'}, tags=['x'])
+    updated = images.update(ALICE, image.id, name='two', properties={'b': '3'}, tags=['y'])
+    assert (updated.name, updated.properties, updated.tags) == ('two', {'b': '3'}, ('y',))
+    assert images.get(ALICE, image.id) == updated
+    assert images.update(ALICE, image.id, min_disk=5).properties == {'b': '3'}
+
+
+def test_simultaneous_changes_all_count(images):
+    image = images.create(ALICE, 'one')
+
+    def add(number):
+        images.change(ALICE, image.id, lambda now: {'properties': {**now.properties, f'p{number}': 'x'}})
+
+    threads = [threading.Thread(target=add, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(images.get(ALICE, image.id).properties) == 8
+
+
+def test_properties_and_tags_are_bounded(images):
+    many = [f'n{number}' for number in range(129)]
+    with pytest.raises(errors.TooLarge, match='tags'):
+        images.create(ALICE, 'one', tags=many)
+    with pytest.raises(errors.TooLarge, match='properties'):
+        images.create(ALICE, 'one', properties=dict.fromkeys(many, 'x'))
+
+
+def test_a_shared_image_shows_when_it_is_accepted(images):
+    image = images.create(ALICE, 'one', visibility='shared')
+    member = images.members.add(ALICE, image.id, 'bananas')
+    assert member.status == 'pending'
+    assert images.get(BOB, image.id) == image
+    assert images.list(BOB) == []
+    assert names(images.list(BOB, filters={'visibility': 'shared', 'member_status': 'pending'})) == ['one']
+    assert images.members.answer(BOB, image.id, 'bananas', 'accepted').status == 'accepted'
+    assert names(images.list(BOB)) == ['one']
+    images.members.answer(BOB, image.id, 'bananas', 'rejected')
+    assert images.list(BOB) == []
+    assert names(images.list(BOB, filters={'visibility': 'all', 'member_status': 'all'})) == ['one']
+    images.members.remove(ALICE, image.id, 'bananas')
+    with pytest.raises(errors.ImageNotFound):
+        images.get(BOB, image.id)
+
+
+def test_members_see_themselves_only(images):
+    image = images.create(ALICE, 'one', visibility='shared')
+    for project in ('bananas', 'cherries'):
+        images.members.add(ALICE, image.id, project)
+    assert [member.member_id for member in images.members.list(ALICE, image.id)] == ['bananas', 'cherries']
+    assert [member.member_id for member in images.members.list(BOB, image.id)] == ['bananas']
+    with pytest.raises(errors.NotFound):
+        images.members.get(BOB, image.id, 'cherries')
+    with pytest.raises(errors.NotFound):
+        images.members.answer(BOB, image.id, 'cherries', 'accepted')
+
+
+def test_who_may_do_what_with_members(images):
+    image = images.create(ALICE, 'one', visibility='shared')
+    images.members.add(ALICE, image.id, 'bananas')
+    with pytest.raises(errors.Conflict):
+        images.members.add(ALICE, image.id, 'bananas')
+    with pytest.raises(errors.Forbidden):
+        images.members.add(BOB, image.id, 'cherries')
+    with pytest.raises(errors.Forbidden):
+        images.members.remove(BOB, image.id, 'bananas')
+    with pytest.raises(errors.Forbidden):
+        images.members.answer(ALICE, image.id, 'bananas', 'accepted')
+    with pytest.raises(errors.Invalid, match='status'):
+        images.members.answer(BOB, image.id, 'bananas', 'maybe')
+    with pytest.raises(errors.NotFound):
+        images.members.remove(ALICE, image.id, 'cherries')
+    with pytest.raises(errors.Forbidden, match='shared'):
+        images.members.add(ALICE, images.create(ALICE, 'two').id, 'bananas')
+
+
+def test_populate_makes_one_image_however_often(images):
+    images.populate('demo')
+    images.populate('demo')
+    (image,) = images.list(ALICE)
+    assert (image.id, image.name, image.owner, image.status) == (CIRROS_ID, 'cirros', 'demo', 'active')
+    assert image.properties['architecture'] == 'x86_64'
+    data = b''.join(images.download(ALICE, image.id))
+    assert len(data) == image.size
+    assert data[510:512] == b'\x55\xaa'
+
+
+def test_populate_finishes_what_was_begun(images):
+    images.create(Context(project_id='demo'), 'cirros', image_id=CIRROS_ID, **RAW)
+    images.populate('demo')
+    assert images.get(ADMIN, CIRROS_ID).status == 'active'

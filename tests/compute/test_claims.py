@@ -1,0 +1,134 @@
+"""Places on hosts, claimed by many workers at the same time: nothing is given away twice."""
+
+import threading
+import uuid
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import sqlalchemy as sa
+
+from computeapi.clock import utcnow
+from computeapi.compute.scheduler import NoValidHost, Spec, claims
+from computeapi.db.tables.compute import allocations, server_groups
+
+MANY = 20
+
+
+@pytest.fixture
+def cloud(service):
+    """Three hosts with 8 CPUs each, of which none is given away twice."""
+    for option, value in (('hosts', 3), ('vcpus', 8)):
+        service.conf.set_override(option, value, 'simulated')
+    service.conf.set_override('cpu_allocation_ratio', 1, 'filter_scheduler')
+    service.hosts.register()
+    return service.cloud
+
+
+@pytest.fixture
+def group(store):
+    """group('affinity'): a new server group; its id."""
+
+    def make(policy, **rules):
+        row = {'uuid': str(uuid.uuid4()), 'project_id': 'project', 'user_id': 'bob', 'name': 'group'}
+        with store.write() as connection:
+            connection.execute(server_groups.insert().values(**row, policy=policy, rules=rules, created_at=utcnow()))
+        return row['uuid']
+
+    return make
+
+
+@pytest.fixture
+def at_once(cloud, servers):
+    """at_once(n, vcpus=1): places for n new servers, asked for by n threads; the hosts, None for the refused."""
+
+    def place_all(number=MANY, **facts):
+        ids = [servers.add(host=None, server_group_id=facts.get('group_id')) for _ in range(number)]
+        start = threading.Barrier(number)
+
+        def place(server_id):
+            start.wait()
+            try:
+                return cloud.scheduler.place(spec(server_id, **facts), nothing).name
+            except NoValidHost:
+                return None
+
+        with ThreadPoolExecutor(number) as pool:
+            return Counter(pool.map(place, ids))
+
+    return place_all
+
+
+@pytest.fixture
+def claimed(store):
+    """claimed(): the CPUs that are claimed, by host."""
+
+    def count():
+        with store.read() as connection:
+            sums = sa.select(allocations.c.host, sa.func.sum(allocations.c.vcpus)).group_by(allocations.c.host)
+            return {host: int(vcpus) for host, vcpus in connection.execute(sums)}
+
+    return count
+
+
+def nothing(connection, host):
+    """What else is written down in the transaction of a claim."""
+
+
+def spec(server_id, **facts):
+    return Spec(**{'server_id': server_id, 'project_id': 'project', 'vcpus': 1, 'memory_mb': 64, 'disk_gb': 1} | facts)
+
+
+def test_hosts_are_never_overcommitted(at_once, claimed):
+    placed = at_once(vcpus=3)
+    assert placed == {'compute1': 2, 'compute2': 2, 'compute3': 2, None: MANY - 6}
+    assert claimed() == {'compute1': 6, 'compute2': 6, 'compute3': 6}
+
+
+def test_all_get_a_place_while_there_is_one(at_once, claimed):
+    assert at_once()[None] == 0
+    assert sum(claimed().values()) == MANY
+
+
+@pytest.mark.parametrize(('rules', 'most'), [({}, 1), ({'max_server_per_host': 2}, 2)])
+def test_groups_stay_apart(at_once, group, rules, most):
+    placed = at_once(group_id=group('anti-affinity', **rules))
+    assert placed == {'compute1': most, 'compute2': most, 'compute3': most, None: MANY - 3 * most}
+
+
+def test_groups_stay_together(at_once, group):
+    placed = at_once(group_id=group('affinity'))
+    assert placed.pop(None) == MANY - 8
+    assert list(placed.values()) == [8]
+
+
+def test_a_claim_is_of_one_size(cloud, servers, claimed):
+    """What a server holds on a host grows when it claims more, and is counted once."""
+    server_id = servers.add(host=None)
+    for vcpus, held in ((2, 2), (4, 4), (3, 4)):
+        cloud.scheduler.place(spec(server_id, host='compute1', vcpus=vcpus), nothing)
+        assert claimed() == {'compute1': held}
+    with pytest.raises(NoValidHost):
+        cloud.scheduler.place(spec(server_id, host='compute1', vcpus=9), nothing)
+    assert claimed() == {'compute1': 4}
+
+
+def test_places_are_given_back(cloud, store, servers, claimed):
+    server_id = servers.add(host=None)
+    for host in ('compute1', 'compute2', 'compute3'):
+        cloud.scheduler.place(spec(server_id, host=host), nothing)
+    with store.write() as connection:
+        claims.release(connection, server_id, keep='compute2')
+    assert claimed() == {'compute2': 1}
+    with store.write() as connection:
+        claims.release(connection, server_id)
+    assert claimed() == {}
+
+
+def test_a_claim_is_made_together_with_its_reason(cloud, servers, claimed):
+    def fail(connection, host):
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        cloud.scheduler.place(spec(servers.add(host=None)), fail)
+    assert claimed() == {}

@@ -1,0 +1,302 @@
+"""The queue of work: who gets what, when, and in which order."""
+
+import threading
+import uuid
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from computeapi.backends.hypervisor import Interrupted
+from computeapi.compute.tasks import Tasks, Worker, thawed
+from computeapi.context import Context
+from computeapi.errors import Conflict
+
+BOB = Context(
+    user_id='bob', project_id='project', roles=frozenset({'member', 'reader'}), request_id='req-1', auth_token='secret'
+)
+LEASE = 60
+# Long enough that a test that waits for it has failed.
+PATIENCE = 30
+
+
+@pytest.fixture
+def process(store, clock):
+    """process(): the queue as one more process sees it."""
+    return lambda: Tasks(store, LEASE, clock)
+
+
+@pytest.fixture
+def queue(process):
+    return process()
+
+
+@pytest.fixture
+def add(store, queue):
+    """add(server_id): one more task of a server; its id."""
+
+    def put(server_id, **facts):
+        with store.write() as connection:
+            return queue.add(connection, 'kind', server_id, BOB, **facts).id
+
+    return put
+
+
+@pytest.fixture
+def finish(store, queue):
+    """finish(task): whether the task was still the one to remove."""
+
+    def done(task):
+        with store.write() as connection:
+            return queue.done(connection, task)
+
+    return done
+
+
+def claimed(queue):
+    """The ids of all that can be claimed now, in order."""
+    return [task.id for task in iter(queue.claim, None)]
+
+
+# ------------------------------------------------------------------ order
+
+
+def test_the_work_of_a_server_is_done_in_its_order(queue, servers, add, finish):
+    one, other = servers.add(), servers.add()
+    first, second, third = add(one), add(one), add(other)
+    task = queue.claim()
+    assert task.id == first
+    assert claimed(queue) == [third]
+    assert finish(task)
+    assert claimed(queue) == [second]
+
+
+def test_work_waits_for_its_time(queue, clock, servers, add):
+    server_id = servers.add()
+    later = add(server_id, not_before=clock.now + timedelta(seconds=10))
+    assert queue.idle()
+    now = add(server_id)
+    assert not queue.idle()
+    assert claimed(queue) == [now]
+    clock.forward(10)
+    assert claimed(queue) == []
+    clock.forward(LEASE)
+    assert queue.claim().id == later
+
+
+def test_work_that_waits_is_forgotten(store, queue, clock, servers, add):
+    one, other = servers.add(), servers.add()
+    soon = clock.now + timedelta(seconds=10)
+    add(one, not_before=soon)
+    kept = [add(one), add(other, not_before=soon)]
+    with store.write() as connection:
+        queue.cancel(connection, one)
+    clock.forward(10)
+    assert claimed(queue) == kept
+
+
+def test_whose_work_it_is(queue, servers, add):
+    add(servers.add(), arguments={'a': 1}, action_id=7, host='compute1')
+    task = queue.claim()
+    assert (task.kind, task.arguments, task.action_id, task.host, task.attempts) == ('kind', {'a': 1}, 7, 'compute1', 1)
+    assert thawed(task.context) == replace(BOB, auth_token=None)
+
+
+# ------------------------------------------------------------------ claims
+
+
+@pytest.mark.parametrize('known', [True, False])
+def test_a_task_is_claimed_once(process, servers, add, known):
+    """Also one of a server that is not written down yet, or not any more."""
+    expected = [add(servers.add() if known else str(uuid.uuid4())) for _ in range(12)]
+    start = threading.Barrier(8)
+
+    def claim_all():
+        queue = process()
+        start.wait()
+        return claimed(queue)
+
+    with ThreadPoolExecutor(8) as pool:
+        found = [pool.submit(claim_all) for _ in range(8)]
+        assert Counter(task_id for each in found for task_id in each.result()) == Counter(expected)
+
+
+def test_nobody_works_twice_on_one_server(process, servers, add, finish):
+    server_id = servers.add()
+    expected = [add(server_id) for _ in range(8)]
+    busy, start, done = threading.Lock(), threading.Barrier(4), []
+
+    def work():
+        queue = process()
+        start.wait()
+        while len(done) < len(expected):
+            task = queue.claim()
+            if task is not None:
+                assert busy.acquire(blocking=False)
+                done.append(task.id)
+                busy.release()
+                assert finish(task)
+
+    with ThreadPoolExecutor(4) as pool:
+        for each in [pool.submit(work) for _ in range(4)]:
+            each.result()
+    assert done == expected
+
+
+def test_a_lease_that_ran_out_is_taken_over(process, clock, servers, add, finish):
+    server_id = servers.add()
+    first, second = add(server_id), add(server_id)
+    dead, living = process(), process()
+    lost = dead.claim()
+    clock.forward(LEASE)
+    assert living.claim() is None
+    clock.forward(1)
+    taken = living.claim()
+    assert (taken.id, taken.attempts, taken.owner) == (first, 2, living.owner)
+    assert living.claim() is None
+    assert (dead.holds(lost), dead.note(lost, {'a': 1}), finish(lost)) == (False, False, False)
+    assert (living.holds(taken), living.note(taken, {'b': 2}), finish(taken)) == (True, True, True)
+    assert claimed(living) == [second]
+
+
+def test_what_is_under_way_is_kept(process, clock, servers, add):
+    first, second = add(servers.add()), add(servers.add())
+    queue, other = process(), process()
+    assert claimed(queue) == [first, second]
+    queue.running.add(first)
+    clock.forward(LEASE - 1)
+    queue.renew()
+    clock.forward(LEASE - 1)
+    assert claimed(other) == [second]
+
+
+def test_notes_are_for_whoever_comes_next(process, clock, servers, add):
+    add(servers.add(), arguments={'a': 1})
+    dead, living = process(), process()
+    assert dead.note(dead.claim(), {'b': 2})
+    clock.forward(LEASE + 1)
+    assert living.claim().arguments == {'a': 1, 'b': 2}
+
+
+def test_a_process_that_is_alone_takes_all_at_once(process, servers, add):
+    expected = [add(servers.add()), add(servers.add())]
+    assert claimed(process()) == expected
+    alone = process()
+    assert claimed(alone) == []
+    alone.release_all()
+    assert claimed(alone) == expected
+
+
+def test_work_is_put_off(queue, clock, servers, add):
+    server_id = servers.add()
+    first = add(server_id)
+    add(server_id)
+    queue.put_off(queue.claim(), 5)
+    assert queue.claim() is None
+    clock.forward(6)
+    assert claimed(queue) == [first]
+
+
+# ------------------------------------------------------------------ held by a request
+
+
+def held(queue, server_id, undo=None):
+    return queue.held('kind', server_id, BOB, {'a': 1}, undo or (lambda: None))
+
+
+def test_what_a_request_holds_is_not_for_workers_until_it_lets_go(store, process, servers):
+    queue, other = process(), process()
+    with held(queue, servers.add()) as task:
+        assert other.claim() is None
+        task.arguments['b'] = 2
+        with store.write() as connection:
+            assert queue.let_go(connection, task, 7)
+    found = other.claim()
+    assert (found.id, found.arguments, found.action_id) == (task.id, {'a': 1, 'b': 2}, 7)
+
+
+def test_a_request_that_is_too_slow_has_lost_its_task(store, process, clock, servers):
+    queue, other = process(), process()
+    with held(queue, servers.add()) as task:
+        clock.forward(LEASE + 1)
+        assert other.claim().id == task.id
+        with store.write() as connection:
+            assert not queue.let_go(connection, task, None)
+
+
+def test_a_request_that_fails_takes_back_what_it_made(queue, servers):
+    undone = []
+    with pytest.raises(Conflict), held(queue, servers.add(), lambda: undone.append(1)):
+        raise Conflict('No.')
+    assert undone == [1]
+    assert queue.idle()
+
+
+# ------------------------------------------------------------------ workers
+
+
+@pytest.fixture
+def worker(queue):
+    """worker(function): threads that do this with each task."""
+    started = []
+
+    def start(function, sweep_seconds=PATIENCE, threads=2):
+        started.append(Worker(queue, function, threads, sweep_seconds))
+        started[-1].start()
+        return started[-1]
+
+    yield start
+    for each in started:
+        each.stop()
+
+
+def test_a_worker_that_is_woken_starts_at_once(queue, servers, add, finish, worker):
+    done = threading.Event()
+    worker(lambda task: finish(task) and done.set())
+    add(servers.add())
+    queue.wake()
+    assert done.wait(PATIENCE / 2)
+
+
+def test_a_worker_looks_for_itself_now_and_then(servers, add, finish, worker):
+    done = threading.Event()
+    worker(lambda task: finish(task) and done.set(), sweep_seconds=0.05)
+    add(servers.add())
+    assert done.wait(PATIENCE)
+
+
+def test_a_worker_that_stops_finishes_first(servers, add, finish, worker):
+    begun, let, done = threading.Event(), threading.Event(), threading.Event()
+
+    def work(task):
+        begun.set()
+        let.wait(PATIENCE)
+        if finish(task):
+            done.set()
+
+    add(servers.add())
+    working = worker(work)
+    assert begun.wait(PATIENCE)
+    threading.Timer(0.1, let.set).start()
+    working.stop()
+    assert done.is_set()
+
+
+def test_an_interrupted_task_is_taken_up_again(process, clock, servers, add, finish):
+    queue, done = process(), []
+    add(servers.add())
+
+    def work(task):
+        done.append(task.attempts)
+        if task.attempts == 1:
+            raise Interrupted
+        finish(task)
+
+    working = Worker(queue, work, 0, PATIENCE)
+    assert working.step()
+    clock.forward(1)
+    assert working.step()
+    assert done == [1, 2]
+    assert queue.idle()

@@ -1,0 +1,154 @@
+"""How work on a server ends: well, in an error, after some trouble, or overtaken by something else."""
+
+import pytest
+
+from computeapi.compute.tasks import Tasks, Worker
+from computeapi.compute.work import Runner
+from computeapi.compute.work import job as jobs
+from computeapi.compute.work.runner import MOST_ATTEMPTS
+from computeapi.context import Context
+from computeapi.db import actions
+from computeapi.db.tables.compute import server_actions
+from computeapi.errors import Conflict, Unavailable
+
+BOB = Context(user_id='bob', project_id='project', roles=frozenset({'member', 'reader'}), request_id='req-1')
+
+
+@pytest.fixture
+def cloud(service, clock):
+    service.cloud.tasks.clock = clock
+    return service.cloud
+
+
+@pytest.fixture
+def ask(cloud, store, clock, servers, monkeypatch):
+    """ask(function): the workers of the cloud do this to a server; its id."""
+
+    def put(function, task_state='testing', during=('testing',)):
+        monkeypatch.setitem(jobs.WORK, 'test', jobs.Work(function, frozenset(during), jobs.into_error, None))
+        server_id = servers.add(task_state=task_state)
+        with store.write() as connection:
+            action_id = actions.start(connection, BOB, server_id, 'test', clock())
+            cloud.tasks.add(connection, 'test', server_id, BOB, action_id=action_id)
+        return server_id
+
+    return put
+
+
+@pytest.fixture
+def work(cloud, clock):
+    """work(): do what is due, and a while later what was put off; how many tasks were done."""
+
+    def step_all():
+        working, steps = Worker(cloud.tasks, Runner(cloud), 0, 1), 0
+        while working.step():
+            steps += 1
+            clock.forward(2)
+        return steps
+
+    return step_all
+
+
+@pytest.fixture
+def outcome(store, servers):
+    """outcome(server_id): vm_state, task_state, the message of the fault, and that of the action."""
+
+    def get(server_id):
+        server = servers.get(server_id)
+        with store.read() as connection:
+            action = connection.execute(server_actions.select().where(server_actions.c.server_id == server_id)).one()
+        assert action.finish_time is not None
+        return server.vm_state, server.task_state, (server.fault or {}).get('message'), action.message
+
+    return get
+
+
+def test_work_that_succeeds(cloud, ask, work, outcome):
+    server_id = ask(lambda job: job.finish(vm_state='stopped'))
+    assert work() == 1
+    assert outcome(server_id) == ('stopped', None, None, None)
+    assert cloud.tasks.idle()
+
+
+def test_work_that_fails(cloud, ask, work, outcome):
+    def fail(job):
+        raise Conflict('There is no room.')
+
+    server_id = ask(fail)
+    assert work() == 1
+    assert outcome(server_id) == ('error', None, 'There is no room.', 'Error')
+    assert cloud.tasks.idle()
+
+
+def test_clients_do_not_read_what_broke(ask, work, outcome):
+    def fail(job):
+        raise RuntimeError('password: secret')
+
+    server_id = ask(fail)
+    work()
+    assert outcome(server_id) == ('error', None, 'RuntimeError', 'Error')
+
+
+def test_trouble_passes(ask, work, outcome):
+    def try_again(job):
+        if job.task.attempts < 3:
+            raise Unavailable('The network service does not answer.')
+        job.finish(vm_state='active')
+
+    server_id = ask(try_again)
+    assert work() == 3
+    assert outcome(server_id) == ('active', None, None, None)
+
+
+def test_trouble_that_does_not_pass(cloud, ask, work, outcome):
+    def fail(job):
+        raise Unavailable('The network service does not answer.')
+
+    server_id = ask(fail)
+    assert work() == MOST_ATTEMPTS + 1
+    assert outcome(server_id) == ('error', None, f'Gave up after {MOST_ATTEMPTS} attempts.', 'Error')
+    assert cloud.tasks.idle()
+
+
+def test_overtaken_before_it_began(cloud, ask, work, outcome):
+    server_id = ask(lambda job: job.finish(vm_state='stopped'), task_state='deleting')
+    assert work() == 1
+    assert outcome(server_id) == ('active', 'deleting', None, 'Error')
+    assert cloud.tasks.idle()
+
+
+def test_overtaken_on_the_way(cloud, servers, ask, work, outcome):
+    def overtaken(job):
+        servers.change(job.server.uuid, task_state='deleting')
+        job.finish(vm_state='stopped')
+
+    server_id = ask(overtaken)
+    assert work() == 1
+    assert outcome(server_id) == ('active', 'deleting', None, 'Error')
+    assert cloud.tasks.idle()
+
+
+def test_the_server_is_gone(cloud, clock, servers, ask, work, outcome):
+    server_id = ask(lambda job: job.finish(vm_state='stopped'))
+    servers.change(server_id, vm_state='deleted', task_state=None, deleted_at=clock.now)
+    assert work() == 1
+    assert outcome(server_id) == ('deleted', None, None, None)
+    assert cloud.tasks.idle()
+
+
+def test_a_worker_taken_for_dead_does_no_harm(cloud, store, clock, ask, work, outcome):
+    """It wakes up when another one has taken over, and its outcome does not count."""
+
+    lease = cloud.conf.task_lease
+    other = Worker(Tasks(store, lease, clock), Runner(cloud), 0, 1)
+
+    def be_slow(job):
+        if job.task.attempts == 1:
+            clock.forward(lease + 1)
+            assert other.step()
+        job.finish(vm_state='stopped' if job.task.attempts == 2 else 'error')
+
+    server_id = ask(be_slow)
+    assert work() == 1
+    assert outcome(server_id) == ('stopped', None, None, None)
+    assert cloud.tasks.idle()

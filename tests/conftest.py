@@ -1,0 +1,292 @@
+"""What all tests share: databases, a service on them, and a client that speaks to it.
+
+SQLite always runs; PostgreSQL and MariaDB run when COMPUTEAPI_TEST_POSTGRESQL and COMPUTEAPI_TEST_MARIADB
+hold the SQLAlchemy URL of a server on which a database may be made, e.g.
+postgresql+psycopg://postgres@127.0.0.1/postgres and mysql+pymysql://root@127.0.0.1/test.
+"""
+
+import json
+import os
+import uuid
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+import webob
+
+from computeapi import config
+from computeapi.clock import utcnow
+from computeapi.db import servers as rows
+from computeapi.db.engine import Store
+from computeapi.db.tables import metadata
+from computeapi.main import Service
+
+DATABASES = {
+    'sqlite': None,
+    'postgresql': os.environ.get('COMPUTEAPI_TEST_POSTGRESQL'),
+    'mariadb': os.environ.get('COMPUTEAPI_TEST_MARIADB'),
+}
+
+FILLED = sa.select(*(sa.exists().select_from(table).label(table.name) for table in metadata.sorted_tables))
+"""Whether each table has any row."""
+
+
+@pytest.fixture(scope='session')
+def databases(tmp_path_factory):
+    """Stores with all tables, by database, each made once; dropped at the end."""
+    made: dict[str, Store] = {}
+    name = f'computeapi_test_{os.getpid()}'
+
+    def get(database):
+        if database not in made:
+            made[database] = _make(database, name, tmp_path_factory)
+        return made[database]
+
+    yield get
+    for database, store in made.items():
+        store.close()
+        if database != 'sqlite':
+            _administer(DATABASES[database], f'DROP DATABASE {name}')
+
+
+def _make(database, name, tmp_path_factory):
+    store = Store(_create(database, name, tmp_path_factory.mktemp('database')), durable=False)
+    metadata.create_all(store.engine)
+    return store
+
+
+def _create(database, name, folder):
+    """A new database; its URL."""
+    if database == 'sqlite':
+        return f'sqlite:///{folder}/{name}.db'
+    _administer(DATABASES[database], f'CREATE DATABASE {name}')
+    return sa.make_url(DATABASES[database]).set(database=name).render_as_string(hide_password=False)
+
+
+def _administer(url, statement):
+    engine = sa.create_engine(url, isolation_level='AUTOCOMMIT')
+    with engine.connect() as connection:
+        connection.exec_driver_sql(statement)
+    engine.dispose()
+
+
+@pytest.fixture(params=DATABASES)
+def database(request):
+    """The name of each database that is switched on."""
+    return switched_on(request.param)
+
+
+def switched_on(database):
+    """The name of a database; skips the test where it is not switched on."""
+    if database != 'sqlite' and not DATABASES[database]:
+        pytest.skip(f'COMPUTEAPI_TEST_{database.upper()} is not set')
+    return database
+
+
+@pytest.fixture
+def database_url(database, tmp_path):
+    """A database of its own, without tables, as SQLAlchemy URL."""
+    name = f'computeapi_empty_{os.getpid()}'
+    yield _create(database, name, tmp_path)
+    if database != 'sqlite':
+        _administer(DATABASES[database], f'DROP DATABASE {name}')
+
+
+@pytest.fixture
+def store(database, databases):
+    """An empty database with all tables: each test runs on every database that is switched on."""
+    return emptied(databases(database))
+
+
+def emptied(store):
+    """The same store without a row."""
+    with store.write() as connection:
+        # Most tables are empty, and one query tells which are not.
+        filled = connection.execute(FILLED).mappings().one()
+        for table in reversed(metadata.sorted_tables):
+            if filled[table.name]:
+                connection.execute(table.delete())
+    return store
+
+
+@pytest.fixture
+def conf(tmp_path):
+    """A configuration for tests."""
+    return configured(tmp_path)
+
+
+def configured(folder):
+    """Callers say who they are, images go to a temporary folder, answers must be what is promised."""
+    overrides = {
+        ('api', 'auth_strategy'): 'none',
+        ('api', 'response_validation'): 'error',
+        ('standalone', 'data_dir'): str(folder),
+    }
+    return config.load(overrides=overrides)
+
+
+@pytest.fixture
+def service(conf, store):
+    return Service(conf, store)
+
+
+class Answer:
+    """What came back: status, headers and the body as JSON (None when empty)."""
+
+    def __init__(self, response):
+        self.status = response.status_int
+        self.headers = response.headers
+        self.text = response.text
+        self.json = json.loads(response.body) if response.body and 'json' in response.content_type else None
+
+    def __repr__(self):
+        return f'<{self.status} {self.text[:2000]}>'
+
+
+class Client:
+    """Speaks HTTP to a WSGI app without a socket.
+
+    client.get('/flavors', '2.61', as_='bob:project'): a path below /v2.1 (or one that starts with
+    another version or a slash too many), a microversion, and a noauth token.
+    """
+
+    def __init__(self, app, token='admin:admin', prefix='/v2.1'):
+        self.app, self.token, self.prefix = app, token, prefix
+
+    def request(self, method, path, version=None, body=None, as_=None, headers=None, raw=None):
+        headers = {'X-Auth-Token': as_ or self.token, 'Accept': 'application/json', **(headers or {})}
+        if version:
+            headers['OpenStack-API-Version'] = f'compute {version}'
+        req = webob.Request.blank(self.prefix + path, method=method, headers=headers)
+        if raw is not None or body is not None:
+            req.body = raw if raw is not None else json.dumps(body).encode()
+            req.content_type = headers.get('Content-Type', 'application/json')
+        return Answer(req.get_response(self.app))
+
+    def get(self, path, version=None, **more):
+        return self.request('GET', path, version, **more)
+
+    def post(self, path, body=None, version=None, **more):
+        return self.request('POST', path, version, body, **more)
+
+    def put(self, path, body=None, version=None, **more):
+        return self.request('PUT', path, version, body, **more)
+
+    def delete(self, path, version=None, **more):
+        return self.request('DELETE', path, version, **more)
+
+
+@pytest.fixture
+def app(service):
+    """The whole compute pipeline, as api-paste.ini composes it."""
+    return service.load('compute')
+
+
+@pytest.fixture
+def api(app):
+    """An administrator's client of /v2.1."""
+    return Client(app)
+
+
+@pytest.fixture
+def legacy(app):
+    """An administrator's client of /v2."""
+    return Client(app, prefix='/v2')
+
+
+class Servers:
+    """Servers of project `project` that nobody booted, written into the store as they are."""
+
+    now = staticmethod(utcnow)
+
+    def __init__(self, store):
+        self.store = store
+
+    def add(self, **facts):
+        """A running server with these facts; its id."""
+        server_id = str(uuid.uuid4())
+        with self.store.write() as connection:
+            rows.insert(connection, ACTIVE | {'uuid': server_id, 'created_at': utcnow()} | facts)
+        return server_id
+
+    def get(self, server_id):
+        with self.store.read() as connection:
+            return rows.get(connection, server_id, deleted=True)
+
+    def change(self, server_id, **values):
+        with self.store.write() as connection:
+            rows.update(connection, server_id, values)
+
+
+FLAVOR = {
+    'id': 1,
+    'flavorid': 'small',
+    'name': 'small',
+    'description': None,
+    'memory_mb': 64,
+    'vcpus': 1,
+    'root_gb': 1,
+    'ephemeral_gb': 0,
+    'swap': 0,
+    'rxtx_factor': 1.0,
+    'disabled': False,
+    'is_public': True,
+    'extra_specs': {},
+}
+ACTIVE = {
+    'project_id': 'project',
+    'user_id': 'bob',
+    'name': 'server',
+    'hostname': 'server',
+    'vm_state': 'active',
+    'power_state': 1,
+    'progress': 0,
+    'host': 'compute1',
+    'node': 'compute1',
+    'availability_zone': 'nova',
+    'scheduler_hints': {},
+    'flavor': FLAVOR,
+    'vcpus': 1,
+    'memory_mb': 64,
+    'root_gb': 1,
+    'ephemeral_gb': 0,
+    'image_id': '70a599e0-31e7-49b7-b260-868f441e862b',
+    'image_properties': {},
+    'config_drive': '',
+    'disk_config': 'AUTO',
+    'metadata': {},
+    'network_info': [],
+    'reservation_id': 'r-1',
+    'launch_index': 0,
+}
+
+
+@pytest.fixture
+def servers(store):
+    """For tests that need servers and no cloud that runs them: servers.add(name='web')."""
+    return Servers(store)
+
+
+SAMPLES = Path(__file__).parent / 'samples'
+
+
+@pytest.fixture(scope='session')
+def sample():
+    """Recorded bodies by their names below tests/samples: sample('os-keypairs/v2.2/keypairs-get-resp.json')."""
+    return lambda name: json.loads((SAMPLES / name).read_text())
+
+
+@pytest.fixture(scope='session')
+def shape():
+    """Keys and JSON types of a body at all depths: what it must have in common with a sample."""
+    return _shape
+
+
+def _shape(value):
+    if isinstance(value, dict):
+        return {key: _shape(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return sorted({json.dumps(_shape(item), sort_keys=True) for item in value})
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return 'number'
+    return type(value).__name__

@@ -1,0 +1,168 @@
+"""Answers through the eyes of tempest, the field's own test suite.
+
+Its clients are used as they are, at every microversion: each takes the schema that tempest has for that
+version and refuses an answer with another status or another body. The servers are made by a worker.
+"""
+
+import functools
+import itertools
+
+import pytest
+import webob
+from tempest.lib.common import rest_client
+from tempest.lib.services import compute
+from tempest.lib.services.compute import base_compute_client
+
+from computeapi.context import Context
+from computeapi.db.tables.compute import services
+from computeapi.versions import HISTORY, MAX, APIVersionRequest
+
+ADMIN = Context(user_id='admin', project_id='admin', roles=frozenset({'admin'}), is_admin=True)
+CLIENTS = {
+    'aggregates': compute.AggregatesClient,
+    'audits': compute.InstanceUsagesAuditLogClient,
+    'documents': compute.VersionsClient,
+    'extensions': compute.ExtensionsClient,
+    'external_events': compute.ServerExternalEventsClient,
+    'flavors': compute.FlavorsClient,
+    'floating_ips': compute.FloatingIPsClient,
+    'groups': compute.ServerGroupsClient,
+    'hosts': compute.HostsClient,
+    'hypervisors': compute.HypervisorClient,
+    'images': compute.ImagesClient,
+    'interfaces': compute.InterfacesClient,
+    'keypairs': compute.KeyPairsClient,
+    'limits': compute.LimitsClient,
+    'migrations': compute.MigrationsClient,
+    'networks': compute.NetworksClient,
+    'quota_classes': compute.QuotaClassesClient,
+    'quotas': compute.QuotasClient,
+    'security_group_rules': compute.SecurityGroupRulesClient,
+    'security_groups': compute.SecurityGroupsClient,
+    'servers': compute.ServersClient,
+    'services': compute.ServicesClient,
+    'snapshots': compute.SnapshotsClient,
+    'tenant_networks': compute.TenantNetworksClient,
+    'usages': compute.TenantUsagesClient,
+    'volumes': compute.VolumesClient,
+    'zones': compute.AvailabilityZoneClient,
+}
+
+
+class Response(dict):
+    """The headers in small letters, and the status: what tempest's transport returns."""
+
+    def __init__(self, response):
+        super().__init__({name.lower(): value for name, value in response.headers.items()}, status=response.status)
+        self.status = response.status_int
+
+
+class Wire:
+    """tempest's transport, into a WSGI app."""
+
+    def __init__(self, app):
+        self.app = app
+
+    def request(self, url, method, headers=None, body=None, **options):
+        content = body.encode() if isinstance(body, str) else body or b''
+        response = webob.Request.blank(url, method=method, headers=headers, body=content).get_response(self.app)
+        return Response(response), response.body
+
+
+class Credentials:
+    """tempest's idea of who asks, in the way of auth_strategy none."""
+
+    token = 'admin:admin'
+
+    def base_url(self, filters):
+        return 'http://localhost/v2.1'
+
+    def get_token(self):
+        return self.token
+
+    def auth_request(self, method, url, headers=None, body=None, filters=None):
+        return f'{self.base_url(filters)}/{url.lstrip("/")}', {**headers, 'X-Auth-Token': self.token}, body
+
+
+class Nova:
+    """tempest's clients, each under its name in CLIENTS, and what they need to boot servers."""
+
+    def __init__(self, service, switch):
+        """switch: tells the clients which version they speak."""
+        self.service, self.switch, self.admin = service, switch, ADMIN
+        self.numbers = itertools.count()
+        wire = Wire(service.load('standalone'))
+        for name, kind in CLIENTS.items():
+            client = kind(Credentials(), 'compute', 'RegionOne')
+            client.http_obj = wire
+            setattr(self, name, client)
+        service.networks.populate(ADMIN)
+        service.images.populate(ADMIN.project_id)
+        self.network = next(each for each in service.networks.networks(ADMIN) if each.name == 'private')
+        self.image = next(iter(service.images.list(ADMIN)))
+        self.small, self.large = self.flavor(ram=64), self.flavor(ram=128)
+
+    def versions(self, first='2.1', last=str(MAX)):
+        """Speak every version from *first* to *last*, one after the other."""
+        low, high = APIVersionRequest.parse(first), APIVersionRequest.parse(last)
+        return (self.speak(text) for text in HISTORY if APIVersionRequest.parse(text).matches(low, high))
+
+    def steps(self, client):
+        """Speak the versions at which *client* takes another schema: for what takes its time."""
+        return (self.speak(each['min'] or '2.1') for each in client.schema_versions_info)
+
+    def speak(self, text):
+        # pytest shows what is printed if a test fails.
+        print('At', text)
+        self.version = APIVersionRequest.parse(text)
+        self.switch(text)
+        return self.version
+
+    def since(self, version):
+        return self.version >= APIVersionRequest.parse(version)
+
+    def name(self):
+        return f'name-{next(self.numbers)}'
+
+    def flavor(self, **facts):
+        sizes = {'ram': 64, 'vcpus': 1, 'disk': 1}
+        return self.flavors.create_flavor(name=self.name(), **sizes | facts)['flavor']['id']
+
+    def fail_host_of(self, server):
+        """The host of a server is down, all others are up."""
+        host = self.servers.show_server(server)['server']['OS-EXT-SRV-ATTR:host']
+        with self.service.store.write() as connection:
+            connection.execute(services.update().values(forced_down=services.c.host == host))
+
+    def settle(self):
+        """Let the worker do what is due."""
+        while self.service.worker.step():
+            pass
+
+    def boot(self, **facts):
+        """A running server."""
+        what = {'imageRef': self.image.id, 'flavorRef': self.small, 'networks': [{'uuid': self.network.id}]}
+        made = self.servers.create_server(name=self.name(), **what | facts)
+        self.settle()
+        return made['server']['id']
+
+    def act(self, action, server, *arguments, **facts):
+        """A method of the servers client, and what the worker makes of it."""
+        answer = getattr(self.servers, action)(server, *arguments, **facts)
+        self.settle()
+        return answer
+
+
+@pytest.fixture
+def database():
+    """What is asked here does not depend on the database."""
+    return 'sqlite'
+
+
+@pytest.fixture
+def nova(service, monkeypatch):
+    # tempest checks its schemas again with every answer, which takes longer than the answer.
+    monkeypatch.setattr(rest_client.JSONSCHEMA_VALIDATOR, 'check_schema', lambda *_, **__: None)
+    service.conf.set_override('hosts', 2, 'simulated')
+    service.hosts.register()
+    return Nova(service, functools.partial(monkeypatch.setattr, base_compute_client, 'COMPUTE_MICROVERSION'))

@@ -1,0 +1,85 @@
+"""What `computeapi` prints from the table of operations, and the samples that are such prints."""
+
+import io
+import json
+from pathlib import Path
+
+import openapi_spec_validator
+import pytest
+import yaml
+from oslo_config import cfg
+from oslo_policy import policy as oslo_policy
+
+from computeapi import api as table
+from computeapi import config, reports
+from computeapi.versions import HISTORY, MAX
+
+SAMPLES = Path(__file__).parents[2] / 'etc/computeapi'
+
+
+def printed(report, *arguments):
+    out = io.StringIO()
+    report(out, *arguments)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ('name', 'report'), [('computeapi.conf.sample', reports.config), ('policy.yaml.sample', reports.policy)]
+)
+def test_the_samples_are_current(name, report):
+    """Made by `computeapi config` and `computeapi policy`."""
+    assert (SAMPLES / name).read_text() == printed(report)
+
+
+def test_routes_are_all_operations():
+    lines = printed(reports.routes).splitlines()
+    assert len(lines) == len(table.operations())
+    assert [line.split() for line in lines if '/flavors/{id} ' in line][1] == [
+        'PUT', '/flavors/{id}', f'2.55-{MAX}', 'os_compute_api:os-flavor-manage:update'
+    ]  # fmt: skip
+    assert any('/flavors/{id}/action {addTenantAccess} ' in line for line in lines)
+
+
+def test_history_tells_every_version_and_what_it_changed():
+    story = printed(reports.history)
+    assert all(f'\n{version}  {sentence}\n' in '\n' + story for version, sentence in HISTORY.items())
+    lines = printed(reports.history, '2.55').splitlines()
+    assert lines[0] == f'2.55  {HISTORY["2.55"]}'
+    assert '    PUT /flavors/{id}: added' in lines
+    assert '    POST /flavors: body +/flavor/description; response +/flavor/description' in lines
+
+
+def test_openapi_of_a_version():
+    document = json.loads(printed(reports.openapi, '2.61'))
+    assert document['info']['version'] == '2.61'
+    openapi_spec_validator.validate(document)
+    assert json.loads(printed(reports.openapi))['info']['version'] == str(MAX)
+
+
+@pytest.mark.parametrize('report', [reports.history, reports.openapi])
+@pytest.mark.parametrize('version', ['2.999', 'abc', '2.0'])
+def test_versions_that_do_not_exist(report, version):
+    with pytest.raises(ValueError, match='is not a version of this API'):
+        printed(report, version)
+
+
+def uncommented(text, mark):
+    """The lines of a sample that are values and not words."""
+    return '\n'.join(line[1:] if line.startswith(mark) else line for line in text.splitlines() if line[:2] != '# ')
+
+
+def test_the_policy_sample_is_the_defaults():
+    sample = yaml.safe_load(uncommented(printed(reports.policy), '#"'))
+    assert sample == {rule.name: rule.check_str for rule in reports.rules()}
+    assert set(map(type, oslo_policy.Rules.from_dict(sample).values())) != set()
+
+
+def test_the_configuration_sample_is_the_defaults(tmp_path):
+    path = tmp_path / 'computeapi.conf'
+    path.write_text(uncommented(printed(reports.config), '#'))
+    conf, defaults = config.load([str(path)]), config.load()
+    for group, options in config.list_opts():
+        for option in options:
+            own, default = (each if group == 'DEFAULT' else each[group] for each in (conf, defaults))
+            assert (getattr(own, option.dest) or None) == (getattr(default, option.dest) or None)
+            assert isinstance(option, cfg.Opt) and option.help

@@ -1,0 +1,63 @@
+"""Processes of the service, as a user or an operator starts them."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import computeapi
+
+ROOT = Path(computeapi.__file__).parent.parent
+
+
+class Process:
+    """A command with its output; `stop` is SIGTERM, as an operator's tools send it."""
+
+    def __init__(self, arguments, folder, environment=None):
+        self.log = folder / 'stderr'
+        environment = os.environ | {'PYTHONPATH': str(ROOT)} | (environment or {})
+        with self.log.open('a') as log:
+            self.process = subprocess.Popen(
+                arguments, stdout=subprocess.PIPE, stderr=log, text=True, cwd=folder, env=environment
+            )
+
+    def lines_until(self, text):
+        """What it prints up to the line with `text`."""
+        lines = []
+        for line in self.process.stdout:
+            lines.append(line)
+            if text in line:
+                return ''.join(lines)
+        raise AssertionError(f'{text!r} was not printed, but: {"".join(lines)} {self.log.read_text()}')
+
+    def memory(self):
+        """What it has in memory, in MB."""
+        status = Path(f'/proc/{self.process.pid}/status').read_text()
+        [line] = [line for line in status.splitlines() if line.startswith('VmRSS')]
+        return int(line.split()[1]) / 1024
+
+    def stop(self, signal_number=signal.SIGTERM):
+        """Its exit status; to stop again is no error."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal_number)
+            self.process.communicate(timeout=30)
+        self.process.stdout.close()
+        return self.process.returncode
+
+
+@pytest.fixture
+def start(tmp_path):
+    """start(arguments, environment) -> Process in a folder of its own; stopped at the end."""
+    started = []
+
+    def start(arguments, environment=None):
+        process = Process([sys.executable, *arguments], tmp_path, environment)
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        process.stop()

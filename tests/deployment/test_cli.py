@@ -1,0 +1,120 @@
+"""The `computeapi` command, apart from `serve`."""
+
+import json
+
+import pytest
+
+from computeapi import cli
+from computeapi.db import schema
+
+
+@pytest.fixture
+def run(capsys):
+    """run('db version') -> exit status, standard output, standard error."""
+
+    def run(command, *more):
+        try:
+            status = cli.main([*command.split(), *map(str, more)])
+        except SystemExit as error:
+            status = error.code
+        return (status, *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def conf(tmp_path, database_url):
+    path = tmp_path / 'computeapi.conf'
+    path.write_text(f'[database]\nconnection = {database_url}\n')
+    return path
+
+
+def test_the_database_is_brought_up_to_date(run, conf, monkeypatch):
+    assert run('db version --config-file', conf) == (0, 'None\n', '')
+    assert run('db upgrade --config-file', conf) == (0, f'{schema.head()}\n', '')
+    monkeypatch.setenv('OS_COMPUTEAPI_CONFIG_FILES', str(conf))
+    assert run('db version') == (0, f'{schema.head()}\n', '')
+
+
+def test_status_says_what_is_missing(run, conf):
+    status, out, _ = run('status --config-file', conf)
+    assert status == 2 and f'not {schema.head()}: run `computeapi db upgrade`' in out
+    run('db upgrade --config-file', conf)
+    status, out, _ = run('status upgrade check --config-file', conf)
+    assert (status, out.count('Success')) == (0, 3)
+
+
+@pytest.fixture
+def status(run, tmp_path):
+    """status(configuration) of an SQLite database that is up to date."""
+
+    def status(text):
+        path = tmp_path / 'other.conf'
+        path.write_text(f'[database]\nconnection = sqlite:///{tmp_path}/other.db\n{text}')
+        run('db upgrade --config-file', path)
+        return run('status --config-file', path)[:2]
+
+    return status
+
+
+def test_status_of_the_rest(status, tmp_path):
+    assert status('')[0] == 0
+    code, out = status('[wsgi]\napi_paste_config = nowhere.ini\n')
+    assert code == 2 and 'The Paste file nowhere.ini was not found' in out
+    (tmp_path / 'policy.yaml').write_text('"os_compute_api:no-such-thing": "@"\n')
+    code, out = status('')
+    assert code == 1 and 'os_compute_api:no-such-thing' in out
+    (tmp_path / 'policy.yaml').write_text('"os_compute_api:os-flavor-manage:create": "rule:no_such_rule"\n')
+    assert status('')[0] == 2
+    (tmp_path / 'policy.yaml').write_text('not: [yaml\n')
+    assert status('')[0] == 2
+
+
+def test_a_value_that_does_not_fit_is_found_at_the_start(run, tmp_path):
+    (tmp_path / 'computeapi.conf').write_text('[api]\nmax_limit = many\n')
+    status, _, error = run('db version --config-file', tmp_path / 'computeapi.conf')
+    assert status == 2 and 'max_limit' in error
+
+
+def test_status_of_a_database_that_does_not_answer_hides_the_password(run, tmp_path):
+    path = tmp_path / 'computeapi.conf'
+    path.write_text('[database]\nconnection = postgresql+psycopg://me:hidden@127.0.0.1:1/none\n')
+    status, out, _ = run('status --config-file', path)
+    assert status == 2 and 'Connection refused' in out and 'hidden' not in out
+    status, _, error = run('db upgrade --config-file', path)
+    assert status == 2 and 'Connection refused' in error and 'hidden' not in error
+
+
+@pytest.mark.parametrize(
+    ('command', 'reason'),
+    [
+        ('db version --config-file nowhere.conf', 'nowhere.conf'),
+        ('serve --port 65536', 'is not a port'),
+        ('serve --hosts 0', 'hosts'),
+        ('openapi 2.999', '2.999 is not a version'),
+        ('history 1.1', '1.1 is not a version'),
+        ('nothing', 'nothing'),
+    ],
+)
+def test_mistakes_are_told_in_words(run, command, reason):
+    status, out, error = run(command)
+    assert (status, out) == (2, '') and reason in error and 'Traceback' not in error
+
+
+@pytest.mark.parametrize(
+    ('command', 'text'),
+    [
+        ('routes', 'os_compute_api:os-flavor-manage:create'),
+        ('history 2.61', 'extra_specs'),
+        ('policy', '#"os_compute_api:os-flavor-manage:create": '),
+        ('config', '#auth_strategy = keystone'),
+    ],
+)
+def test_what_the_service_knows_of_itself_is_printed(run, command, text):
+    status, out, _ = run(command)
+    assert status == 0 and text in out
+
+
+def test_openapi_is_json(run):
+    document = json.loads(run('openapi latest')[1])
+    assert '/flavors/{flavor_id}' in str(list(document['paths']))

@@ -1,0 +1,97 @@
+"""Several processes of a real uwsgi, set up by the file that comes with the service, on one database."""
+
+import os
+import shutil
+import socket
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+import requests
+
+from computeapi.db import schema
+from computeapi.db.engine import Store
+
+INI = Path(__file__).parents[2] / 'etc/computeapi/uwsgi.ini'
+UWSGI = shutil.which('uwsgi', path=Path(sys.executable).parent)
+CONF = """
+[DEFAULT]
+log_file = {folder}/computeapi.log
+[api]
+auth_strategy = none
+[database]
+connection = {url}
+[standalone]
+data_dir = {folder}
+"""
+
+
+@pytest.fixture
+def database():
+    return 'postgresql' if os.environ.get('COMPUTEAPI_TEST_POSTGRESQL') else 'sqlite'
+
+
+@pytest.fixture
+def uwsgi(start, database_url, tmp_path):
+    """(Process, URL) of a uwsgi that answers."""
+    store = Store(database_url)
+    schema.upgrade(store)
+    store.close()
+    conf = tmp_path / 'computeapi.conf'
+    conf.write_text(CONF.format(folder=tmp_path, url=database_url))
+    address = f'127.0.0.1:{free_port()}'
+    environment = {'OS_COMPUTEAPI_CONFIG_FILES': str(conf), 'COMPUTEAPI_LISTEN': address}
+    process = start([UWSGI, '--ini', str(INI)], environment)
+    wait_for(f'http://{address}', process)
+    yield process, f'http://{address}'
+    assert process.stop() == 0, process.log.read_text()
+
+
+def free_port():
+    with socket.create_server(('127.0.0.1', 0)) as unused:
+        return unused.getsockname()[1]
+
+
+def wait_for(url, process):
+    for _ in range(100):
+        try:
+            return requests.get(url, timeout=10)
+        except requests.ConnectionError:
+            assert process.process.poll() is None, process.log.read_text()
+            time.sleep(0.1)
+    raise AssertionError(process.log.read_text())
+
+
+def make_flavor(url, name):
+    flavor = {'name': name, 'id': name, 'ram': 64, 'vcpus': 1, 'disk': 1}
+    return requests.post(f'{url}/v2.1/flavors', json={'flavor': flavor}, timeout=30).status_code
+
+
+def test_it_answers_and_stops(uwsgi, tmp_path):
+    process, url = uwsgi
+    assert requests.get(f'{url}/healthcheck', timeout=10).status_code == 200
+    assert requests.get(url, timeout=10).json()['versions']
+    answer = requests.get(f'{url}/v2.1/flavors', headers={'OpenStack-API-Version': 'compute 2.61'}, timeout=10)
+    assert (answer.json(), answer.headers['OpenStack-API-Version']) == ({'flavors': []}, 'compute 2.61')
+    assert '"GET /v2.1/flavors" status: 200' in (tmp_path / 'computeapi.log').read_text()
+    assert process.stop() == 0
+
+
+def test_all_workers_see_the_same(uwsgi, tmp_path):
+    _, url = uwsgi
+    names = [f'flavor-{number}' for number in range(20)]
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(lambda name: make_flavor(url, name), names)) == [200] * 20
+        lists = list(pool.map(lambda _: requests.get(f'{url}/v2.1/flavors', timeout=30).json(), names))
+    assert all({flavor['name'] for flavor in each['flavors']} == set(names) for each in lists)
+    lines = (tmp_path / 'computeapi.log').read_text().splitlines()
+    assert len({line.split()[1] for line in lines}) > 1, 'One worker did everything'
+
+
+def test_the_same_name_is_given_once(uwsgi):
+    _, url = uwsgi
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda _: make_flavor(url, 'one'), range(8)))
+    assert sorted(answers) == [200] + [409] * 7

@@ -1,0 +1,241 @@
+"""What must be so whenever a cloud is at rest: nothing lost, nothing left behind, nothing held twice.
+
+`problems(store)` reads the store as it is, past all services, so that it can judge the remains of a process, too.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+import sqlalchemy as sa
+
+from computeapi.clock import utcnow
+from computeapi.compute.scheduler.spec import needs_of
+from computeapi.db import servers as records
+from computeapi.db.servers import BlockDevice, Server, is_volume_backed
+from computeapi.db.tables import compute
+from computeapi.db.tables.image import image_properties, images
+from computeapi.db.tables.network import ports
+from computeapi.db.tables.volume import volume_attachments, volume_snapshots, volumes
+
+# The power states that go with each state of a server at rest.
+POWER = {
+    'active': {1},
+    'stopped': {4},
+    'paused': {3},
+    'suspended': {4},
+    'rescued': {1},
+    'resized': {1, 4},
+    'soft-delete': {4},
+    'shelved': {4},
+    'shelved_offloaded': {4},
+    'error': {0, 1, 3, 4},
+}
+OVER = {'error', 'failed', 'cancelled', 'completed', 'done', 'confirmed', 'reverted'}
+# What waits for its time, and the state of the server that it waits in.
+WAITING = {'reclaim': 'soft-delete', 'offload': 'shelved', 'auto_confirm': 'resized'}
+
+
+def problems(store) -> list[str]:
+    """What is not as it must be in a store in which nobody is working."""
+    return list(Cloud(store).problems())
+
+
+class Cloud:
+    """Everything in the store that servers have to do with."""
+
+    def __init__(self, store):
+        with store.read() as connection:
+
+            def rows(table):
+                return connection.execute(sa.select(table)).all()
+
+            self.everyone = {row.uuid: Server(*row) for row in rows(compute.servers)}
+            self.devices = grouped(BlockDevice(*row) for row in rows(compute.block_devices))
+            self.actions, self.events = rows(compute.server_actions), rows(compute.server_action_events)
+            self.tasks, self.migrations = rows(compute.tasks), rows(compute.migrations)
+            self.claims, self.domains = grouped(rows(compute.allocations)), grouped(rows(compute.domains))
+            self.tags, self.tokens = rows(compute.server_tags), rows(compute.console_tokens)
+            self.ports = [row for row in rows(ports) if row.device_owner.startswith('compute:')]
+            self.volumes, self.attachments = rows(volumes), rows(volume_attachments)
+            self.originals = {row.volume_id for row in rows(volume_snapshots)}
+            self.images = {row.id: row for row in rows(images)}
+            self.image_properties = rows(image_properties)
+        self.servers = {key: server for key, server in self.everyone.items() if server.deleted_at is None}
+        # Whoever sets a state by hand says what is so, whether it is or not.
+        self.reset = {row.server_id for row in self.actions if row.action == 'resetState'}
+
+    def problems(self) -> Iterator[str]:
+        for server in self.servers.values():
+            name = f'server {server.uuid} ({server.vm_state})'
+            for check in (state, place, machine, interfaces, disks):
+                yield from (f'{name}: {problem}' for problem in check(self, server))
+        for check in (remains, work, history, block_storage, pictures):
+            yield from check(self)
+
+
+def grouped(rows):
+    """By server."""
+    found = defaultdict(list)
+    for row in rows:
+        found[row.server_id].append(row)
+    return found
+
+
+# ------------------------------------------------------------------ of each server
+
+
+def state(cloud, server):
+    if server.task_state is not None:
+        yield f'is still {server.task_state}'
+    if server.uuid not in cloud.reset and server.power_state not in POWER.get(server.vm_state, ()):
+        yield f'has power state {server.power_state}'
+    if server.vm_state == 'error' and server.fault is None and server.uuid not in cloud.reset:
+        yield 'has no fault'
+    if server.fault is not None and server.fault['message'].isidentifier():
+        yield f'stumbled over its own code: {server.fault}'
+    if server.vm_state != 'resized' and (server.vcpus, server.memory_mb) != sizes(server.flavor):
+        yield f'counts {server.vcpus} CPUs and {server.memory_mb} MiB, its flavor {sizes(server.flavor)}'
+
+
+def sizes(flavor):
+    return flavor['vcpus'], flavor['memory_mb']
+
+
+def place(cloud, server):
+    """One host, two while a resize waits for its owner's word, none when it has left its host."""
+    held = {claim.host: (claim.vcpus, claim.memory_mb, claim.disk_gb) for claim in cloud.claims[server.uuid]}
+    expected = {server.host} - {None}
+    if server.vm_state == 'resized':
+        expected |= {move.source_host for move in cloud.migrations if waits(move, server)}
+    if set(held) != expected:
+        yield f'holds {sorted(held)} instead of {sorted(expected)}'
+    on_volume = is_volume_backed(server, cloud.devices[server.uuid])
+    needs = tuple(needs_of(server.flavor, on_volume=on_volume).values())
+    if len(held) == 1 and held != {server.host: needs}:
+        yield f'holds {held} instead of {needs}'
+    if server.vm_state == 'shelved_offloaded' and server.host is not None:
+        yield f'is on {server.host}'
+
+
+def waits(move, server):
+    return move.server_id == server.uuid and move.status == 'finished'
+
+
+def machine(cloud, server):
+    """The simulated hypervisor runs what there should be, where it should be."""
+    running = {domain.host: domain.power_state for domain in cloud.domains[server.uuid]}
+    held = {claim.host for claim in cloud.claims[server.uuid]}
+    if set(running) - held:
+        yield f'runs on {sorted(running)}, where it holds {sorted(held)}'
+    power = running.get(server.host, 4 if server.vm_state == 'shelved_offloaded' else 0)
+    if power != server.power_state:
+        yield f'has power state {server.power_state} and its machine {power}'
+
+
+def interfaces(cloud, server):
+    held = {port.id: port for port in cloud.ports if port.device_id == server.uuid}
+    known = [entry['port_id'] for entry in server.network_info]
+    if sorted(held) != sorted(known):
+        yield f'holds ports {sorted(held)} and knows {sorted(known)}'
+    for port in held.values():
+        if server.host is not None and port.host != server.host:
+            yield f'port {port.id} is bound to {port.host}, not to {server.host}'
+    for entry in server.network_info:
+        if entry['mac_address'] is None:
+            yield f'port {entry["port_id"]} was never described'
+
+
+def disks(cloud, server):
+    held = {each.id: each for each in cloud.attachments if each.server_id == server.uuid}
+    known = {each.attachment_id: each for each in cloud.devices[server.uuid] if each.destination_type == 'volume'}
+    if server.vm_state == 'error' and server.host is None:
+        known = {key: device for key, device in known.items() if key in held}
+    if set(held) != set(known):
+        yield f'holds attachments {sorted(held)} and knows {sorted(map(str, known))}'
+        return
+    for key, attachment in held.items():
+        if attachment.volume_id != known[key].volume_id:
+            yield f'attachment {key} is of volume {attachment.volume_id}, not {known[key].volume_id}'
+        if server.host is not None and (attachment.status, attachment.host) != ('attached', server.host):
+            yield f'volume {attachment.volume_id} is {attachment.status} at {attachment.host}, not at {server.host}'
+        if server.host is not None and attachment.device != known[key].device_name:
+            yield f'volume {attachment.volume_id} is {attachment.device}, not {known[key].device_name}'
+
+
+# ------------------------------------------------------------------ of all of them
+
+
+def remains(cloud):
+    """Nothing belongs to a server that is gone."""
+    belongings = {
+        'claim': cloud.claims,
+        'machine': cloud.domains,
+        'disk': cloud.devices,
+        'tag': {row.server_id for row in cloud.tags},
+        'console token': {row.server_id for row in cloud.tokens},
+        'port': {row.device_id for row in cloud.ports},
+        'attachment': {row.server_id for row in cloud.attachments if row.server_id},
+    }
+    for what, owners in belongings.items():
+        held = {key for key in owners if not isinstance(owners, dict) or owners[key]}
+        yield from (f'there is a {what} of {owner}, which is gone' for owner in held - set(cloud.servers))
+    for server in set(cloud.everyone) - set(cloud.servers):
+        row = cloud.everyone[server]
+        if (row.vm_state, row.task_state) != ('deleted', None):
+            yield f'server {server} was deleted in state {row.vm_state}, {row.task_state}'
+
+
+def work(cloud):
+    now = utcnow()
+    for task in cloud.tasks:
+        server = cloud.servers.get(task.server_id)
+        fits = server is not None and server.vm_state == WAITING.get(task.kind)
+        if not (fits and task.owner is None and task.not_before and task.not_before > now):
+            yield f'a task is left: {task.kind} of {task.server_id}, due {task.not_before}, attempt {task.attempts}'
+
+
+def history(cloud):
+    for action in cloud.actions:
+        if action.finish_time is None:
+            yield f'the action {action.action} of {action.server_id} never ended'
+    for event in cloud.events:
+        if event.finish_time is None:
+            yield f'the event {event.event} of action {event.action_id} never ended'
+        if (event.details or '').isidentifier() and event.details != 'Superseded':
+            yield f'the event {event.event} stumbled over its own code: {event.details}'
+    for move in cloud.migrations:
+        server = cloud.servers.get(move.server_id)
+        waiting = server is not None and server.vm_state == 'resized' and waits(move, server)
+        if move.status not in OVER and not waiting:
+            yield f'the {move.migration_type} {move.id} of {move.server_id} is still {move.status}'
+
+
+def block_storage(cloud):
+    """The status of a volume is what its attachments say."""
+    held = defaultdict(set)
+    for attachment in cloud.attachments:
+        held[attachment.volume_id].add(attachment.status)
+    for volume in cloud.volumes:
+        statuses = held[volume.id]
+        expected = 'in-use' if 'attached' in statuses else 'reserved' if statuses else 'available'
+        if volume.status != expected:
+            yield f'volume {volume.id} is {volume.status}, its attachments are {statuses}'
+    made = {device.volume_id for devices in cloud.devices.values() for device in devices}
+    for volume in cloud.volumes:
+        # Those that tests make have names; those that are made for a server go with it, unless they have snapshots.
+        if volume.name is None and volume.id not in made | cloud.originals:
+            yield f'volume {volume.id} was made for a server that does not have it'
+
+
+def pictures(cloud):
+    for image in cloud.images.values():
+        if image.status not in ('active', 'deactivated'):
+            yield f'image {image.id} ({image.name}) is {image.status}'
+    wanted = {server.shelved_image_id for server in cloud.servers.values()} - {None}
+    yield from (f'the image {image_id} of a shelved server is gone' for image_id in wanted - set(cloud.images))
+    for image in cloud.images.values():
+        if (image.name or '').endswith('-shelved') and image.id not in wanted:
+            yield f'image {image.id} is of a server that is not shelved any more'
+
+
+__all__ = ['Cloud', 'problems', 'records']

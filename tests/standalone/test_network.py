@@ -1,0 +1,791 @@
+"""Neutron v2.0 as clients speak it."""
+
+import itertools
+import urllib.parse
+
+import pytest
+import webob
+
+from computeapi import errors
+from computeapi.backends.network.local import LocalNetworks
+from computeapi.context import Context
+from computeapi.standalone.network import NetworkFace
+
+CALLERS = {
+    'admin': Context(user_id='root', project_id='admin', is_admin=True, roles=frozenset({'admin'})),
+    'alice': Context(user_id='alice', project_id='apples', roles=frozenset({'member'})),
+    'bob': Context(user_id='bob', project_id='bananas', roles=frozenset({'member'})),
+    'reader': Context(user_id='ron', project_id='apples', roles=frozenset({'reader'})),
+    'system': Context(user_id='sue', is_admin=True, roles=frozenset({'admin'})),
+}
+
+UNKNOWN = '5b3f1c5e-0000-4000-8000-000000000000'
+
+# Of each kind: its name, and a body that makes one; {network} and {group} are alice's.
+KINDS = {
+    'networks': ('network', {}),
+    'subnets': ('subnet', {'network_id': '{network}', 'cidr': '192.0.2.0/24', 'ip_version': 4}),
+    'ports': ('port', {'network_id': '{network}'}),
+    'routers': ('router', {}),
+    'floatingips': ('floatingip', {'floating_network_id': '{public}'}),
+    'security-groups': ('security_group', {'name': 'web'}),
+    'security-group-rules': ('security_group_rule', {'security_group_id': '{group}', 'direction': 'ingress'}),
+}
+
+
+def authenticate(token):
+    try:
+        return CALLERS[token]
+    except KeyError:
+        raise errors.NotAuthenticated from None
+
+
+@pytest.fixture
+def networks(store):
+    networks = LocalNetworks(store)
+    networks.populate(CALLERS['admin'])
+    return networks
+
+
+@pytest.fixture
+def ask(networks):
+    """ask('POST /networks', {...}, by='alice') -> the response, which must have the status `expect` if it is given."""
+    face = NetworkFace(networks, authenticate)
+
+    def ask(request, json=None, *, by='alice', expect=None, **others):
+        method, path = request.split(' ', 1)
+        if json is not None:
+            others['json'] = json
+        req = webob.Request.blank(f'/v2.0{path}', method=method, **others)
+        if by:
+            req.headers['X-Auth-Token'] = by
+        response = req.get_response(face)
+        assert expect is None or response.status_code == expect, response.text
+        return response
+
+    return ask
+
+
+@pytest.fixture
+def create(ask):
+    """create('networks', name='one', by='alice') -> the network."""
+
+    def create(kind, by='alice', **facts):
+        name = KINDS[kind][0]
+        return ask(f'POST /{kind}', {name: facts}, by=by, expect=201).json[name]
+
+    return create
+
+
+@pytest.fixture
+def names(ask):
+    """names('networks?shared=true') -> the names of what is listed."""
+
+    def names(path, by='alice'):
+        [listed] = ask(f'GET /{path}', by=by, expect=200).json.values()
+        return [document['name'] for document in listed]
+
+    return names
+
+
+@pytest.fixture
+def public(ask):
+    return ask('GET /networks?router:external=True').json['networks'][0]['id']
+
+
+@pytest.fixture
+def net(create):
+    """A network of alice's with a subnet 192.0.2.0/24, both as documents."""
+    network = create('networks', name='net')
+    return network, create('subnets', name='sub', network_id=network['id'], cidr='192.0.2.0/24')
+
+
+@pytest.fixture
+def body(create, public):
+    """body('ports') -> what makes a port, as JSON."""
+    network = create('networks', name='home')
+    group = create('security-groups', name='home')
+    known = {'{network}': network['id'], '{group}': group['id'], '{public}': public}
+
+    def body(kind, **facts):
+        name, usual = KINDS[kind]
+        return {name: {key: known.get(value, value) for key, value in usual.items()} | facts}
+
+    return body
+
+
+def fault(response):
+    assert set(response.json['NeutronError']) == {'type', 'message', 'detail'}
+    return response.json['NeutronError']['type'], response.json['NeutronError']['message']
+
+
+# Discovery
+
+
+@pytest.mark.parametrize('mount', ['/networking', '/networking/'])
+def test_versions_take_no_token(networks, mount):
+    face = NetworkFace(networks, authenticate)
+    req = webob.Request.blank('http://cloud:9/')
+    req.script_name, req.path_info = '/networking', mount.removeprefix('/networking')
+    assert req.get_response(face).json == {
+        'versions': [
+            {
+                'id': 'v2.0',
+                'status': 'CURRENT',
+                'links': [{'rel': 'self', 'href': 'http://cloud:9/networking/v2.0/'}],
+            }
+        ]
+    }
+
+
+@pytest.mark.parametrize('path', ['', '/'])
+def test_a_version_lists_its_resources(ask, path):
+    response = ask(f'GET {path}', by=None, expect=200, base_url='http://cloud:9/networking')
+    assert [resource['collection'] for resource in response.json['resources']] == list(KINDS)
+    assert response.json['resources'][0]['links'] == [
+        {'rel': 'self', 'href': 'http://cloud:9/networking/v2.0/networks'}
+    ]
+
+
+def test_extensions_are_listed(ask):
+    aliases = [extension['alias'] for extension in ask('GET /extensions').json['extensions']]
+    assert {'router', 'external-net', 'security-group', 'quotas', 'binding', 'standard-attr-tag'} <= set(aliases)
+    assert ask('GET /extensions/router').json['extension']['alias'] == 'router'
+    ask('GET /extensions/trunk', expect=404)
+
+
+def test_microversions_of_compute_mean_nothing(ask):
+    headers = {'OpenStack-API-Version': 'compute 2.999', 'X-OpenStack-Nova-API-Version': 'x'}
+    ask('GET /networks', expect=200, headers=headers)
+
+
+@pytest.mark.parametrize('path', ['agents', 'availability_zones', 'service-providers'])
+def test_there_are_no_agents(ask, path):
+    assert ask(f'GET /{path}').json == {path.replace('-', '_'): []}
+
+
+# Who may do what
+
+
+def test_a_token_is_needed(ask):
+    response = ask('GET /networks', by=None, expect=401)
+    assert response.json['error']['code'] == 401
+    assert 'WWW-Authenticate' in response.headers
+    ask('GET /networks', by='nobody', expect=401)
+
+
+@pytest.mark.parametrize('kind', KINDS)
+def test_readers_only_read(ask, body, kind):
+    ask(f'GET /{kind}', by='reader', expect=200)
+    assert fault(ask(f'POST /{kind}', body(kind), by='reader', expect=403))[0] == 'PolicyNotAuthorized'
+    ask(f'DELETE /{kind}/{UNKNOWN}', by='reader', expect=403)
+
+
+@pytest.mark.parametrize('kind', KINDS)
+def test_everything_has_a_life(ask, body, kind):
+    name, _ = KINDS[kind]
+    made = ask(f'POST /{kind}', body(kind, description='one'), expect=201).json[name]
+    assert made['project_id'] == made['tenant_id'] == 'apples'
+    assert made['created_at'] == made['updated_at']
+    path = f'/{kind}/{made["id"]}'
+    assert ask(f'GET {path}').json == {name: made}
+    changed = ask(f'PUT {path}', {name: {'description': 'two'}}, expect=200).json[name]
+    assert changed == {**made, 'description': 'two', 'updated_at': changed['updated_at']}
+    assert ask(f'DELETE {path}', expect=204).body == b''
+    assert fault(ask(f'GET {path}', expect=404))[0].endswith('NotFound')
+    ask(f'DELETE {path}', expect=404)
+
+
+@pytest.mark.parametrize('kind', KINDS)
+def test_what_others_have_is_not_there(ask, body, kind):
+    name, _ = KINDS[kind]
+    made = ask(f'POST /{kind}', body(kind), expect=201).json[name]
+    path = f'/{kind}/{made["id"]}'
+    ask(f'GET {path}', by='bob', expect=404)
+    ask(f'PUT {path}', {name: {'description': 'mine'}}, by='bob', expect=404)
+    ask(f'DELETE {path}', by='bob', expect=404)
+    ask(f'PUT {path}/tags', {'tags': ['mine']}, by='bob', expect=404)
+    key = f'{name}s'
+    assert made['id'] not in [one['id'] for one in ask(f'GET /{kind}', by='bob').json[key]]
+    assert made['id'] in [one['id'] for one in ask(f'GET /{kind}', by='admin').json[key]]
+    ask(f'DELETE {path}', by='admin', expect=204)
+
+
+@pytest.mark.parametrize('kind', KINDS)
+@pytest.mark.parametrize('word', ['project_id', 'tenant_id'])
+def test_an_administrator_makes_things_for_others(ask, body, kind, word):
+    name, _ = KINDS[kind]
+    made = ask(f'POST /{kind}', body(kind, **{word: 'apples'}), by='admin', expect=201).json[name]
+    assert made['project_id'] == made['tenant_id'] == 'apples'
+    refused = ask(f'POST /{kind}', body(kind, **{word: 'bananas'}), expect=400)
+    assert word in fault(refused)[1]
+
+
+def test_a_project_is_needed_to_make_something(ask, create):
+    assert 'project_id' in fault(ask('POST /networks', {'network': {}}, by='system', expect=400))[1]
+    assert create('networks', by='system', tenant_id='apples')['project_id'] == 'apples'
+    both = {'network': {'tenant_id': 'apples', 'project_id': 'bananas'}}
+    ask('POST /networks', both, by='admin', expect=400)
+
+
+@pytest.mark.parametrize('attribute', ['shared', 'router:external', 'is_default'])
+def test_only_an_administrator_shares_networks(ask, create, attribute):
+    ask('POST /networks', {'network': {attribute: True}}, expect=403)
+    mine = create('networks')
+    ask(f'PUT /networks/{mine["id"]}', {'network': {attribute: True}}, expect=403)
+
+
+def test_what_is_shared_can_be_seen_but_not_changed(ask, create):
+    shared = create('networks', by='admin', name='ours', shared=True)
+    subnet = create('subnets', by='admin', network_id=shared['id'], cidr='192.0.2.0/24')
+    ask(f'GET /subnets/{subnet["id"]}', expect=200)
+    ask(f'PUT /networks/{shared["id"]}', {'network': {'name': 'mine'}}, expect=403)
+    ask(f'DELETE /networks/{shared["id"]}', expect=403)
+    ask(f'DELETE /subnets/{subnet["id"]}', expect=403)
+    ask('POST /subnets', {'subnet': {'network_id': shared['id'], 'cidr': '198.51.100.0/24'}}, expect=403)
+
+
+def test_where_a_port_is_bound_is_not_for_everybody(ask, create, net):
+    place = {'network_id': net[0]['id'], 'binding:host_id': 'h'}
+    ask('POST /ports', {'port': place}, expect=403)
+    port = create('ports', by='admin', device_id='s', tenant_id='apples', **place)
+    assert (port['binding:host_id'], port['binding:vif_type'], port['status']) == ('h', 'ovs', 'ACTIVE')
+    assert 'binding:host_id' not in ask(f'GET /ports/{port["id"]}').json['port']
+
+
+# Bad input
+
+
+@pytest.mark.parametrize('raw', [b'', b'{', b'[]', b'null', b'{"net": {}}', b'{"network": []}', b'\xff'])
+@pytest.mark.parametrize('request_line', ['POST /networks', f'PUT /networks/{UNKNOWN}'])
+def test_a_body_must_hold_the_resource(ask, raw, request_line):
+    assert fault(ask(request_line, body=raw, expect=400))[0] == 'HTTPBadRequest'
+
+
+@pytest.mark.parametrize(
+    'kind,attribute,value',
+    [
+        ('networks', 'name', 5),
+        ('networks', 'name', 'x' * 256),
+        ('networks', 'admin_state_up', 'perhaps'),
+        ('networks', 'mtu', 'much'),
+        ('networks', 'mtu', 67),
+        ('networks', 'tags', 'blue'),
+        ('networks', 'tags', ['a,b']),
+        ('subnets', 'network_id', 'x'),
+        ('subnets', 'cidr', '300.0.0.0/8'),
+        ('subnets', 'cidr', '10.0.0.0'),
+        ('subnets', 'ip_version', 5),
+        ('subnets', 'ip_version', 6),
+        ('subnets', 'gateway_ip', '198.51.100.1'),
+        ('subnets', 'gateway_ip', 'here'),
+        ('subnets', 'allocation_pools', [{'start': '192.0.2.9', 'end': '192.0.2.3'}]),
+        ('subnets', 'allocation_pools', [{'start': '192.0.2.9'}]),
+        ('subnets', 'dns_nameservers', ['x']),
+        ('subnets', 'host_routes', [{'destination': 'x', 'nexthop': '192.0.2.3'}]),
+        ('subnets', 'ipv6_address_mode', 'slaac'),
+        ('ports', 'network_id', 'x'),
+        ('ports', 'mac_address', 'x'),
+        ('ports', 'fixed_ips', [{}]),
+        ('ports', 'fixed_ips', '192.0.2.3'),
+        ('ports', 'fixed_ips', [{'subnet_id': UNKNOWN}]),
+        ('ports', 'device_owner', 'network:router_interface'),
+        ('ports', 'security_groups', ['x']),
+        ('ports', 'allowed_address_pairs', [{'ip_address': 'x'}]),
+        ('routers', 'external_gateway_info', {'network_id': 'x'}),
+        ('floatingips', 'port_id', 'x'),
+        ('security-group-rules', 'direction', 'up'),
+        ('security-group-rules', 'protocol', 'xtp'),
+        ('security-group-rules', 'port_range_min', 70000),
+        ('security-group-rules', 'remote_ip_prefix', 'x'),
+        ('security-group-rules', 'ethertype', 'IPv5'),
+    ],
+)
+def test_bad_input_is_named(ask, body, kind, attribute, value):
+    kind_of, message = fault(ask(f'POST /{kind}', body(kind, **{attribute: value}), expect=400))
+    assert kind_of == 'HTTPBadRequest'
+    assert attribute in message
+
+
+@pytest.mark.parametrize('kind', KINDS)
+def test_unknown_attributes_are_refused(ask, body, kind):
+    assert 'colour' in fault(ask(f'POST /{kind}', body(kind, colour='red'), expect=400))[1]
+
+
+@pytest.mark.parametrize(
+    'kind,attribute,value',
+    [('subnets', 'cidr', '10.0.0.0/8'), ('ports', 'network_id', UNKNOWN), ('networks', 'tenant_id', 'apples')],
+)
+def test_some_attributes_stay(ask, kind, attribute, value):
+    body = {KINDS[kind][0]: {attribute: value}}
+    assert attribute in fault(ask(f'PUT /{kind}/{UNKNOWN}', body, expect=400))[1]
+
+
+def test_numbers_and_truth_may_be_text(create):
+    network = create('networks', mtu='1400', admin_state_up='False')
+    assert (network['mtu'], network['admin_state_up']) == (1400, False)
+
+
+@pytest.mark.parametrize('identifier', ['x', '%00', '%ff', 'x' * 300])
+def test_ids_that_are_none(ask, identifier):
+    assert ask(f'GET /networks/{identifier}').status_code in (400, 404)
+
+
+@pytest.mark.parametrize('path', ['/trunks', '/networks/x/y', '//networks', '/networks/', '/x'])
+def test_paths_that_are_none(ask, path):
+    ask(f'GET {path}', expect=404)
+
+
+# Lists
+
+
+def test_lists_are_filtered_by_any_attribute(create, names, net):
+    create('networks', name='other', admin_state_up=False, mtu=1400, description='it')
+    assert names('networks?name=net&name=other') == ['net', 'other']
+    assert names('networks?mtu=1400') == names('networks?admin_state_up=false') == ['other']
+    assert names('networks?shared=True') == ['private']
+    assert names('networks?router:external=1') == ['public']
+    assert names('networks?tenant_id=apples&description=it') == names('networks?project_id=apples&mtu=1400')
+    assert names(f'networks?subnets={net[1]["id"]}') == ['net']
+    assert names('networks?status=ACTIVE&name=net') == ['net']
+    assert names('networks?name=none') == []
+    assert names(f'subnets?network_id={net[0]["id"]}&ip_version=4') == ['sub']
+
+
+def test_lists_of_ports_are_filtered(ask, create, names, net):
+    group = create('security-groups', name='web')['id']
+    one = create('ports', name='one', network_id=net[0]['id'], device_id='s', security_groups=[group])
+    create('ports', name='two', network_id=net[0]['id'], device_id='t', device_owner='compute:nova')
+    address = one['fixed_ips'][0]
+    assert names('ports?device_id=s&device_id=t') == ['one', 'two']
+    assert names('ports?device_owner=compute:nova') == ['two']
+    assert names(f'ports?fixed_ips=ip_address={address["ip_address"]}') == ['one']
+    assert names(f'ports?fixed_ips=subnet_id={address["subnet_id"]}') == ['one', 'two']
+    assert names(f'ports?mac_address={one["mac_address"]}') == names(f'ports?security_groups={group}') == ['one']
+    ask('GET /ports?fixed_ips=x', expect=400)
+
+
+@pytest.mark.parametrize(
+    'query', ['colour=red', 'mtu=much', 'mtu=99999999999', 'shared=perhaps', 'created_at=now', 'name=%00', 'name=%ff']
+)
+def test_bad_filters_are_refused(ask, query):
+    ask(f'GET /networks?{query}', expect=400)
+
+
+@pytest.mark.parametrize(
+    'query',
+    ['limit=x', 'limit=-1', 'sort_key=colour', 'sort_key=subnets', 'sort_key=name&sort_dir=up']
+    + ['sort_dir=asc', '&'.join(['sort_key=name'] * 50), '&'.join(['name=a'] * 2000)],
+)
+def test_bad_pages_are_refused(ask, query):
+    ask(f'GET /networks?{query}', expect=400)
+
+
+def test_an_unknown_marker_is_not_found(ask):
+    ask(f'GET /networks?limit=1&marker={UNKNOWN}', expect=404)
+
+
+def test_lists_come_in_pages(ask, create):
+    made = [create('networks', name=name)['name'] for name in ('c', 'a', 'b', 'a')]
+    seen, path = [], '/networks?limit=2&project_id=apples&sort_key=name&sort_dir=desc'
+    for _ in range(3):
+        page = ask(f'GET {path}', expect=200).json
+        seen += [network['name'] for network in page['networks']]
+        if 'networks_links' not in page:
+            break
+        [link] = page['networks_links']
+        assert link['rel'] == 'next'
+        path = '/networks?' + urllib.parse.urlsplit(link['href']).query
+    assert seen == sorted(made, reverse=True)
+
+
+def test_lists_are_sorted_by_several_keys(create, names):
+    for name, mtu in itertools.product('ab', (1400, 1300)):
+        create('networks', name=name, mtu=mtu, description=f'{name}{mtu}')
+    keys = 'sort_key=mtu&sort_dir=asc&sort_key=name&sort_dir=desc'
+    assert names(f'networks?project_id=apples&{keys}') == ['b', 'a', 'b', 'a']
+
+
+@pytest.mark.parametrize('path', ['networks', 'networks/{id}'])
+def test_fields_are_chosen(ask, net, path):
+    answer = ask(f'GET /{path.format(id=net[0]["id"])}?fields=id&fields=name', expect=200).json
+    [document, *_] = answer.get('networks') or [answer['network']]
+    assert set(document) == {'id', 'name'}
+
+
+# Tags
+
+
+@pytest.mark.parametrize('kind', KINDS)
+def test_everything_has_tags(ask, body, kind):
+    name, _ = KINDS[kind]
+    made = ask(f'POST /{kind}', body(kind, tags=['red']), expect=201).json[name]
+    assert made['tags'] == ['red']
+    path = f'/{kind}/{made["id"]}/tags'
+    assert ask(f'PUT {path}', {'tags': ['b', 'a', 'b']}, expect=200).json == {'tags': ['a', 'b']}
+    ask(f'PUT {path}/c', expect=201)
+    ask(f'PUT {path}/c', expect=201)
+    ask(f'GET {path}/c', expect=204)
+    ask(f'DELETE {path}/a', expect=204)
+    ask(f'DELETE {path}/a', expect=404)
+    ask(f'GET {path}/a', expect=404)
+    assert ask(f'GET {path}').json == {'tags': ['b', 'c']}
+    ask(f'DELETE {path}', expect=204)
+    assert ask(f'GET /{kind}/{made["id"]}').json[name]['tags'] == []
+    ask(f'PUT {path}', {'tags': ['a,b']}, expect=400)
+    ask(f'PUT {path}/{"x" * 256}', expect=400)
+
+
+def test_lists_are_filtered_by_tags(create, names):
+    for name, tags in (('none', []), ('red', ['red']), ('both', ['blue', 'red'])):
+        create('networks', name=name, tags=tags)
+    mine = 'networks?project_id=apples'
+    assert names(f'{mine}&tags=red') == ['red', 'both']
+    assert names(f'{mine}&tags=red,blue') == ['both']
+    assert names(f'{mine}&tags-any=blue,green') == ['both']
+    assert names(f'{mine}&not-tags=red,blue') == ['none', 'red']
+    assert names(f'{mine}&not-tags-any=red,green') == ['none']
+
+
+# Networks and subnets
+
+
+def test_a_network_in_use_stays(ask, create, net):
+    port = create('ports', network_id=net[0]['id'])
+    assert fault(ask(f'DELETE /networks/{net[0]["id"]}', expect=409))[0] == 'NetworkInUse'
+    assert fault(ask(f'DELETE /subnets/{net[1]["id"]}', expect=409))[0] == 'SubnetInUse'
+    ask(f'DELETE /ports/{port["id"]}', expect=204)
+    ask(f'DELETE /networks/{net[0]["id"]}', expect=204)
+    ask(f'GET /subnets/{net[1]["id"]}', expect=404)
+
+
+def test_sharing_ends_when_nobody_else_is_on_it(ask, create):
+    shared = create('networks', by='admin', shared=True)['id']
+    port = create('ports', network_id=shared)
+    ask(f'PUT /networks/{shared}', {'network': {'shared': False}}, by='admin', expect=409)
+    ask(f'DELETE /ports/{port["id"]}', expect=204)
+    ask(f'PUT /networks/{shared}', {'network': {'shared': False}}, by='admin', expect=200)
+
+
+def test_there_is_one_default_external_network(ask, create, public):
+    ask(f'PUT /networks/{public}', {'network': {'is_default': True}}, by='admin', expect=200)
+    create('networks', by='admin', name='new', **{'router:external': True, 'is_default': True})
+    assert ask(f'GET /networks/{public}').json['network']['is_default'] is False
+    ask('POST /networks', {'network': {'is_default': True}}, by='admin', expect=400)
+
+
+def test_a_subnet_has_a_gateway_and_pools_around_it(net, create):
+    _, subnet = net
+    assert subnet['gateway_ip'] == '192.0.2.1'
+    assert subnet['allocation_pools'] == [{'start': '192.0.2.2', 'end': '192.0.2.254'}]
+    facts = {'network_id': net[0]['id'], 'cidr': '198.51.100.9/29', 'gateway_ip': '198.51.100.11'}
+    middle = create('subnets', **facts)
+    assert middle['cidr'] == '198.51.100.8/29'
+    assert middle['allocation_pools'] == [
+        {'start': '198.51.100.9', 'end': '198.51.100.10'},
+        {'start': '198.51.100.12', 'end': '198.51.100.14'},
+    ]
+    closed = create('subnets', network_id=net[0]['id'], cidr='2001:db8::/64', gateway_ip=None)
+    assert (closed['gateway_ip'], closed['ip_version']) == (None, 6)
+    assert closed['allocation_pools'] == [{'start': '2001:db8::1', 'end': '2001:db8::ffff:ffff:ffff:ffff'}]
+
+
+@pytest.mark.parametrize('cidr', ['192.0.2.128/25', '192.0.0.0/16', '192.0.2.0/24'])
+def test_subnets_of_a_network_do_not_overlap(ask, net, cidr):
+    refused = ask('POST /subnets', {'subnet': {'network_id': net[0]['id'], 'cidr': cidr}}, expect=400)
+    assert 'overlaps' in fault(refused)[1]
+
+
+def test_pools_do_not_overlap(ask, create):
+    facts = {'network_id': create('networks')['id'], 'cidr': '192.0.2.0/24'}
+    low, high = {'start': '192.0.2.2', 'end': '192.0.2.9'}, {'start': '192.0.2.9', 'end': '192.0.2.20'}
+    ask('POST /subnets', {'subnet': {**facts, 'allocation_pools': [high, low]}}, expect=409)
+    ask('POST /subnets', {'subnet': {**facts, 'allocation_pools': [low], 'gateway_ip': '192.0.2.5'}}, expect=409)
+
+
+def test_a_subnet_is_rearranged(ask, create, net):
+    path = f'/subnets/{net[1]["id"]}'
+    pools = [{'start': '192.0.2.100', 'end': '192.0.2.101'}]
+    changes = {'gateway_ip': '192.0.2.9', 'allocation_pools': pools, 'dns_nameservers': ['192.0.2.53']}
+    changed = ask(f'PUT {path}', {'subnet': changes}, expect=200).json['subnet']
+    assert {name: changed[name] for name in changes} == changes
+    port = create('ports', network_id=net[0]['id'])
+    assert port['fixed_ips'][0]['ip_address'] == '192.0.2.100'
+    ask(f'PUT {path}', {'subnet': {'gateway_ip': '192.0.2.100'}}, expect=409)
+
+
+# Ports
+
+
+def test_a_port_gets_the_addresses_it_asks_for(ask, create, net):
+    network, subnet = net
+    wanted = [{'subnet_id': subnet['id']}, {'ip_address': '192.0.2.77'}]
+    port = create('ports', network_id=network['id'], fixed_ips=wanted)
+    first, second = (fixed['ip_address'] for fixed in port['fixed_ips'])
+    assert second == '192.0.2.77'
+    taken = ask('POST /ports', {'port': {'network_id': network['id'], 'fixed_ips': wanted[1:]}}, expect=409)
+    assert fault(taken)[0] == 'IpAddressAlreadyAllocated'
+    assert create('ports', network_id=network['id'], fixed_ips=[])['fixed_ips'] == []
+    keep = {'fixed_ips': [{'ip_address': second}, {'subnet_id': subnet['id'], 'ip_address': '192.0.2.78'}]}
+    changed = ask(f'PUT /ports/{port["id"]}', {'port': keep}, expect=200).json['port']
+    assert [fixed['ip_address'] for fixed in changed['fixed_ips']] == [second, '192.0.2.78']
+    create('ports', network_id=network['id'], fixed_ips=[{'ip_address': first}])
+
+
+def test_a_full_network_has_no_more_addresses(ask, create):
+    network = create('networks')['id']
+    create('subnets', network_id=network, cidr='192.0.2.0/30')
+    create('ports', network_id=network)
+    refused = ask('POST /ports', {'port': {'network_id': network}}, expect=409)
+    assert fault(refused) == (
+        'IpAddressGenerationFailure',
+        f'No more IP addresses available on network {network}.',
+    )
+
+
+def test_mac_addresses_are_told_apart(ask, create, net):
+    facts = {'network_id': net[0]['id'], 'mac_address': 'FA:16:3E:00:00:01'}
+    port = create('ports', **facts)
+    assert port['mac_address'] == 'fa:16:3e:00:00:01'
+    ask('POST /ports', {'port': facts}, expect=409)
+    other = create('ports', network_id=net[0]['id'])
+    ask(f'PUT /ports/{other["id"]}', {'port': {'mac_address': port['mac_address']}}, expect=409)
+    ask(f'PUT /ports/{port["id"]}', {'port': {'mac_address': port['mac_address']}}, expect=200)
+
+
+def test_port_security_can_be_off(ask, create, net):
+    bare = create('ports', network_id=net[0]['id'], port_security_enabled=False)
+    assert bare['security_groups'] == []
+    group = create('security-groups', name='web')['id']
+    ask(f'PUT /ports/{bare["id"]}', {'port': {'security_groups': [group]}}, expect=409)
+    on = {'port': {'port_security_enabled': True, 'security_groups': [group]}}
+    assert ask(f'PUT /ports/{bare["id"]}', on, expect=200).json['port']['security_groups'] == [group]
+    quiet = create('networks', port_security_enabled=False)['id']
+    assert create('ports', network_id=quiet)['port_security_enabled'] is False
+
+
+def test_a_port_lets_other_addresses_through(create, net):
+    port = create('ports', network_id=net[0]['id'], allowed_address_pairs=[{'ip_address': '10.0.0.0/8'}])
+    assert port['allowed_address_pairs'] == [{'ip_address': '10.0.0.0/8', 'mac_address': port['mac_address']}]
+
+
+def test_only_an_administrator_makes_ports_of_the_network(ask, create, net):
+    facts = {'network_id': net[0]['id'], 'device_owner': 'network:dhcp'}
+    ask('POST /ports', {'port': facts}, expect=403)
+    assert create('ports', by='admin', **facts)['status'] == 'ACTIVE'
+
+
+# Routers
+
+
+@pytest.fixture
+def router(create, public):
+    return create('routers', name='way', external_gateway_info={'network_id': public})
+
+
+@pytest.fixture
+def plug(ask):
+    def plug(router, action='add', expect=200, **target):
+        path = f'/routers/{router["id"]}/{action}_router_interface'
+        return ask(f'PUT {path}', target, expect=expect).json
+
+    return plug
+
+
+def test_a_router_leads_out(ask, router, public):
+    gateway = router['external_gateway_info']
+    assert (gateway['network_id'], gateway['enable_snat']) == (public, True)
+    assert gateway['external_fixed_ips'][0]['ip_address'].startswith('203.0.113.')
+    path = f'/routers/{router["id"]}'
+    for nothing in ({}, None):
+        cleared = ask(f'PUT {path}', {'router': {'external_gateway_info': nothing}}, expect=200).json['router']
+        assert cleared['external_gateway_info'] is None
+    chosen = {'network_id': public, 'enable_snat': False, 'external_fixed_ips': [{'ip_address': '203.0.113.50'}]}
+    again = ask(f'PUT {path}', {'router': {'external_gateway_info': chosen}}, expect=200).json['router']
+    assert again['external_gateway_info']['external_fixed_ips'][0]['ip_address'] == '203.0.113.50'
+    assert again['external_gateway_info']['enable_snat'] is False
+
+
+def test_a_gateway_is_on_an_external_network(ask, net):
+    body = {'router': {'external_gateway_info': {'network_id': net[0]['id']}}}
+    assert 'external' in fault(ask('POST /routers', body, expect=400))[1]
+
+
+def test_a_router_joins_subnets(ask, router, net, plug):
+    network, subnet = net
+    interface = plug(router, subnet_id=subnet['id'])
+    assert interface['id'] == router['id']
+    assert (interface['subnet_id'], interface['subnet_ids']) == (subnet['id'], [subnet['id']])
+    port = ask(f'GET /ports/{interface["port_id"]}').json['port']
+    assert (port['device_id'], port['device_owner']) == (router['id'], 'network:router_interface')
+    assert port['fixed_ips'] == [{'subnet_id': subnet['id'], 'ip_address': '192.0.2.1'}]
+    assert fault(ask(f'DELETE /routers/{router["id"]}', expect=409))[0] == 'RouterInUse'
+    assert fault(ask(f'DELETE /networks/{network["id"]}', expect=409))[0] == 'NetworkInUse'
+    ask(f'DELETE /ports/{port["id"]}', expect=409)
+    ask(f'PUT /ports/{port["id"]}', {'port': {'device_id': ''}}, expect=409)
+    plug(router, subnet_id=subnet['id'], expect=400)
+    assert plug(router, 'remove', subnet_id=subnet['id'])['port_id'] == port['id']
+    plug(router, 'remove', subnet_id=subnet['id'], expect=404)
+    ask(f'DELETE /routers/{router["id"]}', expect=204)
+
+
+def test_a_router_takes_a_port(create, router, net, plug):
+    port = create('ports', network_id=net[0]['id'])
+    plug(router, port_id=port['id'])
+    used = create('ports', network_id=net[0]['id'], device_id='s')
+    plug(create('routers'), port_id=used['id'], expect=409)
+    plug(router, 'remove', port_id=port['id'])
+
+
+def test_subnets_of_a_router_do_not_overlap(create, router, net, plug):
+    plug(router, subnet_id=net[1]['id'])
+    other = create('subnets', network_id=create('networks')['id'], cidr='192.0.2.0/25')
+    plug(router, subnet_id=other['id'], expect=400)
+
+
+def test_a_router_joins_what_its_project_owns(ask, router, plug):
+    private = ask('GET /subnets?name=private-subnet').json['subnets'][0]
+    plug(router, subnet_id=private['id'], expect=400)
+
+
+@pytest.mark.parametrize('target', [{}, {'subnet_id': 'x'}, {'subnet_id': UNKNOWN, 'port_id': UNKNOWN}, {'x': 1}])
+def test_an_interface_needs_one_target(router, plug, target):
+    plug(router, expect=400, **target)
+
+
+def test_a_router_has_routes(ask, router):
+    routes = [{'destination': '10.9.0.0/16', 'nexthop': '192.0.2.9'}]
+    path = f'/routers/{router["id"]}'
+    assert ask(f'PUT {path}', {'router': {'routes': routes}}, expect=200).json['router']['routes'] == routes
+    bad = {'router': {'routes': [{'destination': 'x', 'nexthop': '192.0.2.9'}]}}
+    assert 'routes' in fault(ask(f'PUT {path}', bad, expect=400))[1]
+
+
+# Floating IPs
+
+
+def test_a_floating_ip_goes_through_a_router(ask, create, router, net, plug, public):
+    port = create('ports', network_id=net[0]['id'], device_id='s', name='eth0')
+    plug(router, subnet_id=net[1]['id'])
+    floating = create('floatingips', floating_network_id=public, port_id=port['id'])
+    assert (floating['status'], floating['router_id']) == ('ACTIVE', router['id'])
+    assert floating['fixed_ip_address'] == port['fixed_ips'][0]['ip_address']
+    assert floating['port_details']['device_id'] == 's'
+    ask(f'PUT /routers/{router["id"]}', {'router': {'external_gateway_info': {}}}, expect=409)
+    plug(router, 'remove', subnet_id=net[1]['id'], expect=409)
+    path = f'/floatingips/{floating["id"]}'
+    free = ask(f'PUT {path}', {'floatingip': {'port_id': None}}, expect=200).json['floatingip']
+    assert (free['status'], free['router_id'], free['port_details'], free['fixed_ip_address']) == ('DOWN', *[None] * 3)
+    plug(router, 'remove', subnet_id=net[1]['id'])
+
+
+def test_a_floating_ip_keeps_its_port_unless_told(ask, create, net, public):
+    port = create('ports', network_id=net[0]['id'])
+    path = f'/floatingips/{create("floatingips", floating_network_id=public)["id"]}'
+    ask(f'PUT {path}', {'floatingip': {'port_id': port['id']}}, expect=200)
+    kept = ask(f'PUT {path}', {'floatingip': {'description': 'x'}}, expect=200).json['floatingip']
+    assert (kept['port_id'], kept['description']) == (port['id'], 'x')
+    address = kept['floating_ip_address']
+    [found] = ask(f'GET /floatingips?floating_ip_address={address}&port_id={port["id"]}').json['floatingips']
+    assert found == kept
+
+
+def test_an_administrator_chooses_the_address(ask, create, public):
+    chosen = {'floating_network_id': public, 'floating_ip_address': '203.0.113.99'}
+    ask('POST /floatingips', {'floatingip': chosen}, expect=403)
+    assert create('floatingips', by='admin', **chosen)['floating_ip_address'] == '203.0.113.99'
+    ask('POST /floatingips', {'floatingip': chosen}, by='admin', expect=409)
+
+
+def test_a_floating_ip_comes_from_outside(ask, net):
+    body = {'floatingip': {'floating_network_id': net[0]['id']}}
+    assert 'external' in fault(ask('POST /floatingips', body, expect=400))[1]
+
+
+# Security groups
+
+
+def test_a_list_of_groups_has_the_default_one(ask, names):
+    assert names('security-groups') == ['default']
+    assert names('security-groups?project_id=cherries', by='admin') == ['default']
+    assert names('security-groups?project_id=cherries') == []
+    [group] = ask('GET /security-groups?fields=security_group_rules').json['security_groups']
+    assert {rule['created_at'][-1] for rule in group['security_group_rules']} == {'Z'}
+
+
+def test_a_rule_is_there_once(ask, body):
+    rule = body('security-group-rules', protocol='tcp', port_range_min='80', port_range_max=80)
+    made = ask('POST /security-group-rules', rule, expect=201).json['security_group_rule']
+    assert (made['ethertype'], made['port_range_min']) == ('IPv4', 80)
+    kind, message = fault(ask('POST /security-group-rules', rule, expect=409))
+    assert (kind, made['id'] in message) == ('SecurityGroupRuleExists', True)
+
+
+# Quotas
+
+
+def test_quotas_are_shown_changed_and_reset(ask):
+    usual = ask('GET /quotas/apples', expect=200).json['quota']
+    assert usual == {
+        'floatingip': 50,
+        'network': 100,
+        'port': 500,
+        'router': 10,
+        'security_group': 10,
+        'security_group_rule': 100,
+        'subnet': 100,
+    }
+    changed = ask('PUT /quotas/apples', {'quota': {'port': 7, 'router': '-1'}}, by='admin', expect=200).json['quota']
+    assert changed == {**usual, 'port': 7, 'router': -1} == ask('GET /quotas/apples').json['quota']
+    assert ask('GET /quotas/apples/default').json['quota'] == usual
+    [listed] = ask('GET /quotas', by='admin').json['quotas']
+    assert listed == {**changed, 'project_id': 'apples', 'tenant_id': 'apples'}
+    ask('DELETE /quotas/apples', by='admin', expect=204)
+    assert ask('GET /quotas/apples').json['quota'] == usual
+
+
+@pytest.mark.parametrize('path', ['details', 'details.json'])
+def test_quotas_in_detail(ask, create, path):
+    create('networks')
+    details = ask(f'GET /quotas/apples/{path}', expect=200).json['quota']
+    assert details['network'] == {'limit': 100, 'used': 1, 'reserved': 0}
+    assert details['port']['used'] == 0
+
+
+def test_quotas_are_set_by_administrators(ask):
+    ask('PUT /quotas/apples', {'quota': {'port': 7}}, expect=403)
+    ask('DELETE /quotas/apples', expect=403)
+    ask('GET /quotas', expect=403)
+    ask('GET /quotas/bananas', expect=403)
+    ask('GET /quotas/bananas', by='admin', expect=200)
+    for wrong in ({'port': -2}, {'port': 'x'}, {'port': 2**31}, {'colour': 1}):
+        ask('PUT /quotas/apples', {'quota': wrong}, by='admin', expect=400)
+
+
+@pytest.mark.parametrize('kind', KINDS)
+def test_a_full_quota_is_a_conflict(ask, body, kind):
+    name, _ = KINDS[kind]
+    request = body(kind)
+    ask('PUT /quotas/apples', {'quota': {name: 0}}, by='admin', expect=200)
+    assert fault(ask(f'POST /{kind}', request, expect=409)) == (
+        'OverQuota',
+        f"Quota exceeded for resources: ['{name}'].",
+    )
+
+
+# Automatic networks
+
+
+@pytest.mark.parametrize('project', ['apples', 'None', 'null'])
+def test_an_automatic_network_is_made_once(ask, project):
+    path = f'/auto-allocated-topology/{project}'
+    dry = ask(f'GET {path}?fields=dry-run', expect=200).json['auto_allocated_topology']
+    assert dry == {'id': 'dry-run=pass', 'tenant_id': 'apples', 'project_id': 'apples'}
+    made = ask(f'GET {path}', expect=200).json['auto_allocated_topology']
+    assert made == ask(f'GET {path}').json['auto_allocated_topology']
+    assert ask(f'GET /networks/{made["id"]}').json['network']['project_id'] == 'apples'
+    ask(f'DELETE {path}', expect=204)
+    ask(f'GET /networks/{made["id"]}', expect=404)
+    assert ask('GET /routers').json == {'routers': []}
+    ask(f'DELETE {path}', expect=404)
+    ask('GET /auto-allocated-topology/bananas', expect=404)

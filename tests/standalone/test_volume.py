@@ -1,0 +1,724 @@
+"""Cinder v3 as clients speak it."""
+
+import urllib.parse
+
+import pytest
+import webob
+
+from computeapi import errors
+from computeapi.backends.image.local import LocalImages
+from computeapi.backends.volume.local import LocalVolumes
+from computeapi.context import Context
+from computeapi.standalone.volume import VolumeFace
+
+CALLERS = {
+    'admin': Context(user_id='root', project_id='admin', is_admin=True, roles=frozenset({'admin'})),
+    'alice': Context(user_id='alice', project_id='apples', roles=frozenset({'member'})),
+    'bob': Context(user_id='bob', project_id='bananas', roles=frozenset({'member'})),
+    'reader': Context(user_id='ron', project_id='apples', roles=frozenset({'reader'})),
+    'nova': Context(user_id='nova', project_id='apples', roles=frozenset({'service'})),
+}
+
+SERVER = '5b5ab8b0-7a65-4ba5-a1f9-6e8ad8d0c6a4'
+NOWHERE = '00000000-0000-4000-8000-00000000dead'
+FAULTS = {400: 'badRequest', 401: 'unauthorized', 403: 'forbidden', 404: 'itemNotFound', 409: 'conflictingRequest'}
+
+
+def authenticate(token):
+    try:
+        return CALLERS[token]
+    except KeyError:
+        raise errors.NotAuthenticated from None
+
+
+@pytest.fixture
+def images(store, tmp_path):
+    return LocalImages(store, tmp_path / 'images')
+
+
+@pytest.fixture
+def face(store, images):
+    volumes = LocalVolumes(store, images, types={'fake': {}, 'multiattach': {'multiattach': '<is> True'}})
+    volumes.populate()
+    return VolumeFace(volumes, authenticate)
+
+
+@pytest.fixture
+def ask(face):
+    """ask('POST /v3/volumes', {...}, by='alice', version='3.27') -> the response, of the status `expect`."""
+
+    def ask(request, json=None, *, by='alice', version='3.68', expect=200, **others):
+        method, path = request.split(' ', 1)
+        if json is not None:
+            others['json'] = json
+        req = webob.Request.blank(path, method=method, **others)
+        if by:
+            req.headers['X-Auth-Token'] = by
+        if version:
+            req.headers['OpenStack-API-Version'] = f'volume {version}'
+        response = req.get_response(face)
+        assert response.status_code == expect, response.text
+        if expect in FAULTS:
+            fault = response.json[FAULTS[expect]]
+            assert fault['code'] == expect
+            response.message = fault['message']
+        return response
+
+    return ask
+
+
+@pytest.fixture
+def create(ask):
+    def create(by='alice', **document):
+        return ask('POST /v3/volumes', {'volume': {'size': 1, **document}}, by=by, expect=202).json['volume']
+
+    return create
+
+
+@pytest.fixture
+def act(ask):
+    def act(volume, name, argument=None, **others):
+        others = {'expect': 202, **others}
+        return ask(f'POST /v3/volumes/{volume["id"]}/action', {name: argument}, **others)
+
+    return act
+
+
+@pytest.fixture
+def status(ask):
+    return lambda volume: ask(f'GET /v3/volumes/{volume["id"]}').json['volume']['status']
+
+
+@pytest.mark.parametrize('path,status', [('/', 300), ('/v3', 200), ('/v3/', 200)])
+@pytest.mark.parametrize('version', [None, '3.9999', 'junk'])
+def test_discovery_takes_no_token_and_minds_no_version(ask, path, status, version):
+    response = ask(f'GET {path}', by=None, version=version, expect=status, base_url='http://cloud:9/volume')
+    (found,) = response.json['versions']
+    assert (found['id'], found['status'], found['min_version'], found['version']) == ('v3.0', 'CURRENT', '3.0', '3.68')
+    assert found['links'] == [{'rel': 'self', 'href': 'http://cloud:9/volume/v3/'}]
+
+
+def test_everything_else_takes_one(ask):
+    ask('GET /v3/volumes', by=None, expect=401)
+    ask('GET /v3/volumes', by='mallory', expect=401)
+    ask('GET /v3/nothing', expect=404)
+
+
+def test_versions(ask):
+    assert ask('GET /v3/volumes', version=None).headers['OpenStack-API-Version'] == 'volume 3.0'
+    response = ask('GET /v3/volumes', version='3.27')
+    assert (response.headers['OpenStack-API-Version'], response.headers['Vary']) == (
+        'volume 3.27',
+        'OpenStack-API-Version',
+    )
+    assert ask('GET /v3/volumes', version='latest').headers['OpenStack-API-Version'] == 'volume 3.68'
+    for version in ('3.69', '2.0', '4.0'):
+        ask('GET /v3/volumes', version=version, expect=406)
+    for version in ('x', '3', '3.x', '3.1.1'):
+        ask('GET /v3/volumes', version=version, expect=400)
+    # What a client asks of other services is none of our business.
+    others = {'OpenStack-API-Version': 'compute 2.95'}
+    assert ask('GET /v3/volumes', version=None, headers=others).headers['OpenStack-API-Version'] == 'volume 3.0'
+
+
+def test_the_project_may_stand_in_the_path(ask, create):
+    volume = create()
+    response = ask(f'GET /v3/apples/volumes/{volume["id"]}', base_url='http://cloud/volume')
+    assert response.json['volume']['links'] == [
+        {'rel': 'self', 'href': f'http://cloud/volume/v3/apples/volumes/{volume["id"]}'},
+        {'rel': 'bookmark', 'href': f'http://cloud/volume/apples/volumes/{volume["id"]}'},
+    ]
+    assert 'Malformed' in ask('GET /v3/bananas/volumes', expect=400).message
+    ask('GET /v3/bananas/volumes', by='admin', expect=400)
+    ask('GET /v3/apples/nothing', expect=404)
+
+
+def test_create_show_delete(ask, create):
+    volume = create(name='one', description='mine', metadata={'a': 'b'}, volume_type='fake', size='3')
+    assert ask(f'GET /v3/volumes/{volume["id"]}').json['volume'] == volume
+    assert {name: volume[name] for name in ('name', 'description', 'size', 'status', 'metadata', 'volume_type')} == {
+        'name': 'one',
+        'description': 'mine',
+        'size': 3,
+        'status': 'available',
+        'metadata': {'a': 'b'},
+        'volume_type': 'fake',
+    }
+    assert (volume['bootable'], volume['multiattach'], volume['encrypted']) == ('false', False, False)
+    assert volume['os-vol-tenant-attr:tenant_id'] == 'apples'
+    ask(f'DELETE /v3/volumes/{volume["id"]}', expect=202)
+    assert volume['id'] in ask(f'GET /v3/volumes/{volume["id"]}', expect=404).message
+
+
+def test_fields_come_with_their_version(ask, create):
+    volume = create()['id']
+    for name, first in {'group_id': 13, 'service_uuid': 48, 'volume_type_id': 63, 'consumes_quota': 65}.items():
+        assert name not in ask(f'GET /v3/volumes/{volume}', version=f'3.{first - 1}').json['volume']
+        assert name in ask(f'GET /v3/volumes/{volume}', version=f'3.{first}').json['volume']
+    assert 'os-vol-host-attr:host' not in ask(f'GET /v3/volumes/{volume}').json['volume']
+    assert 'os-vol-host-attr:host' in ask(f'GET /v3/volumes/{volume}', by='admin').json['volume']
+
+
+def test_a_volume_from_an_image(create, images):
+    facts = {'disk_format': 'raw', 'container_format': 'bare', 'properties': {'hw_disk_bus': 'virtio'}}
+    image = images.upload(CALLERS['alice'], images.create(CALLERS['alice'], 'system', **facts).id, [b'x'])
+    volume = create(imageRef=image.id)
+    assert volume['bootable'] == 'true'
+    assert volume['volume_image_metadata']['image_id'] == image.id
+    assert volume['volume_image_metadata']['hw_disk_bus'] == 'virtio'
+
+
+def test_several_servers_may_share_a_volume(create):
+    assert create(volume_type='multiattach')['multiattach']
+    assert create(multiattach=True)['multiattach']
+    assert not create(multiattach='false')['multiattach']
+
+
+@pytest.mark.parametrize(
+    'document,word',
+    [
+        ({'size': 0}, 'size'),
+        ({'size': -1}, 'size'),
+        ({'size': 'big'}, 'size'),
+        ({'size': 1.5}, 'size'),
+        ({'size': True}, 'size'),
+        ({'size': 2**31}, 'size'),
+        ({'size': None}, 'size'),
+        ({'name': 5}, 'name'),
+        ({'name': 'x' * 256}, 'name'),
+        ({'name': 'a\0b'}, 'NUL'),
+        ({'description': 'x' * 256}, 'description'),
+        ({'metadata': []}, 'metadata'),
+        ({'metadata': {'a': 5}}, 'metadata/a'),
+        ({'metadata': {'': 'x'}}, 'metadata'),
+        ({'metadata': {'x' * 256: 'x'}}, 'metadata'),
+        ({'metadata': {f'k{number}': 'x' for number in range(129)}}, 'metadata'),
+        ({'multiattach': 'maybe'}, 'multiattach'),
+        ({'availability_zone': 'moon'}, 'zone'),
+        ({'imageRef': NOWHERE}, 'image'),
+        ({'imageRef': 5}, 'imageRef'),
+        ({'backup_id': NOWHERE}, 'backup_id'),
+        ({'snapshot_id': NOWHERE, 'source_volid': NOWHERE}, 'snapshot_id'),
+    ],
+)
+def test_bad_documents_name_the_field(ask, document, word):
+    assert word in ask('POST /v3/volumes', {'volume': {'size': 1, **document}}, expect=400).message
+
+
+@pytest.mark.parametrize('field', ['volume_type', 'snapshot_id', 'source_volid'])
+def test_what_a_volume_is_made_from_must_be_there(ask, field):
+    assert NOWHERE in ask('POST /v3/volumes', {'volume': {'size': 1, field: NOWHERE}}, expect=404).message
+
+
+@pytest.mark.parametrize('body', [b'', b'{', b'[]', b'{}', b'{"volume": null}', b'{"volume": []}'])
+def test_what_is_no_volume_is_refused(ask, body):
+    ask('POST /v3/volumes', expect=400, body=body)
+
+
+def test_what_is_null_counts_as_left_out(create):
+    nothing = ('name', 'description', 'imageRef', 'snapshot_id', 'source_volid', 'volume_type', 'availability_zone')
+    volume = create(**dict.fromkeys((*nothing, 'metadata', 'multiattach', 'backup_id', 'group_id')))
+    assert (volume['name'], volume['volume_type'], volume['metadata']) == (None, '__DEFAULT__', {})
+
+
+def test_readers_only_read(ask, create, act):
+    volume = create()
+    assert len(ask('GET /v3/volumes', by='reader').json['volumes']) == 1
+    ask('POST /v3/volumes', {'volume': {'size': 1}}, by='reader', expect=403)
+    act(volume, 'os-extend', {'new_size': 2}, by='reader', expect=403)
+    ask(f'DELETE /v3/volumes/{volume["id"]}', by='reader', expect=403)
+
+
+def test_others_do_not_see(ask, create, act):
+    volume = create()
+    for request in ('GET', 'DELETE'):
+        ask(f'{request} /v3/volumes/{volume["id"]}', by='bob', expect=404)
+    ask(f'PUT /v3/volumes/{volume["id"]}', {'volume': {'name': 'x'}}, by='bob', expect=404)
+    act(volume, 'os-reserve', by='bob', expect=404)
+
+
+def test_update(ask, create):
+    volume = create(name='one', metadata={'a': 'b'})['id']
+    changed = ask(f'PUT /v3/volumes/{volume}', {'volume': {'name': 'two', 'metadata': {'c': 'd'}}}).json['volume']
+    assert (changed['name'], changed['metadata']) == ('two', {'c': 'd'})
+    assert 'name' in ask(f'PUT /v3/volumes/{volume}', {'volume': {'name': 5}}, expect=400).message
+
+
+def names(response, key='volumes'):
+    return [item['name'] for item in response.json[key]]
+
+
+@pytest.mark.parametrize(
+    'query,expected',
+    [
+        ('', ['b', 'a']),
+        ('name=a', ['a']),
+        ('status=available', ['b', 'a']),
+        ('status=error', []),
+        ('volume_type=fake', ['b']),
+        ('bootable=0', ['b', 'a']),
+        ('bootable=True', []),
+        ('availability_zone=nova', ['b', 'a']),
+        ('metadata=%7B%22k%22%3A%20%22v%22%7D', ['a']),
+        ('metadata=%7B%27k%27%3A%20%27w%27%7D', []),
+        ('created_at=gt:2000-01-01T00:00:00', ['b', 'a']),
+        ('all_tenants=1', ['b', 'a']),
+        ('project_id=bananas', []),
+        ('sort=name:asc', ['a', 'b']),
+        ('sort_key=name&sort_dir=asc', ['a', 'b']),
+        ('limit=1', ['b']),
+        ('limit=1&offset=1', ['a']),
+        ('limit=0', []),
+        ('unheard=of', ['b', 'a']),
+    ],
+)
+def test_lists(ask, create, query, expected):
+    create(name='a', metadata={'k': 'v'})
+    create(name='b', volume_type='fake')
+    create(name='c', by='bob')
+    for path in ('/v3/volumes', '/v3/volumes/detail'):
+        assert names(ask(f'GET {path}?{query}')) == expected
+    assert 'status' not in ask('GET /v3/volumes').json['volumes'][0]
+
+
+def test_administrators_see_all_projects_when_they_ask(ask, create):
+    create(name='a')
+    create(name='b', by='bob')
+    assert names(ask('GET /v3/volumes', by='admin')) == []
+    assert names(ask('GET /v3/volumes?all_tenants=1', by='admin')) == ['b', 'a']
+    assert names(ask('GET /v3/volumes?all_tenants=True&project_id=apples', by='admin')) == ['a']
+
+
+@pytest.mark.parametrize(
+    'query',
+    [
+        'limit=-1',
+        'limit=x',
+        'offset=-1',
+        'marker=junk',
+        'all_tenants=maybe',
+        'bootable=maybe',
+        'metadata=junk',
+        'metadata=%5B%5D',
+        'created_at=soon',
+        'sort=secret',
+        'sort_key=name&sort_dir=up',
+        'name=%00',
+        'name=%FF',
+    ],
+)
+def test_bad_queries(ask, query):
+    ask(f'GET /v3/volumes/detail?{query}', expect=400)
+
+
+@pytest.mark.parametrize('kind', ['volumes', 'snapshots'])
+@pytest.mark.parametrize('prefix', ['/v3', '/v3/apples'])
+def test_pages_lead_from_one_to_the_next(ask, create, kind, prefix):
+    volumes = [create(name=f'n{number}') for number in range(5)]
+    for volume in volumes if kind == 'snapshots' else ():
+        body = {'snapshot': {'volume_id': volume['id'], 'name': volume['name']}}
+        ask('POST /v3/snapshots', body, expect=202)
+    seen, path = [], f'{prefix}/{kind}/detail?sort=name:asc&limit=2&with_count=true'
+    while path:
+        page = ask(f'GET {path}')
+        assert page.json['count'] == 5
+        seen += names(page, kind)
+        links = page.json.get(f'{kind}_links')
+        path = links[0]['href'].removeprefix('http://localhost') if links else None
+        assert path is None or path.startswith(f'{prefix}/{kind}/detail?')
+    assert seen == ['n0', 'n1', 'n2', 'n3', 'n4']
+    assert 'count' not in ask(f'GET {prefix}/{kind}?with_count=true', version='3.44').json
+
+
+def test_summary(ask, create):
+    create(size=2, metadata={'a': 'x'})
+    create(size=3, metadata={'a': 'y'})
+    expected = {'total_count': 2, 'total_size': 5}
+    assert ask('GET /v3/volumes/summary', version='3.35').json['volume-summary'] == expected
+    assert ask('GET /v3/volumes/summary').json['volume-summary'] == {**expected, 'metadata': {'a': ['x', 'y']}}
+    ask('GET /v3/volumes/summary', version='3.11', expect=404)
+
+
+@pytest.mark.parametrize('kind', ['volumes', 'snapshots'])
+def test_metadata(ask, create, kind):
+    owner = create(metadata={'a': 'b'})['id']
+    if kind == 'snapshots':
+        body = {'snapshot': {'volume_id': owner, 'metadata': {'a': 'b'}}}
+        owner = ask('POST /v3/snapshots', body, expect=202).json['snapshot']['id']
+    path = f'/v3/{kind}/{owner}/metadata'
+    assert ask(f'GET {path}').json == {'metadata': {'a': 'b'}}
+    assert ask(f'POST {path}', {'metadata': {'c': 'd'}}).json == {'metadata': {'a': 'b', 'c': 'd'}}
+    assert ask(f'GET {path}/c').json == {'meta': {'c': 'd'}}
+    assert ask(f'PUT {path}/c', {'meta': {'c': 'e'}}).json == {'meta': {'c': 'e'}}
+    ask(f'DELETE {path}/a')
+    ask(f'DELETE {path}/a', expect=404)
+    ask(f'GET {path}/a', expect=404)
+    assert ask(f'GET {path}').json == {'metadata': {'c': 'e'}}
+    assert ask(f'PUT {path}', {'metadata': {'z': ''}}).json == {'metadata': {'z': ''}}
+    ask(f'PUT {path}/c', {'meta': {'x': 'y'}}, expect=400)
+    for wrong in ({}, {'metadata': {'a': 5}}, {'metadata': {'x' * 256: 'y'}}):
+        ask(f'POST {path}', wrong, expect=400)
+    ask(f'GET {path}', by='bob', expect=404)
+    many = {f'k{number}': 'v' for number in range(128)}
+    assert 'metadata' in ask(f'POST {path}', {'metadata': many}, expect=400).message
+
+
+def test_extend(ask, create, act):
+    volume = create()
+    act(volume, 'os-extend', {'new_size': 3})
+    assert ask(f'GET /v3/volumes/{volume["id"]}').json['volume']['size'] == 3
+    for wrong in ({'new_size': 3}, {'new_size': 'x'}, {'new_size': 2**31}, {}, None, 5):
+        assert 'size' in act(volume, 'os-extend', wrong, expect=400).message or wrong in (None, 5)
+    act(volume, 'os-attach', {'instance_uuid': SERVER, 'mountpoint': '/dev/vdb'})
+    act(volume, 'os-extend', {'new_size': 4}, version='3.41', expect=400)
+    act(volume, 'os-extend', {'new_size': 4}, version='3.42')
+
+
+def test_attaching_by_actions(ask, create, act, status):
+    volume = create()
+    act(volume, 'os-reserve')
+    assert status(volume) == 'attaching'
+    act(volume, 'os-unreserve')
+    assert status(volume) == 'available'
+    act(volume, 'os-attach', {'mountpoint': '/dev/vdb'}, expect=400)
+    act(volume, 'os-attach', {'instance_uuid': 'x', 'mountpoint': '/dev/vdb'}, expect=400)
+    act(volume, 'os-attach', {'host_name': 'node', 'mountpoint': '/dev/vdb'})
+    (use,) = ask(f'GET /v3/volumes/{volume["id"]}').json['volume']['attachments']
+    assert (use['host_name'], use['device'], use['server_id'], use['volume_id']) == (
+        'node',
+        '/dev/vdb',
+        None,
+        volume['id'],
+    )
+    act(volume, 'os-begin_detaching')
+    assert status(volume) == 'detaching'
+    act(volume, 'os-roll_detaching')
+    assert status(volume) == 'in-use'
+    act(volume, 'os-detach', {'attachment_id': NOWHERE}, expect=404)
+    act(volume, 'os-detach', {'attachment_id': use['attachment_id']})
+    assert status(volume) == 'available'
+
+
+def test_users_do_not_take_volumes_from_servers_behind_their_back(ask, create, act, status):
+    volume = create()
+    act(volume, 'os-attach', {'instance_uuid': SERVER, 'mountpoint': '/dev/vdb'})
+    (use,) = ask(f'GET /v3/volumes/{volume["id"]}').json['volume']['attachments']
+    assert 'Compute API' in act(volume, 'os-detach', {}, expect=409).message
+    ask(f'DELETE /v3/attachments/{use["attachment_id"]}', expect=409)
+    act(volume, 'os-force_detach', {'attachment_id': use['attachment_id']}, expect=403)
+    assert status(volume) == 'in-use'
+    ask(f'DELETE /v3/attachments/{use["attachment_id"]}', by='nova')
+    assert status(volume) == 'available'
+    act(volume, 'os-attach', {'instance_uuid': SERVER, 'mountpoint': '/dev/vdb'})
+    act(volume, 'os-force_detach', {}, by='admin')
+    assert status(volume) == 'available'
+
+
+def test_attachments(ask, create, status):
+    volume = create()
+    asked = {'attachment': {'volume_uuid': volume['id'], 'instance_uuid': SERVER, 'mode': 'ro'}}
+    ask('POST /v3/attachments', asked, version='3.53', expect=400)
+    attachment = ask('POST /v3/attachments', asked).json['attachment']
+    assert {name: attachment[name] for name in ('status', 'instance', 'volume_id', 'attach_mode')} == {
+        'status': 'reserved',
+        'instance': SERVER,
+        'volume_id': volume['id'],
+        'attach_mode': 'ro',
+    }
+    assert status(volume) == 'reserved'
+    path = f'/v3/attachments/{attachment["id"]}'
+    connector = {'attachment': {'connector': {'host': 'node', 'mountpoint': '/dev/vdb'}}}
+    connected = ask(f'PUT {path}', connector).json['attachment']
+    assert (connected['status'], connected['connection_info']['volume_id']) == ('attaching', volume['id'])
+    ask(f'POST {path}/action', {'os-complete': None}, version='3.43', expect=404)
+    ask(f'POST {path}/action', {'os-nothing': None}, expect=400)
+    ask(f'POST {path}/action', {'os-complete': None}, expect=204)
+    assert ask(f'GET {path}').json['attachment']['status'] == 'attached'
+    assert status(volume) == 'in-use'
+    for query, count in {
+        '': 1,
+        f'volume_id={volume["id"]}': 1,
+        f'instance_id={SERVER}': 1,
+        f'instance_id={NOWHERE}': 0,
+        'status=reserved': 0,
+        'limit=1': 1,
+        f'marker={attachment["id"]}': 0,
+    }.items():
+        for where in ('/v3/attachments', '/v3/attachments/detail'):
+            assert len(ask(f'GET {where}?{query}').json['attachments']) == count
+    ask(f'GET {path}', by='bob', expect=404)
+    assert ask('GET /v3/attachments', by='bob').json['attachments'] == []
+    ask('POST /v3/attachments', asked, expect=400)
+    assert ask(f'DELETE {path}', by='admin').json == {'attachments': []}
+    assert status(volume) == 'available'
+    ask(f'GET {path}', expect=404)
+
+
+def test_before_os_complete_a_connector_was_enough(ask, create, status):
+    volume = create()
+    asked = {'volume_uuid': volume['id'], 'instance_uuid': SERVER, 'connector': {'host': 'node'}}
+    made = ask('POST /v3/attachments', {'attachment': asked}, version='3.43').json['attachment']
+    assert made['status'] == 'attached'
+    assert status(volume) == 'in-use'
+    ask('GET /v3/attachments', version='3.26', expect=404)
+
+
+@pytest.mark.parametrize(
+    'document',
+    [
+        {},
+        {'volume_uuid': 'x'},
+        {'volume_uuid': NOWHERE, 'instance_uuid': 5},
+        {'volume_uuid': NOWHERE, 'connector': []},
+        {'volume_uuid': NOWHERE, 'mode': 'wild'},
+    ],
+)
+def test_bad_attachments(ask, document):
+    ask('POST /v3/attachments', {'attachment': document}, expect=400)
+
+
+def test_administrators_reset_and_force(ask, create, act, status):
+    volume = create()
+    act(volume, 'os-reset_status', {'status': 'error'}, expect=403)
+    act(volume, 'os-reset_status', {'status': 'lost'}, by='admin', expect=400)
+    act(volume, 'os-reset_status', {'status': 'creating'}, by='admin')
+    assert status(volume) == 'creating'
+    ask(f'DELETE /v3/volumes/{volume["id"]}', expect=400)
+    ask(f'DELETE /v3/volumes/{volume["id"]}?force=true', expect=403)
+    act(volume, 'os-force_delete', expect=403)
+    act(volume, 'os-force_delete', by='admin')
+    ask(f'GET /v3/volumes/{volume["id"]}', expect=404)
+    volume = create()
+    act(volume, 'os-reset_status', {'status': 'creating', 'attach_status': 'detached'}, by='admin')
+    ask(f'DELETE /v3/volumes/{volume["id"]}?force=true', by='admin', expect=202)
+
+
+def test_administrators_say_that_a_volume_is_moving(ask, create, act):
+    volume = create()
+
+    def moving():
+        return ask(f'GET /v3/volumes/{volume["id"]}', by='admin').json['volume']['os-vol-mig-status-attr:migstat']
+
+    act(volume, 'os-reset_status', {'migration_status': 'lost'}, by='admin', expect=400)
+    act(volume, 'os-reset_status', {'migration_status': 'migrating'}, by='admin')
+    assert moving() == 'migrating'
+    act(volume, 'os-reset_status', {'status': 'error'}, by='admin')
+    assert moving() == 'migrating'
+    act(volume, 'os-reset_status', {'migration_status': 'none'}, by='admin')
+    assert moving() is None
+
+
+def test_flags(ask, create, act):
+    volume = create()
+    act(volume, 'os-set_bootable', {'bootable': True}, expect=200)
+    act(volume, 'os-update_readonly_flag', {'readonly': 'True'})
+    shown = ask(f'GET /v3/volumes/{volume["id"]}').json['volume']
+    assert (shown['bootable'], shown['metadata']) == ('true', {'readonly': 'True'})
+    for name, argument in (('os-set_bootable', {}), ('os-update_readonly_flag', {'readonly': 5})):
+        act(volume, name, argument, expect=400)
+
+
+def test_image_metadata(ask, create, act):
+    volume = create()
+    assert act(volume, 'os-set_image_metadata', {'metadata': {'a': 'b', 'c': 'd'}}, expect=200).json == {
+        'metadata': {'a': 'b', 'c': 'd'}
+    }
+    act(volume, 'os-unset_image_metadata', {'key': 'a'}, expect=200)
+    act(volume, 'os-unset_image_metadata', {'key': 'a'}, expect=404)
+    assert act(volume, 'os-show_image_metadata', expect=200).json == {'metadata': {'c': 'd'}}
+    assert ask(f'GET /v3/volumes/{volume["id"]}').json['volume']['volume_image_metadata'] == {'c': 'd'}
+
+
+def test_retype_and_reimage(ask, create, act, images):
+    volume = create()
+    act(volume, 'os-retype', {'new_type': 'multiattach', 'migration_policy': 'never'})
+    assert ask(f'GET /v3/volumes/{volume["id"]}').json['volume']['multiattach']
+    act(volume, 'os-retype', {'new_type': 'nothing'}, expect=404)
+    facts = {'disk_format': 'raw', 'container_format': 'bare'}
+    image = images.upload(CALLERS['alice'], images.create(CALLERS['alice'], 'system', **facts).id, [b'x'])
+    act(volume, 'os-reimage', {'image_id': image.id}, version='3.67', expect=404)
+    act(volume, 'os-reimage', {'image_id': image.id})
+    assert ask(f'GET /v3/volumes/{volume["id"]}').json['volume']['bootable'] == 'true'
+    ask('POST /v3/attachments', {'attachment': {'volume_uuid': volume['id'], 'instance_uuid': SERVER}})
+    act(volume, 'os-reimage', {'image_id': image.id}, expect=409)
+    act(volume, 'os-reimage', {'image_id': image.id, 'reimage_reserved': True})
+
+
+@pytest.mark.parametrize('body', [{}, {'os-nothing': None}, {'os-reserve': None, 'os-unreserve': None}])
+def test_unknown_actions(ask, create, body):
+    message = ask(f'POST /v3/volumes/{create()["id"]}/action', body, expect=400).message
+    assert 'There is no such action' in message
+
+
+def test_snapshots(ask, create, act):
+    volume = create(size=2)
+    asked = {'volume_id': volume['id'], 'name': 's', 'description': 'd', 'metadata': {'a': 'b'}}
+    snapshot = ask('POST /v3/snapshots', {'snapshot': asked}, expect=202).json['snapshot']
+    shown = ask(f'GET /v3/snapshots/{snapshot["id"]}').json['snapshot']
+    assert snapshot.items() <= shown.items()
+    assert (shown['status'], shown['size'], shown['volume_id'], shown['user_id']) == (
+        'available',
+        2,
+        volume['id'],
+        'alice',
+    )
+    assert shown['os-extended-snapshot-attributes:project_id'] == 'apples'
+    assert 'user_id' not in ask(f'GET /v3/snapshots/{snapshot["id"]}', version='3.40').json['snapshot']
+    for query, expected in {'': ['s'], 'name=x': [], 'status=available': ['s'], f'volume_id={NOWHERE}': []}.items():
+        for path in ('/v3/snapshots', '/v3/snapshots/detail'):
+            assert names(ask(f'GET {path}?{query}'), 'snapshots') == expected
+    changed = ask(f'PUT /v3/snapshots/{snapshot["id"]}', {'snapshot': {'name': 't'}}).json['snapshot']
+    assert changed['name'] == 't'
+    ask(f'DELETE /v3/volumes/{volume["id"]}', expect=400)
+    path = f'/v3/snapshots/{snapshot["id"]}'
+    ask(f'POST {path}/action', {'os-reset_status': {'status': 'error'}}, expect=403)
+    ask(f'POST {path}/action', {'os-reset_status': {'status': 'lost'}}, by='admin', expect=400)
+    ask(f'POST {path}/action', {'os-reset_status': {'status': 'creating'}}, by='admin', expect=202)
+    ask(f'DELETE {path}', expect=400)
+    ask(f'GET {path}', by='bob', expect=404)
+    ask(f'DELETE {path}', by='bob', expect=404)
+    ask(f'POST {path}/action', {'os-force_delete': None}, by='admin', expect=202)
+    ask(f'GET {path}', expect=404)
+
+
+def test_snapshots_of_volumes_in_use(ask, create, act):
+    volume = create()
+    act(volume, 'os-attach', {'instance_uuid': SERVER, 'mountpoint': '/dev/vdb'})
+    asked = {'volume_id': volume['id']}
+    ask('POST /v3/snapshots', {'snapshot': asked}, version='3.65', expect=400)
+    ask('POST /v3/snapshots', {'snapshot': {**asked, 'force': 'true'}}, version='3.65', expect=202)
+    ask('POST /v3/snapshots', {'snapshot': asked}, version='3.66', expect=202)
+    ask('POST /v3/snapshots', {'snapshot': {**asked, 'force': False}}, version='3.66', expect=400)
+
+
+@pytest.mark.parametrize(
+    'document,word',
+    [
+        ({}, 'volume_id'),
+        ({'volume_id': 5}, 'volume_id'),
+        ({'volume_id': NOWHERE, 'force': 'maybe'}, 'force'),
+        ({'volume_id': NOWHERE, 'name': 'x' * 256}, 'name'),
+        ({'volume_id': NOWHERE, 'metadata': 'x'}, 'metadata'),
+    ],
+)
+def test_bad_snapshots_name_the_field(ask, document, word):
+    assert word in ask('POST /v3/snapshots', {'snapshot': document}, expect=400).message
+
+
+def test_delete_with_its_snapshots(ask, create):
+    volume = create()['id']
+    ask('POST /v3/snapshots', {'snapshot': {'volume_id': volume}}, expect=202)
+    ask(f'DELETE /v3/volumes/{volume}?cascade=true', expect=202)
+    assert ask('GET /v3/snapshots').json['snapshots'] == []
+
+
+def test_types(ask):
+    assert names(ask('GET /v3/types'), 'volume_types') == ['__DEFAULT__', 'fake', 'multiattach']
+    assert ask('GET /v3/types/default').json['volume_type']['name'] == '__DEFAULT__'
+    asked = {'name': 'fast', 'description': 'd', 'extra_specs': {'a': 'b'}}
+    ask('POST /v3/types', {'volume_type': asked}, expect=403)
+    kind = ask('POST /v3/types', {'volume_type': asked}, by='admin').json['volume_type']
+    assert (kind['name'], kind['extra_specs'], kind['is_public']) == ('fast', {'a': 'b'}, True)
+    path = f'/v3/types/{kind["id"]}'
+    assert ask(f'GET {path}').json['volume_type'] == kind
+    ask('GET /v3/types/fast', expect=404)
+    ask('POST /v3/types', {'volume_type': asked}, by='admin', expect=409)
+    changed = ask(f'PUT {path}', {'volume_type': {'name': 'new', 'is_public': False}}, by='admin').json['volume_type']
+    assert (changed['name'], changed['is_public']) == ('new', False)
+    ask(f'GET {path}', expect=404)
+    ask(f'DELETE {path}', expect=403)
+    ask(f'DELETE {path}', by='admin', expect=202)
+    ask(f'DELETE {path}', by='admin', expect=404)
+
+
+@pytest.mark.parametrize(
+    'document', [{}, {'name': ''}, {'name': 'x' * 256}, {'name': 'x', 'extra_specs': {'a': 5}}, {'name': None}]
+)
+def test_bad_types(ask, document):
+    ask('POST /v3/types', {'volume_type': document}, by='admin', expect=400)
+
+
+def test_extra_specs(ask):
+    kind = ask('POST /v3/types', {'volume_type': {'name': 'fast'}}, by='admin').json['volume_type']['id']
+    path = f'/v3/types/{kind}/extra_specs'
+    ask(f'POST {path}', {'extra_specs': {'a': 'b'}}, expect=403)
+    specs = {'multiattach': '<is> True', 'a': 'b'}
+    assert ask(f'POST {path}', {'extra_specs': specs}, by='admin').json == {'extra_specs': specs}
+    assert ask(f'PUT {path}/a', {'a': 'c'}, by='admin').json == {'a': 'c'}
+    ask(f'PUT {path}/a', {'b': 'c'}, by='admin', expect=400)
+    assert ask(f'GET {path}/a').json == {'a': 'c'}
+    ask(f'DELETE {path}/a', by='admin', expect=202)
+    ask(f'DELETE {path}/a', by='admin', expect=404)
+    ask(f'GET {path}/a', expect=404)
+    assert ask(f'GET {path}').json == {'extra_specs': {'multiattach': '<is> True'}}
+    assert ask('POST /v3/volumes', {'volume': {'size': 1, 'volume_type': kind}}, expect=202).json['volume'][
+        'multiattach'
+    ]
+
+
+def test_private_types(ask):
+    asked = {'name': 'secret', 'os-volume-type-access:is_public': False}
+    kind = ask('POST /v3/types', {'volume_type': asked}, by='admin').json['volume_type']['id']
+    assert 'secret' not in names(ask('GET /v3/types', by='admin'), 'volume_types')
+    assert 'secret' in names(ask('GET /v3/types?is_public=None', by='admin'), 'volume_types')
+    assert names(ask('GET /v3/types?is_public=False', by='admin'), 'volume_types') == ['secret']
+    assert 'secret' not in names(ask('GET /v3/types?is_public=None'), 'volume_types')
+    ask(f'GET /v3/types/{kind}', expect=404)
+    add = {'addProjectAccess': {'project': 'apples'}}
+    ask(f'POST /v3/types/{kind}/action', add, expect=403)
+    ask(f'POST /v3/types/{kind}/action', {}, by='admin', expect=400)
+    ask(f'POST /v3/types/{kind}/action', add, by='admin', expect=202)
+    assert 'secret' in names(ask('GET /v3/types'), 'volume_types')
+    assert ask(f'GET /v3/types/{kind}/os-volume-type-access', by='admin').json == {
+        'volume_type_access': [{'volume_type_id': kind, 'project_id': 'apples'}]
+    }
+    ask(f'POST /v3/types/{kind}/action', {'removeProjectAccess': {'project': 'apples'}}, by='admin', expect=202)
+    ask(f'GET /v3/types/{kind}', expect=404)
+
+
+def test_quotas(ask, create):
+    path = '/v3/os-quota-sets/apples'
+    assert ask(f'GET {path}').json['quota_set']['volumes'] == 10
+    ask(f'GET {path}', by='bob', expect=403)
+    ask(f'PUT {path}', {'quota_set': {'volumes': 1}}, expect=403)
+    assert ask(f'PUT {path}', {'quota_set': {'volumes': 1}}, by='admin').json['quota_set']['volumes'] == 1
+    create(size=2)
+    assert 'volumes' in ask('POST /v3/volumes', {'volume': {'size': 1}}, expect=413).json['overLimit']['message']
+    usage = ask(f'GET {path}?usage=True', by='admin').json['quota_set']
+    assert usage['volumes'] == {'limit': 1, 'in_use': 1, 'reserved': 0}
+    assert usage['gigabytes']['in_use'] == 2
+    absolute = ask('GET /v3/limits').json['limits']['absolute']
+    assert (absolute['maxTotalVolumes'], absolute['totalVolumesUsed'], absolute['totalGigabytesUsed']) == (1, 1, 2)
+    assert ask('GET /v3/limits?project_id=apples', by='bob').json['limits']['absolute']['totalVolumesUsed'] == 0
+    assert ask('GET /v3/limits?project_id=apples', by='admin').json['limits']['absolute']['totalVolumesUsed'] == 1
+    assert ask(f'GET {path}/defaults').json['quota_set']['volumes'] == 10
+    ask(f'DELETE {path}', by='admin')
+    assert ask(f'GET {path}').json['quota_set']['volumes'] == 10
+
+
+@pytest.mark.parametrize('quotas', [{'volumes': -2}, {'volumes': '5'}, {'volumes': 2**31}, {'nonsense': 1}])
+def test_bad_quotas_name_the_field(ask, quotas):
+    message = ask('PUT /v3/os-quota-sets/apples', {'quota_set': quotas}, by='admin', expect=400).message
+    assert next(iter(quotas)) in message
+    ask(f'PUT /v3/os-quota-sets/{"p" * 65}', {'quota_set': {}}, by='admin', expect=400)
+
+
+def test_the_service_itself(ask):
+    zones = ask('GET /v3/os-availability-zone').json['availabilityZoneInfo']
+    assert zones == [{'zoneName': 'nova', 'zoneState': {'available': True}}]
+    ask('GET /v3/os-services', expect=403)
+    (service,) = ask('GET /v3/os-services', by='admin').json['services']
+    assert (service['binary'], service['zone'], service['state']) == ('cinder-volume', 'nova', 'up')
+    assert ask('GET /v3/os-services?binary=cinder-backup', by='admin').json == {'services': []}
+    assert 'os-volume-actions' in [extension['alias'] for extension in ask('GET /v3/extensions').json['extensions']]
+    assert ask('GET /v3/qos-specs', by='admin').json == {'qos_specs': []}
+    for missing in ('/v3/backups', '/v3/groups/detail', '/v3/volume-transfers'):
+        ask(f'GET {missing}', expect=404)
+
+
+def test_a_next_page_keeps_the_filters(ask, create):
+    for _ in range(2):
+        create(name='a & b')
+    page = ask('GET /v3/volumes?name=a%20%26%20b&limit=1')
+    query = urllib.parse.parse_qs(urllib.parse.urlsplit(page.json['volumes_links'][0]['href']).query)
+    assert (query['name'], query['limit'], query['marker']) == (['a & b'], ['1'], [page.json['volumes'][0]['id']])
