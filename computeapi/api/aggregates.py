@@ -13,6 +13,7 @@ from computeapi.api.types import (
     TEXTS,
     UUID,
     bare,
+    integer_id,
 )
 from computeapi.errors import Invalid
 from computeapi.versions import added
@@ -99,7 +100,7 @@ class Aggregates(Controller):
     @operation('GET', '/{id}', policy=SHOW, response=ONE, errors=(404,))
     def show(self, req, id):
         """Show an aggregate."""
-        return self.answer(req, self.cloud.aggregates.get(number(id)))
+        return self.answer(req, self.cloud.aggregates.get(integer_id(id)))
 
     @operation('PUT', '/{id}', policy=UPDATE, body=UPDATE_BODY, response=ONE, errors=(404, 409))
     def update(self, req, id, body):
@@ -107,24 +108,24 @@ class Aggregates(Controller):
         changes = dict(body['aggregate'])
         if 'name' in changes:
             changes['name'] = changes['name'].strip()
-        return self.answer(req, self.cloud.aggregates.update(number(id), changes))
+        return self.answer(req, self.cloud.aggregates.update(integer_id(id), changes))
 
     @operation('DELETE', '/{id}', policy=DELETE, errors=(404,))
     def delete(self, req, id):
         """Delete an aggregate that has no hosts."""
-        self.cloud.aggregates.delete(number(id))
+        self.cloud.aggregates.delete(integer_id(id))
 
     @action('add_host', policy=ADD_HOST, body=lone('add_host', HOST), response=ONE, status=200, errors=(404, 409))
     def add_host(self, req, id, body):
         """Add a host to an aggregate."""
-        return self.answer(req, self.cloud.aggregates.add_host(number(id), body['add_host']['host']))
+        return self.answer(req, self.cloud.aggregates.add_host(integer_id(id), body['add_host']['host']))
 
     @action(
         'remove_host', policy=REMOVE_HOST, body=lone('remove_host', HOST), response=ONE, status=200, errors=(404, 409)
     )
     def remove_host(self, req, id, body):
         """Remove a host from an aggregate."""
-        return self.answer(req, self.cloud.aggregates.remove_host(number(id), body['remove_host']['host']))
+        return self.answer(req, self.cloud.aggregates.remove_host(integer_id(id), body['remove_host']['host']))
 
     @action(
         'set_metadata',
@@ -136,13 +137,13 @@ class Aggregates(Controller):
     )
     def set_metadata(self, req, id, body):
         """Add to the metadata of an aggregate, or take keys away."""
-        return self.answer(req, self.cloud.aggregates.set_metadata(number(id), body['set_metadata']['metadata']))
+        return self.answer(req, self.cloud.aggregates.set_metadata(integer_id(id), body['set_metadata']['metadata']))
 
     @operation('POST', '/{id}/images', policy=IMAGES, body=IMAGES_BODY, status=202, errors=(404,))
     @api_version('2.81')
     def images(self, req, id, body):
         """Have images ready on the hosts of an aggregate."""
-        aggregate_id = number(id)
+        aggregate_id = integer_id(id)
         image_ids = [image['id'] for image in body['cache']]
         if len(set(image_ids)) != len(image_ids):
             raise Invalid('Duplicate images in request')
@@ -150,10 +151,3 @@ class Aggregates(Controller):
 
     def answer(self, req, aggregate):
         return {'aggregate': AGGREGATE.render(req, aggregate)}
-
-
-def number(text: str) -> int:
-    """The integer id in the path."""
-    if not text.isdecimal() or len(text) > 18:
-        raise Invalid('Invalid input received: id must be an integer')
-    return int(text)

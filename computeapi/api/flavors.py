@@ -1,9 +1,10 @@
 """/flavors: the sizes that servers come in."""
 
+from oslo_utils import strutils
+
 from computeapi.api import extra_specs
 from computeapi.api.types import (
     BOOLEAN,
-    FALSE,
     INTEGER,
     LIMIT,
     LINKS,
@@ -15,7 +16,6 @@ from computeapi.api.types import (
     SPOKEN_BOOLEAN,
     STRING,
     TEXTS,
-    TRUE,
     spoken,
 )
 from computeapi.compute.paging import Page
@@ -329,13 +329,14 @@ def whole(req, name: str) -> int:
 
 def public(text: str | None) -> bool | None:
     """None means both; without the parameter only public flavors are listed."""
-    if text is None or text in TRUE:
+    if text is None:
         return True
-    if text in FALSE:
-        return False
     if text.lower() == 'none':
         return None
-    raise Invalid(f'Invalid is_public filter [{text[:64]}]')
+    try:
+        return strutils.bool_from_string(text, strict=True)
+    except ValueError:
+        raise Invalid(f'Invalid is_public filter [{text[:64]}]') from None
 
 
 def access_list(flavorid: str, projects: list[str]) -> dict:

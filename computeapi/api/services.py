@@ -9,6 +9,7 @@ from computeapi.api.types import (
     STRING,
     UUID,
     bare,
+    integer_id,
     spoken,
 )
 from computeapi.errors import Invalid, NotFound
@@ -157,6 +158,6 @@ class Services(Controller):
         """Forget a service that is gone."""
         if req.version >= BY_UUID and not uuid_like(id):
             raise Invalid(f'Invalid uuid {id}')
-        if req.version < BY_UUID and not id.isdecimal():
-            raise Invalid('Invalid input received: id must be an integer')
+        if req.version < BY_UUID:
+            integer_id(id)
         self.cloud.services.delete(id)

@@ -1,9 +1,12 @@
 """Schema leaves that several resources share."""
 
 import contextlib
+import re
 from collections.abc import Iterable
 from datetime import datetime
 
+from computeapi.db.listing import MOST_DIGITS
+from computeapi.errors import Invalid
 from computeapi.versions import changed
 from computeapi.web.contract import Field, attr
 
@@ -44,8 +47,9 @@ NAME = changed(
 )
 NOTHING = {'type': 'null'}
 
-# What a query string holds: text.
+# What a path and a query string hold: text.
 
+INTEGER_ID = re.compile('-?[0-9]+', re.ASCII)
 LIMIT = {'type': 'string', 'pattern': '^[0-9]*$', 'maxLength': 64}
 MARKER = {'type': 'string'}
 PAGING = {'limit': LIMIT, 'marker': MARKER}
@@ -54,6 +58,13 @@ PAGING = {'limit': LIMIT, 'marker': MARKER}
 def spoken(value: object) -> bool:
     """What a spoken boolean means."""
     return value is True or value in TRUE
+
+
+def integer_id(text: str) -> int:
+    """The number that is an id in a path; one that a database cannot hold becomes -1, which is nobody's either."""
+    if not INTEGER_ID.fullmatch(text):
+        raise Invalid('Invalid input received: id must be an integer')
+    return int(text) if len(text) <= MOST_DIGITS else -1
 
 
 def date(name: str) -> Field:

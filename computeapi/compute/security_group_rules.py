@@ -41,7 +41,7 @@ def of_network(cidr: str) -> dict[str, Any]:
     network = address.network
     if network.prefixlen == 0 and int(address.ip) != 0:
         raise Invalid(f'Bad prefix for network in cidr {cidr}')
-    return {'remote_ip_prefix': str(network), 'ethertype': f'IPv{network.version}'}
+    return {'remote_ip_prefix': str(address), 'ethertype': f'IPv{network.version}'}
 
 
 def of_ports(protocol: str, low: Any, high: Any) -> dict[str, Any]:

@@ -19,16 +19,13 @@ MEANING = (
     'protocol',
     'port_range_min',
     'port_range_max',
-    'remote_ip_prefix',
+    'normalized_cidr',
     'remote_group_id',
 )
 
 RULES = Collection(
     security_group_rules,
-    {
-        **{name: security_group_rules.c[name] for name in MEANING},
-        'normalized_cidr': security_group_rules.c.remote_ip_prefix,
-    },
+    {name: security_group_rules.c[name] for name in (*MEANING, 'remote_ip_prefix')},
     errors.SecurityGroupRuleNotFound,
 )
 

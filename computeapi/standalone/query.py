@@ -4,6 +4,7 @@ import urllib.parse
 from collections.abc import Callable
 from datetime import UTC, datetime
 
+from oslo_utils import strutils
 from webob.multidict import MultiDict
 
 from computeapi import errors
@@ -18,15 +19,12 @@ def boolean(name: str, value: str) -> bool:
     return value.lower() == 'true'
 
 
-TRUE = ('1', 't', 'true', 'y', 'yes', 'on')
-FALSE = ('0', 'f', 'false', 'n', 'no', 'off')
-
-
 def truth(name: str, value: str) -> bool:
     """A boolean in any of the words that clients have for it."""
-    if value.lower() not in TRUE + FALSE:
-        raise errors.Invalid(f'{name} must be true or false.')
-    return value.lower() in TRUE
+    try:
+        return strutils.bool_from_string(value, strict=True)
+    except ValueError:
+        raise errors.Invalid(f'{name} must be true or false.') from None
 
 
 def number(name: str, value: str, maximum: int = MAX_INTEGER) -> int:

@@ -72,6 +72,12 @@ def test_updates_and_conflicts(api, made):
     assert api.get('/os-aggregates', as_=MEMBER).status == 403
 
 
+@pytest.mark.parametrize(('id', 'status'), [('abc', 400), ('1x', 400), ('1' * 30, 404), ('-1', 404), ('99', 404)])
+def test_ids_of_nothing(api, id, status):
+    assert api.get(f'/os-aggregates/{id}').status == status
+    assert api.delete(f'/os-aggregates/{id}').status == status
+
+
 def test_images_are_there_before_they_are_needed(api, made):
     path = f'/os-aggregates/{made["id"]}/images'
     unknown = {'cache': [{'id': '70a599e0-31e7-49b7-b260-868f441e862b'}]}

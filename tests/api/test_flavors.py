@@ -101,6 +101,16 @@ def test_access_to_a_private_flavor(api):
     assert api.get('/flavors/small', as_=MEMBER).status == 404
 
 
+@pytest.mark.parametrize(
+    ('text', 'found'),
+    [('t', ['small']), ('YES', ['small']), ('f', ['hidden']), ('0', ['hidden']), ('None', ['hidden', 'small'])],
+)
+def test_flavors_that_are_public_or_not(api, small, text, found):
+    api.post('/flavors', flavor(id='hidden', name='hidden', **{'os-flavor-access:is_public': False}))
+    assert sorted(each['id'] for each in api.get(f'/flavors?is_public={text}').json['flavors']) == found
+    assert api.get(f'/flavors?is_public={text}x').status == 400
+
+
 def test_access_to_a_public_flavor_is_refused_from_2_7(api, small):
     grant = {'addTenantAccess': {'tenant': 'project'}}
     assert api.post('/flavors/small/action', grant, '2.7').status == 409

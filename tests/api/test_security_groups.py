@@ -151,7 +151,7 @@ def test_rules_look_like_the_sample(api, add, group, sample, shape):
         ({'from_port': -1, 'to_port': -1, 'ip_protocol': 'icmp'}, 'icmp', (-1, -1), '0.0.0.0/0'),
         ({'from_port': 8, 'to_port': 0, 'ip_protocol': 'icmp'}, 'icmp', (8, 0), '0.0.0.0/0'),
         ({'from_port': 1, 'to_port': 2, 'cidr': '2001::/64'}, 'tcp', (1, 2), '2001::/64'),
-        ({'from_port': 1, 'to_port': 2, 'cidr': '10.1.2.3/8'}, 'tcp', (1, 2), '10.0.0.0/8'),
+        ({'from_port': 1, 'to_port': 2, 'cidr': '10.1.2.3/8'}, 'tcp', (1, 2), '10.1.2.3/8'),
         ({'from_port': 1, 'to_port': 2, 'cidr': ''}, 'tcp', (1, 2), '0.0.0.0/0'),
         ({'from_port': 1, 'to_port': 2, 'other': 1}, 'tcp', (1, 2), '0.0.0.0/0'),
     ],

@@ -52,6 +52,7 @@ def test_a_service_is_forgotten(api, compute):
     assert api.delete(f'{PATH}/{compute["id"]}', '2.53').status == 204
     assert api.delete(f'{PATH}/{compute["id"]}', '2.53').status == 404
     assert api.delete(f'{PATH}/abc', '2.1').status == 400
+    assert api.delete(f'{PATH}/-1', '2.1').status == 404
     assert api.get(f'{PATH}?binary=nova-compute').json == {'services': []}
 
 

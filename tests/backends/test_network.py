@@ -358,7 +358,7 @@ def test_rules_come_and_go(networks):
         ALICE, group.id, protocol='TCP', port_range_min=80, port_range_max=81, remote_ip_prefix='10.1.2.3/8'
     )
     assert (rule['direction'], rule['ethertype'], rule['protocol']) == ('ingress', 'IPv4', 'tcp')
-    assert rule['remote_ip_prefix'] == '10.0.0.0/8'
+    assert (rule['remote_ip_prefix'], rule['normalized_cidr']) == ('10.1.2.3/8', '10.0.0.0/8')
     assert rule['id'] in [r['id'] for r in networks.security_group(ALICE, group.id).rules]
     with pytest.raises(errors.SecurityGroupRuleExists, match=rule['id']):
         networks.create_security_group_rule(

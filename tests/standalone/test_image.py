@@ -418,3 +418,8 @@ def test_the_schema_describes_what_is_shown(ask, create):
 def test_nothing_can_be_imported(ask):
     assert ask('GET /v2/info/import').json['import-methods']['value'] == []
     ask('GET /v2/info/stores', expect=404)
+
+
+def test_nothing_is_done_to_images_in_the_background(ask, create):
+    assert ask(f'GET /v2/images/{create()["id"]}/tasks').json == {'tasks': []}
+    ask('GET /v2/images/x/tasks', expect=404)

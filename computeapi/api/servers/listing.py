@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from oslo_utils import strutils
+
 from computeapi.api.servers.sorting import SORT_KEY, order
 from computeapi.api.types import LIMIT, STRING
 from computeapi.clock import parsed
@@ -24,29 +26,25 @@ UNKNOWN_STATUS_IS_AN_ERROR = APIVersionRequest.parse('2.38')
 
 # ------------------------------------------------------------------ how values are read
 
-TRUE_WORDS = ('1', 'on', 't', 'true', 'y', 'yes')
-FALSE_WORDS = ('0', 'f', 'false', 'n', 'no', 'off')
-
 
 def boolean(text: str) -> bool:
-    word = text.strip().lower()
-    if word in TRUE_WORDS:
-        return True
-    if word in FALSE_WORDS:
-        return False
-    accepted = ', '.join(map(repr, sorted(TRUE_WORDS + FALSE_WORDS)))
-    raise Invalid(f"Unrecognized value '{text[:64]}', acceptable values are: {accepted}")
+    try:
+        return strutils.bool_from_string(text[:64], strict=True)
+    except ValueError as error:
+        raise Invalid(str(error)) from None
 
 
 def loosely(text: str) -> bool:
     """As `boolean`, but what is not true is false."""
-    return text.strip().lower() in TRUE_WORDS
+    return strutils.bool_from_string(text)
 
 
 def drive(text: str) -> str:
     """A config drive is noted as True, or not at all."""
-    word = text.strip().lower()
-    return 'True' if word in TRUE_WORDS else '' if word in FALSE_WORDS else text
+    try:
+        return 'True' if boolean(text) else ''
+    except Invalid:
+        return text
 
 
 def tags(text: str) -> list[str]:

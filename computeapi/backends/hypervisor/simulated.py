@@ -65,10 +65,7 @@ class SimulatedHypervisor:
 
     def spawn(self, server: Server, devices: Sequence[BlockDevice]) -> None:
         self.act('spawn', server, self.options.spawn_seconds)
-        interfaces = ' '.join(interface['mac_address'] for interface in server.network_info) or 'no network'
-        lines = (
-            f'{PROMPT} {server.name}: booting {server.image_id or "from volume"}, {len(devices)} disks, {interfaces}\n'
-        )
+        lines = _appended('', *_labelled(server, _boot(server, devices)))
         with self.store.write() as connection:
             if self._find(connection, server) is None:
                 values = {'power_state': RUNNING, 'console_log': lines, 'created_at': self.clock()}
@@ -247,7 +244,7 @@ class SimulatedHypervisor:
             row = self._find(connection, server)
             if row is None:
                 raise HypervisorError(f'There is no virtual machine of {server.uuid} on {server.host}.')
-            log = _appended(row.console_log, f'{PROMPT} {server.name}: {line}')
+            log = _appended(row.console_log, *_labelled(server, [line]))
             values = {'power_state': power_state, 'console_log': log}
             connection.execute(sa.update(domains).where(_this(server)).values(**values))
 
@@ -255,7 +252,7 @@ class SimulatedHypervisor:
         with self.store.write() as connection:
             row = self._find(connection, server)
             if row is not None:
-                log = _appended(row.console_log, *(f'{PROMPT} {server.name}: {line}' for line in lines))
+                log = _appended(row.console_log, *_labelled(server, lines))
                 connection.execute(sa.update(domains).where(_this(server)).values(console_log=log))
 
     def _find(self, connection: sa.Connection, server: Server) -> Any:
@@ -264,6 +261,19 @@ class SimulatedHypervisor:
 
 def _this(server: Server) -> sa.ColumnElement[bool]:
     return (domains.c.server_id == server.uuid) & (domains.c.host == server.host)
+
+
+def _boot(server: Server, devices: Sequence[BlockDevice]) -> Iterator[str]:
+    """What a new machine finds of itself, and that it has come up."""
+    yield f'{server.vcpus} CPUs, {server.memory_mb} MiB of memory'
+    yield from (f'disk {device.device_name}' for device in devices)
+    yield from (f'link up {interface["mac_address"]}' for interface in server.network_info)
+    yield f'booting {server.image_id or "from volume"}'
+    yield 'ready'
+
+
+def _labelled(server: Server, lines: Iterable[str]) -> Iterator[str]:
+    return (f'{PROMPT} {server.name}: {line}' for line in lines)
 
 
 def _appended(log: str, *lines: str) -> str:

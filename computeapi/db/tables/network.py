@@ -135,6 +135,7 @@ security_group_rules = sa.Table(
     sa.Column('port_range_min', sa.Integer()),
     sa.Column('port_range_max', sa.Integer()),
     sa.Column('remote_ip_prefix', Text(64)),
+    sa.Column('normalized_cidr', Text(64)),
     _reference('remote_group_id', 'security_groups', optional=True, gone='CASCADE'),
 )
 

@@ -36,6 +36,12 @@ class VersionRoutes(ImageService):
         except KeyError:
             raise errors.NotFound(f'There is no schema {name}.') from None
 
+    # Clients of later versions ask, whatever the version here.
+    @route('GET', '/v2/images/{image_id}/tasks')
+    def tasks(self, req: FaceRequest, image_id: str) -> dict[str, Any]:
+        self.images.get(req.context, image_id)
+        return {'tasks': []}
+
     @route('GET', '/v2/info/import')
     def import_methods(self, req: FaceRequest) -> dict[str, Any]:
         return {'import-methods': {'description': 'Import methods available.', 'type': 'array', 'value': []}}

@@ -45,7 +45,8 @@ def summary(req: FaceRequest, volume: Volume) -> dict[str, Any]:
     return {'id': volume.id, 'name': volume.name, 'links': links(req, f'/volumes/{volume.id}')}
 
 
-def volume_view(req: FaceRequest, volume: Volume) -> dict[str, Any]:
+def written_view(req: FaceRequest, volume: Volume) -> dict[str, Any]:
+    """What whoever makes or changes a volume gets back."""
     view: dict[str, Any] = {
         'id': volume.id,
         'name': volume.name,
@@ -63,16 +64,20 @@ def volume_view(req: FaceRequest, volume: Volume) -> dict[str, Any]:
         'replication_status': None,
         'migration_status': volume.migration_status,
         'user_id': volume.user_id,
-        'os-vol-tenant-attr:tenant_id': volume.project_id,
         'metadata': {**volume.metadata, **({'readonly': 'True'} if volume.readonly else {})},
         'attachments': [_use(volume, attachment) for attachment in volume.attachments],
         'created_at': time(volume.created_at),
         'updated_at': time(volume.updated_at),
         'links': links(req, f'/volumes/{volume.id}'),
     }
+    return view | _later(req, volume)
+
+
+def volume_view(req: FaceRequest, volume: Volume) -> dict[str, Any]:
+    view = {**written_view(req, volume), 'os-vol-tenant-attr:tenant_id': volume.project_id}
     if volume.image_metadata:
         view['volume_image_metadata'] = volume.image_metadata
-    return view | _later(req, volume) | (_for_administrators(req, volume) if req.context.is_admin else {})
+    return view | (_for_administrators(req, volume) if req.context.is_admin else {})
 
 
 def _use(volume: Volume, attachment: Any) -> dict[str, Any]:

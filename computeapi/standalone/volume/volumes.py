@@ -16,6 +16,7 @@ from computeapi.standalone.volume.documents import (
     is_true,
     summary,
     volume_view,
+    written_view,
 )
 from computeapi.standalone.volume.query import VOLUME_FILTERS, filters
 from computeapi.standalone.volume.service import VolumeService, begins_at, minor, offset, page, paging
@@ -94,7 +95,7 @@ class VolumeRoutes(VolumeService):
             metadata=asked.get('metadata'),
             multiattach=is_true(asked.get('multiattach')),
         )
-        return 202, {'volume': volume_view(req, volume)}
+        return 202, {'volume': written_view(req, volume)}
 
     @route('GET', '/v3/volumes/{volume_id}')
     def show_volume(self, req: FaceRequest, volume_id: str) -> dict[str, Any]:
@@ -105,7 +106,7 @@ class VolumeRoutes(VolumeService):
         UPDATE.check(req.document)
         asked = req.member('volume')
         facts = {name: asked[name] for name in ('name', 'description', 'metadata') if name in asked}
-        return {'volume': volume_view(req, self.volumes.update(req.context, volume_id, **facts))}
+        return {'volume': written_view(req, self.volumes.update(req.context, volume_id, **facts))}
 
     @route('DELETE', '/v3/volumes/{volume_id}')
     def delete_volume(self, req: FaceRequest, volume_id: str) -> tuple[int, None]:

@@ -1,5 +1,6 @@
 """What may be done with security groups and their rules."""
 
+import ipaddress
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -143,10 +144,10 @@ def _checked_rule(facts: Document) -> Document:
         raise addressing.invalid('ethertype', facts['ethertype'], 'is neither IPv4 nor IPv6')
     protocol, number = _protocol(facts.get('protocol'))
     _check_ports(number, facts.get('port_range_min'), facts.get('port_range_max'))
-    prefix = _remote_prefix(facts.get('remote_ip_prefix'), ethertype)
+    prefix, network = _remote_prefix(facts.get('remote_ip_prefix'), ethertype)
     if prefix and facts.get('remote_group_id'):
         raise errors.Invalid('Only remote_ip_prefix or remote_group_id may be provided.')
-    return {'ethertype': ethertype, 'protocol': protocol, 'remote_ip_prefix': prefix}
+    return {'ethertype': ethertype, 'protocol': protocol, 'remote_ip_prefix': prefix, 'normalized_cidr': network}
 
 
 def _protocol(value: str | int | None) -> tuple[str | None, int | None]:
@@ -184,15 +185,16 @@ def _check_icmp(kind: int | None, code: int | None) -> None:
         raise errors.Invalid('ICMP code (port-range-max) is provided but ICMP type (port-range-min) is missing.')
 
 
-def _remote_prefix(text: str | None, ethertype: str) -> str | None:
+def _remote_prefix(text: str | None, ethertype: str) -> tuple[str | None, str | None]:
+    """The prefix with its length, and the network that it means: the bits of a host in it stay as they were given."""
     if not text:
-        return None
-    network = addressing.parse_cidr(text if '/' in text else _host_prefix(text), 'remote_ip_prefix')
-    if VERSIONS[network.version] != ethertype:
+        return None, None
+    try:
+        if '%' in text:
+            raise ValueError(text)
+        address = ipaddress.ip_interface(text)
+    except ValueError:
+        raise addressing.invalid('remote_ip_prefix', text, 'is not a CIDR') from None
+    if VERSIONS[address.version] != ethertype:
         raise addressing.invalid('remote_ip_prefix', text, f'is not {ethertype}')
-    return str(network)
-
-
-def _host_prefix(text: str) -> str:
-    address = addressing.parse_address(text, 'remote_ip_prefix')
-    return f'{address}/{address.max_prefixlen}'
+    return str(address), str(address.network)

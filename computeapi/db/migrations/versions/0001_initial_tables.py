@@ -537,6 +537,7 @@ def upgrade() -> None:
         sa.Column('port_range_min', sa.Integer()),
         sa.Column('port_range_max', sa.Integer()),
         sa.Column('remote_ip_prefix', Text(64)),
+        sa.Column('normalized_cidr', Text(64)),
         sa.Column('remote_group_id', Text(64)),
         sa.ForeignKeyConstraint(
             ['remote_group_id'],
