@@ -194,6 +194,17 @@ def patch(ask, image, *operations, **others):
     return ask(f'PATCH /v2/images/{image["id"]}', list(operations), content_type=PATCH, **others)
 
 
+def test_operations_of_the_older_type(ask, create):
+    image = create(color='red')
+    operations = [{'replace': '/name', 'value': 'two'}, {'add': '/shape', 'value': 'round'}, {'remove': '/color'}]
+    path, older = f'PATCH /v2/images/{image["id"]}', PATCH.replace('2.1', '2.0')
+    patched = ask(path, operations, content_type=older, expect=200).json
+    assert (patched['name'], patched['shape'], 'color' in patched) == ('two', 'round', False)
+    for bad in ({'replace': '/name'}, {'add': '/a', 'remove': '/b', 'value': 'c'}, {'value': 'c'}, 'x', {'add': 1}):
+        ask(path, [bad], content_type=older, expect=400)
+    ask(path, operations, content_type=PATCH, expect=400)
+
+
 def test_patch(ask, create):
     image = create(a='1', b='2', tags=['x', 'y'])
     changed = patch(

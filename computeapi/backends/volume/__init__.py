@@ -152,8 +152,10 @@ class Volumes(Protocol):
     def attachment(self, context: Context, attachment_id: str) -> Attachment:
         """AttachmentNotFound."""
 
-    def complete(self, context: Context, attachment_id: str, *, host: str, device: str) -> None:
-        """The attachment is in use: the volume is `in-use`. AttachmentNotFound."""
+    def complete(
+        self, context: Context, attachment_id: str, *, host: str | None = None, device: str | None = None
+    ) -> None:
+        """The attachment is in use, from that host if one is given: the volume is `in-use`. AttachmentNotFound."""
 
     def release(self, context: Context, attachment_id: str) -> None:
         """Delete the attachment, whatever its state; without another the volume is `available`. No error if gone."""

@@ -41,8 +41,9 @@ def reserve(job: Job, device: BlockDevice) -> None:
 
 
 def connect(job: Job, device: BlockDevice) -> None:
-    """A server without a host gets the volume when it is given one."""
+    """A server without a host gets the volume when it is given one; it is in use all the same, by no host."""
     if job.server.host is None:
+        job.cloud.volumes.complete(job.elevated, device.attachment_id or '')
         return
     name_it(job, device)
     job.driver.attach(job.server, device)

@@ -11,7 +11,7 @@ from computeapi.backends.image.files import CHUNK
 from computeapi.standalone.face import FaceRequest, route
 from computeapi.standalone.image import query
 from computeapi.standalone.image.documents import facts, view, writable
-from computeapi.standalone.image.patch import OPERATIONS, patched
+from computeapi.standalone.image.patch import operations_of, patched
 from computeapi.standalone.image.service import ImageService
 from computeapi.standalone.query import link, sort
 
@@ -53,8 +53,7 @@ class ImageRoutes(ImageService):
 
     @route('PATCH', '/v2/images/{image_id}')
     def update_image(self, req: FaceRequest, image_id: str) -> dict[str, Any]:
-        operations = req.json_value
-        OPERATIONS.check(operations)
+        operations = operations_of(req.json_value, req.content_type)
 
         def change(image: Image) -> dict[str, Any]:
             wanted = facts(patched(writable(image), operations))

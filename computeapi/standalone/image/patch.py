@@ -1,4 +1,4 @@
-"""Changes to an image as a list of operations on its document (application/openstack-images-v2.1-json-patch)."""
+"""Changes to an image, as a list of operations: application/openstack-images-v2.1-json-patch, or v2.0."""
 
 from typing import Any
 
@@ -6,6 +6,9 @@ from computeapi import errors
 from computeapi.standalone.image.documents import READ_ONLY, WRITABLE
 from computeapi.standalone.schema import Schema
 
+# In this type an operation is the name of a member, whose value is the path: {"replace": "/name", "value": "new"}.
+OLD_TYPE = 'application/openstack-images-v2.0-json-patch'
+KINDS = ('add', 'replace', 'remove')
 OPERATIONS = Schema(
     {
         'type': 'array',
@@ -13,7 +16,7 @@ OPERATIONS = Schema(
         'items': {
             'type': 'object',
             'properties': {
-                'op': {'type': 'string', 'enum': ['add', 'replace', 'remove']},
+                'op': {'type': 'string', 'enum': [*KINDS]},
                 'path': {'type': 'string', 'pattern': '^/.'},
             },
             'required': ['op', 'path'],
@@ -22,6 +25,23 @@ OPERATIONS = Schema(
         },
     }
 )
+
+
+def operations_of(document: Any, content_type: str) -> list[dict[str, Any]]:
+    """The operations in a request's body; Invalid if it is no list of them."""
+    if content_type == OLD_TYPE and isinstance(document, list):
+        document = [_renamed(operation) for operation in document]
+    OPERATIONS.check(document)
+    return document
+
+
+def _renamed(operation: Any) -> Any:
+    """An operation of the old type as one of today."""
+    kinds = [kind for kind in KINDS if kind in operation] if isinstance(operation, dict) else []
+    if len(kinds) != 1:
+        return operation
+    rest = {name: value for name, value in operation.items() if name not in kinds}
+    return {**rest, 'op': kinds[0], 'path': operation[kinds[0]]}
 
 
 def patched(document: dict[str, Any], operations: list[dict[str, Any]]) -> dict[str, Any]:

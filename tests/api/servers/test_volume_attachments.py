@@ -308,7 +308,7 @@ def test_shelved_servers_from_2_20(api, attach, detach, attached, act, volume, w
     text = f"Cannot '{{}}' instance {server} while it is in vm_state shelved_offloaded"
     assert attach(volume, '2.19').json['conflictingRequest']['message'] == text.format('attach_volume')
     assert attach(volume, '2.20').json['volumeAttachment']['device'] is None
-    assert attached() == [volume] and status(volume) == 'reserved'
+    assert attached() == [volume] and status(volume) == 'in-use'
     assert 'device' not in api.get(f'/servers/{server}/os-volume_attachments/{volume}').json['volumeAttachment']
     assert detach(volume, '2.19').json['conflictingRequest']['message'] == text.format('detach_volume')
     assert detach(volume, '2.20').status == 202
