@@ -2,6 +2,7 @@
 
 from computeapi.api.aggregates import Aggregates
 from computeapi.api.assisted_volume_snapshots import AssistedVolumeSnapshots
+from computeapi.api.baremetal_nodes import BareMetalNodes
 from computeapi.api.console_auth_tokens import ConsoleAuthTokens
 from computeapi.api.extensions import Extensions
 from computeapi.api.external_events import ServerExternalEvents
@@ -85,6 +86,7 @@ CONTROLLERS: tuple[type[Controller], ...] = (
     Migrations,
     Aggregates,
     AvailabilityZones,
+    BareMetalNodes,
     ConsoleAuthTokens,
     Hosts,
     Hypervisors,
