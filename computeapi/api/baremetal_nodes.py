@@ -9,8 +9,10 @@ from computeapi.web.controller import Controller, api_version, operation
 LIST = Policy('os_compute_api:os-baremetal-nodes:list', ADMIN, 'List the nodes of the bare metal service')
 SHOW = Policy('os_compute_api:os-baremetal-nodes:show', ADMIN, 'Show a node of the bare metal service')
 
-LISTED = dict.fromkeys(('id', 'host', 'task_state', 'cpus', 'memory_mb', 'disk_gb'), STRING)
-LISTED |= {'interfaces': {'type': 'array', 'items': STRING}}
+LISTED = {
+    **dict.fromkeys(('id', 'host', 'task_state', 'cpus', 'memory_mb', 'disk_gb'), STRING),
+    'interfaces': {'type': 'array', 'items': STRING},
+}
 SHOWN = LISTED | {'instance_uuid': {'type': ['string', 'null']}}
 NODES = {'type': 'array', 'items': closed(LISTED, LISTED)}
 

@@ -13,7 +13,7 @@ Facts = dict[str, Any]
 
 SORT_KEYS = {
     'id': volume_snapshots.c.id,
-    'name': sa.func.coalesce(volume_snapshots.c.name, ''),
+    **dict.fromkeys(('name', 'display_name'), sa.func.coalesce(volume_snapshots.c.name, '')),
     'status': volume_snapshots.c.status,
     'size': volume_snapshots.c.size,
     'volume_id': volume_snapshots.c.volume_id,

@@ -21,7 +21,7 @@ PAIRS = {'metadata': volume_metadata, 'image_metadata': volume_image_metadata}
 
 SORT_KEYS = {
     'id': volumes.c.id,
-    'name': sa.func.coalesce(volumes.c.name, ''),
+    **dict.fromkeys(('name', 'display_name'), sa.func.coalesce(volumes.c.name, '')),
     'status': volumes.c.status,
     'size': volumes.c.size,
     'availability_zone': volumes.c.availability_zone,

@@ -266,6 +266,7 @@ def names(response, key='volumes'):
         ('all_tenants=1', ['b', 'a']),
         ('project_id=bananas', []),
         ('sort=name:asc', ['a', 'b']),
+        ('sort=display_name:desc', ['b', 'a']),
         ('sort_key=name&sort_dir=asc', ['a', 'b']),
         ('limit=1', ['b']),
         ('limit=1&offset=1', ['a']),
@@ -621,7 +622,7 @@ def test_types(ask):
     kind = ask('POST /v3/types', {'volume_type': asked}, by='admin').json['volume_type']
     assert (kind['name'], kind['extra_specs'], kind['is_public']) == ('fast', {'a': 'b'}, True)
     path = f'/v3/types/{kind["id"]}'
-    assert ask(f'GET {path}').json['volume_type'] == kind
+    assert ask(f'GET {path}').json['volume_type'] == kind | {'qos_specs_id': None}
     ask('GET /v3/types/fast', expect=404)
     ask('POST /v3/types', {'volume_type': asked}, by='admin', expect=409)
     changed = ask(f'PUT {path}', {'volume_type': {'name': 'new', 'is_public': False}}, by='admin').json['volume_type']

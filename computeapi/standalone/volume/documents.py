@@ -167,12 +167,16 @@ def connection_info(attachment: Attachment) -> dict[str, Any]:
 
 
 def type_view(kind: VolumeType) -> dict[str, Any]:
+    return {**written_type_view(kind), 'qos_specs_id': None}
+
+
+def written_type_view(kind: VolumeType) -> dict[str, Any]:
+    """What whoever makes or changes a type gets back."""
     return {
         'id': kind.id,
         'name': kind.name,
         'description': kind.description,
         'is_public': kind.is_public,
         'os-volume-type-access:is_public': kind.is_public,
-        'qos_specs_id': None,
         'extra_specs': kind.extra_specs,
     }

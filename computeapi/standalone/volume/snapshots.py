@@ -42,7 +42,7 @@ RESET = {
 ACTION = Schema(
     {
         'type': 'object',
-        'properties': {'os-reset_status': RESET, 'os-force_delete': NOTHING},
+        'properties': {'os-reset_status': RESET, 'os-force_delete': {}},
         'additionalProperties': False,
         'minProperties': 1,
         'maxProperties': 1,

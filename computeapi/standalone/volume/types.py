@@ -7,7 +7,15 @@ from computeapi.backends.volume import VolumeType
 from computeapi.standalone.face import FaceRequest, route
 from computeapi.standalone.query import truth
 from computeapi.standalone.schema import Schema, body
-from computeapi.standalone.volume.documents import BOOLEAN, NAME, PAIRS, PROJECT_ID, is_true, type_view
+from computeapi.standalone.volume.documents import (
+    BOOLEAN,
+    NAME,
+    PAIRS,
+    PROJECT_ID,
+    is_true,
+    type_view,
+    written_type_view,
+)
 from computeapi.standalone.volume.service import VolumeService
 
 TYPE_NAME = {'type': 'string', 'minLength': 1, 'maxLength': 255}
@@ -61,7 +69,7 @@ class TypeRoutes(VolumeService):
             is_public=is_true(asked.get('os-volume-type-access:is_public', True)),
             extra_specs=asked.get('extra_specs'),
         )
-        return {'volume_type': type_view(kind)}
+        return {'volume_type': written_type_view(kind)}
 
     @route('GET', '/v3/types/{type_id}')
     def show_type(self, req: FaceRequest, type_id: str) -> dict[str, Any]:
@@ -74,7 +82,7 @@ class TypeRoutes(VolumeService):
         if 'is_public' in facts:
             facts['is_public'] = is_true(facts['is_public'])
         kind = self.volumes.types.change(self._type(req, type_id).id, lambda kind: facts)
-        return {'volume_type': type_view(kind)}
+        return {'volume_type': written_type_view(kind)}
 
     @route('DELETE', '/v3/types/{type_id}', admin=True)
     def delete_type(self, req: FaceRequest, type_id: str) -> tuple[int, None]:
