@@ -228,6 +228,21 @@ def test_a_project_is_needed_to_make_something(ask, create):
     ask('POST /networks', both, by='admin', expect=400)
 
 
+@pytest.mark.parametrize('kind', KINDS)
+def test_several_at_once(ask, body, kind):
+    name, key = KINDS[kind][0], kind.replace('-', '_')
+    one = body(kind)[name]
+    # Two subnets cannot be the same, nor two rules.
+    other = one | {'subnets': {'cidr': '198.51.100.0/24'}, 'security-group-rules': {'protocol': 'tcp'}}.get(kind, {})
+    made = ask(f'POST /{kind}', {key: [one, other]}, expect=201).json[key]
+    for document in made:
+        assert ask(f'GET /{kind}/{document["id"]}').json[name]['id'] == document['id']
+    before = len(ask(f'GET /{kind}').json[key])
+    for bad in ([], {}, None, [one] * 201, [one, {'unknown': 1}], [one, 1]):
+        ask(f'POST /{kind}', {key: bad}, expect=400)
+    assert len(ask(f'GET /{kind}').json[key]) == before
+
+
 @pytest.mark.parametrize('attribute', ['shared', 'router:external', 'is_default'])
 def test_only_an_administrator_shares_networks(ask, create, attribute):
     ask('POST /networks', {'network': {attribute: True}}, expect=403)

@@ -92,11 +92,17 @@ class Resources:
             return KINDS[kind].collection.get(work, resource_id)
 
     def create(self, context: Context, kind: str, facts: Document) -> Document:
+        return self.create_all(context, kind, [facts])[0]
+
+    def create_all(self, context: Context, kind: str, several: Iterable[Document]) -> list[Document]:
+        """Make all of them or none."""
         with self.changing(context) as work:
-            document = KINDS[kind].collection.get(work, KINDS[kind].create(work, facts))
-            notice = self.notices.note(work, servers_on(work, kind, document['id']))
+            ids = [KINDS[kind].create(work, facts) for facts in several]
+            documents = [KINDS[kind].collection.get(work, resource_id) for resource_id in ids]
+            touched = {server_id for resource_id in ids for server_id in servers_on(work, kind, resource_id)}
+            notice = self.notices.note(work, touched)
         self.notices.send(context, notice)
-        return document
+        return documents
 
     def update(self, context: Context, kind: str, resource_id: str, facts: Document) -> Document:
         with self.changing(context) as work:
