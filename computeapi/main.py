@@ -72,7 +72,9 @@ class Service:
         from computeapi.backends.image.local import LocalImages
 
         options = self.conf.standalone
-        return LocalImages(self.store, Path(options.data_dir) / 'images', max_bytes=options.max_image_bytes)
+        images = LocalImages(self.store, Path(options.data_dir) / 'images', max_bytes=options.max_image_bytes)
+        self.left_over.append(images.remove_left)
+        return images
 
     @functools.cached_property
     def networks(self) -> Any:

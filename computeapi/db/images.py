@@ -109,6 +109,10 @@ def select(
     return [{**row, 'properties': properties[row['id']], 'tags': tuple(tags[row['id']])} for row in rows]
 
 
+def all_ids(connection: sa.Connection) -> set[str]:
+    return set(connection.scalars(sa.select(images.c.id)))
+
+
 def _tags(connection: sa.Connection, ids: Collection[str]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {image_id: [] for image_id in ids}
     if ids:

@@ -134,6 +134,17 @@ def test_deleting_during_an_upload_leaves_no_file(images, tmp_path):
     assert list((tmp_path / 'images').iterdir()) == []
 
 
+def test_files_of_images_that_are_gone_are_removed(images, tmp_path):
+    kept = images.upload(ALICE, images.create(ALICE, 'one', **RAW).id, [b'data'])
+    waiting = images.create(ALICE, 'two', **RAW)
+    directory, gone = tmp_path / 'images', uuid.uuid4()
+    left = [f'{waiting.id}.a.part', str(gone), f'{gone}.a.part']
+    for name in left:
+        (directory / name).write_bytes(b'x')
+    images.remove_left()
+    assert sorted(path.name for path in directory.iterdir()) == sorted([kept.id, left[0]])
+
+
 def test_a_queued_image_has_nothing_to_download(images):
     with pytest.raises(errors.ImageNotActive):
         images.download(ALICE, images.create(ALICE, 'one').id)

@@ -90,6 +90,10 @@ class ImageFiles:
         (self.directory / image_id).unlink(missing_ok=True)
         self._sweep(image_id)
 
+    def image_ids(self) -> set[str]:
+        """The images of which there are files, whole or not."""
+        return {path.name.partition('.')[0] for path in self.directory.glob('*')}
+
     def _sweep(self, image_id: str) -> None:
         """Remove what others wrote who died, or come too late."""
         for path in self.directory.glob(f'{image_id}.*.part'):

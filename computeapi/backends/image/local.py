@@ -129,6 +129,15 @@ class LocalImages:
             images.delete(connection, image_id)
         self.files.delete(image_id)
 
+    def remove_left(self) -> None:
+        """Remove the files of images that are gone, which whoever died in between did not come to."""
+        # In this order: an image is there before its files are.
+        found = self.files.image_ids()
+        with self.store.read() as connection:
+            there = images.all_ids(connection)
+        for image_id in found - there:
+            self.files.delete(image_id)
+
     def upload(self, context: Context, image_id: str, data: Iterable[bytes]) -> Image:
         self.change(context, image_id, _saving)
         try:
