@@ -26,7 +26,7 @@ from computeapi.context import Context
 from computeapi.db.engine import Store
 from computeapi.web import auth, filters
 from computeapi.web.app import App
-from computeapi.web.policy import Policies, defaults
+from computeapi.web.policy import Policies
 from computeapi.web.urlmap import URLMap
 
 WSGIApp = Callable[..., Any]
@@ -54,7 +54,7 @@ class Service:
     def __init__(self, conf: cfg.ConfigOpts, store: Store | None = None):
         self.conf = conf
         self.store = store or Store(conf.database.connection, pool_size=conf.database.max_pool_size)
-        self.policies = Policies(conf, defaults(api.operations()))
+        self.policies = Policies(conf, api.rules())
         # What backends do at the start with what a process that died did not come to.
         self.left_over: list[Callable[[], None]] = []
 

@@ -15,7 +15,6 @@ from computeapi.versions import HISTORY, MAX, APIVersionRequest
 from computeapi.web import openapi as web_openapi
 from computeapi.web.contract import Operation
 from computeapi.web.history import changes
-from computeapi.web.policy import defaults
 
 WIDTH = 100
 
@@ -69,17 +68,12 @@ def known(text: str) -> APIVersionRequest:
 # ------------------------------------------------------------------ samples
 
 
-def rules() -> list[Any]:
-    """Every policy rule with its default, for oslo.policy's own tools."""
-    return defaults(api.operations())
-
-
 def policy(out: TextIO) -> None:
     """A policy.yaml in which every rule stands as a comment, with its default and what asks it."""
-    for rule in rules():
+    for rule in api.rules():
         for use in getattr(rule, 'operations', ()):
             print(f'# {use["method"]} {use["path"]}', file=out)
-        comment(rule.description, out)
+        comment(rule.description or '', out)
         print(f'#"{rule.name}": "{rule.check_str}"\n', file=out)
 
 

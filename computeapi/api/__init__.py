@@ -1,5 +1,9 @@
 """The compute API: one module (or package) per resource, and CONTROLLERS, its table of contents."""
 
+import functools
+
+from oslo_policy.policy import RuleDefault
+
 from computeapi.api.aggregates import Aggregates
 from computeapi.api.assisted_volume_snapshots import AssistedVolumeSnapshots
 from computeapi.api.baremetal_nodes import BareMetalNodes
@@ -51,6 +55,7 @@ from computeapi.api.volumes_boot import VOLUMES_BOOT
 from computeapi.api.zones import AvailabilityZones
 from computeapi.web.contract import Operation
 from computeapi.web.controller import Controller
+from computeapi.web.policy import defaults
 
 CONTROLLERS: tuple[type[Controller], ...] = (
     Versions,
@@ -119,3 +124,9 @@ CONTROLLERS: tuple[type[Controller], ...] = (
 def operations() -> list[Operation]:
     """Every operation of the API: the table that routes, policies, OpenAPI and history are derived from."""
     return [operation for controller in CONTROLLERS for operation in controller.operations]
+
+
+@functools.cache
+def rules() -> list[RuleDefault]:
+    """Every policy rule with its default; the tools of oslo.policy find it by its entry point."""
+    return defaults(operations())

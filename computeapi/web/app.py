@@ -19,7 +19,7 @@ from computeapi.web.controller import Controller
 from computeapi.web.negotiation import stamp
 from computeapi.web.policy import Policies
 from computeapi.web.request import LOGGED_PATH, VENDOR_JSON, Reply, Request
-from computeapi.web.routing import Bound, Endpoint, RouteTable
+from computeapi.web.routing import Bound, Endpoint, route_table
 
 LOG = logging.getLogger(__name__)
 LONGEST_SHOWN = 255
@@ -36,8 +36,8 @@ class App:
         response_validation: str = 'ignore',
     ):
         """response_validation: what to do about an answer that its operation did not promise, ignore, warn or error."""
-        self.routes = RouteTable(controllers)
-        self.operations = [bound.operation for bound in self.routes.bound]
+        self.controllers = {type(controller): controller for controller in controllers}
+        self.routes = route_table(tuple(self.controllers))
         self.policies = policies
         self.link_prefix = (link_prefix or '').rstrip('/')
         self.response_validation = response_validation
@@ -81,7 +81,7 @@ class App:
 
     def run(self, req: Request, bound: Bound, parameters: dict[str, Any], body: Any) -> webob.Response:
         """Validate, authorize, handle, render: from here on everything is the operation's own."""
-        operation, controller = bound
+        operation, controller = bound.operation, self.controllers[bound.kind]
         req.operation = operation
         if operation.secret_path:
             req.environ[LOGGED_PATH] = operation.path

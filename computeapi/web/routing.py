@@ -6,6 +6,7 @@ that a request is matched against the few routes of its own collection.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -21,10 +22,10 @@ PROJECT = re.compile(r'[0-9a-f-]+')
 
 
 class Bound(NamedTuple):
-    """An operation and the controller that it is called on."""
+    """An operation and the kind of controller that it is called on."""
 
     operation: Operation
-    controller: Controller
+    kind: type[Controller]
 
 
 class Endpoint(NamedTuple):
@@ -46,19 +47,19 @@ class Match(NamedTuple):
 
 
 class RouteTable:
-    """Every operation of the controllers, ready to be looked up.
+    """Every operation of these kinds of controllers, ready to be looked up.
 
     TypeError when two operations answer the same method, path and action at one version, or call the
     parameters of one path by different names.
     """
 
-    def __init__(self, controllers: Iterable[Controller]):
-        self.bound = [Bound(each, controller) for controller in controllers for each in type(controller).operations]
-        _check_spelling(bound.operation.path for bound in self.bound)
+    def __init__(self, kinds: Iterable[type[Controller]]):
+        bound = [Bound(each, kind) for kind in kinds for each in kind.operations]
+        _check_spelling(each.operation.path for each in bound)
         self._maps: dict[str, routes.Mapper] = {}
         self._endpoints: list[Endpoint] = []
-        for (path, method), bound in _grouped(self.bound).items():
-            self._connect(path, method, _endpoint(path, bound))
+        for (path, method), group in _grouped(bound).items():
+            self._connect(path, method, _endpoint(path, group))
         for mapper in self._maps.values():
             mapper.create_regs()
 
@@ -80,6 +81,12 @@ class RouteTable:
         if not found:
             return None
         return Match(self._endpoints[int(found.pop('at'))], found, project)
+
+
+@functools.cache
+def route_table(kinds: tuple[type[Controller], ...]) -> RouteTable:
+    """The table of these kinds, made once: it depends on nothing else."""
+    return RouteTable(kinds)
 
 
 def _path(environ: dict[str, Any]) -> str:
