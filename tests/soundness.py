@@ -138,7 +138,7 @@ def interfaces(cloud, server):
     if sorted(held) != sorted(known):
         yield f'holds ports {sorted(held)} and knows {sorted(known)}'
     for port in held.values():
-        if server.host is not None and port.host != server.host:
+        if port.host != (server.host or ''):
             yield f'port {port.id} is bound to {port.host}, not to {server.host}'
     for entry in server.network_info:
         if entry['mac_address'] is None:
@@ -158,6 +158,8 @@ def disks(cloud, server):
             yield f'attachment {key} is of volume {attachment.volume_id}, not {known[key].volume_id}'
         if server.host is not None and (attachment.status, attachment.host) != ('attached', server.host):
             yield f'volume {attachment.volume_id} is {attachment.status} at {attachment.host}, not at {server.host}'
+        if server.host is None and attachment.host:
+            yield f'volume {attachment.volume_id} is used from {attachment.host}'
         if server.host is not None and attachment.device != known[key].device_name:
             yield f'volume {attachment.volume_id} is {attachment.device}, not {known[key].device_name}'
 

@@ -123,8 +123,8 @@ class Networks(Protocol):
         the port there is returned."""
 
     def bind_port(self, context: Context, port_id: str, *, server_id: str, host: str | None) -> Port:
-        """Give an existing port to the server and put it on a host (ACTIVE); PortInUse if another server holds it.
-        Binding it again, also to another host, is no error."""
+        """Give an existing port to the server and put it on a host (ACTIVE), or on none; PortInUse if another server
+        holds it. Binding it again, also to another host, is no error."""
 
     def unbind_port(self, context: Context, port_id: str) -> None:
         """Take the port from its server and leave it; no error if it is gone."""

@@ -157,6 +157,10 @@ class Volumes(Protocol):
     ) -> None:
         """The attachment is in use, from that host if one is given: the volume is `in-use`. AttachmentNotFound."""
 
+    def disconnect(self, context: Context, attachment_id: str) -> str:
+        """The volume is still held and used from nowhere: the id of an attachment in state `reserved` that takes the
+        place of this one, or is this one. AttachmentNotFound."""
+
     def release(self, context: Context, attachment_id: str) -> None:
         """Delete the attachment, whatever its state; without another the volume is `available`. No error if gone."""
 

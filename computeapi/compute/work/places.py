@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -9,11 +10,12 @@ import sqlalchemy as sa
 
 from computeapi.compute.scheduler import HostState, Spec, claims
 from computeapi.compute.scheduler.spec import needs_of
-from computeapi.compute.work import interfaces
+from computeapi.compute.work import disks, interfaces
 from computeapi.compute.work.job import Job
 from computeapi.context import Context
 from computeapi.db import servers as rows
 from computeapi.db.servers import Server, is_volume_backed
+from computeapi.errors import AttachmentNotFound, PortInUse, PortNotFound
 
 if TYPE_CHECKING:
     from computeapi.compute.cloud import Cloud
@@ -69,6 +71,19 @@ def connect(job: Job) -> None:
     """Use the server's ports and volumes from its host, and write down how the network service describes them now."""
     bind(job.cloud, job.elevated, job.server, job.server.host)
     interfaces.describe(job)
+
+
+def leave(job: Job) -> None:
+    """The server has no machine any more; its ports and volumes stay its own and are used from nowhere."""
+    remove_machines(job.cloud, job.server)
+    # What others took from it meanwhile is not its own to leave.
+    for entry in job.server.network_info:
+        with contextlib.suppress(PortNotFound, PortInUse):
+            job.cloud.networks.bind_port(job.elevated, entry['port_id'], server_id=job.server.uuid, host=None)
+    for device in job.devices():
+        if device.attachment_id is not None:
+            with contextlib.suppress(AttachmentNotFound):
+                disks.keep(job, device, attachment_id=job.cloud.volumes.disconnect(job.elevated, device.attachment_id))
 
 
 def bind(cloud: Cloud, context: Context, server: Server, host: str | None) -> None:

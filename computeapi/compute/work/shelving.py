@@ -45,14 +45,14 @@ def shelve(job: Job) -> None:
 
 @work('offload', 'shelving_offloading', None, failed=unchanged)
 def offload(job: Job) -> None:
-    """Give the host up. The disks that are volumes stay the server's, but are connected nowhere."""
+    """Give the host up."""
     server = job.server
     if server.vm_state != states.SHELVED:
         raise Superseded()
     if server.task_state is None:
         job.save(task_state='shelving_offloading')
     with job.event('compute_shelve_offload_instance'):
-        places.remove_machines(job.cloud, server)
+        places.leave(job)
     with job.store.write() as connection:
         claims.release(connection, server.uuid)
         job.cloud.tasks.cancel(connection, server.uuid)
@@ -64,7 +64,7 @@ def still_shelved(job: Job, error: Exception) -> None:
     if job.server.vm_state == states.SHELVED:
         unchanged(job, error)
         return
-    places.remove_machines(job.cloud, job.server)
+    places.leave(job)
     with job.store.write() as connection:
         claims.release(connection, job.server.uuid)
     job.fail(error, power_state=states.SHUTDOWN, **places.NOWHERE)

@@ -322,6 +322,20 @@ def test_shelved_servers_from_2_20(api, attach, detach, attached, act, volume, w
     assert status(volume) == 'available'
 
 
+def test_an_offloaded_server_uses_nothing_from_anywhere(attach, act, volume, world, server, status):
+    def places():
+        (attachment,) = world.volumes.attachments(world.bob, filters={'volume_id': volume})
+        ports = world.networks.resources.find(world.admin, 'ports', {'device_id': [server]})
+        return attachment.host, [port['binding:host_id'] for port in ports]
+
+    attach(volume)
+    assert status(volume) == 'in-use' and places() == ('compute1', ['compute1'])
+    act('shelve')
+    assert status(volume) == 'reserved' and places() == (None, [''])
+    act('unshelve')
+    assert status(volume) == 'in-use' and places() == ('compute1', ['compute1'])
+
+
 # ------------------------------------------------------------------ updates
 
 

@@ -76,6 +76,13 @@ class VolumeAttachments(VolumeStore):
             volume_attachments.update(connection, attachment_id, facts)
             self._settle(connection, volume)
 
+    def disconnect(self, context: Context, attachment_id: str) -> str:
+        facts = {'status': 'reserved', **dict.fromkeys(('host', 'device', 'connector', 'attached_at'))}
+        with self._held(context, attachment_id) as (connection, volume, _):
+            volume_attachments.update(connection, attachment_id, facts)
+            self._settle(connection, volume)
+        return attachment_id
+
     def release(self, context: Context, attachment_id: str) -> None:
         try:
             with self._held(context, attachment_id) as (connection, volume, _):
