@@ -10,6 +10,7 @@ from computeapi import errors
 
 IPNetwork = ipaddress.IPv4Network | ipaddress.IPv6Network
 IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
+IPInterface = ipaddress.IPv4Interface | ipaddress.IPv6Interface
 
 MAC_PREFIX = 'fa:16:3e'
 MAC = re.compile(r'([0-9a-f]{2}:){5}[0-9a-f]{2}')
@@ -33,12 +34,24 @@ def parse_cidr(text: str, field: str = 'cidr') -> IPNetwork:
 
 def parse_address(text: str, field: str = 'ip_address') -> IPAddress:
     try:
-        # A scope ("fe80::1%eth0") means something on one host only.
-        if '%' in text:
-            raise ValueError(text)
-        return ipaddress.ip_address(text)
+        return ipaddress.ip_address(_without_scope(text))
     except ValueError:
         raise invalid(field, text, 'is not a valid IP address') from None
+
+
+def parse_prefix(text: str, field: str) -> IPInterface:
+    """An address with the length of its prefix, which is the whole address if none is given."""
+    try:
+        return ipaddress.ip_interface(_without_scope(text))
+    except ValueError:
+        raise invalid(field, text, 'is not a CIDR') from None
+
+
+def _without_scope(text: str) -> str:
+    """The text; ValueError for a scope ("fe80::1%eth0"), which means something on one host only."""
+    if '%' in text:
+        raise ValueError(text)
+    return text
 
 
 def parse_mac(text: str) -> str:

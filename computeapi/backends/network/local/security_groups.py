@@ -1,6 +1,5 @@
 """What may be done with security groups and their rules."""
 
-import ipaddress
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -189,12 +188,7 @@ def _remote_prefix(text: str | None, ethertype: str) -> tuple[str | None, str | 
     """The prefix with its length, and the network that it means: the bits of a host in it stay as they were given."""
     if not text:
         return None, None
-    try:
-        if '%' in text:
-            raise ValueError(text)
-        address = ipaddress.ip_interface(text)
-    except ValueError:
-        raise addressing.invalid('remote_ip_prefix', text, 'is not a CIDR') from None
+    address = addressing.parse_prefix(text, 'remote_ip_prefix')
     if VERSIONS[address.version] != ethertype:
         raise addressing.invalid('remote_ip_prefix', text, f'is not {ethertype}')
     return str(address), str(address.network)
