@@ -8,18 +8,20 @@ import pytest
 import computeapi
 
 ROOT = Path(computeapi.__file__).parent
-BASE = {'versions', 'errors', 'context', 'clock'}
+BASE = {'versions', 'errors', 'context', 'clock', 'states', 'booleans'}
 LAYERS = {
     'versions': set(),
     'errors': set(),
     'context': set(),
     'clock': set(),
+    'states': set(),
+    'booleans': set(),
     'config': set(),
     'log': set(),
     'web': BASE,
     'db': BASE,
     'backends': BASE | {'db'},
-    'compute': {'errors', 'context', 'clock', 'db', 'backends'},
+    'compute': (BASE - {'versions'}) | {'db', 'backends'},
     'api': BASE | {'web', 'compute', 'db', 'backends'},
     'standalone': BASE | {'backends', 'db'},
 }

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import IntEnum
 from typing import Any, NamedTuple, Protocol
 
 from computeapi.db.servers import BlockDevice, Server
@@ -18,6 +19,17 @@ DISK_COUNTERS = ('read_bytes', 'read_requests', 'write_bytes', 'write_requests',
 INTERFACE_COUNTERS = tuple(
     f'{way}_{what}' for way in ('rx', 'tx') for what in ('octets', 'packets', 'drop', 'errors', 'rate')
 )
+
+
+class PowerState(IntEnum):
+    """Whether a virtual machine runs, in the numbers that clients read."""
+
+    NOSTATE = 0
+    RUNNING = 1
+    PAUSED = 3
+    SHUTDOWN = 4
+    CRASHED = 6
+    SUSPENDED = 7
 
 
 class HypervisorError(Error):
@@ -95,8 +107,8 @@ class Hypervisor(Protocol):
 
     def set_password(self, server: Server, password: str) -> None: ...
 
-    def power_state(self, server: Server) -> int | None:
-        """A power state of compute.states; None: there is no virtual machine."""
+    def power_state(self, server: Server) -> PowerState | None:
+        """None: there is no virtual machine."""
 
     def diagnostics(self, server: Server, devices: Sequence[BlockDevice]) -> Mapping[str, Any]:
         """What the virtual machine is doing, less what is not known.
