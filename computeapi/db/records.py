@@ -1,0 +1,50 @@
+"""Rows as records: which columns a statement asks for, and in which order, follows from the record's fields.
+
+ACTIONS = Records(Action, actions)
+ACTIONS.all(connection, ACTIONS.select.where(actions.c.server_id == server_id))
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import Any, Generic, TypeVar
+
+import sqlalchemy as sa
+
+R = TypeVar('R')
+
+
+class Records(Generic[R]):
+    """The rows of a table as records of one class, a NamedTuple or a dataclass.
+
+    A field without a default is the column of its name (of the table, or among *others*), or the import fails with
+    a KeyError; one with a default is nothing that the statement loads. `select` is the statement to build on.
+    """
+
+    def __init__(self, record: Callable[..., R], table: sa.FromClause, **others: sa.ColumnElement[Any]):
+        self.record = record
+        self.columns = [others[name] if name in others else table.c[name] for name in _required(record)]
+        self.select = sa.select(*self.columns)
+
+    def all(
+        self, connection: sa.Connection, statement: sa.Executable, parameters: Mapping[str, Any] | None = None
+    ) -> list[R]:
+        """What a statement made of `select` finds."""
+        record = self.record
+        return [record(*row) for row in connection.execute(statement, parameters)]
+
+    def first(
+        self, connection: sa.Connection, statement: sa.Executable, parameters: Mapping[str, Any] | None = None
+    ) -> R | None:
+        row = connection.execute(statement, parameters).first()
+        return None if row is None else self.record(*row)
+
+
+def _required(record: Any) -> list[str]:
+    """The names of the fields without a default, in their order."""
+    if dataclasses.is_dataclass(record):
+        missing = dataclasses.MISSING
+        fields = dataclasses.fields(record)
+        return [each.name for each in fields if each.default is missing and each.default_factory is missing]
+    return [name for name in record._fields if name not in record._field_defaults]

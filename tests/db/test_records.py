@@ -1,0 +1,55 @@
+"""A record's fields are filled by the names of columns."""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import pytest
+import sqlalchemy as sa
+
+from computeapi.db.records import Records
+
+PEOPLE = sa.Table('people', sa.MetaData(), sa.Column('id', sa.Integer), sa.Column('name', sa.String(10)))
+
+
+class Person(NamedTuple):
+    name: str
+    id: int
+    friends: tuple = ()
+
+
+@dataclass
+class Shout:
+    loud: str
+    id: int
+    heard: list = field(default_factory=list)
+
+
+class Stranger(NamedTuple):
+    id: int
+    shoe_size: int
+
+
+@pytest.fixture
+def connection():
+    with sa.create_engine('sqlite://').connect() as connection:
+        PEOPLE.create(connection)
+        connection.execute(PEOPLE.insert(), [{'id': 1, 'name': 'Ada'}, {'id': 2, 'name': 'Ben'}])
+        yield connection
+
+
+def test_fields_are_filled_by_name(connection):
+    people = Records(Person, PEOPLE)
+    assert people.all(connection, people.select.order_by(PEOPLE.c.id)) == [Person('Ada', 1), Person('Ben', 2)]
+
+
+def test_a_field_can_be_an_expression(connection):
+    shouts = Records(Shout, PEOPLE, loud=sa.func.upper(PEOPLE.c.name))
+    assert shouts.first(connection, shouts.select.where(PEOPLE.c.id == sa.bindparam('key')), {'key': 2}) == Shout(
+        'BEN', 2
+    )
+    assert shouts.first(connection, by_id, {'key': 3}) is None
+
+
+def test_a_field_that_is_no_column_is_refused_at_once():
+    with pytest.raises(KeyError, match='shoe_size'):
+        Records(Stranger, PEOPLE)
