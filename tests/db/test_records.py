@@ -44,9 +44,8 @@ def test_fields_are_filled_by_name(connection):
 
 def test_a_field_can_be_an_expression(connection):
     shouts = Records(Shout, PEOPLE, loud=sa.func.upper(PEOPLE.c.name))
-    assert shouts.first(connection, shouts.select.where(PEOPLE.c.id == sa.bindparam('key')), {'key': 2}) == Shout(
-        'BEN', 2
-    )
+    by_id = shouts.select.where(PEOPLE.c.id == sa.bindparam('key'))
+    assert shouts.first(connection, by_id, {'key': 2}) == Shout('BEN', 2)
     assert shouts.first(connection, by_id, {'key': 3}) is None
 
 
