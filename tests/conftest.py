@@ -21,11 +21,12 @@ from computeapi.db.engine import Store
 from computeapi.db.tables import metadata
 from computeapi.main import Service
 
-DATABASES = {
-    'sqlite': None,
+URLS = {
     'postgresql': os.environ.get('COMPUTEAPI_TEST_POSTGRESQL'),
     'mariadb': os.environ.get('COMPUTEAPI_TEST_MARIADB'),
 }
+DATABASES = ['sqlite', *(name for name, url in URLS.items() if url)]
+"""The databases that are switched on."""
 
 FILLED = sa.select(*(sa.exists().select_from(table).label(table.name) for table in metadata.sorted_tables))
 """Whether each table has any row."""
@@ -46,7 +47,7 @@ def databases(tmp_path_factory):
     for database, store in made.items():
         store.close()
         if database != 'sqlite':
-            _administer(DATABASES[database], f'DROP DATABASE {name}')
+            _administer(URLS[database], f'DROP DATABASE {name}')
 
 
 def _make(database, name, tmp_path_factory):
@@ -59,8 +60,8 @@ def _create(database, name, folder):
     """A new database; its URL."""
     if database == 'sqlite':
         return f'sqlite:///{folder}/{name}.db'
-    _administer(DATABASES[database], f'CREATE DATABASE {name}')
-    return sa.make_url(DATABASES[database]).set(database=name).render_as_string(hide_password=False)
+    _administer(URLS[database], f'CREATE DATABASE {name}')
+    return sa.make_url(URLS[database]).set(database=name).render_as_string(hide_password=False)
 
 
 def _administer(url, statement):
@@ -73,14 +74,16 @@ def _administer(url, statement):
 @pytest.fixture(params=DATABASES)
 def database(request):
     """The name of each database that is switched on."""
-    return switched_on(request.param)
+    return request.param
 
 
-def switched_on(database):
-    """The name of a database; skips the test where it is not switched on."""
-    if database != 'sqlite' and not DATABASES[database]:
-        pytest.skip(f'COMPUTEAPI_TEST_{database.upper()} is not set')
-    return database
+def pytest_collection_modifyitems(items):
+    """What is marked `several_writers` is not asked of SQLite, which has one at a time."""
+
+    def has_one_writer(item):
+        return 'callspec' in vars(item) and item.callspec.params.get('database') == 'sqlite'
+
+    items[:] = [item for item in items if not (item.get_closest_marker('several_writers') and has_one_writer(item))]
 
 
 @pytest.fixture
@@ -89,7 +92,7 @@ def database_url(database, tmp_path):
     name = f'computeapi_empty_{os.getpid()}'
     yield _create(database, name, tmp_path)
     if database != 'sqlite':
-        _administer(DATABASES[database], f'DROP DATABASE {name}')
+        _administer(URLS[database], f'DROP DATABASE {name}')
 
 
 @pytest.fixture

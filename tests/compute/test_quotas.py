@@ -146,8 +146,7 @@ def test_the_last_place_is_given_once(store, quotas):
     assert set(outcomes) - {Invalid} == {None, OverQuota}
 
 
-# SQLite has one writer at a time.
-@pytest.mark.parametrize('database', ['postgresql', 'mariadb'], indirect=True)
+@pytest.mark.several_writers
 def test_projects_do_not_wait_for_each_other(store, quotas):
     with store.write() as one, store.write() as other:
         quotas.reserve(one, PROJECT, USER, instances=1)

@@ -18,7 +18,7 @@ from computeapi.context import Context
 from computeapi.main import Service
 from computeapi.versions import MAX, APIVersionRequest
 from computeapi.web.openapi import describe
-from tests.conftest import DATABASES, Client, configured, emptied, switched_on
+from tests.conftest import DATABASES, Client, configured, emptied
 
 VERSIONS = ['2.1', '2.60', str(MAX)]
 CALLERS = ['admin:project', 'bob:project']
@@ -225,7 +225,7 @@ class Place:
 
 @pytest.fixture(scope='module', params=DATABASES)
 def place(request, databases, tmp_path_factory):
-    store = emptied(databases(switched_on(request.param)))
+    store = emptied(databases(request.param))
     return Place(Service(configured(tmp_path_factory.mktemp('images')), store))
 
 
