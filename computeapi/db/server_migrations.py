@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
+from computeapi.db.records import Records
 from computeapi.db.tables.compute import migrations
 
 # Statuses of moves that are over, and of those that only wait for somebody's word.
@@ -16,7 +17,7 @@ MOVED = ('finished', 'confirming')
 
 
 class Migration(NamedTuple):
-    """A move; named as the columns are, and in their order.
+    """A move; named as the columns are.
 
     migration_type: resize, migration (cold), live-migration or evacuation.  progress: what a running live migration
     has copied, in bytes, by the names clients read.  old_vm_state: what the server was before a resize.
@@ -42,21 +43,28 @@ class Migration(NamedTuple):
     updated_at: datetime | None
 
 
+MIGRATIONS = Records(Migration, migrations)
+
+
 def insert(connection: sa.Connection, values: Mapping[str, Any]) -> int:
     """The id of the new row."""
     return connection.execute(sa.insert(migrations).values(**values)).inserted_primary_key[0]  # type: ignore[index]
 
 
 def get(connection: sa.Connection, migration_id: int) -> Migration | None:
-    row = connection.execute(sa.select(migrations).where(migrations.c.id == migration_id)).first()
-    return Migration(*row) if row else None
+    return MIGRATIONS.first(connection, MIGRATIONS.select.where(migrations.c.id == migration_id))
+
+
+def live(connection: sa.Connection, server_id: str, statuses: Collection[str]) -> list[Migration]:
+    """The server's live migrations that are in one of these statuses, the newest first."""
+    mine = (migrations.c.server_id == server_id) & (migrations.c.migration_type == 'live-migration')
+    return select(connection, [mine, migrations.c.status.in_(statuses)])
 
 
 def latest(connection: sa.Connection, server_id: str, statuses: Collection[str]) -> Migration | None:
     """The server's newest move that is in one of these statuses."""
     condition = (migrations.c.server_id == server_id) & migrations.c.status.in_(statuses)
-    row = connection.execute(sa.select(migrations).where(condition).order_by(migrations.c.id.desc())).first()
-    return Migration(*row) if row else None
+    return MIGRATIONS.first(connection, MIGRATIONS.select.where(condition).order_by(migrations.c.id.desc()).limit(1))
 
 
 def select(
@@ -65,8 +73,7 @@ def select(
     order: Sequence[sa.ColumnElement[Any]] = (migrations.c.id.desc(),),
     limit: int | None = None,
 ) -> list[Migration]:
-    statement = sa.select(migrations).where(*conditions).order_by(*order).limit(limit)
-    return [Migration(*row) for row in connection.execute(statement)]
+    return MIGRATIONS.all(connection, MIGRATIONS.select.where(*conditions).order_by(*order).limit(limit))
 
 
 def change(

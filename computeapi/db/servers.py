@@ -1,7 +1,7 @@
 """Servers as rows: the record, and the statements that read and change it.
 
-A `Server` is the row of `servers`, in its order, followed by what is loaded only when asked for
-(`load`): a constant number of statements for any number of servers.
+A `Server` is the row of `servers`, followed by what is loaded only when asked for (`load`): a constant number of
+statements for any number of servers.
 """
 
 from __future__ import annotations
@@ -13,7 +13,10 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from computeapi.db.tables.compute import block_devices, console_tokens, server_tags, servers, services
+from computeapi.db import services
+from computeapi.db.records import Records
+from computeapi.db.services import Service
+from computeapi.db.tables.compute import block_devices, console_tokens, server_tags, servers
 
 # Loaded beside the row when a view or a service names them.
 TAGS, VOLUMES, SERVICE, DOMAIN_NAME = 'tags', 'volumes', 'service', 'domain_name'
@@ -83,7 +86,7 @@ class Server:
     # Loaded on request.
     tags: list[str] = field(default_factory=list)
     volumes: list[BlockDevice] = field(default_factory=list)
-    service: Any = None
+    service: Service | None = None
     # Worked out on request, by compute.servers.lookup.
     host_status: str = ''
     domain_name: str = ''
@@ -127,12 +130,17 @@ def is_volume_backed(server: Server, devices: Sequence[BlockDevice]) -> bool:
 
 
 # The statements of every look-up, made once: to build one costs more than to run it.
-ANY = sa.select(servers).where(servers.c.uuid == sa.bindparam('id'))
+SERVERS, DEVICES = Records(Server, servers), Records(BlockDevice, block_devices)
+ANY = SERVERS.select.where(servers.c.uuid == sa.bindparam('id'))
 LIVING = ANY.where(servers.c.deleted_at.is_(None))
-IDS: sa.BindParameter = sa.bindparam('ids', expanding=True)
-TAGS_OF = sa.select(server_tags).where(server_tags.c.server_id.in_(IDS)).order_by(server_tags.c.tag)
-DEVICES_OF = sa.select(block_devices).where(block_devices.c.server_id.in_(IDS)).order_by(block_devices.c.id)
-SERVICES_OF = sa.select(services).where(services.c.host.in_(IDS), services.c.binary == 'nova-compute')
+IDS: sa.BindParameter[Any] = sa.bindparam('ids', expanding=True)
+ALIVE = SERVERS.select.where(servers.c.uuid.in_(IDS), servers.c.deleted_at.is_(None))
+TAGS_OF = (
+    sa.select(server_tags.c.server_id, server_tags.c.tag)
+    .where(server_tags.c.server_id.in_(IDS))
+    .order_by(server_tags.c.tag)
+)
+DEVICES_OF = DEVICES.select.where(block_devices.c.server_id.in_(IDS)).order_by(block_devices.c.id)
 
 
 def get(
@@ -140,12 +148,20 @@ def get(
 ) -> Server | None:
     """The server of that UUID; *deleted*: also when it is deleted."""
     statement = ANY if deleted else LIVING
-    row = connection.execute(statement.with_for_update() if lock else statement, {'id': server_id}).first()
-    if row is None:
-        return None
-    server = Server(*row)
-    load(connection, [server], needs)
+    server = SERVERS.first(connection, statement.with_for_update() if lock else statement, {'id': server_id})
+    if server is not None:
+        load(connection, [server], needs)
     return server
+
+
+def alive(connection: sa.Connection, server_ids: Collection[str]) -> list[Server]:
+    """Those of these servers that are not deleted."""
+    return SERVERS.all(connection, ALIVE, {'ids': list(server_ids)})
+
+
+def of_reservation(connection: sa.Connection, reservation_id: str) -> list[Server]:
+    """The servers that one request made, in its order."""
+    return select(connection, [servers.c.reservation_id == reservation_id], [servers.c.launch_index])
 
 
 def select(
@@ -155,8 +171,7 @@ def select(
     limit: int | None = None,
     needs: Collection[str] = (),
 ) -> list[Server]:
-    statement = sa.select(servers).where(*conditions).order_by(*order).limit(limit)
-    found = [Server(*row) for row in connection.execute(statement)]
+    found = SERVERS.all(connection, SERVERS.select.where(*conditions).order_by(*order).limit(limit))
     load(connection, found, needs)
     return found
 
@@ -175,19 +190,20 @@ def load(connection: sa.Connection, found: Sequence[Server], needs: Collection[s
                 by_id[device.server_id].volumes.append(device)
     if SERVICE in needs:
         hosts = {server.host for server in found if server.host}
-        by_host = {row.host: row for row in connection.execute(SERVICES_OF, {'ids': list(hosts)})}
+        by_host = {service.host: service for service in services.of_compute_hosts(connection, hosts)}
         for server in found:
-            server.service = by_host.get(server.host)
+            server.service = by_host.get(server.host or '')
 
 
 def block_devices_of(connection: sa.Connection, server_ids: Sequence[str]) -> list[BlockDevice]:
     """All disks of these servers, in the order in which they were attached."""
-    return [BlockDevice(*row) for row in connection.execute(DEVICES_OF, {'ids': list(server_ids)})]
+    return DEVICES.all(connection, DEVICES_OF, {'ids': list(server_ids)})
 
 
-def select_block_devices(connection: sa.Connection, condition: sa.ColumnElement[bool]) -> list[BlockDevice]:
-    statement = sa.select(block_devices).where(condition).order_by(block_devices.c.id)
-    return [BlockDevice(*row) for row in connection.execute(statement)]
+def on_volume(connection: sa.Connection, volume_id: str) -> list[BlockDevice]:
+    """The disks of servers that are this volume."""
+    statement = DEVICES.select.where(block_devices.c.volume_id == volume_id).order_by(block_devices.c.id)
+    return DEVICES.all(connection, statement)
 
 
 def insert(connection: sa.Connection, values: Mapping[str, Any]) -> None:

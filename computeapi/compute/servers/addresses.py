@@ -15,7 +15,6 @@ from computeapi.context import Context
 from computeapi.db import servers as rows
 from computeapi.db.engine import Store
 from computeapi.db.servers import Server
-from computeapi.db.tables.compute import servers
 
 LOG = logging.getLogger(__name__)
 MOST_TRIES = 5
@@ -49,7 +48,7 @@ class Addresses:
     def _try(self, context: Context, server_ids: Collection[str]) -> set[str]:
         """The servers that changed in the meantime."""
         with self.store.read() as connection:
-            found = rows.select(connection, [servers.c.uuid.in_(server_ids), servers.c.deleted_at.is_(None)])
+            found = rows.alive(connection, server_ids)
         # Who makes ports describes them when they are there.
         settled = [server for server in found if not interfaces.are_planned(server.network_info)]
         ports = self.networks.ports(context, server_ids=[server.uuid for server in settled]) if settled else []

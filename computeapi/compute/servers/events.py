@@ -15,7 +15,6 @@ from computeapi.context import Context
 from computeapi.db import actions
 from computeapi.db import servers as rows
 from computeapi.db.servers import Server
-from computeapi.db.tables.compute import servers
 from computeapi.errors import Conflict, ServerNotFound
 
 NETWORK = ('network-changed', 'network-vif-plugged', 'network-vif-unplugged', 'network-vif-deleted')
@@ -67,8 +66,7 @@ class ExternalEvents:
 
     def _servers(self, server_ids: set[str]) -> dict[str, Server]:
         with self.store.read() as connection:
-            there = [servers.c.uuid.in_(server_ids), servers.c.deleted_at.is_(None)]
-            return {server.uuid: server for server in rows.select(connection, there)}
+            return {server.uuid: server for server in rows.alive(connection, server_ids)}
 
     def _act(self, context: Context, server: Server, event: Event) -> None:
         if event.name == VOLUME_EXTENDED:

@@ -9,16 +9,15 @@ from typing import Any
 import sqlalchemy as sa
 from oslo_config import cfg
 
-from computeapi.compute.hosts import COMPUTE, is_up
+from computeapi.compute.hosts import is_up
 from computeapi.compute.quotas import Quotas
 from computeapi.compute.servers.life import Life, check, locked
 from computeapi.compute.states import ACTIVE, ERROR, PAUSED, RESIZED, STOPPED, Change
 from computeapi.context import Context
-from computeapi.db import flavors, server_migrations
+from computeapi.db import flavors, server_migrations, services
 from computeapi.db.flavors import Flavor
 from computeapi.db.server_migrations import Migration
 from computeapi.db.servers import Server
-from computeapi.db.tables.compute import migrations, services
 from computeapi.errors import Conflict, Invalid, MigrationNotFound, NotFound
 
 RESIZE = Change('resize', 'resize', 'resize_prep', frozenset({ACTIVE, STOPPED}))
@@ -133,14 +132,8 @@ class Moves:
 
     def under_way(self, server: Server) -> list[Migration]:
         """The live migrations of the server that are not over."""
-        condition = migrations.c
-        wanted = [
-            condition.server_id == server.uuid,
-            condition.migration_type == 'live-migration',
-            condition.status.in_(UNDER_WAY),
-        ]
         with self.store.read() as connection:
-            return server_migrations.select(connection, wanted)
+            return server_migrations.live(connection, server.uuid, UNDER_WAY)
 
     def find(self, server: Server, migration_id: int) -> Migration:
         """A move of this server, whatever its status; MigrationNotFound."""
@@ -195,16 +188,16 @@ class Moves:
     def check_host(self, host: str) -> None:
         """Invalid for a compute host that does not exist."""
         with self.store.read() as connection:
-            if _service(connection, host) is None:
+            if services.of_compute_host(connection, host) is None:
                 raise Invalid(f'Compute host {host} could not be found.')
 
     def check_down(self, server: Server) -> None:
         """Invalid while the server's host is up."""
         with self.store.read() as connection:
-            row = _service(connection, server.host)
-        if row is None:
+            service = services.of_compute_host(connection, server.host)
+        if service is None:
             raise NotFound(f'Compute host {server.host} could not be found.')
-        if is_up(row, self.clock(), self.conf.service_down_time):
+        if is_up(service, self.clock(), self.conf.service_down_time):
             raise Invalid(f'Compute service of {server.host} is still in use.')
 
     def _write(
@@ -235,8 +228,3 @@ class Moves:
                 'updated_at': self.clock(),
             },
         )
-
-
-def _service(connection: sa.Connection, host: str | None) -> sa.Row | None:
-    statement = sa.select(services).where(services.c.host == host, services.c.binary == COMPUTE)
-    return connection.execute(statement).first()

@@ -9,7 +9,6 @@ from computeapi.compute.tasks import Tasks
 from computeapi.context import Context
 from computeapi.db import servers as rows
 from computeapi.db.engine import Store
-from computeapi.db.tables.compute import block_devices
 from computeapi.errors import Invalid
 
 
@@ -30,7 +29,7 @@ class AssistedSnapshots:
 
     def _queue(self, context: Context, kind: str, volume_id: str, arguments: dict[str, Any]) -> None:
         with self.store.write() as connection:
-            devices = rows.select_block_devices(connection, block_devices.c.volume_id == volume_id)
+            devices = rows.on_volume(connection, volume_id)
             if not devices:
                 raise Invalid(f'No volume Block Device Mapping with id {volume_id}.')
             if len(devices) > 1:

@@ -35,7 +35,6 @@ from computeapi.db import servers as stored
 from computeapi.db.engine import Store
 from computeapi.db.flavors import Flavor
 from computeapi.db.servers import Server
-from computeapi.db.tables.compute import servers
 from computeapi.errors import FlavorNotFound, Invalid, KeypairNotFound, NotFound, Unavailable
 
 
@@ -205,8 +204,7 @@ class Builder:
 
     def made(self, plan: Plan) -> list[Server]:
         with self.store.read() as connection:
-            mine = servers.c.reservation_id == plan.reservation_id
-            return stored.select(connection, [mine], [servers.c.launch_index])
+            return stored.of_reservation(connection, plan.reservation_id)
 
 
 def check_count(request: ServerRequest) -> None:
