@@ -1,0 +1,61 @@
+"""A class has a name of its own in the whole package."""
+
+import ast
+from collections import Counter
+from pathlib import Path
+
+import computeapi
+
+ROOT = Path(computeapi.__file__).parent
+
+SHARED = {
+    'Action',
+    'Aggregates',
+    'Change',
+    'Domains',
+    'Event',
+    'Flavors',
+    'FloatingIPs',
+    'Grants',
+    'Group',
+    'Hosts',
+    'Hypervisor',
+    'Hypervisors',
+    'Images',
+    'Interfaces',
+    'Keypairs',
+    'Member',
+    'Networks',
+    'Page',
+    'Projects',
+    'QuotaRoutes',
+    'Records',
+    'Resources',
+    'Roles',
+    'SecurityGroups',
+    'ServerGroups',
+    'ServerSecurityGroups',
+    'Servers',
+    'Service',
+    'Services',
+    'Snapshots',
+    'Source',
+    'Tokens',
+    'Users',
+    'VersionRoutes',
+    'Versions',
+    'VolumeAttachments',
+    'Volumes',
+    'Work',
+}
+"""Names that still stand for several classes."""
+
+
+def class_names():
+    for path in ROOT.rglob('*.py'):
+        if 'migrations' not in path.parts:
+            yield from (node.name for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ClassDef))
+
+
+def test_no_two_classes_have_one_name():
+    assert {name for name, count in Counter(class_names()).items() if count > 1} <= SHARED
