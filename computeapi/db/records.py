@@ -1,6 +1,6 @@
-"""Rows as records: which columns a statement asks for, and in which order, follows from the record's fields.
+"""Rows as records: which columns a statement asks for, and in which order, follows from the fields of a record.
 
-ACTIONS = Records(Action, actions)
+ACTIONS = Rows(Action, actions)
 ACTIONS.all(connection, ACTIONS.select.where(actions.c.server_id == server_id))
 """
 
@@ -15,7 +15,7 @@ import sqlalchemy as sa
 R = TypeVar('R')
 
 
-class Records(Generic[R]):
+class Rows(Generic[R]):
     """The rows of a table as records of one class, a NamedTuple or a dataclass.
 
     A field without a default is the column of its name (of the table, or among *others*), or the import fails with
@@ -39,6 +39,13 @@ class Records(Generic[R]):
     ) -> R | None:
         row = connection.execute(statement, parameters).first()
         return None if row is None else self.record(*row)
+
+
+def insert(connection: sa.Connection, table: sa.Table, values: Mapping[str, Any]) -> int:
+    """Add a row to a table whose key counts; the number it is given."""
+    key = connection.execute(sa.insert(table).values(**values)).inserted_primary_key
+    assert key is not None
+    return int(key[0])
 
 
 def _required(record: Any) -> list[str]:

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from computeapi.db.records import Records
+from computeapi.db import records
+from computeapi.db.records import Rows
 from computeapi.db.tables.compute import migrations
 
 # Statuses of moves that are over, and of those that only wait for somebody's word.
@@ -43,12 +44,12 @@ class Migration(NamedTuple):
     updated_at: datetime | None
 
 
-MIGRATIONS = Records(Migration, migrations)
+MIGRATIONS = Rows(Migration, migrations)
 
 
 def insert(connection: sa.Connection, values: Mapping[str, Any]) -> int:
     """The id of the new row."""
-    return connection.execute(sa.insert(migrations).values(**values)).inserted_primary_key[0]  # type: ignore[index]
+    return records.insert(connection, migrations, values)
 
 
 def get(connection: sa.Connection, migration_id: int) -> Migration | None:

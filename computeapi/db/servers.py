@@ -14,7 +14,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from computeapi.db import services
-from computeapi.db.records import Records
+from computeapi.db.records import Rows
 from computeapi.db.services import Service
 from computeapi.db.tables.compute import block_devices, console_tokens, server_tags, servers
 
@@ -130,7 +130,7 @@ def is_volume_backed(server: Server, devices: Sequence[BlockDevice]) -> bool:
 
 
 # The statements of every look-up, made once: to build one costs more than to run it.
-SERVERS, DEVICES = Records(Server, servers), Records(BlockDevice, block_devices)
+SERVERS, DEVICES = Rows(Server, servers), Rows(BlockDevice, block_devices)
 ANY = SERVERS.select.where(servers.c.uuid == sa.bindparam('id'))
 LIVING = ANY.where(servers.c.deleted_at.is_(None))
 IDS: sa.BindParameter[Any] = sa.bindparam('ids', expanding=True)

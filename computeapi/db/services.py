@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from computeapi.db.records import Records
+from computeapi.db.records import Rows
 from computeapi.db.tables.compute import aggregate_hosts, hypervisors, servers, services
 
 COMPUTE = 'nova-compute'
@@ -30,7 +30,7 @@ class Service(NamedTuple):
     updated_at: datetime | None
 
 
-SERVICES = Records(Service, services)
+SERVICES = Rows(Service, services)
 OF_COMPUTE_HOSTS = SERVICES.select.where(
     services.c.host.in_(sa.bindparam('hosts', expanding=True)), services.c.binary == COMPUTE
 )

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import pytest
 import sqlalchemy as sa
 
-from computeapi.db.records import Records
+from computeapi.db.records import Rows
 
 PEOPLE = sa.Table('people', sa.MetaData(), sa.Column('id', sa.Integer), sa.Column('name', sa.String(10)))
 
@@ -38,12 +38,12 @@ def connection():
 
 
 def test_fields_are_filled_by_name(connection):
-    people = Records(Person, PEOPLE)
+    people = Rows(Person, PEOPLE)
     assert people.all(connection, people.select.order_by(PEOPLE.c.id)) == [Person('Ada', 1), Person('Ben', 2)]
 
 
 def test_a_field_can_be_an_expression(connection):
-    shouts = Records(Shout, PEOPLE, loud=sa.func.upper(PEOPLE.c.name))
+    shouts = Rows(Shout, PEOPLE, loud=sa.func.upper(PEOPLE.c.name))
     by_id = shouts.select.where(PEOPLE.c.id == sa.bindparam('key'))
     assert shouts.first(connection, by_id, {'key': 2}) == Shout('BEN', 2)
     assert shouts.first(connection, by_id, {'key': 3}) is None
@@ -51,4 +51,4 @@ def test_a_field_can_be_an_expression(connection):
 
 def test_a_field_that_is_no_column_is_refused_at_once():
     with pytest.raises(KeyError, match='shoe_size'):
-        Records(Stranger, PEOPLE)
+        Rows(Stranger, PEOPLE)
