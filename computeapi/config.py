@@ -121,6 +121,15 @@ SCHEDULER = [
 ]
 
 HYPERVISOR = [
+    cfg.StrOpt(
+        'backend',
+        default='simulated',
+        choices=[('simulated', 'virtual machines that are only said to run; see [simulated]')],
+        help='The driver of the hypervisors that run servers.',
+    ),
+]
+
+SIMULATED = [
     cfg.IntOpt('hosts', default=1, min=1, max=1000, help='How many simulated hosts there are.'),
     cfg.IntOpt('vcpus', default=512, min=1, help='Virtual CPUs of a simulated host.'),
     cfg.IntOpt('memory_mb', default=1024 * 1024, min=1, help='Memory of a simulated host in MiB.'),
@@ -177,8 +186,41 @@ CONSOLES: dict[str, list[cfg.Opt]] = {
 }
 
 IDENTITY = [
+    cfg.StrOpt(
+        'backend',
+        default='local',
+        choices=[('local', 'users and projects in the database of this service')],
+        help='The identity service, for the values `local` and `http_basic` of [api]auth_strategy.',
+    ),
     cfg.IntOpt('token_hours', default=24, min=1, help='How long a token of the built-in identity is valid.'),
     cfg.IntOpt('bcrypt_cost', default=12, min=4, max=20, help='Work that guards the passwords; 12 is 0.2 s.'),
+]
+
+IMAGE = [
+    cfg.StrOpt(
+        'backend',
+        default='local',
+        choices=[('local', 'images in the data directory of this service')],
+        help='The image service that servers boot from.',
+    ),
+]
+
+NETWORK = [
+    cfg.StrOpt(
+        'backend',
+        default='local',
+        choices=[('local', 'networks in the database of this service, which connect nothing')],
+        help='The network service that has the ports of servers.',
+    ),
+]
+
+VOLUME = [
+    cfg.StrOpt(
+        'backend',
+        default='local',
+        choices=[('local', 'volumes in the database of this service, which hold no data')],
+        help='The block storage service that has the volumes of servers.',
+    ),
 ]
 
 STANDALONE = [
@@ -202,8 +244,12 @@ GROUPS: dict[str, Sequence[cfg.Opt]] = {
     'database': DATABASE,
     'quota': QUOTA,
     'filter_scheduler': SCHEDULER,
-    'simulated': HYPERVISOR,
     'identity': IDENTITY,
+    'image': IMAGE,
+    'network': NETWORK,
+    'volume': VOLUME,
+    'hypervisor': HYPERVISOR,
+    'simulated': SIMULATED,
     'standalone': STANDALONE,
     'wsgi': WSGI,
     **CONSOLES,

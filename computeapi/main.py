@@ -15,8 +15,12 @@ from paste.deploy import loadapp
 
 from computeapi import api
 from computeapi.api.documents import V20, V21, VersionDocument, Versions
+from computeapi.backends import registry
+from computeapi.backends.hypervisor import Hypervisor
 from computeapi.backends.identity import Identity
-from computeapi.backends.volume import Volume
+from computeapi.backends.image import Images
+from computeapi.backends.network import Networks
+from computeapi.backends.volume import Volume, Volumes
 from computeapi.compute.cloud import Cloud
 from computeapi.compute.hosts import Hosts
 from computeapi.compute.servers.events import VOLUME_EXTENDED, Event
@@ -44,10 +48,6 @@ CATALOG = (
 )
 
 
-# The types of the built-in volumes, which hold no data: one as other services name theirs, one that servers can share.
-VOLUME_TYPES = {'fake': {}, 'multiattach': {'multiattach': '<is> True'}}
-
-
 class Service:
     """One process of the service: the store, the backends that the configuration names, and the API on them."""
 
@@ -55,44 +55,26 @@ class Service:
         self.conf = conf
         self.store = store or Store(conf.database.connection, pool_size=conf.database.max_pool_size)
         self.policies = Policies(conf, api.rules())
-        # What backends do at the start with what a process that died did not come to.
-        self.left_over: list[Callable[[], None]] = []
-
-    # Backends are imported where they are asked for: what is not configured is not loaded.
 
     @functools.cached_property
-    def identity(self) -> Any:
-        from computeapi.backends.identity.local import LocalIdentity
-
-        options = self.conf.identity
-        return LocalIdentity(self.store, token_hours=options.token_hours, bcrypt_cost=options.bcrypt_cost)
+    def identity(self) -> Identity:
+        return registry.IDENTITY[self.conf.identity.backend](self.conf, self.store)
 
     @functools.cached_property
-    def images(self) -> Any:
-        from computeapi.backends.image.local import LocalImages
-
-        options = self.conf.standalone
-        images = LocalImages(self.store, Path(options.data_dir) / 'images', max_bytes=options.max_image_bytes)
-        self.left_over.append(images.remove_left)
-        return images
+    def images(self) -> Images:
+        return registry.IMAGE[self.conf.image.backend](self.conf, self.store)
 
     @functools.cached_property
-    def networks(self) -> Any:
-        from computeapi.backends.network.local import LocalNetworks
-
-        networks = LocalNetworks(self.store, listeners=[self.refresh_addresses])
-        self.left_over.append(networks.resources.notices.send_left)
-        return networks
+    def networks(self) -> Networks:
+        return registry.NETWORK[self.conf.network.backend](self.conf, self.store, self.refresh_addresses)
 
     def refresh_addresses(self, context: Context, server_ids: Collection[str]) -> None:
         """What the network service did to these servers; the cloud is looked up late, for it stands on that service."""
         self.cloud.addresses.refresh(context, server_ids)
 
     @functools.cached_property
-    def volumes(self) -> Any:
-        from computeapi.backends.volume.local import LocalVolumes
-
-        return LocalVolumes(self.store, self.images, types=VOLUME_TYPES, listeners=[self.tell_of_growth])
+    def volumes(self) -> Volumes:
+        return registry.VOLUME[self.conf.volume.backend](self.conf, self.store, self.images, self.tell_of_growth)
 
     def tell_of_growth(self, context: Context, volume: Volume) -> None:
         """What a block storage service elsewhere would tell by an external event."""
@@ -101,10 +83,8 @@ class Service:
         self.cloud.external_events.take(context, events)
 
     @functools.cached_property
-    def hypervisor(self) -> Any:
-        from computeapi.backends.hypervisor.simulated import SimulatedHypervisor
-
-        return SimulatedHypervisor(self.store, self.conf.simulated)
+    def hypervisor(self) -> Hypervisor:
+        return registry.HYPERVISOR[self.conf.hypervisor.backend](self.conf, self.store)
 
     @functools.cached_property
     def hosts(self) -> Hosts:
@@ -135,7 +115,7 @@ class Service:
         options = self.conf.api
         return App(controllers, self.policies, options.compute_link_prefix, options.response_validation)
 
-    def authenticate(self, token: str) -> Any:
+    def authenticate(self, token: str) -> Context:
         """The caller behind a token, for the faces: by the built-in identity, or by noauth's rules."""
         if self.conf.api.auth_strategy == 'none':
             return auth.noauth_context(token)
@@ -156,8 +136,9 @@ class Service:
             self.cloud.tasks.release_all()
         self.hosts.start()
         self.worker.start()
-        for resume in self.left_over:
-            resume()
+        for backend in (self.images, self.networks, self.volumes):
+            if isinstance(backend, registry.Recovers):
+                backend.recover()
 
     def stop(self) -> None:
         """End what is under way; what takes long is left to the next process."""
@@ -214,30 +195,35 @@ def openapi_app(global_conf: dict[str, str], **local_conf: str) -> WSGIApp:
 
 
 def identity_app(global_conf: dict[str, str], **local_conf: str) -> WSGIApp:
+    from computeapi.backends.identity.local import LocalIdentity
     from computeapi.standalone.identity import IdentityFace
 
-    return IdentityFace(_building.get().identity, list(CATALOG))
+    identity = registry.built_in('identity', LocalIdentity, _building.get().identity)
+    return IdentityFace(identity, list(CATALOG))
 
 
 def image_app(global_conf: dict[str, str], **local_conf: str) -> WSGIApp:
+    from computeapi.backends.image.local import LocalImages
     from computeapi.standalone.image import ImageFace
 
     service = _building.get()
-    return ImageFace(service.images, service.authenticate)
+    return ImageFace(registry.built_in('image', LocalImages, service.images), service.authenticate)
 
 
 def networking_app(global_conf: dict[str, str], **local_conf: str) -> WSGIApp:
+    from computeapi.backends.network.local import LocalNetworks
     from computeapi.standalone.network import NetworkFace
 
     service = _building.get()
-    return NetworkFace(service.networks, service.authenticate)
+    return NetworkFace(registry.built_in('network', LocalNetworks, service.networks), service.authenticate)
 
 
 def volume_app(global_conf: dict[str, str], **local_conf: str) -> WSGIApp:
+    from computeapi.backends.volume.local import LocalVolumes
     from computeapi.standalone.volume import VolumeFace
 
     service = _building.get()
-    return VolumeFace(service.volumes, service.authenticate)
+    return VolumeFace(registry.built_in('volume', LocalVolumes, service.volumes), service.authenticate)
 
 
 def _oslo(kind: type) -> Callable[[WSGIApp], WSGIApp]:

@@ -5,6 +5,10 @@ from __future__ import annotations
 import secrets
 
 from computeapi.backends.identity.local import LocalIdentity
+from computeapi.backends.image.local import LocalImages
+from computeapi.backends.network.local import LocalNetworks
+from computeapi.backends.registry import built_in
+from computeapi.backends.volume.local import LocalVolumes
 from computeapi.context import Context
 from computeapi.errors import Conflict
 from computeapi.main import Service
@@ -28,16 +32,17 @@ def prepare(service: Service, directory: Directory, admin_password: str | None) 
     They are kept in the directory; a new one for the administrator replaces the one so far. What a user
     takes away later does not come back.
     """
+    identity = built_in('identity', LocalIdentity, service.identity)
     passwords = {}
     for name in USERS:
         kept = directory.read(f'{name}-password')
         given = admin_password if name == 'admin' else None
         passwords[name] = given or kept or secrets.token_urlsafe(12)
         if passwords[name] != kept:
-            change_password(service.identity, name, passwords[name])
+            change_password(identity, name, passwords[name])
             directory.write(f'{name}-password', passwords[name])
     if directory.read(DONE) is None:
-        populate(service, passwords)
+        populate(service, identity, passwords)
         directory.write(DONE, 'What a cloud begins with has been made.')
     return passwords
 
@@ -48,13 +53,13 @@ def change_password(identity: LocalIdentity, name: str, password: str) -> None:
         identity.users.update(user.id, password=password)
 
 
-def populate(service: Service, passwords: dict[str, str]) -> None:
+def populate(service: Service, identity: LocalIdentity, passwords: dict[str, str]) -> None:
     """Make everything; what is there already stays as it is."""
-    service.identity.populate(passwords['admin'], passwords['demo'])
-    context = administrator(service.identity)
-    service.images.populate(context.project_id)
-    service.networks.populate(context, shared=False)
-    service.volumes.populate()
+    identity.populate(passwords['admin'], passwords['demo'])
+    context = administrator(identity)
+    built_in('image', LocalImages, service.images).populate(context.project_id)
+    built_in('network', LocalNetworks, service.networks).populate(context, shared=False)
+    built_in('volume', LocalVolumes, service.volumes).populate()
     for flavorid, name, vcpus, memory_mb, root_gb in FLAVORS:
         add_flavor(service, flavorid, name, vcpus, memory_mb, root_gb)
 

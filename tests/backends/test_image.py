@@ -141,7 +141,7 @@ def test_files_of_images_that_are_gone_are_removed(images, tmp_path):
     left = [f'{waiting.id}.a.part', str(gone), f'{gone}.a.part']
     for name in left:
         (directory / name).write_bytes(b'x')
-    images.remove_left()
+    images.recover()
     assert sorted(path.name for path in directory.iterdir()) == sorted([kept.id, left[0]])
 
 

@@ -49,7 +49,7 @@ class LocalImages:
         self.clock = clock
         self.members = ImageMembers(store, clock)
 
-    def populate(self, project_id: str) -> None:
+    def populate(self, project_id: str | None) -> None:
         """Give the project one small public image, if it is not there yet."""
         context = Context(project_id=project_id, is_admin=True)
         # Another process may be doing the same, and one before it may have been stopped half way.
@@ -129,7 +129,7 @@ class LocalImages:
             images.delete(connection, image_id)
         self.files.delete(image_id)
 
-    def remove_left(self) -> None:
+    def recover(self) -> None:
         """Remove the files of images that are gone, which whoever died in between did not come to."""
         # In this order: an image is there before its files are.
         found = self.files.image_ids()

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
 from computeapi.context import Context
+
+NetworkListener = Callable[[Context, Collection[str]], None]
+"""Is told, after the fact, whose change it was and which servers it touched. It may be told again."""
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
@@ -95,6 +95,10 @@ class VolumeType:
     @property
     def multiattach(self) -> bool:
         return self.extra_specs.get('multiattach') == '<is> True'
+
+
+VolumeListener = Callable[[Context, Volume], None]
+"""Is told, after the fact, whose change it was and how the volume is now."""
 
 
 class Volumes(Protocol):

@@ -5,9 +5,8 @@ from datetime import datetime
 from typing import Any
 
 from computeapi import errors
-from computeapi.backends.network import FloatingIP, Network, Port, SecurityGroup, documents
+from computeapi.backends.network import FloatingIP, Network, NetworkListener, Port, SecurityGroup, documents
 from computeapi.backends.network.local import ports
-from computeapi.backends.network.local.notices import Listener
 from computeapi.backends.network.local.resources import Resources
 from computeapi.clock import utcnow
 from computeapi.context import Context
@@ -37,7 +36,9 @@ class LocalNetworks:
     `listeners` are told which servers a change of a resource touched; not of the changes compute makes by itself.
     """
 
-    def __init__(self, store: Store, *, clock: Callable[[], datetime] = utcnow, listeners: Iterable[Listener] = ()):
+    def __init__(
+        self, store: Store, *, clock: Callable[[], datetime] = utcnow, listeners: Iterable[NetworkListener] = ()
+    ):
         self.resources = Resources(store, clock, listeners)
         self.reading = self.resources.reading
         self.changing = self.resources.changing
@@ -45,6 +46,10 @@ class LocalNetworks:
     def populate(self, context: Context, *, shared: bool = True) -> None:
         """An external network `public` and, behind a router, `private`, in the caller's project; again is no error."""
         self.resources.populate(context, shared=shared)
+
+    def recover(self) -> None:
+        """Tell the listeners what others noted for them and did not come to say."""
+        self.resources.notices.send_left()
 
     # Networks
 

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 import sqlalchemy as sa
 
+from computeapi.backends.network import NetworkListener
 from computeapi.context import Context
 from computeapi.db.engine import Store
 from computeapi.db.network_collection import Work, grouped
 from computeapi.db.tables.network import notices
 
 LOG = logging.getLogger(__name__)
-
-Listener = Callable[[Context, Collection[str]], None]
-"""Is told, after the fact, whose change it was and which servers it touched. It may be told again."""
 
 
 class Notice(NamedTuple):
@@ -28,7 +26,7 @@ class Notice(NamedTuple):
 class Notices:
     """What is noted in the transaction of a change is sent after it, and forgotten when all listeners know."""
 
-    def __init__(self, store: Store, listeners: Iterable[Listener] = ()):
+    def __init__(self, store: Store, listeners: Iterable[NetworkListener] = ()):
         self.store, self.listeners = store, tuple(listeners)
 
     def note(self, work: Work, server_ids: Collection[str]) -> Notice:

@@ -8,6 +8,7 @@ from datetime import datetime
 import sqlalchemy as sa
 
 from computeapi import errors
+from computeapi.backends.network import NetworkListener
 from computeapi.backends.network.local import (
     floating_ips,
     networks,
@@ -18,7 +19,7 @@ from computeapi.backends.network.local import (
     subnets,
     topology,
 )
-from computeapi.backends.network.local.notices import Listener, Notices
+from computeapi.backends.network.local.notices import Notices
 from computeapi.clock import utcnow
 from computeapi.context import Context
 from computeapi.db import network_projects
@@ -56,7 +57,7 @@ KINDS = {
 class Resources:
     """The local network service in Neutron's words: resources are dicts, kinds are named as in its URLs."""
 
-    def __init__(self, store: Store, clock: Callable[[], datetime] = utcnow, listeners: Iterable[Listener] = ()):
+    def __init__(self, store: Store, clock: Callable[[], datetime] = utcnow, listeners: Iterable[NetworkListener] = ()):
         self.store = store
         self.clock = clock
         self.notices = Notices(store, listeners)

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from computeapi import errors
 from computeapi.backends.image import Images
-from computeapi.backends.volume import Volume
+from computeapi.backends.volume import Volume, VolumeListener
 from computeapi.backends.volume.local.quotas import VolumeQuotas
 from computeapi.backends.volume.local.types import VolumeTypes
 from computeapi.clock import utcnow
@@ -28,9 +28,6 @@ NEWEST_FIRST = (('created_at', 'desc'),)
 Change = Callable[[Volume], Mapping[str, Any]]
 """From a volume as it is to the facts that shall differ."""
 
-Listener = Callable[[Context, Volume], None]
-"""Is told, after the fact, whose change it was and how the volume is now."""
-
 
 class VolumeStore:
     """Volumes made from `images`, in availability `zones`; `types` are those to begin with and their extra specs.
@@ -45,7 +42,7 @@ class VolumeStore:
         *,
         types: Mapping[str, Mapping[str, str]] | None = None,
         zones: Sequence[str] = ('nova',),
-        listeners: Iterable[Listener] = (),
+        listeners: Iterable[VolumeListener] = (),
         clock: Callable[[], datetime] = utcnow,
     ):
         self.store = store

@@ -1,0 +1,78 @@
+"""The implementations of each kind of backend, under the names that the option `backend` of its group takes.
+
+Each is imported when it is made: what is not configured is not loaded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Protocol, TypeVar, runtime_checkable
+
+from oslo_config import cfg
+
+from computeapi.backends.hypervisor import Hypervisor
+from computeapi.backends.identity import Identity
+from computeapi.backends.image import Images
+from computeapi.backends.network import NetworkListener, Networks
+from computeapi.backends.volume import VolumeListener, Volumes
+from computeapi.db.engine import Store
+
+# The types of the built-in volumes, which hold no data: one as other services name theirs, one that servers can share.
+VOLUME_TYPES = {'fake': {}, 'multiattach': {'multiattach': '<is> True'}}
+
+Local = TypeVar('Local')
+
+
+@runtime_checkable
+class Recovers(Protocol):
+    """A backend with work of its own, which a process that died may not have come to the end of."""
+
+    def recover(self) -> None:
+        """Do what is left; asked when a process starts, while others may be at work."""
+
+
+def built_in(kind: str, wanted: type[Local], backend: object) -> Local:
+    """The backend as its class, for what only the built-in one can do; ConfigFileValueError if it is another one."""
+    if not isinstance(backend, wanted):
+        raise cfg.ConfigFileValueError(f'The built-in {kind} service is asked for, but [{kind}]backend is not local')
+    return backend
+
+
+def local_identity(conf: cfg.ConfigOpts, store: Store) -> Identity:
+    from computeapi.backends.identity.local import LocalIdentity
+
+    return LocalIdentity(store, token_hours=conf.identity.token_hours, bcrypt_cost=conf.identity.bcrypt_cost)
+
+
+def local_images(conf: cfg.ConfigOpts, store: Store) -> Images:
+    from computeapi.backends.image.local import LocalImages
+
+    options = conf.standalone
+    return LocalImages(store, Path(options.data_dir) / 'images', max_bytes=options.max_image_bytes)
+
+
+def local_networks(conf: cfg.ConfigOpts, store: Store, listener: NetworkListener) -> Networks:
+    from computeapi.backends.network.local import LocalNetworks
+
+    return LocalNetworks(store, listeners=[listener])
+
+
+def local_volumes(conf: cfg.ConfigOpts, store: Store, images: Images, listener: VolumeListener) -> Volumes:
+    from computeapi.backends.volume.local import LocalVolumes
+
+    return LocalVolumes(store, images, types=VOLUME_TYPES, listeners=[listener])
+
+
+def simulated_hypervisor(conf: cfg.ConfigOpts, store: Store) -> Hypervisor:
+    from computeapi.backends.hypervisor.simulated import SimulatedHypervisor
+
+    return SimulatedHypervisor(store, conf.simulated)
+
+
+# A listener hears what a service elsewhere would tell by an external event; such a backend leaves it alone.
+IDENTITY: Mapping[str, Callable[[cfg.ConfigOpts, Store], Identity]] = {'local': local_identity}
+IMAGE: Mapping[str, Callable[[cfg.ConfigOpts, Store], Images]] = {'local': local_images}
+NETWORK: Mapping[str, Callable[[cfg.ConfigOpts, Store, NetworkListener], Networks]] = {'local': local_networks}
+VOLUME: Mapping[str, Callable[[cfg.ConfigOpts, Store, Images, VolumeListener], Volumes]] = {'local': local_volumes}
+HYPERVISOR: Mapping[str, Callable[[cfg.ConfigOpts, Store], Hypervisor]] = {'simulated': simulated_hypervisor}
