@@ -13,7 +13,6 @@ from computeapi.context import Context
 from computeapi.db import server_groups as rows
 from computeapi.db.engine import Store
 from computeapi.db.server_groups import ServerGroup
-from computeapi.db.tables.compute import server_groups
 from computeapi.errors import Invalid, ServerGroupNotFound
 
 AFFINITY, ANTI_AFFINITY = 'affinity', 'anti-affinity'
@@ -35,9 +34,8 @@ class ServerGroups:
         return group
 
     def list(self, context: Context, limit: int, offset: int = 0, *, all_projects: bool = False) -> list[ServerGroup]:
-        conditions = [] if all_projects else [server_groups.c.project_id == context.project_id]
         with self.store.read() as connection:
-            return rows.select(connection, conditions, limit, offset)
+            return rows.select(connection, None if all_projects else context.project_id or '', limit, offset)
 
     def create(self, context: Context, name: str, policy: str, rules: Mapping[str, Any]) -> ServerGroup:
         """A new group of the caller's project; OverQuota, Invalid for rules that the policy does not know."""

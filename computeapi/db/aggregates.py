@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -41,6 +41,20 @@ def select(connection: sa.Connection, *conditions: sa.ColumnElement[bool], lock:
         hosts[aggregate_id].append(host)
     for each in found:
         each.hosts = hosts[each.id]
+    return found
+
+
+def metadata_by_host(
+    connection: sa.Connection, hosts: Collection[str] | None = None
+) -> dict[str, list[dict[str, str]]]:
+    """For each host (of these, or of all) that is in any aggregate, the metadata of its aggregates, the oldest first."""
+    joined = aggregate_hosts.join(aggregates, aggregate_hosts.c.aggregate_id == aggregates.c.id)
+    statement = sa.select(aggregate_hosts.c.host, aggregates.c.metadata).select_from(joined).order_by(aggregates.c.id)
+    if hosts is not None:
+        statement = statement.where(aggregate_hosts.c.host.in_(hosts))
+    found: dict[str, list[dict[str, str]]] = defaultdict(list)
+    for host, metadata in connection.execute(statement):
+        found[host].append(metadata)
     return found
 
 

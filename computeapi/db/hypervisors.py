@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from computeapi.db.services import Service
+from computeapi.db.records import required
+from computeapi.db.services import COMPUTE, SERVICES, Service
 from computeapi.db.tables.compute import allocations, hypervisors, servers, services
 
 # Loaded beside the row when a view or a service names them.
@@ -35,7 +36,7 @@ class Member(NamedTuple):
 
 @dataclass(slots=True)
 class Hypervisor:
-    """What a compute host has; the fields up to `started_at` are columns, in their order."""
+    """What a compute host has."""
 
     id: int
     uuid: str
@@ -66,21 +67,22 @@ class Hypervisor:
         return self.local_gb - self.usage.disk_gb
 
 
-COLUMNS = [column for column in hypervisors.c if column.name not in ('created_at', 'updated_at')]
 # A hypervisor whose service was forgotten is none.
-SERVED = hypervisors.join(services, (services.c.host == hypervisors.c.host) & (services.c.binary == 'nova-compute'))
+SERVED = hypervisors.join(services, (services.c.host == hypervisors.c.host) & (services.c.binary == COMPUTE))
+COLUMNS = [hypervisors.c[name] for name in required(Hypervisor) if name != 'service']
+SELECT = sa.select(*COLUMNS, *SERVICES.columns).select_from(SERVED)
 
 
 def select(
     connection: sa.Connection,
-    conditions: Sequence[sa.ColumnElement[bool]],
+    conditions: Sequence[sa.ColumnElement[bool]] = (),
     order: Sequence[sa.ColumnElement[Any]] = (hypervisors.c.id,),
     limit: int | None = None,
     needs: Collection[str] = (),
 ) -> list[Hypervisor]:
     """Hypervisors with their services, in one query and a constant number more for what is needed beside them."""
-    statement = sa.select(*COLUMNS, *services.c).select_from(SERVED).where(*conditions).order_by(*order).limit(limit)
-    found = [_record(row) for row in connection.execute(statement)]
+    rows = connection.execute(SELECT.where(*conditions).order_by(*order).limit(limit))
+    found = [Hypervisor(*row[: len(COLUMNS)], service=Service(*row[len(COLUMNS) :])) for row in rows]
     hosts = [each.host for each in found]
     if USAGE in needs:
         usage = usage_of(connection, hosts)
@@ -91,9 +93,9 @@ def select(
     return found
 
 
-def _record(row: sa.Row) -> Hypervisor:
-    facts = {column.name: value for column, value in zip(COLUMNS, row, strict=False)}
-    return Hypervisor(**facts, service=Service(*row[len(COLUMNS) :]))
+def lock(connection: sa.Connection, host: str) -> None:
+    """Make others who lock the host wait until this transaction ends."""
+    connection.execute(sa.select(hypervisors.c.id).where(hypervisors.c.host == host).with_for_update()).all()
 
 
 def usage_of(connection: sa.Connection, hosts: Sequence[str]) -> dict[str, Usage]:

@@ -24,7 +24,7 @@ class Rows(Generic[R]):
 
     def __init__(self, record: Callable[..., R], table: sa.FromClause, **others: sa.ColumnElement[Any]):
         self.record = record
-        self.columns = [others[name] if name in others else table.c[name] for name in _required(record)]
+        self.columns = [others[name] if name in others else table.c[name] for name in required(record)]
         self.select = sa.select(*self.columns)
 
     def all(
@@ -48,7 +48,7 @@ def insert(connection: sa.Connection, table: sa.Table, values: Mapping[str, Any]
     return int(key[0])
 
 
-def _required(record: Any) -> list[str]:
+def required(record: Any) -> list[str]:
     """The names of the fields without a default, in their order."""
     if dataclasses.is_dataclass(record):
         missing = dataclasses.MISSING

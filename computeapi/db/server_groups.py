@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
+from computeapi.db.records import Rows
 from computeapi.db.tables.compute import server_groups, servers
 
 
 class ServerGroup(NamedTuple):
-    """A server group; named as the columns are, and in their order, followed by the ids of the servers in it."""
+    """A server group, and the ids of the servers in it where they were asked for."""
 
     id: int
     uuid: str
@@ -25,26 +26,37 @@ class ServerGroup(NamedTuple):
     members: Sequence[str] = ()
 
 
+GROUPS = Rows(ServerGroup, server_groups)
 IN_USE = sa.exists().where(servers.c.server_group_id == server_groups.c.uuid, servers.c.deleted_at.is_(None))
 
 
-def get(connection: sa.Connection, group_id: str) -> ServerGroup | None:
-    found = select(connection, [server_groups.c.uuid == group_id])
-    return found[0] if found else None
+def get(connection: sa.Connection, group_id: str, *, members: bool = True) -> ServerGroup | None:
+    """The group, with its members or without."""
+    group = GROUPS.first(connection, GROUPS.select.where(server_groups.c.uuid == group_id))
+    return _with_members(connection, [group])[0] if group and members else group
 
 
 def select(
-    connection: sa.Connection,
-    conditions: Sequence[sa.ColumnElement[bool]],
-    limit: int | None = None,
-    offset: int = 0,
+    connection: sa.Connection, project_id: str | None = None, limit: int | None = None, offset: int = 0
 ) -> list[ServerGroup]:
-    """The groups with their members: those that have any first, and else in the order in which they were made."""
-    statement = sa.select(server_groups).where(*conditions).order_by(IN_USE.desc(), server_groups.c.id)
-    statement = statement.limit(limit).offset(offset)
-    found = [ServerGroup(*row) for row in connection.execute(statement)]
-    members = _members(connection, [group.uuid for group in found])
-    return [group._replace(members=members.get(group.uuid, ())) for group in found]
+    """The groups of a project (None: of all) with their members.
+
+    Those that have any come first, and else they are in the order in which they were made.
+    """
+    statement = GROUPS.select.order_by(IN_USE.desc(), server_groups.c.id).limit(limit).offset(offset)
+    if project_id is not None:
+        statement = statement.where(server_groups.c.project_id == project_id)
+    return _with_members(connection, GROUPS.all(connection, statement))
+
+
+def lock(connection: sa.Connection, group_id: str) -> None:
+    """Make others who lock the group wait until this transaction ends."""
+    connection.execute(sa.select(server_groups.c.id).where(server_groups.c.uuid == group_id).with_for_update()).all()
+
+
+def _with_members(connection: sa.Connection, groups: Sequence[ServerGroup]) -> list[ServerGroup]:
+    members = _members(connection, [group.uuid for group in groups])
+    return [group._replace(members=members.get(group.uuid, ())) for group in groups]
 
 
 def _members(connection: sa.Connection, group_ids: Sequence[str]) -> dict[str, list[str]]:

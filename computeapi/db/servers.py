@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
@@ -122,6 +122,14 @@ class BlockDevice:
     created_at: datetime
 
 
+class Neighbour(NamedTuple):
+    """Where a server is, and in which group, for those that want to be near it or far from it."""
+
+    uuid: str
+    host: str
+    server_group_id: str | None
+
+
 def is_volume_backed(server: Server, devices: Sequence[BlockDevice]) -> bool:
     """Whether the server's root disk is a volume."""
     return not server.image_id or any(
@@ -131,6 +139,7 @@ def is_volume_backed(server: Server, devices: Sequence[BlockDevice]) -> bool:
 
 # The statements of every look-up, made once: to build one costs more than to run it.
 SERVERS, DEVICES = Rows(Server, servers), Rows(BlockDevice, block_devices)
+NEIGHBOURS = Rows(Neighbour, servers)
 ANY = SERVERS.select.where(servers.c.uuid == sa.bindparam('id'))
 LIVING = ANY.where(servers.c.deleted_at.is_(None))
 IDS: sa.BindParameter[Any] = sa.bindparam('ids', expanding=True)
@@ -157,6 +166,12 @@ def get(
 def alive(connection: sa.Connection, server_ids: Collection[str]) -> list[Server]:
     """Those of these servers that are not deleted."""
     return SERVERS.all(connection, ALIVE, {'ids': list(server_ids)})
+
+
+def neighbours(connection: sa.Connection, besides: str) -> list[Neighbour]:
+    """The servers that are on a host, but for one."""
+    there = (servers.c.deleted_at.is_(None), servers.c.host.is_not(None), servers.c.uuid != besides)
+    return NEIGHBOURS.all(connection, NEIGHBOURS.select.where(*there))
 
 
 def of_reservation(connection: sa.Connection, reservation_id: str) -> list[Server]:

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import sqlalchemy as sa
 
-from computeapi.db.tables.compute import aggregate_hosts, aggregates, services
+from computeapi.db import aggregates
+from computeapi.db.tables.compute import services
 
 KEY = 'availability_zone'
 
 
-def of_hosts(connection: sa.Connection, hosts: Sequence[str] | None = None) -> dict[str, str]:
+def of_hosts(connection: sa.Connection, hosts: Collection[str] | None = None) -> dict[str, str]:
     """By host (of these, or of all), the zone that an aggregate puts it in; hosts in none are left out."""
-    joined = aggregate_hosts.join(aggregates, aggregate_hosts.c.aggregate_id == aggregates.c.id)
-    statement = sa.select(aggregate_hosts.c.host, aggregates.c.metadata).select_from(joined).order_by(aggregates.c.id)
-    if hosts is not None:
-        statement = statement.where(aggregate_hosts.c.host.in_(hosts))
     zones: dict[str, str] = {}
-    for host, metadata in connection.execute(statement):
-        if zone := metadata.get(KEY):
-            zones.setdefault(host, zone)
+    for host, metadata in aggregates.metadata_by_host(connection, hosts).items():
+        if named := [values[KEY] for values in metadata if values.get(KEY)]:
+            zones[host] = named[0]
     return zones
 
 

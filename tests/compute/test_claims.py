@@ -9,7 +9,8 @@ import pytest
 import sqlalchemy as sa
 
 from computeapi.clock import utcnow
-from computeapi.compute.scheduler import NoValidHost, Spec, claims
+from computeapi.compute.scheduler import NoValidHost, Spec
+from computeapi.db.allocations import release
 from computeapi.db.tables.compute import allocations, server_groups
 
 MANY = 20
@@ -118,10 +119,10 @@ def test_places_are_given_back(cloud, store, servers, claimed):
     for host in ('compute1', 'compute2', 'compute3'):
         cloud.scheduler.place(spec(server_id, host=host), nothing)
     with store.write() as connection:
-        claims.release(connection, server_id, keep='compute2')
+        release(connection, server_id, keep='compute2')
     assert claimed() == {'compute2': 1}
     with store.write() as connection:
-        claims.release(connection, server_id)
+        release(connection, server_id)
     assert claimed() == {}
 
 

@@ -1,21 +1,24 @@
-"""Which host a server goes to: filters say which can take it, weighers which is best, a claim takes the place."""
+"""Which host a server goes to: filters say which can take it, weighers which is best; what it needs is claimed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Any
+from typing import TypeVar
 
 import sqlalchemy as sa
+from oslo_config import cfg
 
 from computeapi.clock import utcnow
-from computeapi.compute.scheduler import claims
+from computeapi.compute.scheduler.claims import claim
 from computeapi.compute.scheduler.filters import FILTERS
 from computeapi.compute.scheduler.hosts import HostState, Ratios, load
 from computeapi.compute.scheduler.spec import Spec
 from computeapi.compute.scheduler.weighers import WEIGHERS
 from computeapi.db.engine import Store
 from computeapi.errors import Error
+
+T = TypeVar('T')
 
 
 class NoValidHost(Error):
@@ -25,9 +28,9 @@ class NoValidHost(Error):
 
 
 class Scheduler:
-    """options: the configuration; unknown names of filters or weighers are a ValueError at start."""
+    """Unknown names of filters or weighers in the configuration are a ValueError at start."""
 
-    def __init__(self, store: Store, conf: Any, clock: Callable[[], datetime] = utcnow):
+    def __init__(self, store: Store, conf: cfg.ConfigOpts, clock: Callable[[], datetime] = utcnow):
         self.store, self.conf, self.clock = store, conf, clock
         options = conf.filter_scheduler
         self.filters = [(name, _named(FILTERS, name)) for name in options.enabled_filters]
@@ -42,7 +45,7 @@ class Scheduler:
         hosts, trail = self.candidates(spec)
         for host in hosts:
             with self.store.write() as connection:
-                if claims.claim(connection, spec, host, self.ratios):
+                if claim(connection, spec, host, self.ratios):
                     keep(connection, host)
                     return host
         raise NoValidHost(reason='Filter results: ' + '; '.join([*trail, 'Claim: 0 hosts']))
@@ -52,14 +55,14 @@ class Scheduler:
         with self.store.read() as connection:
             hosts = load(connection, self.conf, self.ratios, self.clock(), spec)
         wanted = [passes for name, passes in self.filters if name in names]
-        if not any(spec.names(host) and all(passes(host, spec) for passes in wanted) for host in hosts):
+        if not any(host.is_asked_for(spec) and all(passes(host, spec) for passes in wanted) for host in hosts):
             raise NoValidHost(reason=f'Host {spec.host} does not pass {", ".join(names)}.')
 
     def candidates(self, spec: Spec) -> tuple[list[HostState], list[str]]:
         """The hosts that pass, best first, and how many each filter left that refused some; NoValidHost for none."""
         with self.store.read() as connection:
             hosts = load(connection, self.conf, self.ratios, self.clock(), spec)
-        hosts = [host for host in hosts if host.name not in spec.ignored_hosts and spec.names(host)]
+        hosts = [host for host in hosts if host.name not in spec.ignored_hosts and host.is_asked_for(spec)]
         trail = [f'{len(hosts)} hosts to begin with']
         for name, passes in () if spec.forced else self.filters:
             passed = [host for host in hosts if passes(host, spec)]
@@ -71,10 +74,10 @@ class Scheduler:
         return sorted(hosts, key=lambda host: [-weigh(host, spec) for weigh in self.weighers]), trail
 
 
-def _named(table: dict[str, Any], name: str) -> Any:
+def _named(table: Mapping[str, T], name: str) -> T:
     if name not in table:
         raise ValueError(f'There is no {name}; there are {", ".join(sorted(table))}')
     return table[name]
 
 
-__all__: Sequence[str] = ('HostState', 'NoValidHost', 'Scheduler', 'Spec')
+__all__ = ['HostState', 'NoValidHost', 'Scheduler', 'Spec']

@@ -9,18 +9,12 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
+from oslo_config import cfg
 
-from computeapi.compute.hosts import COMPUTE, is_up
+from computeapi.compute.hosts import is_up
 from computeapi.compute.scheduler.spec import Spec
-from computeapi.db.tables.compute import (
-    aggregate_hosts,
-    aggregates,
-    allocations,
-    hypervisors,
-    server_groups,
-    servers,
-    services,
-)
+from computeapi.db import aggregates, allocations, hypervisors, server_groups, servers
+from computeapi.db.allocations import Amounts
 
 
 class Ratios(NamedTuple):
@@ -31,7 +25,7 @@ class Ratios(NamedTuple):
     disk: float
 
 
-class Group(NamedTuple):
+class GroupState(NamedTuple):
     """The group of the server that is placed, as one host sees it.
 
     members: how many others of the group are on that host.  hosts: every host that has any.
@@ -72,40 +66,37 @@ class HostState:
     free_disk_gb: float = 0
     aggregates: list[dict[str, str]] = field(default_factory=list)
     servers: dict[str, str | None] = field(default_factory=dict)
-    group: Group | None = None
+    group: GroupState | None = None
+
+    def is_asked_for(self, spec: Spec) -> bool:
+        """Whether this is the host that *spec* names, if it names any."""
+        return spec.host in (None, self.name) and spec.node in (None, self.node)
 
 
-def load(connection: sa.Connection, conf: Any, ratios: Ratios, now: datetime, spec: Spec) -> list[HostState]:
+def load(connection: sa.Connection, conf: cfg.ConfigOpts, ratios: Ratios, now: datetime, spec: Spec) -> list[HostState]:
     """Every compute host, whatever its state."""
-    statement = sa.select(hypervisors, services).join_from(
-        hypervisors, services, (services.c.host == hypervisors.c.host) & (services.c.binary == COMPUTE)
-    )
-    named = [hypervisors.c[name] for name in ('host', 'hypervisor_hostname', 'host_ip', 'hypervisor_type', 'cpu_info')]
-    sizes = [hypervisors.c[name] for name in ('vcpus', 'memory_mb', 'local_gb')]
-    health = [services.c[name] for name in ('disabled', 'forced_down', 'seen_at')]
-    rows = connection.execute(statement.with_only_columns(*named, *sizes, *health).order_by(hypervisors.c.id))
-    used, metadata = _used(connection), _aggregates(connection)
+    metadata, taken = aggregates.metadata_by_host(connection), allocations.taken(connection)
     hosts = []
-    for row in rows:
-        groups = metadata.get(row.host, [])
+    for node in hypervisors.select(connection):
+        groups = metadata.get(node.host, [])
         zones = [values['availability_zone'] for values in groups if values.get('availability_zone')]
-        vcpus, memory_mb, disk_gb = used.get(row.host, (0, 0, 0))
+        used = taken.get(node.host, Amounts())
         hosts.append(
             HostState(
-                name=row.host,
-                node=row.hypervisor_hostname,
-                enabled=not row.disabled,
-                up=is_up(row, now, conf.service_down_time),
+                name=node.host,
+                node=node.hypervisor_hostname,
+                enabled=not node.service.disabled,
+                up=is_up(node.service, now, conf.service_down_time),
                 zone=zones[0] if zones else conf.default_availability_zone,
-                host_ip=row.host_ip,
-                hypervisor_type=row.hypervisor_type,
-                cpu_info=row.cpu_info,
-                vcpus=row.vcpus,
-                memory_mb=row.memory_mb,
-                local_gb=row.local_gb,
-                free_vcpus=row.vcpus * ratios.cpu - vcpus,
-                free_memory_mb=row.memory_mb * ratios.ram - memory_mb,
-                free_disk_gb=row.local_gb * ratios.disk - disk_gb,
+                host_ip=node.host_ip,
+                hypervisor_type=node.hypervisor_type,
+                cpu_info=node.cpu_info,
+                vcpus=node.vcpus,
+                memory_mb=node.memory_mb,
+                local_gb=node.local_gb,
+                free_vcpus=node.vcpus * ratios.cpu - used.vcpus,
+                free_memory_mb=node.memory_mb * ratios.ram - used.memory_mb,
+                free_disk_gb=node.local_gb * ratios.disk - used.disk_gb,
                 aggregates=groups,
             )
         )
@@ -113,36 +104,17 @@ def load(connection: sa.Connection, conf: Any, ratios: Ratios, now: datetime, sp
     return hosts
 
 
-def _used(connection: sa.Connection) -> dict[str, tuple[int, int, int]]:
-    sums = (sa.func.sum(allocations.c[name]) for name in ('vcpus', 'memory_mb', 'disk_gb'))
-    statement = sa.select(allocations.c.host, *sums).group_by(allocations.c.host)
-    return {host: (int(v), int(m), int(d)) for host, v, m, d in connection.execute(statement)}
-
-
-def _aggregates(connection: sa.Connection) -> dict[str, list[dict[str, str]]]:
-    statement = sa.select(aggregate_hosts.c.host, aggregates.c.metadata).join_from(
-        aggregate_hosts, aggregates, aggregate_hosts.c.aggregate_id == aggregates.c.id
-    )
-    found: dict[str, list[dict[str, str]]] = defaultdict(list)
-    for host, metadata in connection.execute(statement.order_by(aggregates.c.id)):
-        found[host].append(metadata)
-    return found
-
-
 def _add_servers(connection: sa.Connection, hosts: dict[str, HostState], spec: Spec) -> None:
     """Who else is there; asked only when the server's hints or its group make a difference."""
     wanted = {'same_host', 'different_host'} & set(spec.hints)
     if not wanted and spec.group_id is None:
         return
-    statement = sa.select(servers.c.uuid, servers.c.host, servers.c.server_group_id).where(
-        servers.c.deleted_at.is_(None), servers.c.host.is_not(None), servers.c.uuid != spec.server_id
-    )
     members: dict[str, int] = defaultdict(int)
-    for server_id, host, group_id in connection.execute(statement):
-        if host in hosts:
-            hosts[host].servers[server_id] = group_id
-        if group_id is not None and group_id == spec.group_id:
-            members[host] += 1
+    for other in servers.neighbours(connection, spec.server_id):
+        if other.host in hosts:
+            hosts[other.host].servers[other.uuid] = other.server_group_id
+        if other.server_group_id is not None and other.server_group_id == spec.group_id:
+            members[other.host] += 1
     if spec.group_id is not None:
         _add_group(connection, hosts, spec.group_id, members)
 
@@ -150,7 +122,7 @@ def _add_servers(connection: sa.Connection, hosts: dict[str, HostState], spec: S
 def _add_group(
     connection: sa.Connection, hosts: dict[str, HostState], group_id: str, members: Mapping[str, int]
 ) -> None:
-    row = connection.execute(sa.select(server_groups).where(server_groups.c.uuid == group_id)).first()
-    if row is not None:
+    group = server_groups.get(connection, group_id, members=False)
+    if group is not None:
         for host in hosts.values():
-            host.group = Group(row.policy, row.rules or {}, members.get(host.name, 0), frozenset(members))
+            host.group = GroupState(group.policy, group.rules or {}, members.get(host.name, 0), frozenset(members))

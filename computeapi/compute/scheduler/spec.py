@@ -5,12 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from computeapi.db.servers import Server
-
-if TYPE_CHECKING:
-    from computeapi.compute.scheduler.hosts import HostState
 
 
 @dataclass(frozen=True)
@@ -54,10 +51,6 @@ class Spec:
             'group_id': server.server_group_id,
         }
         return cls(**(facts | more))
-
-    def names(self, host: HostState) -> bool:
-        """Whether *host* is one that was asked for, if any was."""
-        return self.host in (None, host.name) and self.node in (None, host.node)
 
 
 def needs_of(flavor: Mapping[str, Any], *, on_volume: bool) -> dict[str, int]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from computeapi.compute import states
-from computeapi.compute.scheduler import Spec, claims
+from computeapi.compute.scheduler import Spec
 from computeapi.compute.tasks import Task, thawed
 from computeapi.compute.work import disks, interfaces, places
 from computeapi.compute.work.job import Job, work
+from computeapi.db import allocations
 from computeapi.db.servers import Server
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ def give_up(job: Job, error: Exception) -> None:
     interfaces.disconnect(job.cloud.networks, job.elevated, job.server.uuid, job.server.network_info)
     disks.release_all(job)
     with job.store.write() as connection:
-        claims.release(connection, job.server.uuid)
+        allocations.release(connection, job.server.uuid)
     job.fail(error, vm_state=states.ERROR, power_state=states.NOSTATE, network_info=[], **places.NOWHERE)
 
 

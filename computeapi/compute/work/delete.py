@@ -5,11 +5,10 @@ from __future__ import annotations
 from datetime import timedelta
 
 from computeapi.compute import states
-from computeapi.compute.scheduler import claims
 from computeapi.compute.work import disks, interfaces, places
 from computeapi.compute.work.job import Job, Superseded, work
 from computeapi.compute.work.snapshot import discard
-from computeapi.db import server_migrations
+from computeapi.db import allocations, server_migrations
 from computeapi.db import servers as rows
 
 
@@ -77,7 +76,7 @@ def delete(job: Job) -> None:
         disks.release_all(job)
     now = job.clock()
     with job.store.write() as connection:
-        claims.release(connection, server.uuid)
+        allocations.release(connection, server.uuid)
         rows.delete_belongings(connection, server.uuid)
         server_migrations.settle(connection, server.uuid, now)
         job.cloud.tasks.cancel(connection, server.uuid)

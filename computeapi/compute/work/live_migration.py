@@ -7,11 +7,11 @@ from typing import Any
 
 from computeapi.backends.hypervisor import HypervisorError
 from computeapi.compute import states
-from computeapi.compute.scheduler import Spec, claims
+from computeapi.compute.scheduler import Spec
 from computeapi.compute.work import moves, places
 from computeapi.compute.work.job import Job, unchanged, work
 from computeapi.compute.work.moves import migration_of
-from computeapi.db import server_migrations
+from computeapi.db import allocations, server_migrations
 from computeapi.db.server_migrations import Migration
 
 LOG = logging.getLogger(__name__)
@@ -116,7 +116,7 @@ def evacuate(job: Job) -> None:
         places.connect(job)
         abandon(job, migration)
     with job.store.write() as connection:
-        claims.release(connection, job.server.uuid, keep=job.server.host)
+        allocations.release(connection, job.server.uuid, keep=job.server.host)
         server_migrations.change(connection, migration.id, {'status': 'done', 'updated_at': job.clock()})
         job.conclude(
             connection,

@@ -11,12 +11,12 @@ from datetime import timedelta
 from typing import Any
 
 from computeapi.compute import states
-from computeapi.compute.scheduler import Spec, claims
+from computeapi.compute.scheduler import Spec
 from computeapi.compute.scheduler.spec import needs_of
 from computeapi.compute.work import moves, places
 from computeapi.compute.work.job import Job, Superseded, work
 from computeapi.compute.work.moves import migration_of
-from computeapi.db import server_migrations
+from computeapi.db import allocations, server_migrations
 from computeapi.db.server_migrations import Migration
 
 STEPS = ('resize_prep', 'resize_migrating', 'resize_migrated', 'resize_finish')
@@ -163,5 +163,5 @@ def return_home(job: Job, migration: Migration) -> None:
     counts = {name: flavor[name] for name in ('vcpus', 'memory_mb', 'root_gb', 'ephemeral_gb')}
     with job.store.write() as connection:
         job.write(connection, flavor=flavor, **where, **counts)
-        claims.release(connection, job.server.uuid, keep=migration.source_host)
+        allocations.release(connection, job.server.uuid, keep=migration.source_host)
         places.shrink(connection, job.server)

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
-from computeapi.compute.scheduler import HostState, Spec, claims
+from computeapi.compute.scheduler import HostState, Spec
 from computeapi.compute.scheduler.spec import needs_of
 from computeapi.compute.work import disks, interfaces
 from computeapi.compute.work.job import Job
 from computeapi.context import Context
+from computeapi.db import allocations
 from computeapi.db import servers as rows
 from computeapi.db.servers import Server, is_volume_backed
 from computeapi.errors import AttachmentNotFound, PortInUse, PortNotFound
@@ -46,7 +47,7 @@ def on(cloud: Cloud, host: str | None, node: str | None) -> dict[str, Any]:
 def remove_machines(cloud: Cloud, server: Server, *, keep: str | None = None) -> None:
     """Destroy the server's machine on every host on which it holds a place, but for one."""
     with cloud.store.read() as connection:
-        held = claims.hosts(connection, server.uuid)
+        held = allocations.hosts_of(connection, server.uuid)
     for host in sorted((held | {server.host}) - {keep, None}, key=str):
         cloud.hypervisor.destroy(at(server, host))
 
@@ -55,7 +56,7 @@ def leave_others(cloud: Cloud, server: Server) -> None:
     """Give back what the server holds of other hosts than its own, and of its own what its flavor does not need."""
     remove_machines(cloud, server, keep=server.host)
     with cloud.store.write() as connection:
-        claims.release(connection, server.uuid, keep=server.host)
+        allocations.release(connection, server.uuid, keep=server.host)
         shrink(connection, server)
 
 
@@ -64,7 +65,7 @@ def shrink(connection: sa.Connection, server: Server) -> None:
     if server.host is not None:
         devices = rows.block_devices_of(connection, [server.uuid])
         needs = needs_of(server.flavor, on_volume=is_volume_backed(server, devices))
-        claims.resize(connection, server.uuid, server.host, needs)
+        allocations.resize(connection, server.uuid, server.host, needs)
 
 
 def connect(job: Job) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from computeapi.compute import states
-from computeapi.compute.scheduler import Spec, claims
+from computeapi.compute.scheduler import Spec
 from computeapi.compute.work import disks, places
 from computeapi.compute.work.job import Job, Superseded, unchanged, work
 from computeapi.compute.work.snapshot import discard, discard_image, fill
@@ -54,7 +54,7 @@ def offload(job: Job) -> None:
     with job.event('compute_shelve_offload_instance'):
         places.leave(job)
     with job.store.write() as connection:
-        claims.release(connection, server.uuid)
+        allocations.release(connection, server.uuid)
         job.cloud.tasks.cancel(connection, server.uuid)
         job.conclude(connection, vm_state=states.SHELVED_OFFLOADED, power_state=states.SHUTDOWN, **places.NOWHERE)
 
@@ -66,7 +66,7 @@ def still_shelved(job: Job, error: Exception) -> None:
         return
     places.leave(job)
     with job.store.write() as connection:
-        claims.release(connection, job.server.uuid)
+        allocations.release(connection, job.server.uuid)
     job.fail(error, power_state=states.SHUTDOWN, **places.NOWHERE)
 
 
