@@ -47,7 +47,7 @@ def select(connection: sa.Connection, *conditions: sa.ColumnElement[bool], lock:
 def metadata_by_host(
     connection: sa.Connection, hosts: Collection[str] | None = None
 ) -> dict[str, list[dict[str, str]]]:
-    """For each host (of these, or of all) that is in any aggregate, the metadata of its aggregates, the oldest first."""
+    """By host (of these, or of all) that is in any aggregate, the metadata of its aggregates, the oldest first."""
     joined = aggregate_hosts.join(aggregates, aggregate_hosts.c.aggregate_id == aggregates.c.id)
     statement = sa.select(aggregate_hosts.c.host, aggregates.c.metadata).select_from(joined).order_by(aggregates.c.id)
     if hosts is not None:

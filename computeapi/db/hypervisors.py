@@ -69,8 +69,8 @@ class Hypervisor:
 
 # A hypervisor whose service was forgotten is none.
 SERVED = hypervisors.join(services, (services.c.host == hypervisors.c.host) & (services.c.binary == COMPUTE))
-COLUMNS = [hypervisors.c[name] for name in required(Hypervisor) if name != 'service']
-SELECT = sa.select(*COLUMNS, *SERVICES.columns).select_from(SERVED)
+COLUMNS = [name for name in required(Hypervisor) if name != 'service']
+SELECT = sa.select(*(hypervisors.c[name] for name in COLUMNS), *SERVICES.columns).select_from(SERVED)
 
 
 def select(
@@ -82,7 +82,7 @@ def select(
 ) -> list[Hypervisor]:
     """Hypervisors with their services, in one query and a constant number more for what is needed beside them."""
     rows = connection.execute(SELECT.where(*conditions).order_by(*order).limit(limit))
-    found = [Hypervisor(*row[: len(COLUMNS)], service=Service(*row[len(COLUMNS) :])) for row in rows]
+    found = [_record(row) for row in rows]
     hosts = [each.host for each in found]
     if USAGE in needs:
         usage = usage_of(connection, hosts)
@@ -91,6 +91,11 @@ def select(
     if SERVERS in needs:
         _add_servers(connection, found, hosts)
     return found
+
+
+def _record(row: sa.Row[Any]) -> Hypervisor:
+    facts = dict(zip(COLUMNS, row, strict=False))
+    return Hypervisor(**facts, service=Service(*row[len(COLUMNS) :]))
 
 
 def lock(connection: sa.Connection, host: str) -> None:

@@ -32,8 +32,6 @@ TOP = {'__init__', '__main__', 'main', 'cli', 'wsgi', 'reports', 'serve', 'statu
 
 CIRCULAR = {
     'computeapi.compute.cloud',
-    'computeapi.compute.scheduler.hosts',
-    'computeapi.compute.scheduler.spec',
     'computeapi.compute.servers.addresses',
     'computeapi.compute.servers.attachments',
     'computeapi.compute.servers.events',

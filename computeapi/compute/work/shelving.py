@@ -7,6 +7,7 @@ from computeapi.compute.scheduler import Spec
 from computeapi.compute.work import disks, places
 from computeapi.compute.work.job import Job, Superseded, unchanged, work
 from computeapi.compute.work.snapshot import discard, discard_image, fill
+from computeapi.db import allocations
 
 
 def not_shelved(job: Job, error: Exception) -> None:
