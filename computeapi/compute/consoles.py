@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 
 from oslo_config import cfg
 
-from computeapi.backends.hypervisor import Hypervisor
+from computeapi.backends.hypervisor import CONSOLES, Hypervisor, require
 from computeapi.clock import utcnow
 from computeapi.compute.servers.life import not_ready
 from computeapi.db import consoles as rows
@@ -47,10 +47,11 @@ class Consoles:
 
     def open(self, server: Server, protocol: str, kind: str) -> str:
         """The URL of a console of that type, with a token; Conflict when the server has no host, Invalid for a type
-        that the protocol or the cloud does not have."""
+        that the protocol or the cloud does not have, NotSupported for one that the driver does not."""
         if server.host is None:
             raise not_ready(server)
         base = self.base_url(protocol, kind)
+        require(self.hypervisor, CONSOLES[protocol])
         place = self.hypervisor.console(server, protocol)
         token = str(uuid.uuid4())
         now = self.clock()

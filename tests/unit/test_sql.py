@@ -11,9 +11,6 @@ ROOT = Path(computeapi.__file__).parent
 STATEMENT = re.compile(r'\bsa\.(?!exc\b)[a-z]|\.execute\(')
 
 ELSEWHERE = {
-    'backends/hypervisor/behaviour.py',
-    'backends/hypervisor/simulated.py',
-    'backends/network/local/notices.py',
     'compute/hosts.py',
     'compute/paging.py',
     'compute/scheduler/claims.py',

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import IntEnum
+from enum import Enum, IntEnum
 from typing import Any, NamedTuple, Protocol
 
 from computeapi.db.servers import BlockDevice, Server
-from computeapi.errors import Error
+from computeapi.errors import Error, NotSupported
 
 # What diagnostics count of a disk and of an interface.
 DISK_COUNTERS = ('read_bytes', 'read_requests', 'write_bytes', 'write_requests', 'errors_count')
@@ -30,6 +30,37 @@ class PowerState(IntEnum):
     SHUTDOWN = 4
     CRASHED = 6
     SUSPENDED = 7
+
+
+class Capability(Enum):
+    """What some drivers can do and others cannot, in the words that tell a client that it cannot be done."""
+
+    PAUSE = 'pausing servers'
+    SUSPEND = 'suspending servers'
+    RESCUE = 'rescuing servers'
+    CRASH_DUMP = 'crash dumps'
+    SET_PASSWORD = 'setting the password of servers'
+    DIAGNOSTICS = 'diagnostics'
+    CONSOLE_OUTPUT = 'the output of consoles'
+    VNC_CONSOLE = 'VNC consoles'
+    SPICE_CONSOLE = 'SPICE consoles'
+    SERIAL_CONSOLE = 'serial consoles'
+    MKS_CONSOLE = 'WebMKS consoles'
+    ATTACH_INTERFACE = 'attaching interfaces'
+    EXTEND_VOLUME = 'extending volumes in use'
+    SWAP_VOLUME = 'swapping volumes'
+    SNAPSHOT_VOLUME = 'snapshots of volumes in use'
+    LIVE_MIGRATION = 'live migration'
+    PRESERVE_EPHEMERAL = 'preserving ephemeral partitions'
+
+
+# By the protocol that a console is asked for.
+CONSOLES = {
+    'vnc': Capability.VNC_CONSOLE,
+    'spice': Capability.SPICE_CONSOLE,
+    'serial': Capability.SERIAL_CONSOLE,
+    'mks': Capability.MKS_CONSOLE,
+}
 
 
 class HypervisorError(Error):
@@ -67,14 +98,8 @@ class Console(NamedTuple):
     internal_access_path: str | None = None
 
 
-class Hypervisor(Protocol):
-    """Errors: HypervisorError."""
-
-    def stop(self) -> None:
-        """Interrupt what takes long: it is Interrupted, and so is all that begins from now on."""
-
-    def hosts(self) -> Sequence[Host]:
-        """The hosts that this process drives."""
+class Operations(Protocol):
+    """What a driver is told to do with a server. It may take long, and be told again. Errors: HypervisorError."""
 
     def spawn(self, server: Server, devices: Sequence[BlockDevice]) -> None:
         """Make the server's virtual machine on its host, with its network_info and disks, and run it."""
@@ -107,25 +132,8 @@ class Hypervisor(Protocol):
 
     def set_password(self, server: Server, password: str) -> None: ...
 
-    def power_state(self, server: Server) -> PowerState | None:
-        """None: there is no virtual machine."""
-
-    def diagnostics(self, server: Server, devices: Sequence[BlockDevice]) -> Mapping[str, Any]:
-        """What the virtual machine is doing, less what is not known.
-
-        driver, hypervisor and hypervisor_os are names, uptime is in seconds, memory_used in MiB. Of lists of dicts,
-        cpus have time (in ns) and utilisation (in percent), disks a device_name and DISK_COUNTERS, interfaces a
-        mac_address and INTERFACE_COUNTERS.
-        """
-
     def snapshot(self, server: Server) -> Iterator[bytes]:
         """The data of an image of the server's disk."""
-
-    def console_output(self, server: Server, lines: int | None) -> str:
-        """The last *lines* of what the server wrote to its serial console; None: all that is kept."""
-
-    def console(self, server: Server, protocol: str) -> Console:
-        """The server's console by that protocol: vnc, spice, serial or mks."""
 
     def plug(self, server: Server, interfaces: Iterable[Mapping[str, Any]]) -> None:
         """Connect interfaces, entries of network_info, to a running server."""
@@ -163,3 +171,42 @@ class Hypervisor(Protocol):
         """Move the virtual machine to another host while it runs; whether it moved. It is on one of both at any time.
 
         `wish` is asked now and then: 'cancelling' stops the move, 'forcing' makes it end at once."""
+
+
+class Hypervisor(Operations, Protocol):
+    """A driver: what it is told to do, and what it answers at once.
+
+    capabilities: what it can do of what not all drivers can.
+    """
+
+    @property
+    def capabilities(self) -> frozenset[Capability]: ...
+
+    def stop(self) -> None:
+        """Interrupt what takes long: it is Interrupted, and so is all that begins from now on."""
+
+    def hosts(self) -> Sequence[Host]:
+        """The hosts that this process drives."""
+
+    def power_state(self, server: Server) -> PowerState | None:
+        """None: there is no virtual machine."""
+
+    def diagnostics(self, server: Server, devices: Sequence[BlockDevice]) -> Mapping[str, Any]:
+        """What the virtual machine is doing, less what is not known.
+
+        driver, hypervisor and hypervisor_os are names, uptime is in seconds, memory_used in MiB. Of lists of dicts,
+        cpus have time (in ns) and utilisation (in percent), disks a device_name and DISK_COUNTERS, interfaces a
+        mac_address and INTERFACE_COUNTERS.
+        """
+
+    def console_output(self, server: Server, lines: int | None) -> str:
+        """The last *lines* of what the server wrote to its serial console; None: all that is kept."""
+
+    def console(self, server: Server, protocol: str) -> Console:
+        """The server's console by that protocol: vnc, spice, serial or mks."""
+
+
+def require(hypervisor: Hypervisor, capability: Capability) -> None:
+    """NotSupported for what the driver cannot do; asked before anything is begun."""
+    if capability not in hypervisor.capabilities:
+        raise NotSupported(f'The current driver does not support {capability.value}.')

@@ -4,32 +4,26 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import Any
 
-import sqlalchemy as sa
+from oslo_config import cfg
 
-from computeapi.backends.hypervisor import HypervisorError, Interrupted
+from computeapi.backends.hypervisor import HypervisorError, Interrupted, Operations
+from computeapi.db import servers
 from computeapi.db.engine import Store
 from computeapi.db.servers import Server
-from computeapi.db.tables.compute import servers
+from computeapi.states import TaskState
 
 # What rules can be for.
-OPERATIONS = frozenset(
-    {
-        *('spawn', 'destroy', 'power_on', 'power_off', 'reboot', 'pause', 'unpause', 'suspend', 'resume', 'rescue'),
-        *('unrescue', 'crash_dump', 'set_password', 'snapshot', 'plug', 'unplug', 'attach', 'detach', 'extend'),
-        *('snapshot_volume', 'delete_volume_snapshot', 'swap', 'migrate', 'check_live_migration', 'live_migrate'),
-    }
-)
+OPERATIONS = frozenset(name for name in vars(Operations) if not name.startswith('_'))
 POLL_SECONDS = 0.05
 LONGEST_HANG_SECONDS = 3600
-GOING = ('deleting', 'soft-deleting')
+GOING = (TaskState.DELETING, TaskState.SOFT_DELETING)
 
 
 class Behaviour:
     """options: the group [simulated]; ValueError for rules about what there is not."""
 
-    def __init__(self, store: Store, options: Any):
+    def __init__(self, store: Store, options: cfg.ConfigOpts.GroupAttr):
         self.store, self.options = store, options
         self.stopping = threading.Event()
         for name in ('fail', 'hang'):
@@ -66,7 +60,8 @@ class Behaviour:
 
     def rule(self, kind: str, operation: str, server: Server) -> str | None:
         """The rule of this kind for the operation on that server, if there is one."""
-        for rule in self.options[kind]:
+        rules: list[str] = self.options[kind]
+        for rule in rules:
             name, _, prefix = rule.partition(':')
             if name == operation and server.name.startswith(prefix):
                 return rule
@@ -75,10 +70,7 @@ class Behaviour:
     def is_overtaken(self, server: Server) -> bool:
         """Whether the server is going, or is not doing any more what it was when the operation began."""
         with self.store.read() as connection:
-            wanted = sa.select(servers.c.task_state).where(
-                servers.c.uuid == server.uuid, servers.c.deleted_at.is_(None)
-            )
-            row = connection.execute(wanted).first()
-        if row is None or row.task_state in GOING:
+            found = servers.get(connection, server.uuid)
+        if found is None or found.task_state in GOING:
             return server.task_state not in GOING
-        return server.task_state not in (None, row.task_state)
+        return server.task_state not in (None, found.task_state)

@@ -11,15 +11,24 @@ from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
+from oslo_config import cfg
 
-from computeapi.backends.hypervisor import DISK_COUNTERS, INTERFACE_COUNTERS, Console, Host, HypervisorError
+from computeapi.backends.hypervisor import (
+    DISK_COUNTERS,
+    INTERFACE_COUNTERS,
+    Capability,
+    Console,
+    Host,
+    HypervisorError,
+    PowerState,
+)
 from computeapi.backends.hypervisor.behaviour import POLL_SECONDS, Behaviour
 from computeapi.clock import utcnow
+from computeapi.db import domains
+from computeapi.db.domains import Domain
 from computeapi.db.engine import Store
 from computeapi.db.servers import BlockDevice, Server
-from computeapi.db.tables.compute import domains
 
-RUNNING, PAUSED, SHUTDOWN = 1, 3, 4
 MOST_LOG = 100_000
 IMAGE_BLOCK = 64 * 1024
 CPU = {
@@ -39,7 +48,9 @@ class SimulatedHypervisor:
     options: the group [simulated] of the configuration.
     """
 
-    def __init__(self, store: Store, options: Any, clock: Callable[[], datetime] = utcnow):
+    capabilities = frozenset(Capability) - {Capability.PRESERVE_EPHEMERAL}
+
+    def __init__(self, store: Store, options: cfg.ConfigOpts.GroupAttr, clock: Callable[[], datetime] = utcnow):
         self.store, self.options, self.clock = store, options, clock
         self.behaviour = Behaviour(store, options)
         self.act = self.behaviour.act
@@ -67,51 +78,49 @@ class SimulatedHypervisor:
         self.act('spawn', server, self.options.spawn_seconds)
         lines = _appended('', *_labelled(server, _boot(server, devices)))
         with self.store.write() as connection:
-            if self._find(connection, server) is None:
-                values = {'power_state': RUNNING, 'console_log': lines, 'created_at': self.clock()}
-                key = {'server_id': server.uuid, 'host': server.host}
-                connection.execute(sa.insert(domains).values(**key, **values))
+            if _find(connection, server) is None:
+                domains.insert(connection, Domain(*_key(server), int(PowerState.RUNNING), lines, self.clock()))
 
     def destroy(self, server: Server) -> None:
         self.act('destroy', server)
         with self.store.write() as connection:
-            connection.execute(sa.delete(domains).where(_this(server)))
+            domains.delete(connection, *_key(server))
 
     def power_on(self, server: Server) -> None:
         self.act('power_on', server, self.options.power_seconds)
-        self.set_power(server, RUNNING, 'booting')
+        self.set_power(server, PowerState.RUNNING, 'booting')
 
     def power_off(self, server: Server) -> None:
         self.act('power_off', server, self.options.power_seconds)
-        self.set_power(server, SHUTDOWN, 'shut down')
+        self.set_power(server, PowerState.SHUTDOWN, 'shut down')
 
     def reboot(self, server: Server, *, hard: bool) -> None:
         self.act('reboot', server, self.options.power_seconds)
-        self.set_power(server, RUNNING, 'reset' if hard else 'rebooting')
+        self.set_power(server, PowerState.RUNNING, 'reset' if hard else 'rebooting')
 
     def pause(self, server: Server) -> None:
         self.act('pause', server)
-        self.set_power(server, PAUSED, 'paused')
+        self.set_power(server, PowerState.PAUSED, 'paused')
 
     def unpause(self, server: Server) -> None:
         self.act('unpause', server)
-        self.set_power(server, RUNNING, 'unpaused')
+        self.set_power(server, PowerState.RUNNING, 'unpaused')
 
     def suspend(self, server: Server) -> None:
         self.act('suspend', server, self.options.power_seconds)
-        self.set_power(server, SHUTDOWN, 'suspended')
+        self.set_power(server, PowerState.SHUTDOWN, 'suspended')
 
     def resume(self, server: Server) -> None:
         self.act('resume', server, self.options.power_seconds)
-        self.set_power(server, RUNNING, 'resumed')
+        self.set_power(server, PowerState.RUNNING, 'resumed')
 
     def rescue(self, server: Server, image_id: str | None) -> None:
         self.act('rescue', server, self.options.spawn_seconds)
-        self.set_power(server, RUNNING, f'booting rescue image {image_id or server.image_id}')
+        self.set_power(server, PowerState.RUNNING, f'booting rescue image {image_id or server.image_id}')
 
     def unrescue(self, server: Server) -> None:
         self.act('unrescue', server, self.options.power_seconds)
-        self.set_power(server, RUNNING, 'booting')
+        self.set_power(server, PowerState.RUNNING, 'booting')
 
     def crash_dump(self, server: Server) -> None:
         self.act('crash_dump', server)
@@ -121,10 +130,10 @@ class SimulatedHypervisor:
         self.act('set_password', server)
         self.log(server, 'the password of the administrator was changed')
 
-    def power_state(self, server: Server) -> int | None:
+    def power_state(self, server: Server) -> PowerState | None:
         with self.store.read() as connection:
-            row = self._find(connection, server)
-            return None if row is None else row.power_state
+            domain = _find(connection, server)
+        return None if domain is None else PowerState(domain.power_state)
 
     def snapshot(self, server: Server) -> Iterator[bytes]:
         self.act('snapshot', server, self.options.snapshot_seconds)
@@ -134,12 +143,12 @@ class SimulatedHypervisor:
 
     def console_output(self, server: Server, lines: int | None) -> str:
         with self.store.read() as connection:
-            row = self._find(connection, server)
-        if row is None:
+            domain = _find(connection, server)
+        if domain is None:
             return ''
         if lines is None:
-            return row.console_log
-        return '\n'.join(row.console_log.splitlines()[-lines:]) if lines else ''
+            return domain.console_log
+        return '\n'.join(domain.console_log.splitlines()[-lines:]) if lines else ''
 
     def console(self, server: Server, protocol: str) -> Console:
         """All servers are said to be at one port; where the protocol knows paths, the path tells which one is meant."""
@@ -185,22 +194,18 @@ class SimulatedHypervisor:
     def migrate(self, server: Server, host: str) -> None:
         self.act('migrate', server, self.options.migrate_seconds)
         if host == server.host:
-            self.set_power(server, SHUTDOWN, 'shut down')
+            self.set_power(server, PowerState.SHUTDOWN, 'shut down')
             return
         with self.store.write() as connection:
-            row = self._find(connection, server)
-            if row is None:
-                raise HypervisorError(f'There is no virtual machine of {server.uuid} on {server.host}.')
-            there = {'server_id': server.uuid, 'host': host}
-            connection.execute(sa.delete(domains).filter_by(**there))
-            values = {'power_state': SHUTDOWN, 'console_log': row.console_log, 'created_at': self.clock()}
-            connection.execute(sa.insert(domains).values(**there, **values))
-            connection.execute(sa.update(domains).where(_this(server)).values(power_state=SHUTDOWN))
+            domain = _existing(connection, server)._replace(power_state=int(PowerState.SHUTDOWN))
+            domains.delete(connection, server.uuid, host)
+            domains.insert(connection, domain._replace(host=host, created_at=self.clock()))
+            domains.update(connection, *_key(server), {'power_state': int(PowerState.SHUTDOWN)})
 
     def check_live_migration(self, server: Server, host: str) -> None:
         self.act('check_live_migration', server)
-        if self.power_state(server) is None:
-            raise HypervisorError(f'There is no virtual machine of {server.uuid} on {server.host}.')
+        with self.store.read() as connection:
+            _existing(connection, server)
 
     def live_migrate(self, server: Server, host: str, wish: Callable[[], str]) -> bool:
         until = time.monotonic() + self.options.migrate_seconds
@@ -212,22 +217,20 @@ class SimulatedHypervisor:
             return False
         self.behaviour.fail('live_migrate', server)
         with self.store.write() as connection:
-            connection.execute(sa.delete(domains).filter_by(server_id=server.uuid, host=host))
-            connection.execute(sa.update(domains).where(_this(server)).values(host=host))
+            domains.delete(connection, server.uuid, host)
+            domains.update(connection, *_key(server), {'host': host})
         return True
 
     def diagnostics(self, server: Server, devices: Sequence[BlockDevice]) -> Mapping[str, Any]:
         """Nothing runs, so only what is known by its shape and age is told: counters are zero."""
         with self.store.read() as connection:
-            row = self._find(connection, server)
-        if row is None:
-            raise HypervisorError(f'There is no virtual machine of {server.uuid} on {server.host}.')
+            domain = _existing(connection, server)
         return {
             # The API has a list of drivers, and clients take no other.
             'driver': 'libvirt',
             'hypervisor': 'simulated',
             'hypervisor_os': 'linux',
-            'uptime': int((self.clock() - row.created_at).total_seconds()),
+            'uptime': int((self.clock() - domain.created_at).total_seconds()),
             'memory_used': 0,
             'cpus': [{'time': 0, 'utilisation': 0} for _ in range(server.vcpus)],
             'disks': [{'device_name': each.device_name} | dict.fromkeys(DISK_COUNTERS, 0) for each in devices],
@@ -239,28 +242,33 @@ class SimulatedHypervisor:
 
     # ------------------------------------------------------------ inside
 
-    def set_power(self, server: Server, power_state: int, line: str) -> None:
+    def set_power(self, server: Server, power_state: PowerState, line: str) -> None:
         with self.store.write() as connection:
-            row = self._find(connection, server)
-            if row is None:
-                raise HypervisorError(f'There is no virtual machine of {server.uuid} on {server.host}.')
-            log = _appended(row.console_log, *_labelled(server, [line]))
-            values = {'power_state': power_state, 'console_log': log}
-            connection.execute(sa.update(domains).where(_this(server)).values(**values))
+            log = _appended(_existing(connection, server).console_log, *_labelled(server, [line]))
+            domains.update(connection, *_key(server), {'power_state': int(power_state), 'console_log': log})
 
     def log(self, server: Server, *lines: str) -> None:
         with self.store.write() as connection:
-            row = self._find(connection, server)
-            if row is not None:
-                log = _appended(row.console_log, *_labelled(server, lines))
-                connection.execute(sa.update(domains).where(_this(server)).values(console_log=log))
-
-    def _find(self, connection: sa.Connection, server: Server) -> Any:
-        return connection.execute(sa.select(domains).where(_this(server))).first()
+            domain = _find(connection, server)
+            if domain is not None:
+                log = _appended(domain.console_log, *_labelled(server, lines))
+                domains.update(connection, *_key(server), {'console_log': log})
 
 
-def _this(server: Server) -> sa.ColumnElement[bool]:
-    return (domains.c.server_id == server.uuid) & (domains.c.host == server.host)
+def _key(server: Server) -> tuple[str, str]:
+    return server.uuid, server.host or ''
+
+
+def _find(connection: sa.Connection, server: Server) -> Domain | None:
+    return domains.get(connection, *_key(server))
+
+
+def _existing(connection: sa.Connection, server: Server) -> Domain:
+    """The virtual machine of the server on its host, or else HypervisorError."""
+    domain = _find(connection, server)
+    if domain is None:
+        raise HypervisorError(f'There is no virtual machine of {server.uuid} on {server.host}.')
+    return domain
 
 
 def _boot(server: Server, devices: Sequence[BlockDevice]) -> Iterator[str]:

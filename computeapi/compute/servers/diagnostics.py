@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from computeapi.backends.hypervisor import Hypervisor, HypervisorError
+from computeapi.backends.hypervisor import Capability, Hypervisor, HypervisorError, require
 from computeapi.compute.servers.life import not_ready
 from computeapi.compute.states import CRASHED, NOSTATE, POWER_PAUSED, POWER_SUSPENDED, RUNNING, SHUTDOWN
 from computeapi.db import servers as rows
@@ -46,6 +46,7 @@ class Diagnostics:
         if server.power_state != RUNNING:
             state = POWER_NAMES.get(server.power_state, 'pending')
             raise Conflict(f"Cannot 'get_diagnostics' instance {server.uuid} while it is in power state {state}")
+        require(self.hypervisor, Capability.DIAGNOSTICS)
         with self.store.read() as connection:
             devices = rows.block_devices_of(connection, [server.uuid])
         try:

@@ -9,7 +9,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from computeapi.backends.hypervisor import Hypervisor, HypervisorError
+from computeapi.backends.hypervisor import Capability, Hypervisor, HypervisorError, require
 from computeapi.clock import utcnow
 from computeapi.compute.quotas import Quotas
 from computeapi.compute.states import (
@@ -212,6 +212,7 @@ class Life:
         """The last *lines* of the serial console; None: all that is kept."""
         if server.host is None:
             raise not_ready(server)
+        require(self.hypervisor, Capability.CONSOLE_OUTPUT)
         return self.hypervisor.console_output(server, lines)
 
 

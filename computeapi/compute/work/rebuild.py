@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from computeapi.backends.hypervisor import Capability, require
 from computeapi.compute import states
 from computeapi.compute.scheduler import Spec
 from computeapi.compute.work import disks
 from computeapi.compute.work.job import Job, work
-from computeapi.errors import NotSupported
 
 
 def not_rebuilt(job: Job, error: Exception) -> None:
@@ -40,7 +40,7 @@ def check(job: Job) -> None:
     """Whether it can be done, while nothing is lost yet."""
     server = job.server
     if job.arguments['preserve_ephemeral']:
-        raise NotSupported('The current driver does not support preserving ephemeral partitions.')
+        require(job.driver, Capability.PRESERVE_EPHEMERAL)
     if job.arguments['former']:
         spec = Spec.of(server, on_volume=job.on_volume, host=server.host, node=server.node)
         job.cloud.scheduler.check(spec, 'ImagePropertiesFilter')

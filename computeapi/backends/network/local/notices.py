@@ -7,13 +7,11 @@ import uuid
 from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
-import sqlalchemy as sa
-
 from computeapi.backends.network import NetworkListener
 from computeapi.context import Context
+from computeapi.db import network_notices
 from computeapi.db.engine import Store
-from computeapi.db.network_collection import Work, grouped
-from computeapi.db.tables.network import notices
+from computeapi.db.network_collection import Work
 
 LOG = logging.getLogger(__name__)
 
@@ -31,9 +29,7 @@ class Notices:
 
     def note(self, work: Work, server_ids: Collection[str]) -> Notice:
         notice = Notice(str(uuid.uuid4()), server_ids if self.listeners else ())
-        rows = [{'notice_id': notice.id, 'server_id': server_id} for server_id in notice.server_ids]
-        if rows:
-            work.connection.execute(sa.insert(notices), rows)
+        network_notices.insert(work.connection, notice.id, notice.server_ids)
         return notice
 
     def send(self, context: Context, notice: Notice) -> None:
@@ -44,13 +40,13 @@ class Notices:
             for listener in self.listeners:
                 listener(context, notice.server_ids)
             with self.store.write() as connection:
-                connection.execute(sa.delete(notices).where(notices.c.notice_id == notice.id))
+                network_notices.delete(connection, notice.id)
         except Exception:
             LOG.exception('Nobody knows that the network of these servers changed: %s', ', '.join(notice.server_ids))
 
     def send_left(self) -> None:
         """What others noted and did not send."""
         with self.store.read() as connection:
-            left = connection.execute(sa.select(notices.c.notice_id, notices.c.server_id)).all()
-        for notice_id, server_ids in grouped((row.notice_id, row.server_id) for row in left).items():
+            left = network_notices.find(connection)
+        for notice_id, server_ids in left.items():
             self.send(Context().elevated(), Notice(notice_id, server_ids))

@@ -1,0 +1,45 @@
+"""The virtual machines of the simulated hypervisor."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+
+from computeapi.db.records import Rows
+from computeapi.db.tables.compute import domains
+
+
+class Domain(NamedTuple):
+    """A virtual machine on a host; `power_state` in the numbers that clients read."""
+
+    server_id: str
+    host: str
+    power_state: int
+    console_log: str
+    created_at: datetime
+
+
+DOMAINS = Rows(Domain, domains)
+
+
+def get(connection: sa.Connection, server_id: str, host: str) -> Domain | None:
+    return DOMAINS.first(connection, DOMAINS.select.where(_is(server_id, host)))
+
+
+def insert(connection: sa.Connection, domain: Domain) -> None:
+    connection.execute(sa.insert(domains).values(domain._asdict()))
+
+
+def update(connection: sa.Connection, server_id: str, host: str, values: Mapping[str, Any]) -> None:
+    connection.execute(sa.update(domains).where(_is(server_id, host)).values(values))
+
+
+def delete(connection: sa.Connection, server_id: str, host: str) -> None:
+    connection.execute(sa.delete(domains).where(_is(server_id, host)))
+
+
+def _is(server_id: str, host: str) -> sa.ColumnElement[bool]:
+    return (domains.c.server_id == server_id) & (domains.c.host == host)

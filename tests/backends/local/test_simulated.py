@@ -1,0 +1,54 @@
+"""How the simulated hypervisor is told to behave."""
+
+import pytest
+
+from computeapi.backends.hypervisor import HypervisorError, PowerState
+from computeapi.backends.hypervisor.behaviour import OPERATIONS
+from computeapi.backends.hypervisor.simulated import SimulatedHypervisor
+
+NAMES = {
+    *('spawn', 'destroy', 'power_on', 'power_off', 'reboot', 'pause', 'unpause', 'suspend', 'resume', 'rescue'),
+    *('unrescue', 'crash_dump', 'set_password', 'snapshot', 'plug', 'unplug', 'attach', 'detach', 'extend'),
+    *('snapshot_volume', 'delete_volume_snapshot', 'swap', 'migrate', 'check_live_migration', 'live_migrate'),
+}
+"""What configurations may say; a name may be added, but none may go."""
+
+
+def test_rules_are_for_what_a_driver_is_told_to_do():
+    assert OPERATIONS == NAMES
+
+
+@pytest.mark.parametrize('kind', ['fail', 'hang'])
+@pytest.mark.parametrize('name', ['power_state', 'stop', 'hosts', 'console', 'fly', ''])
+def test_a_rule_for_anything_else_is_refused(store, conf, kind, name):
+    conf.set_override(kind, [f'{name}:web'], 'simulated')
+    with pytest.raises(ValueError, match=rf'\[simulated\]{kind}: there is no operation {name}$'):
+        SimulatedHypervisor(store, conf.simulated)
+
+
+def test_a_rule_may_be_for_some_servers_only(store, conf, servers):
+    conf.set_override('fail', ['power_off:bad'], 'simulated')
+    driver = SimulatedHypervisor(store, conf.simulated)
+    good, bad = servers.get(servers.add(name='good')), servers.get(servers.add(name='bad-1'))
+    for server in (good, bad):
+        driver.spawn(server, [])
+    driver.power_off(good)
+    with pytest.raises(HypervisorError, match='power_off:bad'):
+        driver.power_off(bad)
+    assert (driver.power_state(good), driver.power_state(bad)) == (PowerState.SHUTDOWN, PowerState.RUNNING)
+
+
+def test_what_hangs_ends_when_the_server_is_overtaken(store, conf, servers):
+    conf.set_override('hang', ['pause'], 'simulated')
+    driver = SimulatedHypervisor(store, conf.simulated)
+    server = servers.get(servers.add(task_state='pausing'))
+    driver.spawn(server, [])
+    servers.change(server.uuid, task_state='deleting')
+    with pytest.raises(HypervisorError, match='told to hang: pause'):
+        driver.pause(server)
+
+
+def test_another_process_finds_what_runs(store, conf, servers):
+    server = servers.get(servers.add())
+    SimulatedHypervisor(store, conf.simulated).spawn(server, [])
+    assert SimulatedHypervisor(store, conf.simulated).power_state(server) is PowerState.RUNNING

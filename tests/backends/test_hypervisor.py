@@ -1,0 +1,236 @@
+"""What any driver does with the virtual machine of a server."""
+
+import uuid
+from dataclasses import fields
+
+import pytest
+
+from computeapi.backends.hypervisor import (
+    CONSOLES,
+    DISK_COUNTERS,
+    INTERFACE_COUNTERS,
+    Capability,
+    HypervisorError,
+    Interrupted,
+    PowerState,
+    require,
+)
+from computeapi.backends.hypervisor.simulated import SimulatedHypervisor
+from computeapi.db.servers import BlockDevice
+from computeapi.errors import NotSupported
+
+OPTIONAL = {
+    Capability.PAUSE: lambda driver, server: driver.pause(server),
+    Capability.SUSPEND: lambda driver, server: driver.suspend(server),
+    Capability.RESCUE: lambda driver, server: driver.rescue(server, None),
+    Capability.CRASH_DUMP: lambda driver, server: driver.crash_dump(server),
+    Capability.SET_PASSWORD: lambda driver, server: driver.set_password(server, 'secret'),
+    Capability.DIAGNOSTICS: lambda driver, server: driver.diagnostics(server, []),
+    Capability.CONSOLE_OUTPUT: lambda driver, server: driver.console_output(server, 1),
+}
+"""What is done with a running server where the driver can do it."""
+
+
+def simulated(store, conf):
+    """A driver of two hosts."""
+    conf.set_override('hosts', 2, 'simulated')
+    return SimulatedHypervisor(store, conf.simulated)
+
+
+@pytest.fixture(params=[simulated])
+def driver(request, store, conf):
+    return request.param(store, conf)
+
+
+@pytest.fixture
+def here(driver):
+    return driver.hosts()[0].name
+
+
+@pytest.fixture
+def there(driver):
+    return driver.hosts()[1].name
+
+
+@pytest.fixture
+def server(servers, here):
+    """A server that has no virtual machine yet."""
+    return servers.get(servers.add(host=here, network_info=[{'mac_address': 'fa:16:3e:00:00:01'}]))
+
+
+@pytest.fixture
+def running(driver, server):
+    driver.spawn(server, [])
+    return server
+
+
+@pytest.fixture
+def moved(servers, running, there):
+    """The same server as if it were on the other host."""
+    servers.change(running.uuid, host=there)
+    return servers.get(running.uuid)
+
+
+def disk(server):
+    """A volume that is a disk of the server."""
+    facts = dict.fromkeys(field.name for field in fields(BlockDevice))
+    volume = {'destination_type': 'volume', 'device_name': '/dev/vdb', 'volume_id': str(uuid.uuid4()), 'volume_size': 2}
+    return BlockDevice(**facts | volume | {'uuid': str(uuid.uuid4()), 'server_id': server.uuid})
+
+
+def test_hosts_have_names_of_their_own_and_room(driver):
+    hosts = driver.hosts()
+    assert len({host.name for host in hosts}) == len(hosts)
+    assert all(host.vcpus and host.memory_mb and host.local_gb for host in hosts)
+
+
+def test_a_machine_runs_once_it_is_made_and_is_gone_once_it_is_destroyed(driver, server):
+    assert driver.power_state(server) is None
+    driver.spawn(server, [])
+    assert driver.power_state(server) is PowerState.RUNNING
+    driver.destroy(server)
+    assert driver.power_state(server) is None
+
+
+def test_what_is_done_already_can_be_told_again(driver, server):
+    driver.spawn(server, [])
+    driver.power_off(server)
+    driver.power_off(server)
+    driver.spawn(server, [])
+    assert driver.power_state(server) is PowerState.SHUTDOWN
+    driver.power_on(server)
+    driver.power_on(server)
+    assert driver.power_state(server) is PowerState.RUNNING
+    driver.destroy(server)
+    driver.destroy(server)
+    assert driver.power_state(server) is None
+
+
+@pytest.mark.parametrize('hard', [False, True])
+def test_a_reboot_ends_with_a_running_machine(driver, running, hard):
+    driver.reboot(running, hard=hard)
+    assert driver.power_state(running) is PowerState.RUNNING
+
+
+def test_a_machine_that_is_not_there_cannot_be_switched(driver, server):
+    for act in (driver.power_on, driver.power_off, driver.pause, driver.suspend, driver.resume, driver.unrescue):
+        with pytest.raises(HypervisorError):
+            act(server)
+
+
+def test_a_machine_is_held_and_goes_on(driver, running):
+    if Capability.PAUSE in driver.capabilities:
+        driver.pause(running)
+        assert driver.power_state(running) is PowerState.PAUSED
+        driver.unpause(running)
+        assert driver.power_state(running) is PowerState.RUNNING
+    if Capability.SUSPEND in driver.capabilities:
+        driver.suspend(running)
+        assert driver.power_state(running) is PowerState.SHUTDOWN
+        driver.resume(running)
+    if Capability.RESCUE in driver.capabilities:
+        driver.rescue(running, None)
+        assert driver.power_state(running) is PowerState.RUNNING
+        driver.unrescue(running)
+    assert driver.power_state(running) is PowerState.RUNNING
+
+
+@pytest.mark.parametrize('capability', OPTIONAL)
+def test_what_a_driver_says_it_can_do_it_does_and_the_rest_it_refuses(driver, running, capability):
+    if capability in driver.capabilities:
+        OPTIONAL[capability](driver, running)
+    else:
+        with pytest.raises(NotSupported):
+            OPTIONAL[capability](driver, running)
+
+
+@pytest.mark.parametrize('capability', Capability)
+def test_what_a_driver_cannot_do_is_refused_before_it_is_begun(driver, capability):
+    if capability in driver.capabilities:
+        require(driver, capability)
+    else:
+        with pytest.raises(NotSupported, match=f'^The current driver does not support {capability.value}.$'):
+            require(driver, capability)
+
+
+@pytest.mark.parametrize('protocol', CONSOLES)
+def test_a_console_is_somewhere(driver, running, protocol):
+    if CONSOLES[protocol] in driver.capabilities:
+        console = driver.console(running, protocol)
+        assert console.host and 0 < console.port < 65536
+
+
+def test_what_a_server_wrote_can_be_read_from_its_end(driver, running):
+    log = driver.console_output(running, None)
+    assert driver.console_output(running, 1) == ''.join(log.splitlines()[-1:])
+    assert driver.console_output(running, 0) == ''
+
+
+def test_diagnostics_tell_of_processors_disks_and_interfaces(driver, running):
+    device = disk(running)
+    found = driver.diagnostics(running, [device])
+    assert len(found['cpus']) == running.vcpus
+    assert [set(each) for each in found['disks']] == [{'device_name', *DISK_COUNTERS}]
+    assert [set(each) for each in found['interfaces']] == [{'mac_address', *INTERFACE_COUNTERS}]
+
+
+def test_a_snapshot_has_data(driver, running):
+    assert b''.join(driver.snapshot(running))
+
+
+def test_volumes_and_interfaces_come_and_go(driver, running):
+    device, interface = disk(running), {'mac_address': 'fa:16:3e:00:00:02'}
+    driver.attach(running, device)
+    driver.extend(running, device)
+    driver.swap(running, device, disk(running))
+    driver.detach(running, device)
+    driver.plug(running, [interface])
+    driver.unplug(running, [interface])
+    assert driver.power_state(running) is PowerState.RUNNING
+
+
+def test_volumes_in_use_have_their_snapshots(driver, running):
+    device, snapshot = disk(running), str(uuid.uuid4())
+    facts = {'snapshot_id': snapshot, 'type': 'qcow2', 'new_file': 'new'}
+    driver.attach(running, device)
+    driver.snapshot_volume(running, device, facts)
+    driver.delete_volume_snapshot(running, device, snapshot, {'type': 'qcow2', 'file_to_merge': 'new'})
+    assert driver.power_state(running) is PowerState.RUNNING
+
+
+def test_a_copy_that_is_switched_off_is_on_both_hosts_until_one_is_destroyed(driver, running, moved, there):
+    for _ in range(2):
+        driver.migrate(running, there)
+        assert driver.power_state(running) is driver.power_state(moved) is PowerState.SHUTDOWN
+    driver.destroy(running)
+    assert (driver.power_state(running), driver.power_state(moved)) == (None, PowerState.SHUTDOWN)
+
+
+def test_a_move_to_the_same_host_switches_off(driver, running, here):
+    driver.migrate(running, here)
+    assert driver.power_state(running) is PowerState.SHUTDOWN
+
+
+def test_what_is_not_there_cannot_move(driver, server, there):
+    with pytest.raises(HypervisorError):
+        driver.migrate(server, there)
+    with pytest.raises(HypervisorError):
+        driver.check_live_migration(server, there)
+
+
+def test_a_live_migration_ends_on_the_other_host(driver, running, moved, there):
+    driver.check_live_migration(running, there)
+    assert driver.live_migrate(running, there, lambda: 'running')
+    assert (driver.power_state(running), driver.power_state(moved)) == (None, PowerState.RUNNING)
+
+
+def test_a_live_migration_can_be_cancelled(driver, running, moved, there):
+    assert not driver.live_migrate(running, there, lambda: 'cancelling')
+    assert (driver.power_state(running), driver.power_state(moved)) == (PowerState.RUNNING, None)
+
+
+def test_a_driver_that_is_stopped_does_nothing_more(driver, running):
+    driver.stop()
+    with pytest.raises(Interrupted):
+        driver.power_off(running)
+    assert driver.power_state(running) is PowerState.RUNNING
