@@ -28,7 +28,7 @@ from computeapi.compute.tasks import Worker
 from computeapi.compute.work import Runner
 from computeapi.context import Context
 from computeapi.db.engine import Store
-from computeapi.web import auth, filters
+from computeapi.web import auth, filters, negotiation
 from computeapi.web.app import App
 from computeapi.web.policy import Policies
 from computeapi.web.urlmap import URLMap
@@ -236,8 +236,8 @@ def cors(global_conf: dict[str, str], **local_conf: str) -> Callable[[WSGIApp], 
     from oslo_middleware import cors
 
     cors.set_defaults(
-        allow_headers=['X-Auth-Token', *filters.VERSION_HEADERS, *filters.REQUEST_ID_HEADERS],
-        expose_headers=['Location', *filters.VERSION_HEADERS, *filters.REQUEST_ID_HEADERS],
+        allow_headers=['X-Auth-Token', *negotiation.VERSION_HEADERS, *filters.REQUEST_ID_HEADERS],
+        expose_headers=['Location', *negotiation.VERSION_HEADERS, *filters.REQUEST_ID_HEADERS],
         allow_methods=['GET', 'PUT', 'POST', 'DELETE', 'PATCH'],
     )
     conf = _building.get().conf
@@ -278,6 +278,10 @@ def faultwrap(global_conf: dict[str, str], **local_conf: str) -> Callable[[WSGIA
 
 def request_log(global_conf: dict[str, str], **local_conf: str) -> Callable[[WSGIApp], WSGIApp]:
     return filters.RequestLog
+
+
+def microversion(global_conf: dict[str, str], **local_conf: str) -> Callable[[WSGIApp], WSGIApp]:
+    return negotiation.Microversion
 
 
 def legacy_v2_compatible(global_conf: dict[str, str], **local_conf: str) -> Callable[[WSGIApp], WSGIApp]:

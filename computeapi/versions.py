@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 FORM = re.compile(r'^([1-9]\d{0,9})\.([1-9]\d{0,9}|0)$')
@@ -33,6 +33,14 @@ class APIVersionRequest(NamedTuple):
     def matches(self, low: APIVersionRequest, high: APIVersionRequest) -> bool:
         """Whether low <= self <= high."""
         return low <= self <= high
+
+    @property
+    def previous(self) -> APIVersionRequest:
+        return self._replace(minor=self.minor - 1)
+
+    @property
+    def next(self) -> APIVersionRequest:
+        return self._replace(minor=self.minor + 1)
 
     def __str__(self) -> str:
         return f'{self.major}.{self.minor}'
@@ -146,12 +154,7 @@ HISTORY = {
     '2.103': 'The os-volumes_boot API ends.',
     '2.104': 'A server can be pinned to its availability zone, or unpinned, by an update.',
 }
-"""Every version and what it brought; the only list of versions there is."""
-
-MIN, *_, MAX = map(APIVersionRequest.parse, HISTORY)
-
-# What /v2 is to a step function: just below the first version, so that a schema can say what is special there.
-LEGACY = APIVersionRequest(2, 0)
+"""Every version of the compute API and what it brought; the only list of them there is."""
 
 
 class _Absent:
@@ -167,19 +170,13 @@ ABSENT: Any = _Absent()
 
 
 class Versioned:
-    """A step function of the version, {start: value}.
-
-    A first step at MIN holds for /v2 too: what is said for the first version is said for its forerunner.
-    """
+    """A step function of the version, {start: value}."""
 
     __slots__ = ('_starts', 'steps')
 
-    def __init__(self, steps: dict[APIVersionRequest, Any]):
-        pairs = sorted(steps.items(), key=lambda pair: pair[0])
-        if pairs and pairs[0][0] == MIN:
-            pairs[0] = (LEGACY, pairs[0][1])
-        self.steps = tuple(pairs)
-        self._starts = [start for start, _ in pairs]
+    def __init__(self, steps: Mapping[APIVersionRequest, Any]):
+        self.steps = tuple(sorted(steps.items(), key=lambda pair: pair[0]))
+        self._starts = [start for start, _ in self.steps]
 
     def at(self, version: APIVersionRequest) -> Any:
         """The value at a version; ABSENT before the first step."""
@@ -194,26 +191,50 @@ class Versioned:
         return f'Versioned({", ".join(f"{start}: {value!r}" for start, value in self.steps)})'
 
 
-def changed(steps: dict[str, Any]) -> Versioned:
-    """Another value from each of these versions on; absent before the first. '2.0' means /v2 alone."""
-    return Versioned({_known(text): value for text, value in steps.items()})
+BEGINNING = APIVersionRequest(0, 0)
+"""Before every version: where a step function begins that has a value from the first version on."""
 
 
-def added(version: str, value: Any) -> Versioned:
-    """Absent before *version*."""
-    return changed({version: value})
+class History:
+    """The versions of one service, in their order, and the words that make its step functions.
+
+    legacy: a forerunner without versions, which a schema may have something of its own to say about. What is said for
+    the first version is said for it too.
+    """
+
+    def __init__(self, stories: Mapping[str, str], legacy: str | None = None):
+        self.stories = stories
+        self.versions = tuple(map(APIVersionRequest.parse, stories))
+        self.min, self.max = self.versions[0], self.versions[-1]
+        self.legacy = APIVersionRequest.parse(legacy) if legacy else self.min
+
+    def version(self, text: str) -> APIVersionRequest:
+        """ValueError for what is no version of the service."""
+        if text not in self.stories:
+            raise ValueError(f'{text} is not a version of this API')
+        return APIVersionRequest.parse(text)
+
+    def changed(self, steps: Mapping[str, Any]) -> Versioned:
+        """Another value from each of these versions on; absent before the first."""
+        known = {self._start(text): value for text, value in steps.items()}
+        first = min(known, default=None)
+        return Versioned({BEGINNING if start == first == self.min else start: known[start] for start in known})
+
+    def added(self, version: str, value: Any) -> Versioned:
+        """Absent before *version*."""
+        return self.changed({version: value})
+
+    def removed(self, version: str, value: Any) -> Versioned:
+        """Absent from *version* on."""
+        return self.changed({str(self.min): value, version: ABSENT})
+
+    def _start(self, text: str) -> APIVersionRequest:
+        return self.legacy if text == str(self.legacy) else self.version(text)
 
 
-def removed(version: str, value: Any) -> Versioned:
-    """Absent from *version* on."""
-    return changed({'2.1': value, version: ABSENT})
-
-
-def _known(text: str) -> APIVersionRequest:
-    version = APIVersionRequest.parse(text)
-    if text not in HISTORY and version != LEGACY:
-        raise ValueError(f'{text} is not a version of this API')
-    return version
+COMPUTE = History(HISTORY, legacy='2.0')
+MIN, MAX, LEGACY = COMPUTE.min, COMPUTE.max, COMPUTE.legacy
+changed, added, removed = COMPUTE.changed, COMPUTE.added, COMPUTE.removed
 
 
 def resolve(tree: Any, version: APIVersionRequest) -> Any:
@@ -250,7 +271,7 @@ def compiled(tree: Any, compile: Callable[[Any], Any]) -> Versioned:
     """*compile* applied once to each distinct shape of *tree*, ready for `.at(version)`."""
     steps: dict[APIVersionRequest, Any] = {}
     shapes: list[tuple[Any, Any]] = []
-    for start in sorted({LEGACY, MIN} | breakpoints(tree)):
+    for start in sorted({BEGINNING} | breakpoints(tree)):
         shape = resolve(tree, start)
         known = next((result for other, result in shapes if other == shape), None)
         if known is None:
@@ -258,8 +279,3 @@ def compiled(tree: Any, compile: Callable[[Any], Any]) -> Versioned:
             shapes.append((shape, known))
         steps[start] = known
     return Versioned(steps)
-
-
-def next_after(version: APIVersionRequest) -> APIVersionRequest:
-    """The version that follows *version*."""
-    return APIVersionRequest(version.major, version.minor + 1)

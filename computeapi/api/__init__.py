@@ -8,6 +8,7 @@ from computeapi.api.aggregates import Aggregates
 from computeapi.api.assisted_volume_snapshots import AssistedVolumeSnapshots
 from computeapi.api.baremetal_nodes import BareMetalNodes
 from computeapi.api.console_auth_tokens import ConsoleAuthTokens
+from computeapi.api.controller import ComputeController
 from computeapi.api.extensions import Extensions
 from computeapi.api.external_events import ServerExternalEvents
 from computeapi.api.flavors import FlavorAccess, FlavorExtraSpecs, Flavors
@@ -54,10 +55,9 @@ from computeapi.api.volumes import Volumes
 from computeapi.api.volumes_boot import VOLUMES_BOOT
 from computeapi.api.zones import AvailabilityZones
 from computeapi.web.contract import Operation
-from computeapi.web.controller import Controller
 from computeapi.web.policy import defaults
 
-CONTROLLERS: tuple[type[Controller], ...] = (
+CONTROLLERS: tuple[type[ComputeController], ...] = (
     Versions,
     Extensions,
     Flavors,

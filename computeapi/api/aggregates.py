@@ -2,6 +2,7 @@
 
 import functools
 
+from computeapi.api.controller import ComputeController
 from computeapi.api.servers.actions import lone
 from computeapi.api.types import (
     DATETIME,
@@ -18,7 +19,7 @@ from computeapi.api.types import (
 from computeapi.errors import Invalid
 from computeapi.versions import added
 from computeapi.web.contract import ADMIN, Field, Policy, View, attr, closed
-from computeapi.web.controller import Controller, action, api_version, operation
+from computeapi.web.controller import action, api_version, operation
 
 # ------------------------------------------------------------------ policies
 
@@ -76,7 +77,7 @@ ONE = closed({'aggregate': AGGREGATE}, ['aggregate'])
 # ------------------------------------------------------------------ controller
 
 
-class Aggregates(Controller):
+class Aggregates(ComputeController):
     """Groups of hosts that an administrator makes."""
 
     path = '/os-aggregates'

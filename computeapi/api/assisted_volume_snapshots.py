@@ -2,10 +2,11 @@
 
 import orjson
 
+from computeapi.api.controller import ComputeController
 from computeapi.api.types import STRING
 from computeapi.errors import Invalid
 from computeapi.web.contract import SERVICE_OR_ADMIN, Policy, closed, query
-from computeapi.web.controller import Controller, operation
+from computeapi.web.controller import operation
 
 CREATE = Policy(
     'os_compute_api:os-assisted-volume-snapshots:create', SERVICE_OR_ADMIN, 'Take a snapshot of an attached volume'
@@ -32,7 +33,7 @@ DELETE_QUERY = query({'delete_info': STRING}, strict='2.75')
 SNAPSHOT = closed({'id': STRING, 'volumeId': STRING}, required=['id', 'volumeId'])
 
 
-class AssistedVolumeSnapshots(Controller):
+class AssistedVolumeSnapshots(ComputeController):
     """Snapshots that the machine which uses a volume takes for the volume service."""
 
     path = '/os-assisted-volume-snapshots'

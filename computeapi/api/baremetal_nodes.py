@@ -1,10 +1,11 @@
 """/os-baremetal-nodes: the nodes of a bare metal service, until 2.35."""
 
+from computeapi.api.controller import ComputeController
 from computeapi.api.types import STRING
 from computeapi.errors import NotSupported
 from computeapi.versions import ABSENT
 from computeapi.web.contract import ADMIN, Policy, closed
-from computeapi.web.controller import Controller, api_version, operation
+from computeapi.web.controller import api_version, operation
 
 LIST = Policy('os_compute_api:os-baremetal-nodes:list', ADMIN, 'List the nodes of the bare metal service')
 SHOW = Policy('os_compute_api:os-baremetal-nodes:show', ADMIN, 'Show a node of the bare metal service')
@@ -17,7 +18,7 @@ SHOWN = LISTED | {'instance_uuid': {'type': ['string', 'null']}}
 NODES = {'type': 'array', 'items': closed(LISTED, LISTED)}
 
 
-class BareMetalNodes(Controller):
+class BareMetalNodes(ComputeController):
     """The nodes of a bare metal service, of which this cloud has none."""
 
     path = '/os-baremetal-nodes'

@@ -1,9 +1,10 @@
 """/os-console-auth-tokens: what a console proxy asks about the token that a client brought."""
 
+from computeapi.api.controller import ComputeController
 from computeapi.api.types import INTEGER, NULLABLE_STRING, STRING, UUID
 from computeapi.versions import ABSENT, added
 from computeapi.web.contract import ADMIN, Field, Policy, View, attr, query
-from computeapi.web.controller import Controller, api_version, operation
+from computeapi.web.controller import api_version, operation
 
 SHOW = Policy('os_compute_api:os-console-auth-tokens', ADMIN, 'See where the token of a console leads')
 
@@ -23,7 +24,7 @@ CONSOLE = View(
 )
 
 
-class ConsoleAuthTokens(Controller):
+class ConsoleAuthTokens(ComputeController):
     """The tokens in the URLs of consoles. Requests before 2.31 are refused: see computeapi.api.gone."""
 
     path = '/os-console-auth-tokens'

@@ -11,10 +11,9 @@ import orjson
 import webob
 import webob.dec
 
-from computeapi.errors import Invalid
+from computeapi.errors import Error
 from computeapi.versions import MAX, MIN
 from computeapi.web import faults
-from computeapi.web.negotiation import stamp
 from computeapi.web.request import VENDOR_JSON, Request
 
 API_REFERENCE = 'http://docs.openstack.org/'
@@ -99,12 +98,10 @@ class VersionDocument:
     @webob.dec.wsgify(RequestClass=Request)
     def __call__(self, req: Request) -> webob.Response:
         try:
-            version = req.requested_version()
-        except faults.NotAcceptable as error:
-            return stamp(faults.of(error), error.version)
-        except Invalid as error:
+            req.take_version()
+        except Error as error:
             return faults.of(error)
         response = answer(document(self.version, (self.link_prefix or req.host_url) + req.script_name))
         if VENDOR_JSON in req.headers.get('Accept', ''):
             response.content_type = VENDOR_JSON
-        return response if req.legacy else stamp(response, version)
+        return response

@@ -6,10 +6,11 @@ Clients still ask for them to find out what there is. All are there; the list do
 from operator import attrgetter
 from typing import NamedTuple
 
+from computeapi.api.controller import ComputeController
 from computeapi.api.types import LINKS, STRING
 from computeapi.errors import NotFound
 from computeapi.web.contract import ANYONE, Field, Policy, View, attr
-from computeapi.web.controller import Controller, operation
+from computeapi.web.controller import operation
 
 
 class Extension(NamedTuple):
@@ -180,7 +181,7 @@ EXTENSION = View(
 LIST_AND_SHOW = Policy('os_compute_api:extensions', ANYONE, 'List and show extensions')
 
 
-class Extensions(Controller):
+class Extensions(ComputeController):
     """The parts of the API by their old names."""
 
     path = '/extensions'

@@ -1,5 +1,6 @@
 """/os-server-external-events: other services tell what happened to what servers stand on."""
 
+from computeapi.api.controller import ComputeController
 from computeapi.api.types import INTEGER, STRING
 from computeapi.compute.servers.events import (
     ACCELERATOR_BOUND,
@@ -14,7 +15,7 @@ from computeapi.compute.servers.events import (
 )
 from computeapi.versions import changed
 from computeapi.web.contract import SERVICE_OR_ADMIN, Policy, closed
-from computeapi.web.controller import Controller, operation
+from computeapi.web.controller import operation
 from computeapi.web.request import Reply
 
 CREATE = Policy('os_compute_api:os-server-external-events:create', SERVICE_OR_ADMIN, 'Tell of external events')
@@ -56,7 +57,7 @@ TOLD = closed(
 )
 
 
-class ServerExternalEvents(Controller):
+class ServerExternalEvents(ComputeController):
     """What happened to what servers stand on."""
 
     path = '/os-server-external-events'

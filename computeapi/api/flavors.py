@@ -3,6 +3,7 @@
 from oslo_utils import strutils
 
 from computeapi.api import extra_specs
+from computeapi.api.controller import ComputeController
 from computeapi.api.types import (
     BOOLEAN,
     INTEGER,
@@ -22,7 +23,7 @@ from computeapi.compute.paging import Page
 from computeapi.errors import Invalid
 from computeapi.versions import APIVersionRequest, added, changed, removed
 from computeapi.web.contract import ADMIN, READER_OR_ADMIN, Field, Policy, View, attr, closed, query
-from computeapi.web.controller import Controller, action, api_version, operation
+from computeapi.web.controller import action, api_version, operation
 from computeapi.web.paging import limit_of, next_link, sort_of
 
 # ------------------------------------------------------------------ policies
@@ -166,7 +167,7 @@ def pages(view: View) -> dict:
 # ------------------------------------------------------------------ controllers
 
 
-class Flavors(Controller):
+class Flavors(ComputeController):
     """The sizes that servers come in."""
 
     path = '/flavors'
@@ -256,7 +257,7 @@ class Flavors(Controller):
         return access_list(id, self.cloud.flavors.revoke(req.context, id, project_id))
 
 
-class FlavorAccess(Controller):
+class FlavorAccess(ComputeController):
     """The projects that may use a flavor."""
 
     path = '/flavors/{flavor_id}/os-flavor-access'
@@ -267,7 +268,7 @@ class FlavorAccess(Controller):
         return access_list(flavor_id, self.cloud.flavors.projects(req.context, flavor_id))
 
 
-class FlavorExtraSpecs(Controller):
+class FlavorExtraSpecs(ComputeController):
     """What a flavor asks of a host beyond its size."""
 
     path = '/flavors/{flavor_id}/os-extra_specs'

@@ -1,8 +1,9 @@
 """/os-floating-ips and /os-floating-ip-pools: floating IPs by way of the compute API, until 2.35."""
 
+from computeapi.api.controller import ComputeController
 from computeapi.api.types import NULLABLE_STRING, STRING
 from computeapi.web.contract import ANYONE, MEMBER_OR_ADMIN, READER_OR_ADMIN, Field, Policy, View, attr
-from computeapi.web.controller import Controller, api_version, operation
+from computeapi.web.controller import api_version, operation
 
 # ------------------------------------------------------------------ policies
 
@@ -32,7 +33,7 @@ NAMED = View({'name': Field(STRING, attr('name'))})
 # ------------------------------------------------------------------ controllers
 
 
-class FloatingIPPools(Controller):
+class FloatingIPPools(ComputeController):
     """The networks that floating IPs are from."""
 
     path = '/os-floating-ip-pools'
@@ -44,7 +45,7 @@ class FloatingIPPools(Controller):
         return {'floating_ip_pools': NAMED.render_all(req, self.cloud.networks.floating_ip_pools(req.context))}
 
 
-class FloatingIPs(Controller):
+class FloatingIPs(ComputeController):
     """Floating IPs, by way of the compute API."""
 
     path = '/os-floating-ips'

@@ -1,10 +1,15 @@
 """What the API once had: resources that answer 410 at every version, and requests that it always refuses."""
 
+from collections.abc import Callable
+from typing import Any
+
+from computeapi.api.controller import ComputeController
 from computeapi.api.types import STRING
 from computeapi.errors import Gone, Invalid
-from computeapi.versions import ABSENT, APIVersionRequest
+from computeapi.versions import ABSENT
 from computeapi.web.contract import closed
-from computeapi.web.controller import Controller, operation
+from computeapi.web.controller import Function, api_version, operation
+from computeapi.web.request import Request
 
 GONE = (
     ('/os-agents', 'GET', 'POST'),
@@ -50,23 +55,26 @@ GONE_ACTIONS = (
 MALFORMED = 'The server could not comply with the request since it is either malformed or otherwise incorrect.'
 IRONIC = 'Command not supported. Please use Ironic command {} to perform this action.'
 REFUSED = {
-    ('POST', '/os-baremetal-nodes', None): ('2.35', IRONIC.format('node-create')),
-    ('DELETE', '/os-baremetal-nodes/{id}', None): ('2.35', IRONIC.format('node-delete')),
-    ('POST', '/os-baremetal-nodes/{id}/action', 'add_interface'): ('2.35', IRONIC.format('port-create')),
-    ('POST', '/os-baremetal-nodes/{id}/action', 'remove_interface'): ('2.35', IRONIC.format('port-delete')),
-    ('GET', '/os-console-auth-tokens/{id}', None): ('2.30', MALFORMED),
-    ('POST', '/servers/{server_id}/action', 'os-getRDPConsole'): ('2.5', MALFORMED),
+    '2.5': {('POST', '/servers/{server_id}/action', 'os-getRDPConsole'): MALFORMED},
+    '2.30': {('GET', '/os-console-auth-tokens/{id}', None): MALFORMED},
+    '2.35': {
+        ('POST', '/os-baremetal-nodes', None): IRONIC.format('node-create'),
+        ('DELETE', '/os-baremetal-nodes/{id}', None): IRONIC.format('node-delete'),
+        ('POST', '/os-baremetal-nodes/{id}/action', 'add_interface'): IRONIC.format('port-create'),
+        ('POST', '/os-baremetal-nodes/{id}/action', 'remove_interface'): IRONIC.format('port-delete'),
+    },
 }
-"""Requests that were never to succeed again: the last version that knew them, and what they are told."""
+"""Requests that were never to succeed again, and what they are told, by the last version that knew them."""
+TOLD = {request: message for requests in REFUSED.values() for request, message in requests.items()}
 
 
-def fault(name: str, status: int) -> dict:
+def fault(name: str, status: int) -> dict[str, Any]:
     """The facts of an operation that has nothing but this fault to give."""
     schema = closed({'code': {'const': status}, 'message': STRING}, required=['code', 'message'])
     return {'policy': None, 'query': ABSENT, 'status': status, 'response': {name: schema}}
 
 
-def gone(function):
+def gone(function: Function) -> Function:
     """Note the function as what answers wherever something is gone."""
     facts = fault('computeFault', 410)
     for path, *methods in GONE:
@@ -78,29 +86,44 @@ def gone(function):
     return function
 
 
-def refused(function):
-    """Note the function as what answers what is always refused."""
-    for (method, path, action), (last, _) in REFUSED.items():
-        facts = fault('badRequest', 400) | {'action': action, 'max': APIVersionRequest.parse(last)}
-        operation(method, path, **facts)(function)
-    return function
+def refused(last: str) -> Callable[[Function], Function]:
+    """Note the function as what answers what was always refused until that version."""
+
+    def note(function: Function) -> Function:
+        for method, path, action in REFUSED[last]:
+            operation(method, path, action=action, **fault('badRequest', 400))(function)
+        return api_version('2.1', last)(function)
+
+    return note
 
 
-class GoneResources(Controller):
+class GoneResources(ComputeController):
     """Resources that no longer exist."""
 
     @gone
-    def answer(self, req, **parameters):
+    def answer(self, req: Request, **parameters: Any) -> None:
         """Nothing: this resource is no longer available."""
         raise Gone()
 
 
-class RefusedRequests(Controller):
+class RefusedRequests(ComputeController):
     """Requests that were once meant for other services."""
 
-    @refused
-    def answer(self, req, **parameters):
+    @refused('2.5')
+    def console(self, req: Request, **parameters: Any) -> None:
         """Nothing: this request is always refused."""
+        self.refuse(req)
+
+    @refused('2.30')
+    def console_token(self, req: Request, **parameters: Any) -> None:
+        """Nothing: this request is always refused."""
+        self.refuse(req)
+
+    @refused('2.35')
+    def bare_metal(self, req: Request, **parameters: Any) -> None:
+        """Nothing: this request is always refused."""
+        self.refuse(req)
+
+    def refuse(self, req: Request) -> None:
         known = req.operation
-        _, message = REFUSED[known.method, known.path, known.action]
-        raise Invalid(message)
+        raise Invalid(TOLD[known.method, known.path, known.action])

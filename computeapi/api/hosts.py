@@ -1,10 +1,11 @@
 """/os-hosts: the hosts of all services, until 2.42; os-services and os-hypervisors came in its place."""
 
+from computeapi.api.controller import ComputeController
 from computeapi.api.types import INTEGER, STRING
 from computeapi.compute.hosts import COMPUTE
 from computeapi.errors import NotSupported
 from computeapi.web.contract import ADMIN, Field, Policy, View, attr, closed, query
-from computeapi.web.controller import Controller, api_version, operation
+from computeapi.web.controller import api_version, operation
 
 # ------------------------------------------------------------------ policies
 
@@ -51,7 +52,7 @@ def powered(word: str) -> dict:
 # ------------------------------------------------------------------ controller
 
 
-class Hosts(Controller):
+class Hosts(ComputeController):
     """The hosts of all services."""
 
     path = '/os-hosts'

@@ -2,13 +2,14 @@
 
 import json
 
+from computeapi.api.controller import ComputeController
 from computeapi.api.types import FALSE, INTEGER, LIMIT, LINKS, MARKER, NULLABLE_STRING, OBJECT, STRING, TRUE, UUID
 from computeapi.compute.paging import Page
 from computeapi.db.hypervisors import SERVERS, USAGE, Hypervisor
 from computeapi.errors import HypervisorNotFound, Invalid
 from computeapi.versions import ABSENT, APIVersionRequest, added, changed, removed
 from computeapi.web.contract import ADMIN, Field, Policy, View, attr, closed, query
-from computeapi.web.controller import Controller, api_version, operation
+from computeapi.web.controller import api_version, operation
 from computeapi.web.formats import uuid_like
 from computeapi.web.paging import limit_of, next_link
 
@@ -144,7 +145,7 @@ def pages(view: View) -> dict:
 # ------------------------------------------------------------------ controller
 
 
-class Hypervisors(Controller):
+class Hypervisors(ComputeController):
     """What the compute hosts have and what is taken of it."""
 
     path = '/os-hypervisors'
@@ -217,7 +218,7 @@ class Hypervisors(Controller):
 
 def needed(req, view: View) -> set[str]:
     asked = req.parameter('with_servers') in TRUE
-    return {*view.needs(req.version), *([SERVERS] if asked else [])}
+    return {*view.needs(req), *([SERVERS] if asked else [])}
 
 
 def identifier(req, hypervisor: Hypervisor) -> str:

@@ -4,13 +4,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from computeapi import clock
+from computeapi.api.controller import ComputeController
 from computeapi.api.servers.schemas import METADATA
 from computeapi.api.types import INTEGER, LINKS, MARKER, NULLABLE_STRING, STRING, TEXTS, date
 from computeapi.compute.images import ATTRIBUTES
 from computeapi.errors import Invalid, NotFound
 from computeapi.versions import ABSENT
 from computeapi.web.contract import Field, View, attr, closed, query
-from computeapi.web.controller import Controller, api_version, operation
+from computeapi.web.controller import api_version, operation
 from computeapi.web.paging import limit_of, next_link
 
 # ------------------------------------------------------------------ requests
@@ -125,7 +126,7 @@ def listed(view: View) -> dict[str, Any]:
 # ------------------------------------------------------------------ controllers
 
 
-class Images(Controller):
+class Images(ComputeController):
     """Images, by way of the compute API."""
 
     path = '/images'
@@ -167,7 +168,7 @@ class Images(Controller):
         self.cloud.image_proxy.delete(req.context, id)
 
 
-class ImageMetadata(Controller):
+class ImageMetadata(ComputeController):
     """Metadata of images, by way of the compute API."""
 
     path = '/images/{image_id}/metadata'

@@ -1,10 +1,11 @@
 """/os-instance_usage_audit_log: which hosts have audited what their servers used in a month."""
 
+from computeapi.api.controller import ComputeController
 from computeapi.api.types import INTEGER, OBJECT, STRING, moment
 from computeapi.compute.usage_audits import Audit
 from computeapi.errors import Invalid
 from computeapi.web.contract import ADMIN, Field, Policy, View, attr
-from computeapi.web.controller import Controller, operation
+from computeapi.web.controller import operation
 
 LIST = Policy('os_compute_api:os-instance-usage-audit-log:list', ADMIN, 'Show the audit of the last month')
 SHOW = Policy('os_compute_api:os-instance-usage-audit-log:show', ADMIN, 'Show the audit of an earlier month')
@@ -39,7 +40,7 @@ AUDIT = View(
 )
 
 
-class InstanceUsageAuditLog(Controller):
+class InstanceUsageAuditLog(ComputeController):
     """Which hosts have audited what their servers used in a month."""
 
     path = '/os-instance_usage_audit_log'

@@ -1,11 +1,12 @@
 """/os-keypairs: the keys that let a user into its servers."""
 
+from computeapi.api.controller import ComputeController
 from computeapi.api.types import BOOLEAN, INTEGER, LIMIT, LINKS, MARKER, NAME, NULLABLE_DATETIME, STRING, bare
 from computeapi.compute.keys import SSH, X509
 from computeapi.compute.paging import Page
 from computeapi.versions import ABSENT, APIVersionRequest, added, changed, removed
 from computeapi.web.contract import Field, Policy, View, attr, closed, query
-from computeapi.web.controller import Controller, operation
+from computeapi.web.controller import operation
 from computeapi.web.paging import limit_of, next_link
 
 # ------------------------------------------------------------------ policies
@@ -80,7 +81,7 @@ LIST = closed(
 # ------------------------------------------------------------------ controller
 
 
-class Keypairs(Controller):
+class Keypairs(ComputeController):
     """The keys that let a user into its servers."""
 
     path = '/os-keypairs'

@@ -1,9 +1,10 @@
 """/limits: what a project may have and has, in the words of its clients."""
 
+from computeapi.api.controller import ComputeController
 from computeapi.api.types import INTEGER, STRING
 from computeapi.versions import removed
 from computeapi.web.contract import ADMIN, ANYONE, Field, Policy, View, closed, query
-from computeapi.web.controller import Controller, operation
+from computeapi.web.controller import operation
 
 SHOW = Policy('os_compute_api:limits', ANYONE, 'Show the limits of the own project')
 OTHER_PROJECT = Policy('os_compute_api:limits:other_project', ADMIN, 'Show the limits of another project')
@@ -47,7 +48,7 @@ LIMITS = closed(
 )
 
 
-class Limits(Controller):
+class Limits(ComputeController):
     """What a project may have and has."""
 
     @operation(

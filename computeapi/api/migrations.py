@@ -1,5 +1,6 @@
 """/os-migrations and /servers/{id}/migrations: the moves of servers from host to host."""
 
+from computeapi.api.controller import ComputeController
 from computeapi.api.servers.subject import ServerController
 from computeapi.api.types import (
     INTEGER,
@@ -17,7 +18,7 @@ from computeapi.compute.servers.migration import UNDER_WAY
 from computeapi.errors import Conflict, Invalid, NotFound
 from computeapi.versions import ABSENT, APIVersionRequest, added
 from computeapi.web.contract import ADMIN, MANAGER_OR_ADMIN, Field, Policy, View, attr, closed, query
-from computeapi.web.controller import Controller, action, api_version, operation
+from computeapi.web.controller import action, api_version, operation
 from computeapi.web.paging import limit_of, next_link
 
 # ------------------------------------------------------------------ policies
@@ -141,7 +142,7 @@ LIVE_LIST = closed({'migrations': {'type': 'array', 'items': LIVE_MIGRATION}}, [
 # ------------------------------------------------------------------ controllers
 
 
-class Migrations(Controller):
+class Migrations(ComputeController):
     """The moves of servers."""
 
     path = '/os-migrations'

@@ -3,11 +3,12 @@
 from collections.abc import Callable
 from typing import Any
 
+from computeapi.api.controller import ComputeController
 from computeapi.api.types import STRING
 from computeapi.errors import NetworkNotFound
 from computeapi.versions import ABSENT
 from computeapi.web.contract import READER_OR_ADMIN, Field, Policy, View, attr
-from computeapi.web.controller import Controller, api_version, operation
+from computeapi.web.controller import api_version, operation
 
 # ------------------------------------------------------------------ policies
 
@@ -55,7 +56,7 @@ TENANT_NETWORK = View(
 # ------------------------------------------------------------------ controllers
 
 
-class Networks(Controller):
+class Networks(ComputeController):
     """Networks, by way of the compute API."""
 
     path = '/os-networks'
@@ -73,7 +74,7 @@ class Networks(Controller):
         return {'network': NETWORK.render(req, found(self.cloud.networks.network, req.context, id))}
 
 
-class TenantNetworks(Controller):
+class TenantNetworks(ComputeController):
     """The networks of a project, by way of the compute API."""
 
     path = '/os-tenant-networks'

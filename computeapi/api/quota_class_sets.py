@@ -2,12 +2,13 @@
 
 from operator import itemgetter
 
+from computeapi.api.controller import ComputeController
 from computeapi.api.quota_sets import GROUPS, ID, QUOTA, chosen, each_resource
 from computeapi.api.types import INTEGER
 from computeapi.errors import Invalid
 from computeapi.versions import added
 from computeapi.web.contract import ADMIN, Field, Policy, View, closed
-from computeapi.web.controller import Controller, operation
+from computeapi.web.controller import operation
 
 SHOW = Policy('os_compute_api:os-quota-class-sets:show', ADMIN, 'Show the quotas of a quota class')
 UPDATE = Policy('os_compute_api:os-quota-class-sets:update', ADMIN, 'Change the quotas of a quota class')
@@ -22,7 +23,7 @@ UPDATED = View(LIMITS | {name: added('2.50', LIMITS[name]) for name in GROUPS})
 QUOTA_CLASS_SET = View(ID | UPDATED.fields)
 
 
-class QuotaClassSets(Controller):
+class QuotaClassSets(ComputeController):
     """Limits by class."""
 
     path = '/os-quota-class-sets/{id}'

@@ -4,11 +4,12 @@ from collections.abc import Callable
 from operator import itemgetter
 from typing import Any
 
+from computeapi.api.controller import ComputeController
 from computeapi.api.types import INTEGER, MOST, SPOKEN_BOOLEAN, STRING, spoken
 from computeapi.compute.quotas import NETWORK
 from computeapi.versions import removed
 from computeapi.web.contract import ADMIN, ANYONE, READER_OR_ADMIN, Field, Policy, View, closed, query
-from computeapi.web.controller import Controller, operation
+from computeapi.web.controller import operation
 
 # ------------------------------------------------------------------ policies
 
@@ -67,7 +68,7 @@ def use(limit: int, used: int) -> dict[str, int]:
 # ------------------------------------------------------------------ controller
 
 
-class QuotaSets(Controller):
+class QuotaSets(ComputeController):
     """How much of the cloud a project, or one user in it, may have."""
 
     path = '/os-quota-sets/{id}'

@@ -1,8 +1,9 @@
 """/os-security-groups and /os-security-group-rules: until 2.35; and security groups as clients see them anywhere."""
 
+from computeapi.api.controller import ComputeController
 from computeapi.api.types import LIMIT, NULLABLE_STRING, NULLABLE_UUID, STRING, UUID, spoken
 from computeapi.web.contract import MEMBER_OR_ADMIN, READER_OR_ADMIN, Field, Policy, View, attr, closed, query
-from computeapi.web.controller import Controller, api_version, operation
+from computeapi.web.controller import api_version, operation
 from computeapi.web.paging import window_of
 
 # ------------------------------------------------------------------ policies
@@ -83,7 +84,7 @@ def source_of(rule) -> dict[str, str]:
 # ------------------------------------------------------------------ controllers
 
 
-class SecurityGroups(Controller):
+class SecurityGroups(ComputeController):
     """Security groups, by way of the compute API, until 2.35; later clients ask the network service."""
 
     path = '/os-security-groups'
@@ -134,7 +135,7 @@ class SecurityGroups(Controller):
         self.cloud.security_groups.delete(req.context, id)
 
 
-class SecurityGroupRules(Controller):
+class SecurityGroupRules(ComputeController):
     """Rules of security groups, by way of the compute API, until 2.35."""
 
     path = '/os-security-group-rules'

@@ -1,10 +1,11 @@
 """/os-server-groups: servers that are to share a host, or not to."""
 
+from computeapi.api.controller import ComputeController
 from computeapi.api.types import LIMIT, POSITIVE, STRING, UUID
 from computeapi.compute.server_groups import AFFINITY, ANTI_AFFINITY, SOFT_AFFINITY, SOFT_ANTI_AFFINITY
 from computeapi.versions import APIVersionRequest, added, changed, removed
 from computeapi.web.contract import ADMIN, MEMBER_OR_ADMIN, READER_OR_ADMIN, Field, Policy, View, attr, closed, query
-from computeapi.web.controller import Controller, operation
+from computeapi.web.controller import operation
 from computeapi.web.paging import window_of
 
 # ------------------------------------------------------------------ policies
@@ -65,7 +66,7 @@ GROUP = View(
 # ------------------------------------------------------------------ controller
 
 
-class ServerGroups(Controller):
+class ServerGroups(ComputeController):
     """Servers that are to share a host, or not to."""
 
     path = '/os-server-groups'

@@ -1,5 +1,6 @@
 """/os-services: the services that make up the cloud."""
 
+from computeapi.api.controller import ComputeController
 from computeapi.api.types import (
     BOOLEAN,
     INTEGER,
@@ -15,7 +16,7 @@ from computeapi.api.types import (
 from computeapi.errors import Invalid, NotFound
 from computeapi.versions import APIVersionRequest, added, changed
 from computeapi.web.contract import ADMIN, Field, Policy, View, closed, query
-from computeapi.web.controller import Controller, operation
+from computeapi.web.controller import operation
 from computeapi.web.formats import uuid_like
 
 # ------------------------------------------------------------------ policies
@@ -91,7 +92,7 @@ UPDATED = changed({'2.1': closed({'service': CHANGED}, ['service']), '2.53': clo
 # ------------------------------------------------------------------ controller
 
 
-class Services(Controller):
+class Services(ComputeController):
     """The services that make up the cloud."""
 
     path = '/os-services'

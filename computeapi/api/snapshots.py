@@ -1,9 +1,10 @@
 """/os-snapshots: snapshots of volumes by way of the compute API, until 2.35; later clients ask the volume service."""
 
+from computeapi.api.controller import ComputeController
 from computeapi.api.types import NULLABLE_DATETIME, NULLABLE_STRING, SPOKEN_BOOLEAN, STRING, bare, spoken
 from computeapi.api.volumes import TEXT, WINDOW
 from computeapi.web.contract import MEMBER_OR_ADMIN, READER_OR_ADMIN, Field, Policy, View, attr, closed, query
-from computeapi.web.controller import Controller, api_version, operation
+from computeapi.web.controller import api_version, operation
 from computeapi.web.paging import window_of
 
 # ------------------------------------------------------------------ policies
@@ -39,7 +40,7 @@ SHOWN_ALL = {'snapshots': {'type': 'array', 'items': SHOWN}}
 # ------------------------------------------------------------------ controller
 
 
-class Snapshots(Controller):
+class Snapshots(ComputeController):
     """Snapshots of volumes, by way of the compute API."""
 
     path = '/os-snapshots'

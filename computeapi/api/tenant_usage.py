@@ -3,13 +3,14 @@
 from datetime import datetime
 from urllib.parse import quote
 
+from computeapi.api.controller import ComputeController
 from computeapi.api.types import DATETIME, INTEGER, LIMIT, LINKS, MARKER, NULLABLE_DATETIME, STRING, UUID, bare, moment
 from computeapi.compute.paging import Page
 from computeapi.compute.usage import ProjectUsage
 from computeapi.errors import Invalid
 from computeapi.versions import APIVersionRequest, added
 from computeapi.web.contract import ADMIN, READER_OR_ADMIN, Field, Policy, View, attr, closed, query
-from computeapi.web.controller import Controller, operation
+from computeapi.web.controller import operation
 from computeapi.web.paging import limit_of, next_link
 
 # ------------------------------------------------------------------ policies
@@ -80,7 +81,7 @@ SHOWN = closed(
 # ------------------------------------------------------------------ controller
 
 
-class SimpleTenantUsage(Controller):
+class SimpleTenantUsage(ComputeController):
     """What projects used in a time."""
 
     path = '/os-simple-tenant-usage'

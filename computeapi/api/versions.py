@@ -1,16 +1,17 @@
 """/ and /versions: the version document again, for callers with a token (and a project in the URL)."""
 
+from computeapi.api.controller import ComputeController
 from computeapi.api.documents import V20, V21, document
 from computeapi.api.types import OBJECT
 from computeapi.errors import NotFound
 from computeapi.web.contract import closed, query
-from computeapi.web.controller import Controller, operation
+from computeapi.web.controller import operation
 
 ANYTHING = query({}, strict=None)
 DOCUMENT = closed({'version': OBJECT}, required=['version'])
 
 
-class Versions(Controller):
+class Versions(ComputeController):
     """What the API can do, by version."""
 
     @operation('GET', '/', policy=None, query=ANYTHING, response=DOCUMENT, errors=(404,))

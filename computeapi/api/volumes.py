@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from computeapi.api.controller import ComputeController
 from computeapi.api.types import (
     LIMIT,
     NULLABLE_DATETIME,
@@ -12,7 +13,7 @@ from computeapi.api.types import (
     bare,
 )
 from computeapi.web.contract import MEMBER_OR_ADMIN, READER_OR_ADMIN, Field, Policy, View, attr, closed, query
-from computeapi.web.controller import Controller, api_version, operation
+from computeapi.web.controller import api_version, operation
 from computeapi.web.paging import window_of
 from computeapi.web.request import Reply
 
@@ -75,7 +76,7 @@ SHOWN_ALL = {'volumes': {'type': 'array', 'items': SHOWN}}
 # ------------------------------------------------------------------ controller
 
 
-class Volumes(Controller):
+class Volumes(ComputeController):
     """Volumes, by way of the compute API."""
 
     path = '/os-volumes'

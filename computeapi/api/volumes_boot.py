@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from computeapi.api.controller import ComputeController
 from computeapi.api.servers import Servers
 from computeapi.api.servers.actions import ServerActions
 from computeapi.api.servers.create import ServerCreation
@@ -10,7 +11,6 @@ from computeapi.api.servers.moves import ServerMoves
 from computeapi.api.servers.power import ServerPower
 from computeapi.api.servers.rebuild import ServerRebuild
 from computeapi.versions import APIVersionRequest
-from computeapi.web.controller import Controller
 
 LAST = APIVersionRequest.parse('2.102')
 ACTIONS = frozenset(
@@ -28,7 +28,7 @@ ACTIONS = frozenset(
 )
 
 
-def renamed(kind: type[Controller]) -> type[Controller]:
+def renamed(kind: type[ComputeController]) -> type[ComputeController]:
     """The same operations, as far as the older path had them."""
 
     class VolumesBoot(kind):  # type: ignore[valid-type, misc]

@@ -1,9 +1,10 @@
 """/os-availability-zone: the parts of the cloud that a server can be asked into."""
 
+from computeapi.api.controller import ComputeController
 from computeapi.api.types import BOOLEAN, NULLABLE_DATETIME, STRING, bare
 from computeapi.compute.zones import INTERNAL
 from computeapi.web.contract import ADMIN, ANYONE, Field, Policy, View, attr, closed
-from computeapi.web.controller import Controller, operation
+from computeapi.web.controller import operation
 
 LIST = Policy('os_compute_api:os-availability-zone:list', ANYONE, 'List the availability zones')
 DETAIL = Policy('os_compute_api:os-availability-zone:detail', ADMIN, 'List the availability zones and their services')
@@ -39,7 +40,7 @@ def listing(view: View) -> dict:
     return {'availabilityZoneInfo': {'type': 'array', 'items': view}}
 
 
-class AvailabilityZones(Controller):
+class AvailabilityZones(ComputeController):
     """The parts of the cloud that a server can be asked into."""
 
     path = '/os-availability-zone'

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import orjson
@@ -16,9 +16,8 @@ from computeapi.versions import ABSENT
 from computeapi.web import faults
 from computeapi.web.contract import JSON
 from computeapi.web.controller import Controller
-from computeapi.web.negotiation import stamp
 from computeapi.web.policy import Policies
-from computeapi.web.request import LOGGED_PATH, VENDOR_JSON, Reply, Request
+from computeapi.web.request import LOGGED_PATH, VENDOR_JSON, Reply, Request, target_of
 from computeapi.web.routing import Bound, Endpoint, route_table
 
 LOG = logging.getLogger(__name__)
@@ -51,19 +50,13 @@ class App:
         req.project_in_url = match.project
         req.configured_link_prefix = self.link_prefix
         try:
-            req.version = req.requested_version()
-        except faults.NotAcceptable as error:
-            return stamp(faults.of(error), error.version)
-        except Invalid as error:
-            return faults.of(error)
-        try:
-            response = self.answer(req, match.endpoint, match.parameters)
+            req.version = req.take_version()
+            return self.answer(req, match.endpoint, match.parameters)
         except Error as error:
-            response = faults.of(error)
+            return faults.of(error)
         except Exception as error:
             LOG.exception('Unexpected error in %s %s', req.method, match.endpoint.path)
-            response = faults.unexpected(error)
-        return response if req.legacy else stamp(response, req.version)
+            return faults.unexpected(error)
 
     def answer(self, req: Request, endpoint: Endpoint, parameters: dict[str, Any]) -> webob.Response:
         """Run the operation that the request names; any Error may come out of it."""
@@ -135,12 +128,7 @@ def action_of(body: Any, endpoint: Endpoint) -> str:
         raise Invalid('Malformed request body')
     if not isinstance(body, dict):
         raise NotFound()
-    (name,) = body
+    name: str = next(iter(body))
     if name not in endpoint.choices:
         raise Invalid(f'There is no such action: {name[:LONGEST_SHOWN]}')
     return name
-
-
-def target_of(subject: Any) -> Mapping[str, Any]:
-    """What a rule may compare with: whose the resource is."""
-    return {'project_id': subject.project_id, 'user_id': subject.user_id}

@@ -46,10 +46,10 @@ class Authenticator:
     with {host} for the URL that the client used.
     """
 
-    def __init__(self, app: Callable, identify: Callable[[webob.Request], Context], challenge: str):
+    def __init__(self, app: Callable[..., Any], identify: Callable[[webob.Request], Context], challenge: str):
         self.app, self.identify, self.challenge = app, identify, challenge
 
-    def __call__(self, environ: dict[str, Any], start_response: Callable) -> Any:
+    def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Any:
         req = webob.Request(environ)
         try:
             environ[CONTEXT] = self.identify(req)
@@ -129,10 +129,10 @@ def by_keystone_headers(req: webob.Request) -> Context:
 class KeystoneContext:
     """keystonecontext: completes the Context by policy (who is an administrator) and the request's id."""
 
-    def __init__(self, app: Callable, policies: Policies):
+    def __init__(self, app: Callable[..., Any], policies: Policies):
         self.app, self.policies = app, policies
 
-    def __call__(self, environ: dict[str, Any], start_response: Callable) -> Any:
+    def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Any:
         context = environ[CONTEXT]
         environ[CONTEXT] = replace(
             context,

@@ -7,11 +7,21 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import Any, NamedTuple
+from types import SimpleNamespace
+from typing import Any, NamedTuple, Protocol
 
-from computeapi.versions import ABSENT, MAX, MIN, APIVersionRequest, Versioned, breakpoints, changed, compiled
+from computeapi.versions import (
+    ABSENT,
+    MAX,
+    MIN,
+    APIVersionRequest,
+    Versioned,
+    breakpoints,
+    changed,
+    compiled,
+)
 from computeapi.web.validation import BodyValidator, QueryValidator, ResponseValidator
 
 JSON = 'application/json'
@@ -53,17 +63,18 @@ def closed(properties: Mapping[str, Any], required: Any = ()) -> dict[str, Any]:
     }
 
 
-def query(parameters: Any, *, strict: str | None = '2.102', single: Any = False, legacy: bool = True, **more) -> Any:
+def query(
+    parameters: Any, *, strict: str | None = '2.102', single: Any = False, legacy: bool = True, **more: Any
+) -> Any:
     """What a query string may hold: {name: schema of one value}; a name may stand several times.
 
     strict: the version from which an unknown name is an error (None: never); before it is dropped.
     single: a parameter may stand only once.  legacy: whether /v2 checks it too.  more: further keywords.
     """
-    steps = {'2.1': True} | ({strict: False} if strict else {})
     tree = {
         'type': 'object',
         'properties': parameters,
-        'additionalProperties': changed(steps),
+        'additionalProperties': changed({'2.1': True, strict: False}) if strict else True,
         'single': single,
         **more,
     }
@@ -71,6 +82,15 @@ def query(parameters: Any, *, strict: str | None = '2.102', single: Any = False,
 
 
 # ------------------------------------------------------------------ views
+
+
+class Asking(Protocol):
+    """What a view needs to know of a request."""
+
+    version: APIVersionRequest
+
+    def allows(self, policy: Policy, target: Any = None) -> bool:
+        """Whether the caller passes *policy*."""
 
 
 class Field(NamedTuple):
@@ -82,7 +102,7 @@ class Field(NamedTuple):
     """
 
     schema: Any
-    get: Callable
+    get: Callable[..., Any]
     needs: tuple[str, ...] = ()
     policy: Policy | None = None
     request: bool = False
@@ -105,18 +125,18 @@ class View:
             self._shapes[version] = _Shape(_fields_at(self.fields, version))
         return self._shapes[version]
 
-    def needs(self, version: APIVersionRequest) -> frozenset[str]:
+    def needs(self, req: Asking) -> frozenset[str]:
         """What the store must load so that every reader finds its data."""
-        return self.at(version).needs
+        return self.at(req.version).needs
 
-    def renderer(self, req) -> Callable[[Any], dict[str, Any]]:
+    def renderer(self, req: Asking) -> Callable[[Any], dict[str, Any]]:
         """A function from a model to its dict, for the version and the rights of one request."""
         return self.at(req.version).renderer(req)
 
-    def render(self, req, model) -> dict[str, Any]:
+    def render(self, req: Asking, model: Any) -> dict[str, Any]:
         return self.renderer(req)(model)
 
-    def render_all(self, req, models: Iterable) -> list[dict[str, Any]]:
+    def render_all(self, req: Asking, models: Iterable[Any]) -> list[dict[str, Any]]:
         return list(map(self.renderer(req), models))
 
     @functools.cached_property
@@ -132,8 +152,8 @@ class View:
     @property
     def policies(self) -> list[Policy]:
         """The rules that some field asks at some version."""
-        steps = [field.steps if isinstance(field, Versioned) else [(MIN, field)] for field in self.fields.values()]
-        return [field.policy for each in steps for _, field in each if field and field.policy]
+        steps = [each.steps if isinstance(each, Versioned) else [(MIN, each)] for each in self.fields.values()]
+        return [shown.policy for each in steps for _, shown in each if shown and shown.policy]
 
 
 def _fields_at(fields: Mapping[str, Any], version: APIVersionRequest) -> dict[str, Field]:
@@ -161,21 +181,18 @@ class _Shape:
         self.fields = fields
         self.needs = frozenset(need for field in fields.values() for need in field.needs)
         self.policies = tuple({field.policy for field in fields.values() if field.policy})
-        self._readers: dict[frozenset, tuple] = {}
+        self._readers: dict[frozenset[Policy], tuple[tuple[str, Callable[..., Any], bool], ...]] = {}
 
-    def renderer(self, req) -> Callable[[Any], dict[str, Any]]:
+    def renderer(self, req: Asking) -> Callable[[Any], dict[str, Any]]:
         denied = frozenset(policy for policy in self.policies if not req.allows(policy))
         if denied not in self._readers:
             self._readers[denied] = tuple(
                 (name, f.get, f.request) for name, f in self.fields.items() if f.policy not in denied
             )
-        readers = [
-            (name, (lambda model, get=get: get(model, req)) if bound else get)
-            for name, get, bound in self._readers[denied]
-        ]
+        readers = [(name, _of_request(get, req) if bound else get) for name, get, bound in self._readers[denied]]
         optional = [name for name, _ in readers if self.fields[name].optional]
 
-        def render(model):
+        def render(model: Any) -> dict[str, Any]:
             shown = {name: get(model) for name, get in readers}
             for name in optional:
                 if shown[name] is ABSENT:
@@ -183,6 +200,10 @@ class _Shape:
             return shown
 
         return render
+
+
+def _of_request(get: Callable[..., Any], req: Asking) -> Callable[[Any], Any]:
+    return lambda model: get(model, req)
 
 
 # ------------------------------------------------------------------ operations
@@ -196,13 +217,14 @@ class Operation:
     subject_first: the resource that the path names is looked up before the policy is asked.
     query, body, response, status, media_type: plain or marked by version; ABSENT body or query: not looked at.
     errors: the statuses that may come beside the ones every operation shares.
+    behaviour: what no schema shows, by name, marked by version; the handler reads it as `req.behaviour.name`.
     also: the rules that the handler asks by itself.
     secret_path: whether the path holds a secret; the log shows it without its parameters.
     """
 
     method: str
     path: str
-    handler: Callable
+    handler: Callable[..., Any]
     action: str | None = None
     policy: Policy | None = None
     min: APIVersionRequest = MIN
@@ -216,6 +238,7 @@ class Operation:
     subject_first: bool = True
     also: tuple[Policy, ...] = ()
     secret_path: bool = False
+    behaviour: Mapping[str, Any] = field(default_factory=dict)
 
     def __str__(self) -> str:
         return f'{self.method} {self.path}' + (f' {{{self.action}}}' if self.action else '')
@@ -253,6 +276,16 @@ class Operation:
         return compiled([self.status, self.media_type], tuple)
 
     @functools.cached_property
+    def behaviours(self) -> Versioned:
+        """`behaviour` by version, as attributes; None is what is absent."""
+        names = self.behaviour
+
+        def plain(values: Mapping[str, Any]) -> SimpleNamespace:
+            return SimpleNamespace(**{name: values.get(name) for name in names})
+
+        return compiled(names, plain)
+
+    @functools.cached_property
     def response_schema(self) -> Any:
         """The JSON schema of the answer, marked by version; ABSENT where it has no body."""
         return _step(self.response, lambda tree: schemas(_object(tree)))
@@ -260,7 +293,8 @@ class Operation:
     @functools.cached_property
     def changes(self) -> frozenset[APIVersionRequest]:
         """The versions at which anything about this operation changes, its first included."""
-        inside = breakpoints([self.query, self.body, self.response_schema, self.status, self.media_type])
+        facts = [self.query, self.body, self.response_schema, self.status, self.media_type, self.behaviour]
+        inside = breakpoints(facts)
         return frozenset(version for version in inside | {self.min} if self.min <= version <= self.max)
 
 

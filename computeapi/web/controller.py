@@ -7,8 +7,11 @@
         @api_version('2.26')
         def index(self, req, server): ...
 
-The decorators note facts and leave the function as it is. One name may be defined several times,
-each for its own range of versions; that ranges do not overlap is checked when the app is built.
+        @api_version('2.60')
+        def index(self, req, server): ...
+
+The decorators note facts and leave the function as it is. The same name again, under `@api_version`, handles the
+operation from that version on; it takes over the facts of the definition before it where it states none of its own.
 """
 
 from __future__ import annotations
@@ -17,12 +20,21 @@ import functools
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
-from computeapi.versions import HISTORY, MAX, APIVersionRequest
-from computeapi.web.contract import ABSENT, Operation, Policy, query
+from computeapi.versions import ABSENT, COMPUTE, APIVersionRequest, History
+from computeapi.web.contract import Operation, Policy, query
+from computeapi.web.request import Request
 
+Function = TypeVar('Function', bound=Callable[..., Any])
 NO_PARAMETERS = query({}, legacy=False)
+
+
+class Bounds(NamedTuple):
+    """The versions that a method is for, both ends included; None: to the newest, or the next definition."""
+
+    first: str | None = None
+    last: str | None = None
 
 
 def operation(
@@ -34,66 +46,77 @@ def operation(
     body: Any = ABSENT,
     response: Any = ABSENT,
     **facts: Any,
-) -> Callable[[Callable], Callable]:
+) -> Callable[[Function], Function]:
     """Declare that this method answers `method` on the controller's path plus *path*.
 
     *policy* is the rule that the caller must pass; None says on purpose that there is none.
     A GET without *query* takes no parameters: others are ignored below 2.102 and refused from there on.
     """
-    if query is None:
-        query = NO_PARAMETERS if method == 'GET' else ABSENT
 
-    def note(function: Callable) -> Callable:
+    def note(function: Function) -> Function:
         fact = Operation(method, path, function, policy=policy, query=query, body=body, response=response, **facts)
-        _note(function, fact, getattr(function, 'bounds', {}))
+        function.__dict__.setdefault('operations', []).append(fact)
         return function
 
     return note
 
 
-def action(name: str, *, path: str = '/{id}/action', status: Any = 202, **facts: Any) -> Callable[[Callable], Callable]:
+def action(name: str, *, path: str = '/{id}/action', status: Any = 202, **facts: Any) -> Callable[[Function], Function]:
     """Declare that this method answers POST {name: ...} on the action URL of the resource."""
     return operation('POST', path, action=name, status=status, **facts)
 
 
-def api_version(min: str, max: str | None = None) -> Callable[[Callable], Callable]:
-    """Limit a method to a range of versions, both ends included; without *max* to the newest."""
-    for text in filter(None, (min, max)):
-        if text not in HISTORY:
-            raise ValueError(f'{text} is not a version of this API')
-    bounds = {'min': APIVersionRequest.parse(min), 'max': APIVersionRequest.parse(max) if max else MAX}
+def api_version(first: str, last: str | None = None) -> Callable[[Function], Function]:
+    """Limit a method to a range of versions, both ends included."""
 
-    def note(function: Callable) -> Callable:
-        function.bounds = bounds  # type: ignore[attr-defined]
-        _note(function, None, bounds)
+    def note(function: Function) -> Function:
+        function.__dict__['bounds'] = Bounds(first, last)
         return function
 
     return note
 
 
-def _note(function: Callable, fact: Operation | None, bounds: dict) -> None:
-    operations = function.__dict__.setdefault('operations', [])
-    if fact is not None:
-        operations.append(fact)
-    operations[:] = [replace(each, **bounds) for each in operations]
+class Definition(NamedTuple):
+    """A method under one name, and what it is for."""
+
+    operations: list[Operation]
+    bounds: Bounds
 
 
-class _Names(dict):
-    """A class body in which a name may be defined once per range of versions: all operations are kept."""
+class _Names(dict[str, Any]):
+    """A class body in which a name may be defined once per range of versions: all definitions are kept."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.noted: dict[str, list[Operation]] = {}
+        self.noted: dict[str, list[Definition]] = {}
 
     def __setitem__(self, name: str, value: Any) -> None:
-        if operations := getattr(value, 'operations', None):
-            self.noted.setdefault(name, []).extend(operations)
+        own, bounds = getattr(value, 'operations', None), getattr(value, 'bounds', None)
+        if own:
+            self.noted.setdefault(name, []).append(Definition(own, bounds or Bounds()))
+        elif bounds:
+            self._take_over(name, value, bounds)
         super().__setitem__(name, value)
+
+    def _take_over(self, name: str, function: Callable[..., Any], bounds: Bounds) -> None:
+        """The same operations in other hands."""
+        if name not in self.noted:
+            raise TypeError(f'{name}: @api_version stands on a method that is no operation')
+        earlier = self.noted[name][-1]
+        function.__doc__ = function.__doc__ or earlier.operations[0].handler.__doc__
+        if earlier.bounds.last is None:
+            last = str(APIVersionRequest.parse(bounds.first or '').previous)
+            self.noted[name][-1] = earlier._replace(bounds=earlier.bounds._replace(last=last))
+        elif APIVersionRequest.parse(earlier.bounds.last).next != APIVersionRequest.parse(bounds.first or ''):
+            raise TypeError(f'{name}: {bounds.first} does not follow {earlier.bounds.last}')
+        self.noted[name].append(Definition([replace(each, handler=function) for each in earlier.operations], bounds))
 
 
 class _ControllerType(type):
     path: str
-    noted: dict[str, list[Operation]]
+    history: History
+    parameters: Any
+    noted: dict[str, list[Definition]]
     operations: list[Operation]
 
     @classmethod
@@ -103,9 +126,24 @@ class _ControllerType(type):
     def __init__(cls, name: str, bases: tuple[type, ...], names: Any, **kwargs: Any):
         super().__init__(name, bases, names, **kwargs)
         # A subclass has the operations of its base on its own path; a name it defines again replaces the base's.
-        inherited = [getattr(base, 'noted', {}) for base in reversed(bases)]
+        inherited: list[dict[str, list[Definition]]] = [getattr(base, 'noted', {}) for base in reversed(bases)]
         cls.noted = functools.reduce(operator.or_, [*inherited, names.noted])
-        cls.operations = [replace(each, path=cls.path + each.path) for group in cls.noted.values() for each in group]
+        cls.operations = [
+            cls._placed(each, definition.bounds)
+            for definitions in cls.noted.values()
+            for definition in definitions
+            for each in definition.operations
+        ]
+
+    def _placed(cls, fact: Operation, bounds: Bounds) -> Operation:
+        """The operation on the path of this class, at the versions of its service."""
+        unsaid = cls.parameters if fact.method == 'GET' else ABSENT
+        low = cls.history.version(bounds.first) if bounds.first else cls.history.min
+        high = cls.history.version(bounds.last) if bounds.last else cls.history.max
+        if low > high:
+            raise TypeError(f'{cls.__name__}: {fact} has two definitions at {low}, or none')
+        asked = unsaid if fact.query is None else fact.query
+        return replace(fact, path=cls.path + fact.path, min=low, max=high, query=asked)
 
 
 class Controller(metaclass=_ControllerType):
@@ -114,19 +152,18 @@ class Controller(metaclass=_ControllerType):
     subject: the parameter of the path that names the resource the operations are about. Where a path
     has it, `find` is called before the policy is asked, and the handler gets what was found instead of
     the id: `{server_id}` in the path, `server` in the handler.
+    history: the versions of the service.  parameters: the query of a GET that states none.
     """
 
     path = ''
     subject: str | None = None
+    history: History = COMPUTE
+    parameters: Any = NO_PARAMETERS
 
-    def __init__(self, cloud: Any):
-        """cloud: the services that the handlers call."""
-        self.cloud = cloud
-
-    def find(self, req, identifier: str) -> Any:
+    def find(self, req: Request, identifier: str) -> Any:
         """The subject, bound to what the caller may see, loaded as `req.operation` needs it; NotFound."""
         raise NotImplementedError
 
-    def target(self, req, parameters: Mapping[str, Any]) -> Mapping[str, str] | None:
+    def target(self, req: Request, parameters: Mapping[str, Any]) -> Mapping[str, Any] | None:
         """Whose the things are that an operation without a subject is about; None: the caller's."""
         return None

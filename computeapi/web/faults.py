@@ -6,6 +6,7 @@ import orjson
 import webob
 
 from computeapi import errors
+from computeapi.versions import APIVersionRequest
 
 JSON = 'application/json'
 SUPPORT = 'Please contact the administrator'
@@ -40,7 +41,7 @@ NAMES = {
 class NotAcceptable(errors.Error):
     """A well-formed version that this service does not know; `version` is echoed in the headers."""
 
-    def __init__(self, version, low, high):
+    def __init__(self, version: APIVersionRequest, low: APIVersionRequest, high: APIVersionRequest):
         super().__init__(f'Version {version} is not supported by the API. Minimum is {low} and maximum is {high}.')
         self.version = version
 

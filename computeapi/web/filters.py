@@ -7,17 +7,19 @@ import re
 import time
 import uuid
 from collections.abc import Callable, Iterable
+from typing import Any
 from urllib.parse import quote
 
 from computeapi.web import faults
-from computeapi.web.negotiation import LEGACY_HEADER, STANDARD_HEADER
-from computeapi.web.request import GLOBAL_REQUEST_ID, LEGACY, LOGGED_PATH, REQUEST_ID
+from computeapi.web.negotiation import ENVIRON_KEYS, LEGACY_HEADER
+from computeapi.web.request import GLOBAL_REQUEST_ID, LEGACY_V2, LOGGED_PATH, REQUEST_ID
 
 LOG = logging.getLogger('computeapi.request')
 
 WSGIApp = Callable[..., Iterable[bytes]]
+Environ = dict[str, Any]
+Headers = list[tuple[str, str]]
 
-VERSION_HEADERS = (STANDARD_HEADER, LEGACY_HEADER)
 REQUEST_ID_HEADERS = ('x-openstack-request-id', 'x-compute-request-id')
 
 
@@ -33,12 +35,12 @@ class RequestId:
     def __init__(self, app: WSGIApp):
         self.app = app
 
-    def __call__(self, environ, start_response):
+    def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
         request_id = environ[REQUEST_ID] = f'req-{uuid.uuid4()}'
         inbound = environ.get('HTTP_X_OPENSTACK_REQUEST_ID', '')
         environ[GLOBAL_REQUEST_ID] = inbound if self.FORM.fullmatch(inbound) else None
 
-        def start(status, headers, exc_info=None):
+        def start(status: str, headers: Headers, exc_info: Any = None) -> Any:
             headers = headers + [(name, request_id) for name in REQUEST_ID_HEADERS]
             return start_response(status, headers, exc_info)
 
@@ -53,7 +55,7 @@ class FaultWrap:
     def __init__(self, app: WSGIApp):
         self.app = app
 
-    def __call__(self, environ, start_response):
+    def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
         try:
             return self.app(environ, start_response)
         except Exception:
@@ -67,12 +69,12 @@ class RequestLog:
     def __init__(self, app: WSGIApp):
         self.app = app
 
-    def __call__(self, environ, start_response):
+    def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
         if not LOG.isEnabledFor(logging.INFO):
             return self.app(environ, start_response)
         started = time.monotonic()
 
-        def start(status, headers, exc_info=None):
+        def start(status: str, headers: Headers, exc_info: Any = None) -> Any:
             values = {name.lower(): value for name, value in headers}
             LOG.info(
                 '%s "%s %s" status: %s len: %s microversion: %s time: %.6f',
@@ -93,7 +95,7 @@ class RequestLog:
         return self.app(environ, start)
 
 
-def _path(environ) -> str:
+def _path(environ: Environ) -> str:
     """The path as it came over the wire, so that none can forge a line of the log."""
     path = environ.get('SCRIPT_NAME', '') + environ.get(LOGGED_PATH, environ.get('PATH_INFO', ''))
     return quote(path, safe='/{}', encoding='latin-1', errors='replace')
@@ -105,13 +107,11 @@ class LegacyV2Compatible:
     Their version headers are dropped unread, and their answers carry none.
     """
 
-    HEADERS = tuple('HTTP_' + name.upper().replace('-', '_') for name in VERSION_HEADERS)
-
     def __init__(self, app: WSGIApp):
         self.app = app
 
-    def __call__(self, environ, start_response):
-        for name in self.HEADERS:
-            environ.pop(name, None)
-        environ[LEGACY] = True
+    def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
+        for key in ENVIRON_KEYS.values():
+            environ.pop(key, None)
+        environ[LEGACY_V2] = True
         return self.app(environ, start_response)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from computeapi.versions import ABSENT, HISTORY, APIVersionRequest, next_after, resolve
+from computeapi.versions import ABSENT, APIVersionRequest, resolve
 from computeapi.web.contract import Operation
 
-VERSIONS = tuple(map(APIVersionRequest.parse, HISTORY))
 NESTED = frozenset({'properties', 'patternProperties', 'items', 'oneOf', 'anyOf', 'allOf', 'required'})
 
 
@@ -22,10 +21,9 @@ class Change(NamedTuple):
 def changes(operations: Iterable[Operation], version: APIVersionRequest) -> list[Change]:
     """The operations that *version* touched; everything is new in the first."""
     operations = list(operations)
-    names = {str(each) for each in operations if version in each.changes or version == next_after(each.max)}
+    names = {str(each) for each in operations if version in each.changes or version == each.max.next}
     touched = [each for each in operations if str(each) in names]
-    position = VERSIONS.index(version)
-    before = _available(touched, VERSIONS[position - 1]) if position else {}
+    before = _available(touched, version.previous)
     after = _available(touched, version)
     differences = {name: _difference(before.get(name), after.get(name)) for name in before | after}
     return [Change(name, what) for name, what in differences.items() if what]
@@ -40,6 +38,7 @@ class Shape(NamedTuple):
     query: Any
     body: Any
     response: Any
+    behaviour: dict[str, Any]
 
 
 def shape(operation: Operation, version: APIVersionRequest) -> Shape:
@@ -47,7 +46,9 @@ def shape(operation: Operation, version: APIVersionRequest) -> Shape:
     query = dict(resolve(operation.query, version) or {})
     unknown = 'ignored' if query.pop('additionalProperties', True) else 'refused'
     body, response = resolve(operation.body, version), resolve(operation.response_schema, version)
-    return Shape(status, media_type, unknown, query, body, response)
+    # A method that takes over is told by what it says it does.
+    behaviour = {**vars(operation.behaviours.at(version)), operation.summary: operation.handler}
+    return Shape(status, media_type, unknown, query, body, response, behaviour)
 
 
 def _available(operations: Iterable[Operation], version: APIVersionRequest) -> dict[str, Shape]:
@@ -65,6 +66,8 @@ def _difference(before: Shape | None, after: Shape | None) -> dict[str, list[str
 def _told(name: str, old: Any, new: Any) -> list[str]:
     if name in ('query', 'body', 'response'):
         return compare(old, new)
+    if name == 'behaviour':
+        return [each for each, value in new.items() if old.get(each, ABSENT) != value]
     return [f'{old} -> {new}'] if old != new else []
 
 

@@ -1,52 +1,78 @@
-"""Which version a request asks for, and how an answer says which one it got."""
+"""Which version a request asks for, and how an answer says which one it got: the Paste filter `microversion`."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import MutableMapping
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import microversion_parse
-import webob
 
-from computeapi.errors import Invalid
-from computeapi.versions import MAX, MIN, APIVersionRequest
+from computeapi.errors import Error, Invalid
+from computeapi.versions import COMPUTE, APIVersionRequest, History
 from computeapi.web.faults import NotAcceptable
+from computeapi.web.request import VERSION, VERSION_TAKEN
 
 SERVICE = 'compute'
 LEGACY_HEADER = 'X-OpenStack-Nova-API-Version'
 STANDARD_HEADER = 'OpenStack-API-Version'
+VERSION_HEADERS = (STANDARD_HEADER, LEGACY_HEADER)
+ENVIRON_KEYS = {name: 'HTTP_' + name.upper().replace('-', '_') for name in VERSION_HEADERS}
 LONGEST_SHOWN = 100
 
 
-def requested(headers: MutableMapping[str, str]) -> APIVersionRequest:
-    """The version that the headers ask for, MIN when they do not; Invalid, or NotAcceptable outside MIN to MAX."""
-    if STANDARD_HEADER not in headers and LEGACY_HEADER not in headers:
-        return MIN
-    text = microversion_parse.get_version(headers, service_type=SERVICE, legacy_headers=[LEGACY_HEADER])
-    return MIN if text is None else _read(text)
+class Microversion:
+    """microversion: reads the version headers into an APIVersionRequest, and says in the answer which version it is of.
+
+    An error that it meets is left in the place of the version, for what is wrong with the path counts first: the app
+    takes either when its turn has come, and what it answers before that is of no version.
+    """
+
+    def __init__(self, app: Callable[..., Iterable[bytes]], service: str = SERVICE, history: History = COMPUTE):
+        self.app, self.service, self.history = app, service, history
+
+    def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        found = environ[VERSION] = self.requested(environ)
+        version = getattr(found, 'version', None) if isinstance(found, Error) else found
+
+        def start(status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> Any:
+            if version is not None and VERSION_TAKEN in environ:
+                headers = [*headers, *self.stamp(version)]
+            return start_response(status, headers, exc_info)
+
+        return self.app(environ, start)
+
+    def requested(self, environ: dict[str, Any]) -> APIVersionRequest | Error:
+        """The version that the headers ask for, the first one when they do not; Invalid, or NotAcceptable."""
+        headers = {name: environ[key] for name, key in ENVIRON_KEYS.items() if key in environ}
+        if not headers:
+            return self.history.min
+        text = microversion_parse.get_version(headers, service_type=self.service, legacy_headers=[LEGACY_HEADER])
+        try:
+            return self.history.min if text is None else _read(text, self.history)
+        except Error as error:
+            return error
+
+    def stamp(self, version: APIVersionRequest) -> list[tuple[str, str]]:
+        """The headers of an answer of that version."""
+        return [
+            (STANDARD_HEADER, f'{self.service} {version}'),
+            (LEGACY_HEADER, str(version)),
+            ('Vary', STANDARD_HEADER),
+            ('Vary', LEGACY_HEADER),
+        ]
 
 
 @functools.lru_cache(maxsize=1024)
-def _read(text: str) -> APIVersionRequest:
+def _read(text: str, history: History) -> APIVersionRequest:
     if text == 'latest':
-        return MAX
+        return history.max
     try:
         version = APIVersionRequest.parse(text)
     except ValueError:
         raise Invalid(
             f'API Version String {text[:LONGEST_SHOWN]} is of invalid format. Must be of format MajorNum.MinorNum.'
         ) from None
-    if not version.matches(MIN, MAX):
-        raise NotAcceptable(version, MIN, MAX)
+    if not version.matches(history.min, history.max):
+        raise NotAcceptable(version, history.min, history.max)
     return version
-
-
-def stamp(response: webob.Response, version: APIVersionRequest) -> webob.Response:
-    """Say in the headers which version answered."""
-    response.headerlist += [
-        (STANDARD_HEADER, f'{SERVICE} {version}'),
-        (LEGACY_HEADER, str(version)),
-        ('Vary', STANDARD_HEADER),
-        ('Vary', LEGACY_HEADER),
-    ]
-    return response

@@ -149,17 +149,19 @@ def _operation(group: list[Described], version: APIVersionRequest) -> Document:
 
 def _facts(operation: Operation, version: APIVersionRequest) -> Document:
     body = resolve(operation.body, version)
-    return _described(operation) | ({} if body is ABSENT else {'requestBody': _request_body(body)})
+    return _described(operation, version) | ({} if body is ABSENT else {'requestBody': _request_body(body)})
 
 
-def _described(operation: Operation) -> Document:
+def _described(operation: Operation, version: APIVersionRequest) -> Document:
     facts = {
         'operationId': operation_id(operation),
         'summary': operation.summary,
         'x-openstack-min-version': str(operation.min),
         'x-openstack-max-version': str(operation.max),
     }
-    return facts | ({'x-openstack-policy': str(operation.policy)} if operation.policy else {})
+    policy = {'x-openstack-policy': str(operation.policy)} if operation.policy else {}
+    behaviour = {'x-openstack-behaviour': vars(operation.behaviours.at(version))} if operation.behaviour else {}
+    return facts | policy | behaviour
 
 
 def _actions(operations: list[Operation], version: APIVersionRequest) -> Document:
@@ -173,12 +175,13 @@ def _actions(operations: list[Operation], version: APIVersionRequest) -> Documen
 
 def _action_body(operation: Operation, version: APIVersionRequest) -> Document:
     """The body of one action: an object whose one key is the name of the action."""
-    schema = resolve(operation.body, version)
-    facts = _described(operation)
+    schema: Any = resolve(operation.body, version)
+    facts = _described(operation, version)
     title = {'title': facts.pop('summary'), 'x-openstack-operation-id': facts.pop('operationId')}
     if schema is ABSENT:
         schema = {'type': 'object', 'properties': {operation.action: {}}, 'maxProperties': 1}
-    return title | facts | schema | {'required': [operation.action]}
+    described: Document = title | facts | schema | {'required': [operation.action]}
+    return described
 
 
 def _request_body(schema: Document) -> Document:

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from oslo_config import cfg
 from oslo_policy import policy as oslo_policy
 
 from computeapi.context import Context
@@ -67,11 +68,11 @@ class Policies:
     Answers are remembered for RELOAD_SECONDS, after which the files are looked at again.
     """
 
-    def __init__(self, conf, rules: Sequence[oslo_policy.RuleDefault]):
+    def __init__(self, conf: cfg.ConfigOpts, rules: Sequence[oslo_policy.RuleDefault]):
         self.enforcer = oslo_policy.Enforcer(conf)
         self.enforcer.suppress_deprecation_warnings = True
         self.enforcer.register_defaults(rules)
-        self.answers: dict[tuple, bool] = {}
+        self.answers: dict[tuple[Any, ...], bool] = {}
         self.reload()
 
     def reload(self) -> None:

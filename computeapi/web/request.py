@@ -5,17 +5,16 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from types import MappingProxyType
+from types import MappingProxyType, SimpleNamespace
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import orjson
-import webob
+from webob.request import BaseRequest
 
 from computeapi.context import Context
-from computeapi.errors import Invalid
-from computeapi.versions import MIN, APIVersionRequest
-from computeapi.web import negotiation
+from computeapi.errors import Error, Invalid
+from computeapi.versions import LEGACY, MIN, APIVersionRequest
 from computeapi.web.contract import Operation, Policy
 from computeapi.web.faults import UnsupportedMediaType
 from computeapi.web.policy import Policies
@@ -25,12 +24,16 @@ MEDIA_TYPES = frozenset({'', 'application/json', VENDOR_JSON, 'text/plain'})
 DEEPEST = 50
 """How deep the objects and lists of a body may be nested."""
 
-# Keys of the WSGI environment that filters leave for the app, and LOGGED_PATH, which the app leaves for the log.
+# Keys of the WSGI environment that filters leave for the app.
 CONTEXT = 'computeapi.context'
-LEGACY = 'computeapi.legacy_v2'
-LOGGED_PATH = 'computeapi.logged_path'
+LEGACY_V2 = 'computeapi.legacy_v2'
+VERSION = 'computeapi.version'
 REQUEST_ID = 'openstack.request_id'
 GLOBAL_REQUEST_ID = 'openstack.global_request_id'
+
+# Keys that the app leaves for filters: that it has taken the version, and the path that the log shows.
+VERSION_TAKEN = 'computeapi.version_taken'
+LOGGED_PATH = 'computeapi.logged_path'
 
 
 class Reply(NamedTuple):
@@ -41,7 +44,7 @@ class Reply(NamedTuple):
     status: int | None = None
 
 
-class Request(webob.BaseRequest):
+class Request(BaseRequest):
     """A request with its caller, version and operation; the app fills them in, in that order."""
 
     version: APIVersionRequest
@@ -54,16 +57,29 @@ class Request(webob.BaseRequest):
     @property
     def context(self) -> Context:
         """The caller, as the filters found it."""
-        return self.environ[CONTEXT]
+        found: Context = self.environ[CONTEXT]
+        return found
 
     @property
     def legacy(self) -> bool:
         """Whether the request came in on /v2: older rules, no versions."""
-        return self.environ.get(LEGACY, False)
+        return bool(self.environ.get(LEGACY_V2, False))
 
-    def requested_version(self) -> APIVersionRequest:
-        """The version by the headers; on /v2 they are not read."""
-        return MIN if self.legacy else negotiation.requested(self.headers)
+    def take_version(self) -> APIVersionRequest:
+        """The version that the filter `microversion` read, from which on the answer says so; the error it met.
+
+        Where there is no such filter it is the first one."""
+        self.environ[VERSION_TAKEN] = True
+        found: APIVersionRequest | Error = self.environ.get(VERSION, MIN)
+        if isinstance(found, Error):
+            raise found
+        return found
+
+    @property
+    def behaviour(self) -> SimpleNamespace:
+        """What the operation says of its behaviour at the version of the request, by name."""
+        found: SimpleNamespace = self.operation.behaviours.at(LEGACY if self.legacy else self.version)
+        return found
 
     def check_media_type(self) -> None:
         """UnsupportedMediaType for a body that says it is no JSON."""
@@ -144,6 +160,11 @@ class Request(webob.BaseRequest):
             {'rel': 'self', 'href': self.endpoint + path},
             {'rel': 'bookmark', 'href': self.bookmark + path},
         ]
+
+
+def target_of(subject: Any) -> dict[str, Any]:
+    """What a rule may compare with: whose the resource is."""
+    return {'project_id': subject.project_id, 'user_id': subject.user_id}
 
 
 def _check_document(document: Any) -> None:

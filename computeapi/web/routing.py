@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import routes
 
-from computeapi.versions import ABSENT, MAX, APIVersionRequest, Versioned, next_after
+from computeapi.versions import ABSENT, APIVersionRequest, Versioned
 from computeapi.web.contract import Operation
 from computeapi.web.controller import Controller
 
@@ -133,6 +133,6 @@ def _by_version(choices: list[Bound]) -> Versioned:
         if end is not None and each.operation.min <= end:
             raise TypeError(f'{each.operation} has two handlers at {each.operation.min}')
         steps[each.operation.min], end = each, each.operation.max
-        if end < MAX:
-            steps[next_after(end)] = ABSENT
+        if end < each.kind.history.max:
+            steps[end.next] = ABSENT
     return Versioned(steps)

@@ -21,7 +21,7 @@ class URLMap:
         self.exact = {path: app for path, app in apps.items() if not path.endswith('/+')}
         self.prefixes = sorted(self.exact | self.below, key=len, reverse=True)
 
-    def __call__(self, environ: dict[str, Any], start_response: Callable) -> Iterable[bytes]:
+    def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         path = environ.get('PATH_INFO', '')
         for prefix in self.prefixes:
             if path == prefix or path.startswith(prefix + '/'):

@@ -79,11 +79,13 @@ def _drop_unknown(validator: Any, allowed: Any, instance: Any, schema: Any) -> E
             del instance[key]
 
 
-STRICT: Any = validators.extend(
+STRICT: Any = validators.extend(  # type: ignore[no-untyped-call]
     jsonschema.Draft202012Validator,
     {'minimum': _minimum, 'maximum': _maximum, 'exclusiveMinimum': _exclusive_minimum, 'pattern': _pattern},
 )
-RELAXED: Any = validators.extend(STRICT, {'additionalProperties': _drop_unknown})
+RELAXED: Any = validators.extend(  # type: ignore[no-untyped-call]
+    STRICT, {'additionalProperties': _drop_unknown}
+)
 
 
 class BodyValidator:

@@ -13,6 +13,7 @@ from computeapi.web.app import App
 from computeapi.web.contract import ADMIN, READER_OR_ADMIN, Policy
 from computeapi.web.controller import Controller, operation
 from computeapi.web.filters import FaultWrap, RequestId, RequestLog
+from computeapi.web.negotiation import Microversion
 from computeapi.web.request import CONTEXT
 
 MARKUP = '<br /><br />\n\n\n'
@@ -271,7 +272,7 @@ class Broken(Controller):
 @pytest.fixture
 def broken(service):
     """Sends a request to the app of one controller as somebody of a project."""
-    app = App([Broken(None)], service.policies)
+    app = Microversion(App([Broken()], service.policies))
 
     def send(method, path, project='owner', roles=frozenset()):
         environ = {CONTEXT: Context(user_id='u', project_id=project, roles=roles, is_admin='admin' in roles)}

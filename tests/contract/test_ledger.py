@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from computeapi import api
-from computeapi.versions import MAX
-from computeapi.web.history import VERSIONS, changes
+from computeapi.versions import COMPUTE, MAX
+from computeapi.web.history import changes
 
 
 def rows(name):
@@ -107,7 +107,7 @@ DIFFERENT = {
 def differences(name):
     """{(version, what): fields that come or go} by our own account."""
     found = {}
-    for version in VERSIONS[1:]:
+    for version in COMPUTE.versions[1:]:
         for _, what in changes(OURS[name], version):
             for kind, fields in what.items():
                 kind = 'query' if kind == 'unknown parameters' else kind

@@ -55,7 +55,7 @@ def operations(controller):
 def answering(controllers, method, path, text, action=None):
     found = RouteTable(controllers).find({'REQUEST_METHOD': method, 'PATH_INFO': path})
     bound = found.endpoint.choices[action].at(version(text))
-    return bound and bound.operation.handler(bound.kind(None), None)
+    return bound and bound.operation.handler(bound.kind(), None)
 
 
 def test_a_method_is_noted_with_its_path_and_left_as_it_is():
@@ -166,7 +166,74 @@ def test_a_gap_between_two_ranges_answers_nothing():
 @pytest.mark.parametrize('bounds', [('2.105',), ('2.1', '2.999'), ('abc',)])
 def test_ranges_are_of_known_versions(bounds):
     with pytest.raises(ValueError):
-        api_version(*bounds)
+
+        class Unknown(Controller):
+            @operation('GET', policy=None)
+            @api_version(*bounds)
+            def index(self, req): ...
+
+
+class Doors(Controller):
+    """Doors, which are opened in another way from 2.9 on."""
+
+    path = '/doors'
+
+    @operation(
+        'PUT', '/{id}', policy=ASK, status=changed({'2.1': 200, '2.9': 202}), behaviour={'loud': added('2.5', 1)}
+    )
+    def open(self, req, id):
+        """Open a door."""
+        return 'by hand'
+
+    @api_version('2.9', '2.19')
+    def open(self, req, id):
+        """Open a door by itself."""
+        return 'by itself'
+
+    @api_version('2.20')
+    def open(self, req, id):
+        return 'by magic'
+
+
+def test_the_same_name_again_takes_over_with_the_facts_of_the_first():
+    first, second, third = Doors.operations
+    assert [str(each.max) for each in Doors.operations] == ['2.8', '2.19', str(MAX)]
+    assert [each.policy for each in Doors.operations] == [ASK] * 3
+    assert [each.answers.at(each.max)[0] for each in Doors.operations] == [200, 202, 202]
+    assert [each.summary for each in Doors.operations] == ['Open a door.', *['Open a door by itself.'] * 2]
+    handlers = [each.handler(None, None, '1') for each in Doors.operations]
+    assert handlers == ['by hand', 'by itself', 'by magic']
+
+
+def test_behaviour_is_a_step_function_among_the_facts():
+    first, *_ = Doors.operations
+    assert [first.behaviours.at(version(text)).loud for text in ('2.4', '2.5', '2.8')] == [None, 1, 1]
+    assert first.changes == {MIN, version('2.5')}
+
+
+@pytest.mark.parametrize(
+    ('first', 'second'),
+    [(('2.1', '2.9'), ('2.9',)), (('2.1', '2.9'), ('2.20',)), (('2.10',), ('2.10',)), (('2.10',), ('2.3', '2.9'))],
+    ids=['overlap', 'gap', 'twice', 'backwards'],
+)
+def test_who_takes_over_leaves_neither_overlap_nor_gap(first, second):
+    with pytest.raises(TypeError):
+
+        class Clash(Controller):
+            @operation('GET', policy=None)
+            @api_version(*first)
+            def index(self, req): ...
+
+            @api_version(*second)
+            def index(self, req): ...
+
+
+def test_what_is_no_operation_has_no_versions():
+    with pytest.raises(TypeError, match='no operation'):
+
+        class Helper(Controller):
+            @api_version('2.9')
+            def index(self, req): ...
 
 
 class Relatives(Things):

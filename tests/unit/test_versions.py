@@ -4,6 +4,7 @@ import pytest
 
 from computeapi.versions import (
     ABSENT,
+    BEGINNING,
     HISTORY,
     LEGACY,
     MAX,
@@ -13,7 +14,6 @@ from computeapi.versions import (
     breakpoints,
     changed,
     compiled,
-    next_after,
     removed,
     resolve,
 )
@@ -51,7 +51,7 @@ def test_history_lists_every_version_from_first_to_last_once():
     listed = [version(text) for text in HISTORY]
     assert listed == [version(f'2.{minor}') for minor in range(1, len(HISTORY) + 1)]
     assert (listed[0], listed[-1]) == (MIN, MAX)
-    assert [next_after(each) for each in listed[:-1]] == listed[1:]
+    assert [each.next for each in listed[:-1]] == listed[1:]
     assert all(sentence.endswith('.') for sentence in HISTORY.values())
 
 
@@ -127,7 +127,7 @@ def test_resolving_leaves_the_tree_as_it_is():
 
 def test_breakpoints_are_found_at_any_depth():
     tree = {'a': [added('2.9', {'b': removed('2.50', 1)})], 'c': (changed({'2.3': 1}),)}
-    assert breakpoints(tree) == {LEGACY, version('2.3'), version('2.9'), version('2.50')}
+    assert breakpoints(tree) == {BEGINNING, version('2.3'), version('2.9'), version('2.50')}
     assert breakpoints({'a': [1]}) == set()
 
 

@@ -79,7 +79,7 @@ class Servers(ServerController):
     def page(self, req, view, path, everywhere):
         search = listing.search(req, everywhere)
         page = listing.page(req, self.cloud.max_limit)
-        found = self.cloud.servers.list(req.context, page, needs=view.needs(req.version), **search)
+        found = self.cloud.servers.list(req.context, page, needs=view.needs(req), **search)
         body = {'servers': view.render_all(req, found)}
         link = next_link(req, self.path.lstrip('/') + path, found, page.limit, found[-1].uuid if found else '')
         return body | ({'servers_links': link} if link else {})

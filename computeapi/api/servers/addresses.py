@@ -1,12 +1,13 @@
 """The actions that give addresses to servers and take them away: until 2.43, later clients ask the network service."""
 
+from computeapi.api.controller import ComputeController
 from computeapi.api.servers.actions import lone
 from computeapi.api.servers.schemas import IPV4, IPV6
 from computeapi.api.servers.subject import ServerController, action
 from computeapi.compute.servers.floating_ips import not_associated
 from computeapi.web.contract import HTML, MEMBER_OR_ADMIN, Policy, closed
-from computeapi.web.controller import Controller, api_version
 from computeapi.web.controller import action as any_action
+from computeapi.web.controller import api_version
 
 # ------------------------------------------------------------------ policies
 
@@ -65,7 +66,7 @@ class ServerAddresses(ServerController):
         self.cloud.floating_ips.associate(req.context, server, wanted['address'], wanted.get('fixed_address'))
 
 
-class FloatingIPRemoval(Controller):
+class FloatingIPRemoval(ComputeController):
     """Of this action the subject is not the server in the path but the one that the floating IP leads to."""
 
     path = '/servers'

@@ -4,6 +4,7 @@ import ipaddress
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from computeapi.api.controller import ComputeController
 from computeapi.api.servers.disks import FIELDS as DISKS
 from computeapi.api.servers.disks import devices_of
 from computeapi.api.servers.schemas import DESCRIPTION, DISK_CONFIG, HOSTNAME, IPV4, IPV6, METADATA, TAG, TAGS
@@ -14,7 +15,7 @@ from computeapi.db.servers import Server
 from computeapi.errors import Invalid
 from computeapi.versions import ABSENT, APIVersionRequest, added, changed, removed
 from computeapi.web.contract import ADMIN, MEMBER_OR_ADMIN, Field, Policy, View, attr, closed
-from computeapi.web.controller import Controller, operation
+from computeapi.web.controller import operation
 from computeapi.web.request import Reply
 
 # ------------------------------------------------------------------ policies
@@ -148,7 +149,7 @@ ANSWER = {'oneOf': [closed({'server': CREATED}, ['server']), closed({'reservatio
 # ------------------------------------------------------------------ controller
 
 
-class ServerCreation(Controller):
+class ServerCreation(ComputeController):
     """Makes servers."""
 
     path = '/servers'

@@ -2,16 +2,16 @@
 
 import functools
 
+from computeapi.api.controller import ComputeController
 from computeapi.db import servers as rows
 from computeapi.web.contract import views
-from computeapi.web.controller import Controller
 from computeapi.web.controller import action as any_action
 
 action = functools.partial(any_action, path='/{server_id}/action')
 """An action on a server: POST /servers/{server_id}/action."""
 
 
-class ServerController(Controller):
+class ServerController(ComputeController):
     """Operations on one server. `server` is found before the policy is asked, and handed to the handler.
 
     needs: what is loaded beside the row, besides what the view needs that the operation answers with.
@@ -22,5 +22,5 @@ class ServerController(Controller):
     needs: tuple[str, ...] = ()
 
     def find(self, req, identifier: str) -> rows.Server:
-        shown = {need for view in views(req.operation.response) for need in view.needs(req.version)}
+        shown = {need for view in views(req.operation.response) for need in view.needs(req)}
         return self.cloud.servers.get(req.context, identifier, needs=shown.union(self.needs))

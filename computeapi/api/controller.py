@@ -1,0 +1,13 @@
+"""What the resources of the compute API share: the services that their handlers call."""
+
+from __future__ import annotations
+
+from computeapi.compute.cloud import Cloud
+from computeapi.web.controller import Controller
+
+
+class ComputeController(Controller):
+    """A resource of the compute API."""
+
+    def __init__(self, cloud: Cloud):
+        self.cloud = cloud
