@@ -54,7 +54,7 @@ GONE_ACTIONS = (
 
 MALFORMED = 'The server could not comply with the request since it is either malformed or otherwise incorrect.'
 IRONIC = 'Command not supported. Please use Ironic command {} to perform this action.'
-REFUSED = {
+REFUSED: dict[str, dict[tuple[str, str, str | None], str]] = {
     '2.5': {('POST', '/servers/{server_id}/action', 'os-getRDPConsole'): MALFORMED},
     '2.30': {('GET', '/os-console-auth-tokens/{id}', None): MALFORMED},
     '2.35': {
