@@ -22,7 +22,7 @@ from computeapi.backends.image import Images
 from computeapi.backends.network import Networks
 from computeapi.backends.volume import Volume, Volumes
 from computeapi.compute.cloud import Cloud
-from computeapi.compute.hosts import Hosts
+from computeapi.compute.hosts import HostRegistry
 from computeapi.compute.servers.events import VOLUME_EXTENDED, Event
 from computeapi.compute.tasks import Worker
 from computeapi.compute.work import Runner
@@ -87,8 +87,8 @@ class Service:
         return registry.HYPERVISOR[self.conf.hypervisor.backend](self.conf, self.store)
 
     @functools.cached_property
-    def hosts(self) -> Hosts:
-        return Hosts(self.store, self.hypervisor, beat_seconds=self.conf.report_interval)
+    def hosts(self) -> HostRegistry:
+        return HostRegistry(self.store, self.hypervisor, beat_seconds=self.conf.report_interval)
 
     @functools.cached_property
     def worker(self) -> Worker:

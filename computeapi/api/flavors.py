@@ -19,7 +19,7 @@ from computeapi.api.types import (
     TEXTS,
     spoken,
 )
-from computeapi.compute.paging import Page
+from computeapi.db.listing import Page
 from computeapi.errors import Invalid
 from computeapi.versions import APIVersionRequest, added, changed, removed
 from computeapi.web.contract import ADMIN, READER_OR_ADMIN, Field, Policy, View, attr, closed, query

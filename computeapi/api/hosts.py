@@ -2,7 +2,7 @@
 
 from computeapi.api.controller import ComputeController
 from computeapi.api.types import INTEGER, STRING
-from computeapi.compute.hosts import COMPUTE
+from computeapi.db.services import COMPUTE
 from computeapi.errors import NotSupported
 from computeapi.web.contract import ADMIN, Field, Policy, View, attr, closed, query
 from computeapi.web.controller import api_version, operation

@@ -4,8 +4,8 @@ import json
 
 from computeapi.api.controller import ComputeController
 from computeapi.api.types import FALSE, INTEGER, LIMIT, LINKS, MARKER, NULLABLE_STRING, OBJECT, STRING, TRUE, UUID
-from computeapi.compute.paging import Page
-from computeapi.db.hypervisors import SERVERS, USAGE, Hypervisor
+from computeapi.db.hypervisors import SERVERS, USAGE, ComputeNode
+from computeapi.db.listing import Page
 from computeapi.errors import HypervisorNotFound, Invalid
 from computeapi.versions import ABSENT, APIVersionRequest, added, changed, removed
 from computeapi.web.contract import ADMIN, Field, Policy, View, attr, closed, query
@@ -46,11 +46,11 @@ SHOW_QUERY = query({'with_servers': WITH_SERVERS}, strict='2.53', single=ONCE)
 # ------------------------------------------------------------------ views
 
 
-def members(hypervisor: Hypervisor):
+def members(hypervisor: ComputeNode):
     return [{'uuid': each.uuid, 'name': each.name} for each in hypervisor.servers or ()]
 
 
-def asked_members(hypervisor: Hypervisor, req):
+def asked_members(hypervisor: ComputeNode, req):
     """Until 2.75 what has no servers looks as if nobody had asked."""
     shown = hypervisor.servers or (hypervisor.servers is not None and req.version >= EMPTY_SERVERS)
     return members(hypervisor) if shown else ABSENT
@@ -221,5 +221,5 @@ def needed(req, view: View) -> set[str]:
     return {*view.needs(req), *([SERVERS] if asked else [])}
 
 
-def identifier(req, hypervisor: Hypervisor) -> str:
+def identifier(req, hypervisor: ComputeNode) -> str:
     return hypervisor.uuid if req.version >= BY_UUID else str(hypervisor.id)

@@ -3,7 +3,7 @@
 from computeapi.api.controller import ComputeController
 from computeapi.api.types import BOOLEAN, INTEGER, LIMIT, LINKS, MARKER, NAME, NULLABLE_DATETIME, STRING, bare
 from computeapi.compute.keys import SSH, X509
-from computeapi.compute.paging import Page
+from computeapi.db.listing import Page
 from computeapi.versions import ABSENT, APIVersionRequest, added, changed, removed
 from computeapi.web.contract import Field, Policy, View, attr, closed, query
 from computeapi.web.controller import operation

@@ -140,7 +140,7 @@ class Services(ComputeController):
         """The newer form: by UUID, several things at once."""
         if not uuid_like(identifier):
             raise Invalid(f'Invalid uuid {identifier}')
-        status = self.cloud.services.find(uuid=identifier)
+        status = self.cloud.services.get(identifier)
         wanted = body.get('status')
         if wanted == 'enabled' and 'disabled_reason' in body:
             raise Invalid("Specifying 'disabled_reason' with status 'enabled' is invalid.")

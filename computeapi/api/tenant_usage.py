@@ -5,8 +5,8 @@ from urllib.parse import quote
 
 from computeapi.api.controller import ComputeController
 from computeapi.api.types import DATETIME, INTEGER, LIMIT, LINKS, MARKER, NULLABLE_DATETIME, STRING, UUID, bare, moment
-from computeapi.compute.paging import Page
 from computeapi.compute.usage import ProjectUsage
+from computeapi.db.listing import Page
 from computeapi.errors import Invalid
 from computeapi.versions import APIVersionRequest, added
 from computeapi.web.contract import ADMIN, READER_OR_ADMIN, Field, Policy, View, attr, closed, query

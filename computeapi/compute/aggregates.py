@@ -15,16 +15,15 @@ from computeapi.backends.image import Images
 from computeapi.clock import utcnow
 from computeapi.context import Context
 from computeapi.db import aggregates as rows
-from computeapi.db import hosts
+from computeapi.db import hypervisors
 from computeapi.db.aggregates import Aggregate
 from computeapi.db.engine import Store
-from computeapi.db.tables.compute import aggregates
 from computeapi.errors import AggregateNotFound, ComputeHostNotFound, Conflict, Invalid, NotFound
 
 ZONE = 'availability_zone'
 
 
-class Aggregates:
+class AggregateManager:
     """Errors: AggregateNotFound, ComputeHostNotFound, Conflict, Invalid."""
 
     def __init__(self, store: Store, images: Images, clock: Callable[[], datetime] = utcnow):
@@ -89,7 +88,7 @@ class Aggregates:
 
     def add_host(self, aggregate_id: int, host: str) -> Aggregate:
         with self.store.write() as connection:
-            if not hosts.exists(connection, host, None):
+            if not hypervisors.exists(connection, host, None):
                 raise ComputeHostNotFound(host=host)
             aggregate = self._get(connection, aggregate_id, lock=True)
             if host in aggregate.hosts:
@@ -120,7 +119,7 @@ class Aggregates:
                 raise Invalid(f'Image {image_id} could not be found.')
 
     def _check_name(self, connection: sa.Connection, name: str) -> None:
-        if rows.select(connection, aggregates.c.name == name):
+        if rows.is_taken(connection, name):
             raise Conflict(f'Aggregate {name} already exists.')
 
     def _merged(
@@ -143,8 +142,8 @@ class Aggregates:
         """A host is in one zone, and servers do not change theirs with it."""
         if zone is None or not names:
             return
-        for other in rows.select(connection, aggregates.c.id != aggregate.id):
-            shared = sorted(set(other.hosts) & set(names))
+        for other in rows.select(connection):
+            shared = other.id != aggregate.id and set(other.hosts) & set(names)
             if shared and other.availability_zone not in (None, zone):
                 raise Conflict(
                     f'Cannot {what} aggregate {aggregate.id}. Reason: One or more hosts already in availability '

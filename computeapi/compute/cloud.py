@@ -9,16 +9,16 @@ from computeapi.backends.identity import Identity
 from computeapi.backends.image import Images
 from computeapi.backends.network import Networks
 from computeapi.backends.volume import Volumes
-from computeapi.compute.aggregates import Aggregates
+from computeapi.compute.aggregates import AggregateManager
 from computeapi.compute.consoles import Consoles
-from computeapi.compute.flavors import Flavors
-from computeapi.compute.hypervisors import Hypervisors
+from computeapi.compute.flavors import FlavorManager
+from computeapi.compute.hypervisors import HypervisorManager
 from computeapi.compute.images import ImageProxy
-from computeapi.compute.keypairs import Keypairs
+from computeapi.compute.keypairs import KeypairManager
 from computeapi.compute.quotas import Quotas
 from computeapi.compute.scheduler import Scheduler
-from computeapi.compute.security_groups import SecurityGroups
-from computeapi.compute.server_groups import ServerGroups
+from computeapi.compute.security_groups import SecurityGroupManager
+from computeapi.compute.server_groups import ServerGroupManager
 from computeapi.compute.servers.actions import Actions
 from computeapi.compute.servers.addresses import Addresses
 from computeapi.compute.servers.attachments import Attachments
@@ -29,7 +29,7 @@ from computeapi.compute.servers.floating_ips import FloatingIPs
 from computeapi.compute.servers.images import Snapshots
 from computeapi.compute.servers.interfaces import Interfaces
 from computeapi.compute.servers.life import Life
-from computeapi.compute.servers.lookup import Servers
+from computeapi.compute.servers.lookup import ServerManager
 from computeapi.compute.servers.migration import Moves
 from computeapi.compute.servers.migration_lists import MigrationLists
 from computeapi.compute.servers.rebuild import Rebuilds
@@ -37,7 +37,7 @@ from computeapi.compute.servers.rescue import Rescues
 from computeapi.compute.servers.security_groups import ServerSecurityGroups
 from computeapi.compute.servers.shelving import Shelves
 from computeapi.compute.servers.volume_snapshots import AssistedSnapshots
-from computeapi.compute.services import Services
+from computeapi.compute.services import ServiceManager
 from computeapi.compute.tasks import Tasks
 from computeapi.compute.usage import UsageRecords
 from computeapi.compute.usage_audits import UsageAudits
@@ -68,14 +68,14 @@ class Cloud:
     ):
         self.conf, self.store, self.identity = conf, store, identity
         self.images, self.networks, self.volumes, self.hypervisor = images, networks, volumes, hypervisor
-        self.flavors = Flavors(store)
+        self.flavors = FlavorManager(store)
         self.quotas = Quotas(store, conf)
-        self.keypairs = Keypairs(store, self.quotas)
+        self.keypairs = KeypairManager(store, self.quotas)
         self.zones = Zones(store, conf)
-        self.server_groups = ServerGroups(store, self.quotas)
-        self.aggregates = Aggregates(store, images)
-        self.services = Services(store, conf)
-        self.hypervisors = Hypervisors(store, conf)
+        self.server_groups = ServerGroupManager(store, self.quotas)
+        self.aggregates = AggregateManager(store, images)
+        self.services = ServiceManager(store, conf)
+        self.hypervisors = HypervisorManager(store, conf)
         self.usage = UsageRecords(store)
         self.usage_audits = UsageAudits(self.services)
         self.scheduler = Scheduler(store, conf)
@@ -93,7 +93,7 @@ class Cloud:
             networks=networks,
             volumes=volumes,
         )
-        self.servers = Servers(store, self.quotas, conf)
+        self.servers = ServerManager(store, self.quotas, conf)
         self.addresses = Addresses(store, networks, self.tasks)
         self.server_security_groups = ServerSecurityGroups(networks, self.addresses)
         self.diagnostics = Diagnostics(store, hypervisor)
@@ -103,7 +103,7 @@ class Cloud:
         self.attachments = Attachments(self.life, volumes)
         self.interfaces = Interfaces(self)
         self.floating_ips = FloatingIPs(networks, self.addresses)
-        self.security_groups = SecurityGroups(networks)
+        self.security_groups = SecurityGroupManager(networks)
         self.image_proxy = ImageProxy(images, self.quotas)
         self.moves = Moves(self.life, self.quotas, conf)
         self.migration_lists = MigrationLists(store)

@@ -10,16 +10,15 @@ from typing import Any
 import sqlalchemy as sa
 
 from computeapi.clock import utcnow
-from computeapi.compute.paging import Page, keyset
 from computeapi.context import Context
 from computeapi.db import flavors as rows
 from computeapi.db.engine import Store
 from computeapi.db.flavors import Flavor
-from computeapi.db.tables.compute import flavors
-from computeapi.errors import Conflict, FlavorNotFound, Invalid, NotFound
+from computeapi.db.listing import Page
+from computeapi.errors import Conflict, FlavorNotFound, NotFound
 
 
-class Flavors:
+class FlavorManager:
     """Flavors in the store; a caller that is no administrator sees the public ones and those given to its project."""
 
     def __init__(self, store: Store, clock: Callable[[], datetime] = utcnow):
@@ -50,21 +49,9 @@ class Flavors:
         """One page of the flavors that the caller may use; is_public None: public or not.
 
         Invalid for an unknown marker."""
-        conditions = [~flavors.c.disabled, flavors.c.memory_mb >= min_memory_mb, flavors.c.root_gb >= min_root_gb]
-        if name is not None:
-            conditions.append(flavors.c.name.contains(name, autoescape=True))
-        if is_public is not None and context.is_admin:
-            conditions.append(flavors.c.is_public == is_public)
-        elif not context.is_admin:
-            conditions.append(rows.granted_to(context.project_id))
+        scope = {'is_public': is_public} if context.is_admin else {'granted_to': context.project_id or ''}
         with self.store.read() as connection:
-            marker = None
-            if page.marker is not None:
-                marker = rows.get(connection, page.marker)
-                if marker is None:
-                    raise Invalid(f'marker [{page.marker}] not found')
-            after, order = keyset(flavors, page, marker, unique='id')
-            return rows.select(connection, [*conditions, *after], order, page.limit)
+            return rows.page(connection, page, name=name, min_memory_mb=min_memory_mb, min_root_gb=min_root_gb, **scope)
 
     def create(self, name: str, *, flavorid: str | None = None, **values: Any) -> Flavor:
         """A new flavor; Conflict when the id or the name is taken. `flavorid` None: a UUID is made."""

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import logging
 import threading
-import uuid
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
-import sqlalchemy as sa
+from sqlalchemy.exc import IntegrityError
 
 from computeapi.backends.hypervisor import Host, Hypervisor
 from computeapi.clock import utcnow
+from computeapi.db import hypervisors, services
 from computeapi.db.engine import Store
-from computeapi.db.tables.compute import hypervisors, services
+from computeapi.db.services import COMPUTE, ComputeService
 
 LOG = logging.getLogger(__name__)
-COMPUTE = 'nova-compute'
+CONTROLLER = 'controller'
 CONTROL = ('nova-conductor', 'nova-scheduler')
 
 
-class Hosts:
+class HostRegistry:
     """Keeps the rows of the hosts that a driver serves, and says now and then that they live."""
 
     def __init__(
@@ -44,57 +44,48 @@ class Hosts:
         """Make or bring up to date the rows of the driver's hosts and of the control services."""
         try:
             self._register()
-        except sa.exc.IntegrityError:
+        except IntegrityError:
             # Another process that starts at this moment was quicker: the rows are there now.
             self._register()
 
     def _register(self) -> None:
-        hosts = self.driver.hosts()
+        hosts, now = self.driver.hosts(), self.clock()
         with self.store.write() as connection:
             for host in hosts:
-                self._service(connection, host.name, COMPUTE)
-                self._hypervisor(connection, host)
+                services.is_seen(connection, host.name, COMPUTE, now)
+                hypervisors.register(connection, host.hypervisor_hostname, _facts(host) | {'started_at': now}, now)
             for binary in CONTROL:
-                self._service(connection, 'controller', binary)
-
-    def _service(self, connection: sa.Connection, host: str, binary: str) -> None:
-        now = self.clock()
-        known = (services.c.host == host) & (services.c.binary == binary)
-        if connection.execute(sa.update(services).where(known).values(seen_at=now)).rowcount == 0:
-            values = {'disabled': False, 'forced_down': False, 'created_at': now, 'seen_at': now}
-            row = {'uuid': str(uuid.uuid4()), 'host': host, 'binary': binary, **values}
-            connection.execute(sa.insert(services).values(**row))
-
-    def _hypervisor(self, connection: sa.Connection, host: Host) -> None:
-        now = self.clock()
-        values = {
-            'host': host.name,
-            'hypervisor_type': host.hypervisor_type,
-            'hypervisor_version': host.hypervisor_version,
-            'host_ip': host.host_ip,
-            'cpu_info': dict(host.cpu_info),
-            'vcpus': host.vcpus,
-            'memory_mb': host.memory_mb,
-            'local_gb': host.local_gb,
-            'started_at': now,
-        }
-        known = hypervisors.c.hypervisor_hostname == host.hypervisor_hostname
-        if connection.execute(sa.update(hypervisors).where(known).values(**values, updated_at=now)).rowcount == 0:
-            row = {'uuid': str(uuid.uuid4()), 'hypervisor_hostname': host.hypervisor_hostname, 'created_at': now}
-            connection.execute(sa.insert(hypervisors).values(**row, **values))
+                services.is_seen(connection, CONTROLLER, binary, now)
 
     def _beat(self) -> None:
         names = [host.name for host in self.driver.hosts()]
         while not self.stopping.wait(self.beat_seconds):
             try:
                 with self.store.write() as connection:
-                    statement = sa.update(services).where(services.c.host.in_([*names, 'controller']))
-                    connection.execute(statement.values(seen_at=self.clock()))
+                    services.are_seen(connection, [*names, CONTROLLER], self.clock())
             except Exception:
                 # One beat that is missed does no harm; a heart that stops would.
                 LOG.exception('The hosts could not say that they live')
 
 
-def is_up(row: Any, now: datetime, down_after: float) -> bool:
+def _facts(host: Host) -> dict[str, Any]:
+    """What a driver says of the hypervisor of a host, as columns."""
+    return {
+        'host': host.name,
+        'hypervisor_type': host.hypervisor_type,
+        'hypervisor_version': host.hypervisor_version,
+        'host_ip': host.host_ip,
+        'cpu_info': dict(host.cpu_info),
+        'vcpus': host.vcpus,
+        'memory_mb': host.memory_mb,
+        'local_gb': host.local_gb,
+    }
+
+
+def is_up(service: ComputeService, now: datetime, down_after: float) -> bool:
     """Whether a service was heard of lately and was not forced down."""
-    return not row.forced_down and row.seen_at is not None and now - row.seen_at <= timedelta(seconds=down_after)
+    return (
+        not service.forced_down
+        and service.seen_at is not None
+        and now - service.seen_at <= timedelta(seconds=down_after)
+    )

@@ -10,16 +10,14 @@ from oslo_config import cfg
 
 from computeapi.clock import utcnow
 from computeapi.compute.hosts import is_up
-from computeapi.compute.paging import Page, keyset
 from computeapi.db import hypervisors as rows
 from computeapi.db.engine import Store
-from computeapi.db.hypervisors import USAGE, Hypervisor
-from computeapi.db.listing import identified
-from computeapi.db.tables.compute import hypervisors, services
-from computeapi.errors import HypervisorNotFound, Invalid, NotFound
+from computeapi.db.hypervisors import USAGE, ComputeNode
+from computeapi.db.listing import Page
+from computeapi.errors import HypervisorNotFound, NotFound
 
 
-class Resources(NamedTuple):
+class HostResources(NamedTuple):
     """Some of a host's resources, and whose they are: a project's, or a word in brackets."""
 
     project: str
@@ -28,7 +26,7 @@ class Resources(NamedTuple):
     disk_gb: int
 
 
-class Hypervisors:
+class HypervisorManager:
     """`needs` names what is loaded beside the rows: USAGE, SERVERS of db.hypervisors.
 
     Errors: HypervisorNotFound, Invalid, NotFound.
@@ -38,54 +36,47 @@ class Hypervisors:
         self.store, self.clock = store, clock
         self.down_after = conf.service_down_time
 
-    def page(self, page: Page, needs: Collection[str] = ()) -> list[Hypervisor]:
+    def page(self, page: Page, needs: Collection[str] = ()) -> list[ComputeNode]:
         """Hypervisors after a marker, which is an id or a UUID."""
         with self.store.read() as connection:
-            marker = None
-            if page.marker is not None:
-                marker = next(iter(rows.select(connection, [identified(hypervisors, page.marker)])), None)
-                if marker is None:
-                    raise Invalid(f'marker [{page.marker}] not found')
-            after, order = keyset(hypervisors, page, marker, unique='id')
-            return self._finished(rows.select(connection, after, order, page.limit, needs))
+            return self._finished(rows.page(connection, page, needs))
 
-    def matching(self, text: str, needs: Collection[str] = ()) -> list[Hypervisor]:
+    def matching(self, text: str, needs: Collection[str] = ()) -> list[ComputeNode]:
         """Those that have the text in their hostname; NotFound when none has."""
-        named = hypervisors.c.hypervisor_hostname.icontains(text, autoescape=True)
         with self.store.read() as connection:
-            found = rows.select(connection, [named], needs=needs)
+            found = rows.matching(connection, text, needs)
         if not found:
             raise NotFound(f"No hypervisor matching '{text}' could be found.")
         return self._finished(found)
 
-    def get(self, identifier: str, needs: Collection[str] = ()) -> Hypervisor:
+    def get(self, identifier: str, needs: Collection[str] = ()) -> ComputeNode:
         """The hypervisor of that id or UUID."""
         with self.store.read() as connection:
-            found = rows.select(connection, [identified(hypervisors, identifier)], needs=needs)
-        if not found:
+            found = rows.get(connection, identifier, needs)
+        if found is None:
             raise HypervisorNotFound(id=identifier)
-        return self._finished(found)[0]
+        return self._finished([found])[0]
 
-    def enabled(self) -> list[Hypervisor]:
+    def enabled(self) -> list[ComputeNode]:
         """Those whose hosts take new servers, with their usage."""
         with self.store.read() as connection:
-            return rows.select(connection, [services.c.disabled.is_(False)], needs=[USAGE])
+            return rows.all_enabled(connection, needs=[USAGE])
 
-    def resources(self, host: str) -> list[Resources]:
+    def resources(self, host: str) -> list[HostResources]:
         """What a host has, what is taken of it, and what its servers are made of, in all and by project."""
         with self.store.read() as connection:
-            found = rows.select(connection, [hypervisors.c.host == host], needs=[USAGE])
-            shares = [Resources(project, *amounts) for project, amounts in rows.shares(connection, host).items()]
+            found = rows.of_host(connection, host, needs=[USAGE])
+            shares = [HostResources(project, *amounts) for project, amounts in rows.shares(connection, host).items()]
         has = [(each.vcpus, each.memory_mb, each.local_gb) for each in found]
         taken = [each.usage[:3] for each in found[:1]]
         return [
-            Resources('(total)', *_sums(has)),
-            Resources('(used_now)', *_sums(taken)),
-            Resources('(used_max)', *_sums([share[1:] for share in shares])),
+            HostResources('(total)', *_sums(has)),
+            HostResources('(used_now)', *_sums(taken)),
+            HostResources('(used_max)', *_sums([share[1:] for share in shares])),
             *shares,
         ]
 
-    def _finished(self, found: list[Hypervisor]) -> list[Hypervisor]:
+    def _finished(self, found: list[ComputeNode]) -> list[ComputeNode]:
         now = self.clock()
         for each in found:
             each.up = is_up(each.service, now, self.down_after)

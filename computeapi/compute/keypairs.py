@@ -8,17 +8,16 @@ from datetime import datetime
 
 from computeapi.clock import utcnow
 from computeapi.compute import keys
-from computeapi.compute.paging import Page, keyset
 from computeapi.compute.quotas import Quotas
 from computeapi.context import Context
 from computeapi.db import keypairs as rows
 from computeapi.db.engine import Store
 from computeapi.db.keypairs import Keypair
-from computeapi.db.tables.compute import keypairs
-from computeapi.errors import Conflict, Invalid, KeypairNotFound
+from computeapi.db.listing import Page
+from computeapi.errors import Conflict, KeypairNotFound
 
 
-class Keypairs:
+class KeypairManager:
     """Key pairs in the store. They are users', whatever project the user works in; private keys are never kept."""
 
     def __init__(self, store: Store, quotas: Quotas, clock: Callable[[], datetime] = utcnow):
@@ -35,13 +34,7 @@ class Keypairs:
     def list(self, user_id: str, page: Page) -> list[Keypair]:
         """One page of the user's key pairs, by name; Invalid for an unknown marker."""
         with self.store.read() as connection:
-            marker = None
-            if page.marker is not None:
-                marker = rows.get(connection, user_id, page.marker)
-                if marker is None:
-                    raise Invalid(f'Marker {page.marker} could not be found.')
-            after, order = keyset(keypairs, page, marker, unique='name')
-            return rows.select(connection, user_id, after, order, page.limit)
+            return rows.page(connection, user_id, page)
 
     def add(self, context: Context, user_id: str, name: str, kind: str, public_key: str) -> Keypair:
         """Keep a public key (or certificate) of the user; Invalid if it is none, OverQuota, Conflict."""

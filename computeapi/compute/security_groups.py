@@ -75,7 +75,7 @@ def ports_of(rule: Mapping[str, Any]) -> tuple[int | None, int | None]:
     return ALL_PORTS if rule['protocol'] in ('tcp', 'udp') else ANY_KIND
 
 
-class SecurityGroups:
+class SecurityGroupManager:
     """The groups of a project. Errors: SecurityGroupNotFound, SecurityGroupRuleNotFound, OverQuota, Invalid."""
 
     def __init__(self, networks: Networks):

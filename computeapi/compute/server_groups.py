@@ -19,7 +19,7 @@ AFFINITY, ANTI_AFFINITY = 'affinity', 'anti-affinity'
 SOFT_AFFINITY, SOFT_ANTI_AFFINITY = 'soft-affinity', 'soft-anti-affinity'
 
 
-class ServerGroups:
+class ServerGroupManager:
     """Groups belong to a project; an administrator sees those of all."""
 
     def __init__(self, store: Store, quotas: Quotas, clock: Callable[[], datetime] = utcnow):

@@ -2,85 +2,89 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import builtins
+from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 from oslo_config import cfg
 
 from computeapi.clock import utcnow
-from computeapi.compute.hosts import COMPUTE, is_up
+from computeapi.compute.hosts import is_up
 from computeapi.compute.zones import INTERNAL
+from computeapi.db import aggregates
 from computeapi.db import services as rows
-from computeapi.db import zones
 from computeapi.db.engine import Store
-from computeapi.db.listing import identified
-from computeapi.db.services import Service
-from computeapi.db.tables.compute import services
+from computeapi.db.services import COMPUTE, ComputeService
 from computeapi.errors import Conflict, NotFound
 
 
-class Status(NamedTuple):
+class ServiceStatus(NamedTuple):
     """A service with what follows from its row: the zone it is in and whether it is up."""
 
-    service: Service
+    service: ComputeService
     zone: str
     up: bool
 
 
-class Services:
+class ServiceManager:
     """Errors: NotFound, Conflict."""
 
     def __init__(self, store: Store, conf: cfg.ConfigOpts, clock: Callable[[], datetime] = utcnow):
         self.store, self.conf, self.clock = store, conf, clock
 
-    def list(self, host: str | None = None, binary: str | None = None) -> list[Status]:
-        named = [(services.c.host, host), (services.c.binary, binary)]
+    def list(self, host: str | None = None, binary: str | None = None) -> builtins.list[ServiceStatus]:
         with self.store.read() as connection:
-            return self._statuses(connection, *(column == name for column, name in named if name))
+            return self._statuses(connection, rows.select(connection, host or None, binary or None))
 
-    def find(self, *, host: str | None = None, binary: str | None = None, uuid: str | None = None) -> Status:
-        """The service of that binary on that host, or of that UUID; NotFound."""
-        by_name = (services.c.host == host) & (services.c.binary == binary)
+    def find(self, *, host: str, binary: str) -> ServiceStatus:
+        """The service of that binary on that host; NotFound."""
         with self.store.read() as connection:
-            found = self._statuses(connection, by_name if uuid is None else services.c.uuid == uuid)
-        if found:
-            return found[0]
-        missing = f"Host '{host}' is not mapped to any cell" if uuid is None else f'Service {uuid} could not be found.'
-        raise NotFound(missing)
+            found = self._statuses(connection, rows.select(connection, host, binary))
+        if not found:
+            raise NotFound(f"Host '{host}' is not mapped to any cell")
+        return found[0]
 
-    def _statuses(self, connection: sa.Connection, *conditions: sa.ColumnElement[bool]):
-        found = rows.select(connection, *conditions)
-        by_host = zones.of_hosts(connection)
+    def get(self, uuid: str) -> ServiceStatus:
+        """The service of that UUID; NotFound."""
+        with self.store.read() as connection:
+            service = rows.get(connection, uuid)
+            if service is None:
+                raise NotFound(f'Service {uuid} could not be found.')
+            return self._statuses(connection, [service])[0]
+
+    def _statuses(self, connection: sa.Connection, found: Sequence[ComputeService]) -> builtins.list[ServiceStatus]:
+        by_host = aggregates.zones(connection)
         now = self.clock()
         return [self._status(service, by_host, now) for service in found]
 
-    def _status(self, service: Service, by_host: dict[str, str], now: datetime) -> Status:
+    def _status(self, service: ComputeService, by_host: dict[str, str], now: datetime) -> ServiceStatus:
         zone = by_host.get(service.host, self.conf.default_availability_zone)
         up = is_up(service, now, self.conf.service_down_time)
-        return Status(service, zone if service.binary == COMPUTE else INTERNAL, up)
+        return ServiceStatus(service, zone if service.binary == COMPUTE else INTERNAL, up)
 
-    def enable(self, service: Service) -> Status:
+    def enable(self, service: ComputeService) -> ServiceStatus:
         return self._change(service, disabled=False, disabled_reason=None)
 
-    def disable(self, service: Service, reason: str | None = None) -> Status:
+    def disable(self, service: ComputeService, reason: str | None = None) -> ServiceStatus:
         """No new servers come to its host."""
         return self._change(service, disabled=True, disabled_reason=reason)
 
-    def force_down(self, service: Service, down: bool) -> Status:
+    def force_down(self, service: ComputeService, down: bool) -> ServiceStatus:
         """Say that it is down, whatever signs of life it gives, so that its servers can be evacuated."""
         return self._change(service, forced_down=down)
 
-    def _change(self, service: Service, **values) -> Status:
+    def _change(self, service: ComputeService, **values: Any) -> ServiceStatus:
         with self.store.write() as connection:
-            rows.update(connection, service.id, values | {'updated_at': self.clock()})
-            return self._statuses(connection, services.c.id == service.id)[0]
+            values['updated_at'] = self.clock()
+            rows.update(connection, service.id, values)
+            return self._statuses(connection, [service._replace(**values)])[0]
 
     def delete(self, identifier: str) -> None:
         """Forget the service of that number or UUID; Conflict for a compute host that still has servers."""
         with self.store.write() as connection:
-            service = next(iter(rows.select(connection, identified(services, identifier))), None)
+            service = rows.get(connection, identifier)
             if service is None:
                 raise NotFound(f'Service {identifier} not found.')
             if service.binary == COMPUTE and rows.has_servers(connection, service.host):

@@ -8,10 +8,9 @@ from datetime import datetime, timedelta
 from itertools import groupby
 
 from computeapi.clock import utcnow
-from computeapi.compute.paging import Page, keyset
 from computeapi.db import usage as rows
 from computeapi.db.engine import Store
-from computeapi.db.tables.compute import servers
+from computeapi.db.listing import Page
 from computeapi.db.usage import Span
 from computeapi.errors import Invalid
 
@@ -78,21 +77,12 @@ class UsageRecords:
         start, stop = start or now, stop or now
         if start > stop:
             raise Invalid('Invalid start time. The start time cannot occur after the end time.')
-        spans = self._spans(start, stop, page, project_id)
+        with self.store.read() as connection:
+            spans = rows.page(connection, start, stop, page, project_id)
         return [
             ProjectUsage(owner, start, stop, [_usage(span, start, stop, now) for span in of_project])
             for owner, of_project in groupby(spans, lambda span: span.project_id)
         ]
-
-    def _spans(self, start: datetime, stop: datetime, page: Page, project_id: str | None) -> list[Span]:
-        with self.store.read() as connection:
-            marker = None
-            if page.marker is not None:
-                marker = rows.get(connection, page.marker, project_id)
-                if marker is None:
-                    raise Invalid(f'Marker {page.marker} could not be found.')
-            after, order = keyset(servers, page, marker, unique='id')
-            return rows.select(connection, [*rows.running(start, stop, project_id), *after], order, page.limit)
 
 
 def _usage(span: Span, start: datetime, stop: datetime, now: datetime) -> ServerUsage:

@@ -10,8 +10,8 @@ from datetime import MINYEAR, datetime
 from typing import NamedTuple
 
 from computeapi.clock import utcnow
-from computeapi.compute.hosts import COMPUTE
-from computeapi.compute.services import Services
+from computeapi.compute.services import ServiceManager
+from computeapi.db.services import COMPUTE
 from computeapi.errors import Invalid
 
 
@@ -26,7 +26,7 @@ class Audit(NamedTuple):
 class UsageAudits:
     """Errors: Invalid."""
 
-    def __init__(self, services: Services, clock: Callable[[], datetime] = utcnow):
+    def __init__(self, services: ServiceManager, clock: Callable[[], datetime] = utcnow):
         self.services, self.clock = services, clock
 
     def last(self, before: datetime | None = None) -> Audit:

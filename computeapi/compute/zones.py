@@ -10,16 +10,17 @@ import sqlalchemy as sa
 from oslo_config import cfg
 
 from computeapi.clock import utcnow
-from computeapi.compute.hosts import COMPUTE, is_up
-from computeapi.db import zones as rows
+from computeapi.compute.hosts import is_up
+from computeapi.db import aggregates, services
 from computeapi.db.engine import Store
+from computeapi.db.services import COMPUTE
 from computeapi.errors import Invalid
 
 # Where the services are that run no servers.
 INTERNAL = 'internal'
 
 
-class Member(NamedTuple):
+class ZoneMember(NamedTuple):
     """A service in a zone; up: whether it was heard of lately."""
 
     host: str
@@ -31,7 +32,7 @@ class Member(NamedTuple):
 
 class Zone(NamedTuple):
     name: str
-    members: Sequence[Member]
+    members: Sequence[ZoneMember]
 
     @property
     def available(self) -> bool:
@@ -49,25 +50,26 @@ class Zones:
 
     def of_host(self, connection: sa.Connection, host: str) -> str:
         """The zone of a compute host."""
-        return rows.of_hosts(connection, [host]).get(host, self.default)
+        return aggregates.zones(connection, [host]).get(host, self.default)
 
     def hosts_of(self, zone: str) -> list[str]:
         """The compute hosts in a zone."""
         with self.store.read() as connection:
-            zones = rows.of_hosts(connection)
-            return [host for host in rows.hosts(connection, COMPUTE) if zones.get(host, self.default) == zone]
+            zones = aggregates.zones(connection)
+            hosts = sorted(service.host for service in services.select(connection, binary=COMPUTE))
+        return [host for host in hosts if zones.get(host, self.default) == zone]
 
     def list(self) -> list[Zone]:
         """Every zone that has a service, by name."""
         with self.store.read() as connection:
-            zones, services = rows.of_hosts(connection), rows.all_services(connection)
+            zones, found = aggregates.zones(connection), services.select(connection)
         now = self.clock()
-        members: dict[str, list[Member]] = {}
-        for row in services:
-            zone = zones.get(row.host, self.default) if row.binary == COMPUTE else INTERNAL
-            up = is_up(row, now, self.down_after)
-            members.setdefault(zone, []).append(Member(row.host, row.binary, not row.disabled, up, row.seen_at))
-        return [Zone(name, found) for name, found in sorted(members.items())]
+        members: dict[str, list[ZoneMember]] = {}
+        for each in sorted(found, key=lambda service: (service.host, service.binary)):
+            zone = zones.get(each.host, self.default) if each.binary == COMPUTE else INTERNAL
+            up = is_up(each, now, self.down_after)
+            members.setdefault(zone, []).append(ZoneMember(each.host, each.binary, not each.disabled, up, each.seen_at))
+        return [Zone(name, served) for name, served in sorted(members.items())]
 
     def check(self, name: str) -> None:
         """Invalid for a zone that no server can be put into."""

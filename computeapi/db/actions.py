@@ -8,12 +8,14 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from computeapi.context import Context
+from computeapi.db import records
+from computeapi.db.records import Rows
 from computeapi.db.tables.compute import server_action_events as events
 from computeapi.db.tables.compute import server_actions as actions
 
 
-class Action(NamedTuple):
-    """A change that was asked for; named as the columns are, and in their order."""
+class ServerAction(NamedTuple):
+    """A change that was asked for."""
 
     id: int
     server_id: str
@@ -27,7 +29,7 @@ class Action(NamedTuple):
     message: str | None
 
 
-class Event(NamedTuple):
+class ServerActionEvent(NamedTuple):
     """A step of an action."""
 
     id: int
@@ -41,29 +43,29 @@ class Event(NamedTuple):
     details: str | None
 
 
+ACTIONS, EVENTS = Rows(ServerAction, actions), Rows(ServerActionEvent, events)
+
+
 def start(connection: sa.Connection, context: Context, server_id: str, action: str, now: datetime) -> int:
     """Record that the caller asked for *action*; the id of the record.
 
     One request may do several things to a server; the record is of the first.
     """
     request_id = context.request_id or f'task-{now.timestamp()}'
-    found = connection.execute(
-        sa.select(actions.c.id).where(actions.c.server_id == server_id, actions.c.request_id == request_id)
-    ).scalar()
+    same = (actions.c.server_id == server_id) & (actions.c.request_id == request_id)
+    found: int | None = connection.execute(sa.select(actions.c.id).where(same)).scalar()
     if found is not None:
         return found
-    result = connection.execute(
-        sa.insert(actions).values(
-            server_id=server_id,
-            action=action,
-            request_id=request_id,
-            user_id=context.user_id,
-            project_id=context.project_id,
-            start_time=now,
-            updated_at=now,
-        )
-    )
-    return result.inserted_primary_key[0]  # type: ignore[index]
+    values = {
+        'server_id': server_id,
+        'action': action,
+        'request_id': request_id,
+        'user_id': context.user_id,
+        'project_id': context.project_id,
+        'start_time': now,
+        'updated_at': now,
+    }
+    return records.insert(connection, actions, values)
 
 
 def finish(connection: sa.Connection, action_id: int, now: datetime, message: str | None = None) -> None:
@@ -79,12 +81,12 @@ def finish(connection: sa.Connection, action_id: int, now: datetime, message: st
 def start_event(connection: sa.Connection, action_id: int, event: str, host: str | None, now: datetime) -> int:
     """One that was begun before, by a worker that died, goes on."""
     same = (events.c.action_id == action_id) & (events.c.event == event) & events.c.finish_time.is_(None)
-    found = connection.execute(sa.select(events.c.id).where(same)).scalar()
+    found: int | None = connection.execute(sa.select(events.c.id).where(same)).scalar()
     if found is not None:
         return found
-    made = connection.execute(sa.insert(events).values(action_id=action_id, event=event, host=host, start_time=now))
+    begun = {'action_id': action_id, 'event': event, 'host': host, 'start_time': now}
     connection.execute(sa.update(actions).where(actions.c.id == action_id).values(updated_at=now))
-    return made.inserted_primary_key[0]  # type: ignore[index]
+    return records.insert(connection, events, begun)
 
 
 def finish_event(
@@ -98,7 +100,7 @@ def finish_event(
     host: str | None = None,
 ) -> None:
     """The host is where it happened, if that was not known when it began."""
-    values = {'finish_time': now, 'result': result, 'traceback': traceback, 'details': details}
+    values: dict[str, Any] = {'finish_time': now, 'result': result, 'traceback': traceback, 'details': details}
     if host is not None:
         values['host'] = host
     connection.execute(sa.update(events).where(events.c.id == event_id).values(**values))
@@ -109,10 +111,10 @@ def of_server(
     server_id: str,
     limit: int | None = None,
     *,
-    after: Action | None = None,
+    after: ServerAction | None = None,
     since: datetime | None = None,
     before: datetime | None = None,
-) -> list[Action]:
+) -> list[ServerAction]:
     """The actions of a server, the newest first; only those that follow *after*, and that changed in a period."""
     conditions = [actions.c.server_id == server_id]
     if after is not None:
@@ -121,17 +123,15 @@ def of_server(
         conditions.append(actions.c.updated_at >= since)
     if before is not None:
         conditions.append(actions.c.updated_at <= before)
-    statement = sa.select(actions).where(*conditions).order_by(actions.c.id.desc()).limit(limit)
-    return [Action(*row) for row in connection.execute(statement)]
+    return ACTIONS.all(connection, ACTIONS.select.where(*conditions).order_by(actions.c.id.desc()).limit(limit))
 
 
-def by_request(connection: sa.Connection, server_id: str, request_id: str) -> Action | None:
+def by_request(connection: sa.Connection, server_id: str, request_id: str) -> ServerAction | None:
     condition = (actions.c.server_id == server_id) & (actions.c.request_id == request_id)
-    row = connection.execute(sa.select(actions).where(condition)).first()
-    return Action(*row) if row else None
+    return ACTIONS.first(connection, ACTIONS.select.where(condition))
 
 
-def events_of(connection: sa.Connection, action_id: int) -> list[Event]:
+def events_of(connection: sa.Connection, action_id: int) -> list[ServerActionEvent]:
     """The events of an action, the newest first."""
-    statement = sa.select(events).where(events.c.action_id == action_id).order_by(events.c.id.desc())
-    return [Event(*row) for row in connection.execute(statement)]
+    mine = EVENTS.select.where(events.c.action_id == action_id)
+    return EVENTS.all(connection, mine.order_by(events.c.id.desc()))

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
 
+from computeapi.db import records
+from computeapi.db.records import Rows
 from computeapi.db.tables.compute import aggregate_hosts, aggregates, servers
+
+ZONE = 'availability_zone'
 
 
 @dataclass(slots=True)
@@ -27,16 +31,21 @@ class Aggregate:
 
     @property
     def availability_zone(self) -> str | None:
-        return self.metadata.get('availability_zone')
+        return self.metadata.get(ZONE)
+
+
+AGGREGATES = Rows(Aggregate, aggregates)
 
 
 def select(connection: sa.Connection, *conditions: sa.ColumnElement[bool], lock: bool = False) -> list[Aggregate]:
     """Aggregates with their hosts, in two queries."""
-    statement = sa.select(aggregates).where(*conditions).order_by(aggregates.c.id)
-    found = [Aggregate(*row) for row in connection.execute(statement.with_for_update() if lock else statement)]
+    statement = AGGREGATES.select.where(*conditions).order_by(aggregates.c.id)
+    found = AGGREGATES.all(connection, statement.with_for_update() if lock else statement)
     hosts: dict[int, list[str]] = defaultdict(list)
     wanted = aggregate_hosts.c.aggregate_id.in_([each.id for each in found])
-    members = sa.select(aggregate_hosts).where(wanted).order_by(aggregate_hosts.c.host)
+    members = (
+        sa.select(aggregate_hosts.c.aggregate_id, aggregate_hosts.c.host).where(wanted).order_by(aggregate_hosts.c.host)
+    )
     for aggregate_id, host in connection.execute(members):
         hosts[aggregate_id].append(host)
     for each in found:
@@ -58,13 +67,28 @@ def metadata_by_host(
     return found
 
 
+def zone_of(metadata: Iterable[Mapping[str, str]]) -> str | None:
+    """The zone that the metadata of aggregates put their hosts in; the first that names one counts."""
+    return next((values[ZONE] for values in metadata if values.get(ZONE)), None)
+
+
+def zones(connection: sa.Connection, hosts: Collection[str] | None = None) -> dict[str, str]:
+    """By host (of these, or of all), the zone that an aggregate puts it in; hosts in none are left out."""
+    named = {host: zone_of(metadata) for host, metadata in metadata_by_host(connection, hosts).items()}
+    return {host: zone for host, zone in named.items() if zone}
+
+
 def get(connection: sa.Connection, aggregate_id: int, *, lock: bool = False) -> Aggregate | None:
     return next(iter(select(connection, aggregates.c.id == aggregate_id, lock=lock)), None)
 
 
+def is_taken(connection: sa.Connection, name: str) -> bool:
+    return connection.execute(sa.select(aggregates.c.id).where(aggregates.c.name == name)).first() is not None
+
+
 def insert(connection: sa.Connection, values: Mapping[str, Any]) -> int:
     """The id of the new row."""
-    return connection.execute(sa.insert(aggregates).values(**values)).inserted_primary_key[0]  # type: ignore[index]
+    return records.insert(connection, aggregates, values)
 
 
 def update(connection: sa.Connection, aggregate_id: int, values: Mapping[str, Any]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -34,9 +34,11 @@ def held_by_others(connection: sa.Connection, server_id: str, host: str) -> Amou
     return _amounts(connection.execute(sa.select(*SUMS).where(others)).one())
 
 
-def taken(connection: sa.Connection) -> dict[str, Amounts]:
-    """What is taken of each host; hosts of which nothing is taken are left out."""
+def taken(connection: sa.Connection, hosts: Collection[str] | None = None) -> dict[str, Amounts]:
+    """What is taken of each host (of these, or of all); hosts of which nothing is taken are left out."""
     statement = sa.select(allocations.c.host, *SUMS).group_by(allocations.c.host)
+    if hosts is not None:
+        statement = statement.where(allocations.c.host.in_(hosts))
     return {host: _amounts(sums) for host, *sums in connection.execute(statement)}
 
 

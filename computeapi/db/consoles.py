@@ -7,12 +7,13 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
+from computeapi.db.records import Rows
 from computeapi.db.tables.compute import console_tokens as tokens
 from computeapi.db.tables.compute import servers
 
 
 class ConsoleToken(NamedTuple):
-    """Where a token leads; named as the columns are, and in their order."""
+    """Where a token leads."""
 
     hash: str
     server_id: str
@@ -24,6 +25,9 @@ class ConsoleToken(NamedTuple):
     expires_at: datetime
 
 
+TOKENS = Rows(ConsoleToken, tokens)
+
+
 def insert(connection: sa.Connection, token: ConsoleToken) -> None:
     connection.execute(sa.insert(tokens).values(**token._asdict()))
 
@@ -31,9 +35,8 @@ def insert(connection: sa.Connection, token: ConsoleToken) -> None:
 def get(connection: sa.Connection, token_hash: str, now: datetime) -> ConsoleToken | None:
     """The token, unless its time is over or its server is gone or elsewhere."""
     here = (servers.c.uuid == tokens.c.server_id) & (servers.c.host == tokens.c.host) & servers.c.deleted_at.is_(None)
-    statement = sa.select(tokens).join(servers, here)
-    row = connection.execute(statement.where(tokens.c.hash == token_hash, tokens.c.expires_at > now)).first()
-    return ConsoleToken(*row) if row else None
+    valid = (tokens.c.hash == token_hash) & (tokens.c.expires_at > now)
+    return TOKENS.first(connection, TOKENS.select.join(servers, here).where(valid))
 
 
 def delete_expired(connection: sa.Connection, server_id: str, now: datetime) -> None:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
+from computeapi.db import listing
+from computeapi.db.listing import Clause, Page
+from computeapi.db.records import Rows
 from computeapi.db.tables.compute import flavor_projects, flavors
 
 
 class Flavor(NamedTuple):
-    """A flavor; memory and swap in MiB, disks in GiB. Named as the columns are, and in their order."""
+    """A flavor; memory and swap in MiB, disks in GiB."""
 
     id: int
     flavorid: str
@@ -36,23 +39,41 @@ def snapshot(flavor: Flavor) -> dict[str, Any]:
     return {name: value for name, value in flavor._asdict().items() if name not in ('created_at', 'updated_at')}
 
 
+FLAVORS = Rows(Flavor, flavors)
+BY_ID = FLAVORS.select.where(flavors.c.flavorid == sa.bindparam('flavorid'))
+LOCKED = BY_ID.with_for_update()
+
+
 def get(connection: sa.Connection, flavorid: str, *, lock: bool = False) -> Flavor | None:
-    statement = sa.select(flavors).where(flavors.c.flavorid == flavorid)
-    row = connection.execute(statement.with_for_update() if lock else statement).first()
-    return Flavor(*row) if row else None
+    return FLAVORS.first(connection, LOCKED if lock else BY_ID, {'flavorid': flavorid})
 
 
-def select(
+def page(
     connection: sa.Connection,
-    conditions: Sequence[sa.ColumnElement[bool]],
-    order: Sequence[sa.ColumnElement[Any]],
-    limit: int | None,
+    page: Page,
+    *,
+    granted_to: str | None = None,
+    is_public: bool | None = None,
+    name: str | None = None,
+    min_memory_mb: int = 0,
+    min_root_gb: int = 0,
 ) -> list[Flavor]:
-    statement = sa.select(flavors).where(*conditions).order_by(*order).limit(limit)
-    return [Flavor(*row) for row in connection.execute(statement)]
+    """One page of the flavors; Invalid for an unknown marker.
+
+    granted_to: those that this project can use.  name: a part of it.
+    """
+    where = [~flavors.c.disabled, flavors.c.memory_mb >= min_memory_mb, flavors.c.root_gb >= min_root_gb]
+    if name is not None:
+        where.append(flavors.c.name.contains(name, autoescape=True))
+    if is_public is not None:
+        where.append(flavors.c.is_public == is_public)
+    if granted_to is not None:
+        where.append(_granted_to(granted_to))
+    order, marked = listing.ordered(flavors, page, 'id'), [flavors.c.flavorid == page.marker]
+    return FLAVORS.all(connection, listing.paged(connection, FLAVORS.select, order, page, marked=marked, where=where))
 
 
-def granted_to(project_id: str | None) -> sa.ColumnElement[bool]:
+def _granted_to(project_id: str) -> Clause:
     """The condition that a flavor is public or was given to the project."""
     granted = sa.select(flavor_projects.c.flavor_id).where(flavor_projects.c.project_id == project_id)
     return sa.or_(flavors.c.is_public, flavors.c.id.in_(granted))

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import uuid
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
+from computeapi.db import allocations, listing
+from computeapi.db.allocations import Amounts
+from computeapi.db.listing import Clause, Page, identified
 from computeapi.db.records import required
-from computeapi.db.services import COMPUTE, SERVICES, Service
-from computeapi.db.tables.compute import allocations, hypervisors, servers, services
+from computeapi.db.services import COMPUTE, SERVICES, ComputeService
+from computeapi.db.tables.compute import hypervisors, servers, services
 
 # Loaded beside the row when a view or a service names them.
 USAGE, SERVERS = 'usage', 'servers'
@@ -27,7 +31,7 @@ class Usage(NamedTuple):
     workload: int = 0
 
 
-class Member(NamedTuple):
+class HostedServer(NamedTuple):
     """A server on a hypervisor."""
 
     uuid: str
@@ -35,7 +39,7 @@ class Member(NamedTuple):
 
 
 @dataclass(slots=True)
-class Hypervisor:
+class ComputeNode:
     """What a compute host has."""
 
     id: int
@@ -50,10 +54,10 @@ class Hypervisor:
     memory_mb: int
     local_gb: int
     started_at: datetime
-    service: Service
+    service: ComputeService
     # Loaded on request; `servers` is None when nobody asked.
     usage: Usage = Usage()
-    servers: list[Member] | None = None
+    servers: list[HostedServer] | None = None
     # Worked out by compute.hypervisors.
     up: bool = False
     uptime: str | None = None
@@ -69,20 +73,58 @@ class Hypervisor:
 
 # A hypervisor whose service was forgotten is none.
 SERVED = hypervisors.join(services, (services.c.host == hypervisors.c.host) & (services.c.binary == COMPUTE))
-COLUMNS = [name for name in required(Hypervisor) if name != 'service']
+COLUMNS = [name for name in required(ComputeNode) if name != 'service']
 SELECT = sa.select(*(hypervisors.c[name] for name in COLUMNS), *SERVICES.columns).select_from(SERVED)
 
 
-def select(
-    connection: sa.Connection,
-    conditions: Sequence[sa.ColumnElement[bool]] = (),
-    order: Sequence[sa.ColumnElement[Any]] = (hypervisors.c.id,),
-    limit: int | None = None,
-    needs: Collection[str] = (),
-) -> list[Hypervisor]:
-    """Hypervisors with their services, in one query and a constant number more for what is needed beside them."""
-    rows = connection.execute(SELECT.where(*conditions).order_by(*order).limit(limit))
-    found = [_record(row) for row in rows]
+def page(connection: sa.Connection, page: Page, needs: Collection[str] = ()) -> list[ComputeNode]:
+    """One page of the hypervisors, after one of that number or UUID; Invalid if there is none."""
+    marked = [identified(hypervisors, page.marker)] if page.marker is not None else []
+    order = listing.ordered(hypervisors, page, 'id')
+    return _load(connection, listing.paged(connection, SELECT, order, page, marked=marked), needs)
+
+
+def all_enabled(connection: sa.Connection, needs: Collection[str] = ()) -> list[ComputeNode]:
+    """Those whose hosts take new servers."""
+    return select(connection, services.c.disabled.is_(False), needs=needs)
+
+
+def matching(connection: sa.Connection, text: str, needs: Collection[str] = ()) -> list[ComputeNode]:
+    """Those that have the text in their hostname."""
+    return select(connection, hypervisors.c.hypervisor_hostname.icontains(text, autoescape=True), needs=needs)
+
+
+def of_host(connection: sa.Connection, host: str, needs: Collection[str] = ()) -> list[ComputeNode]:
+    return select(connection, hypervisors.c.host == host, needs=needs)
+
+
+def get(connection: sa.Connection, identifier: str, needs: Collection[str] = ()) -> ComputeNode | None:
+    """The hypervisor of that number or UUID."""
+    return next(iter(select(connection, identified(hypervisors, identifier), needs=needs)), None)
+
+
+def select(connection: sa.Connection, *where: Clause, needs: Collection[str] = ()) -> list[ComputeNode]:
+    """ComputeNodes with their services, in one query and a constant number more for what is needed beside them."""
+    return _load(connection, SELECT.where(*where).order_by(hypervisors.c.id), needs)
+
+
+def exists(connection: sa.Connection, host: str | None, node: str | None) -> bool:
+    """Whether there is a compute host of that name, or a hypervisor, or the two together."""
+    named = [(hypervisors.c.host, host), (hypervisors.c.hypervisor_hostname, node)]
+    conditions = [column == name for column, name in named if name is not None]
+    return connection.execute(sa.select(hypervisors.c.id).where(*conditions).limit(1)).first() is not None
+
+
+def register(connection: sa.Connection, hostname: str, values: Mapping[str, Any], now: datetime) -> None:
+    """Write down what the hypervisor of that hostname is, whether it is new or known."""
+    known = hypervisors.c.hypervisor_hostname == hostname
+    if connection.execute(sa.update(hypervisors).where(known).values(**values, updated_at=now)).rowcount == 0:
+        row = {'uuid': str(uuid.uuid4()), 'hypervisor_hostname': hostname, 'created_at': now}
+        connection.execute(sa.insert(hypervisors).values(**row, **values))
+
+
+def _load(connection: sa.Connection, statement: sa.Select[Any], needs: Collection[str]) -> list[ComputeNode]:
+    found = [_record(row) for row in connection.execute(statement)]
     hosts = [each.host for each in found]
     if USAGE in needs:
         usage = usage_of(connection, hosts)
@@ -93,9 +135,9 @@ def select(
     return found
 
 
-def _record(row: sa.Row[Any]) -> Hypervisor:
+def _record(row: sa.Row[Any]) -> ComputeNode:
     facts = dict(zip(COLUMNS, row, strict=False))
-    return Hypervisor(**facts, service=Service(*row[len(COLUMNS) :]))
+    return ComputeNode(**facts, service=ComputeService(*row[len(COLUMNS) :]))
 
 
 def lock(connection: sa.Connection, host: str) -> None:
@@ -105,9 +147,7 @@ def lock(connection: sa.Connection, host: str) -> None:
 
 def usage_of(connection: sa.Connection, hosts: Sequence[str]) -> dict[str, Usage]:
     """What is taken of each host, in two queries; hosts of which nothing is taken may be missing."""
-    sums = [sa.func.sum(allocations.c[name]) for name in ('vcpus', 'memory_mb', 'disk_gb')]
-    statement = sa.select(allocations.c.host, *sums).where(allocations.c.host.in_(hosts))
-    taken = {host: Usage(*map(int, held)) for host, *held in connection.execute(statement.group_by(allocations.c.host))}
+    taken = {host: Usage(*amounts) for host, amounts in allocations.taken(connection, hosts).items()}
     # count() of a column leaves out NULL, which is no task.
     counts = sa.select(servers.c.host, sa.func.count(), sa.func.count(servers.c.task_state)).where(_living(hosts))
     for host, members, busy in connection.execute(counts.group_by(servers.c.host)):
@@ -115,22 +155,22 @@ def usage_of(connection: sa.Connection, hosts: Sequence[str]) -> dict[str, Usage
     return taken
 
 
-def _add_servers(connection: sa.Connection, found: Sequence[Hypervisor], hosts: Sequence[str]) -> None:
-    members: dict[str, list[Member]] = {host: [] for host in hosts}
+def _add_servers(connection: sa.Connection, found: Sequence[ComputeNode], hosts: Sequence[str]) -> None:
+    members: dict[str, list[HostedServer]] = {host: [] for host in hosts}
     statement = sa.select(servers.c.host, servers.c.uuid, servers.c.name).where(_living(hosts)).order_by(servers.c.id)
     for host, *member in connection.execute(statement):
-        members[host].append(Member(*member))
+        members[host].append(HostedServer(*member))
     for each in found:
         each.servers = members[each.host]
 
 
-def shares(connection: sa.Connection, host: str) -> dict[str, tuple[int, int, int]]:
-    """What the servers of each project on a host are made of: vcpus, memory, disk."""
+def shares(connection: sa.Connection, host: str) -> dict[str, Amounts]:
+    """What the servers of each project on a host are made of."""
     disk = servers.c.root_gb + servers.c.ephemeral_gb
     sums = [sa.func.sum(each) for each in (servers.c.vcpus, servers.c.memory_mb, disk)]
     statement = sa.select(servers.c.project_id, *sums).where(_living([host])).group_by(servers.c.project_id)
     rows = connection.execute(statement.order_by(servers.c.project_id))
-    return {project: (int(vcpus), int(memory), int(gigabytes)) for project, vcpus, memory, gigabytes in rows}
+    return {project: Amounts(*map(int, sizes)) for project, *sizes in rows}
 
 
 def _living(hosts: Sequence[str]) -> sa.ColumnElement[bool]:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
 
+from computeapi.db import listing
+from computeapi.db.listing import Clause, Page
+from computeapi.db.records import Rows
 from computeapi.db.tables.compute import keypairs
 
 
 @dataclass(frozen=True, slots=True)
 class Keypair:
-    """A public key under the name that its user gave it. Named as the columns are, and in their order.
+    """A public key under the name that its user gave it.
 
     private_key: only on the pair that was generated a moment ago; it is not kept.
     """
@@ -29,21 +32,24 @@ class Keypair:
     private_key: str | None = field(default=None, repr=False)
 
 
+KEYPAIRS = Rows(Keypair, keypairs)
+
+
 def get(connection: sa.Connection, user_id: str, name: str) -> Keypair | None:
-    row = connection.execute(sa.select(keypairs).where(*_named(user_id, name))).first()
-    return Keypair(*row) if row else None
+    return KEYPAIRS.first(connection, KEYPAIRS.select.where(*_named(user_id, name)))
 
 
-def select(
-    connection: sa.Connection,
-    user_id: str,
-    conditions: Sequence[sa.ColumnElement[bool]],
-    order: Sequence[sa.ColumnElement[Any]],
-    limit: int | None,
-) -> list[Keypair]:
-    mine = keypairs.c.user_id == user_id
-    statement = sa.select(keypairs).where(mine, *conditions).order_by(*order).limit(limit)
-    return [Keypair(*row) for row in connection.execute(statement)]
+def page(connection: sa.Connection, user_id: str, page: Page) -> list[Keypair]:
+    """One page of the user's key pairs, by name; Invalid for an unknown marker."""
+    statement = listing.paged(
+        connection,
+        KEYPAIRS.select.where(keypairs.c.user_id == user_id),
+        [(keypairs.c.name, False)],
+        page,
+        marked=[keypairs.c.name == page.marker],
+        unknown='Marker {marker} could not be found.',
+    )
+    return KEYPAIRS.all(connection, statement)
 
 
 def insert(connection: sa.Connection, values: Mapping[str, Any]) -> None:
@@ -55,5 +61,5 @@ def delete(connection: sa.Connection, user_id: str, name: str) -> bool:
     return connection.execute(sa.delete(keypairs).where(*_named(user_id, name))).rowcount > 0
 
 
-def _named(user_id: str, name: str) -> tuple[sa.ColumnElement[bool], ...]:
+def _named(user_id: str, name: str) -> tuple[Clause, ...]:
     return keypairs.c.user_id == user_id, keypairs.c.name == name

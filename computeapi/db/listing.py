@@ -1,46 +1,122 @@
-"""What lists have in common: their order, what comes after a marker in it, and bounds in time."""
+"""What lists have in common: pages, their order, what comes after a marker in it, and what rows are chosen by."""
+
+from __future__ import annotations
 
 import operator
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
 from computeapi import errors
 
 MOST_DIGITS = 18
-
-Order = Sequence[tuple[sa.ColumnElement, str]]
-"""Columns that are never null, each with asc or desc; the last one tells all rows apart."""
+UNKNOWN_MARKER = 'marker [{marker}] not found'
 
 
-def order_by(order: Order) -> list[sa.ColumnElement]:
-    return [column.desc() if direction == 'desc' else column.asc() for column, direction in order]
+class Page(NamedTuple):
+    """A part of a list, in an order that clients choose.
+
+    limit: the most items (None: all).  marker: the id of the last item of the page before.  sort: (name, descending).
+    """
+
+    limit: int | None = None
+    marker: str | None = None
+    sort: Sequence[tuple[str, bool]] = ()
 
 
-def after(connection: sa.Connection, order: Order, *where: sa.ColumnElement[bool]) -> sa.ColumnElement[bool] | None:
-    """Whether a row comes after the one that `where` describes (the marker); None if there is no such row."""
-    marker = connection.execute(sa.select(*(column for column, _ in order)).where(*where)).one_or_none()
-    return None if marker is None else _greater(order, marker)
+WHOLE = Page()
+
+Clause = sa.ColumnElement[bool]
+Order = Sequence[tuple[sa.ColumnElement[Any], bool]]
+"""Columns, each with whether it descends; the last one tells all rows apart. NULL comes before every value."""
 
 
-def _greater(order: Order, marker: Sequence) -> sa.ColumnElement[bool]:
-    later = []
-    same: list[sa.ColumnElement[bool]] = []
-    for (column, direction), value in zip(order, marker, strict=True):
-        later.append(sa.and_(*same, column < value if direction == 'desc' else column > value))
-        same.append(column == value)
-    return sa.or_(*later)
+def paged(
+    connection: sa.Connection,
+    statement: sa.Select[Any],
+    order: Order,
+    page: Page,
+    *,
+    marked: Sequence[Clause] = (),
+    where: Sequence[Clause] = (),
+    unknown: str = UNKNOWN_MARKER,
+) -> sa.Select[Any]:
+    """The statement for the rows of one page, among those that fit *where*.
+
+    marked: what the row of the marker is, which need not fit.  Invalid, in the words of *unknown*, if there is none.
+    """
+    chosen = list(where)
+    if page.marker is not None:
+        later = after(connection, order, *marked, statement=statement)
+        if later is None:
+            raise errors.Invalid(unknown.format(marker=page.marker))
+        chosen.append(later)
+    return statement.where(*chosen).order_by(*order_by(order)).limit(page.limit)
+
+
+def ordered(table: sa.Table, page: Page, unique: str) -> Order:
+    """The order of the page, made total by the column *unique*, which follows the direction of the one before it."""
+    order = [(table.c[name], descending) for name, descending in page.sort]
+    if unique not in dict(page.sort):
+        order.append((table.c[unique], order[-1][1] if order else False))
+    return order
 
 
 def sorted_by(
-    sort: Sequence[tuple[str, str]], keys: Mapping[str, sa.ColumnElement], last: sa.ColumnElement
-) -> list[tuple[sa.ColumnElement, str]]:
+    sort: Sequence[tuple[str, str]], keys: Mapping[str, sa.ColumnElement[Any]], last: sa.ColumnElement[Any]
+) -> Order:
     """The order that these keys and directions mean, made total by the last column; Invalid for an unknown key."""
     for key, direction in sort:
         if key not in keys or direction not in ('asc', 'desc'):
             raise errors.Invalid(f'sort: {key}:{direction} must be one of {", ".join(keys)} with asc or desc.')
-    return [*((keys[key], direction) for key, direction in sort), (last, 'desc')]
+    return [*((keys[key], direction == 'desc') for key, direction in sort), (last, True)]
+
+
+def order_by(order: Order) -> list[sa.ColumnElement[Any]]:
+    return [part for column, descending in order for part in _ordered(column, descending)]
+
+
+def _ordered(column: sa.ColumnElement[Any], descending: bool) -> list[sa.ColumnElement[Any]]:
+    direction = column.desc() if descending else column.asc()
+    if not _is_nullable(column):
+        return [direction]
+    # The databases disagree on where NULL sorts, and MariaDB has no NULLS FIRST.
+    missing = column.is_(None)
+    return [missing.asc() if descending else missing.desc(), direction]
+
+
+def after(
+    connection: sa.Connection, order: Order, *marked: Clause, statement: sa.Select[Any] | None = None
+) -> Clause | None:
+    """Whether a row comes after the one that `marked` describes (the marker); None if there is no such row.
+
+    statement: what the marker is looked for in, if it is more than the tables of the order.
+    """
+    columns = [column for column, _ in order]
+    found = sa.select(*columns) if statement is None else statement.with_only_columns(*columns)
+    marker = connection.execute(found.where(*marked)).first()
+    if marker is None:
+        return None
+    later: list[Clause] = []
+    same: list[Clause] = []
+    for (column, descending), value in zip(order, marker, strict=True):
+        later.append(sa.and_(*same, _beyond(column, descending, value)))
+        same.append(column.is_(None) if value is None else column == value)
+    return sa.or_(*later)
+
+
+def _beyond(column: sa.ColumnElement[Any], descending: bool, value: Any) -> Clause:
+    if value is None:
+        return sa.false() if descending else column.is_not(None)
+    if descending:
+        return sa.or_(column < value, column.is_(None)) if _is_nullable(column) else column < value
+    return column > value
+
+
+def _is_nullable(column: sa.ColumnElement[Any]) -> bool:
+    return isinstance(column, sa.Column) and bool(column.nullable)
 
 
 COMPARISONS = {
@@ -53,19 +129,20 @@ COMPARISONS = {
 }
 
 
-def compared(column: sa.ColumnElement, bound: tuple[str, datetime]) -> sa.ColumnElement[bool]:
+def compared(column: sa.ColumnElement[Any], bound: tuple[str, datetime]) -> Clause:
     """The column against a bound such as ('gte', moment)."""
     comparison, moment = bound
-    return COMPARISONS[comparison](column, moment)
+    clause: Clause = COMPARISONS[comparison](column, moment)
+    return clause
 
 
-def identified(table: sa.Table, identifier: str) -> sa.ColumnElement[bool]:
+def identified(table: sa.Table, identifier: str) -> Clause:
     """The row of that number or UUID; longer numbers than a database can compare are nobody's."""
     if identifier.isdecimal() and len(identifier) <= MOST_DIGITS:
         return table.c.id == int(identifier)
     return table.c.uuid == identifier
 
 
-def equals(column: sa.ColumnElement, value: object) -> sa.ColumnElement[bool]:
+def equals(column: sa.ColumnElement[Any], value: object) -> Clause:
     """The value, or one of several."""
     return column.in_(value if isinstance(value, list | tuple | set | frozenset) else (value,))

@@ -5,7 +5,7 @@ from the database; reading, filtering, sorting and writing follow from that.
 """
 
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, TypeVar
@@ -15,10 +15,10 @@ import sqlalchemy as sa
 from computeapi import errors
 from computeapi.context import Context
 from computeapi.db import listing
+from computeapi.db.listing import WHOLE, Clause, Page
 from computeapi.db.tables import network as tables
 
 Document = dict[str, Any]
-Clause = sa.ColumnElement[bool]
 T = TypeVar('T')
 
 FILTERED_TYPES = (str, bool, int)
@@ -37,18 +37,6 @@ class Work:
     def elevated(self) -> 'Work':
         """The same transaction with an administrator's sight."""
         return replace(self, context=self.context.elevated())
-
-
-@dataclass(frozen=True)
-class Page:
-    """A part of a list: `sort` holds attributes with asc or desc, `marker` is the id of the last one seen."""
-
-    sort: Sequence[tuple[str, str]] = ()
-    marker: str | None = None
-    limit: int | None = None
-
-
-WHOLE = Page()
 
 
 def own_rows(table: sa.Table, context: Context) -> Clause:
@@ -170,8 +158,8 @@ class Collection:
         return sa.select(*(expression.label(name) for name, expression in self.attributes.items()))
 
     def _paged(self, work: Work, statement: sa.Select, page: Page) -> sa.Select:
-        chosen = [(self._sort_column(name), direction) for name, direction in page.sort]
-        order = [*chosen, (self.table.c.created_at, 'asc'), (self.table.c.id, 'asc')]
+        chosen = [(self._sort_column(name), descending) for name, descending in page.sort]
+        order = [*chosen, (self.table.c.created_at, False), (self.table.c.id, False)]
         if page.marker is not None:
             mine = (self.table.c.id == page.marker, self.visible(work.context))
             after = listing.after(work.connection, order, *mine)

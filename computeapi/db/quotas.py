@@ -8,12 +8,10 @@ import sqlalchemy as sa
 
 from computeapi.db.tables.compute import keypairs, quota_classes, quota_locks, quotas, server_groups, servers
 from computeapi.db.upsert import lock_row, upsert
+from computeapi.states import VMState
 
 # What the user_id of a limit is when it is the whole project's.
 EVERYBODY = ''
-
-# A server that can still be restored takes nothing of the quota; see compute/states.py.
-SOFT_DELETED = 'soft-delete'
 
 
 def class_limits(connection: sa.Connection, class_name: str) -> dict[str, int]:
@@ -100,4 +98,5 @@ def _held_by(table: sa.Table, project_id: str, user_id: str | None) -> list[sa.C
 
 
 def _counted() -> tuple[sa.ColumnElement[bool], ...]:
-    return servers.c.deleted_at.is_(None), servers.c.vm_state != SOFT_DELETED
+    """A server that can still be restored takes nothing of the quota."""
+    return servers.c.deleted_at.is_(None), servers.c.vm_state != VMState.SOFT_DELETED

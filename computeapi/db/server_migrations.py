@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from computeapi.db import records
+from computeapi.db import listing, records
+from computeapi.db.listing import Order, Page
 from computeapi.db.records import Rows
 from computeapi.db.tables.compute import migrations
+from computeapi.states import MigrationStatus
 
 # Statuses of moves that are over, and of those that only wait for somebody's word.
-OVER = ('error', 'failed', 'cancelled', 'completed', 'done', 'confirmed', 'reverted')
-MOVED = ('finished', 'confirming')
+OVER = (
+    MigrationStatus.ERROR,
+    MigrationStatus.FAILED,
+    MigrationStatus.CANCELLED,
+    MigrationStatus.COMPLETED,
+    MigrationStatus.DONE,
+    MigrationStatus.CONFIRMED,
+    MigrationStatus.REVERTED,
+)
+MOVED = (MigrationStatus.FINISHED, MigrationStatus.CONFIRMING)
 
 
 class Migration(NamedTuple):
@@ -45,6 +55,7 @@ class Migration(NamedTuple):
 
 
 MIGRATIONS = Rows(Migration, migrations)
+NEWEST_FIRST: Order = [(migrations.c.created_at, True), (migrations.c.id, True)]
 
 
 def insert(connection: sa.Connection, values: Mapping[str, Any]) -> int:
@@ -59,7 +70,8 @@ def get(connection: sa.Connection, migration_id: int) -> Migration | None:
 def live(connection: sa.Connection, server_id: str, statuses: Collection[str]) -> list[Migration]:
     """The server's live migrations that are in one of these statuses, the newest first."""
     mine = (migrations.c.server_id == server_id) & (migrations.c.migration_type == 'live-migration')
-    return select(connection, [mine, migrations.c.status.in_(statuses)])
+    wanted = MIGRATIONS.select.where(mine, migrations.c.status.in_(statuses))
+    return MIGRATIONS.all(connection, wanted.order_by(migrations.c.id.desc()))
 
 
 def latest(connection: sa.Connection, server_id: str, statuses: Collection[str]) -> Migration | None:
@@ -68,13 +80,31 @@ def latest(connection: sa.Connection, server_id: str, statuses: Collection[str])
     return MIGRATIONS.first(connection, MIGRATIONS.select.where(condition).order_by(migrations.c.id.desc()).limit(1))
 
 
-def select(
+def page(
     connection: sa.Connection,
-    conditions: Sequence[sa.ColumnElement[bool]],
-    order: Sequence[sa.ColumnElement[Any]] = (migrations.c.id.desc(),),
-    limit: int | None = None,
+    page: Page,
+    filters: Mapping[str, str],
+    since: datetime | None = None,
+    before: datetime | None = None,
 ) -> list[Migration]:
-    return MIGRATIONS.all(connection, MIGRATIONS.select.where(*conditions).order_by(*order).limit(limit))
+    """One page of the moves, the newest first; Invalid for an unknown marker.
+
+    filters: columns, and `host` (it came from or went to it).  since, before: when it changed last.
+    """
+    where = [migrations.c[name] == value for name, value in filters.items() if name != 'host']
+    if 'host' in filters:
+        host = filters['host']
+        where.append(sa.or_(migrations.c.source_host == host, migrations.c.dest_host == host))
+    if since is not None:
+        where.append(migrations.c.updated_at >= since)
+    if before is not None:
+        where.append(migrations.c.updated_at <= before)
+    marked = [migrations.c.uuid == page.marker]
+    unknown = 'Marker {marker} could not be found.'
+    statement = listing.paged(
+        connection, MIGRATIONS.select, NEWEST_FIRST, page, marked=marked, where=where, unknown=unknown
+    )
+    return MIGRATIONS.all(connection, statement)
 
 
 def change(
@@ -90,5 +120,6 @@ def change(
 def settle(connection: sa.Connection, server_id: str, now: datetime) -> None:
     """Nobody goes on with a move of this server: those that are done are confirmed, the others came to nothing."""
     mine = migrations.c.server_id == server_id
-    for status, which in (('confirmed', migrations.c.status.in_(MOVED)), ('error', migrations.c.status.not_in(OVER))):
+    moved, running = migrations.c.status.in_(MOVED), migrations.c.status.not_in(OVER)
+    for status, which in ((MigrationStatus.CONFIRMED, moved), (MigrationStatus.ERROR, running)):
         connection.execute(sa.update(migrations).where(mine, which).values(status=status, updated_at=now))

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from computeapi.db import services
 from computeapi.db.records import Rows
-from computeapi.db.services import Service
+from computeapi.db.services import ComputeService
 from computeapi.db.tables.compute import block_devices, console_tokens, server_tags, servers
 
 # Loaded beside the row when a view or a service names them.
@@ -86,7 +86,7 @@ class Server:
     # Loaded on request.
     tags: list[str] = field(default_factory=list)
     volumes: list[BlockDevice] = field(default_factory=list)
-    service: Service | None = None
+    service: ComputeService | None = None
     # Worked out on request, by compute.servers.lookup.
     host_status: str = ''
     domain_name: str = ''
@@ -176,19 +176,8 @@ def neighbours(connection: sa.Connection, besides: str) -> list[Neighbour]:
 
 def of_reservation(connection: sa.Connection, reservation_id: str) -> list[Server]:
     """The servers that one request made, in its order."""
-    return select(connection, [servers.c.reservation_id == reservation_id], [servers.c.launch_index])
-
-
-def select(
-    connection: sa.Connection,
-    conditions: Sequence[sa.ColumnElement[bool]],
-    order: Sequence[sa.ColumnElement[Any]] = (),
-    limit: int | None = None,
-    needs: Collection[str] = (),
-) -> list[Server]:
-    found = SERVERS.all(connection, SERVERS.select.where(*conditions).order_by(*order).limit(limit))
-    load(connection, found, needs)
-    return found
+    made = SERVERS.select.where(servers.c.reservation_id == reservation_id)
+    return SERVERS.all(connection, made.order_by(servers.c.launch_index))
 
 
 def load(connection: sa.Connection, found: Sequence[Server], needs: Collection[str]) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
+from computeapi.db.listing import identified
 from computeapi.db.records import Rows
 from computeapi.db.tables.compute import aggregate_hosts, hypervisors, servers, services
 
@@ -15,7 +17,7 @@ COMPUTE = 'nova-compute'
 """The binary of the service that runs the servers of a host."""
 
 
-class Service(NamedTuple):
+class ComputeService(NamedTuple):
     """A service on a host; named as the columns are. `seen_at`: its last sign of life."""
 
     id: int
@@ -30,31 +32,55 @@ class Service(NamedTuple):
     updated_at: datetime | None
 
 
-SERVICES = Rows(Service, services)
+SERVICES = Rows(ComputeService, services)
 OF_COMPUTE_HOSTS = SERVICES.select.where(
     services.c.host.in_(sa.bindparam('hosts', expanding=True)), services.c.binary == COMPUTE
 )
 
 
-def select(connection: sa.Connection, *conditions: sa.ColumnElement[bool]) -> list[Service]:
-    return SERVICES.all(connection, SERVICES.select.where(*conditions).order_by(services.c.id))
+def select(connection: sa.Connection, host: str | None = None, binary: str | None = None) -> list[ComputeService]:
+    """The services on that host (or on any) that run that binary (or any)."""
+    statement = SERVICES.select.order_by(services.c.id)
+    if host is not None:
+        statement = statement.where(services.c.host == host)
+    if binary is not None:
+        statement = statement.where(services.c.binary == binary)
+    return SERVICES.all(connection, statement)
 
 
-def of_compute_hosts(connection: sa.Connection, hosts: Collection[str]) -> list[Service]:
+def get(connection: sa.Connection, identifier: str) -> ComputeService | None:
+    """The service of that number or UUID."""
+    return SERVICES.first(connection, SERVICES.select.where(identified(services, identifier)))
+
+
+def of_compute_hosts(connection: sa.Connection, hosts: Collection[str]) -> list[ComputeService]:
     """What runs the servers of these hosts."""
     return SERVICES.all(connection, OF_COMPUTE_HOSTS, {'hosts': list(hosts)})
 
 
-def of_compute_host(connection: sa.Connection, host: str | None) -> Service | None:
+def of_compute_host(connection: sa.Connection, host: str | None) -> ComputeService | None:
     """What runs the servers of the host; None if it is no compute host."""
     return next(iter(of_compute_hosts(connection, [host])), None) if host else None
+
+
+def is_seen(connection: sa.Connection, host: str, binary: str, now: datetime) -> None:
+    """Write down that the service gave a sign of life; it is made if it is new."""
+    known = (services.c.host == host) & (services.c.binary == binary)
+    if connection.execute(sa.update(services).where(known).values(seen_at=now)).rowcount == 0:
+        values = {'disabled': False, 'forced_down': False, 'created_at': now, 'seen_at': now}
+        connection.execute(sa.insert(services).values(uuid=str(uuid.uuid4()), host=host, binary=binary, **values))
+
+
+def are_seen(connection: sa.Connection, hosts: Collection[str], now: datetime) -> None:
+    """As `is_seen`, for all services that there are on these hosts."""
+    connection.execute(sa.update(services).where(services.c.host.in_(hosts)).values(seen_at=now))
 
 
 def update(connection: sa.Connection, service_id: int, values: Mapping[str, Any]) -> None:
     connection.execute(sa.update(services).where(services.c.id == service_id).values(**values))
 
 
-def delete(connection: sa.Connection, service: Service) -> None:
+def delete(connection: sa.Connection, service: ComputeService) -> None:
     """The service and, for a compute host, what is known of the host."""
     connection.execute(sa.delete(services).where(services.c.id == service.id))
     if service.binary == COMPUTE:

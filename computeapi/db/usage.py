@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
+from computeapi.db import listing
+from computeapi.db.listing import Page
+from computeapi.db.records import Rows
 from computeapi.db.tables.compute import servers
 
 
 class Span(NamedTuple):
-    """The life of a server and its size; memory in MiB, disk in GiB. The fields are columns, in this order."""
+    """The life of a server and its size; memory in MiB, disk in GiB."""
 
     id: int
     uuid: str
@@ -32,29 +34,25 @@ class Span(NamedTuple):
         return self.root_gb + self.ephemeral_gb
 
 
-COLUMNS = [servers.c[name] for name in Span._fields]
+SPANS = Rows(Span, servers)
 
 
-def running(start: datetime, stop: datetime, project_id: str | None) -> list[sa.ColumnElement[bool]]:
-    """The servers that ran at some moment from `start` to `stop`, whether or not they are deleted by now."""
-    conditions = [
-        servers.c.launched_at < stop,
-        sa.or_(servers.c.terminated_at.is_(None), servers.c.terminated_at > start),
-    ]
-    return conditions if project_id is None else [servers.c.project_id == project_id, *conditions]
-
-
-def select(
-    connection: sa.Connection,
-    conditions: Sequence[sa.ColumnElement[bool]],
-    order: Sequence[sa.ColumnElement[Any]],
-    limit: int | None,
+def page(
+    connection: sa.Connection, start: datetime, stop: datetime, page: Page, project_id: str | None = None
 ) -> list[Span]:
-    statement = sa.select(*COLUMNS).where(*conditions).order_by(*order).limit(limit)
-    return [Span(*row) for row in connection.execute(statement)]
+    """One page of the servers that ran at some moment from `start` to `stop`, whether or not they are deleted by now.
 
-
-def get(connection: sa.Connection, server_id: str, project_id: str | None) -> Span | None:
-    """A server of that project, or of any."""
-    conditions = [servers.c.uuid == server_id, *([] if project_id is None else [servers.c.project_id == project_id])]
-    return next(iter(select(connection, conditions, [], 1)), None)
+    They are of one project, or of any. Invalid for an unknown marker.
+    """
+    mine = [] if project_id is None else [servers.c.project_id == project_id]
+    ended = sa.or_(servers.c.terminated_at.is_(None), servers.c.terminated_at > start)
+    statement = listing.paged(
+        connection,
+        SPANS.select,
+        listing.ordered(servers, page, 'id'),
+        page,
+        marked=[servers.c.uuid == page.marker, *mine],
+        where=[*mine, servers.c.launched_at < stop, ended],
+        unknown='Marker {marker} could not be found.',
+    )
+    return SPANS.all(connection, statement)

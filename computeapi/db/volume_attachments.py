@@ -10,7 +10,7 @@ from computeapi.db.tables.volume import volume_attachments, volumes
 
 Facts = dict[str, Any]
 
-ORDER: listing.Order = [(volume_attachments.c.created_at, 'desc'), (volume_attachments.c.id, 'desc')]
+ORDER: listing.Order = [(volume_attachments.c.created_at, True), (volume_attachments.c.id, True)]
 COLUMNS = (*volume_attachments.c, volumes.c.project_id)
 
 

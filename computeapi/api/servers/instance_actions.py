@@ -5,7 +5,7 @@ from typing import NamedTuple
 from computeapi.api.servers.readers import host_id_of
 from computeapi.api.servers.subject import ServerController
 from computeapi.api.types import DATETIME, LIMIT, LINKS, MARKER, NULLABLE_STRING, STRING, UUID, bare
-from computeapi.db.actions import Action, Event
+from computeapi.db.actions import ServerAction, ServerActionEvent
 from computeapi.db.servers import Server
 from computeapi.versions import APIVersionRequest, added, changed
 from computeapi.web.contract import ADMIN, READER_OR_ADMIN, Field, Policy, View, attr, closed, query
@@ -44,14 +44,14 @@ LIST_QUERY = query(
 class Step(NamedTuple):
     """An event, with the server that it happened to."""
 
-    event: Event
+    event: ServerActionEvent
     server: Server
 
 
 class Account(NamedTuple):
     """An action, with its steps."""
 
-    action: Action
+    action: ServerAction
     steps: list[Step]
 
 

@@ -10,9 +10,9 @@ from oslo_utils import strutils
 from computeapi.api.servers.sorting import SORT_KEY, order
 from computeapi.api.types import LIMIT, STRING
 from computeapi.clock import parsed
-from computeapi.compute.paging import Page
 from computeapi.compute.servers.lookup import MOST_TAGS
 from computeapi.compute.states import SOFT_DELETED, states_of
+from computeapi.db.listing import Page
 from computeapi.errors import Forbidden, Invalid
 from computeapi.versions import APIVersionRequest, added, compiled
 from computeapi.web.contract import ADMIN, Policy, query

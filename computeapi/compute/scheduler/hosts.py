@@ -79,7 +79,6 @@ def load(connection: sa.Connection, conf: cfg.ConfigOpts, ratios: Ratios, now: d
     hosts = []
     for node in hypervisors.select(connection):
         groups = metadata.get(node.host, [])
-        zones = [values['availability_zone'] for values in groups if values.get('availability_zone')]
         used = taken.get(node.host, Amounts())
         hosts.append(
             HostState(
@@ -87,7 +86,7 @@ def load(connection: sa.Connection, conf: cfg.ConfigOpts, ratios: Ratios, now: d
                 node=node.hypervisor_hostname,
                 enabled=not node.service.disabled,
                 up=is_up(node.service, now, conf.service_down_time),
-                zone=zones[0] if zones else conf.default_availability_zone,
+                zone=aggregates.zone_of(groups) or conf.default_availability_zone,
                 host_ip=node.host_ip,
                 hypervisor_type=node.hypervisor_type,
                 cpu_info=node.cpu_info,

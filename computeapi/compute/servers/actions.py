@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from computeapi.db import actions as rows
-from computeapi.db.actions import Action, Event
+from computeapi.db.actions import ServerAction, ServerActionEvent
 from computeapi.db.engine import Store
 from computeapi.db.servers import Server
 from computeapi.errors import Invalid, ServerActionNotFound
@@ -26,7 +26,7 @@ class Actions:
         *,
         since: datetime | None = None,
         before: datetime | None = None,
-    ) -> list[Action]:
+    ) -> list[ServerAction]:
         """The newest first, of those that changed in a period; Invalid for an unknown marker (a request's id)."""
         with self.store.read() as connection:
             last = None
@@ -36,7 +36,7 @@ class Actions:
                     raise Invalid(f'Marker {marker[:64]} could not be found.')
             return rows.of_server(connection, server.uuid, limit, after=last, since=since, before=before)
 
-    def get(self, server: Server, request_id: str) -> tuple[Action, Sequence[Event]]:
+    def get(self, server: Server, request_id: str) -> tuple[ServerAction, Sequence[ServerActionEvent]]:
         """An action with its steps, the newest first."""
         with self.store.read() as connection:
             action = rows.by_request(connection, server.uuid, request_id)

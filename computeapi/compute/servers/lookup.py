@@ -11,16 +11,15 @@ from oslo_config import cfg
 
 from computeapi.clock import utcnow
 from computeapi.compute import hosts
-from computeapi.compute.paging import Page, keyset
 from computeapi.compute.quotas import Quotas, check_metadata
 from computeapi.compute.servers.life import check
-from computeapi.compute.servers.listing import conditions, existing
 from computeapi.compute.states import ACTIVE, PAUSED, STOPPED, SUSPENDED, Change
 from computeapi.context import Context
+from computeapi.db import server_search
 from computeapi.db import servers as rows
 from computeapi.db.engine import Store
+from computeapi.db.listing import Page
 from computeapi.db.servers import DOMAIN_NAME, SERVICE, TAGS, Server
-from computeapi.db.tables.compute import servers
 from computeapi.errors import Conflict, Invalid, NotFound, ServerNotFound
 
 MOST_TAGS = 50
@@ -33,7 +32,7 @@ UPDATE_TAGS = Change('update tags', '', None, AWAKE, task_states=None, locked=Fa
 DELETE_TAGS = Change('delete tags', '', None, AWAKE, task_states=None, locked=False)
 
 
-class Servers:
+class ServerManager:
     """Servers in the store; a caller that is no administrator sees those of its project.
 
     needs: what is loaded beside the row (see db.servers).
@@ -76,27 +75,19 @@ class Servers:
         soft_deleted: bool | None = None,
         filters: Mapping[str, Any] | None = None,
     ) -> list[Server]:
-        """One page of the project's servers, or of everybody's; Invalid for an unknown marker.
-
-        deleted: those that are deleted (True), that are not (False), or both (None).  soft_deleted: whether those
-        that can be restored count as there.  filters: see compute.servers.listing.
-        """
-        scope = [] if all_projects else [servers.c.project_id == context.project_id]
-        where = [*scope, *existing(deleted, soft_deleted), *conditions(self.store.dialect, filters or {})]
+        """One page of the project's servers, or of everybody's, as db.server_search says; Invalid."""
         with self.store.read() as connection:
-            marker = self._marker(connection, page, scope)
-            after, order = keyset(servers, page, marker, unique='id')
-            found = rows.select(connection, [*where, *after], order, page.limit, needs)
+            found = server_search.page(
+                connection,
+                page._replace(marker=page.marker or None),
+                project_id=None if all_projects else context.project_id or '',
+                deleted=deleted,
+                soft_deleted=soft_deleted,
+                filters=filters,
+                needs=needs,
+            )
         self._complete(found, needs)
         return found
-
-    def _marker(self, connection: sa.Connection, page: Page, scope: Sequence[Any]) -> Server | None:
-        if not page.marker:
-            return None
-        found = rows.select(connection, [*scope, servers.c.uuid == page.marker])
-        if not found:
-            raise Invalid(f'marker [{page.marker}] not found')
-        return found[0]
 
     def _complete(self, found: Sequence[Server], needs: Collection[str]) -> None:
         """What follows from the configuration and the time."""

@@ -4,18 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
 
-import sqlalchemy as sa
-
-from computeapi.compute.paging import Page, keyset
 from computeapi.db import server_migrations as rows
 from computeapi.db.engine import Store
+from computeapi.db.listing import Page
 from computeapi.db.server_migrations import Migration
-from computeapi.db.tables.compute import migrations
-from computeapi.errors import Invalid
 
-NEWEST_FIRST = (('created_at', True), ('id', True))
 COLUMNS = {
     'status': 'status',
     'instance_uuid': 'server_id',
@@ -23,7 +17,9 @@ COLUMNS = {
     'source_compute': 'source_host',
     'user_id': 'user_id',
     'project_id': 'project_id',
+    'host': 'host',
 }
+"""What migrations are chosen by, and the columns; `host`: where one came from or went to."""
 
 
 class MigrationLists:
@@ -41,33 +37,10 @@ class MigrationLists:
         since: datetime | None = None,
         before: datetime | None = None,
     ) -> list[Migration]:
-        """The newest first. Filters: the keys of COLUMNS, and host (it came from or went to it).
+        """The newest first. Filters: the keys of COLUMNS.
 
         since, before: when it changed last.  marker: the UUID of the last of the page before; Invalid if unknown.
         """
-        conditions = _conditions(filters or {}, since, before)
+        chosen = {COLUMNS[name]: value for name, value in (filters or {}).items() if name in COLUMNS}
         with self.store.read() as connection:
-            last = self._marker(connection, marker)
-            page = Page(limit or 0, marker, NEWEST_FIRST)
-            after, order = keyset(migrations, page, last, unique='id')
-            return rows.select(connection, [*conditions, *after], order, limit)
-
-    def _marker(self, connection: sa.Connection, marker: str | None) -> Migration | None:
-        if not marker:
-            return None
-        found = rows.select(connection, [migrations.c.uuid == marker])
-        if not found:
-            raise Invalid(f'Marker {marker} could not be found.')
-        return found[0]
-
-
-def _conditions(filters: Mapping[str, Any], since: datetime | None, before: datetime | None) -> list:
-    conditions = [migrations.c[COLUMNS[name]] == value for name, value in filters.items() if name in COLUMNS]
-    if 'host' in filters:
-        host = filters['host']
-        conditions.append(sa.or_(migrations.c.source_host == host, migrations.c.dest_host == host))
-    if since is not None:
-        conditions.append(migrations.c.updated_at >= since)
-    if before is not None:
-        conditions.append(migrations.c.updated_at <= before)
-    return conditions
+            return rows.page(connection, Page(limit, marker or None), chosen, since, before)

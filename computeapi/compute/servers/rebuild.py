@@ -8,7 +8,7 @@ from typing import Any
 
 from computeapi.backends.image import Images
 from computeapi.backends.volume import Volumes
-from computeapi.compute.keypairs import Keypairs
+from computeapi.compute.keypairs import KeypairManager
 from computeapi.compute.quotas import Quotas, check_injected_files, check_metadata
 from computeapi.compute.servers.creation import boot
 from computeapi.compute.servers.creation.boot import Source
@@ -44,7 +44,7 @@ class RebuildRequest:
 class Rebuilds:
     """Errors: as Life's; OverQuota; Invalid for an image that the server cannot boot, or an unknown key pair."""
 
-    def __init__(self, life: Life, quotas: Quotas, keypairs: Keypairs, images: Images, volumes: Volumes):
+    def __init__(self, life: Life, quotas: Quotas, keypairs: KeypairManager, images: Images, volumes: Volumes):
         self.life, self.quotas, self.keypairs = life, quotas, keypairs
         self.images, self.volumes = images, volumes
 

@@ -4,7 +4,8 @@ import urllib.parse
 from typing import Any
 
 from computeapi import errors
-from computeapi.db.network_collection import Document, Page
+from computeapi.db.listing import Page
+from computeapi.db.network_collection import Document
 from computeapi.standalone.face import FaceRequest
 from computeapi.standalone.query import number, one_of
 
@@ -38,14 +39,15 @@ def links(req: FaceRequest, key: str, documents: list[Document], limit: int | No
     return {f'{key}_links': [{'rel': 'next', 'href': f'{req.path_url}?{query}'}]}
 
 
-def _sort(req: FaceRequest) -> list[tuple[str, str]]:
+def _sort(req: FaceRequest) -> list[tuple[str, bool]]:
     keys, directions = req.GET.getall('sort_key'), req.GET.getall('sort_dir')
     if len(keys) > MAX_SORT_KEYS:
         raise errors.Invalid(f'sort_key may be given {MAX_SORT_KEYS} times at most.')
     if directions and len(directions) != len(keys):
         raise errors.Invalid('The number of sort_keys and sort_dirs must be same')
     direction = one_of('asc', 'desc')
-    return list(zip(keys, (direction('sort_dir', text) for text in directions or ['asc'] * len(keys)), strict=True))
+    descending = (direction('sort_dir', text) == 'desc' for text in directions or ['asc'] * len(keys))
+    return list(zip(keys, descending, strict=True))
 
 
 def _limit(req: FaceRequest) -> int:

@@ -125,14 +125,14 @@ def create(api, world):
 @pytest.fixture
 def made(create, world):
     """made(...): the same, and the servers that came of it, in their order."""
-    from computeapi.db import servers as rows
-    from computeapi.db.tables.compute import servers
+    from computeapi.db import server_search
+    from computeapi.db.listing import WHOLE
 
     def post(*arguments, **facts):
         answer = create(*arguments, **facts)
         assert answer.status == 202, answer
         with world.store.read() as connection:
-            return rows.select(connection, [], [servers.c.id], needs=['tags', 'volumes'])
+            return server_search.page(connection, WHOLE, needs=['tags', 'volumes'])
 
     return post
 

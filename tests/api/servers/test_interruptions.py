@@ -11,8 +11,8 @@ import zlib
 
 import pytest
 
-from computeapi.db import servers as rows
-from computeapi.db.tables.compute import servers
+from computeapi.db import server_search
+from computeapi.db.listing import WHOLE
 from tests.api.servers.conftest import BOB, IMAGE, NETWORK, body
 from tests.interruptible import Interruptible, Killed
 from tests.soundness import problems
@@ -88,7 +88,7 @@ class Cloud:
 
     def servers(self):
         with self.store.read() as connection:
-            return [server.uuid for server in rows.select(connection, [servers.c.deleted_at.is_(None)])]
+            return [server.uuid for server in server_search.page(connection, WHOLE)]
 
     def host(self, server):
         return self.api.get(f'/servers/{server}').json['server']['OS-EXT-SRV-ATTR:host']

@@ -15,9 +15,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 from computeapi import config
 from computeapi.compute import states
-from computeapi.db import servers as rows
+from computeapi.db import server_search
+from computeapi.db.listing import WHOLE
 from computeapi.db.tables import metadata
-from computeapi.db.tables.compute import servers, tasks
+from computeapi.db.tables.compute import tasks
 from computeapi.main import Service
 from tests.api.servers.conftest import BOB, IMAGE, NETWORK, World, body
 from tests.conftest import Client
@@ -291,7 +292,7 @@ class Machine(RuleBasedStateMachine):
 
     def servers(self):
         with self.store.read() as connection:
-            return [each.uuid for each in rows.select(connection, [servers.c.deleted_at.is_(None)], [servers.c.id])]
+            return [each.uuid for each in server_search.page(connection, WHOLE)]
 
     def server(self, number):
         """One that is there, or the id of none."""

@@ -24,7 +24,8 @@ from computeapi.clock import utcnow
 from computeapi.context import Context
 from computeapi.db import network_projects
 from computeapi.db.engine import Store
-from computeapi.db.network_collection import WHOLE, Collection, Document, Page, Work, set_tags
+from computeapi.db.listing import WHOLE, Page
+from computeapi.db.network_collection import Collection, Document, Work, set_tags
 from computeapi.db.networks import NETWORKS, SUBNETS
 from computeapi.db.ports import PORTS, servers_on
 from computeapi.db.routers import FLOATING_IPS, ROUTERS

@@ -15,10 +15,10 @@ from computeapi.backends.network import Networks
 from computeapi.backends.volume import Volumes
 from computeapi.clock import utcnow
 from computeapi.compute import quotas as limits
-from computeapi.compute.flavors import Flavors
-from computeapi.compute.keypairs import Keypairs
+from computeapi.compute.flavors import FlavorManager
+from computeapi.compute.keypairs import KeypairManager
 from computeapi.compute.quotas import Quotas
-from computeapi.compute.server_groups import ServerGroups
+from computeapi.compute.server_groups import ServerGroupManager
 from computeapi.compute.servers.creation import boot, devices, names, rows
 from computeapi.compute.servers.creation.boot import Source, Sources
 from computeapi.compute.servers.creation.disks import Disks
@@ -48,10 +48,10 @@ class Builder:
         *,
         tasks: Tasks,
         quotas: Quotas,
-        flavors: Flavors,
-        keypairs: Keypairs,
+        flavors: FlavorManager,
+        keypairs: KeypairManager,
         zones: Zones,
-        groups: ServerGroups,
+        groups: ServerGroupManager,
         images: Images,
         networks: Networks,
         volumes: Volumes,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from computeapi.compute.server_groups import ServerGroups
+from computeapi.compute.server_groups import ServerGroupManager
 from computeapi.compute.servers.creation.request import ServerRequest
 from computeapi.compute.zones import Zones
 from computeapi.context import Context
-from computeapi.db import hosts
+from computeapi.db import hypervisors
 from computeapi.db.engine import Store
 from computeapi.errors import ComputeHostNotFound, Invalid
 
@@ -14,7 +14,7 @@ from computeapi.errors import ComputeHostNotFound, Invalid
 class Places:
     """Checks the zone, the host and the server group that a request names. default_zone None: any zone."""
 
-    def __init__(self, store: Store, zones: Zones, groups: ServerGroups, default_zone: str | None):
+    def __init__(self, store: Store, zones: Zones, groups: ServerGroupManager, default_zone: str | None):
         self.store, self.zones, self.groups, self.default_zone = store, zones, groups, default_zone
 
     def zone(self, request: ServerRequest) -> str | None:
@@ -34,7 +34,7 @@ class Places:
                 'are mutually exclusive.'
             )
         with self.store.read() as connection:
-            if not hosts.exists(connection, request.host, request.node):
+            if not hypervisors.exists(connection, request.host, request.node):
                 raise ComputeHostNotFound(host=request.host or request.node)
 
     def group(self, context: Context, request: ServerRequest) -> str | None:

@@ -1,4 +1,4 @@
-"""What servers are searched by: each filter as a condition on their rows."""
+"""Lists of servers: what they are searched by, each filter as a condition on their rows."""
 
 from __future__ import annotations
 
@@ -10,28 +10,52 @@ from typing import Any
 import sqlalchemy as sa
 
 from computeapi.clock import parsed
-from computeapi.compute import states
-from computeapi.db import addresses, patterns
+from computeapi.db import addresses, listing, patterns
+from computeapi.db.listing import Clause, Page
+from computeapi.db.servers import SERVERS, Server, load
 from computeapi.db.tables.compute import server_tags, servers
 from computeapi.errors import Invalid
+from computeapi.states import STATUS_BY_TASK, VMState, states_of
 
-Condition = sa.ColumnElement[bool]
 NUMBER = re.compile(r'\d{1,9}')
 DATE = 'YYYY-MM-DD'
 
 
-def conditions(dialect: str, filters: Mapping[str, Any]) -> list[Condition]:
-    """What a server must be; Invalid, naming the filter, for a value that nothing can be searched by."""
-    return [_condition(dialect, name, value) for name, value in filters.items()]
+def page(
+    connection: sa.Connection,
+    page: Page,
+    *,
+    project_id: str | None = None,
+    deleted: bool | None = False,
+    soft_deleted: bool | None = None,
+    filters: Mapping[str, Any] | None = None,
+    needs: Collection[str] = (),
+) -> list[Server]:
+    """One page of the servers of a project, or of any; needs: see db.servers.
 
+    deleted: those that are deleted (True), that are not (False), or both (None).  soft_deleted: whether those
+    that can be restored count as there.  filters: any of PATTERNS, ADDRESSES, EQUAL, NUMBERS, MOMENTS and OTHERS.
 
-def existing(deleted: bool | None, soft_deleted: bool | None) -> list[Condition]:
-    """Servers that are there (False), that are not (True), or both (None).
-
-    What is deleted but can still be restored counts as deleted, unless *soft_deleted* says the contrary.
+    Invalid for an unknown marker, and, naming the filter, for a value that nothing can be searched by.
     """
+    scope = [] if project_id is None else [servers.c.project_id == project_id]
+    wanted = [_condition(connection.dialect.name, name, value) for name, value in (filters or {}).items()]
+    statement = listing.paged(
+        connection,
+        SERVERS.select,
+        listing.ordered(servers, page, 'id'),
+        page,
+        marked=[*scope, servers.c.uuid == page.marker],
+        where=[*scope, *_existing(deleted, soft_deleted), *wanted],
+    )
+    found = SERVERS.all(connection, statement)
+    load(connection, found, needs)
+    return found
+
+
+def _existing(deleted: bool | None, soft_deleted: bool | None) -> list[Clause]:
     gone = servers.c.deleted_at.is_not(None)
-    restorable = servers.c.vm_state == states.SOFT_DELETED
+    restorable = servers.c.vm_state == VMState.SOFT_DELETED
     if deleted is None:
         return []
     if deleted:
@@ -39,7 +63,7 @@ def existing(deleted: bool | None, soft_deleted: bool | None) -> list[Condition]
     return [~gone] if soft_deleted else [~gone, ~restorable]
 
 
-def _condition(dialect: str, name: str, value: Any) -> Condition:
+def _condition(dialect: str, name: str, value: Any) -> Clause:
     if name in PATTERNS or name in ADDRESSES:
         if not patterns.is_bounded(value):
             raise Invalid(f'Invalid filter field: {name}. It is no regular expression, or one that takes too long.')
@@ -55,7 +79,7 @@ def _condition(dialect: str, name: str, value: Any) -> Condition:
     return OTHERS[name](value)
 
 
-def _at(name: str, text: str) -> Condition:
+def _at(name: str, text: str) -> Clause:
     """Within the second, or the day, that the text says."""
     try:
         start = parsed(text)
@@ -65,31 +89,31 @@ def _at(name: str, text: str) -> Condition:
     return (servers.c[name] >= start) & (servers.c[name] < end)
 
 
-def _has_status(statuses: Collection[str]) -> Condition:
-    return sa.or_(sa.false(), *(_in_state(*state) for status in statuses for state in states.states_of(status)))
+def _has_status(statuses: Collection[str]) -> Clause:
+    return sa.or_(sa.false(), *(_in_state(*state) for status in statuses for state in states_of(status)))
 
 
-def _in_state(vm_state: str, task_states: Collection[str] | None) -> Condition:
+def _in_state(vm_state: str, task_states: Collection[str] | None) -> Clause:
     in_vm_state, task_state = servers.c.vm_state == vm_state, servers.c.task_state
     if task_states is not None:
         return in_vm_state & task_state.in_(task_states)
-    special = list(states.STATUS_BY_TASK.get(vm_state, ()))
+    special = list(STATUS_BY_TASK.get(vm_state, ()))
     return in_vm_state & sa.or_(task_state.is_(None), task_state.not_in(special)) if special else in_vm_state
 
 
-def _is_locked(locked: bool) -> Condition:
+def _is_locked(locked: bool) -> Clause:
     return servers.c.locked_by.is_not(None) if locked else servers.c.locked_by.is_(None)
 
 
-def _has_flavor(flavorid: str) -> Condition:
+def _has_flavor(flavorid: str) -> Clause:
     return servers.c.flavor['flavorid'].as_string() == flavorid
 
 
-def _changed_since(moment: datetime) -> Condition:
+def _changed_since(moment: datetime) -> Clause:
     return sa.func.coalesce(servers.c.updated_at, servers.c.created_at) >= moment
 
 
-def _changed_before(moment: datetime) -> Condition:
+def _changed_before(moment: datetime) -> Clause:
     return sa.func.coalesce(servers.c.updated_at, servers.c.created_at) <= moment
 
 
@@ -132,7 +156,7 @@ EQUAL = frozenset(
 )
 NUMBERS = frozenset({'power_state', 'launch_index', 'progress'})
 MOMENTS = frozenset({'created_at', 'launched_at', 'terminated_at'})
-OTHERS: dict[str, Callable[[Any], Condition]] = {
+OTHERS: dict[str, Callable[[Any], Clause]] = {
     'statuses': _has_status,
     'locked': _is_locked,
     'flavorid': _has_flavor,
