@@ -206,11 +206,19 @@ def test_a_full_subnet_gives_way_to_the_next(networks, make):
 
 
 def test_making_a_port_again_returns_it(networks, private):
-    port = networks.create_port(ALICE, private, server_id='s', port_id=UNKNOWN)
-    assert networks.create_port(ALICE, private, server_id='s', port_id=UNKNOWN) == port
+    port = networks.create_port(ALICE, private, server_id='s', key='0')
+    assert networks.create_port(ALICE, private, server_id='s', key='0') == port
     assert networks.quotas(ALICE, 'apples')['ports']['in_use'] == 1
     with pytest.raises(errors.Conflict):
-        networks.create_port(BOB, private, server_id='s', port_id=UNKNOWN)
+        networks.create_port(BOB, private, server_id='s', key='0')
+
+
+def test_a_port_is_found_by_what_it_was_made_for(networks, private):
+    ports = [networks.create_port(ALICE, private, server_id=server, key=key) for server in 'st' for key in '01']
+    assert len({port.id for port in ports}) == 4
+    assert networks.ports(ALICE, server_ids=['s'], key='1') == [ports[1]]
+    assert networks.ports(ALICE, server_ids=['s', 't'], key='0') == [ports[0], ports[2]]
+    assert networks.ports(ALICE, server_ids=['s'], key='2') == networks.ports(BOB, server_ids=['s'], key='0') == []
 
 
 def test_ports_of_others_are_not_there(networks, private):

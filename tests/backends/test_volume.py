@@ -69,6 +69,9 @@ def test_what_is_made_again_under_its_id_is_there_already(volumes):
     volume = volumes.create(ALICE, 1, volume_id=chosen)
     assert volumes.create(ALICE, 1, volume_id=chosen) == volume
     assert volumes.list(ALICE) == [volume]
+    snapshot = volumes.create_snapshot(ALICE, chosen, snapshot_id=OTHER_SERVER)
+    assert volumes.create_snapshot(ALICE, chosen, snapshot_id=OTHER_SERVER) == snapshot
+    assert volumes.list_snapshots(ALICE) == [snapshot]
     for _ in range(2):
         assert volumes.reserve(ALICE, chosen, SERVER, attachment_id=OTHER_SERVER) == OTHER_SERVER
     assert len(volumes.attachments(ALICE)) == 1

@@ -64,7 +64,8 @@ class Images(Protocol):
         left out unless `visibility` is community or all."""
 
     def create(self, context: Context, name: str, *, image_id: str | None = None, **facts: Any) -> Image:
-        """A queued image of the caller's project without data; `facts` are attributes of Image.
+        """A queued image of the caller's project without data; `facts` are attributes of Image. It has the id that is
+        wanted, as with Glance; Conflict if there is an image of that id.
 
         Properties that are not text are made text (lists and dicts become JSON, None is left out)."""
 

@@ -102,10 +102,15 @@ class Networks(Protocol):
     def port(self, context: Context, port_id: str) -> Port: ...
 
     def ports(
-        self, context: Context, *, ids: Iterable[str] | None = None, server_ids: Iterable[str] | None = None
+        self,
+        context: Context,
+        *,
+        ids: Iterable[str] | None = None,
+        server_ids: Iterable[str] | None = None,
+        key: str | None = None,
     ) -> list[Port]:
         """Ports by id or by the servers that hold them, oldest first, with addresses and floating IPs, in a constant
-        number of queries."""
+        number of queries; with the servers a key: only the port of each that was made under it."""
 
     def create_port(
         self,
@@ -118,12 +123,15 @@ class Networks(Protocol):
         fixed_ip: str | None = None,
         security_groups: Sequence[str] = (),
         hostname: str | None = None,
-        port_id: str | None = None,
+        key: str | None = None,
     ) -> Port:
         """A port held by the server, with an address of each IP version that the network has (or with `fixed_ip`).
 
-        `security_groups` are ids, none meaning the project's default group. Creating `port_id` again is no error:
-        the port there is returned."""
+        `security_groups` are ids, none meaning the project's default group.
+
+        The network service gives the port its id. The key, a short text, tells what the port is for among those of
+        the server: a call that is made again under the same key, as after a crash, returns the port there is. On a
+        Neutron the key is a tag, given as the port is made and looked for before, beside the device_id."""
 
     def bind_port(self, context: Context, port_id: str, *, server_id: str, host: str | None) -> Port:
         """Give an existing port to the server and put it on a host (ACTIVE), or on none; PortInUse if another server

@@ -102,7 +102,14 @@ VolumeListener = Callable[[Context, Volume], None]
 
 
 class Volumes(Protocol):
-    """Look-ups are bound to the caller's project (an administrator sees all): VolumeNotFound, SnapshotNotFound."""
+    """Look-ups are bound to the caller's project (an administrator sees all): VolumeNotFound, SnapshotNotFound.
+
+    The id that a caller wants for what it makes tells one call from another: a call that is made again, as after a
+    crash, returns what there is. The id that is returned counts. Block storage that gives ids of its own, as Cinder
+    does, keeps the wanted one with what it makes, in the metadata of a volume or snapshot; an attachment is found by
+    its volume and server. `delete`, `delete_snapshot` and `release` take a wanted id too, from who does not know
+    what came of it.
+    """
 
     def get(self, context: Context, volume_id: str) -> Volume: ...
 
@@ -135,9 +142,7 @@ class Volumes(Protocol):
         metadata: Mapping[str, str] | None = None,
         volume_id: str | None = None,
     ) -> Volume:
-        """A volume that becomes available (bootable when made from an image).
-
-        Creating `volume_id` again is no error: the volume there is returned.
+        """A volume that becomes available (bootable when made from an image), with the wanted `volume_id` or another.
 
         OverQuota; Invalid, also for an image that cannot be used; VolumeTypeNotFound, SnapshotNotFound,
         VolumeNotFound."""
@@ -148,10 +153,8 @@ class Volumes(Protocol):
     def extend(self, context: Context, volume_id: str, size: int) -> Volume: ...
 
     def reserve(self, context: Context, volume_id: str, server_id: str, *, attachment_id: str | None = None) -> str:
-        """The id of a new attachment in state `reserved` (the volume: `reserved`, or as it was when multiattach and
-        in use); Invalid if the volume is not available, or in use and not multiattach.
-
-        Reserving `attachment_id` again is no error."""
+        """The id of a new attachment in state `reserved`, the wanted one or another (the volume: `reserved`, or as it
+        was when multiattach and in use); Invalid if the volume is not available, or in use and not multiattach."""
 
     def attachment(self, context: Context, attachment_id: str) -> Attachment:
         """AttachmentNotFound."""
@@ -191,7 +194,7 @@ class Volumes(Protocol):
         metadata: Mapping[str, str] | None = None,
         snapshot_id: str | None = None,
     ) -> Snapshot:
-        """Of an available volume, or with force of one in use; OverQuota, Invalid."""
+        """Of an available volume, or with force of one in use, with the wanted id or another; OverQuota, Invalid."""
 
     def delete_snapshot(self, context: Context, snapshot_id: str) -> None: ...
 

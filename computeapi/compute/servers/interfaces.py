@@ -73,12 +73,12 @@ class Interfaces:
         else:
             check_port(self.networks.port(context, port_id), Rights())
         wanted = {'port_id': port_id, 'network_id': network_id, 'fixed_ip': fixed_ip, 'tag': tag}
-        entry = interfaces.planned(wanted, uuid.uuid4())
+        entry = interfaces.planned(wanted, str(uuid.uuid4()))
         try:
-            self._connect(self._begin(context, server, entry))
+            made = self._connect(self._begin(context, server, entry))
         except NoMoreAddresses as error:
             raise Invalid(str(error)) from None
-        return Interface(self.networks.port(context.elevated(), entry['port_id']), tag)
+        return Interface(self.networks.port(context.elevated(), made['port_id']), tag)
 
     def detach(self, context: Context, server: Server, port_id: str) -> None:
         """Let a worker disconnect the port; one that compute made is deleted."""
@@ -119,9 +119,9 @@ class Interfaces:
             )
         return Job(task, current, self.cloud, clock)
 
-    def _connect(self, job: Job) -> None:
+    def _connect(self, job: Job) -> dict[str, Any]:
         try:
-            interfaces.attach(job)
+            return interfaces.attach_one(job)
         except Exception:
             with self.cloud.store.write() as connection:
                 job.close(connection, 'Error')

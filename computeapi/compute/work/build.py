@@ -60,8 +60,8 @@ def network(job: Job) -> None:
     if job.server.task_state == 'scheduling':
         job.save(task_state='networking', network_info=interfaces.plan(job))
     if job.server.task_state == 'networking':
-        interfaces.connect(job, job.server.network_info)
-        interfaces.describe(job, task_state='block_device_mapping')
+        connected = interfaces.connect(job, job.server.network_info)
+        interfaces.describe(job, connected, task_state='block_device_mapping')
 
 
 def attach(job: Job) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -15,10 +14,6 @@ from computeapi.context import Context
 from computeapi.db import servers as rows
 from computeapi.errors import Forbidden, PortNotFound
 
-# Ports that compute makes get the id that follows from the server and their place, so that a step that is
-# run again finds what it made.
-PORTS = uuid.UUID('6d8f0f4e-53d6-4f27-9a34-52f3b8d6f0a1')
-
 
 def plan(job: Job) -> list[dict[str, Any]]:
     """The interfaces that the server was asked for, as entries of network_info without their addresses."""
@@ -29,13 +24,14 @@ def plan(job: Job) -> list[dict[str, Any]]:
         wanted = [{'network_id': automatic(job).id}]
     if not job.arguments.get('external_networks', True):
         refuse_external(job, [item['network_id'] for item in wanted or () if not item.get('port_id')])
-    return [planned(item, uuid.uuid5(PORTS, f'{job.server.uuid}/{place}')) for place, item in enumerate(wanted or ())]
+    return [planned(item, str(place)) for place, item in enumerate(wanted or ())]
 
 
-def planned(item: Mapping[str, Any], port_id: uuid.UUID) -> dict[str, Any]:
-    """An entry for what was asked for; port_id: of the port that is made where none was given."""
+def planned(item: Mapping[str, Any], key: str) -> dict[str, Any]:
+    """An entry for what was asked for; key: by which a step that is run again finds the port that it made."""
     return {
-        'port_id': item.get('port_id') or str(port_id),
+        'port_id': item.get('port_id'),
+        'key': key,
         'network_id': item.get('network_id'),
         'created': not item.get('port_id'),
         'fixed_ip': item.get('fixed_ip'),
@@ -59,22 +55,27 @@ def automatic(job: Job) -> Network:
     return available[0] if len(available) == 1 else job.cloud.networks.auto_network(job.context)
 
 
-def connect(job: Job, entries: Sequence[Mapping[str, Any]]) -> None:
-    """Make or bind the port of each entry, on the server's host."""
-    networks, server = job.cloud.networks, job.server
+def connect(job: Job, entries: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Make or bind the port of each entry, on the server's host; the entries with the ports that they got."""
+    connected = []
     for entry in entries:
-        if entry['created']:
-            networks.create_port(
-                job.context,
-                entry['network_id'],
-                server_id=server.uuid,
-                host=server.host,
-                fixed_ip=entry.get('fixed_ip'),
-                security_groups=job.arguments.get('security_groups') or (),
-                hostname=server.hostname,
-                port_id=entry['port_id'],
-            )
-        networks.bind_port(job.elevated, entry['port_id'], server_id=server.uuid, host=server.host)
+        port_id = make_port(job, entry).id if entry['created'] else entry['port_id']
+        job.cloud.networks.bind_port(job.elevated, port_id, server_id=job.server.uuid, host=job.server.host)
+        connected.append({**entry, 'port_id': port_id})
+    return connected
+
+
+def make_port(job: Job, entry: Mapping[str, Any]) -> Port:
+    return job.cloud.networks.create_port(
+        job.context,
+        entry['network_id'],
+        server_id=job.server.uuid,
+        host=job.server.host,
+        fixed_ip=entry['fixed_ip'],
+        security_groups=job.arguments.get('security_groups') or (),
+        hostname=job.server.hostname,
+        key=entry['key'],
+    )
 
 
 def disconnect(networks: Networks, context: Context, server_id: str, entries: Iterable[Mapping[str, Any]]) -> None:
@@ -87,9 +88,9 @@ def disconnect(networks: Networks, context: Context, server_id: str, entries: It
             networks.delete_port(context, port_id)
 
 
-def describe(job: Job, **values: Any) -> None:
+def describe(job: Job, entries: Sequence[Mapping[str, Any]], **values: Any) -> None:
     """Write down how the network service describes the server's ports now, with other values of the row."""
-    info = described(job.cloud.networks, job.elevated, job.server.uuid, job.server.network_info)
+    info = described(job.cloud.networks, job.elevated, job.server.uuid, entries)
     job.save(network_info=info, **values)
     # What changed between the look and the note would stay unknown.
     job.cloud.addresses.refresh(job.elevated, [job.server.uuid])
@@ -98,7 +99,16 @@ def describe(job: Job, **values: Any) -> None:
 def described(networks: Networks, context: Context, server_id: str, entries: Sequence[Mapping[str, Any]]) -> list:
     """The entries of network_info as the network service describes their ports now, in the same order."""
     ports = {port.id: port for port in networks.ports(context, server_ids=[server_id])}
-    return current(entries, ports, group_names(networks, context, ports.values()))
+    known = [{**entry, 'port_id': port_of(networks, context, server_id, entry)} for entry in entries]
+    return current(known, ports, group_names(networks, context, ports.values()))
+
+
+def port_of(networks: Networks, context: Context, server_id: str, entry: Mapping[str, Any]) -> str | None:
+    """The port of the entry, also one that was made though nobody came to say so."""
+    if entry['port_id'] is None:
+        return next((port.id for port in networks.ports(context, server_ids=[server_id], key=entry['key'])), None)
+    port_id: str = entry['port_id']
+    return port_id
 
 
 def current(
@@ -131,6 +141,7 @@ def _entry(entry: Mapping[str, Any], port: Port, group_names: Mapping[str, str])
     ]
     return {
         'port_id': port.id,
+        'key': entry.get('key'),
         'network_id': port.network_id,
         'network_name': port.network_name,
         'mac_address': port.mac_address,
@@ -147,20 +158,25 @@ def _entry(entry: Mapping[str, Any], port: Port, group_names: Mapping[str, str])
 
 @aside('attach_interface')
 def attach(job: Job) -> None:
-    """Connect one more interface; what fails is taken back."""
+    """What the process that was asked for it did not come to the end of."""
+    attach_one(job)
+
+
+def attach_one(job: Job) -> dict[str, Any]:
+    """Connect one more interface, which is returned; what fails is taken back."""
     entry = job.arguments['interface']
     networks, server = job.cloud.networks, job.server
     try:
         with job.event('compute_attach_interface'):
-            connect(job, [entry])
-            (made,) = described(networks, job.elevated, server.uuid, [entry])
+            (made,) = described(networks, job.elevated, server.uuid, connect(job, [entry]))
             job.driver.plug(server, [made])
     except Exception:
         take_away(networks, job.elevated, server.uuid, entry)
         raise
     with job.store.write() as connection:
-        replace(connection, server.uuid, entry['port_id'], [made], job.clock())
+        replace(connection, server.uuid, made['port_id'], [made], job.clock())
         job.close(connection)
+    return made
 
 
 @aside('detach_interface')
@@ -180,12 +196,13 @@ def detach(job: Job) -> None:
 
 def take_away(networks: Networks, context: Context, server_id: str, entry: Mapping[str, Any]) -> None:
     """Delete the port if compute made it, else leave it to its owner; nothing if the server does not hold it."""
-    if entry['port_id'] not in {port.id for port in networks.ports(context, server_ids=[server_id])}:
+    port_id = port_of(networks, context, server_id, entry)
+    if port_id is None or port_id not in {port.id for port in networks.ports(context, server_ids=[server_id])}:
         return
     if entry['created']:
-        networks.delete_port(context, entry['port_id'])
+        networks.delete_port(context, port_id)
     else:
-        networks.unbind_port(context, entry['port_id'])
+        networks.unbind_port(context, port_id)
 
 
 def replace(
@@ -202,8 +219,14 @@ def follow(connection: sa.Connection, server_id: str, before: Sequence[Mapping],
     """Let network_info say *after* where it said *before*, whatever it says besides."""
     server = rows.get(connection, server_id, lock=True)
     if server is not None:
-        current = {entry['port_id']: entry for entry in after}
-        gone = {entry['port_id'] for entry in before} - set(current)
-        kept = [entry for entry in server.network_info if entry['port_id'] not in gone]
-        info = [current.get(entry['port_id'], entry) for entry in kept]
+        current = {_name(entry): entry for entry in after}
+        gone = {_name(entry) for entry in before} - set(current)
+        kept = [entry for entry in server.network_info if _name(entry) not in gone]
+        info = [current.get(_name(entry), entry) for entry in kept]
         rows.update(connection, server_id, {'network_info': info})
+
+
+def _name(entry: Mapping[str, Any]) -> str:
+    """What tells an interface of the server from the others, whether its port is made or not."""
+    name: str = entry.get('key') or entry['port_id']
+    return name

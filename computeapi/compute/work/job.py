@@ -120,7 +120,7 @@ class Job:
     def power(self) -> int:
         """The power state of the server's machine."""
         found = None if self.server.host is None else self.driver.power_state(self.server)
-        return states.NOSTATE if found is None else found
+        return states.NOSTATE if found is None else int(found)
 
     @functools.cached_property
     def on_volume(self) -> bool:

@@ -71,7 +71,7 @@ def shrink(connection: sa.Connection, server: Server) -> None:
 def connect(job: Job) -> None:
     """Use the server's ports and volumes from its host, and write down how the network service describes them now."""
     bind(job.cloud, job.elevated, job.server, job.server.host)
-    interfaces.describe(job)
+    interfaces.describe(job, job.server.network_info)
 
 
 def leave(job: Job) -> None:

@@ -1,5 +1,6 @@
 """A network service in this process: everything is kept, nothing is wired."""
 
+import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -19,6 +20,7 @@ from computeapi.db.ports import PORTS
 from computeapi.db.routers import FLOATING_IPS
 
 COMPUTE_OWNER = 'compute:nova'
+MADE_PORTS = uuid.UUID('6d8f0f4e-53d6-4f27-9a34-52f3b8d6f0a1')
 
 # How compute's proxies name the resources that have quotas.
 QUOTA_NAMES = {
@@ -79,12 +81,20 @@ class LocalNetworks:
             return _port(work, port_id)
 
     def ports(
-        self, context: Context, *, ids: Iterable[str] | None = None, server_ids: Iterable[str] | None = None
+        self,
+        context: Context,
+        *,
+        ids: Iterable[str] | None = None,
+        server_ids: Iterable[str] | None = None,
+        key: str | None = None,
     ) -> list[Port]:
         with self.reading(context) as work:
             if ids is not None:
                 return _ports(work, stored_ports.ports_by_id(work, ids))
-            return _ports(work, stored_ports.ports_of_devices(work, server_ids or ()))
+            held = stored_ports.ports_of_devices(work, server_ids or ())
+            if key is not None:
+                held = [port for port in held if port['id'] == _made_id(port['device_id'], key)]
+            return _ports(work, held)
 
     def create_port(
         self,
@@ -97,8 +107,9 @@ class LocalNetworks:
         fixed_ip: str | None = None,
         security_groups: Sequence[str] = (),
         hostname: str | None = None,
-        port_id: str | None = None,
+        key: str | None = None,
     ) -> Port:
+        port_id = None if key is None else _made_id(server_id, key)
         facts: Document = {
             'network_id': network_id,
             'device_id': server_id,
@@ -249,6 +260,11 @@ class LocalNetworks:
             used = network_projects.usage(work, project_id)
             limits = network_projects.limits(work, project_id)
         return {ours: {'limit': limits[name], 'in_use': used[name]} for name, ours in QUOTA_NAMES.items()}
+
+
+def _made_id(server_id: str, key: str) -> str:
+    """The id of the server's port that is made under the key."""
+    return str(uuid.uuid5(MADE_PORTS, f'{server_id}/{key}'))
 
 
 def _networks(work: Work, found: list[Document]) -> list[Network]:

@@ -60,6 +60,8 @@ class VolumeSnapshots(VolumeStore):
         snapshot_id: str | None = None,
     ) -> Snapshot:
         with self._locked(context, volume_id) as (connection, volume):
+            for facts in volume_snapshots.select(connection, *_made(volume_id, snapshot_id)):
+                return Snapshot(**facts)
             if volume.status not in (('available', 'in-use') if force else ('available',)):
                 raise errors.Invalid(
                     f'Invalid volume: Volume {volume_id} status must be available, but current status is: '
@@ -102,6 +104,11 @@ class VolumeSnapshots(VolumeStore):
             if not force and snapshot.status not in ('available', 'error'):
                 raise errors.Invalid('Invalid snapshot: Snapshot status must be available or error to be deleted.')
             volume_snapshots.delete(connection, volume_snapshots.among([snapshot_id]))
+
+
+def _made(volume_id: str, snapshot_id: str | None) -> tuple[sa.ColumnElement[bool], ...]:
+    """What tells the snapshot of the volume that was made under this id before."""
+    return volume_snapshots.of(volume_id), volume_snapshots.among([snapshot_id or ''])
 
 
 def _scope(context: Context, all_projects: bool) -> sa.ColumnElement[bool]:
