@@ -68,7 +68,7 @@ class Consoles:
             raise Invalid(f'Unavailable console type {kind}.')
         if kind not in proxy.urls:
             raise Invalid(f'Invalid console type {kind}')
-        return options[proxy.urls[kind]]
+        return str(options[proxy.urls[kind]])
 
     def find(self, token: str) -> ConsoleToken:
         """Where the token leads; ConsoleTokenNotFound."""

@@ -49,7 +49,7 @@ def in_full(networks: Networks, context: Context, groups: Iterable[SecurityGroup
 
 
 def is_entrance(rule: Mapping[str, Any]) -> bool:
-    return rule['direction'] == 'ingress'
+    return bool(rule['direction'] == 'ingress')
 
 
 def described(rule: Mapping[str, Any], groups: Mapping[str, SecurityGroup]) -> Rule:

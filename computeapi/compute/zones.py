@@ -45,7 +45,7 @@ class Zones:
 
     def __init__(self, store: Store, conf: cfg.ConfigOpts, clock: Callable[[], datetime] = utcnow):
         self.store, self.clock = store, clock
-        self.default = conf.default_availability_zone
+        self.default: str = conf.default_availability_zone
         self.down_after = conf.service_down_time
 
     def of_host(self, connection: sa.Connection, host: str) -> str:

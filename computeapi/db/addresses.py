@@ -31,7 +31,7 @@ def _by_element(function: str) -> tuple[dict[str, Any], list[Any]]:
 
 
 def _rows(function: str, json: Any, name: str) -> sa.TableValuedAlias:
-    rows = getattr(sa.func, function)(json)
+    rows: sa.Function[Any] = getattr(sa.func, function)(json)
     return rows.table_valued(sa.column('value', sa.JSON), name=name, joins_implicitly=True)
 
 

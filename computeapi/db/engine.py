@@ -6,6 +6,7 @@ so two writers queue instead of failing half way. What goes into a statement may
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import orjson
 import sqlalchemy as sa
@@ -65,7 +66,7 @@ def _sqlite_engine(url: sa.URL, durable: bool) -> sa.Engine:
     )
 
     @sa.event.listens_for(engine, 'connect')
-    def configure(connection, record):
+    def configure(connection: Any, record: Any) -> None:
         # The driver must not open transactions by itself: `begin` below does.
         connection.isolation_level = None
         for pragma in (
@@ -77,7 +78,7 @@ def _sqlite_engine(url: sa.URL, durable: bool) -> sa.Engine:
         connection.create_function('regexp', 2, patterns.search, deterministic=True)
 
     @sa.event.listens_for(engine, 'begin')
-    def begin(connection):
+    def begin(connection: sa.Connection) -> None:
         writes = connection.get_execution_options().get('computeapi_write')
         connection.exec_driver_sql('BEGIN IMMEDIATE' if writes else 'BEGIN')
 

@@ -75,9 +75,9 @@ def _match(name: str, value: Any) -> sa.ColumnElement[bool]:
     if name == 'tags':
         return sa.and_(*(_tagged(tag) for tag in several))
     if name == 'size_min':
-        return images.c.size >= value
+        return listing.compared(images.c.size, ('gte', value))
     if name == 'size_max':
-        return images.c.size <= value
+        return listing.compared(images.c.size, ('lte', value))
     if name in ('created_at', 'updated_at'):
         return listing.compared(images.c[name], value)
     if name in images.c:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping, Sequence
-from datetime import datetime
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -107,7 +106,7 @@ def after(
     return sa.or_(*later)
 
 
-def _beyond(column: sa.ColumnElement[Any], descending: bool, value: Any) -> Clause:
+def _beyond(column: sa.ColumnElement[Any], descending: bool, value: object) -> Clause:
     if value is None:
         return sa.false() if descending else column.is_not(None)
     if descending:
@@ -119,7 +118,7 @@ def _is_nullable(column: sa.ColumnElement[Any]) -> bool:
     return isinstance(column, sa.Column) and bool(column.nullable)
 
 
-COMPARISONS = {
+COMPARISONS: dict[str, Callable[[sa.ColumnElement[Any], Any], Clause]] = {
     'eq': operator.eq,
     'neq': operator.ne,
     'gt': operator.gt,
@@ -129,11 +128,10 @@ COMPARISONS = {
 }
 
 
-def compared(column: sa.ColumnElement[Any], bound: tuple[str, datetime]) -> Clause:
+def compared(column: sa.ColumnElement[Any], bound: tuple[str, object]) -> Clause:
     """The column against a bound such as ('gte', moment)."""
-    comparison, moment = bound
-    clause: Clause = COMPARISONS[comparison](column, moment)
-    return clause
+    comparison, value = bound
+    return COMPARISONS[comparison](column, value)
 
 
 def identified(table: sa.Table, identifier: str) -> Clause:

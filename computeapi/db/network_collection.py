@@ -66,7 +66,7 @@ class Collection:
     def __init__(
         self,
         table: sa.Table,
-        attributes: Mapping[str, sa.ColumnElement],
+        attributes: Mapping[str, sa.ColumnElement[Any]],
         missing: type[errors.NotFound],
         *,
         visible: Callable[[Context], Clause] | None = None,
@@ -154,10 +154,10 @@ class Collection:
     def _values(self, facts: Mapping[str, Any]) -> dict[str, Any]:
         return {self.columns[name]: value for name, value in facts.items() if name in self.columns}
 
-    def _select(self) -> sa.Select:
+    def _select(self) -> sa.Select[Any]:
         return sa.select(*(expression.label(name) for name, expression in self.attributes.items()))
 
-    def _paged(self, work: Work, statement: sa.Select, page: Page) -> sa.Select:
+    def _paged(self, work: Work, statement: sa.Select[Any], page: Page) -> sa.Select[Any]:
         chosen = [(self._sort_column(name), descending) for name, descending in page.sort]
         order = [*chosen, (self.table.c.created_at, False), (self.table.c.id, False)]
         if page.marker is not None:
@@ -168,7 +168,7 @@ class Collection:
             statement = statement.where(after)
         return statement.order_by(*listing.order_by(order)).limit(page.limit)
 
-    def _sort_column(self, name: str) -> sa.Column:
+    def _sort_column(self, name: str) -> sa.Column[Any]:
         column = self.attributes.get(name)
         if not isinstance(column, sa.Column) or column.nullable or isinstance(column.type, sa.JSON):
             raise errors.Invalid(f"Invalid input for sort_key. Reason: '{name[:64]}' is not an attribute to sort by.")
@@ -209,7 +209,7 @@ def set_tags(work: Work, resource_id: str, tags: Iterable[str]) -> None:
 def tag_filters(table: sa.Table) -> dict[str, Callable[[list[str]], Clause]]:
     """tags (all of them), tags-any (one of them), and their opposites; commas part the tags."""
 
-    def held(values: list[str]) -> tuple[sa.ScalarSelect, int]:
+    def held(values: list[str]) -> tuple[sa.ScalarSelect[int], int]:
         wanted = {tag for value in values for tag in value.split(',') if tag}
         tags = tables.tags
         fits = (tags.c.resource_id == table.c.id, tags.c.tag.in_(wanted))

@@ -6,7 +6,8 @@ import sqlalchemy as sa
 
 from computeapi import errors
 from computeapi.context import Context
-from computeapi.db.network_collection import Clause, Collection, Document, Work, grouped, ids_of, own_rows
+from computeapi.db.listing import Clause
+from computeapi.db.network_collection import Collection, Document, Work, grouped, ids_of, own_rows
 from computeapi.db.tables.network import networks, subnets
 
 

@@ -4,6 +4,7 @@ Such a table has the columns owner_id, name and value, and its rows go when thei
 """
 
 from collections.abc import Collection, Mapping
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -31,7 +32,7 @@ def add(connection: sa.Connection, table: sa.Table, owner_id: str, pairs: Mappin
         connection.execute(sa.insert(table), rows)
 
 
-def has(table: sa.Table, owner: sa.ColumnElement, name: str, *values: str) -> sa.ColumnElement[bool]:
+def has(table: sa.Table, owner: sa.ColumnElement[Any], name: str, *values: str) -> sa.ColumnElement[bool]:
     """Whether the owner in an enclosing query has the name, with one of the values if there are any."""
     query = sa.select(table.c.name).where(table.c.owner_id == owner, table.c.name == name)
     if values:

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 import sqlalchemy as sa
 
 from computeapi import errors
-from computeapi.db.network_collection import Clause, Collection, Document, Work, grouped, ids_of
+from computeapi.db.listing import Clause
+from computeapi.db.network_collection import Collection, Document, Work, grouped, ids_of
 from computeapi.db.tables.network import fixed_ips, floating_ips, port_security_groups, ports, subnets
 
 FLOATING_IP = 'network:floatingip'

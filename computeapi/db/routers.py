@@ -5,7 +5,8 @@ from collections.abc import Iterable
 import sqlalchemy as sa
 
 from computeapi import errors
-from computeapi.db.network_collection import Clause, Collection, Document, Work, grouped, ids_of
+from computeapi.db.listing import Clause
+from computeapi.db.network_collection import Collection, Document, Work, grouped, ids_of
 from computeapi.db.ports import ROUTER_GATEWAY, ROUTER_INTERFACE, ports_by_id, ports_of_routers
 from computeapi.db.tables.network import fixed_ips, floating_ips, ports, routers
 

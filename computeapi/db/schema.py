@@ -53,7 +53,8 @@ def upgrade(store: Store) -> bool:
 def _version(connection: sa.Connection) -> str | None:
     if not sa.inspect(connection).has_table('alembic_version'):
         return None
-    return connection.scalar(sa.text('SELECT version_num FROM alembic_version'))
+    found: str | None = connection.scalar(sa.text('SELECT version_num FROM alembic_version'))
+    return found
 
 
 @contextmanager

@@ -71,7 +71,7 @@ def _condition(dialect: str, name: str, value: Any) -> Clause:
             return addresses.matches(dialect, ADDRESSES[name], value)
         return patterns.matches(servers.c[name], value, dialect)
     if name in EQUAL:
-        return servers.c[name] == value
+        return listing.compared(servers.c[name], ('eq', value))
     if name in NUMBERS:
         return servers.c[name] == int(value) if NUMBER.fullmatch(value) else sa.false()
     if name in MOMENTS:
@@ -106,7 +106,8 @@ def _is_locked(locked: bool) -> Clause:
 
 
 def _has_flavor(flavorid: str) -> Clause:
-    return servers.c.flavor['flavorid'].as_string() == flavorid
+    held: sa.ColumnElement[str] = servers.c.flavor['flavorid'].as_string()
+    return held == flavorid
 
 
 def _changed_since(moment: datetime) -> Clause:

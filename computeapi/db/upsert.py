@@ -39,4 +39,7 @@ def _statement(dialect: str, table: sa.Table) -> sa.Insert:
         statement = mysql.insert(table)
         return statement.on_duplicate_key_update({name: statement.inserted[name] for name in changed})
     insert: Any = {'postgresql': postgresql.insert, 'sqlite': sqlite.insert}[dialect](table)
-    return insert.on_conflict_do_update(index_elements=keys, set_={name: insert.excluded[name] for name in changed})
+    found: sa.Insert = insert.on_conflict_do_update(
+        index_elements=keys, set_={name: insert.excluded[name] for name in changed}
+    )
+    return found

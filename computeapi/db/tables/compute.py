@@ -1,5 +1,7 @@
 """Tables of the compute service.  Sizes: memory in MiB, disks in GiB; ids of servers are UUIDs in text."""
 
+from typing import Any
+
 import sqlalchemy as sa
 
 from computeapi.db.tables.types import BigInteger, Id, LongText, Text, Timestamp, metadata
@@ -7,12 +9,12 @@ from computeapi.db.tables.types import BigInteger, Id, LongText, Text, Timestamp
 Column, Table = sa.Column, sa.Table
 
 
-def Json() -> sa.types.TypeEngine:
+def Json() -> sa.types.TypeEngine[Any]:
     """A JSON value; None is NULL."""
     return sa.JSON(none_as_null=True)
 
 
-def number() -> sa.Column:
+def number() -> sa.Column[int]:
     """A primary key that counts."""
     return Column('id', BigInteger, primary_key=True, autoincrement=True)
 

@@ -1,5 +1,7 @@
 """Tables of the network service."""
 
+from typing import Any
+
 import sqlalchemy as sa
 
 from computeapi.db.tables.types import BigInteger, Id, Text, Timestamp, metadata
@@ -24,7 +26,7 @@ def _flag(name: str, default: bool) -> sa.Column[bool]:
     return sa.Column(name, sa.Boolean(), nullable=False, default=default)
 
 
-def _documents(name: str, default: type = list) -> sa.Column:
+def _documents(name: str, default: type = list) -> sa.Column[Any]:
     """What is only ever read and written as a whole, as JSON."""
     return sa.Column(name, sa.JSON(), nullable=False, default=default)
 

@@ -1,5 +1,7 @@
 """Column types that mean the same on SQLite, PostgreSQL and MariaDB."""
 
+from datetime import datetime
+
 import sqlalchemy as sa
 from sqlalchemy.dialects import mysql
 
@@ -24,7 +26,7 @@ def LongText() -> sa.types.TypeEngine[str]:
     return sa.Text().with_variant(mysql.LONGTEXT(charset='utf8mb4', collation='utf8mb4_bin'), 'mysql', 'mariadb')
 
 
-def Timestamp() -> sa.types.TypeEngine:
+def Timestamp() -> sa.types.TypeEngine[datetime]:
     """A moment in UTC, to the microsecond."""
     return sa.DateTime().with_variant(mysql.DATETIME(fsp=6), 'mysql', 'mariadb')
 
