@@ -126,7 +126,8 @@ class Service:
         path = find_paste_file(self.conf)
         token = _building.set(self)
         try:
-            return loadapp(f'config:{path}', name=name)
+            app: WSGIApp = loadapp(f'config:{path}', name=name)
+            return app
         finally:
             _building.reset(token)
 
@@ -152,7 +153,7 @@ class Service:
 
 def find_paste_file(conf: cfg.ConfigOpts) -> Path:
     """api_paste_config as it stands, beside the configuration, where packages put it, or in a checkout."""
-    name = conf.wsgi.api_paste_config
+    name: str = conf.wsgi.api_paste_config
     beside = [Path(file).parent for file in conf.config_file or ()]
     checkout = Path(__file__).resolve().parent.parent
     # pip puts the files of a wheel below the environment, and with --user below the user's base.

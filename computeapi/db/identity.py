@@ -12,13 +12,13 @@ from computeapi.db.tables.identity import application_credentials, domains, gran
 BATCH = 500
 
 
-def find(connection: sa.Connection, table: sa.Table, *, lock: bool = False, **values: Any) -> sa.Row | None:
+def find(connection: sa.Connection, table: sa.Table, *, lock: bool = False, **values: Any) -> sa.Row[Any] | None:
     """The one row whose columns have these values; with `lock`, nobody else changes it in this transaction."""
     query = sa.select(table).filter_by(**values)
     return connection.execute(query.with_for_update() if lock else query).one_or_none()
 
 
-def list_all(connection: sa.Connection, table: sa.Table, **values: Any) -> Sequence[sa.Row]:
+def list_all(connection: sa.Connection, table: sa.Table, **values: Any) -> Sequence[sa.Row[Any]]:
     """The rows whose columns have these values, by name."""
     return connection.execute(sa.select(table).filter_by(**values).order_by(table.c.name, table.c.id)).all()
 
@@ -39,7 +39,7 @@ def delete(connection: sa.Connection, table: sa.Table, **values: Any) -> int:
     return connection.execute(sa.delete(table).filter_by(**values)).rowcount
 
 
-def find_referenced(connection: sa.Connection, table: sa.Table, reference: Mapping[str, Any]) -> sa.Row | None:
+def find_referenced(connection: sa.Connection, table: sa.Table, reference: Mapping[str, Any]) -> sa.Row[Any] | None:
     """The row with the reference's `id`, or else with its `name` (in its `domain`, itself a reference)."""
     if 'id' in reference:
         return find(connection, table, id=reference['id'])
@@ -49,7 +49,7 @@ def find_referenced(connection: sa.Connection, table: sa.Table, reference: Mappi
     return find(connection, table, name=reference['name'], domain_id=domain.id) if domain else None
 
 
-def find_credential(connection: sa.Connection, reference: Mapping[str, Any]) -> sa.Row | None:
+def find_credential(connection: sa.Connection, reference: Mapping[str, Any]) -> sa.Row[Any] | None:
     """The application credential with this `id`, or else with this `name` of this `user`."""
     if 'id' in reference:
         return find(connection, application_credentials, id=reference['id'])
@@ -60,21 +60,21 @@ def find_credential(connection: sa.Connection, reference: Mapping[str, Any]) -> 
 # Grants
 
 
-def granted_roles(connection: sa.Connection, user_id: str, kind: str, target_id: str) -> Sequence[sa.Row]:
+def granted_roles(connection: sa.Connection, user_id: str, kind: str, target_id: str) -> Sequence[sa.Row[Any]]:
     """The roles a user was given on a target, without those they imply."""
     query = sa.select(roles).join(grants, grants.c.role_id == roles.c.id).order_by(roles.c.name)
     return connection.execute(query.where(_grants_of(user_id, kind, target_id))).all()
 
 
-def granted_projects(connection: sa.Connection, user_id: str) -> Sequence[sa.Row]:
+def granted_projects(connection: sa.Connection, user_id: str) -> Sequence[sa.Row[Any]]:
     return _granted(connection, projects, user_id, 'project')
 
 
-def granted_domains(connection: sa.Connection, user_id: str) -> Sequence[sa.Row]:
+def granted_domains(connection: sa.Connection, user_id: str) -> Sequence[sa.Row[Any]]:
     return _granted(connection, domains, user_id, 'domain')
 
 
-def assignments(connection: sa.Connection, **values: str) -> Sequence[sa.Row]:
+def assignments(connection: sa.Connection, **values: str) -> Sequence[sa.Row[Any]]:
     """Every grant with these values, and the names of those it joins."""
     query = (
         sa.select(
@@ -94,11 +94,11 @@ def assignments(connection: sa.Connection, **values: str) -> Sequence[sa.Row]:
     return connection.execute(query.where(*matching).order_by(*order)).all()
 
 
-def _grants_of(user_id: str, kind: str, target_id: str | sa.Column) -> sa.ColumnElement[bool]:
+def _grants_of(user_id: str, kind: str, target_id: str | sa.Column[str]) -> sa.ColumnElement[bool]:
     return sa.and_(grants.c.user_id == user_id, grants.c.target_kind == kind, grants.c.target_id == target_id)
 
 
-def _granted(connection: sa.Connection, table: sa.Table, user_id: str, kind: str) -> Sequence[sa.Row]:
+def _granted(connection: sa.Connection, table: sa.Table, user_id: str, kind: str) -> Sequence[sa.Row[Any]]:
     granted = sa.exists().where(_grants_of(user_id, kind, table.c.id))
     return connection.execute(sa.select(table).where(granted).order_by(table.c.name, table.c.id)).all()
 
@@ -106,7 +106,7 @@ def _granted(connection: sa.Connection, table: sa.Table, user_id: str, kind: str
 # Tokens
 
 
-def find_token(connection: sa.Connection, token_hash: str, now: datetime) -> sa.Row | None:
+def find_token(connection: sa.Connection, token_hash: str, now: datetime) -> sa.Row[Any] | None:
     """A live token and the names of all it stands for; None once its user or project is disabled."""
     user_domain = domains.alias('user_domain')
     scope_domain = domains.alias('scope_domain')
@@ -147,7 +147,7 @@ def purge_tokens(connection: sa.Connection, now: datetime) -> None:
     _delete_tokens(connection, sa.select(tokens.c.hash).where(tokens.c.expires_at <= now).limit(BATCH))
 
 
-def _delete_tokens(connection: sa.Connection, query: sa.Select) -> None:
+def _delete_tokens(connection: sa.Connection, query: sa.Select[tuple[str]]) -> None:
     # MariaDB locks index entries as it scans. Two deletions that meet would lock each other out, were
     # they not by primary key and in its order.
     hashes = sorted(connection.execute(query).scalars())

@@ -96,7 +96,7 @@ class Collection:
         chosen = [self.clause(name, values) for name, values in (filters or {}).items()]
         statement = self._select().where(self.visible(work.context), *clauses, *chosen)
         rows = work.connection.execute(self._paged(work, statement, page))
-        documents = [dict(zip(self.attributes, row, strict=True)) for row in rows]
+        documents = [dict(row) for row in rows.mappings()]
         if documents:
             self._add_tags(work.connection, documents)
             if self.complete:

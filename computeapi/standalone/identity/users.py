@@ -4,7 +4,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from computeapi.backends.identity.local import DEFAULT_DOMAIN
+from computeapi.backends.identity.local.accounts import DEFAULT_DOMAIN
 from computeapi.db.tables import identity as tables
 from computeapi.standalone.face import FaceRequest, route
 from computeapi.standalone.identity.base import (

@@ -31,7 +31,7 @@ class Domains(Records):
     table = tables.domains
     noun = 'domain'
 
-    def granted(self, user_id: str) -> Sequence[sa.Row]:
+    def granted(self, user_id: str) -> Sequence[sa.Row[Any]]:
         """The domains on which a user has a role."""
         with self.store.read() as connection:
             return queries.granted_domains(connection, user_id)
@@ -50,12 +50,12 @@ class Projects(Accounts):
         enabled: bool = True,
         tags: Sequence[str] = (),
         extra: dict[str, Any] | None = None,
-    ) -> sa.Row:
+    ) -> sa.Row[Any]:
         self._require_parts(domain_id=domain_id)
         values = {'description': description, 'enabled': enabled, 'tags': list(tags), 'extra': _given(extra or {})}
         return self.insert(name=name, domain_id=domain_id, **values)
 
-    def update(self, project_id: str, **changes: Any) -> sa.Row:
+    def update(self, project_id: str, **changes: Any) -> sa.Row[Any]:
         """Change some columns; `extra` adds to what is there, None takes away.
 
         Disabling a project revokes its tokens.
@@ -75,7 +75,7 @@ class Projects(Accounts):
             if not queries.delete(connection, self.table, id=project_id):
                 raise self.missing(project_id)
 
-    def granted(self, user_id: str) -> Sequence[sa.Row]:
+    def granted(self, user_id: str) -> Sequence[sa.Row[Any]]:
         """The projects on which a user has a role."""
         with self.store.read() as connection:
             return queries.granted_projects(connection, user_id)
@@ -100,7 +100,7 @@ class Users(Accounts):
         default_project_id: str | None = None,
         options: dict[str, Any] | None = None,
         extra: dict[str, Any] | None = None,
-    ) -> sa.Row:
+    ) -> sa.Row[Any]:
         """A user; without a password it cannot log in."""
         self._require_parts(domain_id=domain_id, default_project_id=default_project_id)
         return self.insert(
@@ -114,7 +114,7 @@ class Users(Accounts):
             extra=_given(extra or {}),
         )
 
-    def update(self, user_id: str, **changes: Any) -> sa.Row:
+    def update(self, user_id: str, **changes: Any) -> sa.Row[Any]:
         """Change some columns or the `password`; `options` and `extra` add to what is there, None takes away.
 
         A disabled user and one with a new password lose their tokens.
@@ -142,7 +142,7 @@ class Users(Accounts):
             raise errors.Forbidden('The password of this user is locked.')
         self.update(user_id, password=password)
 
-    def verify(self, user: sa.Row | None, password: str) -> bool:
+    def verify(self, user: sa.Row[Any] | None, password: str) -> bool:
         """Whether this is an enabled user's password; it takes as long if there is no such user."""
         matches = self.passwords.matches(password, user.password_hash if user else None)
         return matches and user is not None and user.enabled

@@ -26,7 +26,7 @@ class ApplicationCredentials(Records):
 
     def create(
         self,
-        token: sa.Row,
+        token: sa.Row[Any],
         name: str,
         *,
         description: str = '',
@@ -34,7 +34,7 @@ class ApplicationCredentials(Records):
         secret: str | None = None,
         expires_at: datetime | None = None,
         unrestricted: bool = False,
-    ) -> tuple[sa.Row, str]:
+    ) -> tuple[sa.Row[Any], str]:
         """A credential of the token's user on its project with some of its roles (all, if none is named).
 
         Its secret is returned here and never again.
@@ -57,32 +57,32 @@ class ApplicationCredentials(Records):
         )
         return credential, secret
 
-    def delete(self, token: sa.Row, user_id: str, credential_id: str) -> None:
+    def delete(self, token: sa.Row[Any], user_id: str, credential_id: str) -> None:
         require_unrestricted(token)
         with self.change() as connection:
             if not queries.delete(connection, self.table, id=credential_id, user_id=user_id):
                 raise self.missing(credential_id)
 
-    def of(self, user_id: str, credential_id: str) -> sa.Row:
+    def of(self, user_id: str, credential_id: str) -> sa.Row[Any]:
         """One of this user's credentials."""
         credential = self.get(credential_id)
         if credential.user_id != user_id:
             raise self.missing(credential_id)
         return credential
 
-    def verify(self, credential: sa.Row | None, secret: str) -> bool:
+    def verify(self, credential: sa.Row[Any] | None, secret: str) -> bool:
         """Whether this is a live credential's secret; it takes as long if there is no such credential."""
         matches = self.passwords.matches(secret, credential.secret_hash if credential else None)
         return matches and credential is not None and _living(credential, self.clock())
 
 
-def require_unrestricted(token: sa.Row) -> None:
+def require_unrestricted(token: sa.Row[Any]) -> None:
     """A program with a leaked credential must not be able to make itself others."""
     if token.application_credential_id is not None and not token.unrestricted:
         raise errors.Forbidden('A restricted application credential cannot manage application credentials.')
 
 
-def _living(credential: sa.Row, now: datetime) -> bool:
+def _living(credential: sa.Row[Any], now: datetime) -> bool:
     return credential.expires_at is None or credential.expires_at > now
 
 

@@ -74,21 +74,21 @@ class Records(Service):
 
     table: sa.Table
 
-    def get(self, record_id: str) -> sa.Row:
+    def get(self, record_id: str) -> sa.Row[Any]:
         with self.store.read() as connection:
             return self.require(connection, record_id)
 
-    def list(self, **values: Any) -> Sequence[sa.Row]:
+    def list(self, **values: Any) -> Sequence[sa.Row[Any]]:
         with self.store.read() as connection:
             return queries.list_all(connection, self.table, **values)
 
-    def require(self, connection: sa.Connection, record_id: str, *, lock: bool = False) -> sa.Row:
+    def require(self, connection: sa.Connection, record_id: str, *, lock: bool = False) -> sa.Row[Any]:
         record = queries.find(connection, self.table, lock=lock, id=record_id)
         if record is None:
             raise self.missing(record_id)
         return record
 
-    def insert(self, **values: Any) -> sa.Row:
+    def insert(self, **values: Any) -> sa.Row[Any]:
         record_id = uuid.uuid4().hex
         with self.change() as connection:
             queries.insert(connection, self.table, id=record_id, **values)

@@ -37,13 +37,13 @@ def implied(name: str) -> list[str]:
     return names
 
 
-def with_implied(held: Iterable[sa.Row], roles: Iterable[sa.Row]) -> list[sa.Row]:
+def with_implied(held: Iterable[sa.Row[Any]], roles: Iterable[sa.Row[Any]]) -> list[sa.Row[Any]]:
     """Of all `roles`, those held and those they imply."""
     names = {name for role in held for name in implied(role.name)}
     return [role for role in roles if role.name in names]
 
 
-def effective_roles(connection: sa.Connection, user_id: str, target: Target) -> list[sa.Row]:
+def effective_roles(connection: sa.Connection, user_id: str, target: Target) -> list[sa.Row[Any]]:
     """The roles of a user on a target, with those they imply."""
     held = queries.granted_roles(connection, user_id, *target)
     return with_implied(held, queries.list_all(connection, tables.roles)) if held else []
@@ -53,11 +53,11 @@ class Roles(Records):
     table = tables.roles
     noun = 'role'
 
-    def create(self, name: str, *, description: str = '', immutable: bool = False) -> sa.Row:
+    def create(self, name: str, *, description: str = '', immutable: bool = False) -> sa.Row[Any]:
         self._refuse_twin(name)
         return self.insert(name=name, description=description, immutable=immutable)
 
-    def update(self, role_id: str, **changes: Any) -> sa.Row:
+    def update(self, role_id: str, **changes: Any) -> sa.Row[Any]:
         if 'name' in changes:
             self._refuse_twin(changes['name'], role_id)
         with self.change() as connection:
@@ -122,7 +122,7 @@ class Grants(Service):
             if not self._find(connection, user_id, target, role_id):
                 raise self.missing(role_id)
 
-    def roles(self, user_id: str, target: Target) -> Sequence[sa.Row]:
+    def roles(self, user_id: str, target: Target) -> Sequence[sa.Row[Any]]:
         """What a user was given on a target, without what that implies."""
         with self.store.read() as connection:
             self._require_all(connection, user_id, target)
@@ -160,7 +160,7 @@ class Grants(Service):
                 raise errors.NotFound(f'Could not find {noun}: {record_id}.')
 
 
-def _expanded(assignments: Iterable[Assignment], roles: Iterable[sa.Row]) -> list[Assignment]:
+def _expanded(assignments: Iterable[Assignment], roles: Iterable[sa.Row[Any]]) -> list[Assignment]:
     """Each assignment, followed by those it implies."""
     by_name = {role.name: role.id for role in roles}
     return [

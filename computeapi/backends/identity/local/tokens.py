@@ -29,11 +29,11 @@ Scope = Mapping[str, Any]
 class Login:
     """A user who proved who it is. What an application credential proved holds for its project only."""
 
-    user: sa.Row
+    user: sa.Row[Any]
     methods: tuple[str, ...]
     expires_at: datetime = datetime.max
     audit_ids: tuple[str, ...] = ()
-    credential: sa.Row | None = None
+    credential: sa.Row[Any] | None = None
 
     def __add__(self, other: 'Login') -> 'Login':
         """The same user, proved twice."""
@@ -119,7 +119,7 @@ class Tokens(Service):
         with self.store.write() as connection:
             queries.purge_tokens(connection, now)
 
-    def get(self, token: str) -> sa.Row:
+    def get(self, token: str) -> sa.Row[Any]:
         """All that a live token stands for; NotAuthenticated if there is no such token."""
         with self.store.read() as connection:
             return find_token(connection, token, self.clock())
@@ -136,7 +136,7 @@ class Tokens(Service):
         return self.recent.recall(hash_of(token), look_up)
 
 
-def _frozen(login: Login, target: Target | None, roles: list[sa.Row]) -> dict[str, Any]:
+def _frozen(login: Login, target: Target | None, roles: list[sa.Row[Any]]) -> dict[str, Any]:
     """What a token keeps of a login and its scope."""
     return {
         'user_id': login.user.id,
@@ -153,21 +153,21 @@ def hash_of(token: str) -> str:
     return hashlib.sha256(token.encode()).hexdigest()
 
 
-def find_token(connection: sa.Connection, token: str, now: datetime) -> sa.Row:
+def find_token(connection: sa.Connection, token: str, now: datetime) -> sa.Row[Any]:
     row = queries.find_token(connection, hash_of(token), now) if 0 < len(token) <= LONGEST_TOKEN else None
     if row is None:
         raise errors.NotAuthenticated()
     return row
 
 
-def _require_unchanged(connection: sa.Connection, user: sa.Row) -> None:
+def _require_unchanged(connection: sa.Connection, user: sa.Row[Any]) -> None:
     """The password was checked outside of the transaction; it may have been changed since."""
     now = queries.find(connection, tables.users, lock=True, id=user.id)
     if now is None or not now.enabled or now.password_hash != user.password_hash:
         raise errors.NotAuthenticated()
 
 
-def scoped(connection: sa.Connection, login: Login, scope: Scope | None) -> tuple[Target | None, list[sa.Row]]:
+def scoped(connection: sa.Connection, login: Login, scope: Scope | None) -> tuple[Target | None, list[sa.Row[Any]]]:
     """What a login asks for and its roles there; the user's default project, if it asks for nothing."""
     if login.credential is not None:
         return _scoped_by_credential(connection, login.user, login.credential, scope)
@@ -181,8 +181,8 @@ def scoped(connection: sa.Connection, login: Login, scope: Scope | None) -> tupl
 
 
 def _scoped_by_credential(
-    connection: sa.Connection, user: sa.Row, credential: sa.Row, scope: Scope | None
-) -> tuple[Target, list[sa.Row]]:
+    connection: sa.Connection, user: sa.Row[Any], credential: sa.Row[Any], scope: Scope | None
+) -> tuple[Target, list[sa.Row[Any]]]:
     """The roles that the credential was made with and its user still has."""
     if scope is not None:
         raise errors.NotAuthenticated('Application credentials cannot request a scope.')
@@ -194,7 +194,7 @@ def _scoped_by_credential(
     return target, roles
 
 
-def _default_scope(connection: sa.Connection, user: sa.Row) -> tuple[Target | None, list[sa.Row]]:
+def _default_scope(connection: sa.Connection, user: sa.Row[Any]) -> tuple[Target | None, list[sa.Row[Any]]]:
     project_id = user.default_project_id
     project = queries.find(connection, tables.projects, id=project_id) if project_id else None
     if project is None or not project.enabled:
@@ -214,13 +214,13 @@ def _target(connection: sa.Connection, scope: Scope) -> Target | None:
     return Target(kind, _enabled(queries.find_referenced(connection, table, reference)).id)
 
 
-def _enabled(record: sa.Row | None) -> sa.Row:
+def _enabled(record: sa.Row[Any] | None) -> sa.Row[Any]:
     if record is None or not record.enabled:
         raise errors.NotAuthenticated()
     return record
 
 
-def _context(row: sa.Row, token: str) -> Context:
+def _context(row: sa.Row[Any], token: str) -> Context:
     roles = frozenset(role['name'].lower() for role in row.roles)
     return Context(
         user_id=row.user_id,

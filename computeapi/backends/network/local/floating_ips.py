@@ -61,7 +61,8 @@ def _take_address(work: Work, floating_ip_id: str, facts: Document) -> str:
         'fixed_ips': [{'ip_version': 4, **want}],
     }
     port_id = ports.add(work.elevated(), port)
-    return PORTS.get(work.elevated(), port_id)['fixed_ips'][0]['ip_address']
+    address: str = PORTS.get(work.elevated(), port_id)['fixed_ips'][0]['ip_address']
+    return address
 
 
 def _associate(work: Work, floating_ip: Document, port_id: str, fixed_address: str | None) -> None:
@@ -79,7 +80,7 @@ def _associate(work: Work, floating_ip: Document, port_id: str, fixed_address: s
 
 def _fixed_address(port: Document, wanted: str | None) -> str:
     """The IPv4 address of the port that is meant: the wanted one, or its only one."""
-    held = [fixed['ip_address'] for fixed in port['fixed_ips'] if ':' not in fixed['ip_address']]
+    held: list[str] = [fixed['ip_address'] for fixed in port['fixed_ips'] if ':' not in fixed['ip_address']]
     if wanted is not None:
         address = str(addressing.parse_address(wanted, 'fixed_ip_address'))
         if address not in held:

@@ -35,10 +35,10 @@ def add(work: Work, facts: Document) -> str:
     }
     port['allowed_address_pairs'] = _address_pairs(port)
     groups = _groups(work, port)
-    port['id'] = PORTS.insert(work, port)
-    addresses.allocate(work, port, facts.get('fixed_ips'))
-    ports.set_security_groups(work, port['id'], groups)
-    return port['id']
+    port_id = PORTS.insert(work, port)
+    addresses.allocate(work, port | {'id': port_id}, facts.get('fixed_ips'))
+    ports.set_security_groups(work, port_id, groups)
+    return port_id
 
 
 def update(work: Work, port_id: str, facts: Document) -> None:

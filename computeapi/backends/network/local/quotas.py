@@ -15,7 +15,7 @@ MAX_PROJECT = 255
 
 def owner(work: Work, facts: Mapping[str, Any]) -> str:
     """The project that the facts name, or the caller's; only an administrator may name another."""
-    project_id = facts.get('project_id', work.context.project_id)
+    project_id: str | None = facts.get('project_id', work.context.project_id)
     if not project_id:
         raise errors.Invalid('Invalid input for project_id. Reason: the token has no project, so it must be given.')
     if project_id != work.context.project_id and not work.context.is_admin:

@@ -7,7 +7,6 @@ from computeapi.backends.network.local import networks, routers, subnets
 from computeapi.db import network_projects
 from computeapi.db import networks as stored_networks
 from computeapi.db.network_collection import Document, Work
-from computeapi.db.networks import SUBNETS
 from computeapi.db.ports import ROUTER_INTERFACE, ports_on_network
 
 AUTO = 'auto_allocated_network'
@@ -58,7 +57,7 @@ def populate(work: Work, shared: bool) -> None:
     if PUBLIC not in names:
         _add_network(work, {'name': PUBLIC, 'router:external': True, 'is_default': True}, PUBLIC_SUBNET)
     if PRIVATE not in names:
-        subnet_id = _add_network(work, {'name': PRIVATE, 'shared': shared}, PRIVATE_SUBNET)
+        _, subnet_id = _add_network(work, {'name': PRIVATE, 'shared': shared}, PRIVATE_SUBNET)
         _add_router(work, ROUTER, subnet_id)
 
 
@@ -66,14 +65,15 @@ def _add_auto_network(work: Work, project_id: str) -> str:
     # An administrator may make it for a project, and the project itself may not see the external network's subnets.
     work = replace(work.elevated(), context=replace(work.context.elevated(), project_id=project_id))
     external_network(work)
-    subnet_id = _add_network(work, {'name': AUTO}, AUTO_SUBNET)
+    network_id, subnet_id = _add_network(work, {'name': AUTO}, AUTO_SUBNET)
     _add_router(work, AUTO_ROUTER, subnet_id)
-    return SUBNETS.get(work, subnet_id)['network_id']
+    return network_id
 
 
-def _add_network(work: Work, network: Document, subnet: Document) -> str:
-    """A network with a subnet; the id of the latter."""
-    return subnets.create(work, {**subnet, 'network_id': networks.create(work, network)})
+def _add_network(work: Work, network: Document, subnet: Document) -> tuple[str, str]:
+    """A network with a subnet; the ids of the two."""
+    network_id = networks.create(work, network)
+    return network_id, subnets.create(work, {**subnet, 'network_id': network_id})
 
 
 def _add_router(work: Work, name: str, subnet_id: str) -> None:

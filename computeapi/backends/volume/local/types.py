@@ -3,7 +3,7 @@
 import builtins
 import contextlib
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -124,7 +124,7 @@ def _private(connection: sa.Connection, type_id: str, *, lock: bool = False) -> 
 
 
 @contextlib.contextmanager
-def _unique(name: str | None):
+def _unique(name: str | None) -> Iterator[None]:
     try:
         yield
     except sa.exc.IntegrityError:
