@@ -17,36 +17,20 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any
 
 import sqlalchemy as sa
 
 from computeapi.backends.hypervisor import Interrupted
 from computeapi.clock import utcnow
 from computeapi.context import Context
+from computeapi.db import tasks as rows
 from computeapi.db.engine import Store
-from computeapi.db.tables.compute import servers, tasks
+from computeapi.db.tasks import Task
 
 LOG = logging.getLogger(__name__)
 # Who holds a task that failed for want of something, e.g. the store, until it is tried again.
 NOBODY = ''
-
-
-class Task(NamedTuple):
-    """A row of `tasks`, in its order."""
-
-    id: int
-    kind: str
-    server_id: str
-    host: str | None
-    context: dict[str, Any]
-    arguments: dict[str, Any]
-    action_id: int | None
-    owner: str | None
-    lease_until: datetime | None
-    not_before: datetime | None
-    attempts: int
-    created_at: datetime
 
 
 class Tasks:
@@ -92,8 +76,7 @@ class Tasks:
             'attempts': int(held),
             'created_at': now,
         }
-        made = connection.execute(sa.insert(tasks).values(**values))
-        return Task(made.inserted_primary_key[0], **values)  # type: ignore[index, arg-type]
+        return rows.insert(connection, values)
 
     @contextmanager
     def held(
@@ -124,19 +107,18 @@ class Tasks:
     def let_go(self, connection: sa.Connection, task: Task, action_id: int | None) -> bool:
         """Leave the rest of a task that this process held to the workers; False when one of them took it over."""
         free = {'action_id': action_id, 'arguments': task.arguments, 'owner': None, 'lease_until': None}
-        return connection.execute(sa.update(tasks).where(_mine(task)).values(**free)).rowcount == 1
+        return rows.update(connection, task, free)
 
     def note(self, task: Task, facts: Mapping[str, Any]) -> bool:
         """Add to the arguments what whoever runs the task again must know; False when that is another one now."""
         task.arguments.update(facts)
         with self.store.write() as connection:
-            noted = sa.update(tasks).where(_mine(task)).values(arguments=task.arguments)
-            return connection.execute(noted).rowcount == 1
+            return rows.update(connection, task, {'arguments': task.arguments})
 
     def holds(self, task: Task) -> bool:
         """Whether nobody took the task over from whoever claimed it as it is here."""
         with self.store.read() as connection:
-            return connection.execute(sa.select(tasks.c.id).where(_mine(task))).first() is not None
+            return rows.is_claimed(connection, task)
 
     def wake(self) -> None:
         """Tell the workers of this process that there may be something to do."""
@@ -154,82 +136,44 @@ class Tasks:
         while True:
             now = self.clock()
             with self.store.read() as connection:
-                candidates = connection.execute(_due(now).limit(8)).scalars().all()
+                candidates = rows.due(connection, now)
             if not candidates:
                 return None
             for task_id in candidates:
                 with self.store.write() as connection:
-                    if task := self._take(connection, task_id, now):
+                    if task := rows.claim(connection, task_id, self.owner, now, now + self.lease):
                         return task
-
-    def _take(self, connection: sa.Connection, task_id: int, now: datetime) -> Task | None:
-        """The task, if it is still due: others who want one of the same server wait until that is sure."""
-        server = sa.select(tasks.c.server_id).where(tasks.c.id == task_id).scalar_subquery()
-        connection.execute(sa.select(servers.c.id).where(servers.c.uuid == server).with_for_update()).all()
-        if connection.execute(_due(now).where(tasks.c.id == task_id)).first() is None:
-            return None
-        taken = {'owner': self.owner, 'lease_until': now + self.lease, 'attempts': tasks.c.attempts + 1}
-        # A server that is not there makes nobody wait, so the task is looked at again.
-        free = (tasks.c.id == task_id) & ~_held(tasks, now)
-        if connection.execute(sa.update(tasks).where(free).values(**taken)).rowcount == 0:
-            return None
-        return Task(*connection.execute(sa.select(tasks).where(tasks.c.id == task_id)).one())
 
     def renew(self) -> None:
         """Keep what the workers of this process are doing."""
         running = list(self.running)
         if running:
             with self.store.write() as connection:
-                mine = tasks.c.id.in_(running) & (tasks.c.owner == self.owner)
-                connection.execute(sa.update(tasks).where(mine).values(lease_until=self.clock() + self.lease))
+                rows.renew(connection, running, self.owner, self.clock() + self.lease)
 
     def done(self, connection: sa.Connection, task: Task) -> bool:
         """Remove the task; False when another worker took it over."""
-        return connection.execute(sa.delete(tasks).where(_mine(task))).rowcount == 1
+        return rows.delete(connection, task)
 
     def put_off(self, task: Task, seconds: float) -> None:
         """Let go of a task, to be taken up again after a while; those of the server that follow wait, too."""
         later = {'owner': NOBODY, 'lease_until': self.clock() + timedelta(seconds=seconds)}
         with self.store.write() as connection:
-            connection.execute(sa.update(tasks).where(_mine(task)).values(**later))
+            rows.update(connection, task, later)
 
     def cancel(self, connection: sa.Connection, server_id: str) -> None:
         """Forget what waits for its time: the server has gone another way."""
-        waiting = tasks.c.not_before.is_not(None) & tasks.c.owner.is_(None)
-        connection.execute(sa.delete(tasks).where(tasks.c.server_id == server_id, waiting))
+        rows.cancel(connection, server_id)
 
     def release_all(self) -> None:
         """Take the work of every other worker over at once; only for a store that no other process uses."""
         with self.store.write() as connection:
-            connection.execute(sa.update(tasks).values(owner=None, lease_until=None))
+            rows.release_all(connection)
 
     def idle(self) -> bool:
         """Whether there is nothing left that is due."""
-        now = self.clock()
         with self.store.read() as connection:
-            later = sa.and_(tasks.c.owner.is_(None), tasks.c.not_before.is_not(None), tasks.c.not_before > now)
-            return connection.execute(sa.select(tasks.c.id).where(sa.not_(later)).limit(1)).first() is None
-
-
-def _mine(task: Task) -> sa.ColumnElement[bool]:
-    """The row of the task, unless somebody else has claimed it since."""
-    return (tasks.c.id == task.id) & (tasks.c.attempts == task.attempts)
-
-
-def _due(now: datetime) -> sa.Select:
-    """What can be claimed, oldest first: not what another task of the same server has to be done before."""
-    other = tasks.alias('other')
-    first = (other.c.id < tasks.c.id) & _timely(other, now) | _held(other, now)
-    blocked = sa.exists().where(other.c.server_id == tasks.c.server_id, other.c.id != tasks.c.id, first)
-    return sa.select(tasks.c.id).where(~_held(tasks, now), _timely(tasks, now), ~blocked).order_by(tasks.c.id)
-
-
-def _held(table: Any, now: datetime) -> sa.ColumnElement[bool]:
-    return table.c.owner.is_not(None) & (table.c.lease_until >= now)
-
-
-def _timely(table: Any, now: datetime) -> sa.ColumnElement[bool]:
-    return sa.or_(table.c.not_before.is_(None), table.c.not_before <= now)
+            return rows.is_empty(connection, self.clock())
 
 
 def _frozen(context: Context) -> dict[str, Any]:

@@ -116,7 +116,8 @@ def all_ids(connection: sa.Connection) -> set[str]:
 def _tags(connection: sa.Connection, ids: Collection[str]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {image_id: [] for image_id in ids}
     if ids:
-        query = sa.select(image_tags).where(image_tags.c.image_id.in_(ids)).order_by(image_tags.c.tag)
+        tags = image_tags.c
+        query = sa.select(tags.image_id, tags.tag).where(tags.image_id.in_(ids)).order_by(tags.tag)
         for image_id, tag in connection.execute(query):
             found[image_id].append(tag)
     return found

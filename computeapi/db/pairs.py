@@ -13,8 +13,9 @@ def load(connection: sa.Connection, table: sa.Table, owner_ids: Collection[str])
     """The pairs of these owners by owner; an owner without pairs has an empty dict."""
     found: dict[str, dict[str, str]] = {owner_id: {} for owner_id in owner_ids}
     if owner_ids:
-        query = sa.select(table).where(table.c.owner_id.in_(owner_ids)).order_by(table.c.name)
-        for owner_id, name, value in connection.execute(query):
+        pairs = table.c
+        query = sa.select(pairs.owner_id, pairs.name, pairs.value).where(pairs.owner_id.in_(owner_ids))
+        for owner_id, name, value in connection.execute(query.order_by(pairs.name)):
             found[owner_id][name] = value
     return found
 

@@ -21,7 +21,6 @@ ELSEWHERE = {
     'backends/volume/local/attachments.py',
     'backends/volume/local/snapshots.py',
     'backends/volume/local/volumes.py',
-    'compute/tasks.py',
     'standalone/identity/base.py',
     'standalone/identity/credentials.py',
     'standalone/identity/domains.py',

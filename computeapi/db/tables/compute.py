@@ -206,7 +206,7 @@ servers = Table(
     Column('metadata', Json(), nullable=False),
     Column('trusted_image_certificates', Json()),
     Column('password', LongText()),
-    # How it is reached: what the network service last said (see Vif in db/servers.py).
+    # How it is reached: what the network service last said (see Server in db/servers.py).
     Column('network_info', Json(), nullable=False),
     Column('access_ip_v4', Text(64)),
     Column('access_ip_v6', Text(64)),

@@ -1,0 +1,125 @@
+"""Work that outlives its request, as rows: who has claimed what, and what is due.
+
+A row is claimed by setting `owner` and `lease_until` and counting `attempts`, and deleted when the work is done. So
+the number of attempts tells whose a task is: whoever claimed it before finds its row no more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from datetime import datetime
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+
+from computeapi.db import records
+from computeapi.db.records import Rows
+from computeapi.db.tables.compute import servers, tasks
+
+
+class Task(NamedTuple):
+    """What is to be done to a server, on whose behalf (context), and who does it until when."""
+
+    id: int
+    kind: str
+    server_id: str
+    host: str | None
+    context: dict[str, Any]
+    arguments: dict[str, Any]
+    action_id: int | None
+    owner: str | None
+    lease_until: datetime | None
+    not_before: datetime | None
+    attempts: int
+    created_at: datetime
+
+
+TASKS = Rows(Task, tasks)
+NOW: sa.BindParameter[Any] = sa.bindparam('now')
+
+
+def _held(table: sa.FromClause) -> sa.ColumnElement[bool]:
+    return table.c.owner.is_not(None) & (table.c.lease_until >= NOW)
+
+
+def _timely(table: sa.FromClause) -> sa.ColumnElement[bool]:
+    return sa.or_(table.c.not_before.is_(None), table.c.not_before <= NOW)
+
+
+def _due() -> sa.Select[Any]:
+    """What can be claimed, oldest first: not what another task of the same server has to be done before."""
+    other = tasks.alias('other')
+    first = (other.c.id < tasks.c.id) & _timely(other) | _held(other)
+    blocked = sa.exists().where(other.c.server_id == tasks.c.server_id, other.c.id != tasks.c.id, first)
+    return sa.select(tasks.c.id).where(~_held(tasks), _timely(tasks), ~blocked).order_by(tasks.c.id)
+
+
+# Asked all the time, and made once.
+DUE = _due()
+OLDEST_DUE = DUE.limit(8)
+STILL_DUE = DUE.where(tasks.c.id == sa.bindparam('task'))
+
+
+def insert(connection: sa.Connection, values: Mapping[str, Any]) -> Task:
+    return Task(id=records.insert(connection, tasks, values), **values)
+
+
+def update(connection: sa.Connection, task: Task, values: Mapping[str, Any]) -> bool:
+    """Change the row; False if somebody else has claimed the task since."""
+    return connection.execute(sa.update(tasks).where(_mine(task)).values(**values)).rowcount == 1
+
+
+def delete(connection: sa.Connection, task: Task) -> bool:
+    """Remove the row; False if somebody else has claimed the task since."""
+    return connection.execute(sa.delete(tasks).where(_mine(task))).rowcount == 1
+
+
+def is_claimed(connection: sa.Connection, task: Task) -> bool:
+    """Whether the task is there as it is here: nobody else has claimed it since."""
+    return connection.execute(sa.select(tasks.c.id).where(_mine(task))).first() is not None
+
+
+def due(connection: sa.Connection, now: datetime) -> list[int]:
+    """Some of what can be claimed, oldest first."""
+    return list(connection.scalars(OLDEST_DUE, {'now': now}))
+
+
+def claim(connection: sa.Connection, task_id: int, owner: str, now: datetime, lease_until: datetime) -> Task | None:
+    """The task for its new owner, if it is still due; others who want one of the same server wait for that."""
+    server = sa.select(tasks.c.server_id).where(tasks.c.id == task_id).scalar_subquery()
+    connection.execute(sa.select(servers.c.id).where(servers.c.uuid == server).with_for_update()).all()
+    if connection.execute(STILL_DUE, {'now': now, 'task': task_id}).first() is None:
+        return None
+    taken = {'owner': owner, 'lease_until': lease_until, 'attempts': tasks.c.attempts + 1}
+    # A server that is not there makes nobody wait, so the task is looked at again.
+    free = (tasks.c.id == task_id) & ~_held(tasks)
+    if connection.execute(sa.update(tasks).where(free).values(**taken), {'now': now}).rowcount == 0:
+        return None
+    return TASKS.first(connection, TASKS.select.where(tasks.c.id == task_id))
+
+
+def renew(connection: sa.Connection, task_ids: Collection[int], owner: str, lease_until: datetime) -> None:
+    """Make the lease of those tasks that the owner still has longer."""
+    mine = tasks.c.id.in_(task_ids) & (tasks.c.owner == owner)
+    connection.execute(sa.update(tasks).where(mine).values(lease_until=lease_until))
+
+
+def cancel(connection: sa.Connection, server_id: str) -> None:
+    """Remove what waits for its time and is nobody's."""
+    waiting = tasks.c.not_before.is_not(None) & tasks.c.owner.is_(None)
+    connection.execute(sa.delete(tasks).where(tasks.c.server_id == server_id, waiting))
+
+
+def release_all(connection: sa.Connection) -> None:
+    """Take every task from its owner."""
+    connection.execute(sa.update(tasks).values(owner=None, lease_until=None))
+
+
+def is_empty(connection: sa.Connection, now: datetime) -> bool:
+    """Whether there is nothing but what waits for its time."""
+    later = sa.and_(tasks.c.owner.is_(None), tasks.c.not_before.is_not(None), tasks.c.not_before > now)
+    return connection.execute(sa.select(tasks.c.id).where(sa.not_(later)).limit(1)).first() is None
+
+
+def _mine(task: Task) -> sa.ColumnElement[bool]:
+    return (tasks.c.id == task.id) & (tasks.c.attempts == task.attempts)
