@@ -15,9 +15,9 @@ from computeapi.backends.hypervisor import (
     PowerState,
     require,
 )
-from computeapi.backends.hypervisor.simulated import SimulatedHypervisor
 from computeapi.db.servers import BlockDevice
 from computeapi.errors import NotSupported
+from tests.backends.implementations import HYPERVISOR
 
 OPTIONAL = {
     Capability.PAUSE: lambda driver, server: driver.pause(server),
@@ -31,13 +31,7 @@ OPTIONAL = {
 """What is done with a running server where the driver can do it."""
 
 
-def simulated(store, conf):
-    """A driver of two hosts."""
-    conf.set_override('hosts', 2, 'simulated')
-    return SimulatedHypervisor(store, conf.simulated)
-
-
-@pytest.fixture(params=[simulated])
+@pytest.fixture(params=HYPERVISOR)
 def driver(request, store, conf):
     return request.param(store, conf)
 

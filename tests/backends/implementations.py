@@ -1,0 +1,139 @@
+"""The implementations of each Protocol, and what a suite needs of each besides: who there is, what it may have.
+
+A suite sees a backend as its Protocol says. What belongs to one implementation alone is told here, and tested beside
+the suites.
+"""
+
+import functools
+import inspect
+
+from computeapi.backends.hypervisor import Hypervisor
+from computeapi.backends.hypervisor.simulated import SimulatedHypervisor
+from computeapi.backends.identity import Identity
+from computeapi.backends.identity.local import LocalIdentity
+from computeapi.backends.image import Images
+from computeapi.backends.image.local import LocalImages
+from computeapi.backends.network import Networks
+from computeapi.backends.network.local import LocalNetworks
+from computeapi.backends.volume import Volumes
+from computeapi.backends.volume.local import LocalVolumes
+from computeapi.context import Context
+
+ADMIN = Context(user_id='root', project_id='admin', is_admin=True, roles=frozenset({'admin'}))
+ALICE = Context(user_id='alice', project_id='apples', roles=frozenset({'member'}))
+BOB = Context(user_id='bob', project_id='bananas', roles=frozenset({'member'}))
+
+DEFAULT = {'id': 'default'}
+SHARED = {'multiattach': '<is> True'}
+
+
+class As:
+    """A backend as its Protocol says: it has no other methods, and they take no other arguments."""
+
+    def __init__(self, protocol, backend):
+        self._protocol, self._backend = protocol, backend
+
+    def __getattr__(self, name):
+        declared, found = getattr(self._protocol, name), getattr(self._backend, name)
+        if not callable(declared):
+            return found
+        signature = inspect.signature(declared)
+
+        @functools.wraps(declared)
+        def call(*args, **kwargs):
+            signature.bind(self, *args, **kwargs)
+            return found(*args, **kwargs)
+
+        return call
+
+
+class OwnIdentity:
+    """demo is a member of the project demo, admin the administrator of admin, loner of no project."""
+
+    passwords = {'admin': 'admin-secret', 'demo': 'demo-secret', 'loner': 'x'}
+
+    def __init__(self, store):
+        self.own = LocalIdentity(store, bcrypt_cost=4, cache_seconds=0)
+        self.own.populate(self.passwords['admin'], self.passwords['demo'])
+        self.own.users.create('loner', password=self.passwords['loner'])
+        self.identity = As(Identity, self.own)
+
+    def token(self, name):
+        login = self.own.logins.with_password({'name': name, 'domain': DEFAULT}, self.passwords[name])
+        return self.own.tokens.issue(login)
+
+    def user_id(self, name):
+        [user] = self.own.users.list(name=name)
+        return user.id
+
+    def project_id(self, name):
+        [project] = self.own.projects.list(name=name)
+        return project.id
+
+
+class OwnImages:
+    """At most 100,000 bytes are kept of an image."""
+
+    def __init__(self, store, folder):
+        self.own = LocalImages(store, folder / 'images', max_bytes=100_000)
+        self.images = As(Images, self.own)
+        self.folder = folder / 'images'
+
+    def check(self):
+        """There are the files of the images that have data, and no others."""
+        found = self.own.list(ADMIN, filters={'hidden': None, 'visibility': 'all', 'status': 'active'})
+        assert {path.name for path in self.folder.glob('*')} == {image.id for image in found}
+
+
+class OwnNetworks:
+    """An external network `public` and, shared or not, `private` behind it; *bare*: neither of them."""
+
+    def __init__(self, store, *, shared=True, bare=False):
+        self.own = LocalNetworks(store)
+        if not bare:
+            self.own.populate(ADMIN, shared=shared)
+        self.networks = As(Networks, self.own)
+
+    def network(self, context, *cidrs, name='net', **facts):
+        """The id of a network of the caller's with such subnets."""
+        network = self.own.resources.create(context, 'networks', {'name': name, **facts})
+        for cidr in cidrs:
+            subnet = cidr if isinstance(cidr, dict) else {'cidr': cidr}
+            self.own.resources.create(context, 'subnets', {'network_id': network['id'], **subnet})
+        return network['id']
+
+    def port(self, context, network_id):
+        """The id of a port that no server has."""
+        return self.own.resources.create(context, 'ports', {'network_id': network_id})['id']
+
+    def limit(self, project_id, **limits):
+        """Let the project have no more than so many ports, floatingips ..."""
+        self.own.resources.set_quotas(ADMIN, project_id, limits)
+
+
+class OwnVolumes:
+    """The types fake and multiattach, the zones nova and far; *images*: what volumes are made from."""
+
+    def __init__(self, store, folder):
+        self.images = As(Images, LocalImages(store, folder / 'images'))
+        self.own = LocalVolumes(store, self.images, types={'fake': {}, 'multiattach': SHARED}, zones=('nova', 'far'))
+        self.own.populate()
+        self.volumes = As(Volumes, self.own)
+
+    def held(self, volume_id):
+        """How many attachments the volume has, whatever their state."""
+        return len(self.own.attachments(ADMIN, filters={'volume_id': volume_id}, all_projects=True))
+
+    def limit(self, project_id, **limits):
+        """Let the project have no more than so many volumes, snapshots, gigabytes ..."""
+        self.own.quotas.set_limits(project_id, limits)
+
+
+def simulated_hypervisor(store, conf):
+    """A driver of two hosts."""
+    conf.set_override('hosts', 2, 'simulated')
+    return As(Hypervisor, SimulatedHypervisor(store, conf.simulated))
+
+
+HYPERVISOR = [simulated_hypervisor]
+IDENTITY, IMAGE, NETWORK, VOLUME = [OwnIdentity], [OwnImages], [OwnNetworks], [OwnVolumes]

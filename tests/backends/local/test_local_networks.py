@@ -1,0 +1,90 @@
+"""What the local networks have besides: how they begin, and what a look costs."""
+
+import pytest
+import sqlalchemy as sa
+
+from computeapi import errors
+from computeapi.backends.network.local import LocalNetworks
+from tests.backends.implementations import ADMIN, ALICE, BOB
+from tests.backends.test_network import names
+
+
+@pytest.fixture
+def networks(store):
+    """A service with an external network `public` and a shared one `private`."""
+    networks = LocalNetworks(store)
+    networks.populate(ADMIN)
+    return networks
+
+
+@pytest.fixture
+def bare(store):
+    """A service without any network."""
+    return LocalNetworks(store)
+
+
+@pytest.fixture
+def private(networks):
+    return networks.networks(ALICE)[0].id
+
+
+@pytest.fixture
+def statements(store):
+    """The SQL statements since the fixture was made."""
+    seen = []
+
+    def note(connection, cursor, statement, parameters, context, executemany):
+        seen.append(statement)
+
+    sa.event.listen(store.engine, 'before_cursor_execute', note)
+    yield seen
+    sa.event.remove(store.engine, 'before_cursor_execute', note)
+
+
+def test_populating_twice_changes_nothing(networks):
+    before = networks.networks(ALICE), networks.floating_ip_pools(ALICE)
+    networks.populate(ADMIN)
+    assert (networks.networks(ALICE), networks.floating_ip_pools(ALICE)) == before
+
+
+def test_a_private_network_need_not_be_shared(bare):
+    bare.populate(ADMIN, shared=False)
+    assert bare.networks(ALICE) == []
+    assert names(bare.networks(ADMIN)) == ['private']
+
+
+def test_many_ports_take_as_many_queries_as_one(networks, private, statements):
+    networks.create_port(ALICE, private, server_id='s0')
+    del statements[:]
+    networks.ports(ALICE, server_ids=['s0'])
+    one = len(statements)
+    for i in range(1, 8):
+        networks.create_port(ALICE, private, server_id=f's{i}')
+    del statements[:]
+    assert len(networks.ports(ALICE, server_ids=[f's{i}' for i in range(8)])) == 8
+    assert len(statements) == one
+
+
+def test_an_automatic_network_has_a_router(bare):
+    bare.populate(ADMIN, shared=False)
+    bare.auto_network(ALICE)
+    [router] = bare.resources.find(ALICE, 'routers')
+    assert router['external_gateway_info']['network_id'] == bare.floating_ip_pools(ALICE)[0].id
+
+
+def test_quotas_have_the_limits_of_a_new_neutron(networks, private):
+    networks.create_port(ALICE, private, server_id='s')
+    networks.create_floating_ip(ALICE)
+    assert networks.quotas(ALICE, 'apples') == {
+        'floating_ips': {'limit': 50, 'in_use': 1},
+        'networks': {'limit': 100, 'in_use': 0},
+        'ports': {'limit': 500, 'in_use': 1},
+        'security_groups': {'limit': 10, 'in_use': 1},
+        'security_group_rules': {'limit': 100, 'in_use': 4},
+    }
+
+
+def test_what_a_port_is_for_is_of_one_project(networks, private):
+    networks.create_port(ALICE, private, server_id='s', key='0')
+    with pytest.raises(errors.Conflict):
+        networks.create_port(BOB, private, server_id='s', key='0')

@@ -1,0 +1,291 @@
+"""What the local volumes have besides: what their REST API offers and compute does not ask for."""
+
+import pytest
+import sqlalchemy as sa
+
+from computeapi import errors
+from computeapi.backends.image.local import LocalImages
+from computeapi.backends.volume.local import LocalVolumes
+from tests.backends.implementations import ADMIN, ALICE, BOB, SHARED
+from tests.backends.test_volume import OTHER_SERVER, SERVER
+
+
+@pytest.fixture
+def images(store, tmp_path):
+    return LocalImages(store, tmp_path / 'images')
+
+
+@pytest.fixture
+def volumes(store, images):
+    volumes = LocalVolumes(store, images, types={'fake': {}, 'multiattach': SHARED}, zones=('nova', 'far'))
+    volumes.populate()
+    return volumes
+
+
+def test_a_list_takes_as_many_queries_for_one_volume_as_for_many(volumes, store):
+    def queries():
+        counted = []
+
+        @sa.event.listens_for(store.engine, 'before_cursor_execute')
+        def count(*args):
+            counted.append(args[2])
+
+        volumes.list(ALICE)
+        sa.event.remove(store.engine, 'before_cursor_execute', count)
+        return len(counted)
+
+    volumes.create(ALICE, 1, metadata={'a': 'b'})
+    one = queries()
+    for _ in range(4):
+        volume = volumes.create(ALICE, 1, metadata={'a': 'b'})
+        volumes.complete(ALICE, volumes.reserve(ALICE, volume.id, SERVER), host='h', device='/dev/vdb')
+    assert queries() == one
+
+
+def test_update(volumes):
+    volume = volumes.create(ALICE, 1, name='one', metadata={'a': 'b'})
+    changed = volumes.update(ALICE, volume.id, name='two', metadata={'c': 'd'}, readonly=True)
+    assert (changed.name, changed.metadata, changed.readonly) == ('two', {'c': 'd'}, True)
+    assert volumes.get(ALICE, volume.id) == changed
+
+
+def test_attachments_can_be_looked_at(volumes):
+    volume = volumes.create(ALICE, 1)
+    attachment_id = volumes.reserve(ALICE, volume.id, SERVER)
+    attachment = volumes.connect(ALICE, attachment_id, {'host': 'node', 'mountpoint': '/dev/vdc', 'ip': '192.0.2.1'})
+    assert (attachment.status, attachment.host, attachment.device) == ('attaching', 'node', '/dev/vdc')
+    assert attachment.connector['ip'] == '192.0.2.1'
+    assert volumes.get(ALICE, volume.id).status == 'attaching'
+    volumes.complete(ALICE, attachment_id)
+    assert volumes.get(ALICE, volume.id).attachments[0]['device'] == '/dev/vdc'
+    assert [one.id for one in volumes.attachments(ALICE, filters={'volume_id': volume.id})] == [attachment_id]
+    assert volumes.attachments(ALICE, filters={'server_id': OTHER_SERVER}) == []
+    assert volumes.attachments(BOB) == []
+    assert len(volumes.attachments(ADMIN, all_projects=True)) == 1
+    with pytest.raises(errors.Invalid, match='in use'):
+        volumes.connect(ALICE, attachment_id, {})
+    with pytest.raises(errors.Invalid, match='host'):
+        volumes.connect(ALICE, volumes.reserve(ALICE, volumes.create(ALICE, 1).id, SERVER), {'host': 5})
+    with pytest.raises(errors.AttachmentNotFound):
+        volumes.attachment(BOB, attachment_id)
+
+
+def test_attaching_in_one_go(volumes):
+    volume = volumes.create(ALICE, 1)
+    volumes.begin_attaching(ALICE, volume.id)
+    assert volumes.get(ALICE, volume.id).status == 'attaching'
+    with pytest.raises(errors.Invalid):
+        volumes.begin_attaching(ALICE, volume.id)
+    volumes.attach(ALICE, volume.id, server_id=SERVER, device='/dev/vdb')
+    assert volumes.get(ALICE, volume.id).status == 'in-use'
+    with pytest.raises(errors.Invalid):
+        volumes.attach(ALICE, volume.id, server_id=OTHER_SERVER, device='/dev/vdb')
+    volumes.begin_detaching(ALICE, volume.id)
+    assert volumes.get(ALICE, volume.id).status == 'detaching'
+    volumes.stop_detaching(ALICE, volume.id)
+    assert volumes.get(ALICE, volume.id).status == 'in-use'
+    volumes.detach(ALICE, volume.id)
+    assert volumes.get(ALICE, volume.id).status == 'available'
+    volumes.begin_attaching(ALICE, volume.id)
+    volumes.stop_attaching(ALICE, volume.id)
+    assert volumes.get(ALICE, volume.id).status == 'available'
+    with pytest.raises(errors.Invalid):
+        volumes.begin_detaching(ALICE, volume.id)
+
+
+def test_detaching_one_of_several_takes_its_id(volumes):
+    volume = volumes.create(ALICE, 1, volume_type='multiattach')
+    for server in (SERVER, OTHER_SERVER):
+        volumes.attach(ALICE, volume.id, server_id=server, device='/dev/vdb')
+    with pytest.raises(errors.Invalid, match='attachment_id'):
+        volumes.detach(ALICE, volume.id)
+    with pytest.raises(errors.AttachmentNotFound):
+        volumes.detach(ALICE, volume.id, 'nothing')
+    first, _ = volumes.get(ALICE, volume.id).attachments
+    volumes.detach(ALICE, volume.id, first['attachment_id'])
+    volumes.detach(ALICE, volume.id)
+    assert volumes.get(ALICE, volume.id).status == 'available'
+
+
+def test_delete_whatever_the_status(volumes):
+    volume = volumes.create(ALICE, 1)
+    volumes.reset_status(ADMIN, volume.id, 'creating')
+    with pytest.raises(errors.Invalid):
+        volumes.delete(ALICE, volume.id)
+    volumes.create_snapshot(ADMIN, volumes.create(ALICE, 1).id)
+    volumes.delete(ALICE, volume.id, force=True)
+    (other,) = volumes.list(ALICE)
+    volumes.delete(ALICE, other.id, cascade=True)
+    assert volumes.list(ALICE) == []
+    assert volumes.list_snapshots(ALICE) == []
+
+
+def test_reset_status(volumes):
+    volume = volumes.create(ALICE, 1)
+    volumes.attach(ALICE, volume.id, server_id=SERVER, device='/dev/vdb')
+    assert volumes.reset_status(ADMIN, volume.id, 'error').status == 'error'
+    volumes.release(ALICE, volumes.get(ALICE, volume.id).attachments[0]['attachment_id'])
+    assert volumes.get(ALICE, volume.id).status == 'error'
+    assert volumes.reset_status(ADMIN, volume.id, 'available', detached=True).attachments == ()
+
+
+def test_snapshot_pages(volumes):
+    volume = volumes.create(ALICE, 1)
+    for name in ('b', 'a', 'c'):
+        volumes.create_snapshot(ALICE, volume.id, name=name)
+    first, second = volumes.list_snapshots(ALICE, sort=[('name', 'asc')], limit=2)
+    assert [snapshot.name for snapshot in (first, second)] == ['a', 'b']
+    assert [s.name for s in volumes.list_snapshots(ALICE, sort=[('name', 'asc')], marker=second.id)] == ['c']
+    assert volumes.count_snapshots(ALICE) == 3
+    with pytest.raises(errors.Invalid, match='marker'):
+        volumes.list_snapshots(BOB, marker=first.id)
+
+
+def test_types(volumes):
+    volumes.populate()
+    assert [kind.name for kind in volumes.types.list(ALICE)] == ['__DEFAULT__', 'fake', 'multiattach']
+    kind = volumes.types.create('fast', description='d', extra_specs={'a': 'b'})
+    assert volumes.volume_type(ALICE, 'fast') == volumes.volume_type(ALICE, kind.id) == kind
+    with pytest.raises(errors.Conflict):
+        volumes.types.create('fast')
+    changed = volumes.types.change(kind.id, lambda now: {'extra_specs': {**now.extra_specs, **SHARED}, 'name': 'new'})
+    assert changed.multiattach
+    assert volumes.volume_type(ALICE, 'new') == changed
+    with pytest.raises(errors.Conflict):
+        volumes.types.change(kind.id, lambda now: {'name': 'fake'})
+    volume = volumes.create(ALICE, 1, volume_type='new')
+    assert volume.multiattach
+    with pytest.raises(errors.Invalid, match='in use'):
+        volumes.types.delete(kind.id)
+    volumes.delete(ALICE, volume.id)
+    volumes.types.delete(kind.id)
+    with pytest.raises(errors.VolumeTypeNotFound):
+        volumes.volume_type(ALICE, 'new')
+    with pytest.raises(errors.Invalid, match='default'):
+        volumes.types.delete(volumes.types.default().id)
+
+
+def test_an_id_means_the_type_that_has_it_not_one_with_that_name(volumes):
+    kind = volumes.types.create('shared', extra_specs=SHARED)
+    volumes.types.create(kind.id)
+    assert volumes.volume_type(ALICE, kind.id) == kind
+    assert volumes.create(ALICE, 1, volume_type=kind.id).multiattach
+
+
+def test_the_default_type_is_made_when_it_is_needed(store, images):
+    assert LocalVolumes(store, images).create(ALICE, 1).volume_type == '__DEFAULT__'
+
+
+def test_private_types(volumes):
+    kind = volumes.types.create('secret', is_public=False)
+    assert 'secret' not in [other.name for other in volumes.types.list(ALICE)]
+    with pytest.raises(errors.VolumeTypeNotFound):
+        volumes.create(ALICE, 1, volume_type='secret')
+    volumes.types.grant(kind.id, 'apples')
+    assert volumes.create(ALICE, 1, volume_type='secret').volume_type == 'secret'
+    assert volumes.types.projects(kind.id) == ['apples']
+    with pytest.raises(errors.Conflict):
+        volumes.types.grant(kind.id, 'apples')
+    volumes.types.revoke(kind.id, 'apples')
+    with pytest.raises(errors.NotFound):
+        volumes.types.revoke(kind.id, 'apples')
+    with pytest.raises(errors.NotFound):
+        volumes.types.projects(volumes.types.default().id)
+    assert [kind.name for kind in volumes.types.list(ADMIN, public=False)] == ['secret']
+
+
+def test_retype(volumes):
+    volume = volumes.create(ALICE, 1)
+    assert volumes.retype(ALICE, volume.id, 'multiattach').multiattach
+    volumes.attach(ALICE, volume.id, server_id=SERVER, device='/dev/vdb')
+    with pytest.raises(errors.Invalid, match='multiattach'):
+        volumes.retype(ALICE, volume.id, 'fake')
+    assert volumes.get(ALICE, volume.id).volume_type == 'multiattach'
+
+
+def test_a_wanted_id_is_the_id(volumes):
+    assert volumes.create(ALICE, 1, volume_id=OTHER_SERVER).id == OTHER_SERVER
+    assert volumes.create_snapshot(ALICE, OTHER_SERVER, snapshot_id=SERVER).id == SERVER
+    assert volumes.reserve(ALICE, OTHER_SERVER, SERVER, attachment_id=SERVER) == SERVER
+
+
+def test_without_a_size_a_volume_is_as_large_as_what_it_is_made_from(volumes):
+    first = volumes.create(ALICE, 2)
+    snapshot = volumes.create_snapshot(ALICE, first.id)
+    assert volumes.create(ALICE, None, source_volume_id=first.id).size == 2
+    assert volumes.create(ALICE, None, snapshot_id=snapshot.id).size == 2
+    with pytest.raises(errors.SnapshotNotFound):
+        volumes.create(BOB, None, snapshot_id=snapshot.id)
+    with pytest.raises(errors.Invalid, match='size'):
+        volumes.create(ALICE, None)
+
+
+def test_changes_of_others_are_refused(volumes):
+    with pytest.raises(errors.VolumeNotFound):
+        volumes.update(BOB, volumes.create(ALICE, 1).id, name='mine')
+
+
+def test_lists_of_administrators_in_any_order(volumes):
+    one, _ = volumes.create(ALICE, 1, name='one'), volumes.create(ALICE, 2, name='two')
+    volumes.create(BOB, 3, name='three')
+
+    def names(context=ALICE, **others):
+        return [volume.name for volume in volumes.list(context, **others)]
+
+    assert names(ADMIN, all_projects=True) == ['three', 'two', 'one']
+    assert names(ALICE, all_projects=True) == ['two', 'one']
+    assert names(offset=1, limit=5) == ['one']
+    assert names(sort=[('name', 'asc')], marker=one.id) == ['two']
+    assert volumes.count(ALICE) == (2, 3)
+    assert volumes.count(ADMIN, all_projects=True, filters={'name': ['one', 'three']}) == (2, 4)
+    with pytest.raises(errors.Invalid, match='sort'):
+        names(sort=[('secret', 'asc')])
+
+
+def test_what_is_attached_is_not_deleted_by_force(volumes):
+    volume = volumes.create(ALICE, 1)
+    volumes.attach(ALICE, volume.id, server_id=SERVER, device='/dev/vdb')
+    with pytest.raises(errors.Invalid, match='attached'):
+        volumes.delete(ALICE, volume.id, force=True)
+
+
+def test_snapshots_change(volumes):
+    snapshot = volumes.create_snapshot(ALICE, volumes.create(ALICE, 2).id, metadata={'a': 'b'})
+    assert volumes.list_snapshots(ADMIN, all_projects=True) == [snapshot]
+    assert volumes.list_snapshots(ALICE, filters={'volume_id': 'other'}) == []
+    assert volumes.list_snapshots(ALICE, filters={'metadata': {'a': 'b'}}) == [snapshot]
+    changed = volumes.change_snapshot(ALICE, snapshot.id, lambda now: {'metadata': {**now.metadata, 'c': 'd'}})
+    assert volumes.get_snapshot(ALICE, snapshot.id) == changed
+    assert changed.metadata == {'a': 'b', 'c': 'd'}
+    volumes.change_snapshot(ADMIN, snapshot.id, lambda now: {'status': 'creating'})
+    with pytest.raises(errors.Invalid, match='status'):
+        volumes.delete_snapshot(ALICE, snapshot.id)
+    volumes.delete_snapshot(ALICE, snapshot.id, force=True)
+    assert volumes.list_snapshots(ALICE) == []
+
+
+def test_a_volume_in_error_gets_no_image(volumes, images):
+    image = images.create(ALICE, 'system', disk_format='raw', container_format='bare')
+    images.upload(ALICE, image.id, [b'x'])
+    volume = volumes.create(ALICE, 2)
+    volumes.reset_status(ADMIN, volume.id, 'error')
+    with pytest.raises(errors.Invalid, match='error'):
+        volumes.reimage(ALICE, volume.id, image.id)
+
+
+def test_a_swap_ends_the_migration(volumes):
+    old, new = volumes.create(ALICE, 2), volumes.create(ALICE, 3)
+    volumes.reset_status(ADMIN, old.id, migration_status='migrating')
+    assert volumes.get(ALICE, volumes.swap(ALICE, old.id, new.id)).migration_status is None
+
+
+def test_quotas_are_set_and_reset(volumes):
+    volumes.quotas.set_limits('apples', {'volumes': 2})
+    assert volumes.quotas.limits('bananas')['volumes'] == 10
+    volumes.create_snapshot(ALICE, volumes.create(ALICE, 5).id)
+    usage = volumes.quotas.usage('apples')
+    assert (usage['volumes'], usage['snapshots'], usage['gigabytes']) == (1, 1, 10)
+    volumes.quotas.reset('apples')
+    assert volumes.quotas.limits('apples')['volumes'] == 10
+    with pytest.raises(errors.Invalid, match='nonsense'):
+        volumes.quotas.set_limits('apples', {'nonsense': 1})
