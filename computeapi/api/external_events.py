@@ -62,7 +62,9 @@ class ServerExternalEvents(ComputeController):
 
     path = '/os-server-external-events'
 
-    @operation('POST', policy=CREATE, body=CREATE_BODY, response={'events': {'type': 'array', 'items': TOLD}})
+    @operation(
+        'POST', policy=CREATE, body=CREATE_BODY, response={'events': {'type': 'array', 'items': TOLD}}, successes=(207,)
+    )
     def create(self, req, body):
         """Tell of events; 207 when not all of them could be acted on."""
         told = body['events']

@@ -83,8 +83,12 @@ class App:
             parameters['body'] = body
         if operation.query is not ABSENT:
             req.query = operation.query_validator.check(req.raw_query(), req.version, req.legacy)
-        self.authorize(req, controller, parameters)
-        return self.render(req, operation.handler(controller, req, **parameters))
+        try:
+            self.authorize(req, controller, parameters)
+            return self.render(req, operation.handler(controller, req, **parameters))
+        except Error as error:
+            self.validate(req, faults.status_of(error), None)
+            raise
 
     def authorize(self, req: Request, controller: Controller, parameters: dict[str, Any]) -> None:
         """Ask the operation's policy, for the subject if the path names one; the subject replaces its id."""
@@ -103,8 +107,7 @@ class App:
         success, media_type = req.operation.answers.at(req.version)
         status = reply.status or success
         body = b'' if reply.body is None else orjson.dumps(reply.body)
-        if self.response_validation != 'ignore' and status == success:
-            self.validate(req, body)
+        self.validate(req, status, body)
         if media_type == JSON and VENDOR_JSON in req.headers.get('Accept', ''):
             media_type = VENDOR_JSON
         headers = [('Content-Type', media_type), *reply.headers.items()]
@@ -112,14 +115,28 @@ class App:
             headers.append(('Content-Length', str(len(body))))
         return webob.Response(app_iter=[body], status=status, headerlist=headers)
 
-    def validate(self, req: Request, body: bytes) -> None:
+    def validate(self, req: Request, status: int, body: bytes | None) -> None:
         """Compare an answer with what the operation promises; what differs is a bug, in the one or the other."""
+        if self.response_validation == 'ignore':
+            return
         try:
-            req.operation.response_validator.check(orjson.loads(body) if body else ABSENT, req.version)
+            check_promises(req, status, body)
         except ValueError as error:
             if self.response_validation == 'error':
                 raise
             LOG.warning('%s at %s: %s', req.operation, req.version, error)
+
+
+def check_promises(req: Request, status: int, body: bytes | None) -> None:
+    """ValueError for a rule, a status or a body that the operation does not declare; an error has no body to check."""
+    operation = req.operation
+    undeclared = ', '.join(str(policy) for policy in req.asked.difference(operation.policies))
+    if undeclared:
+        raise ValueError(f'It asks {undeclared}.')
+    if status not in {operation.answers.at(req.version)[0], *operation.successes, *operation.error_statuses}:
+        raise ValueError(f'It answers {status}.')
+    if body is not None:
+        operation.response_validator.check(orjson.loads(body) if body else ABSENT, req.version)
 
 
 def action_of(body: Any, endpoint: Endpoint) -> str:

@@ -208,6 +208,9 @@ def _of_request(get: Callable[..., Any], req: Asking) -> Callable[[Any], Any]:
 
 # ------------------------------------------------------------------ operations
 
+SHARED_ERRORS = (400, 401, 406, 413, 415, 500)
+"""The statuses of errors that any request may meet."""
+
 
 @dataclass(frozen=True)
 class Operation:
@@ -216,7 +219,8 @@ class Operation:
     policy: asked before the handler runs (None: nobody is refused, or the handler asks).
     subject_first: the resource that the path names is looked up before the policy is asked.
     query, body, response, status, media_type: plain or marked by version; ABSENT body or query: not looked at.
-    errors: the statuses that may come beside the ones every operation shares.
+    successes: further statuses of success, with the same body or (204) none.
+    errors: the statuses of its errors beside the ones every operation shares.
     behaviour: what no schema shows, by name, marked by version; the handler reads it as `req.behaviour.name`.
     also: the rules that the handler asks by itself.
     secret_path: whether the path holds a secret; the log shows it without its parameters.
@@ -234,6 +238,7 @@ class Operation:
     response: Any = ABSENT
     status: Any = 200
     media_type: Any = JSON
+    successes: tuple[int, ...] = ()
     errors: tuple[int, ...] = ()
     subject_first: bool = True
     also: tuple[Policy, ...] = ()
@@ -253,6 +258,11 @@ class Operation:
         """Every rule that may be asked, each once: for the operation, by the handler, for a field."""
         fields = [policy for view in views(self.response) for policy in view.policies]
         return list(dict.fromkeys(filter(None, [self.policy, *self.also, *fields])))
+
+    @functools.cached_property
+    def error_statuses(self) -> frozenset[int]:
+        """Every status that an error of it may have: a shared one, its own, 403 where a rule is asked."""
+        return frozenset({*SHARED_ERRORS, *self.errors, *(403 for _ in self.policies)})
 
     @property
     def takes_body(self) -> bool:

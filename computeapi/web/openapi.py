@@ -21,7 +21,6 @@ from computeapi.web.negotiation import LEGACY_HEADER, SERVICE, STANDARD_HEADER
 Document = dict[str, Any]
 
 # What any request may be answered with: no token, a version nobody knows, a body that is no JSON ...
-SHARED = (400, 401, 406, 413, 415, 500)
 VERBS = {
     'GET': ('list', 'show'),
     'POST': ('create', 'create'),
@@ -206,11 +205,11 @@ def _responses(operations: list[Operation], version: APIVersionRequest) -> Docum
     for operation in operations:
         status, media_type = operation.answers.at(version)
         schema = resolve(operation.response_schema, version)
-        known = successes.setdefault(status, {}).setdefault(media_type.partition(';')[0], [])
-        if schema is not ABSENT and schema not in known:
-            known.append(schema)
-    errors = {*SHARED, *(403 for operation in operations if operation.policies)}
-    errors |= {status for operation in operations for status in operation.errors}
+        for each in (status, *operation.successes):
+            known = successes.setdefault(each, {}).setdefault(media_type.partition(';')[0], [])
+            if schema is not ABSENT and schema not in known:
+                known.append(schema)
+    errors = {status for operation in operations for status in operation.error_statuses}
     answers = {status: _ref('responses', str(status)) for status in errors}
     answers |= {status: _success(status, content) for status, content in successes.items()}
     return {str(status): answer for status, answer in sorted(answers.items())}

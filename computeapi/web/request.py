@@ -117,11 +117,17 @@ class Request(BaseRequest):
 
     def allows(self, policy: Policy, target: Any = None) -> bool:
         """Whether the caller passes *policy*; asked once per request for its own project."""
+        self.asked.add(policy)
         if target is not None:
             return self.policies.allows(self.context, policy, target)
         if policy not in self._allowed:
             self._allowed[policy] = self.policies.allows(self.context, policy)
         return self._allowed[policy]
+
+    @functools.cached_property
+    def asked(self) -> set[Policy]:
+        """The rules that were asked so far."""
+        return set()
 
     @functools.cached_property
     def _allowed(self) -> dict[Policy, bool]:
@@ -130,6 +136,7 @@ class Request(BaseRequest):
     def check(self, policy: Policy | None, target: Any = None) -> None:
         """Forbidden unless the caller passes *policy*; None lets everybody pass."""
         if policy is not None:
+            self.asked.add(policy)
             self.policies.check(self.context, policy, target)
 
     # ------------------------------------------------------------------ links

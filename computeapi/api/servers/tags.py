@@ -63,7 +63,9 @@ class ServerTags(ServerController):
         """See whether a server has a tag."""
         check_tag(server, server.tags, id)
 
-    @operation('PUT', '/{id}', policy=UPDATE, body=NOTHING, status=201, media_type=HTML, errors=(404, 409))
+    @operation(
+        'PUT', '/{id}', policy=UPDATE, body=NOTHING, status=201, successes=(204,), media_type=HTML, errors=(404, 409)
+    )
     @api_version('2.26')
     def update(self, req, server, id, body):
         """Add a tag to a server."""

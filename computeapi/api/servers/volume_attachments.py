@@ -131,7 +131,7 @@ class VolumeAttachments(ServerController):
         response=removed('2.101', closed({'volumeAttachment': NEW_ATTACHMENT}, ['volumeAttachment'])),
         status=changed({'2.1': 200, '2.101': 202}),
         media_type=changed({'2.1': JSON, '2.101': HTML}),
-        errors=(403, 404, 409),
+        errors=(403, 404, 409, 503),
     )
     def create(self, req, server, body):
         """Attach a volume to a server."""
