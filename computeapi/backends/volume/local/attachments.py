@@ -23,7 +23,7 @@ from computeapi.db import listing, volume_attachments, volumes
 HELD = ('available', 'reserved', 'attaching', 'detaching', 'in-use')
 
 
-class VolumeAttachments(VolumeStore):
+class VolumeUse(VolumeStore):
     def reserve(
         self,
         context: Context,
