@@ -7,6 +7,7 @@ import sqlalchemy as sa
 
 from computeapi.context import Context
 from computeapi.db import listing, pairs
+from computeapi.db.listing import Clause, Page
 from computeapi.db.tables.image import image_members, image_properties, image_tags, images
 
 Facts = dict[str, Any]
@@ -28,15 +29,15 @@ SORT_KEYS = {
 }
 
 
-def among(image_ids: Iterable[str]) -> sa.ColumnElement[bool]:
+def among(image_ids: Iterable[str]) -> Clause:
     return images.c.id.in_(set(image_ids))
 
 
-def owned(context: Context) -> sa.ColumnElement[bool]:
+def owned(context: Context) -> Clause:
     return images.c.owner == (context.project_id or '')
 
 
-def shared(context: Context, *statuses: str) -> sa.ColumnElement[bool]:
+def shared(context: Context, *statuses: str) -> Clause:
     """Images that others share with the caller, who answered with one of the statuses."""
     query = sa.select(image_members.c.image_id).where(image_members.c.member_id == (context.project_id or ''))
     if statuses:
@@ -44,20 +45,20 @@ def shared(context: Context, *statuses: str) -> sa.ColumnElement[bool]:
     return sa.and_(images.c.visibility == 'shared', images.c.id.in_(query))
 
 
-def readable(context: Context) -> sa.ColumnElement[bool]:
+def readable(context: Context) -> Clause:
     """What the caller may see when it names the image."""
     if context.is_admin:
         return sa.true()
     return sa.or_(images.c.visibility.in_(('public', 'community')), owned(context), shared(context))
 
 
-def listed(context: Context, visibility: str | None, member_status: str | None) -> sa.ColumnElement[bool]:
+def listed(context: Context, visibility: str | None, member_status: str | None) -> Clause:
     """What a list shows: of community images only the caller's, unless it asks for them; of shared ones the accepted.
 
     `visibility` is one of the four, `all`, or None.
     """
     statuses = () if member_status == 'all' else (member_status or 'accepted',)
-    scope: sa.ColumnElement[bool] = sa.true()
+    scope: Clause = sa.true()
     if not context.is_admin:
         scope = sa.or_(images.c.visibility.in_(('public', 'community')), owned(context), shared(context, *statuses))
     if visibility is None:
@@ -65,12 +66,12 @@ def listed(context: Context, visibility: str | None, member_status: str | None) 
     return scope if visibility == 'all' else sa.and_(scope, images.c.visibility == visibility)
 
 
-def matches(filters: Mapping[str, Any]) -> list[sa.ColumnElement[bool]]:
+def matches(filters: Mapping[str, Any]) -> list[Clause]:
     """One clause for each filter; a name that is no column is a property."""
     return [_match(name, value) for name, value in filters.items() if value is not None]
 
 
-def _match(name: str, value: Any) -> sa.ColumnElement[bool]:
+def _match(name: str, value: Any) -> Clause:
     several = value if isinstance(value, list | tuple | set | frozenset) else (value,)
     if name == 'tags':
         return sa.and_(*(_tagged(tag) for tag in several))
@@ -85,24 +86,30 @@ def _match(name: str, value: Any) -> sa.ColumnElement[bool]:
     return pairs.has(image_properties, images.c.id, name, *several)
 
 
-def _tagged(tag: str) -> sa.ColumnElement[bool]:
+def _tagged(tag: str) -> Clause:
     return sa.select(image_tags.c.tag).where(image_tags.c.image_id == images.c.id, image_tags.c.tag == tag).exists()
 
 
-def order(sort: Sequence[tuple[str, str]]) -> listing.Order:
-    return listing.sorted_by(sort, SORT_KEYS, images.c.id)
-
-
-def select(
-    connection: sa.Connection,
-    *where: sa.ColumnElement[bool],
-    order: listing.Order = (),
-    limit: int | None = None,
-    lock: bool = False,
-) -> list[Facts]:
+def select(connection: sa.Connection, *where: Clause, lock: bool = False) -> list[Facts]:
     """Images with their properties and tags, in three queries; `lock` keeps others from changing them meanwhile."""
-    query = sa.select(images).where(*where).order_by(*listing.order_by(order)).limit(limit)
-    rows = connection.execute(query.with_for_update() if lock else query).mappings().all()
+    query = sa.select(images).where(*where)
+    return _load(connection, query.with_for_update() if lock else query)
+
+
+def page(
+    connection: sa.Connection, context: Context, *where: Clause, sort: Sequence[tuple[str, str]], page: Page
+) -> list[Facts]:
+    """As `select`, sorted; Invalid for a marker that the caller does not see."""
+    order, marked = listing.sorted_by(sort, SORT_KEYS, images.c.id), [among([page.marker or '']), readable(context)]
+    unknown = 'No image found with ID {marker}'
+    return _load(
+        connection,
+        listing.paged(connection, sa.select(images), order, page, marked=marked, where=where, unknown=unknown),
+    )
+
+
+def _load(connection: sa.Connection, query: sa.Select[Any]) -> list[Facts]:
+    rows = connection.execute(query).mappings().all()
     ids = [row['id'] for row in rows]
     properties = pairs.load(connection, image_properties, ids)
     tags = _tags(connection, ids)
@@ -171,5 +178,5 @@ def delete_member(connection: sa.Connection, image_id: str, member_id: str) -> i
     return connection.execute(sa.delete(image_members).where(_member(image_id, member_id))).rowcount
 
 
-def _member(image_id: str, member_id: str) -> sa.ColumnElement[bool]:
+def _member(image_id: str, member_id: str) -> Clause:
     return sa.and_(image_members.c.image_id == image_id, image_members.c.member_id == member_id)

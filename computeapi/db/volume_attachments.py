@@ -6,33 +6,37 @@ from typing import Any
 import sqlalchemy as sa
 
 from computeapi.db import listing
+from computeapi.db.listing import WHOLE, Clause, Page
 from computeapi.db.tables.volume import volume_attachments, volumes
 
 Facts = dict[str, Any]
 
 ORDER: listing.Order = [(volume_attachments.c.created_at, True), (volume_attachments.c.id, True)]
-COLUMNS = (*volume_attachments.c, volumes.c.project_id)
+SELECT = sa.select(volume_attachments, volumes.c.project_id).join(
+    volumes, volumes.c.id == volume_attachments.c.volume_id
+)
 
 
-def identified(attachment_id: str) -> sa.ColumnElement[bool]:
+def identified(attachment_id: str) -> Clause:
     return volume_attachments.c.id == attachment_id
 
 
-def of(volume_id: str) -> sa.ColumnElement[bool]:
+def of(volume_id: str) -> Clause:
     return volume_attachments.c.volume_id == volume_id
 
 
-def matches(filters: Mapping[str, Any]) -> list[sa.ColumnElement[bool]]:
+def matches(filters: Mapping[str, Any]) -> list[Clause]:
     return [
         listing.equals(volumes.c.project_id if name == 'project_id' else volume_attachments.c[name], value)
         for name, value in filters.items()
     ]
 
 
-def select(connection: sa.Connection, *where: sa.ColumnElement[bool], limit: int | None = None) -> list[Facts]:
-    """Attachments with the project of their volume, newest first."""
-    query = sa.select(*COLUMNS).join(volumes, volumes.c.id == volume_attachments.c.volume_id).where(*where)
-    return [dict(row) for row in connection.execute(query.order_by(*listing.order_by(ORDER)).limit(limit)).mappings()]
+def select(connection: sa.Connection, *where: Clause, page: Page = WHOLE) -> list[Facts]:
+    """Attachments with the project of their volume, newest first; Invalid for an unknown marker."""
+    marked, unknown = [identified(page.marker or '')], 'marker: attachment {marker} could not be found.'
+    query = listing.paged(connection, SELECT, ORDER, page, marked=marked, where=where, unknown=unknown)
+    return [dict(row) for row in connection.execute(query).mappings()]
 
 
 def insert(connection: sa.Connection, facts: Facts) -> None:
@@ -43,7 +47,7 @@ def update(connection: sa.Connection, attachment_id: str, facts: Facts) -> None:
     connection.execute(sa.update(volume_attachments).where(identified(attachment_id)).values(facts))
 
 
-def delete(connection: sa.Connection, *where: sa.ColumnElement[bool]) -> None:
+def delete(connection: sa.Connection, *where: Clause) -> None:
     connection.execute(sa.delete(volume_attachments).where(*where))
 
 

@@ -7,6 +7,7 @@ import sqlalchemy as sa
 
 from computeapi.context import Context
 from computeapi.db import listing, pairs
+from computeapi.db.listing import Clause, Page
 from computeapi.db.tables.volume import (
     volume_attachments,
     volume_image_metadata,
@@ -31,24 +32,24 @@ SORT_KEYS = {
 }
 
 
-def among(volume_ids: Iterable[str]) -> sa.ColumnElement[bool]:
+def among(volume_ids: Iterable[str]) -> Clause:
     return volumes.c.id.in_(set(volume_ids))
 
 
-def owned(context: Context) -> sa.ColumnElement[bool]:
+def owned(context: Context) -> Clause:
     return volumes.c.project_id == (context.project_id or '')
 
 
-def visible(context: Context) -> sa.ColumnElement[bool]:
+def visible(context: Context) -> Clause:
     return sa.true() if context.is_admin else owned(context)
 
 
-def matches(filters: Mapping[str, Any]) -> list[sa.ColumnElement[bool]]:
+def matches(filters: Mapping[str, Any]) -> list[Clause]:
     """One clause for each filter: a column, `volume_type` by name, `metadata` or `image_metadata` as a mapping."""
     return [_match(name, value) for name, value in filters.items()]
 
 
-def _match(name: str, value: Any) -> sa.ColumnElement[bool]:
+def _match(name: str, value: Any) -> Clause:
     if name in PAIRS:
         return sa.and_(*(pairs.has(PAIRS[name], volumes.c.id, key, text) for key, text in value.items()))
     if name in ('created_at', 'updated_at'):
@@ -56,26 +57,36 @@ def _match(name: str, value: Any) -> sa.ColumnElement[bool]:
     return listing.equals(volume_types.c.name if name == 'volume_type' else volumes.c[name], value)
 
 
-def order(sort: Sequence[tuple[str, str]]) -> listing.Order:
-    return listing.sorted_by(sort, SORT_KEYS, volumes.c.id)
+def listed(context: Context, all_projects: bool) -> Clause:
+    return visible(context) if all_projects else owned(context)
 
 
-def select(
+SELECT = sa.select(volumes, volume_types.c.name.label('volume_type')).join(
+    volume_types, volume_types.c.id == volumes.c.volume_type_id
+)
+
+
+def select(connection: sa.Connection, *where: Clause) -> list[Facts]:
+    """Volumes with the name of their type, metadata and attachments, in four queries."""
+    return _load(connection, SELECT.where(*where))
+
+
+def page(
     connection: sa.Connection,
-    *where: sa.ColumnElement[bool],
-    order: listing.Order = (),
-    limit: int | None = None,
+    context: Context,
+    *where: Clause,
+    sort: Sequence[tuple[str, str]],
+    page: Page,
     offset: int | None = None,
 ) -> list[Facts]:
-    """Volumes with the name of their type, metadata and attachments, in four queries."""
-    query = (
-        sa.select(volumes, volume_types.c.name.label('volume_type'))
-        .join(volume_types, volume_types.c.id == volumes.c.volume_type_id)
-        .where(*where)
-        .order_by(*listing.order_by(order))
-        .limit(limit)
-        .offset(offset)
-    )
+    """As `select`, sorted; Invalid for a marker that the caller does not see."""
+    order, marked = listing.sorted_by(sort, SORT_KEYS, volumes.c.id), [among([page.marker or '']), visible(context)]
+    unknown = 'marker: Volume {marker} could not be found.'
+    statement = listing.paged(connection, SELECT, order, page, marked=marked, where=where, unknown=unknown)
+    return _load(connection, statement.offset(offset))
+
+
+def _load(connection: sa.Connection, query: sa.Select[Any]) -> list[Facts]:
     rows = connection.execute(query).mappings().all()
     ids = [row['id'] for row in rows]
     parts = {name: pairs.load(connection, table, ids) for name, table in PAIRS.items()}
@@ -106,7 +117,7 @@ def _attached(connection: sa.Connection, volume_ids: Collection[str]) -> dict[st
     return found
 
 
-def count(connection: sa.Connection, *where: sa.ColumnElement[bool]) -> tuple[int, int]:
+def count(connection: sa.Connection, *where: Clause) -> tuple[int, int]:
     """How many there are, and their size in all."""
     query = (
         sa.select(sa.func.count(), sa.func.coalesce(sa.func.sum(volumes.c.size), 0))
@@ -117,7 +128,7 @@ def count(connection: sa.Connection, *where: sa.ColumnElement[bool]) -> tuple[in
     return number, int(size)
 
 
-def metadata_values(connection: sa.Connection, *where: sa.ColumnElement[bool]) -> dict[str, list[str]]:
+def metadata_values(connection: sa.Connection, *where: Clause) -> dict[str, list[str]]:
     """The values that each name has in the metadata of these volumes."""
     found: dict[str, list[str]] = {}
     query = (

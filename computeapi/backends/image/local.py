@@ -18,8 +18,9 @@ from computeapi.backends.image.files import FileChunks, ImageFiles, Written
 from computeapi.backends.image.members import ImageMembers
 from computeapi.clock import utcnow
 from computeapi.context import Context
-from computeapi.db import images, listing
+from computeapi.db import images
 from computeapi.db.engine import Store
+from computeapi.db.listing import Page
 
 VISIBILITIES = ('public', 'private', 'shared', 'community')
 MAX_PAGE = 1000
@@ -81,12 +82,9 @@ class LocalImages:
         wanted = {'hidden': False, **(filters or {})}
         where = [images.listed(context, wanted.pop('visibility', None), wanted.pop('member_status', None))]
         where += images.matches(wanted)
-        order = images.order(sort)
+        page = Page(MAX_PAGE if limit is None else min(limit, MAX_PAGE), marker)
         with self.store.read() as connection:
-            if marker is not None:
-                where.append(_after(connection, context, order, marker))
-            page = MAX_PAGE if limit is None else min(limit, MAX_PAGE)
-            return [Image(**facts) for facts in images.select(connection, *where, order=order, limit=page)]
+            return [Image(**facts) for facts in images.page(connection, context, *where, sort=sort, page=page)]
 
     def create(self, context: Context, name: str | None, *, image_id: str | None = None, **facts: Any) -> Image:
         now = self.clock()
@@ -195,13 +193,6 @@ class LocalImages:
         if not context.is_admin and image.owner != context.project_id:
             raise errors.Forbidden(f'You are not permitted to modify image {image_id}.')
         return image
-
-
-def _after(connection: sa.Connection, context: Context, order: Any, marker: str) -> sa.ColumnElement[bool]:
-    later = listing.after(connection, order, images.among([marker]), images.readable(context))
-    if later is None:
-        raise errors.Invalid(f'No image found with ID {marker}')
-    return later
 
 
 def _checked(context: Context, facts: Mapping[str, Any], image: Image | None = None) -> dict[str, Any]:

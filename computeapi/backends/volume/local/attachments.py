@@ -17,7 +17,8 @@ from computeapi import errors
 from computeapi.backends.volume import Attachment, Volume
 from computeapi.backends.volume.local.base import MAX_PAGE, VolumeStore, unfit
 from computeapi.context import Context
-from computeapi.db import listing, volume_attachments, volumes
+from computeapi.db import volume_attachments, volumes
+from computeapi.db.listing import Page
 
 # A status that follows from the attachments; any other stays until somebody changes it.
 HELD = ('available', 'reserved', 'attaching', 'detaching', 'in-use')
@@ -105,13 +106,10 @@ class VolumeUse(VolumeStore):
         all_projects: bool = False,
     ) -> builtins.list[Attachment]:
         """Newest first, in every state; `all_projects` is for administrators."""
-        scope = volumes.visible(context) if all_projects else volumes.owned(context)
-        where = [scope, *volume_attachments.matches(filters or {})]
-        page = MAX_PAGE if limit is None else min(limit, MAX_PAGE)
+        where = [volumes.listed(context, all_projects), *volume_attachments.matches(filters or {})]
+        page = Page(MAX_PAGE if limit is None else min(limit, MAX_PAGE), marker)
         with self.store.read() as connection:
-            if marker is not None:
-                where.append(_after(connection, marker))
-            return [_attachment(facts) for facts in volume_attachments.select(connection, *where, limit=page)]
+            return [_attachment(facts) for facts in volume_attachments.select(connection, *where, page=page)]
 
     def attach(
         self,
@@ -221,10 +219,3 @@ def _find(connection: sa.Connection, context: Context, attachment_id: str) -> At
 def _attachment(facts: dict[str, Any]) -> Attachment:
     connector = facts['connector']
     return Attachment(**{**facts, 'connector': orjson.loads(connector) if connector else {}})
-
-
-def _after(connection: sa.Connection, marker: str) -> sa.ColumnElement[bool]:
-    later = listing.after(connection, volume_attachments.ORDER, volume_attachments.identified(marker))
-    if later is None:
-        raise errors.Invalid(f'marker: attachment {marker} could not be found.')
-    return later

@@ -12,7 +12,8 @@ from computeapi import errors
 from computeapi.backends.volume import Snapshot
 from computeapi.backends.volume.local.base import MAX_PAGE, NEWEST_FIRST, VolumeStore, check_metadata
 from computeapi.context import Context
-from computeapi.db import listing, volume_snapshots
+from computeapi.db import volume_snapshots
+from computeapi.db.listing import Page
 
 
 class VolumeSnapshots(VolumeStore):
@@ -32,19 +33,16 @@ class VolumeSnapshots(VolumeStore):
         all_projects: bool = False,
     ) -> builtins.list[Snapshot]:
         """`all_projects` is for administrators; for others it means nothing."""
-        where = [_scope(context, all_projects), *volume_snapshots.matches(filters or {})]
-        order = volume_snapshots.order(sort)
-        page = MAX_PAGE if limit is None else min(limit, MAX_PAGE)
+        where = [volume_snapshots.listed(context, all_projects), *volume_snapshots.matches(filters or {})]
+        page = Page(MAX_PAGE if limit is None else min(limit, MAX_PAGE), marker)
         with self.store.read() as connection:
-            if marker is not None:
-                where.append(_after(connection, context, order, marker))
-            found = volume_snapshots.select(connection, *where, order=order, limit=page, offset=offset)
+            found = volume_snapshots.page(connection, context, *where, sort=sort, page=page, offset=offset)
         return [Snapshot(**facts) for facts in found]
 
     def count_snapshots(
         self, context: Context, *, filters: Mapping[str, Any] | None = None, all_projects: bool = False
     ) -> int:
-        where = [_scope(context, all_projects), *volume_snapshots.matches(filters or {})]
+        where = [volume_snapshots.listed(context, all_projects), *volume_snapshots.matches(filters or {})]
         with self.store.read() as connection:
             return volume_snapshots.count(connection, *where)[0]
 
@@ -60,7 +58,7 @@ class VolumeSnapshots(VolumeStore):
         snapshot_id: str | None = None,
     ) -> Snapshot:
         with self._locked(context, volume_id) as (connection, volume):
-            for facts in volume_snapshots.select(connection, *_made(volume_id, snapshot_id)):
+            for facts in volume_snapshots.select(connection, volume_snapshots.made(volume_id, snapshot_id)):
                 return Snapshot(**facts)
             if volume.status not in (('available', 'in-use') if force else ('available',)):
                 raise errors.Invalid(
@@ -106,15 +104,6 @@ class VolumeSnapshots(VolumeStore):
             volume_snapshots.delete(connection, volume_snapshots.among([snapshot_id]))
 
 
-def _made(volume_id: str, snapshot_id: str | None) -> tuple[sa.ColumnElement[bool], ...]:
-    """What tells the snapshot of the volume that was made under this id before."""
-    return volume_snapshots.of(volume_id), volume_snapshots.among([snapshot_id or ''])
-
-
-def _scope(context: Context, all_projects: bool) -> sa.ColumnElement[bool]:
-    return volume_snapshots.visible(context) if all_projects else volume_snapshots.owned(context)
-
-
 def _find(connection: sa.Connection, context: Context, snapshot_id: str) -> Snapshot:
     where = (volume_snapshots.among([snapshot_id]), volume_snapshots.visible(context))
     for facts in volume_snapshots.select(connection, *where):
@@ -125,11 +114,3 @@ def _find(connection: sa.Connection, context: Context, snapshot_id: str) -> Snap
 def _lock(connection: sa.Connection, context: Context, snapshot_id: str) -> Snapshot:
     volume_snapshots.lock(connection, snapshot_id)
     return _find(connection, context, snapshot_id)
-
-
-def _after(connection: sa.Connection, context: Context, order: listing.Order, marker: str) -> sa.ColumnElement[bool]:
-    where = (volume_snapshots.among([marker]), volume_snapshots.visible(context))
-    later = listing.after(connection, order, *where)
-    if later is None:
-        raise errors.Invalid(f'marker: Snapshot {marker} could not be found.')
-    return later

@@ -4,14 +4,13 @@ import builtins
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import sqlalchemy as sa
-
 from computeapi import errors
 from computeapi.backends.volume import Volume, VolumeType
 from computeapi.backends.volume.local.base import MAX_PAGE, NEWEST_FIRST, unfit
 from computeapi.backends.volume.local.making import MAX_SIZE, VolumeMaking, checked_size, from_image, keep_type
 from computeapi.context import Context
-from computeapi.db import listing, volume_attachments, volume_snapshots, volumes
+from computeapi.db import volume_attachments, volume_snapshots, volumes
+from computeapi.db.listing import Page
 
 DELETABLE = ('available', 'error', 'error_restoring', 'error_extending', 'error_managing')
 UNDELETABLE = (
@@ -44,13 +43,10 @@ class VolumeLife(VolumeMaking):
         all_projects: bool = False,
     ) -> builtins.list[Volume]:
         """`all_projects` is for administrators; for others it means nothing."""
-        where = [_scope(context, all_projects), *volumes.matches(filters or {})]
-        order = volumes.order(sort)
-        page = MAX_PAGE if limit is None else min(limit, MAX_PAGE)
+        where = [volumes.listed(context, all_projects), *volumes.matches(filters or {})]
+        page = Page(MAX_PAGE if limit is None else min(limit, MAX_PAGE), marker)
         with self.store.read() as connection:
-            if marker is not None:
-                where.append(_after(connection, context, order, marker))
-            found = volumes.select(connection, *where, order=order, limit=page, offset=offset)
+            found = volumes.page(connection, context, *where, sort=sort, page=page, offset=offset)
         return [Volume(**facts) for facts in found]
 
     def count(
@@ -58,14 +54,14 @@ class VolumeLife(VolumeMaking):
     ) -> tuple[int, int]:
         """How many volumes a list without limit has, and their size in all."""
         with self.store.read() as connection:
-            return volumes.count(connection, _scope(context, all_projects), *volumes.matches(filters or {}))
+            return volumes.count(connection, volumes.listed(context, all_projects), *volumes.matches(filters or {}))
 
     def metadata_values(
         self, context: Context, *, filters: Mapping[str, Any] | None = None, all_projects: bool = False
     ) -> dict[str, builtins.list[str]]:
         """The values that each name has in the metadata of these volumes."""
         with self.store.read() as connection:
-            where = [_scope(context, all_projects), *volumes.matches(filters or {})]
+            where = [volumes.listed(context, all_projects), *volumes.matches(filters or {})]
             return volumes.metadata_values(connection, *where)
 
     def update(self, context: Context, volume_id: str, **facts: Any) -> Volume:
@@ -159,14 +155,3 @@ class VolumeLife(VolumeMaking):
 
     def volume_type(self, context: Context, name_or_id: str) -> VolumeType:
         return self.types.get(context, name_or_id)
-
-
-def _scope(context: Context, all_projects: bool) -> sa.ColumnElement[bool]:
-    return volumes.visible(context) if all_projects else volumes.owned(context)
-
-
-def _after(connection: sa.Connection, context: Context, order: listing.Order, marker: str) -> sa.ColumnElement[bool]:
-    later = listing.after(connection, order, volumes.among([marker]), volumes.visible(context))
-    if later is None:
-        raise errors.Invalid(f'marker: Volume {marker} could not be found.')
-    return later
