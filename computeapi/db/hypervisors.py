@@ -127,7 +127,7 @@ def _load(connection: sa.Connection, statement: sa.Select[Any], needs: Collectio
     found = [_record(row) for row in connection.execute(statement)]
     hosts = [each.host for each in found]
     if USAGE in needs:
-        usage = usage_of(connection, hosts)
+        usage = _usage_of(connection, hosts)
         for each in found:
             each.usage = usage.get(each.host, Usage())
     if SERVERS in needs:
@@ -145,7 +145,7 @@ def lock(connection: sa.Connection, host: str) -> None:
     connection.execute(sa.select(hypervisors.c.id).where(hypervisors.c.host == host).with_for_update()).all()
 
 
-def usage_of(connection: sa.Connection, hosts: Sequence[str]) -> dict[str, Usage]:
+def _usage_of(connection: sa.Connection, hosts: Sequence[str]) -> dict[str, Usage]:
     """What is taken of each host, in two queries; hosts of which nothing is taken may be missing."""
     taken = {host: Usage(*amounts) for host, amounts in allocations.taken(connection, hosts).items()}
     # count() of a column leaves out NULL, which is no task.
