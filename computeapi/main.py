@@ -116,7 +116,7 @@ class Service:
         return App(controllers, self.policies, options.compute_link_prefix, options.response_validation)
 
     def authenticate(self, token: str) -> Context:
-        """The caller behind a token, for the faces: by the built-in identity, or by noauth's rules."""
+        """The caller behind a token, for the built-in REST APIs: by the built-in identity, or by noauth's rules."""
         if self.conf.api.auth_strategy == 'none':
             return auth.noauth_context(token)
         return self.identity.authenticate(token)

@@ -1,5 +1,9 @@
 """Which backends there are, and what happens where the built-in ones are asked for and others are configured."""
 
+import ast
+import subprocess
+import sys
+
 import pytest
 from oslo_config import cfg
 
@@ -19,3 +23,12 @@ def test_the_option_offers_what_there_is(group):
 def test_what_only_a_built_in_service_can_do_needs_one():
     with pytest.raises(cfg.Error, match=r'\[identity\]backend is not local'):
         registry.built_in('identity', LocalIdentity, object())
+
+
+def test_what_is_not_configured_is_not_loaded():
+    loaded = (
+        'import sys, computeapi.main; print([name for name in sys.modules if name.startswith("computeapi.backends")])'
+    )
+    done = subprocess.run([sys.executable, '-c', loaded], capture_output=True, text=True, check=True)
+    assert 'computeapi.backends.registry' in done.stdout
+    assert not [name for name in ast.literal_eval(done.stdout) if 'local' in name or 'simulated' in name]

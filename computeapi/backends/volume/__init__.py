@@ -64,7 +64,7 @@ class Snapshot:
 class Attachment:
     """A server's hold on a volume; `status` is reserved, attaching or attached, `mode` rw or ro.
 
-    `connector` is what the host said about itself, `device` the place in the server.
+    `connector` is what the host said about itself, `device` the name of the disk in the server.
     """
 
     id: str

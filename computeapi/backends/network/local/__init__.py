@@ -33,7 +33,7 @@ QUOTA_NAMES = {
 
 
 class LocalNetworks:
-    """The `Networks` of compute; `resources` is the same service as its REST face sees it.
+    """The `Networks` of compute; `resources` is the same service as its REST API sees it.
 
     `listeners` are told which servers a change of a resource touched; not of the changes compute makes by itself.
     """
@@ -129,8 +129,8 @@ class LocalNetworks:
     def bind_port(self, context: Context, port_id: str, *, server_id: str, host: str | None) -> Port:
         with self.changing(context) as work:
             PORTS.get(work, port_id)
-            place = {'device_owner': COMPUTE_OWNER, 'host': host or ''}
-            if not stored_ports.take_port(work, port_id, server_id, place):
+            binding = {'device_owner': COMPUTE_OWNER, 'host': host or ''}
+            if not stored_ports.take_port(work, port_id, server_id, binding):
                 raise errors.PortInUse(id=port_id)
             return _port(work, port_id)
 

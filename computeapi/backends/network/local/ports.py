@@ -14,7 +14,7 @@ from computeapi.db.ports import FLOATING_IP, PORTS, ROUTER_GATEWAY, ROUTER_INTER
 SERVICE_OWNERS = (FLOATING_IP, ROUTER_GATEWAY, ROUTER_INTERFACE)
 
 # What of such a port is not its project's to change.
-PLACE = {'device_id', 'device_owner', 'fixed_ips', 'mac_address'}
+BOUND = {'device_id', 'device_owner', 'fixed_ips', 'mac_address'}
 
 
 def create(work: Work, facts: Document) -> str:
@@ -44,7 +44,7 @@ def add(work: Work, facts: Document) -> str:
 def update(work: Work, port_id: str, facts: Document) -> None:
     port = PORTS.get(work, port_id)
     _check_device_owner(work, facts)
-    if port['device_owner'] in SERVICE_OWNERS and PLACE & facts.keys():
+    if port['device_owner'] in SERVICE_OWNERS and BOUND & facts.keys():
         raise errors.Conflict(f'Port {port_id} belongs to {port["device_owner"]} {port["device_id"]}.')
     changed = dict(facts)
     if 'fixed_ips' in facts or 'mac_address' in facts:

@@ -117,8 +117,8 @@ def _check_overlap(work: Work, router: Document, subnets: list[Document]) -> Non
 
 def _find_interface(work: Work, router_id: str, facts: Document) -> Document:
     for port in ports_of_routers(work, [router_id], ROUTER_INTERFACE):
-        places = [{'port_id': port['id'], 'subnet_id': held['subnet_id']} for held in port['fixed_ips']]
-        if any(facts.items() <= place.items() for place in places):
+        interfaces = [{'port_id': port['id'], 'subnet_id': held['subnet_id']} for held in port['fixed_ips']]
+        if any(facts.items() <= interface.items() for interface in interfaces):
             return port
     raise errors.NotFound(f'Router {router_id} does not have an interface there.')
 

@@ -8,7 +8,7 @@ from computeapi.backends.volume.local.volumes import VolumeLife
 class LocalVolumes(VolumeLife, VolumeSnapshots, VolumeUse):
     """The volumes in this store; see `computeapi.backends.volume.Volumes`.
 
-    What their face needs besides: `types`, `quotas`, and changes that only block storage itself makes.
+    What their REST API needs besides: `types`, `quotas`, and changes that only block storage itself makes.
     """
 
     def populate(self) -> None:
