@@ -214,6 +214,10 @@ class History:
             raise ValueError(f'{text} is not a version of this API')
         return APIVersionRequest.parse(text)
 
+    def before(self, text: str) -> str:
+        """The version before that one."""
+        return str(self.version(text).previous)
+
     def changed(self, steps: Mapping[str, Any]) -> Versioned:
         """Another value from each of these versions on; absent before the first."""
         known = {self._start(text): value for text, value in steps.items()}
@@ -234,7 +238,7 @@ class History:
 
 COMPUTE = History(HISTORY, legacy='2.0')
 MIN, MAX, LEGACY = COMPUTE.min, COMPUTE.max, COMPUTE.legacy
-changed, added, removed = COMPUTE.changed, COMPUTE.added, COMPUTE.removed
+changed, added, removed, before = COMPUTE.changed, COMPUTE.added, COMPUTE.removed, COMPUTE.before
 
 
 def resolve(tree: Any, version: APIVersionRequest) -> Any:

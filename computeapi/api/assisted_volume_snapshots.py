@@ -1,5 +1,7 @@
 """/os-assisted-volume-snapshots: snapshots of volumes that a volume service cannot take by itself."""
 
+from typing import Any
+
 import orjson
 
 from computeapi.api.controller import ComputeController
@@ -7,6 +9,7 @@ from computeapi.api.types import STRING
 from computeapi.errors import Invalid
 from computeapi.web.contract import SERVICE_OR_ADMIN, Policy, closed, query
 from computeapi.web.controller import operation
+from computeapi.web.request import Request
 
 CREATE = Policy(
     'os_compute_api:os-assisted-volume-snapshots:create', SERVICE_OR_ADMIN, 'Take a snapshot of an attached volume'
@@ -39,7 +42,7 @@ class AssistedVolumeSnapshots(ComputeController):
     path = '/os-assisted-volume-snapshots'
 
     @operation('POST', policy=CREATE, body=CREATE_BODY, response={'snapshot': SNAPSHOT}, errors=(400,))
-    def create(self, req, body):
+    def create(self, req: Request, body: Any) -> dict[str, Any]:
         """Take a snapshot of an attached volume."""
         wanted = body['snapshot']
         info = wanted['create_info']
@@ -47,13 +50,13 @@ class AssistedVolumeSnapshots(ComputeController):
         return {'snapshot': {'id': info.get('id', info['snapshot_id']), 'volumeId': wanted['volume_id']}}
 
     @operation('DELETE', '/{id}', policy=DELETE, query=DELETE_QUERY, status=204, errors=(400,))
-    def delete(self, req, id):
+    def delete(self, req: Request, id: str) -> None:
         """Delete a snapshot of an attached volume."""
         info = delete_info(req)
         self.cloud.assisted_snapshots.delete(req.context, info['volume_id'], id, info)
 
 
-def delete_info(req) -> dict:
+def delete_info(req: Request) -> dict[str, Any]:
     """What the query string says about the snapshot: an object in JSON that names the volume."""
     text = req.parameter('delete_info')
     if text is None:

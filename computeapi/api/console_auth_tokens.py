@@ -1,15 +1,19 @@
 """/os-console-auth-tokens: what a console proxy asks about the token that a client brought."""
 
+from typing import Any
+
 from computeapi.api.controller import ComputeController
 from computeapi.api.types import INTEGER, NULLABLE_STRING, STRING, UUID
+from computeapi.db.consoles import ConsoleToken
 from computeapi.versions import ABSENT, added
 from computeapi.web.contract import ADMIN, Field, Policy, View, attr, query
 from computeapi.web.controller import api_version, operation
+from computeapi.web.request import Request
 
 SHOW = Policy('os_compute_api:os-console-auth-tokens', ADMIN, 'See where the token of a console leads')
 
 
-def tls_port(token) -> int:
+def tls_port(token: ConsoleToken) -> Any:
     return ABSENT if token.tls_port is None else token.tls_port
 
 
@@ -39,6 +43,6 @@ class ConsoleAuthTokens(ComputeController):
         secret_path=True,
     )
     @api_version('2.31')
-    def show(self, req, id):
+    def show(self, req: Request, id: str) -> dict[str, Any]:
         """Show where the token of a console leads."""
         return {'console': CONSOLE.render(req, self.cloud.consoles.find(id))}

@@ -4,13 +4,14 @@ Clients still ask for them to find out what there is. All are there; the list do
 """
 
 from operator import attrgetter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from computeapi.api.controller import ComputeController
 from computeapi.api.types import LINKS, STRING
 from computeapi.errors import NotFound
-from computeapi.web.contract import ANYONE, Field, Policy, View, attr
+from computeapi.web.contract import ANYONE, Field, Policy, View, array, attr
 from computeapi.web.controller import operation
+from computeapi.web.request import Request
 
 
 class Extension(NamedTuple):
@@ -186,13 +187,13 @@ class Extensions(ComputeController):
 
     path = '/extensions'
 
-    @operation('GET', policy=LIST_AND_SHOW, response={'extensions': {'type': 'array', 'items': EXTENSION}})
-    def index(self, req):
+    @operation('GET', policy=LIST_AND_SHOW, response={'extensions': array(EXTENSION)})
+    def index(self, req: Request) -> dict[str, Any]:
         """List the extensions."""
         return {'extensions': EXTENSION.render_all(req, known(req))}
 
     @operation('GET', '/{id}', policy=LIST_AND_SHOW, response={'extension': EXTENSION}, errors=(404,))
-    def show(self, req, id):
+    def show(self, req: Request, id: str) -> dict[str, Any]:
         """Show an extension."""
         for extension in known(req):
             if extension.alias == id:
@@ -200,7 +201,7 @@ class Extensions(ComputeController):
         raise NotFound()
 
 
-def known(req) -> list[Extension]:
+def known(req: Request) -> list[Extension]:
     """The extensions, by alias, that clients of this endpoint know."""
     more = LEGACY_ONLY if req.legacy else ()
     return sorted(EXTENSIONS + more, key=attrgetter('alias'))

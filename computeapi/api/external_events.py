@@ -1,7 +1,9 @@
 """/os-server-external-events: other services tell what happened to what servers stand on."""
 
+from typing import Any
+
 from computeapi.api.controller import ComputeController
-from computeapi.api.types import INTEGER, STRING
+from computeapi.api.types import INTEGER, STRING, TEXT, UUID
 from computeapi.compute.servers.events import (
     ACCELERATOR_BOUND,
     COMPLETED,
@@ -14,9 +16,9 @@ from computeapi.compute.servers.events import (
     Outcome,
 )
 from computeapi.versions import changed
-from computeapi.web.contract import SERVICE_OR_ADMIN, Policy, closed
+from computeapi.web.contract import SERVICE_OR_ADMIN, Policy, array, closed
 from computeapi.web.controller import operation
-from computeapi.web.request import Reply
+from computeapi.web.request import Reply, Request
 
 CREATE = Policy('os_compute_api:os-server-external-events:create', SERVICE_OR_ADMIN, 'Tell of external events')
 
@@ -32,13 +34,13 @@ NAMES = changed(
     }
 )
 FACTS = {
-    'server_uuid': {'type': 'string', 'format': 'uuid'},
+    'server_uuid': UUID,
     'name': {'type': 'string', 'enum': NAMES},
     'status': {'type': 'string', 'enum': [FAILED, COMPLETED, 'in-progress']},
-    'tag': {'type': 'string', 'maxLength': 255},
+    'tag': TEXT,
 }
 CREATE_BODY = closed(
-    {'events': {'type': 'array', 'minItems': 1, 'items': closed(FACTS, required=['server_uuid', 'name'])}},
+    {'events': array(closed(FACTS, required=['server_uuid', 'name'])) | {'minItems': 1}},
     required=['events'],
 )
 
@@ -62,10 +64,8 @@ class ServerExternalEvents(ComputeController):
 
     path = '/os-server-external-events'
 
-    @operation(
-        'POST', policy=CREATE, body=CREATE_BODY, response={'events': {'type': 'array', 'items': TOLD}}, successes=(207,)
-    )
-    def create(self, req, body):
+    @operation('POST', policy=CREATE, body=CREATE_BODY, response={'events': array(TOLD)}, successes=(207,))
+    def create(self, req: Request, body: Any) -> Reply:
         """Tell of events; 207 when not all of them could be acted on."""
         told = body['events']
         events = [
@@ -77,6 +77,6 @@ class ServerExternalEvents(ComputeController):
         return Reply({'events': answers}, status=200 if everything else 207)
 
 
-def answer(told: dict, outcome: Outcome) -> dict:
+def answer(told: dict[str, Any], outcome: Outcome) -> dict[str, Any]:
     status = told.get('status', COMPLETED) if outcome is Outcome.ACCEPTED else FAILED
     return told | {'status': status, 'code': CODES[outcome]}

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Mapping
 
-from computeapi.api.types import FALSE, TRUE
+from computeapi.booleans import FALSE, TRUE
 from computeapi.db.flavors import Flavor
 from computeapi.errors import Invalid, NotFound
 

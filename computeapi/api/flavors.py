@@ -1,8 +1,11 @@
 """/flavors: the sizes that servers come in."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from oslo_utils import strutils
 
-from computeapi.api import extra_specs
+from computeapi.api import extra_specs, pages
 from computeapi.api.controller import ComputeController
 from computeapi.api.types import (
     BOOLEAN,
@@ -17,14 +20,15 @@ from computeapi.api.types import (
     SPOKEN_BOOLEAN,
     STRING,
     TEXTS,
-    spoken,
+    check_key,
 )
-from computeapi.db.listing import Page
+from computeapi.booleans import spoken
 from computeapi.errors import Invalid
-from computeapi.versions import APIVersionRequest, added, changed, removed
-from computeapi.web.contract import ADMIN, READER_OR_ADMIN, Field, Policy, View, attr, closed, query
+from computeapi.versions import added, changed, removed
+from computeapi.web.contract import ADMIN, READER_OR_ADMIN, Field, Policy, View, array, attr, closed, lone, query
 from computeapi.web.controller import action, api_version, operation
-from computeapi.web.paging import limit_of, next_link, sort_of
+from computeapi.web.paging import sort_of
+from computeapi.web.request import Request
 
 # ------------------------------------------------------------------ policies
 
@@ -42,8 +46,7 @@ SPECS_CREATE = Policy('os_compute_api:os-flavor-extra-specs:create', ADMIN, 'Cre
 SPECS_UPDATE = Policy('os_compute_api:os-flavor-extra-specs:update', ADMIN, 'Update an extra spec of a flavor')
 SPECS_DELETE = Policy('os_compute_api:os-flavor-extra-specs:delete', ADMIN, 'Delete an extra spec of a flavor')
 
-PUBLIC_IS_NO_ACCESS = APIVersionRequest.parse('2.7')
-SPECS_ARE_VALIDATED = APIVersionRequest.parse('2.86')
+DESCRIBED, TRIMMED = '2.55', '2.102'
 
 # ------------------------------------------------------------------ requests
 
@@ -75,11 +78,11 @@ LIST_QUERY = query(
         'sort_key': changed(
             {
                 '2.1': {'type': 'string', 'enum': SORT_KEYS},
-                '2.102': {'type': 'string', 'enum': [key for key in SORT_KEYS if key != 'rxtx_factor']},
+                TRIMMED: {'type': 'string', 'enum': [key for key in SORT_KEYS if key != 'rxtx_factor']},
             }
         ),
         'sort_dir': {'type': 'string', 'enum': ['asc', 'desc']},
-        'name': added('2.102', STRING),
+        'name': added(TRIMMED, STRING),
     },
     strict='2.75',
 )
@@ -109,9 +112,9 @@ CREATE_BODY = closed(
                 'disk': NON_NEGATIVE,
                 'OS-FLV-EXT-DATA:ephemeral': NON_NEGATIVE,
                 'swap': NON_NEGATIVE,
-                'rxtx_factor': removed('2.102', RXTX),
+                'rxtx_factor': removed(TRIMMED, RXTX),
                 'os-flavor-access:is_public': SPOKEN_BOOLEAN,
-                'description': added('2.55', DESCRIPTION),
+                'description': added(DESCRIBED, DESCRIPTION),
             },
             required=['name', 'ram', 'vcpus', 'disk'],
         )
@@ -126,13 +129,14 @@ SPEC_VALUE = {'type': ['string', 'number'], 'maxLength': 255}
 SPECS = {'type': 'object', 'patternProperties': {SPEC_KEY: SPEC_VALUE}, 'additionalProperties': False}
 SPECS_BODY = closed({'extra_specs': SPECS}, required=['extra_specs'])
 SPEC_BODY = SPECS | {'minProperties': 1, 'maxProperties': 1}
+VALIDATION = {'validated': added('2.86', True)}
 
 # ------------------------------------------------------------------ views
 
 LINKED = {
     'id': Field(STRING, attr('flavorid')),
     'name': Field(STRING, attr('name')),
-    'description': added('2.55', Field(NULLABLE_STRING, attr('description'))),
+    'description': added(DESCRIBED, Field(NULLABLE_STRING, attr('description'))),
     'links': Field(LINKS, lambda flavor, req: req.links('flavors', flavor.flavorid), request=True),
 }
 SWAP_TEXT = {'anyOf': [INTEGER, {'const': ''}]}
@@ -142,26 +146,15 @@ DETAIL = LINKED | {
     'disk': Field(INTEGER, attr('root_gb')),
     'swap': changed({'2.1': Field(SWAP_TEXT, lambda flavor: flavor.swap or ''), '2.75': Field(INTEGER, attr('swap'))}),
     'OS-FLV-EXT-DATA:ephemeral': Field(INTEGER, attr('ephemeral_gb')),
-    'OS-FLV-DISABLED:disabled': removed('2.102', Field(BOOLEAN, attr('disabled'))),
+    'OS-FLV-DISABLED:disabled': removed(TRIMMED, Field(BOOLEAN, attr('disabled'))),
     'os-flavor-access:is_public': Field(BOOLEAN, attr('is_public')),
-    'rxtx_factor': removed('2.102', Field({'type': 'number'}, attr('rxtx_factor'))),
+    'rxtx_factor': removed(TRIMMED, Field({'type': 'number'}, attr('rxtx_factor'))),
     'extra_specs': added('2.61', Field(TEXTS, attr('extra_specs'), policy=SPECS_INDEX)),
 }
 SUMMARY = View(LINKED)
 FLAVOR = View(DETAIL)
 
-ACCESS_LIST = {
-    'flavor_access': {
-        'type': 'array',
-        'items': closed({'flavor_id': STRING, 'tenant_id': STRING}, required=['flavor_id', 'tenant_id']),
-    }
-}
-
-
-def pages(view: View) -> dict:
-    """The answer of a list: flavors and, when there may be more, a link to the next page."""
-    schema = closed({'flavors': {'type': 'array', 'items': view}, 'flavors_links': LINKS}, required=['flavors'])
-    return schema
+ACCESS_LIST = {'flavor_access': array(closed({'flavor_id': STRING, 'tenant_id': STRING}, ['flavor_id', 'tenant_id']))}
 
 
 # ------------------------------------------------------------------ controllers
@@ -172,26 +165,24 @@ class Flavors(ComputeController):
 
     path = '/flavors'
 
-    @operation('GET', policy=None, query=LIST_QUERY, response=pages(SUMMARY), errors=(400,))
-    def index(self, req):
+    @operation('GET', policy=None, query=LIST_QUERY, response=pages.schema('flavors', SUMMARY), errors=(400,))
+    def index(self, req: Request) -> dict[str, Any]:
         """List the flavors."""
-        return self.page(req, SUMMARY, 'flavors')
+        return self.page(req, SUMMARY)
 
-    @operation('GET', '/detail', policy=None, query=LIST_QUERY, response=pages(FLAVOR), errors=(400,))
-    def detail(self, req):
+    @operation('GET', '/detail', policy=None, query=LIST_QUERY, response=pages.schema('flavors', FLAVOR), errors=(400,))
+    def detail(self, req: Request) -> dict[str, Any]:
         """List the flavors with their details."""
-        return self.page(req, FLAVOR, 'flavors/detail')
+        return self.page(req, FLAVOR)
 
-    def page(self, req, view, collection):
-        limit = limit_of(req, self.cloud.max_limit)
-        page = Page(limit, req.parameter('marker'), sort_of(req, [('flavorid', False)], SORT_COLUMNS))
+    def page(self, req: Request, view: View) -> dict[str, Any]:
+        page = pages.asked(req, self.cloud.max_limit)
+        page = page._replace(sort=sort_of(req, [('flavorid', False)], SORT_COLUMNS))
         found = self.cloud.flavors.page(req.context, page, **filters(req))
-        body = {'flavors': view.render_all(req, found)}
-        link = next_link(req, collection, found, limit, found[-1].flavorid if found else '')
-        return body | ({'flavors_links': link} if link else {})
+        return pages.answer(req, 'flavors', view.render_all(req, found), page.limit)
 
     @operation('POST', policy=CREATE, body=CREATE_BODY, response={'flavor': FLAVOR}, errors=(409,))
-    def create(self, req, body):
+    def create(self, req: Request, body: Any) -> dict[str, Any]:
         """Create a flavor."""
         flavor = body['flavor']
         identifier = flavor.get('id')
@@ -210,47 +201,47 @@ class Flavors(ComputeController):
         return {'flavor': FLAVOR.render(req, created)}
 
     @operation('GET', '/{id}', policy=None, query=SHOW_QUERY, response={'flavor': FLAVOR}, errors=(404,))
-    def show(self, req, id):
+    def show(self, req: Request, id: str) -> dict[str, Any]:
         """Show a flavor."""
         return {'flavor': FLAVOR.render(req, self.cloud.flavors.get(req.context, id))}
 
     @operation('PUT', '/{id}', policy=UPDATE, body=UPDATE_BODY, response={'flavor': FLAVOR}, errors=(404,))
-    @api_version('2.55')
-    def update(self, req, id, body):
+    @api_version(DESCRIBED)
+    def update(self, req: Request, id: str, body: Any) -> dict[str, Any]:
         """Change the description of a flavor."""
-        return {
-            'flavor': FLAVOR.render(req, self.cloud.flavors.describe(req.context, id, body['flavor']['description']))
-        }
+        described = self.cloud.flavors.describe(req.context, id, body['flavor']['description'])
+        return {'flavor': FLAVOR.render(req, described)}
 
     @operation('DELETE', '/{id}', policy=DELETE, status=202, errors=(404,))
-    def delete(self, req, id):
+    def delete(self, req: Request, id: str) -> None:
         """Delete a flavor; servers that have it keep it."""
         self.cloud.flavors.delete(req.context, id)
 
     @action(
         'addTenantAccess',
         policy=ADD_ACCESS,
-        body=closed({'addTenantAccess': TENANT}, required=['addTenantAccess']),
+        body=lone('addTenantAccess', TENANT),
         response=ACCESS_LIST,
         status=200,
         errors=(404, 409),
+        behaviour={'even_public': changed({'2.1': True, '2.7': False})},
     )
-    def add_access(self, req, id, body):
+    def add_access(self, req: Request, id: str, body: Any) -> dict[str, Any]:
         """Let a project use a flavor that is not public."""
         project_id = body['addTenantAccess']['tenant']
         self.cloud.check_project(req.context, project_id)
-        even_public = req.version < PUBLIC_IS_NO_ACCESS
-        return access_list(id, self.cloud.flavors.grant(req.context, id, project_id, even_public=even_public))
+        projects = self.cloud.flavors.grant(req.context, id, project_id, even_public=req.behaviour.even_public)
+        return access_list(id, projects)
 
     @action(
         'removeTenantAccess',
         policy=REMOVE_ACCESS,
-        body=closed({'removeTenantAccess': TENANT}, required=['removeTenantAccess']),
+        body=lone('removeTenantAccess', TENANT),
         response=ACCESS_LIST,
         status=200,
         errors=(404,),
     )
-    def remove_access(self, req, id, body):
+    def remove_access(self, req: Request, id: str, body: Any) -> dict[str, Any]:
         """Take the use of a flavor from a project."""
         project_id = body['removeTenantAccess']['tenant']
         self.cloud.check_project(req.context, project_id)
@@ -263,7 +254,7 @@ class FlavorAccess(ComputeController):
     path = '/flavors/{flavor_id}/os-flavor-access'
 
     @operation('GET', policy=ACCESS, response=ACCESS_LIST, errors=(404,), query=query({}, legacy=False))
-    def index(self, req, flavor_id):
+    def index(self, req: Request, flavor_id: str) -> dict[str, Any]:
         """List the projects that may use a flavor."""
         return access_list(flavor_id, self.cloud.flavors.projects(req.context, flavor_id))
 
@@ -274,42 +265,50 @@ class FlavorExtraSpecs(ComputeController):
     path = '/flavors/{flavor_id}/os-extra_specs'
 
     @operation('GET', policy=SPECS_INDEX, response={'extra_specs': TEXTS}, errors=(404,))
-    def index(self, req, flavor_id):
+    def index(self, req: Request, flavor_id: str) -> dict[str, Any]:
         """List the extra specs of a flavor."""
         return {'extra_specs': self.cloud.flavors.get(req.context, flavor_id).extra_specs}
 
-    @operation('POST', policy=SPECS_CREATE, body=SPECS_BODY, response={'extra_specs': TEXTS}, errors=(404, 409))
-    def create(self, req, flavor_id, body):
+    @operation(
+        'POST',
+        policy=SPECS_CREATE,
+        body=SPECS_BODY,
+        response={'extra_specs': TEXTS},
+        errors=(404, 409),
+        behaviour=VALIDATION,
+    )
+    def create(self, req: Request, flavor_id: str, body: Any) -> dict[str, Any]:
         """Create or replace extra specs of a flavor."""
         return {'extra_specs': self.save(req, flavor_id, body['extra_specs'])}
 
     @operation('GET', '/{id}', policy=SPECS_SHOW, response=TEXTS, errors=(404,))
-    def show(self, req, flavor_id, id):
+    def show(self, req: Request, flavor_id: str, id: str) -> dict[str, Any]:
         """Show an extra spec of a flavor."""
         return {id: extra_specs.value_of(self.cloud.flavors.get(req.context, flavor_id), id)}
 
-    @operation('PUT', '/{id}', policy=SPECS_UPDATE, body=SPEC_BODY, response=TEXTS, errors=(404, 409))
-    def update(self, req, flavor_id, id, body):
+    @operation(
+        'PUT', '/{id}', policy=SPECS_UPDATE, body=SPEC_BODY, response=TEXTS, errors=(404, 409), behaviour=VALIDATION
+    )
+    def update(self, req: Request, flavor_id: str, id: str, body: Any) -> dict[str, Any]:
         """Set an extra spec of a flavor."""
-        if id not in body:
-            raise Invalid('Request body and URI mismatch')
+        check_key(id, body)
         return self.save(req, flavor_id, body)
 
     @operation('DELETE', '/{id}', policy=SPECS_DELETE, errors=(404,))
-    def delete(self, req, flavor_id, id):
+    def delete(self, req: Request, flavor_id: str, id: str) -> None:
         """Delete an extra spec of a flavor."""
         self.cloud.flavors.delete_extra_spec(req.context, flavor_id, id)
 
-    def save(self, req, flavor_id: str, specs: dict) -> dict[str, str]:
+    def save(self, req: Request, flavor_id: str, specs: Mapping[str, Any]) -> dict[str, str]:
         """Keep extra specs, as text; the text."""
-        if req.version >= SPECS_ARE_VALIDATED:
+        if req.behaviour.validated:
             extra_specs.validate(specs)
         texts = {key: str(value) for key, value in specs.items()}
         self.cloud.flavors.set_extra_specs(req.context, flavor_id, texts)
         return texts
 
 
-def filters(req) -> dict:
+def filters(req: Request) -> dict[str, Any]:
     """The filters of a list in the words of the service."""
     found = {
         'min_memory_mb': whole(req, 'minRam'),
@@ -320,7 +319,7 @@ def filters(req) -> dict:
     return found | ({'name': name} if name else {})
 
 
-def whole(req, name: str) -> int:
+def whole(req: Request, name: str) -> int:
     text = req.parameter(name, '0')
     try:
         return min(int(text), 2**62)
@@ -340,5 +339,5 @@ def public(text: str | None) -> bool | None:
         raise Invalid(f'Invalid is_public filter [{text[:64]}]') from None
 
 
-def access_list(flavorid: str, projects: list[str]) -> dict:
+def access_list(flavorid: str, projects: list[str]) -> dict[str, Any]:
     return {'flavor_access': [{'flavor_id': flavorid, 'tenant_id': project} for project in projects]}

@@ -1,9 +1,13 @@
 """/os-floating-ips and /os-floating-ip-pools: floating IPs by way of the compute API, until 2.35."""
 
+from typing import Any
+
 from computeapi.api.controller import ComputeController
+from computeapi.api.gone import PROXIES
 from computeapi.api.types import NULLABLE_STRING, STRING
-from computeapi.web.contract import ANYONE, MEMBER_OR_ADMIN, READER_OR_ADMIN, Field, Policy, View, attr
-from computeapi.web.controller import api_version, operation
+from computeapi.web.contract import ANYONE, MEMBER_OR_ADMIN, READER_OR_ADMIN, Field, Policy, View, array, attr
+from computeapi.web.controller import operation
+from computeapi.web.request import Request
 
 # ------------------------------------------------------------------ policies
 
@@ -37,10 +41,10 @@ class FloatingIPPools(ComputeController):
     """The networks that floating IPs are from."""
 
     path = '/os-floating-ip-pools'
+    versions = PROXIES
 
-    @operation('GET', policy=POOLS, response={'floating_ip_pools': {'type': 'array', 'items': NAMED}})
-    @api_version('2.1', '2.35')
-    def index(self, req):
+    @operation('GET', policy=POOLS, response={'floating_ip_pools': array(NAMED)})
+    def index(self, req: Request) -> dict[str, Any]:
         """List floating IP pools."""
         return {'floating_ip_pools': NAMED.render_all(req, self.cloud.networks.floating_ip_pools(req.context))}
 
@@ -49,28 +53,25 @@ class FloatingIPs(ComputeController):
     """Floating IPs, by way of the compute API."""
 
     path = '/os-floating-ips'
+    versions = PROXIES
 
-    @operation('GET', policy=LIST, response={'floating_ips': {'type': 'array', 'items': FLOATING_IP}})
-    @api_version('2.1', '2.35')
-    def index(self, req):
+    @operation('GET', policy=LIST, response={'floating_ips': array(FLOATING_IP)})
+    def index(self, req: Request) -> dict[str, Any]:
         """List floating IPs."""
         return {'floating_ips': FLOATING_IP.render_all(req, self.cloud.networks.floating_ips(req.context))}
 
     @operation('GET', '/{id}', policy=SHOW, response={'floating_ip': FLOATING_IP}, errors=(404,))
-    @api_version('2.1', '2.35')
-    def show(self, req, id):
+    def show(self, req: Request, id: str) -> dict[str, Any]:
         """Show a floating IP."""
         return {'floating_ip': FLOATING_IP.render(req, self.cloud.networks.floating_ip(req.context, id))}
 
     @operation('POST', policy=CREATE, body=POOL, response={'floating_ip': FLOATING_IP}, errors=(403, 404))
-    @api_version('2.1', '2.35')
-    def create(self, req, body):
+    def create(self, req: Request, body: Any) -> dict[str, Any]:
         """Create a floating IP of a pool; by default of the first one."""
         pool = (body or {}).get('pool')
         return {'floating_ip': FLOATING_IP.render(req, self.cloud.floating_ips.create(req.context, pool))}
 
     @operation('DELETE', '/{id}', policy=DELETE, status=202, errors=(403, 404, 409))
-    @api_version('2.1', '2.35')
-    def delete(self, req, id):
+    def delete(self, req: Request, id: str) -> None:
         """Delete a floating IP, whatever it leads to."""
         self.cloud.floating_ips.delete(req.context, id)

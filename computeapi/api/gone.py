@@ -8,7 +8,7 @@ from computeapi.api.types import STRING
 from computeapi.errors import Gone, Invalid
 from computeapi.versions import ABSENT
 from computeapi.web.contract import closed
-from computeapi.web.controller import Function, api_version, operation
+from computeapi.web.controller import Bounds, Function, api_version, operation
 from computeapi.web.request import Request
 
 GONE = (
@@ -53,11 +53,15 @@ GONE_ACTIONS = (
 )
 
 MALFORMED = 'The server could not comply with the request since it is either malformed or otherwise incorrect.'
+LAST_PROXY = '2.35'
+PROXIES = Bounds(last=LAST_PROXY)
+"""When requests were passed on to the image, network, volume and bare metal services; later clients ask these."""
+
 IRONIC = 'Command not supported. Please use Ironic command {} to perform this action.'
 REFUSED: dict[str, dict[tuple[str, str, str | None], str]] = {
     '2.5': {('POST', '/servers/{server_id}/action', 'os-getRDPConsole'): MALFORMED},
     '2.30': {('GET', '/os-console-auth-tokens/{id}', None): MALFORMED},
-    '2.35': {
+    LAST_PROXY: {
         ('POST', '/os-baremetal-nodes', None): IRONIC.format('node-create'),
         ('DELETE', '/os-baremetal-nodes/{id}', None): IRONIC.format('node-delete'),
         ('POST', '/os-baremetal-nodes/{id}/action', 'add_interface'): IRONIC.format('port-create'),
@@ -119,7 +123,7 @@ class RefusedRequests(ComputeController):
         """Nothing: this request is always refused."""
         self.refuse(req)
 
-    @refused('2.35')
+    @refused(LAST_PROXY)
     def bare_metal(self, req: Request, **parameters: Any) -> None:
         """Nothing: this request is always refused."""
         self.refuse(req)

@@ -1,11 +1,16 @@
 """/os-hosts: the hosts of all services, until 2.42; os-services and os-hypervisors came in its place."""
 
+from typing import Any
+
 from computeapi.api.controller import ComputeController
 from computeapi.api.types import INTEGER, STRING
+from computeapi.compute.hypervisors import HostResources
+from computeapi.compute.services import ServiceStatus
 from computeapi.db.services import COMPUTE
 from computeapi.errors import NotSupported
-from computeapi.web.contract import ADMIN, Field, Policy, View, attr, closed, query
-from computeapi.web.controller import api_version, operation
+from computeapi.web.contract import ADMIN, Field, Policy, View, array, attr, closed, query
+from computeapi.web.controller import Bounds, operation
+from computeapi.web.request import Request
 
 # ------------------------------------------------------------------ policies
 
@@ -26,7 +31,7 @@ UPDATE_BODY = closed({'status': SWITCH, 'maintenance_mode': SWITCH}) | {
 
 # ------------------------------------------------------------------ views
 
-HOST = View(
+HOST_SERVICE = View(
     {
         'host_name': Field(STRING, attr('service.host')),
         'service': Field(STRING, lambda status: status.service.binary.removeprefix('nova-')),
@@ -34,7 +39,7 @@ HOST = View(
     }
 )
 AMOUNTS = {'project': STRING, 'cpu': INTEGER, 'memory_mb': INTEGER, 'disk_gb': INTEGER, 'host': STRING}
-RESOURCES = {'type': 'array', 'items': closed({'resource': closed(AMOUNTS, AMOUNTS)}, ['resource'])}
+RESOURCES = array(closed({'resource': closed(AMOUNTS, AMOUNTS)}, ['resource']))
 UPDATED = closed(
     {
         'host': STRING,
@@ -45,7 +50,7 @@ UPDATED = closed(
 )
 
 
-def powered(word: str) -> dict:
+def powered(word: str) -> dict[str, Any]:
     return {'host': STRING, 'power_action': {'const': word}}
 
 
@@ -56,73 +61,66 @@ class Hosts(ComputeController):
     """The hosts of all services."""
 
     path = '/os-hosts'
+    versions = Bounds(last='2.42')
 
-    @operation(
-        'GET', policy=LIST, query=LIST_QUERY, response=closed({'hosts': {'type': 'array', 'items': HOST}}, ['hosts'])
-    )
-    @api_version('2.1', '2.42')
-    def index(self, req):
+    @operation('GET', policy=LIST, query=LIST_QUERY, response={'hosts': array(HOST_SERVICE)})
+    def index(self, req: Request) -> dict[str, Any]:
         """List the hosts, once for each of their services."""
         zone = req.parameter('zone')
         found = [status for status in self.cloud.services.list() if not zone or status.zone == zone]
-        return {'hosts': HOST.render_all(req, found)}
+        return {'hosts': HOST_SERVICE.render_all(req, found)}
 
     @operation('GET', '/{id}', policy=SHOW, response={'host': RESOURCES}, errors=(404,))
-    @api_version('2.1', '2.42')
-    def show(self, req, id):
+    def show(self, req: Request, id: str) -> dict[str, Any]:
         """Show what a compute host has, and who takes how much of it."""
         self.service_of(id)
         return {'host': [{'resource': resource(id, each)} for each in self.cloud.hypervisors.resources(id)]}
 
     @operation('PUT', '/{id}', policy=UPDATE, body=UPDATE_BODY, response=UPDATED, errors=(400, 404, 501))
-    @api_version('2.1', '2.42')
-    def update(self, req, id, body):
+    def update(self, req: Request, id: str, body: Any) -> dict[str, Any]:
         """Let new servers come to a compute host, or not."""
         service = self.service_of(id).service
         answer = {'host': id}
         if 'maintenance_mode' in body:
-            if body['maintenance_mode'].lower() == 'enable':
+            if enables(body['maintenance_mode']):
                 raise NotSupported('The hypervisor of this host has no maintenance mode.')
             answer['maintenance_mode'] = 'off_maintenance'
         if 'status' in body:
-            change = self.cloud.services.enable if enables(body) else self.cloud.services.disable
+            change = self.cloud.services.enable if enables(body['status']) else self.cloud.services.disable
             answer['status'] = 'disabled' if change(service).service.disabled else 'enabled'
         return answer
 
     @operation('GET', '/{id}/reboot', policy=REBOOT, response=powered('reboot'), errors=(404, 501))
-    @api_version('2.1', '2.42')
-    def reboot(self, req, id):
+    def reboot(self, req: Request, id: str) -> None:
         """Reboot a compute host, which no hypervisor can."""
         raise self.powerless(id)
 
     @operation('GET', '/{id}/shutdown', policy=SHUTDOWN, response=powered('shutdown'), errors=(404, 501))
-    @api_version('2.1', '2.42')
-    def shutdown(self, req, id):
+    def shutdown(self, req: Request, id: str) -> None:
         """Shut a compute host down, which no hypervisor can."""
         raise self.powerless(id)
 
     @operation('GET', '/{id}/startup', policy=STARTUP, response=powered('startup'), errors=(404, 501))
-    @api_version('2.1', '2.42')
-    def startup(self, req, id):
+    def startup(self, req: Request, id: str) -> dict[str, Any]:
         """See that a compute host is started; one that is not cannot be."""
         if not self.service_of(id).up:
             raise self.powerless(id)
         return {'host': id, 'power_action': 'startup'}
 
-    def service_of(self, host):
+    def service_of(self, host: str) -> ServiceStatus:
         """The compute service of the host; NotFound."""
         return self.cloud.services.find(host=host, binary=COMPUTE)
 
-    def powerless(self, host):
+    def powerless(self, host: str) -> NotSupported:
         self.service_of(host)
         return NotSupported('The hypervisor of this host cannot switch it.')
 
 
-def enables(body) -> bool:
-    return body['status'].lower() == 'enable'
+def enables(word: str) -> bool:
+    return word.lower() == 'enable'
 
 
-def resource(host, amounts) -> dict:
+def resource(host: str, amounts: HostResources) -> dict[str, Any]:
     return {
         'project': amounts.project,
         'cpu': amounts.vcpus,

@@ -1,17 +1,30 @@
 """/os-hypervisors: what the compute hosts have and what is taken of it."""
 
 import json
+from typing import Any
 
+from computeapi.api import pages
 from computeapi.api.controller import ComputeController
-from computeapi.api.types import FALSE, INTEGER, LIMIT, LINKS, MARKER, NULLABLE_STRING, OBJECT, STRING, TRUE, UUID
+from computeapi.api.types import (
+    INTEGER,
+    LIMIT,
+    LINKS,
+    MARKER,
+    NULLABLE_INTEGER,
+    NULLABLE_STRING,
+    OBJECT,
+    SPOKEN_BOOLEAN,
+    STRING,
+    UUID,
+    uuid_id,
+)
+from computeapi.booleans import TRUE
 from computeapi.db.hypervisors import SERVERS, USAGE, ComputeNode
-from computeapi.db.listing import Page
 from computeapi.errors import HypervisorNotFound, Invalid
-from computeapi.versions import ABSENT, APIVersionRequest, added, changed, removed
-from computeapi.web.contract import ADMIN, Field, Policy, View, attr, closed, query
+from computeapi.versions import ABSENT, Versioned, added, before, changed, removed
+from computeapi.web.contract import ADMIN, Field, Policy, View, array, attr, closed, query
 from computeapi.web.controller import api_version, operation
-from computeapi.web.formats import uuid_like
-from computeapi.web.paging import limit_of, next_link
+from computeapi.web.request import Request
 
 # ------------------------------------------------------------------ policies
 
@@ -23,58 +36,59 @@ UPTIME = Policy('os_compute_api:os-hypervisors:uptime', ADMIN, 'Show since when 
 SEARCH = Policy('os_compute_api:os-hypervisors:search', ADMIN, 'Find hypervisors by their names')
 MEMBERS = Policy('os_compute_api:os-hypervisors:servers', ADMIN, 'List the servers on hypervisors')
 
-PAGED = APIVersionRequest.parse('2.33')
-BY_UUID = APIVersionRequest.parse('2.53')
-EMPTY_SERVERS = APIVersionRequest.parse('2.75')
+PAGED, BY_UUID, NO_USAGE = '2.33', '2.53', '2.88'
 
 # ------------------------------------------------------------------ requests
 
-WITH_SERVERS = added('2.53', {'type': ['string', 'boolean'], 'enum': [True, *TRUE, False, *FALSE]})
-ONCE = changed({'2.1': False, '2.53': True})
+WITH_SERVERS = added(BY_UUID, SPOKEN_BOOLEAN)
+ONCE = changed({'2.1': False, BY_UUID: True})
 LIST_QUERY = query(
     {
-        'limit': added('2.33', LIMIT),
-        'marker': added('2.33', MARKER),
-        'hypervisor_hostname_pattern': added('2.53', STRING),
+        'limit': added(PAGED, LIMIT),
+        'marker': added(PAGED, MARKER),
+        'hypervisor_hostname_pattern': added(BY_UUID, STRING),
         'with_servers': WITH_SERVERS,
     },
-    strict='2.53',
+    strict=BY_UUID,
     single=ONCE,
 )
-SHOW_QUERY = query({'with_servers': WITH_SERVERS}, strict='2.53', single=ONCE)
+SHOW_QUERY = query({'with_servers': WITH_SERVERS}, strict=BY_UUID, single=ONCE)
 
 # ------------------------------------------------------------------ views
 
 
-def members(hypervisor: ComputeNode):
-    return [{'uuid': each.uuid, 'name': each.name} for each in hypervisor.servers or ()]
+def members(hypervisor: ComputeNode) -> Any:
+    """The servers, if they were asked for."""
+    if hypervisor.servers is None:
+        return ABSENT
+    return [{'uuid': each.uuid, 'name': each.name} for each in hypervisor.servers]
 
 
-def asked_members(hypervisor: ComputeNode, req):
-    """Until 2.75 what has no servers looks as if nobody had asked."""
-    shown = hypervisor.servers or (hypervisor.servers is not None and req.version >= EMPTY_SERVERS)
-    return members(hypervisor) if shown else ABSENT
+def some_members(hypervisor: ComputeNode) -> Any:
+    """The servers, if there are any: what has none looks as if nobody had asked."""
+    return members(hypervisor) or ABSENT
 
 
 def number(name: str) -> Field:
     return Field(INTEGER, attr(name))
 
 
-def used(get) -> object:
+def used(name: str, schema: Any = INTEGER) -> Versioned:
     """A number that is worked out from what is taken of the hypervisor."""
-    return removed('2.88', Field(INTEGER, get, needs=(USAGE,)))
+    return removed(NO_USAGE, Field(schema, attr(name), needs=(USAGE,)))
 
 
-NUMBER_OR_UUID = changed({'2.1': number('id'), '2.53': Field(UUID, attr('uuid'))})
-MEMBER_LIST = {'type': 'array', 'items': closed({'name': STRING, 'uuid': UUID}, ['name', 'uuid'])}
+NUMBER_OR_UUID = changed({'2.1': number('id'), BY_UUID: Field(UUID, attr('uuid'))})
+MEMBER_LIST = array(closed({'name': STRING, 'uuid': UUID}, ['name', 'uuid']))
+SOME_MEMBERS = Field(MEMBER_LIST, some_members, optional=True)
 NAMED = {
     'id': NUMBER_OR_UUID,
     'hypervisor_hostname': Field(STRING, attr('hypervisor_hostname')),
     'state': Field(STRING, lambda hypervisor: 'up' if hypervisor.up else 'down'),
     'status': Field(STRING, lambda hypervisor: 'disabled' if hypervisor.service.disabled else 'enabled'),
 }
-BRIEF = NAMED | {'servers': added('2.53', Field(MEMBER_LIST, asked_members, request=True, optional=True))}
-SERVICE = View(
+BRIEF = NAMED | {'servers': changed({BY_UUID: SOME_MEMBERS, '2.75': Field(MEMBER_LIST, members, optional=True)})}
+SERVICE_BRIEF = View(
     {
         'id': NUMBER_OR_UUID,
         'host': Field(STRING, attr('host')),
@@ -83,9 +97,7 @@ SERVICE = View(
 )
 SUMMARY = View(BRIEF)
 FOUND = View(NAMED)
-FOUND_WITH_SERVERS = View(
-    NAMED | {'servers': Field(MEMBER_LIST, lambda hypervisor: members(hypervisor) or ABSENT, optional=True)}
-)
+FOUND_WITH_SERVERS = View(NAMED | {'servers': SOME_MEMBERS})
 SINCE = View(BRIEF | {'uptime': Field(STRING, attr('uptime'))})
 HYPERVISOR = View(
     BRIEF
@@ -93,27 +105,29 @@ HYPERVISOR = View(
         'hypervisor_type': Field(STRING, attr('hypervisor_type')),
         'hypervisor_version': number('hypervisor_version'),
         'host_ip': Field(STRING, attr('host_ip')),
-        'service': Field(SERVICE, lambda hypervisor, req: SERVICE.render(req, hypervisor.service), request=True),
-        'uptime': added('2.88', Field(NULLABLE_STRING, attr('uptime'))),
+        'service': Field(
+            SERVICE_BRIEF, lambda hypervisor, req: SERVICE_BRIEF.render(req, hypervisor.service), request=True
+        ),
+        'uptime': added(NO_USAGE, Field(NULLABLE_STRING, attr('uptime'))),
         'cpu_info': changed(
             {
                 '2.1': Field(STRING, lambda hypervisor: json.dumps(hypervisor.cpu_info)),
                 '2.28': Field(OBJECT, attr('cpu_info')),
-                '2.88': ABSENT,
+                NO_USAGE: ABSENT,
             }
         ),
-        'vcpus': removed('2.88', number('vcpus')),
-        'memory_mb': removed('2.88', number('memory_mb')),
-        'local_gb': removed('2.88', number('local_gb')),
-        'vcpus_used': used(attr('usage.vcpus')),
-        'memory_mb_used': used(attr('usage.memory_mb')),
-        'local_gb_used': used(attr('usage.disk_gb')),
-        'free_ram_mb': used(attr('free_memory_mb')),
-        'free_disk_gb': used(attr('free_disk_gb')),
+        'vcpus': removed(NO_USAGE, number('vcpus')),
+        'memory_mb': removed(NO_USAGE, number('memory_mb')),
+        'local_gb': removed(NO_USAGE, number('local_gb')),
+        'vcpus_used': used('usage.vcpus'),
+        'memory_mb_used': used('usage.memory_mb'),
+        'local_gb_used': used('usage.disk_gb'),
+        'free_ram_mb': used('free_memory_mb'),
+        'free_disk_gb': used('free_disk_gb'),
         # Disks are not allowed to outgrow their host: what is free now is the least that will be.
-        'disk_available_least': removed('2.88', Field({'type': ['integer', 'null']}, attr('free_disk_gb'), (USAGE,))),
-        'running_vms': used(attr('usage.servers')),
-        'current_workload': used(attr('usage.workload')),
+        'disk_available_least': used('free_disk_gb', NULLABLE_INTEGER),
+        'running_vms': used('usage.servers'),
+        'current_workload': used('usage.workload'),
     }
 )
 
@@ -133,13 +147,8 @@ SUMMED = {
 TOTALS = closed(dict.fromkeys(['count', *SUMMED], INTEGER), ['count', *SUMMED])
 
 
-def listed(view: View, **more) -> dict:
-    return closed({'hypervisors': {'type': 'array', 'items': view}, **more}, ['hypervisors'])
-
-
-def pages(view: View) -> dict:
-    """The answer of a list: hypervisors and, when there may be more, a link to the next page."""
-    return listed(view, hypervisors_links=added('2.33', LINKS))
+def listed(view: View) -> dict[str, Any]:
+    return pages.schema('hypervisors', view, added(PAGED, LINKS))
 
 
 # ------------------------------------------------------------------ controller
@@ -150,76 +159,87 @@ class Hypervisors(ComputeController):
 
     path = '/os-hypervisors'
 
-    @operation('GET', policy=LIST, query=LIST_QUERY, response=pages(SUMMARY), errors=(400, 404))
-    def index(self, req):
+    @operation('GET', policy=LIST, query=LIST_QUERY, response=listed(SUMMARY), errors=(400, 404))
+    def index(self, req: Request) -> dict[str, Any]:
         """List the hypervisors."""
-        return self.page(req, SUMMARY, 'os-hypervisors')
+        return self.page(req, SUMMARY)
 
-    @operation('GET', '/detail', policy=DETAIL, query=LIST_QUERY, response=pages(HYPERVISOR), errors=(400, 404))
-    def detail(self, req):
+    @operation('GET', '/detail', policy=DETAIL, query=LIST_QUERY, response=listed(HYPERVISOR), errors=(400, 404))
+    def detail(self, req: Request) -> dict[str, Any]:
         """List the hypervisors with their details."""
-        return self.page(req, HYPERVISOR, 'os-hypervisors/detail')
+        return self.page(req, HYPERVISOR)
 
-    def page(self, req, view, collection):
+    def page(self, req: Request, view: View) -> dict[str, Any]:
         text, needs = req.parameter('hypervisor_hostname_pattern'), needed(req, view)
         if text is not None:
             if 'limit' in req.query or 'marker' in req.query:
                 raise Invalid('limit and marker cannot be given together with hypervisor_hostname_pattern.')
             return {'hypervisors': view.render_all(req, self.cloud.hypervisors.matching(text, needs))}
-        limit = limit_of(req, self.cloud.max_limit) if req.version >= PAGED else None
-        found = self.cloud.hypervisors.page(Page(limit, req.parameter('marker')), needs)
-        body = {'hypervisors': view.render_all(req, found)}
-        link = next_link(req, collection, found, limit, identifier(req, found[-1]) if found else '')
-        return body | ({'hypervisors_links': link} if link else {})
+        page = pages.asked(req, self.cloud.max_limit)
+        shown = view.render_all(req, self.cloud.hypervisors.page(page, needs))
+        return pages.answer(req, 'hypervisors', shown, page.limit)
 
     @operation('GET', '/statistics', policy=STATISTICS, response={'hypervisor_statistics': TOTALS})
-    @api_version('2.1', '2.87')
-    def statistics(self, req):
+    @api_version('2.1', before(NO_USAGE))
+    def statistics(self, req: Request) -> dict[str, Any]:
         """Sum up the hypervisors of all hosts that are in use."""
         found = self.cloud.hypervisors.enabled()
         sums = {name: sum(map(get, found)) for name, get in SUMMED.items()}
         return {'hypervisor_statistics': {'count': len(found), **sums}}
 
     @operation('GET', '/{id}', policy=SHOW, query=SHOW_QUERY, response={'hypervisor': HYPERVISOR}, errors=(400, 404))
-    def show(self, req, id):
-        """Show a hypervisor."""
-        return {'hypervisor': HYPERVISOR.render(req, self.get(req, id, needed(req, HYPERVISOR)))}
+    def show(self, req: Request, id: str) -> dict[str, Any]:
+        """Show a hypervisor by its number."""
+        return self.shown(req, numbered(id))
+
+    @api_version(BY_UUID)
+    def show(self, req: Request, id: str) -> dict[str, Any]:
+        """Show a hypervisor by its UUID."""
+        return self.shown(req, uuid_id(id))
+
+    def shown(self, req: Request, id: str) -> dict[str, Any]:
+        found = self.cloud.hypervisors.get(id, needed(req, HYPERVISOR))
+        return {'hypervisor': HYPERVISOR.render(req, found)}
 
     @operation('GET', '/{id}/uptime', policy=UPTIME, response={'hypervisor': SINCE}, errors=(400, 404))
-    @api_version('2.1', '2.87')
-    def uptime(self, req, id):
-        """Show since when a hypervisor runs."""
-        found = self.get(req, id)
+    def uptime(self, req: Request, id: str) -> dict[str, Any]:
+        """Show since when a hypervisor runs, by its number."""
+        return self.since(req, numbered(id))
+
+    @api_version(BY_UUID, before(NO_USAGE))
+    def uptime(self, req: Request, id: str) -> dict[str, Any]:
+        """Show since when a hypervisor runs, by its UUID."""
+        return self.since(req, uuid_id(id))
+
+    def since(self, req: Request, id: str) -> dict[str, Any]:
+        found = self.cloud.hypervisors.get(id)
         if found.uptime is None:
             raise Invalid(f'Compute service of {found.host} is unavailable at this time.')
         return {'hypervisor': SINCE.render(req, found)}
 
-    @operation('GET', '/{id}/search', policy=SEARCH, response=listed(FOUND), errors=(404,))
-    @api_version('2.1', '2.52')
-    def search(self, req, id):
+    @operation('GET', '/{id}/search', policy=SEARCH, response={'hypervisors': array(FOUND)}, errors=(404,))
+    @api_version('2.1', before(BY_UUID))
+    def search(self, req: Request, id: str) -> dict[str, Any]:
         """Find the hypervisors that have a text in their hostname."""
         return {'hypervisors': FOUND.render_all(req, self.cloud.hypervisors.matching(id))}
 
-    @operation('GET', '/{id}/servers', policy=MEMBERS, response=listed(FOUND_WITH_SERVERS), errors=(404,))
-    @api_version('2.1', '2.52')
-    def servers(self, req, id):
+    @operation(
+        'GET', '/{id}/servers', policy=MEMBERS, response={'hypervisors': array(FOUND_WITH_SERVERS)}, errors=(404,)
+    )
+    @api_version('2.1', before(BY_UUID))
+    def servers(self, req: Request, id: str) -> dict[str, Any]:
         """List the servers on the hypervisors that have a text in their hostname."""
         found = self.cloud.hypervisors.matching(id, [SERVERS])
         return {'hypervisors': FOUND_WITH_SERVERS.render_all(req, found)}
 
-    def get(self, req, id, needs=()):
-        """By a number, and from 2.53 by a UUID."""
-        if req.version >= BY_UUID and not uuid_like(id):
-            raise Invalid(f'Invalid uuid {id}')
-        if req.version < BY_UUID and not id.isdecimal():
-            raise HypervisorNotFound(id=id)
-        return self.cloud.hypervisors.get(id, needs)
 
-
-def needed(req, view: View) -> set[str]:
+def needed(req: Request, view: View) -> set[str]:
     asked = req.parameter('with_servers') in TRUE
     return {*view.needs(req), *([SERVERS] if asked else [])}
 
 
-def identifier(req, hypervisor: ComputeNode) -> str:
-    return hypervisor.uuid if req.version >= BY_UUID else str(hypervisor.id)
+def numbered(id: str) -> str:
+    """The id, which must be a number."""
+    if not id.isdecimal():
+        raise HypervisorNotFound(id=id)
+    return id

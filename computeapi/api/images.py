@@ -4,15 +4,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from computeapi import clock
+from computeapi.api import pages
 from computeapi.api.controller import ComputeController
-from computeapi.api.servers.schemas import METADATA
-from computeapi.api.types import INTEGER, LINKS, MARKER, NULLABLE_STRING, STRING, TEXTS, date
+from computeapi.api.gone import PROXIES
+from computeapi.api.servers.schemas import ITEM_BODY, ITEMS_BODY
+from computeapi.api.types import INTEGER, LINKS, MARKER, NULLABLE_STRING, STRING, TEXTS, check_key, date
+from computeapi.backends.image import Image
+from computeapi.booleans import spoken
 from computeapi.compute.images import ATTRIBUTES
 from computeapi.errors import Invalid, NotFound
 from computeapi.versions import ABSENT
 from computeapi.web.contract import Field, View, attr, closed, query
-from computeapi.web.controller import api_version, operation
-from computeapi.web.paging import limit_of, next_link
+from computeapi.web.controller import Bounds, operation
+from computeapi.web.request import Request
 
 # ------------------------------------------------------------------ requests
 
@@ -24,8 +28,6 @@ PARAMETERS = {
     **dict.fromkeys(('minRam', 'minDisk'), SIZE),
 }
 PAGE = query(PARAMETERS, patternProperties={'^property-.*$': STRING})
-ITEMS = closed({'metadata': METADATA}, required=['metadata'])
-ITEM = closed({'meta': METADATA | {'minProperties': 1, 'maxProperties': 1}}, required=['meta'])
 
 STATUSES = {'queued': 'SAVING', 'saving': 'SAVING', 'active': 'ACTIVE', 'deleted': 'DELETED', 'killed': 'ERROR'}
 COLUMNS = {'name': 'name', 'minRam': 'min_ram', 'minDisk': 'min_disk', 'type': 'image_type', 'server': 'instance_uuid'}
@@ -70,27 +72,27 @@ PROGRESS = {'queued': 25, 'saving': 50, 'active': 100}
 ALTERNATE = 'application/vnd.openstack.image'
 
 
-class Shown(NamedTuple):
+class ImageAtAddress(NamedTuple):
     """An image, and where the image service shows it."""
 
-    image: Any
+    image: Image
     address: str
 
 
-def links(shown: Shown, req) -> list[dict[str, str]]:
+def links(shown: ImageAtAddress, req: Request) -> list[dict[str, str]]:
     return [
         *req.links('images', shown.image.id),
         {'rel': 'alternate', 'type': ALTERNATE, 'href': f'{shown.address}/images/{shown.image.id}'},
     ]
 
 
-def disk_config(shown: Shown) -> Any:
+def disk_config(shown: ImageAtAddress) -> Any:
     """Whether servers grow their disk, where the image says so."""
     automatic = shown.image.properties.get('auto_disk_config')
-    return ABSENT if automatic is None else 'AUTO' if str(automatic).lower() in ('1', 'true', 'yes') else 'MANUAL'
+    return ABSENT if automatic is None else 'AUTO' if spoken(automatic) else 'MANUAL'
 
 
-def server(shown: Shown, req) -> Any:
+def server(shown: ImageAtAddress, req: Request) -> Any:
     """The server that it was made of."""
     server_id = shown.image.properties.get('instance_uuid')
     return {'id': server_id, 'links': req.links('servers', server_id)} if server_id else ABSENT
@@ -119,10 +121,6 @@ IMAGE = View(
 )
 
 
-def listed(view: View) -> dict[str, Any]:
-    return closed({'images': {'type': 'array', 'items': view}, 'images_links': LINKS}, ['images'])
-
-
 # ------------------------------------------------------------------ controllers
 
 
@@ -130,40 +128,35 @@ class Images(ComputeController):
     """Images, by way of the compute API."""
 
     path = '/images'
+    versions = PROXIES
 
-    @operation('GET', policy=None, query=PAGE, response=listed(SUMMARY))
-    @api_version('2.1', '2.35')
-    def index(self, req):
+    @operation('GET', policy=None, query=PAGE, response=pages.schema('images', SUMMARY))
+    def index(self, req: Request) -> dict[str, Any]:
         """List images."""
-        return self.page(req, SUMMARY, 'images')
+        return self.page(req, SUMMARY)
 
-    @operation('GET', '/detail', policy=None, query=PAGE, response=listed(IMAGE))
-    @api_version('2.1', '2.35')
-    def detail(self, req):
+    @operation('GET', '/detail', policy=None, query=PAGE, response=pages.schema('images', IMAGE))
+    def detail(self, req: Request) -> dict[str, Any]:
         """List images with details."""
-        return self.page(req, IMAGE, 'images/detail')
+        return self.page(req, IMAGE)
 
-    def page(self, req, view, collection):
-        limit = limit_of(req, self.cloud.max_limit)
-        marker = req.parameter('marker')
+    def page(self, req: Request, view: View) -> dict[str, Any]:
+        limit, marker, _ = pages.asked(req, self.cloud.max_limit)
         found = self.cloud.images.list(req.context, filters=filters_of(req.query), limit=limit, marker=marker)
-        further = next_link(req, collection, found, limit, found[-1].id if found else '')
-        shown = view.render_all(req, (Shown(image, self.address(req)) for image in found))
-        return {'images': shown} | ({'images_links': further} if further else {})
+        shown = view.render_all(req, (self.addressed(req, image) for image in found))
+        return pages.answer(req, 'images', shown, limit)
 
-    def address(self, req):
-        return self.cloud.conf.api.glance_link_prefix or req.link_prefix + '/image'
+    def addressed(self, req: Request, image: Image) -> ImageAtAddress:
+        return ImageAtAddress(image, self.cloud.conf.api.glance_link_prefix or req.link_prefix + '/image')
 
     @operation('GET', '/{id}', policy=None, response={'image': IMAGE}, errors=(404,))
-    @api_version('2.1', '2.35')
-    def show(self, req, id):
+    def show(self, req: Request, id: str) -> dict[str, Any]:
         """Show an image."""
         image = self.cloud.image_proxy.get(req.context, id)
-        return {'image': IMAGE.render(req, Shown(image, self.address(req)))}
+        return {'image': IMAGE.render(req, self.addressed(req, image))}
 
     @operation('DELETE', '/{id}', policy=None, status=204, errors=(403, 404))
-    @api_version('2.1', '2.35')
-    def delete(self, req, id):
+    def delete(self, req: Request, id: str) -> None:
         """Delete an image."""
         self.cloud.image_proxy.delete(req.context, id)
 
@@ -172,45 +165,39 @@ class ImageMetadata(ComputeController):
     """Metadata of images, by way of the compute API."""
 
     path = '/images/{image_id}/metadata'
+    versions = Bounds(last='2.38')
 
     @operation('GET', policy=None, response={'metadata': TEXTS}, errors=(403, 404))
-    @api_version('2.1', '2.38')
-    def index(self, req, image_id):
+    def index(self, req: Request, image_id: str) -> dict[str, Any]:
         """List the metadata of an image."""
         return {'metadata': self.cloud.image_proxy.metadata(req.context, image_id)}
 
     @operation('GET', '/{id}', policy=None, response={'meta': TEXTS}, errors=(403, 404))
-    @api_version('2.1', '2.38')
-    def show(self, req, image_id, id):
+    def show(self, req: Request, image_id: str, id: str) -> dict[str, Any]:
         """Show a metadata item of an image."""
         items = self.cloud.image_proxy.metadata(req.context, image_id)
         if id not in items:
             raise NotFound()
         return {'meta': {id: items[id]}}
 
-    @operation('POST', policy=None, body=ITEMS, response={'metadata': TEXTS}, errors=(403, 404))
-    @api_version('2.1', '2.38')
-    def create(self, req, image_id, body):
+    @operation('POST', policy=None, body=ITEMS_BODY, response={'metadata': TEXTS}, errors=(403, 404))
+    def create(self, req: Request, image_id: str, body: Any) -> dict[str, Any]:
         """Set metadata items of an image; the others stay."""
         return {'metadata': self.cloud.image_proxy.add_metadata(req.context, image_id, body['metadata'])}
 
-    @operation('PUT', policy=None, body=ITEMS, response={'metadata': TEXTS}, errors=(403, 404))
-    @api_version('2.1', '2.38')
-    def replace(self, req, image_id, body):
+    @operation('PUT', policy=None, body=ITEMS_BODY, response={'metadata': TEXTS}, errors=(403, 404))
+    def replace(self, req: Request, image_id: str, body: Any) -> dict[str, Any]:
         """Replace the metadata of an image."""
         return {'metadata': self.cloud.image_proxy.replace_metadata(req.context, image_id, body['metadata'])}
 
-    @operation('PUT', '/{id}', policy=None, body=ITEM, response={'meta': TEXTS}, errors=(403, 404))
-    @api_version('2.1', '2.38')
-    def update(self, req, image_id, id, body):
+    @operation('PUT', '/{id}', policy=None, body=ITEM_BODY, response={'meta': TEXTS}, errors=(403, 404))
+    def update(self, req: Request, image_id: str, id: str, body: Any) -> dict[str, Any]:
         """Set a metadata item of an image."""
-        if id not in body['meta']:
-            raise Invalid('Request body and URI mismatch')
+        check_key(id, body['meta'])
         self.cloud.image_proxy.add_metadata(req.context, image_id, body['meta'])
         return {'meta': body['meta']}
 
     @operation('DELETE', '/{id}', policy=None, status=204, errors=(403, 404))
-    @api_version('2.1', '2.38')
-    def delete(self, req, image_id, id):
+    def delete(self, req: Request, image_id: str, id: str) -> None:
         """Delete a metadata item of an image."""
         self.cloud.image_proxy.delete_metadata(req.context, image_id, id)

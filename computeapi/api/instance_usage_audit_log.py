@@ -1,11 +1,14 @@
 """/os-instance_usage_audit_log: which hosts have audited what their servers used in a month."""
 
+from typing import Any
+
 from computeapi.api.controller import ComputeController
 from computeapi.api.types import INTEGER, OBJECT, STRING, moment
 from computeapi.compute.usage_audits import Audit
 from computeapi.errors import Invalid
-from computeapi.web.contract import ADMIN, Field, Policy, View, attr
+from computeapi.web.contract import ADMIN, Field, Policy, View, array, attr
 from computeapi.web.controller import operation
+from computeapi.web.request import Request
 
 LIST = Policy('os_compute_api:os-instance-usage-audit-log:list', ADMIN, 'Show the audit of the last month')
 SHOW = Policy('os_compute_api:os-instance-usage-audit-log:show', ADMIN, 'Show the audit of an earlier month')
@@ -31,7 +34,7 @@ AUDIT = View(
         'num_hosts_done': NONE,
         'num_hosts_running': NONE,
         'num_hosts_not_run': Field(INTEGER, hosts),
-        'hosts_not_run': Field({'type': 'array', 'items': STRING}, attr('hosts_not_run')),
+        'hosts_not_run': Field(array(STRING), attr('hosts_not_run')),
         'total_instances': NONE,
         'total_errors': NONE,
         'overall_status': Field(STRING, overall),
@@ -46,12 +49,12 @@ class InstanceUsageAuditLog(ComputeController):
     path = '/os-instance_usage_audit_log'
 
     @operation('GET', policy=LIST, response={'instance_usage_audit_logs': AUDIT})
-    def index(self, req):
+    def index(self, req: Request) -> dict[str, Any]:
         """Show the audit of the last month."""
         return {'instance_usage_audit_logs': AUDIT.render(req, self.cloud.usage_audits.last())}
 
     @operation('GET', '/{id}', policy=SHOW, response={'instance_usage_audit_log': AUDIT}, errors=(400,))
-    def show(self, req, id):
+    def show(self, req: Request, id: str) -> dict[str, Any]:
         """Show the audit of the last month before a moment."""
         before = moment(id, FORMATS)
         if before is None:

@@ -1,10 +1,13 @@
 """/limits: what a project may have and has, in the words of its clients."""
 
+from typing import Any
+
 from computeapi.api.controller import ComputeController
 from computeapi.api.types import INTEGER, STRING
 from computeapi.versions import removed
 from computeapi.web.contract import ADMIN, ANYONE, Field, Policy, View, closed, query
 from computeapi.web.controller import operation
+from computeapi.web.request import Request
 
 SHOW = Policy('os_compute_api:limits', ANYONE, 'Show the limits of the own project')
 OTHER_PROJECT = Policy('os_compute_api:limits:other_project', ADMIN, 'Show the limits of another project')
@@ -18,6 +21,7 @@ def used(resource: str) -> Field:
     return Field(INTEGER, lambda project: project.used[resource])
 
 
+NO_NETWORKS, NO_PERSONALITY = '2.36', '2.57'
 ABSOLUTE = View(
     {
         'maxTotalInstances': limit('instances'),
@@ -27,18 +31,18 @@ ABSOLUTE = View(
         'maxServerMeta': limit('metadata_items'),
         'maxServerGroups': limit('server_groups'),
         'maxServerGroupMembers': limit('server_group_members'),
-        'maxTotalFloatingIps': removed('2.36', limit('floating_ips')),
-        'maxSecurityGroups': removed('2.36', limit('security_groups')),
-        'maxSecurityGroupRules': removed('2.36', limit('security_group_rules')),
+        'maxTotalFloatingIps': removed(NO_NETWORKS, limit('floating_ips')),
+        'maxSecurityGroups': removed(NO_NETWORKS, limit('security_groups')),
+        'maxSecurityGroupRules': removed(NO_NETWORKS, limit('security_group_rules')),
         'maxImageMeta': removed('2.39', limit('metadata_items')),
-        'maxPersonality': removed('2.57', limit('injected_files')),
-        'maxPersonalitySize': removed('2.57', limit('injected_file_content_bytes')),
+        'maxPersonality': removed(NO_PERSONALITY, limit('injected_files')),
+        'maxPersonalitySize': removed(NO_PERSONALITY, limit('injected_file_content_bytes')),
         'totalInstancesUsed': used('instances'),
         'totalCoresUsed': used('cores'),
         'totalRAMUsed': used('ram'),
         'totalServerGroupsUsed': used('server_groups'),
-        'totalFloatingIpsUsed': removed('2.36', used('floating_ips')),
-        'totalSecurityGroupsUsed': removed('2.36', used('security_groups')),
+        'totalFloatingIpsUsed': removed(NO_NETWORKS, used('floating_ips')),
+        'totalSecurityGroupsUsed': removed(NO_NETWORKS, used('security_groups')),
     }
 )
 # How often clients may ask is not limited here, and the list of such limits is empty.
@@ -59,7 +63,7 @@ class Limits(ComputeController):
         query=query({'tenant_id': STRING}, strict='2.75', legacy=False),
         response={'limits': LIMITS},
     )
-    def index(self, req):
+    def index(self, req: Request) -> dict[str, Any]:
         """Show the limits of the own project or, for administrators, of another."""
         project_id = req.parameter('tenant_id')
         if project_id:

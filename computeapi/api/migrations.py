@@ -2,17 +2,8 @@
 
 from computeapi.api.controller import ComputeController
 from computeapi.api.servers.subject import ServerController
-from computeapi.api.types import (
-    INTEGER,
-    LIMIT,
-    LINKS,
-    MARKER,
-    NOTHING,
-    NULLABLE_STRING,
-    STRING,
-    bare,
-    spoken,
-)
+from computeapi.api.types import INTEGER, LIMIT, LINKS, MARKER, NOTHING, NULLABLE_STRING, STRING, bare
+from computeapi.booleans import spoken
 from computeapi.clock import parsed
 from computeapi.compute.servers.migration import UNDER_WAY
 from computeapi.errors import Conflict, Invalid, NotFound
@@ -164,7 +155,7 @@ class Migrations(ComputeController):
         marker = req.parameter('marker') if paged else None
         found = self.cloud.migration_lists.select(limit, marker, filters=filters, since=since, before=before)
         body = {'migrations': MIGRATION.render_all(req, found)}
-        link = next_link(req, 'os-migrations', found, limit, found[-1].uuid) if paged and found else []
+        link = next_link(req, found, limit, found[-1].uuid) if paged and found else []
         return body | ({'migrations_links': link} if link else {})
 
     def period(self, req):

@@ -1,14 +1,17 @@
 """/os-networks and /os-tenant-networks: networks by way of the compute API, until 2.35."""
 
-from collections.abc import Callable
 from typing import Any
 
 from computeapi.api.controller import ComputeController
-from computeapi.api.types import STRING
+from computeapi.api.gone import PROXIES
+from computeapi.api.types import NOTHING, STRING
+from computeapi.backends import network
+from computeapi.context import Context
 from computeapi.errors import NetworkNotFound
 from computeapi.versions import ABSENT
-from computeapi.web.contract import READER_OR_ADMIN, Field, Policy, View, attr
-from computeapi.web.controller import api_version, operation
+from computeapi.web.contract import READER_OR_ADMIN, Field, Policy, View, array, attr
+from computeapi.web.controller import operation
+from computeapi.web.request import Request
 
 # ------------------------------------------------------------------ policies
 
@@ -28,19 +31,19 @@ FORMER_OF_ADMINISTRATORS = (
 )  # fmt: skip
 
 
-def nothing(network) -> None:
+def nothing(found: network.Network) -> None:
     return None
 
 
-def nothing_for_administrators(network, req) -> Any:
+def nothing_for_administrators(found: network.Network, req: Request) -> Any:
     return None if req.context.is_admin else ABSENT
 
 
 NETWORK = View(
     {'id': Field(STRING, attr('id')), 'label': Field(STRING, attr('name'))}
-    | {name: Field({'type': 'null'}, nothing) for name in FORMER}
+    | {name: Field(NOTHING, nothing) for name in FORMER}
     | {
-        name: Field({'type': 'null'}, nothing_for_administrators, request=True, optional=True)
+        name: Field(NOTHING, nothing_for_administrators, request=True, optional=True)
         for name in FORMER_OF_ADMINISTRATORS
     }
 )
@@ -49,7 +52,7 @@ TENANT_NETWORK = View(
         'id': Field(STRING, attr('id')),
         'label': Field(STRING, attr('name')),
         # That there is none is said in a word.
-        'cidr': Field(STRING, lambda network: 'None'),
+        'cidr': Field(STRING, lambda found: 'None'),
     }
 )
 
@@ -60,46 +63,44 @@ class Networks(ComputeController):
     """Networks, by way of the compute API."""
 
     path = '/os-networks'
+    versions = PROXIES
 
-    @operation('GET', policy=LIST, response={'networks': {'type': 'array', 'items': NETWORK}})
-    @api_version('2.1', '2.35')
-    def index(self, req):
+    @operation('GET', policy=LIST, response={'networks': array(NETWORK)})
+    def index(self, req: Request) -> dict[str, Any]:
         """List networks."""
         return {'networks': NETWORK.render_all(req, usable(self.cloud.networks, req.context))}
 
     @operation('GET', '/{id}', policy=SHOW, response={'network': NETWORK}, errors=(404,))
-    @api_version('2.1', '2.35')
-    def show(self, req, id):
+    def show(self, req: Request, id: str) -> dict[str, Any]:
         """Show a network."""
-        return {'network': NETWORK.render(req, found(self.cloud.networks.network, req.context, id))}
+        return {'network': NETWORK.render(req, found(self.cloud.networks, req.context, id))}
 
 
 class TenantNetworks(ComputeController):
     """The networks of a project, by way of the compute API."""
 
     path = '/os-tenant-networks'
+    versions = PROXIES
 
-    @operation('GET', policy=TENANT_LIST, response={'networks': {'type': 'array', 'items': TENANT_NETWORK}})
-    @api_version('2.1', '2.35')
-    def index(self, req):
+    @operation('GET', policy=TENANT_LIST, response={'networks': array(TENANT_NETWORK)})
+    def index(self, req: Request) -> dict[str, Any]:
         """List the project's networks."""
         return {'networks': TENANT_NETWORK.render_all(req, usable(self.cloud.networks, req.context))}
 
     @operation('GET', '/{id}', policy=TENANT_SHOW, response={'network': TENANT_NETWORK}, errors=(404,))
-    @api_version('2.1', '2.35')
-    def show(self, req, id):
+    def show(self, req: Request, id: str) -> dict[str, Any]:
         """Show a network of the project's."""
-        return {'network': TENANT_NETWORK.render(req, found(self.cloud.networks.network, req.context, id))}
+        return {'network': TENANT_NETWORK.render(req, found(self.cloud.networks, req.context, id))}
 
 
-def usable(networks, context) -> list:
+def usable(networks: network.Networks, context: Context) -> list[network.Network]:
     """What the caller can put servers on, and the networks to the outside."""
     both = [*networks.networks(context), *networks.floating_ip_pools(context)]
-    return list({network.id: network for network in both}.values())
+    return list({each.id: each for each in both}.values())
 
 
-def found(get: Callable[..., Any], context, network_id: str) -> Any:
+def found(networks: network.Networks, context: Context, network_id: str) -> network.Network:
     try:
-        return get(context, network_id)
+        return networks.network(context, network_id)
     except NetworkNotFound:
         raise NetworkNotFound('Network not found') from None

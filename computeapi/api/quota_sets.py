@@ -1,15 +1,17 @@
 """/os-quota-sets: how much of the cloud a project, or one user in it, may have."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from operator import itemgetter
 from typing import Any
 
 from computeapi.api.controller import ComputeController
-from computeapi.api.types import INTEGER, MOST, SPOKEN_BOOLEAN, STRING, spoken
+from computeapi.api.types import INTEGER, MOST, SPOKEN_BOOLEAN, STRING, TEXT
+from computeapi.booleans import spoken
 from computeapi.compute.quotas import NETWORK
 from computeapi.versions import removed
 from computeapi.web.contract import ADMIN, ANYONE, READER_OR_ADMIN, Field, Policy, View, closed, query
 from computeapi.web.controller import operation
+from computeapi.web.request import Request
 
 # ------------------------------------------------------------------ policies
 
@@ -43,21 +45,22 @@ def chosen(facts: dict[str, Any]) -> dict[str, int]:
 
 # ------------------------------------------------------------------ requests
 
+NO_NETWORKS = '2.36'
 QUOTA = {'type': ['integer', 'string'], 'pattern': '^-?[0-9]+$', 'minimum': -1, 'maximum': MOST}
 UPDATE_BODY = closed(
-    {'quota_set': closed(each_resource(lambda name: QUOTA, '2.36') | {'force': SPOKEN_BOOLEAN})},
+    {'quota_set': closed(each_resource(lambda name: QUOTA, NO_NETWORKS) | {'force': SPOKEN_BOOLEAN})},
     required=['quota_set'],
 )
-USER_QUERY = query({'user_id': {'type': 'string', 'maxLength': 255}}, strict='2.75')
+USER_QUERY = query({'user_id': TEXT}, strict='2.75')
 DEFAULTS_QUERY = query({}, strict=None)
 
 # ------------------------------------------------------------------ views
 
 USE = closed({'limit': INTEGER, 'in_use': INTEGER, 'reserved': INTEGER}, required=['limit', 'in_use', 'reserved'])
 ID = {'id': Field(STRING, itemgetter('id'))}
-QUOTA_SET = View(ID | each_resource(lambda name: Field(INTEGER, itemgetter(name)), '2.36'))
+QUOTA_SET = View(ID | each_resource(lambda name: Field(INTEGER, itemgetter(name)), NO_NETWORKS))
 UPDATED = QUOTA_SET.without('id')
-QUOTA_SET_DETAIL = View(ID | each_resource(lambda name: Field(USE, itemgetter(name)), '2.36'))
+QUOTA_SET_DETAIL = View(ID | each_resource(lambda name: Field(USE, itemgetter(name)), NO_NETWORKS))
 
 
 def use(limit: int, used: int) -> dict[str, int]:
@@ -73,12 +76,12 @@ class QuotaSets(ComputeController):
 
     path = '/os-quota-sets/{id}'
 
-    def target(self, req, parameters):
+    def target(self, req: Request, parameters: Mapping[str, Any]) -> Mapping[str, Any] | None:
         """The project in the path."""
         return {'project_id': parameters['id']}
 
     @operation('GET', policy=SHOW, query=USER_QUERY, response={'quota_set': QUOTA_SET}, errors=(400,))
-    def show(self, req, id):
+    def show(self, req: Request, id: str) -> dict[str, Any]:
         """Show the quotas of a project, or of one user in it."""
         self.cloud.check_project(req.context, id)
         limits = self.cloud.quotas.limits(id, user_of(req))
@@ -87,7 +90,7 @@ class QuotaSets(ComputeController):
     @operation(
         'GET', '/detail', policy=DETAIL, query=USER_QUERY, response={'quota_set': QUOTA_SET_DETAIL}, errors=(400,)
     )
-    def detail(self, req, id):
+    def detail(self, req: Request, id: str) -> dict[str, Any]:
         """Show the quotas of a project, or of one user in it, and what is used of them."""
         self.cloud.check_project(req.context, id)
         limits, used = self.cloud.quotas.usage(id, user_of(req))
@@ -97,13 +100,13 @@ class QuotaSets(ComputeController):
     @operation(
         'GET', '/defaults', policy=DEFAULTS, query=DEFAULTS_QUERY, response={'quota_set': QUOTA_SET}, errors=(400,)
     )
-    def defaults(self, req, id):
+    def defaults(self, req: Request, id: str) -> dict[str, Any]:
         """Show the quotas that a project starts with."""
         self.cloud.check_project(req.context, id)
         return {'quota_set': QUOTA_SET.render(req, {'id': id, **self.cloud.quotas.class_limits()})}
 
     @operation('PUT', policy=UPDATE, query=USER_QUERY, body=UPDATE_BODY, response={'quota_set': UPDATED}, errors=(400,))
-    def update(self, req, id, body):
+    def update(self, req: Request, id: str, body: Any) -> dict[str, Any]:
         """Change quotas of a project, or of one user in it."""
         self.cloud.check_project(req.context, id)
         facts = body['quota_set']
@@ -112,11 +115,11 @@ class QuotaSets(ComputeController):
         return {'quota_set': UPDATED.render(req, limits)}
 
     @operation('DELETE', policy=DELETE, query=USER_QUERY, status=202)
-    def delete(self, req, id):
+    def delete(self, req: Request, id: str) -> None:
         """Set the quotas of a project, or of one user in it, back to the defaults."""
         self.cloud.quotas.reset(id, user_of(req))
 
 
-def user_of(req) -> str | None:
+def user_of(req: Request) -> str | None:
     """The user in the project that a request is about; None: the whole project."""
     return req.parameter('user_id') or None

@@ -1,10 +1,16 @@
 """/os-security-groups and /os-security-group-rules: until 2.35; and security groups as clients see them anywhere."""
 
+from typing import Any
+
 from computeapi.api.controller import ComputeController
-from computeapi.api.types import LIMIT, NULLABLE_STRING, NULLABLE_UUID, STRING, UUID, spoken
-from computeapi.web.contract import MEMBER_OR_ADMIN, READER_OR_ADMIN, Field, Policy, View, attr, closed, query
-from computeapi.web.controller import api_version, operation
+from computeapi.api.gone import PROXIES
+from computeapi.api.types import LIMIT, NULLABLE_INTEGER, NULLABLE_STRING, NULLABLE_UUID, STRING, TEXT, UUID, parts
+from computeapi.booleans import spoken
+from computeapi.compute.security_groups import Rule
+from computeapi.web.contract import MEMBER_OR_ADMIN, READER_OR_ADMIN, Field, Policy, View, array, attr, closed, query
+from computeapi.web.controller import operation
 from computeapi.web.paging import window_of
+from computeapi.web.request import Request
 
 # ------------------------------------------------------------------ policies
 
@@ -18,11 +24,10 @@ DELETE_RULE = Policy('os_compute_api:os-security-groups:rule:delete', MEMBER_OR_
 
 # ------------------------------------------------------------------ requests
 
-TEXT = {'type': 'string', 'maxLength': 255}
 NUMBER = {'type': ['integer', 'string', 'null'], 'maxLength': 32, 'minimum': -1, 'maximum': 65535}
 
 
-def lenient(properties, required) -> dict:
+def lenient(properties: dict[str, Any], required: list[str]) -> dict[str, Any]:
     """An object that may have any other keys too, as these always could."""
     return {'type': 'object', 'properties': properties, 'required': required, 'additionalProperties': True}
 
@@ -36,10 +41,10 @@ RULE_BODY = lenient(
             {
                 'parent_group_id': UUID,
                 'group_id': NULLABLE_UUID,
-                'ip_protocol': {'type': ['string', 'null'], 'maxLength': 255},
+                'ip_protocol': NULLABLE_STRING | {'maxLength': 255},
                 'from_port': NUMBER,
                 'to_port': NUMBER,
-                'cidr': {'type': ['string', 'null'], 'maxLength': 255},
+                'cidr': NULLABLE_STRING | {'maxLength': 255},
             },
             ['parent_group_id'],
         )
@@ -49,8 +54,6 @@ RULE_BODY = lenient(
 PARAMETERS = {'limit': LIMIT, 'offset': LIMIT, 'all_tenants': STRING}
 
 # ------------------------------------------------------------------ views
-
-NULLABLE_INTEGER = {'type': ['integer', 'null']}
 
 RULE = View(
     {
@@ -69,14 +72,12 @@ SECURITY_GROUP = View(
         'name': Field(STRING, attr('group.name')),
         'description': Field(STRING, attr('group.description')),
         'tenant_id': Field(STRING, attr('group.project_id')),
-        'rules': Field(
-            {'type': 'array', 'items': RULE}, lambda group, req: RULE.render_all(req, group.rules), request=True
-        ),
+        'rules': parts(RULE, 'rules'),
     }
 )
 
 
-def source_of(rule) -> dict[str, str]:
+def source_of(rule: Rule) -> dict[str, str]:
     """The group from which traffic may come, if the rule names one."""
     return {'name': rule.source.name, 'tenant_id': rule.source.project_id} if rule.source else {}
 
@@ -88,16 +89,16 @@ class SecurityGroups(ComputeController):
     """Security groups, by way of the compute API, until 2.35; later clients ask the network service."""
 
     path = '/os-security-groups'
+    versions = PROXIES
 
     @operation(
         'GET',
         policy=LIST,
         query=query(PARAMETERS),
-        response={'security_groups': {'type': 'array', 'items': SECURITY_GROUP}},
+        response={'security_groups': array(SECURITY_GROUP)},
         errors=(404,),
     )
-    @api_version('2.1', '2.35')
-    def index(self, req):
+    def index(self, req: Request) -> dict[str, Any]:
         """List security groups."""
         limit, offset = window_of(req, self.cloud.max_limit)
         everybody = req.context.is_admin and spoken(req.parameter('all_tenants'))
@@ -105,14 +106,12 @@ class SecurityGroups(ComputeController):
         return {'security_groups': SECURITY_GROUP.render_all(req, found)}
 
     @operation('GET', '/{id}', policy=SHOW, response={'security_group': SECURITY_GROUP}, errors=(404,))
-    @api_version('2.1', '2.35')
-    def show(self, req, id):
+    def show(self, req: Request, id: str) -> dict[str, Any]:
         """Show a security group."""
         return {'security_group': SECURITY_GROUP.render(req, self.cloud.security_groups.get(req.context, id))}
 
     @operation('POST', policy=CREATE, body=GROUP_BODY, response={'security_group': SECURITY_GROUP}, errors=(403,))
-    @api_version('2.1', '2.35')
-    def create(self, req, body):
+    def create(self, req: Request, body: Any) -> dict[str, Any]:
         """Create a security group."""
         wanted = body['security_group']
         group = self.cloud.security_groups.create(req.context, wanted['name'], wanted['description'])
@@ -121,16 +120,14 @@ class SecurityGroups(ComputeController):
     @operation(
         'PUT', '/{id}', policy=UPDATE, body=GROUP_BODY, response={'security_group': SECURITY_GROUP}, errors=(404,)
     )
-    @api_version('2.1', '2.35')
-    def update(self, req, id, body):
+    def update(self, req: Request, id: str, body: Any) -> dict[str, Any]:
         """Update the name and description of a security group."""
         wanted = body['security_group']
         group = self.cloud.security_groups.update(req.context, id, wanted['name'], wanted['description'])
         return {'security_group': SECURITY_GROUP.render(req, group)}
 
     @operation('DELETE', '/{id}', policy=DELETE, status=202, errors=(404,))
-    @api_version('2.1', '2.35')
-    def delete(self, req, id):
+    def delete(self, req: Request, id: str) -> None:
         """Delete a security group."""
         self.cloud.security_groups.delete(req.context, id)
 
@@ -139,16 +136,15 @@ class SecurityGroupRules(ComputeController):
     """Rules of security groups, by way of the compute API, until 2.35."""
 
     path = '/os-security-group-rules'
+    versions = PROXIES
 
     @operation('POST', policy=CREATE_RULE, body=RULE_BODY, response={'security_group_rule': RULE}, errors=(403, 404))
-    @api_version('2.1', '2.35')
-    def create(self, req, body):
+    def create(self, req: Request, body: Any) -> dict[str, Any]:
         """Create a security group rule: what may come in from a network or another group."""
         rule = self.cloud.security_groups.add_rule(req.context, body['security_group_rule'])
         return {'security_group_rule': RULE.render(req, rule)}
 
     @operation('DELETE', '/{id}', policy=DELETE_RULE, status=202, errors=(404, 409))
-    @api_version('2.1', '2.35')
-    def delete(self, req, id):
+    def delete(self, req: Request, id: str) -> None:
         """Delete a security group rule."""
         self.cloud.security_groups.delete_rule(req.context, id)

@@ -1,12 +1,28 @@
 """/os-server-groups: servers that are to share a host, or not to."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from computeapi.api.controller import ComputeController
-from computeapi.api.types import LIMIT, POSITIVE, STRING, UUID
+from computeapi.api.types import LIMIT, OBJECT, POSITIVE, STRING, UUID
 from computeapi.compute.server_groups import AFFINITY, ANTI_AFFINITY, SOFT_AFFINITY, SOFT_ANTI_AFFINITY
-from computeapi.versions import APIVersionRequest, added, changed, removed
-from computeapi.web.contract import ADMIN, MEMBER_OR_ADMIN, READER_OR_ADMIN, Field, Policy, View, attr, closed, query
-from computeapi.web.controller import operation
+from computeapi.db.server_groups import ServerGroup
+from computeapi.versions import added, changed, removed
+from computeapi.web.contract import (
+    ADMIN,
+    MEMBER_OR_ADMIN,
+    READER_OR_ADMIN,
+    Field,
+    Policy,
+    View,
+    array,
+    attr,
+    closed,
+    query,
+)
+from computeapi.web.controller import api_version, operation
 from computeapi.web.paging import window_of
+from computeapi.web.request import Request
 
 # ------------------------------------------------------------------ policies
 
@@ -16,7 +32,7 @@ CREATE = Policy('os_compute_api:os-server-groups:create', MEMBER_OR_ADMIN, 'Crea
 SHOW = Policy('os_compute_api:os-server-groups:show', READER_OR_ADMIN, 'Show a server group')
 DELETE = Policy('os_compute_api:os-server-groups:delete', MEMBER_OR_ADMIN, 'Delete a server group')
 
-ONE_POLICY = APIVersionRequest.parse('2.64')
+OWNED, ONE_POLICY = '2.13', '2.64'
 
 # ------------------------------------------------------------------ requests
 
@@ -25,23 +41,18 @@ LIST_QUERY = query({'all_projects': STRING, 'limit': LIMIT, 'offset': LIMIT}, st
 HARD = [ANTI_AFFINITY, AFFINITY]
 ALL = [*HARD, SOFT_ANTI_AFFINITY, SOFT_AFFINITY]
 POLICY = {'type': 'string', 'enum': ALL}
-POLICIES = {
-    'type': 'array',
-    'items': {'enum': changed({'2.1': HARD, '2.15': ALL})},
-    'minItems': 1,
-    'maxItems': 1,
-}
-RULES = {'type': 'object', 'properties': {'max_server_per_host': POSITIVE}, 'additionalProperties': False}
+POLICIES = array({'enum': changed({'2.1': HARD, '2.15': ALL})}) | {'minItems': 1, 'maxItems': 1}
+RULES = closed({'max_server_per_host': POSITIVE})
 CREATE_BODY = closed(
     {
         'server_group': closed(
             {
                 'name': {'type': 'string', 'minLength': 1, 'maxLength': 255, 'format': 'name'},
-                'policies': removed('2.64', POLICIES),
-                'policy': added('2.64', POLICY),
-                'rules': added('2.64', RULES),
+                'policies': removed(ONE_POLICY, POLICIES),
+                'policy': added(ONE_POLICY, POLICY),
+                'rules': added(ONE_POLICY, RULES),
             },
-            required=['name', changed({'2.1': 'policies', '2.64': 'policy'})],
+            required=['name', changed({'2.1': 'policies', ONE_POLICY: 'policy'})],
         )
     },
     required=['server_group'],
@@ -53,13 +64,13 @@ GROUP = View(
     {
         'id': Field(UUID, attr('uuid')),
         'name': Field(STRING, attr('name')),
-        'policies': removed('2.64', Field({'type': 'array', 'items': STRING}, lambda group: [group.policy])),
-        'policy': added('2.64', Field(STRING, attr('policy'))),
-        'rules': added('2.64', Field({'type': 'object'}, attr('rules'))),
-        'members': Field({'type': 'array', 'items': UUID}, attr('members')),
-        'metadata': removed('2.64', Field(closed({}), lambda group: {})),
-        'project_id': added('2.13', Field(STRING, attr('project_id'))),
-        'user_id': added('2.13', Field(STRING, attr('user_id'))),
+        'policies': removed(ONE_POLICY, Field(array(STRING), lambda group: [group.policy])),
+        'policy': added(ONE_POLICY, Field(STRING, attr('policy'))),
+        'rules': added(ONE_POLICY, Field(OBJECT, attr('rules'))),
+        'members': Field(array(UUID), attr('members')),
+        'metadata': removed(ONE_POLICY, Field(closed({}), lambda group: {})),
+        'project_id': added(OWNED, Field(STRING, attr('project_id'))),
+        'user_id': added(OWNED, Field(STRING, attr('user_id'))),
     }
 )
 
@@ -72,7 +83,7 @@ class ServerGroups(ComputeController):
     path = '/os-server-groups'
     subject = 'group_id'
 
-    def find(self, req, identifier):
+    def find(self, req: Request, identifier: str) -> ServerGroup:
         return self.cloud.server_groups.get(req.context, identifier)
 
     @operation(
@@ -80,10 +91,10 @@ class ServerGroups(ComputeController):
         policy=INDEX,
         also=(ALL_PROJECTS,),
         query=LIST_QUERY,
-        response={'server_groups': {'type': 'array', 'items': GROUP}},
+        response={'server_groups': array(GROUP)},
         errors=(400,),
     )
-    def index(self, req):
+    def index(self, req: Request) -> dict[str, Any]:
         """List the server groups of the project, or (administrators) of all."""
         everybody = req.context.is_admin and 'all_projects' in req.query
         if everybody:
@@ -93,20 +104,27 @@ class ServerGroups(ComputeController):
         return {'server_groups': GROUP.render_all(req, found)}
 
     @operation('POST', policy=CREATE, body=CREATE_BODY, response={'server_group': GROUP}, errors=(400, 403))
-    def create(self, req, body):
-        """Create a server group."""
+    def create(self, req: Request, body: Any) -> dict[str, Any]:
+        """Create a server group with a list of one policy."""
+        (policy,) = body['server_group']['policies']
+        return self.made(req, body['server_group']['name'], policy, {})
+
+    @api_version(ONE_POLICY)
+    def create(self, req: Request, body: Any) -> dict[str, Any]:
+        """Create a server group with a policy and its rules."""
         wanted = body['server_group']
-        policy = wanted['policy'] if req.version >= ONE_POLICY else wanted['policies'][0]
         rules = {name: int(value) for name, value in wanted.get('rules', {}).items()}
-        group = self.cloud.server_groups.create(req.context, wanted['name'], policy, rules)
-        return {'server_group': GROUP.render(req, group)}
+        return self.made(req, wanted['name'], wanted['policy'], rules)
+
+    def made(self, req: Request, name: str, policy: str, rules: Mapping[str, int]) -> dict[str, Any]:
+        return {'server_group': GROUP.render(req, self.cloud.server_groups.create(req.context, name, policy, rules))}
 
     @operation('GET', '/{group_id}', policy=SHOW, response={'server_group': GROUP}, errors=(404,))
-    def show(self, req, group):
+    def show(self, req: Request, group: ServerGroup) -> dict[str, Any]:
         """Show a server group and its members."""
         return {'server_group': GROUP.render(req, group)}
 
     @operation('DELETE', '/{group_id}', policy=DELETE, status=204, errors=(404,))
-    def delete(self, req, group):
+    def delete(self, req: Request, group: ServerGroup) -> None:
         """Delete a server group; its servers stay."""
         self.cloud.server_groups.delete(group)

@@ -1,8 +1,11 @@
 """/os-services: the services that make up the cloud."""
 
+from typing import Any
+
 from computeapi.api.controller import ComputeController
 from computeapi.api.types import (
     BOOLEAN,
+    HOST,
     INTEGER,
     NULLABLE_DATETIME,
     NULLABLE_STRING,
@@ -11,13 +14,15 @@ from computeapi.api.types import (
     UUID,
     bare,
     integer_id,
-    spoken,
+    uuid_id,
 )
+from computeapi.booleans import spoken
+from computeapi.compute.services import ServiceStatus
 from computeapi.errors import Invalid, NotFound
-from computeapi.versions import APIVersionRequest, added, changed
-from computeapi.web.contract import ADMIN, Field, Policy, View, closed, query
-from computeapi.web.controller import operation
-from computeapi.web.formats import uuid_like
+from computeapi.versions import added, changed
+from computeapi.web.contract import ADMIN, Field, Policy, View, array, attr, closed, query
+from computeapi.web.controller import api_version, operation
+from computeapi.web.request import Request
 
 # ------------------------------------------------------------------ policies
 
@@ -25,21 +30,19 @@ LIST = Policy('os_compute_api:os-services:list', ADMIN, 'List the services')
 UPDATE = Policy('os_compute_api:os-services:update', ADMIN, 'Take a service out of use, or back')
 DELETE = Policy('os_compute_api:os-services:delete', ADMIN, 'Forget a service')
 
-FORCED_DOWN = APIVersionRequest.parse('2.11')
-BY_UUID = APIVersionRequest.parse('2.53')
+FORCED_DOWN, BY_UUID = '2.11', '2.53'
 
 # ------------------------------------------------------------------ requests
 
 LIST_QUERY = query({'host': STRING, 'binary': STRING}, strict='2.75')
-HOST = {'type': 'string', 'minLength': 1, 'maxLength': 255, 'pattern': '^[a-zA-Z0-9-._]*$'}
 REASON = {'type': 'string', 'minLength': 1, 'maxLength': 255}
 NAMED = {'host': HOST, 'binary': {'type': 'string', 'minLength': 1, 'maxLength': 255}}
 UPDATE_BODY = changed(
     {
         '2.1': closed(
-            NAMED | {'disabled_reason': REASON, 'forced_down': added('2.11', SPOKEN_BOOLEAN)}, ['host', 'binary']
+            NAMED | {'disabled_reason': REASON, 'forced_down': added(FORCED_DOWN, SPOKEN_BOOLEAN)}, ['host', 'binary']
         ),
-        '2.53': closed(
+        BY_UUID: closed(
             {
                 'status': {'type': 'string', 'enum': ['enabled', 'disabled']},
                 'disabled_reason': REASON,
@@ -48,46 +51,50 @@ UPDATE_BODY = changed(
         ),
     }
 )
+# The older form names an action in the path; of the service it shows what the action is about.
+SHOWN_AFTER = {
+    'enable': ('status',),
+    'disable': ('status',),
+    'disable-log-reason': ('status', 'disabled_reason'),
+    'force-down': ('forced_down',),
+}
+ACTIONS = [added(FORCED_DOWN, name) if name == 'force-down' else name for name in SHOWN_AFTER]
 
 # ------------------------------------------------------------------ views
 
 
-def of(name):
-    return lambda status: getattr(status.service, name)
-
-
-def state(status):
+def state(status: ServiceStatus) -> str:
     return 'disabled' if status.service.disabled else 'enabled'
 
 
 SHARED = {
-    'host': Field(STRING, of('host')),
-    'binary': Field(STRING, of('binary')),
+    'host': Field(STRING, attr('service.host')),
+    'binary': Field(STRING, attr('service.binary')),
 }
 SERVICE = View(
     SHARED
     | {
-        'id': changed({'2.1': Field(INTEGER, of('id')), '2.53': Field(UUID, of('uuid'))}),
+        'id': changed({'2.1': Field(INTEGER, attr('service.id')), BY_UUID: Field(UUID, attr('service.uuid'))}),
         'status': Field(STRING, state),
         'state': Field(STRING, lambda status: 'up' if status.up else 'down'),
-        'zone': Field(STRING, lambda status: status.zone),
+        'zone': Field(STRING, attr('zone')),
         'updated_at': Field(
             NULLABLE_DATETIME,
             lambda status: bare(max(filter(None, [status.service.updated_at, status.service.seen_at]), default=None)),
         ),
-        'disabled_reason': Field(NULLABLE_STRING, of('disabled_reason')),
-        'forced_down': added('2.11', Field(BOOLEAN, of('forced_down'))),
+        'disabled_reason': Field(NULLABLE_STRING, attr('service.disabled_reason')),
+        'forced_down': added(FORCED_DOWN, Field(BOOLEAN, attr('service.forced_down'))),
     }
 )
 CHANGED = View(
     SHARED
     | {
         'status': Field(STRING, state, optional=True),
-        'disabled_reason': Field(NULLABLE_STRING, of('disabled_reason'), optional=True),
-        'forced_down': Field(BOOLEAN, of('forced_down'), optional=True),
+        'disabled_reason': Field(NULLABLE_STRING, attr('service.disabled_reason'), optional=True),
+        'forced_down': Field(BOOLEAN, attr('service.forced_down'), optional=True),
     }
 )
-UPDATED = changed({'2.1': closed({'service': CHANGED}, ['service']), '2.53': closed({'service': SERVICE}, ['service'])})
+UPDATED = {'service': changed({'2.1': CHANGED, BY_UUID: SERVICE})}
 
 # ------------------------------------------------------------------ controller
 
@@ -97,50 +104,35 @@ class Services(ComputeController):
 
     path = '/os-services'
 
-    @operation(
-        'GET',
-        policy=LIST,
-        query=LIST_QUERY,
-        response=closed({'services': {'type': 'array', 'items': SERVICE}}, ['services']),
-    )
-    def index(self, req):
+    @operation('GET', policy=LIST, query=LIST_QUERY, response={'services': array(SERVICE)})
+    def index(self, req: Request) -> dict[str, Any]:
         """List the services."""
         found = self.cloud.services.list(req.parameter('host'), req.parameter('binary'))
         return {'services': SERVICE.render_all(req, found)}
 
-    @operation('PUT', '/{id}', policy=UPDATE, body=UPDATE_BODY, response=UPDATED, errors=(404,))
-    def update(self, req, id, body):
-        """Take a service out of use, or back: by its UUID, before 2.53 by an action on a host and a binary."""
-        if req.version >= BY_UUID:
-            return {'service': SERVICE.render(req, self.change(id, body))}
-        shown = {'enable': ('status',), 'disable': ('status',), 'disable-log-reason': ('status', 'disabled_reason')}
-        status = self.act(req, id, body)
-        kept = {'host', 'binary', *shown.get(id, ('forced_down',))}
-        return {'service': {key: value for key, value in CHANGED.render(req, status).items() if key in kept}}
-
-    def act(self, req, name, body):
-        """The older form."""
-        if name not in ('enable', 'disable', 'disable-log-reason', 'force-down') or (
-            name == 'force-down' and req.version < FORCED_DOWN
-        ):
+    @operation(
+        'PUT', '/{id}', policy=UPDATE, body=UPDATE_BODY, response=UPDATED, errors=(404,), behaviour={'actions': ACTIONS}
+    )
+    def update(self, req: Request, id: str, body: Any) -> dict[str, Any]:
+        """Take a service out of use, or back, by an action on its host and binary."""
+        if id not in req.behaviour.actions:
             raise NotFound('Unknown action')
-        reason = body.get('disabled_reason')
-        if name == 'disable-log-reason' and not reason:
-            raise Invalid('Missing disabled reason field')
-        if name == 'force-down' and 'forced_down' not in body:
-            raise Invalid('Missing forced_down field')
-        service = self.cloud.services.find(host=body['host'], binary=body['binary']).service
-        if name == 'enable':
-            return self.cloud.services.enable(service)
-        if name == 'force-down':
-            return self.cloud.services.force_down(service, spoken(body['forced_down']))
-        return self.cloud.services.disable(service, reason if name == 'disable-log-reason' else None)
+        check_action(id, body)
+        shown = CHANGED.render(req, self.act(id, body))
+        return {'service': {name: shown[name] for name in ('host', 'binary', *SHOWN_AFTER[id])}}
 
-    def change(self, identifier, body):
-        """The newer form: by UUID, several things at once."""
-        if not uuid_like(identifier):
-            raise Invalid(f'Invalid uuid {identifier}')
-        status = self.cloud.services.get(identifier)
+    def act(self, action: str, body: Any) -> ServiceStatus:
+        service = self.cloud.services.find(host=body['host'], binary=body['binary']).service
+        if action == 'enable':
+            return self.cloud.services.enable(service)
+        if action == 'force-down':
+            return self.cloud.services.force_down(service, spoken(body['forced_down']))
+        return self.cloud.services.disable(service, body['disabled_reason'] if action == 'disable-log-reason' else None)
+
+    @api_version(BY_UUID)
+    def update(self, req: Request, id: str, body: Any) -> dict[str, Any]:
+        """Take a service out of use, or back, or force it down, by its UUID."""
+        status = self.cloud.services.get(uuid_id(id))
         wanted = body.get('status')
         if wanted == 'enabled' and 'disabled_reason' in body:
             raise Invalid("Specifying 'disabled_reason' with status 'enabled' is invalid.")
@@ -152,13 +144,23 @@ class Services(ComputeController):
             status = self.cloud.services.disable(status.service, body.get('disabled_reason'))
         if 'forced_down' in body:
             status = self.cloud.services.force_down(status.service, spoken(body['forced_down']))
-        return status
+        return {'service': SERVICE.render(req, status)}
 
     @operation('DELETE', '/{id}', policy=DELETE, status=204, errors=(404, 409))
-    def delete(self, req, id):
-        """Forget a service that is gone."""
-        if req.version >= BY_UUID and not uuid_like(id):
-            raise Invalid(f'Invalid uuid {id}')
-        if req.version < BY_UUID:
-            integer_id(id)
+    def delete(self, req: Request, id: str) -> None:
+        """Forget a service that is gone, by its number."""
+        integer_id(id)
         self.cloud.services.delete(id)
+
+    @api_version(BY_UUID)
+    def delete(self, req: Request, id: str) -> None:
+        """Forget a service that is gone, by its UUID."""
+        self.cloud.services.delete(uuid_id(id))
+
+
+def check_action(action: str, body: Any) -> None:
+    """Invalid where the body lacks what the action is about."""
+    if action == 'disable-log-reason' and not body.get('disabled_reason'):
+        raise Invalid('Missing disabled reason field')
+    if action == 'force-down' and 'forced_down' not in body:
+        raise Invalid('Missing forced_down field')

@@ -1,11 +1,16 @@
 """/os-snapshots: snapshots of volumes by way of the compute API, until 2.35; later clients ask the volume service."""
 
+from typing import Any
+
 from computeapi.api.controller import ComputeController
-from computeapi.api.types import NULLABLE_DATETIME, NULLABLE_STRING, SPOKEN_BOOLEAN, STRING, bare, spoken
-from computeapi.api.volumes import TEXT, WINDOW
-from computeapi.web.contract import MEMBER_OR_ADMIN, READER_OR_ADMIN, Field, Policy, View, attr, closed, query
-from computeapi.web.controller import api_version, operation
+from computeapi.api.gone import PROXIES
+from computeapi.api.types import INTEGER, NULLABLE_STRING, SPOKEN_BOOLEAN, STRING, TEXT, exact_date
+from computeapi.api.volumes import WINDOW
+from computeapi.booleans import spoken
+from computeapi.web.contract import MEMBER_OR_ADMIN, READER_OR_ADMIN, Field, Policy, View, array, attr, closed, query
+from computeapi.web.controller import operation
 from computeapi.web.paging import window_of
+from computeapi.web.request import Request
 
 # ------------------------------------------------------------------ policies
 
@@ -29,13 +34,13 @@ SHOWN = View(
         'id': Field(STRING, attr('id')),
         'volumeId': Field(STRING, attr('volume_id')),
         'status': Field(STRING, attr('status')),
-        'size': Field({'type': 'integer'}, attr('size')),
-        'createdAt': Field(NULLABLE_DATETIME, lambda snapshot: bare(snapshot.created_at)),
+        'size': Field(INTEGER, attr('size')),
+        'createdAt': exact_date('created_at'),
         'displayName': Field(NULLABLE_STRING, attr('name')),
         'displayDescription': Field(NULLABLE_STRING, attr('description')),
     }
 )
-SHOWN_ALL = {'snapshots': {'type': 'array', 'items': SHOWN}}
+SHOWN_ALL = {'snapshots': array(SHOWN)}
 
 # ------------------------------------------------------------------ controller
 
@@ -44,24 +49,22 @@ class Snapshots(ComputeController):
     """Snapshots of volumes, by way of the compute API."""
 
     path = '/os-snapshots'
+    versions = PROXIES
 
     @operation('GET', policy=LIST, query=query(WINDOW), response=SHOWN_ALL)
-    @api_version('2.1', '2.35')
-    def index(self, req):
+    def index(self, req: Request) -> dict[str, Any]:
         """List snapshots."""
         limit, offset = window_of(req, self.cloud.max_limit)
         found = self.cloud.volumes.list_snapshots(req.context)
         return {'snapshots': SHOWN.render_all(req, found[offset : offset + limit])}
 
     @operation('GET', '/detail', policy=DETAIL, query=query(WINDOW), response=SHOWN_ALL)
-    @api_version('2.1', '2.35')
-    def detail(self, req):
+    def detail(self, req: Request) -> dict[str, Any]:
         """List snapshots with details."""
         return self.index(req)
 
     @operation('GET', '/{id}', policy=SHOW, response={'snapshot': SHOWN}, errors=(404,))
-    @api_version('2.1', '2.35')
-    def show(self, req, id):
+    def show(self, req: Request, id: str) -> dict[str, Any]:
         """Show a snapshot."""
         return {'snapshot': SHOWN.render(req, self.cloud.volumes.get_snapshot(req.context, id))}
 
@@ -72,8 +75,7 @@ class Snapshots(ComputeController):
         response={'snapshot': SHOWN},
         errors=(403, 404),
     )
-    @api_version('2.1', '2.35')
-    def create(self, req, body):
+    def create(self, req: Request, body: Any) -> dict[str, Any]:
         """Create a snapshot; with force also of a volume that is in use."""
         wanted = body['snapshot']
         snapshot = self.cloud.volumes.create_snapshot(
@@ -86,7 +88,6 @@ class Snapshots(ComputeController):
         return {'snapshot': SHOWN.render(req, snapshot)}
 
     @operation('DELETE', '/{id}', policy=DELETE, status=202, errors=(404,))
-    @api_version('2.1', '2.35')
-    def delete(self, req, id):
+    def delete(self, req: Request, id: str) -> None:
         """Delete a snapshot."""
         self.cloud.volumes.delete_snapshot(req.context, id)

@@ -1,37 +1,40 @@
 """/os-simple-tenant-usage: what projects used in a time."""
 
+from collections.abc import Mapping
 from datetime import datetime
-from urllib.parse import quote
+from typing import Any
 
+from computeapi.api import pages
 from computeapi.api.controller import ComputeController
-from computeapi.api.types import DATETIME, INTEGER, LIMIT, LINKS, MARKER, NULLABLE_DATETIME, STRING, UUID, bare, moment
+from computeapi.api.types import DATETIME, INTEGER, LIMIT, LINKS, MARKER, STRING, UUID, exact_date, moment, parts
 from computeapi.compute.usage import ProjectUsage
 from computeapi.db.listing import Page
 from computeapi.errors import Invalid
-from computeapi.versions import APIVersionRequest, added
+from computeapi.versions import added
 from computeapi.web.contract import ADMIN, READER_OR_ADMIN, Field, Policy, View, attr, closed, query
 from computeapi.web.controller import operation
-from computeapi.web.paging import limit_of, next_link
+from computeapi.web.paging import next_link
+from computeapi.web.request import Request
 
 # ------------------------------------------------------------------ policies
 
 LIST = Policy('os_compute_api:os-simple-tenant-usage:list', ADMIN, 'List what all projects used')
 SHOW = Policy('os_compute_api:os-simple-tenant-usage:show', READER_OR_ADMIN, 'Show what a project used')
 
-PAGED = APIVersionRequest.parse('2.40')
+PAGED = '2.40'
 
 # ------------------------------------------------------------------ requests
 
 FORMATS = ('%Y-%m-%dT%H:%M:%S', '%Y-%m-%dT%H:%M:%S.%f', '%Y-%m-%d %H:%M:%S.%f')
 PERIOD = {'start': STRING, 'end': STRING}
-PAGING = {'limit': added('2.40', LIMIT), 'marker': added('2.40', MARKER)}
+PAGING = {'limit': added(PAGED, LIMIT), 'marker': added(PAGED, MARKER)}
 SHOW_QUERY = query(PERIOD | PAGING, strict='2.75')
 LIST_QUERY = query(PERIOD | PAGING | {'detailed': STRING}, strict='2.75')
 
 # ------------------------------------------------------------------ views
 
 HOURS = {'type': 'number'}
-SERVER = View(
+SERVER_USAGE = View(
     {
         'instance_id': Field(UUID, attr('server.uuid')),
         'name': Field(STRING, attr('server.name')),
@@ -41,42 +44,26 @@ SERVER = View(
         'memory_mb': Field(INTEGER, attr('server.memory_mb')),
         'local_gb': Field(INTEGER, attr('server.disk_gb')),
         'state': Field(STRING, attr('state')),
-        'started_at': Field(DATETIME, lambda usage: bare(usage.server.launched_at)),
-        'ended_at': Field(NULLABLE_DATETIME, lambda usage: bare(usage.server.terminated_at)),
+        'started_at': exact_date('server.launched_at', DATETIME),
+        'ended_at': exact_date('server.terminated_at'),
         'hours': Field(HOURS, attr('hours')),
         'uptime': Field(INTEGER, lambda usage: int(usage.uptime.total_seconds())),
     }
 )
 SUMMARY = {
     'tenant_id': Field(STRING, attr('project_id')),
-    'start': Field(DATETIME, lambda usage: bare(usage.start)),
-    'stop': Field(DATETIME, lambda usage: bare(usage.stop)),
+    'start': exact_date('start', DATETIME),
+    'stop': exact_date('stop', DATETIME),
     'total_hours': Field(HOURS, attr('hours')),
     'total_vcpus_usage': Field(HOURS, attr('vcpu_hours')),
     'total_memory_mb_usage': Field(HOURS, attr('memory_mb_hours')),
     'total_local_gb_usage': Field(HOURS, attr('disk_gb_hours')),
 }
 USAGE = View(SUMMARY)
-DETAILED = View(
-    SUMMARY
-    | {
-        'server_usages': Field(
-            {'type': 'array', 'items': SERVER},
-            lambda usage, req: SERVER.render_all(req, usage.servers),
-            request=True,
-        )
-    }
-)
-LISTED = closed(
-    {
-        'tenant_usages': {'type': 'array', 'items': {'anyOf': [USAGE, DETAILED]}},
-        'tenant_usages_links': added('2.40', LINKS),
-    },
-    ['tenant_usages'],
-)
-SHOWN = closed(
-    {'tenant_usage': {'anyOf': [DETAILED, closed({})]}, 'tenant_usage_links': added('2.40', LINKS)}, ['tenant_usage']
-)
+DETAILED = View(SUMMARY | {'server_usages': parts(SERVER_USAGE, 'servers')})
+LINKED = added(PAGED, LINKS)
+LISTED = pages.schema('tenant_usages', {'anyOf': [USAGE, DETAILED]}, LINKED)
+SHOWN = closed({'tenant_usage': {'anyOf': [DETAILED, closed({})]}, 'tenant_usage_links': LINKED}, ['tenant_usage'])
 
 # ------------------------------------------------------------------ controller
 
@@ -86,45 +73,40 @@ class SimpleTenantUsage(ComputeController):
 
     path = '/os-simple-tenant-usage'
 
-    def target(self, req, parameters):
+    def target(self, req: Request, parameters: Mapping[str, Any]) -> Mapping[str, Any] | None:
         """The project in the path, if there is one."""
         return {'project_id': parameters['id']} if 'id' in parameters else None
 
     @operation('GET', policy=LIST, query=LIST_QUERY, response=LISTED, errors=(400,))
-    def index(self, req):
+    def index(self, req: Request) -> dict[str, Any]:
         """List what all projects used: without start and end at this moment, in detail with detailed=1."""
-        page = page_of(req, self.cloud.max_limit)
-        found = self.cloud.usage.page(moment_of(req, 'start'), moment_of(req, 'end'), page)
+        found, links = self.usage(req)
         view = DETAILED if req.parameter('detailed') == '1' else USAGE
-        link = link_of(req, 'os-simple-tenant-usage', found, page)
-        return {'tenant_usages': view.render_all(req, found)} | ({'tenant_usages_links': link} if link else {})
+        return {'tenant_usages': view.render_all(req, found)} | ({'tenant_usages_links': links} if links else {})
 
     @operation('GET', '/{id}', policy=SHOW, query=SHOW_QUERY, response=SHOWN, errors=(400,))
-    def show(self, req, id):
+    def show(self, req: Request, id: str) -> dict[str, Any]:
         """Show what a project and each of its servers used."""
-        page = page_of(req, self.cloud.max_limit)
-        found = self.cloud.usage.page(moment_of(req, 'start'), moment_of(req, 'end'), page, project_id=id)
-        link = link_of(req, f'os-simple-tenant-usage/{quote(id)}', found, page)
+        found, links = self.usage(req, id=id)
         shown = DETAILED.render(req, found[0]) if found else {}
-        return {'tenant_usage': shown} | ({'tenant_usage_links': link} if link else {})
+        return {'tenant_usage': shown} | ({'tenant_usage_links': links} if links else {})
+
+    def usage(self, req: Request, **project: str) -> tuple[list[ProjectUsage], list[dict[str, str]]]:
+        """What the servers on a page used, and the link to the next page.
+
+        Where there are no pages the first servers are counted, as many as a page may have.
+        """
+        most = self.cloud.max_limit
+        page = pages.asked(req, most)
+        counted = Page(most if page.limit is None else page.limit, page.marker, [('project_id', False)])
+        start, end = moment_of(req, 'start'), moment_of(req, 'end')
+        found = self.cloud.usage.page(start, end, counted, project_id=project.get('id'))
+        servers = [server for usage in found for server in usage.servers]
+        last = found[-1].last_server_id if found else ''
+        return found, next_link(req, servers, page.limit, last, **project)
 
 
-def page_of(req, most: int) -> Page:
-    """Which servers are counted: before 2.40 the first ones, as many as a page may have."""
-    sort = [('project_id', False)]
-    if req.version < PAGED:
-        return Page(most, sort=sort)
-    return Page(limit_of(req, most), req.parameter('marker'), sort)
-
-
-def link_of(req, collection: str, found: list[ProjectUsage], page: Page) -> list[dict[str, str]]:
-    if not found or req.version < PAGED:
-        return []
-    counted = [server for usage in found for server in usage.servers]
-    return next_link(req, collection, counted, page.limit, found[-1].last_server_id)
-
-
-def moment_of(req, name: str) -> datetime | None:
+def moment_of(req: Request, name: str) -> datetime | None:
     """None where the parameter is missing or empty; Invalid when it is in no form that this resource reads."""
     text = req.parameter(name)
     found = moment(text, FORMATS) if text else None

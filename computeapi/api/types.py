@@ -1,18 +1,24 @@
 """Schema leaves that several resources share."""
 
+from __future__ import annotations
+
 import contextlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
+from typing import Any
 
+from computeapi.booleans import FALSE, TRUE
 from computeapi.db.listing import MOST_DIGITS
 from computeapi.errors import Invalid
 from computeapi.versions import changed
-from computeapi.web.contract import Field, attr
+from computeapi.web.contract import Field, View, array, attr
+from computeapi.web.formats import uuid_like
 
 STRING = {'type': 'string'}
 NULLABLE_STRING = {'type': ['string', 'null']}
 INTEGER = {'type': 'integer'}
+NULLABLE_INTEGER = {'type': ['integer', 'null']}
 BOOLEAN = {'type': 'boolean'}
 OBJECT = {'type': 'object'}
 UUID = {'type': 'string', 'format': 'uuid'}
@@ -33,11 +39,11 @@ LINKS = {
 # What clients send. Numbers and booleans may come as text, as they always could.
 
 MOST = 2**31 - 1
-TRUE = ('True', 'TRUE', 'true', '1', 'ON', 'On', 'on', 'YES', 'Yes', 'yes')
-FALSE = ('False', 'FALSE', 'false', '0', 'OFF', 'Off', 'off', 'NO', 'No', 'no')
 SPOKEN_BOOLEAN = {'type': ['boolean', 'string'], 'enum': [True, *TRUE, False, *FALSE]}
 NON_NEGATIVE = {'type': ['integer', 'string'], 'pattern': '^[0-9]+$', 'minimum': 0, 'maximum': MOST}
 POSITIVE = {'type': ['integer', 'string'], 'pattern': '^[0-9]+$', 'minimum': 1, 'maximum': MOST}
+TEXT = {'type': 'string', 'maxLength': 255}
+HOST = {'type': 'string', 'minLength': 1, 'maxLength': 255, 'pattern': '^[a-zA-Z0-9-._]*$'}
 NAME = changed(
     {
         # /v2 says what a name is before it says that the name is empty.
@@ -55,16 +61,24 @@ MARKER = {'type': 'string'}
 PAGING = {'limit': LIMIT, 'marker': MARKER}
 
 
-def spoken(value: object) -> bool:
-    """What a spoken boolean means."""
-    return value is True or value in TRUE
-
-
 def integer_id(text: str) -> int:
     """The number that is an id in a path; one that a database cannot hold becomes -1, which is nobody's either."""
     if not INTEGER_ID.fullmatch(text):
         raise Invalid('Invalid input received: id must be an integer')
     return int(text) if len(text) <= MOST_DIGITS else -1
+
+
+def uuid_id(text: str) -> str:
+    """The UUID that is an id in a path."""
+    if not uuid_like(text):
+        raise Invalid(f'Invalid uuid {text}')
+    return text
+
+
+def check_key(key: str, items: Mapping[str, Any]) -> None:
+    """Invalid when a body holds another item than the one that the path names."""
+    if key not in items:
+        raise Invalid('Request body and URI mismatch')
 
 
 def date(name: str) -> Field:
@@ -73,13 +87,25 @@ def date(name: str) -> Field:
     return Field(NULLABLE_DATETIME, lambda model: iso(get(model)))
 
 
-def iso(moment) -> str | None:
+def exact_date(name: str, schema: Any = NULLABLE_DATETIME) -> Field:
+    """A moment as some older resources write it: to the microsecond, without a zone."""
+    get = attr(name)
+    return Field(schema, lambda model: bare(get(model)))
+
+
+def parts(view: View, name: str) -> Field:
+    """A list of what a model is made of, each part as *view* shows it."""
+    get = attr(name)
+    return Field(array(view), lambda model, req: view.render_all(req, get(model)), request=True)
+
+
+def iso(moment: datetime | None) -> str | None:
     """2026-01-31T12:00:00Z"""
     return None if moment is None else moment.isoformat(timespec='seconds') + 'Z'
 
 
-def bare(moment) -> str | None:
-    """2026-01-31T12:00:00.000000: how some older resources write a moment."""
+def bare(moment: datetime | None) -> str | None:
+    """2026-01-31T12:00:00.000000"""
     return None if moment is None else moment.isoformat(timespec='microseconds')
 
 

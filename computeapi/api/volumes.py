@@ -1,21 +1,25 @@
 """/os-volumes: volumes by way of the compute API, until 2.35; later clients ask the volume service."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from computeapi.api.controller import ComputeController
+from computeapi.api.gone import PROXIES
 from computeapi.api.types import (
+    INTEGER,
     LIMIT,
-    NULLABLE_DATETIME,
     NULLABLE_STRING,
     OBJECT,
     POSITIVE,
     STRING,
-    bare,
+    TEXT,
+    exact_date,
 )
-from computeapi.web.contract import MEMBER_OR_ADMIN, READER_OR_ADMIN, Field, Policy, View, attr, closed, query
-from computeapi.web.controller import api_version, operation
+from computeapi.backends.volume import Volume
+from computeapi.web.contract import MEMBER_OR_ADMIN, READER_OR_ADMIN, Field, Policy, View, array, attr, closed, query
+from computeapi.web.controller import operation
 from computeapi.web.paging import window_of
-from computeapi.web.request import Reply
+from computeapi.web.request import Reply, Request
 
 # ------------------------------------------------------------------ policies
 
@@ -27,7 +31,6 @@ DELETE = Policy('os_compute_api:os-volumes:delete', MEMBER_OR_ADMIN, 'Delete a v
 
 # ------------------------------------------------------------------ requests
 
-TEXT = {'type': 'string', 'maxLength': 255}
 VOLUME = closed(
     {
         'size': POSITIVE,
@@ -45,12 +48,12 @@ WINDOW = {'limit': LIMIT, 'offset': LIMIT}
 # ------------------------------------------------------------------ views
 
 
-def attachments(volume) -> list[dict[str, Any]]:
+def attachments(volume: Volume) -> list[dict[str, Any]]:
     """A volume that is attached to nothing has one attachment that says nothing, as it always had."""
     return [_attachment(volume, attached) for attached in volume.attachments] or [{}]
 
 
-def _attachment(volume, attached) -> dict[str, Any]:
+def _attachment(volume: Volume, attached: Mapping[str, Any]) -> dict[str, Any]:
     shown = {'id': volume.id, 'volumeId': volume.id, 'serverId': attached['server_id']}
     return shown | ({'device': attached['device']} if attached['device'] else {})
 
@@ -60,18 +63,18 @@ SHOWN = View(
     {
         'id': Field(STRING, attr('id')),
         'status': Field(STRING, attr('status')),
-        'size': Field({'type': 'integer'}, attr('size')),
+        'size': Field(INTEGER, attr('size')),
         'availabilityZone': Field(NULLABLE_STRING, attr('availability_zone')),
-        'createdAt': Field(NULLABLE_DATETIME, lambda volume: bare(volume.created_at)),
+        'createdAt': exact_date('created_at'),
         'displayName': Field(NULLABLE_STRING, attr('name')),
         'displayDescription': Field(NULLABLE_STRING, attr('description')),
         'volumeType': Field(NULLABLE_STRING, attr('volume_type')),
         'snapshotId': Field(NULLABLE_STRING, attr('snapshot_id')),
         'metadata': Field(OBJECT, attr('metadata')),
-        'attachments': Field({'type': 'array', 'items': ATTACHMENT}, attachments),
+        'attachments': Field(array(ATTACHMENT), attachments),
     }
 )
-SHOWN_ALL = {'volumes': {'type': 'array', 'items': SHOWN}}
+SHOWN_ALL = {'volumes': array(SHOWN)}
 
 # ------------------------------------------------------------------ controller
 
@@ -80,24 +83,22 @@ class Volumes(ComputeController):
     """Volumes, by way of the compute API."""
 
     path = '/os-volumes'
+    versions = PROXIES
 
     @operation('GET', policy=LIST, query=query(WINDOW), response=SHOWN_ALL)
-    @api_version('2.1', '2.35')
-    def index(self, req):
+    def index(self, req: Request) -> dict[str, Any]:
         """List volumes."""
         limit, offset = window_of(req, self.cloud.max_limit)
         found = self.cloud.volumes.list(req.context)
         return {'volumes': SHOWN.render_all(req, found[offset : offset + limit])}
 
     @operation('GET', '/detail', policy=DETAIL, query=query(WINDOW), response=SHOWN_ALL)
-    @api_version('2.1', '2.35')
-    def detail(self, req):
+    def detail(self, req: Request) -> dict[str, Any]:
         """List volumes with details."""
         return self.index(req)
 
     @operation('GET', '/{id}', policy=SHOW, response={'volume': SHOWN}, errors=(404,))
-    @api_version('2.1', '2.35')
-    def show(self, req, id):
+    def show(self, req: Request, id: str) -> dict[str, Any]:
         """Show a volume."""
         return {'volume': SHOWN.render(req, self.cloud.volumes.get(req.context, id))}
 
@@ -108,8 +109,7 @@ class Volumes(ComputeController):
         response={'volume': SHOWN},
         errors=(403, 404),
     )
-    @api_version('2.1', '2.35')
-    def create(self, req, body):
+    def create(self, req: Request, body: Any) -> Reply:
         """Create a volume."""
         wanted = body['volume']
         volume = self.cloud.volumes.create(
@@ -126,7 +126,6 @@ class Volumes(ComputeController):
         return Reply({'volume': SHOWN.render(req, volume)}, {'Location': location})
 
     @operation('DELETE', '/{id}', policy=DELETE, status=202, errors=(404,))
-    @api_version('2.1', '2.35')
-    def delete(self, req, id):
+    def delete(self, req: Request, id: str) -> None:
         """Delete a volume."""
         self.cloud.volumes.delete(req.context, id)

@@ -10,9 +10,9 @@ from computeapi.api.servers.images import ServerImages
 from computeapi.api.servers.moves import ServerMoves
 from computeapi.api.servers.power import ServerPower
 from computeapi.api.servers.rebuild import ServerRebuild
-from computeapi.versions import APIVersionRequest
+from computeapi.versions import COMPUTE
 
-LAST = APIVersionRequest.parse('2.102')
+LAST = COMPUTE.version('2.102')
 ACTIONS = frozenset(
     {
         'confirmResize',

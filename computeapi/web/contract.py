@@ -63,6 +63,16 @@ def closed(properties: Mapping[str, Any], required: Any = ()) -> dict[str, Any]:
     }
 
 
+def lone(name: str, schema: Any = None) -> dict[str, Any]:
+    """The body of an action: an object with this key alone; without *schema* it may hold anything."""
+    return closed({name: {} if schema is None else schema}, [name])
+
+
+def array(items: Any) -> dict[str, Any]:
+    """A list of such items."""
+    return {'type': 'array', 'items': items}
+
+
 def query(
     parameters: Any, *, strict: str | None = '2.102', single: Any = False, legacy: bool = True, **more: Any
 ) -> Any:

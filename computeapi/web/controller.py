@@ -116,6 +116,7 @@ class _ControllerType(type):
     path: str
     history: History
     parameters: Any
+    versions: Bounds
     noted: dict[str, list[Definition]]
     operations: list[Operation]
 
@@ -138,8 +139,9 @@ class _ControllerType(type):
     def _placed(cls, fact: Operation, bounds: Bounds) -> Operation:
         """The operation on the path of this class, at the versions of its service."""
         unsaid = cls.parameters if fact.method == 'GET' else ABSENT
-        low = cls.history.version(bounds.first) if bounds.first else cls.history.min
-        high = cls.history.version(bounds.last) if bounds.last else cls.history.max
+        first, last = bounds.first or cls.versions.first, bounds.last or cls.versions.last
+        low = cls.history.version(first) if first else cls.history.min
+        high = cls.history.version(last) if last else cls.history.max
         if low > high:
             raise TypeError(f'{cls.__name__}: {fact} has two definitions at {low}, or none')
         asked = unsaid if fact.query is None else fact.query
@@ -152,12 +154,14 @@ class Controller(metaclass=_ControllerType):
     subject: the parameter of the path that names the resource the operations are about. Where a path
     has it, `find` is called before the policy is asked, and the handler gets what was found instead of
     the id: `{server_id}` in the path, `server` in the handler.
-    history: the versions of the service.  parameters: the query of a GET that states none.
+    history: the versions of the service.  versions: those at which the resource is there, if not at all of them.
+    parameters: the query of a GET that states none.
     """
 
     path = ''
     subject: str | None = None
     history: History = COMPUTE
+    versions: Bounds = Bounds()
     parameters: Any = NO_PARAMETERS
 
     def find(self, req: Request, identifier: str) -> Any:

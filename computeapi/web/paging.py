@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from computeapi.clock import parsed
 from computeapi.errors import Invalid
@@ -15,8 +15,13 @@ FURTHEST = 2**31 - 1
 """The most items that an offset can skip."""
 
 
-def limit_of(req: Request, most: int) -> int:
-    """How many items the page may have: what the request says, at most *most*; Invalid when it is no number."""
+def limit_of(req: Request, most: int) -> int | None:
+    """How many items the page may have: what the request says, at most *most*; Invalid when it is no number.
+
+    None, which is all, where the operation takes no limit at the version of the request.
+    """
+    if not req.takes('limit'):
+        return None
     text = req.parameter('limit')
     if text is None:
         return most
@@ -79,15 +84,16 @@ def _moment(req: Request, name: str) -> datetime | None:
 
 
 def next_link(
-    req: Request, collection: str, items: Sequence[Any], limit: int | None, last: str
+    req: Request, items: Sequence[Any], limit: int | None, last: str, **parameters: str
 ) -> list[dict[str, str]]:
     """[{rel: next, href}] when the page is full, else nothing; *last* is the marker of the last item.
 
-    limit None: the list has no pages.
+    limit None: the list has no pages.  parameters: those that the path of the operation has.
     """
     if not items or len(items) != limit:
         return []
     # Of a limit that is given twice the last counts; filters and sort keys may all count.
     given = {name: values[-1:] if name == 'limit' else values for name, values in sorted(req.query.items())}
     given.pop('marker', None)
-    return [{'rel': 'next', 'href': f'{req.endpoint}/{collection}?{urlencode(given | {"marker": last}, doseq=True)}'}]
+    path = req.operation.path.format_map({name: quote(value) for name, value in parameters.items()})
+    return [{'rel': 'next', 'href': f'{req.endpoint}{path}?{urlencode(given | {"marker": last}, doseq=True)}'}]

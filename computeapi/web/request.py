@@ -110,6 +110,10 @@ class Request(BaseRequest):
             query.setdefault(name, []).append(value)
         return query
 
+    def takes(self, name: str) -> bool:
+        """Whether the operation has a query parameter of that name, at the version of the request."""
+        return self.operation.query_validator.knows(name, self.version, self.legacy)
+
     def parameter(self, name: str, default: Any = None) -> Any:
         """The last value of a query parameter."""
         values = self.query.get(name)

@@ -115,8 +115,16 @@ class QueryValidator:
 
     def check(self, query: dict[str, list[str]], version: APIVersionRequest, legacy: bool) -> dict[str, list[str]]:
         """The parameters that count; Invalid if one is wrong, or unknown where that is an error."""
-        rules = self._legacy if legacy else self._strict.at(version)
+        rules = self._rules(version, legacy)
         return query if rules is ABSENT else rules.check(query)
+
+    def knows(self, name: str, version: APIVersionRequest, legacy: bool) -> bool:
+        """Whether a parameter of that name counts."""
+        rules = self._rules(version, legacy)
+        return rules is ABSENT or rules.knows(name)
+
+    def _rules(self, version: APIVersionRequest, legacy: bool) -> Any:
+        return self._legacy if legacy else self._strict.at(version)
 
 
 class _QueryRules:

@@ -12,7 +12,8 @@ from oslo_policy import policy as oslo_policy
 
 from computeapi import api as table
 from computeapi import config, reports
-from computeapi.versions import HISTORY, MAX
+from computeapi.versions import COMPUTE, HISTORY, MAX
+from computeapi.web.history import changes
 
 SAMPLES = Path(__file__).parents[2] / 'etc/computeapi'
 
@@ -47,6 +48,26 @@ def test_history_tells_every_version_and_what_it_changed():
     assert lines[0] == f'2.55  {HISTORY["2.55"]}'
     assert '    PUT /flavors/{id}: added' in lines
     assert '    POST /flavors: body +/flavor/description; response +/flavor/description' in lines
+
+
+SILENT = {
+    '2.4': 'the API that it changed is gone',
+    '2.12': 'the API that it changed is gone',
+    '2.18': 'paths are read with and without a project at every version',
+    '2.27': 'the headers are read before there is an operation',
+    '2.34': 'hosts are checked after the answer at every version',
+    '2.46': 'the filter that names requests knows no versions',
+    '2.69': 'there are no cells that could be down',
+}
+"""Versions that touch no operation here, and why."""
+NOT_YET = {'2.20', '2.60', '2.65', '2.72', '2.87', '2.95'}
+"""Versions that change what some handler does, which its operation does not say yet."""
+
+
+def test_history_names_an_operation_for_every_version_that_changes_one():
+    operations = table.operations()
+    silent = {version for version in HISTORY if not changes(operations, COMPUTE.version(version))}
+    assert silent - NOT_YET == set(SILENT)
 
 
 def test_openapi_of_a_version():

@@ -2,15 +2,18 @@
 
 from typing import Any
 
+from computeapi.api import pages
 from computeapi.api.servers import listing
 from computeapi.api.servers.schemas import DESCRIPTION, DISK_CONFIG, HOSTNAME, IPV4, IPV6
+from computeapi.api.servers.sorting import order
 from computeapi.api.servers.subject import ServerController
 from computeapi.api.servers.view import DETAIL, READER_POLICIES, SHOW, SUMMARY, UPDATE
-from computeapi.api.types import LINKS, NAME
-from computeapi.versions import LEGACY, added, compiled
+from computeapi.api.types import NAME, NULLABLE_STRING
+from computeapi.db.servers import Server
+from computeapi.versions import LEGACY, added, resolve
 from computeapi.web.contract import ADMIN, MEMBER_OR_ADMIN, READER_OR_ADMIN, Policy, View, closed, query
 from computeapi.web.controller import operation
-from computeapi.web.paging import next_link
+from computeapi.web.request import Request
 
 # ------------------------------------------------------------------ policies
 
@@ -25,7 +28,7 @@ UPDATE_SERVER = Policy('os_compute_api:servers:update', MEMBER_OR_ADMIN, 'Update
 
 # ------------------------------------------------------------------ requests
 
-NULLABLE_ZONE = {'type': ['string', 'null'], 'minLength': 1, 'maxLength': 255}
+NULLABLE_ZONE = NULLABLE_STRING | {'minLength': 1, 'maxLength': 255}
 CHANGES = {
     'name': NAME,
     'accessIPv4': IPV4,
@@ -36,13 +39,8 @@ CHANGES = {
     'pinned_availability_zone': added('2.104', NULLABLE_ZONE),
 }
 UPDATE_BODY = closed({'server': closed(CHANGES)}, ['server'])
-CHANGEABLE = compiled(CHANGES, frozenset)
+OF_V2 = frozenset(resolve(CHANGES, LEGACY))
 COLUMNS = {'accessIPv4': 'access_ip_v4', 'accessIPv6': 'access_ip_v6', 'OS-DCF:diskConfig': 'disk_config'}
-
-
-def pages(view: View) -> dict[str, Any]:
-    """The answer of a list: servers and, when there may be more, a link to the next page."""
-    return closed({'servers': {'type': 'array', 'items': view}, 'servers_links': LINKS}, ['servers'])
 
 
 # ------------------------------------------------------------------ controller
@@ -56,12 +54,13 @@ class Servers(ServerController):
         policy=INDEX,
         also=(INDEX_EVERYWHERE, listing.ALL_FILTERS),
         query=listing.LIST_QUERY,
-        response=pages(SUMMARY),
+        response=pages.schema('servers', SUMMARY),
         errors=(400, 403),
+        behaviour=listing.BEHAVIOUR,
     )
-    def index(self, req):
+    def index(self, req: Request) -> dict[str, Any]:
         """List servers."""
-        return self.page(req, SUMMARY, '', INDEX_EVERYWHERE)
+        return self.page(req, SUMMARY, INDEX_EVERYWHERE)
 
     @operation(
         'GET',
@@ -69,20 +68,19 @@ class Servers(ServerController):
         policy=LIST_DETAIL,
         also=(DETAIL_EVERYWHERE, listing.ALL_FILTERS, *READER_POLICIES),
         query=listing.LIST_QUERY,
-        response=pages(DETAIL),
+        response=pages.schema('servers', DETAIL),
         errors=(400, 403),
+        behaviour=listing.BEHAVIOUR,
     )
-    def detail(self, req):
+    def detail(self, req: Request) -> dict[str, Any]:
         """List servers with their details."""
-        return self.page(req, DETAIL, '/detail', DETAIL_EVERYWHERE)
+        return self.page(req, DETAIL, DETAIL_EVERYWHERE)
 
-    def page(self, req, view, path, everywhere):
+    def page(self, req: Request, view: View, everywhere: Policy) -> dict[str, Any]:
         search = listing.search(req, everywhere)
-        page = listing.page(req, self.cloud.max_limit)
+        page = pages.asked(req, self.cloud.max_limit)._replace(sort=order(req))
         found = self.cloud.servers.list(req.context, page, needs=view.needs(req), **search)
-        body = {'servers': view.render_all(req, found)}
-        link = next_link(req, self.path.lstrip('/') + path, found, page.limit, found[-1].uuid if found else '')
-        return body | ({'servers_links': link} if link else {})
+        return pages.answer(req, 'servers', view.render_all(req, found), page.limit)
 
     @operation(
         'GET',
@@ -93,7 +91,7 @@ class Servers(ServerController):
         response={'server': SHOW},
         errors=(404,),
     )
-    def show(self, req, server):
+    def show(self, req: Request, server: Server) -> dict[str, Any]:
         """Show a server."""
         return {'server': SHOW.render(req, server)}
 
@@ -106,14 +104,14 @@ class Servers(ServerController):
         response={'server': UPDATE},
         errors=(404, 409),
     )
-    def update(self, req, server, body):
+    def update(self, req: Request, server: Server, body: Any) -> dict[str, Any]:
         """Update a server."""
         updated = self.cloud.servers.update(req.context, server, **changes(req, body['server']))
         return {'server': UPDATE.render(req, updated)}
 
 
-def changes(req, given: dict[str, Any]) -> dict[str, Any]:
+def changes(req: Request, given: dict[str, Any]) -> dict[str, Any]:
     """What the body says, by column. /v2 leaves a body alone in which it knows nothing."""
-    known = CHANGEABLE.at(LEGACY if req.legacy else req.version)
+    known = OF_V2 if req.legacy else CHANGES
     values = {COLUMNS.get(name, name): value for name, value in given.items() if name in known}
     return values | {'name': values['name'].strip()} if 'name' in values else values

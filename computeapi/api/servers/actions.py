@@ -3,7 +3,7 @@
 from computeapi.api.servers.subject import ServerController, action
 from computeapi.api.types import STRING
 from computeapi.versions import ABSENT, APIVersionRequest, changed
-from computeapi.web.contract import ADMIN, MEMBER_OR_ADMIN, Policy, closed
+from computeapi.web.contract import ADMIN, MEMBER_OR_ADMIN, Policy, closed, lone
 from computeapi.web.controller import operation
 
 # ------------------------------------------------------------------ policies
@@ -20,11 +20,6 @@ UNLOCK_OVERRIDE = Policy(
 CONSOLE_OUTPUT = Policy('os_compute_api:os-console-output', MEMBER_OR_ADMIN, "Read a server's serial console")
 
 # ------------------------------------------------------------------ requests
-
-
-def lone(name: str, schema=None) -> dict:
-    """The body of an action: one key."""
-    return closed({name: {} if schema is None else schema}, required=[name])
 
 
 REBOOT_TYPE = {'type': 'string', 'enum': ['HARD', 'Hard', 'hard', 'SOFT', 'Soft', 'soft']}

@@ -1,13 +1,16 @@
 """The actions that give addresses to servers and take them away: until 2.43, later clients ask the network service."""
 
+from typing import Any
+
 from computeapi.api.controller import ComputeController
-from computeapi.api.servers.actions import lone
 from computeapi.api.servers.schemas import IPV4, IPV6
 from computeapi.api.servers.subject import ServerController, action
 from computeapi.compute.servers.floating_ips import not_associated
-from computeapi.web.contract import HTML, MEMBER_OR_ADMIN, Policy, closed
+from computeapi.db.servers import Server
+from computeapi.web.contract import HTML, MEMBER_OR_ADMIN, Policy, closed, lone
+from computeapi.web.controller import Bounds
 from computeapi.web.controller import action as any_action
-from computeapi.web.controller import api_version
+from computeapi.web.request import Request
 
 # ------------------------------------------------------------------ policies
 
@@ -20,11 +23,13 @@ REMOVE_FLOATING_IP = Policy(
 
 # ------------------------------------------------------------------ requests
 
+BEFORE_NEUTRON = Bounds(last='2.43')
+
 ADDRESS = {'anyOf': [IPV4, IPV6]}
 NETWORK = {'type': ['string', 'number'], 'minLength': 1, 'maxLength': 255}
 
 
-def addressed(name: str, **more) -> dict:
+def addressed(name: str, **more: Any) -> dict[str, Any]:
     """The body of an action on an address."""
     return lone(name, closed({'address': ADDRESS, **more}, ['address']))
 
@@ -35,20 +40,20 @@ def addressed(name: str, **more) -> dict:
 class ServerAddresses(ServerController):
     """Addresses of a server."""
 
+    versions = BEFORE_NEUTRON
+
     @action(
         'addFixedIp',
         policy=ADD_FIXED_IP,
         body=lone('addFixedIp', closed({'networkId': NETWORK}, ['networkId'])),
         errors=(404, 409),
     )
-    @api_version('2.1', '2.43')
-    def add_fixed_ip(self, req, server, body):
+    def add_fixed_ip(self, req: Request, server: Server, body: Any) -> None:
         """Add an address of a network to a server."""
         self.cloud.interfaces.add_fixed_ip(req.context, server, str(body['addFixedIp']['networkId']))
 
     @action('removeFixedIp', policy=REMOVE_FIXED_IP, body=addressed('removeFixedIp'), errors=(404, 409))
-    @api_version('2.1', '2.43')
-    def remove_fixed_ip(self, req, server, body):
+    def remove_fixed_ip(self, req: Request, server: Server, body: Any) -> None:
         """Take an address from a server."""
         self.cloud.interfaces.remove_fixed_ip(req.context, server, body['removeFixedIp']['address'])
 
@@ -59,8 +64,7 @@ class ServerAddresses(ServerController):
         media_type=HTML,
         errors=(403, 404),
     )
-    @api_version('2.1', '2.43')
-    def add_floating_ip(self, req, server, body):
+    def add_floating_ip(self, req: Request, server: Server, body: Any) -> None:
         """Let a floating IP lead to a server."""
         wanted = body['addFloatingIp']
         self.cloud.floating_ips.associate(req.context, server, wanted['address'], wanted.get('fixed_address'))
@@ -70,6 +74,7 @@ class FloatingIPRemoval(ComputeController):
     """Of this action the subject is not the server in the path but the one that the floating IP leads to."""
 
     path = '/servers'
+    versions = BEFORE_NEUTRON
 
     @any_action(
         'removeFloatingIp',
@@ -80,8 +85,7 @@ class FloatingIPRemoval(ComputeController):
         media_type=HTML,
         errors=(403, 404, 409),
     )
-    @api_version('2.1', '2.43')
-    def remove_floating_ip(self, req, server_id, body):
+    def remove_floating_ip(self, req: Request, server_id: str, body: Any) -> None:
         """Let a floating IP lead to a server no more."""
         address = body['removeFloatingIp']['address']
         server = self.cloud.floating_ips.server_of(self.cloud.floating_ips.get(req.context, address))

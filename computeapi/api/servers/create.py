@@ -8,7 +8,8 @@ from computeapi.api.controller import ComputeController
 from computeapi.api.servers.disks import FIELDS as DISKS
 from computeapi.api.servers.disks import devices_of
 from computeapi.api.servers.schemas import DESCRIPTION, DISK_CONFIG, HOSTNAME, IPV4, IPV6, METADATA, TAG, TAGS
-from computeapi.api.types import LINKS, MOST, NAME, NULLABLE_UUID, SPOKEN_BOOLEAN, STRING, UUID, spoken
+from computeapi.api.types import LINKS, MOST, NAME, NULLABLE_UUID, SPOKEN_BOOLEAN, STRING, UUID
+from computeapi.booleans import spoken
 from computeapi.compute import passwords
 from computeapi.compute.servers.creation import NetworkRequest, Rights, ServerRequest
 from computeapi.db.servers import Server

@@ -3,20 +3,20 @@
 from typing import Any
 
 from computeapi.api.servers.subject import ServerController
-from computeapi.api.types import BOOLEAN, INTEGER, NULLABLE_STRING, STRING
+from computeapi.api.types import BOOLEAN, INTEGER, NULLABLE_INTEGER, NULLABLE_STRING, OBJECT, STRING
 from computeapi.backends.hypervisor import DISK_COUNTERS, INTERFACE_COUNTERS
 from computeapi.compute.servers.diagnostics import Diagnosis
-from computeapi.versions import APIVersionRequest, changed
-from computeapi.web.contract import ADMIN, Field, Policy, View, closed
-from computeapi.web.controller import operation
+from computeapi.db.servers import Server
+from computeapi.versions import changed
+from computeapi.web.contract import ADMIN, Field, Policy, View, array, closed
+from computeapi.web.controller import api_version, operation
+from computeapi.web.request import Request
 
 SHOW = Policy('os_compute_api:os-server-diagnostics', ADMIN, 'See what the machine of a server is doing')
 
-ONE_FORMAT = APIVersionRequest.parse('2.48')
+ONE_FORMAT = '2.48'
 
 # ------------------------------------------------------------------ the format of all drivers
-
-NUMBER = {'type': ['integer', 'null']}
 
 
 def fact(name: str, schema: Any = NULLABLE_STRING) -> Field:
@@ -25,9 +25,8 @@ def fact(name: str, schema: Any = NULLABLE_STRING) -> Field:
 
 def parts(name: str, properties: dict[str, Any]) -> Field:
     """A list with one object for each part of the machine; what its driver does not know is null."""
-    items = closed(properties, required=properties)
     return Field(
-        {'type': 'array', 'items': items},
+        array(closed(properties, required=properties)),
         lambda diagnosis: [{key: part.get(key) for key in properties} for part in numbered(diagnosis.facts.get(name))],
     )
 
@@ -46,18 +45,18 @@ DIAGNOSTICS = View(
         'driver': fact('driver'),
         'hypervisor': fact('hypervisor'),
         'hypervisor_os': fact('hypervisor_os'),
-        'uptime': fact('uptime', NUMBER),
+        'uptime': fact('uptime', NULLABLE_INTEGER),
         'config_drive': Field(BOOLEAN, lambda diagnosis: bool(diagnosis.server.config_drive)),
         'num_cpus': count('cpus'),
         'num_nics': count('interfaces'),
         'num_disks': count('disks'),
-        'cpu_details': parts('cpus', dict.fromkeys(('id', 'time', 'utilisation'), NUMBER)),
+        'cpu_details': parts('cpus', dict.fromkeys(('id', 'time', 'utilisation'), NULLABLE_INTEGER)),
         'nic_details': parts(
-            'interfaces', {'mac_address': NULLABLE_STRING} | dict.fromkeys(INTERFACE_COUNTERS, NUMBER)
+            'interfaces', {'mac_address': NULLABLE_STRING} | dict.fromkeys(INTERFACE_COUNTERS, NULLABLE_INTEGER)
         ),
-        'disk_details': parts('disks', dict.fromkeys(DISK_COUNTERS, NUMBER)),
+        'disk_details': parts('disks', dict.fromkeys(DISK_COUNTERS, NULLABLE_INTEGER)),
         'memory_details': Field(
-            closed({'maximum': NUMBER, 'used': NUMBER}, required=['maximum', 'used']),
+            closed({'maximum': NULLABLE_INTEGER, 'used': NULLABLE_INTEGER}, required=['maximum', 'used']),
             lambda diagnosis: {'maximum': diagnosis.server.memory_mb, 'used': diagnosis.facts.get('memory_used')},
         ),
     }
@@ -80,7 +79,7 @@ TRAFFIC = {
 
 
 def flat(diagnosis: Diagnosis) -> dict[str, Any]:
-    """Before 2.48: one object whose keys name the parts of the machine; memory in KiB."""
+    """One object whose keys name the parts of the machine; memory in KiB."""
     facts = diagnosis.facts
     found: dict[str, Any] = {'memory': diagnosis.server.memory_mb * 1024}
     for place, cpu in enumerate(facts.get('cpus') or ()):
@@ -98,10 +97,12 @@ class ServerDiagnostics(ServerController):
 
     path = '/servers/{server_id}/diagnostics'
 
-    @operation(
-        'GET', policy=SHOW, response=changed({'2.1': {'type': 'object'}, '2.48': DIAGNOSTICS}), errors=(400, 404, 409)
-    )
-    def index(self, req, server):
+    @operation('GET', policy=SHOW, response=changed({'2.1': OBJECT, ONE_FORMAT: DIAGNOSTICS}), errors=(400, 404, 409))
+    def index(self, req: Request, server: Server) -> dict[str, Any]:
+        """Show what the machine of a server is doing, in the words of its driver."""
+        return flat(self.cloud.diagnostics.of(server))
+
+    @api_version(ONE_FORMAT)
+    def index(self, req: Request, server: Server) -> dict[str, Any]:
         """Show what the machine of a server is doing."""
-        diagnosis = self.cloud.diagnostics.of(server)
-        return DIAGNOSTICS.render(req, diagnosis) if req.version >= ONE_FORMAT else flat(diagnosis)
+        return DIAGNOSTICS.render(req, self.cloud.diagnostics.of(server))

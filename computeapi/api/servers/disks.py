@@ -4,16 +4,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from computeapi.api.servers.schemas import TAG
-from computeapi.api.types import MOST, POSITIVE, SPOKEN_BOOLEAN, STRING, UUID, spoken
+from computeapi.api.types import MOST, NULLABLE_STRING, POSITIVE, SPOKEN_BOOLEAN, STRING, TEXT, UUID
+from computeapi.booleans import spoken
 from computeapi.compute.servers.creation import Device
 from computeapi.compute.servers.creation.devices import bad, of_facts, of_old_facts
 from computeapi.errors import Invalid
 from computeapi.versions import ABSENT, added, changed
-from computeapi.web.contract import closed
+from computeapi.web.contract import array, closed
 
 # ------------------------------------------------------------------ schemas
 
-TEXT = {'type': 'string', 'maxLength': 255}
 COMMON = {
     'virtual_name': TEXT,
     'volume_id': UUID,
@@ -42,12 +42,12 @@ DEVICE = closed(
             'maximum': MOST,
         },
         'tag': changed({'2.32': TAG, '2.33': ABSENT, '2.42': TAG}),
-        'volume_type': added('2.67', {'type': ['string', 'null'], 'minLength': 0, 'maxLength': 255}),
+        'volume_type': added('2.67', NULLABLE_STRING | {'minLength': 0, 'maxLength': 255}),
     }
 )
 FIELDS = {
-    'block_device_mapping': {'type': 'array', 'items': OLD_DEVICE},
-    'block_device_mapping_v2': {'type': 'array', 'items': DEVICE},
+    'block_device_mapping': array(OLD_DEVICE),
+    'block_device_mapping_v2': array(DEVICE),
 }
 
 # ------------------------------------------------------------------ reading

@@ -2,14 +2,13 @@
 
 from typing import Any
 
-from computeapi.api.servers.actions import lone
 from computeapi.api.servers.schemas import METADATA
 from computeapi.api.servers.subject import ServerController, action
 from computeapi.api.types import NAME, NON_NEGATIVE, STRING
 from computeapi.compute.servers.images import is_volume_backed
 from computeapi.db.servers import VOLUMES
 from computeapi.versions import MIN, APIVersionRequest, added, changed, resolve
-from computeapi.web.contract import HTML, JSON, MEMBER_OR_ADMIN, Policy, closed
+from computeapi.web.contract import HTML, JSON, MEMBER_OR_ADMIN, Policy, closed, lone
 from computeapi.web.request import Reply
 
 # ------------------------------------------------------------------ policies

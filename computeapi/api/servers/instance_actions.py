@@ -1,16 +1,18 @@
 """/servers/{server_id}/os-instance-actions: what was done to a server, by whom, and how it went."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from computeapi.api import pages
 from computeapi.api.servers.readers import host_id_of
 from computeapi.api.servers.subject import ServerController
-from computeapi.api.types import DATETIME, LIMIT, LINKS, MARKER, NULLABLE_STRING, STRING, UUID, bare
+from computeapi.api.types import DATETIME, LIMIT, LINKS, MARKER, NULLABLE_STRING, STRING, UUID, exact_date, parts
 from computeapi.db.actions import ServerAction, ServerActionEvent
 from computeapi.db.servers import Server
-from computeapi.versions import APIVersionRequest, added, changed
-from computeapi.web.contract import ADMIN, READER_OR_ADMIN, Field, Policy, View, attr, closed, query
+from computeapi.versions import added, changed
+from computeapi.web.contract import ADMIN, READER_OR_ADMIN, Field, Policy, View, array, attr, closed, query
 from computeapi.web.controller import operation
-from computeapi.web.paging import limit_of, next_link, period_of
+from computeapi.web.paging import period_of
+from computeapi.web.request import Request
 
 # ------------------------------------------------------------------ policies
 
@@ -21,20 +23,19 @@ EVENTS = Policy(
 )
 DETAILS = Policy('os_compute_api:os-instance-actions:events:details', ADMIN, 'See why an event failed')
 
-DELETED_TOO = APIVersionRequest.parse('2.21')
-PAGED = APIVersionRequest.parse('2.58')
+PAGED, WITH_HOST = '2.58', '2.62'
+DELETED_TOO = {'deleted': added('2.21', True)}
 
 # ------------------------------------------------------------------ requests
 
-MOMENT = {'type': 'string', 'format': 'date-time'}
 LIST_QUERY = query(
     {
-        'limit': added('2.58', LIMIT),
-        'marker': added('2.58', MARKER),
-        'changes-since': added('2.58', MOMENT),
-        'changes-before': added('2.66', MOMENT),
+        'limit': added(PAGED, LIMIT),
+        'marker': added(PAGED, MARKER),
+        'changes-since': added(PAGED, DATETIME),
+        'changes-before': added('2.66', DATETIME),
     },
-    strict='2.58',
+    strict=PAGED,
     single=True,
 )
 
@@ -55,29 +56,19 @@ class Account(NamedTuple):
     steps: list[Step]
 
 
-def moment(get) -> Field:
-    return Field(DATETIME, lambda model: bare(get(model)))
-
-
 EVENT = View(
     {
         'event': Field(STRING, attr('event.event')),
-        'start_time': moment(attr('event.start_time')),
-        'finish_time': Field({'type': ['string', 'null']}, lambda step: bare(step.event.finish_time)),
+        'start_time': exact_date('event.start_time', DATETIME),
+        'finish_time': exact_date('event.finish_time', NULLABLE_STRING),
         'result': Field(NULLABLE_STRING, attr('event.result')),
         'traceback': Field(NULLABLE_STRING, attr('event.traceback'), policy=EVENTS),
-        'hostId': added('2.62', Field(STRING, lambda step: host_id_of(step.server.project_id, step.event.host))),
-        'host': added('2.62', Field(NULLABLE_STRING, attr('event.host'), policy=EVENTS)),
+        'hostId': added(WITH_HOST, Field(STRING, lambda step: host_id_of(step.server.project_id, step.event.host))),
+        'host': added(WITH_HOST, Field(NULLABLE_STRING, attr('event.host'), policy=EVENTS)),
         'details': added('2.84', Field(NULLABLE_STRING, attr('event.details'), policy=DETAILS)),
     }
 )
-STEPS = {'type': 'array', 'items': EVENT}
-
-
-def steps(account: Account, req) -> list[dict]:
-    return EVENT.render_all(req, account.steps)
-
-
+STEPS = parts(EVENT, 'steps')
 ACTION = View(
     {
         'action': Field(STRING, attr('action.action')),
@@ -85,13 +76,13 @@ ACTION = View(
         'message': Field(NULLABLE_STRING, attr('action.message')),
         'project_id': Field(NULLABLE_STRING, attr('action.project_id')),
         'request_id': Field(STRING, attr('action.request_id')),
-        'start_time': moment(attr('action.start_time')),
-        'updated_at': added('2.58', moment(attr('action.updated_at'))),
+        'start_time': exact_date('action.start_time', DATETIME),
+        'updated_at': added(PAGED, exact_date('action.updated_at', DATETIME)),
         'user_id': Field(NULLABLE_STRING, attr('action.user_id')),
         'events': changed(
             {
-                '2.1': Field(STEPS, steps, policy=EVENTS, request=True),
-                '2.51': Field(STEPS, steps, request=True),
+                '2.1': STEPS._replace(policy=EVENTS),
+                '2.51': STEPS,
             }
         ),
     }
@@ -106,30 +97,37 @@ class InstanceActions(ServerController):
 
     path = '/servers/{server_id}/os-instance-actions'
 
-    def find(self, req, identifier):
-        return self.cloud.servers.get(req.context, identifier, deleted=req.version >= DELETED_TOO)
+    def find(self, req: Request, identifier: str) -> Server:
+        return self.cloud.servers.get(req.context, identifier, deleted=bool(req.behaviour.deleted))
 
     @operation(
         'GET',
         policy=LIST,
         query=LIST_QUERY,
-        response=closed(
-            {'instanceActions': {'type': 'array', 'items': SUMMARY}, 'links': added('2.58', LINKS)}, ['instanceActions']
-        ),
+        response=closed({'instanceActions': array(SUMMARY), 'links': added(PAGED, LINKS)}, ['instanceActions']),
         errors=(400, 404),
+        behaviour=DELETED_TOO,
     )
-    def index(self, req, server):
+    def index(self, req: Request, server: Server) -> dict[str, Any]:
         """List the actions on a server, the newest first."""
-        limit = limit_of(req, self.cloud.max_limit) if req.version >= PAGED else None
+        limit, marker, _ = pages.asked(req, self.cloud.max_limit)
         since, before = period_of(req)
-        found = self.cloud.actions.list(server, limit, req.parameter('marker'), since=since, before=before)
-        body = {'instanceActions': SUMMARY.render_all(req, [Account(action, []) for action in found])}
-        last = found[-1].request_id if found else ''
-        link = next_link(req, f'servers/{server.uuid}/os-instance-actions', found, limit, last)
-        return body | ({'links': link} if link else {})
+        found = self.cloud.actions.list(server, limit, marker, since=since, before=before)
+        shown = SUMMARY.render_all(req, [Account(action, []) for action in found])
+        return pages.answer(
+            req, 'instanceActions', shown, limit, marker='request_id', links='links', server_id=server.uuid
+        )
 
-    @operation('GET', '/{id}', policy=SHOW, also=(EVENTS, DETAILS), response={'instanceAction': ACTION}, errors=(404,))
-    def show(self, req, server, id):
+    @operation(
+        'GET',
+        '/{id}',
+        policy=SHOW,
+        also=(EVENTS, DETAILS),
+        response={'instanceAction': ACTION},
+        errors=(404,),
+        behaviour=DELETED_TOO,
+    )
+    def show(self, req: Request, server: Server, id: str) -> dict[str, Any]:
         """Show an action on a server and its events."""
         action, events = self.cloud.actions.get(server, id)
         account = Account(action, [Step(event, server) for event in events])

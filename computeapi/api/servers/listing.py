@@ -7,22 +7,19 @@ from typing import Any, NamedTuple
 
 from oslo_utils import strutils
 
-from computeapi.api.servers.sorting import SORT_KEY, order
-from computeapi.api.types import LIMIT, STRING
+from computeapi.api.servers.sorting import SORT_KEY
+from computeapi.api.types import DATETIME, LIMIT, STRING
 from computeapi.clock import parsed
 from computeapi.compute.servers.lookup import MOST_TAGS
 from computeapi.compute.states import SOFT_DELETED, states_of
-from computeapi.db.listing import Page
 from computeapi.errors import Forbidden, Invalid
-from computeapi.versions import APIVersionRequest, added, compiled
+from computeapi.versions import added
 from computeapi.web.contract import ADMIN, Policy, query
-from computeapi.web.paging import limit_of
+from computeapi.web.request import Request
 
 ALL_FILTERS = Policy(
     'os_compute_api:servers:allow_all_filters', ADMIN, 'Search servers by every attribute, not only by the common ones'
 )
-
-UNKNOWN_STATUS_IS_AN_ERROR = APIVersionRequest.parse('2.38')
 
 # ------------------------------------------------------------------ how values are read
 
@@ -58,7 +55,6 @@ def tags(text: str) -> list[str]:
 # ------------------------------------------------------------------ filters
 
 REGEX = {'type': 'string', 'format': 'regex'}
-MOMENT = {'type': 'string', 'format': 'date-time'}
 
 
 class Filter(NamedTuple):
@@ -66,14 +62,14 @@ class Filter(NamedTuple):
 
     schema: of one value.  name: the filter in compute.servers.listing, where it is called otherwise there.
     read: makes what that filter takes of the text; ValueError.  everybody: the version from which callers without
-    ALL_FILTERS may use it.  since: the version from which there is such a parameter.
+    ALL_FILTERS may use it, if there is one.  new: whether there was no such parameter before.
     """
 
     schema: Any
     name: str | None = None
     read: Callable[[str], Any] = str
-    everybody: str | None = None
-    since: str = '2.1'
+    everybody: str = ''
+    new: bool = False
 
 
 FILTERS = {
@@ -81,8 +77,8 @@ FILTERS = {
     'access_ip_v6': Filter(REGEX),
     'auto_disk_config': Filter(REGEX, 'disk_config', str.upper),
     'availability_zone': Filter(REGEX, everybody='2.83'),
-    'changes-before': Filter(MOMENT, 'changes_before', parsed, everybody='2.66', since='2.66'),
-    'changes-since': Filter(MOMENT, 'changes_since', parsed, everybody='2.1'),
+    'changes-before': Filter(DATETIME, 'changes_before', parsed, everybody='2.66', new=True),
+    'changes-since': Filter(DATETIME, 'changes_since', parsed, everybody='2.1'),
     'config_drive': Filter(REGEX, read=drive, everybody='2.83'),
     'created_at': Filter(REGEX, everybody='2.83'),
     'description': Filter(REGEX),
@@ -99,20 +95,20 @@ FILTERS = {
     'key_name': Filter(REGEX, everybody='2.83'),
     'launch_index': Filter(STRING),
     'launched_at': Filter(REGEX, everybody='2.83'),
-    'locked': Filter(STRING, read=boolean, everybody='2.73', since='2.73'),
+    'locked': Filter(STRING, read=boolean, everybody='2.73', new=True),
     'locked_by': Filter(REGEX),
     'name': Filter(REGEX, everybody='2.1'),
     'node': Filter(REGEX),
-    'not-tags': Filter(STRING, 'not_tags', tags, everybody='2.26', since='2.26'),
-    'not-tags-any': Filter(STRING, 'not_tags_any', tags, everybody='2.26', since='2.26'),
+    'not-tags': Filter(STRING, 'not_tags', tags, everybody='2.26', new=True),
+    'not-tags-any': Filter(STRING, 'not_tags_any', tags, everybody='2.26', new=True),
     'power_state': Filter(REGEX, everybody='2.83'),
     'progress': Filter(REGEX, everybody='2.83'),
     'project_id': Filter(STRING),
     'ramdisk_id': Filter(REGEX),
     'reservation_id': Filter(REGEX, everybody='2.1'),
     'root_device_name': Filter(REGEX),
-    'tags': Filter(STRING, read=tags, everybody='2.26', since='2.26'),
-    'tags-any': Filter(STRING, 'tags_any', tags, everybody='2.26', since='2.26'),
+    'tags': Filter(STRING, read=tags, everybody='2.26', new=True),
+    'tags-any': Filter(STRING, 'tags_any', tags, everybody='2.26', new=True),
     'task_state': Filter(STRING, everybody='2.83'),
     'tenant_id': Filter(STRING, 'project_id'),
     'terminated_at': Filter(REGEX, everybody='2.83'),
@@ -120,9 +116,10 @@ FILTERS = {
     'uuid': Filter(STRING),
     'vm_state': Filter(STRING, everybody='2.83'),
 }
-FOR_EVERYBODY = compiled(
-    {name: added(each.everybody, True) for name, each in FILTERS.items() if each.everybody}, frozenset
-)
+BEHAVIOUR = {
+    'filters_for_everybody': [added(each.everybody, name) for name, each in FILTERS.items() if each.everybody],
+    'unknown_status_refused': added('2.38', True),
+}
 # Relations of the record: known names, but nothing can be searched by them.
 RELATIONS = (
     'block_device_mapping',
@@ -138,7 +135,7 @@ SCOPES = ('all_tenants', 'deleted', 'soft_deleted', 'status')
 LIST_QUERY = query(
     {'limit': LIMIT, 'marker': STRING, 'sort_key': SORT_KEY, 'sort_dir': STRING}
     | dict.fromkeys((*SCOPES, *RELATIONS), STRING)
-    | {name: added(each.since, each.schema) for name, each in FILTERS.items()},
+    | {name: added(each.everybody, each.schema) if each.new else each.schema for name, each in FILTERS.items()},
     strict='2.75',
     legacy=False,
     patternProperties={'^_': STRING},
@@ -147,11 +144,7 @@ LIST_QUERY = query(
 # ------------------------------------------------------------------ what a request asks for
 
 
-def page(req, most: int) -> Page:
-    return Page(limit_of(req, most), req.parameter('marker'), order(req))
-
-
-def search(req, everywhere: Policy) -> dict[str, Any]:
+def search(req: Request, everywhere: Policy) -> dict[str, Any]:
     """What to list, as arguments of the service; Forbidden for the servers of all projects without *everywhere*."""
     filters = filters_of(req)
     existence = existence_of(req, filters)
@@ -163,10 +156,10 @@ def search(req, everywhere: Policy) -> dict[str, Any]:
     return {'filters': filters, 'all_projects': all_projects, **existence}
 
 
-def filters_of(req) -> dict[str, Any]:
+def filters_of(req: Request) -> dict[str, Any]:
     """The filters that count for this caller, with their values."""
-    everything, common = req.allows(ALL_FILTERS), FOR_EVERYBODY.at(req.version)
-    names = [name for name in req.query if everything or name in common]
+    everything = req.allows(ALL_FILTERS)
+    names = [name for name in req.query if everything or name in req.behaviour.filters_for_everybody]
     for name in names:
         if name.startswith('_') or name in RELATIONS:
             raise Invalid(f'Invalid filter field: {name[:64]}.')
@@ -186,15 +179,15 @@ def filter_of(name: str, text: str) -> tuple[str, Any]:
         raise Invalid(f'Invalid filter field: {name}.') from None
 
 
-def statuses(req) -> list[str]:
-    """The statuses that there are, of those that the request names; below 2.38 there may be none."""
+def statuses(req: Request) -> list[str]:
+    """The statuses that there are, of those that the request names; at first there may be none."""
     known = list(dict.fromkeys(status.upper() for status in req.query['status'] if states_of(status)))
-    if not known and req.version >= UNKNOWN_STATUS_IS_AN_ERROR:
+    if not known and req.behaviour.unknown_status_refused:
         raise Invalid('Invalid status value')
     return known
 
 
-def existence_of(req, filters: dict[str, Any]) -> dict[str, bool | None]:
+def existence_of(req: Request, filters: dict[str, Any]) -> dict[str, bool | None]:
     """Whether deleted servers are meant. Changes include deletions; all else is for administrators to ask."""
     asked = {name: loosely(req.parameter(name)) for name in ('deleted', 'soft_deleted') if name in req.query}
     if not req.allows(ALL_FILTERS):
@@ -209,7 +202,7 @@ def existence_of(req, filters: dict[str, Any]) -> dict[str, bool | None]:
     return {'deleted': deleted, 'soft_deleted': asked.get('soft_deleted', True if restorable else None)}
 
 
-def asks_all_projects(req) -> bool:
+def asks_all_projects(req: Request) -> bool:
     """all_tenants without a value means yes."""
     text = req.parameter('all_tenants')
     return text is not None and (not text or boolean(text))

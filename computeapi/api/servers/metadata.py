@@ -1,11 +1,15 @@
 """/servers/{server_id}/metadata: what owners note about a server."""
 
-from computeapi.api.servers.schemas import METADATA
+from typing import Any
+
+from computeapi.api.servers.schemas import ITEM_BODY, ITEMS_BODY
 from computeapi.api.servers.subject import ServerController
-from computeapi.api.types import TEXTS
-from computeapi.errors import Invalid, NotFound
-from computeapi.web.contract import MEMBER_OR_ADMIN, READER_OR_ADMIN, Policy, closed
+from computeapi.api.types import TEXTS, check_key
+from computeapi.db.servers import Server
+from computeapi.errors import NotFound
+from computeapi.web.contract import MEMBER_OR_ADMIN, READER_OR_ADMIN, Policy
 from computeapi.web.controller import operation
+from computeapi.web.request import Request
 
 # ------------------------------------------------------------------ policies
 
@@ -16,10 +20,8 @@ UPDATE_ALL = Policy('os_compute_api:server-metadata:update_all', MEMBER_OR_ADMIN
 UPDATE = Policy('os_compute_api:server-metadata:update', MEMBER_OR_ADMIN, 'Set a metadata item of a server')
 DELETE = Policy('os_compute_api:server-metadata:delete', MEMBER_OR_ADMIN, 'Delete a metadata item of a server')
 
-# ------------------------------------------------------------------ bodies
+# ------------------------------------------------------------------ answers
 
-ALL = closed({'metadata': METADATA}, ['metadata'])
-ONE = closed({'meta': METADATA | {'minProperties': 1, 'maxProperties': 1}}, ['meta'])
 ALL_SHOWN = {'metadata': TEXTS}
 ONE_SHOWN = {'meta': TEXTS}
 
@@ -30,36 +32,35 @@ class ServerMetadata(ServerController):
     path = '/servers/{server_id}/metadata'
 
     @operation('GET', policy=INDEX, response=ALL_SHOWN, errors=(404,))
-    def index(self, req, server):
+    def index(self, req: Request, server: Server) -> dict[str, Any]:
         """List the metadata of a server."""
         return {'metadata': server.metadata}
 
-    @operation('POST', policy=CREATE, body=ALL, response=ALL_SHOWN, errors=(403, 404, 409))
-    def create(self, req, server, body):
+    @operation('POST', policy=CREATE, body=ITEMS_BODY, response=ALL_SHOWN, errors=(403, 404, 409))
+    def create(self, req: Request, server: Server, body: Any) -> dict[str, Any]:
         """Create or replace metadata items of a server; others stay."""
         return {'metadata': self.cloud.servers.add_metadata(req.context, server, body['metadata'])}
 
-    @operation('PUT', policy=UPDATE_ALL, body=ALL, response=ALL_SHOWN, errors=(403, 404, 409))
-    def update_all(self, req, server, body):
+    @operation('PUT', policy=UPDATE_ALL, body=ITEMS_BODY, response=ALL_SHOWN, errors=(403, 404, 409))
+    def update_all(self, req: Request, server: Server, body: Any) -> dict[str, Any]:
         """Replace all metadata of a server."""
         return {'metadata': self.cloud.servers.replace_metadata(req.context, server, body['metadata'])}
 
     @operation('GET', '/{id}', policy=SHOW, response=ONE_SHOWN, errors=(404,))
-    def show(self, req, server, id):
+    def show(self, req: Request, server: Server, id: str) -> dict[str, Any]:
         """Show a metadata item of a server."""
         if id not in server.metadata:
             raise NotFound('Metadata item was not found')
         return {'meta': {id: server.metadata[id]}}
 
-    @operation('PUT', '/{id}', policy=UPDATE, body=ONE, response=ONE_SHOWN, errors=(403, 404, 409))
-    def update(self, req, server, id, body):
+    @operation('PUT', '/{id}', policy=UPDATE, body=ITEM_BODY, response=ONE_SHOWN, errors=(403, 404, 409))
+    def update(self, req: Request, server: Server, id: str, body: Any) -> dict[str, Any]:
         """Set a metadata item of a server."""
-        if id not in body['meta']:
-            raise Invalid('Request body and URI mismatch')
+        check_key(id, body['meta'])
         self.cloud.servers.add_metadata(req.context, server, body['meta'])
-        return body
+        return {'meta': body['meta']}
 
     @operation('DELETE', '/{id}', policy=DELETE, status=204, errors=(404, 409))
-    def delete(self, req, server, id):
+    def delete(self, req: Request, server: Server, id: str) -> None:
         """Delete a metadata item of a server."""
         self.cloud.servers.delete_metadata(req.context, server, id)

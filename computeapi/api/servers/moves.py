@@ -1,13 +1,13 @@
 """POST /servers/{id}/action: resize, migration, evacuation; and /servers/{id}/migrations."""
 
-from computeapi.api.servers.actions import lone
 from computeapi.api.servers.schemas import DISK_CONFIG
 from computeapi.api.servers.subject import ServerController, action
-from computeapi.api.types import FALSE, SPOKEN_BOOLEAN, STRING, TRUE, spoken
+from computeapi.api.types import SPOKEN_BOOLEAN, STRING
+from computeapi.booleans import FALSE, TRUE, spoken
 from computeapi.compute.passwords import generate
 from computeapi.errors import FlavorNotFound, Invalid
 from computeapi.versions import ABSENT, APIVersionRequest, changed
-from computeapi.web.contract import ADMIN, MANAGER_OR_ADMIN, MEMBER_OR_ADMIN, NOBODY, Policy, closed
+from computeapi.web.contract import ADMIN, MANAGER_OR_ADMIN, MEMBER_OR_ADMIN, NOBODY, Policy, closed, lone
 
 # ------------------------------------------------------------------ policies
 

@@ -1,13 +1,12 @@
 """POST /servers/{id}/action: what changes whether and how a server runs."""
 
-from computeapi.api.servers.actions import lone
 from computeapi.api.servers.subject import ServerController, action
 from computeapi.api.types import NOTHING
 from computeapi.compute.passwords import generate
 from computeapi.compute.servers import life
 from computeapi.compute.states import ACTIVE, ERROR
 from computeapi.versions import APIVersionRequest
-from computeapi.web.contract import ADMIN, MEMBER_OR_ADMIN, Policy, closed
+from computeapi.web.contract import ADMIN, MEMBER_OR_ADMIN, Policy, closed, lone
 from computeapi.web.controller import api_version
 
 # ------------------------------------------------------------------ policies

@@ -12,6 +12,7 @@ from computeapi.compute.states import status_of
 from computeapi.db.servers import Server
 from computeapi.versions import ABSENT
 from computeapi.web.contract import ADMIN, READER_OR_ADMIN, Policy
+from computeapi.web.request import Request
 
 EXTRA_SPECS = Policy(
     'os_compute_api:servers:show:flavor-extra-specs', READER_OR_ADMIN, "See the extra specs of a server's flavor"
@@ -28,7 +29,7 @@ MEANINGFUL = ('hw_', 'img_', 'os_', 'trait:')
 PROPERTIES = frozenset({'architecture', 'auto_disk_config', 'hypervisor_type', 'instance_uuid', 'vm_mode'})
 
 
-def links(server: Server, req) -> list[dict[str, str]]:
+def links(server: Server, req: Request) -> list[dict[str, str]]:
     """As Request.links, for an id that needs no quoting."""
     path = f'/servers/{server.uuid}'
     return [{'rel': 'self', 'href': req.endpoint + path}, {'rel': 'bookmark', 'href': req.bookmark + path}]
@@ -42,7 +43,7 @@ def progress(server: Server) -> Any:
     return server.progress if status(server) in WITH_PROGRESS else ABSENT
 
 
-def fault(server: Server, req) -> Any:
+def fault(server: Server, req: Request) -> Any:
     """What went wrong; the details of an error of the service's own are for administrators."""
     if not server.fault or status(server) not in WITH_FAULT:
         return ABSENT
@@ -68,7 +69,7 @@ def host_id_of(project_id: str, host: str | None) -> str:
     return hashlib.sha224((project_id + host).encode()).hexdigest()
 
 
-def host_status(server: Server, req) -> Any:
+def host_status(server: Server, req: Request) -> Any:
     if req.allows(HOST_STATUS) or (server.host_status == 'UNKNOWN' and req.allows(HOST_UNKNOWN)):
         return server.host_status
     return ABSENT
@@ -77,7 +78,7 @@ def host_status(server: Server, req) -> Any:
 # ------------------------------------------------------------------ what it is made of
 
 
-def image(server: Server, req) -> Any:
+def image(server: Server, req: Request) -> Any:
     """A link; empty for a server on a volume."""
     if not server.image_id:
         return ''
@@ -85,7 +86,7 @@ def image(server: Server, req) -> Any:
     return {'id': server.image_id, 'links': [{'rel': 'bookmark', 'href': href}]}
 
 
-def image_with_properties(server: Server, req) -> Any:
+def image_with_properties(server: Server, req: Request) -> Any:
     """A link and those properties of the image that mean something to a server; others are the image's own."""
     link = image(server, req)
     kept = server.image_properties.items()
@@ -93,13 +94,13 @@ def image_with_properties(server: Server, req) -> Any:
     return link and link | {'properties': shown}
 
 
-def flavor_link(server: Server, req) -> dict[str, Any]:
+def flavor_link(server: Server, req: Request) -> dict[str, Any]:
     flavorid = server.flavor['flavorid']
     href = f'{req.bookmark}/flavors/{quote(flavorid)}'
     return {'id': flavorid, 'links': [{'rel': 'bookmark', 'href': href}]}
 
 
-def flavor(server: Server, req) -> dict[str, Any]:
+def flavor(server: Server, req: Request) -> dict[str, Any]:
     """The flavor as it was when the server got it."""
     kept = server.flavor
     shown = {

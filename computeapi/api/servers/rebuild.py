@@ -3,16 +3,16 @@
 from collections.abc import Mapping
 from typing import Any
 
-from computeapi.api.servers.actions import lone
 from computeapi.api.servers.create import CERTIFICATES, FILE, USER_DATA, shortest
 from computeapi.api.servers.schemas import DESCRIPTION, DISK_CONFIG, HOSTNAME, IPV4, IPV6, METADATA
 from computeapi.api.servers.subject import ServerController, action
 from computeapi.api.servers.view import READER_POLICIES, REBUILD
-from computeapi.api.types import NAME, SPOKEN_BOOLEAN, STRING, UUID, spoken
+from computeapi.api.types import NAME, SPOKEN_BOOLEAN, STRING, UUID
+from computeapi.booleans import spoken
 from computeapi.compute import passwords
 from computeapi.compute.servers.rebuild import RebuildRequest
 from computeapi.versions import APIVersionRequest, added, removed
-from computeapi.web.contract import MEMBER_OR_ADMIN, Policy, closed
+from computeapi.web.contract import MEMBER_OR_ADMIN, Policy, closed, lone
 from computeapi.web.request import Reply
 
 # ------------------------------------------------------------------ policies

@@ -1,7 +1,9 @@
 """Schema leaves that requests about servers share."""
 
+from computeapi.api.types import HOST
 from computeapi.compute.servers.lookup import MOST_TAGS
 from computeapi.versions import changed
+from computeapi.web.contract import array, closed
 
 DESCRIPTION = {'type': ['string', 'null'], 'minLength': 0, 'maxLength': 255, 'pattern': r'^[^\x00-\x1f\x7f-\x9f]*$'}
 HOSTNAME = changed(
@@ -12,7 +14,7 @@ HOSTNAME = changed(
             'maxLength': 63,
             'pattern': '^[a-zA-Z0-9]+[a-zA-Z0-9-]*[a-zA-Z0-9]+$',
         },
-        '2.94': {'type': 'string', 'minLength': 1, 'maxLength': 255, 'pattern': '^[a-zA-Z0-9-._]*$'},
+        '2.94': HOST,
     }
 )
 IPV4 = {'type': 'string', 'format': 'ipv4'}
@@ -26,5 +28,8 @@ METADATA = {
     'additionalProperties': False,
 }
 
+ITEMS_BODY = closed({'metadata': METADATA}, ['metadata'])
+ITEM_BODY = closed({'meta': METADATA | {'minProperties': 1, 'maxProperties': 1}}, ['meta'])
+
 TAG = {'type': 'string', 'minLength': 1, 'maxLength': 60, 'pattern': '^[^,/]*$'}
-TAGS = {'type': 'array', 'items': TAG, 'maxItems': MOST_TAGS}
+TAGS = array(TAG) | {'maxItems': MOST_TAGS}

@@ -1,11 +1,15 @@
 """/servers/{server_id}/shares: file systems that servers share. There is no service here that keeps any."""
 
+from typing import Any
+
 from computeapi.api.servers.subject import ServerController
-from computeapi.api.types import NULLABLE_STRING, STRING
+from computeapi.api.types import NULLABLE_STRING, STRING, UUID
 from computeapi.compute.servers import shares
+from computeapi.db.servers import Server
 from computeapi.errors import ShareNotFound
-from computeapi.web.contract import MEMBER_OR_ADMIN, READER_OR_ADMIN, Policy, closed, query
-from computeapi.web.controller import api_version, operation
+from computeapi.web.contract import MEMBER_OR_ADMIN, READER_OR_ADMIN, Policy, array, closed, query
+from computeapi.web.controller import Bounds, operation
+from computeapi.web.request import Request
 
 # ------------------------------------------------------------------ policies
 
@@ -16,12 +20,13 @@ DELETE = Policy('os_compute_api:os-server-shares:delete', MEMBER_OR_ADMIN, 'Deta
 
 # ------------------------------------------------------------------ schemas
 
-NO_QUERY = query({}, strict='2.97')
+SINCE = '2.97'
+NO_QUERY = query({}, strict=SINCE)
 CREATE_BODY = closed(
     {
         'share': closed(
             {
-                'share_id': {'type': 'string', 'format': 'uuid'},
+                'share_id': UUID,
                 'tag': {'type': 'string', 'minLength': 1, 'maxLength': 255, 'pattern': '^[a-zA-Z0-9-]*$'},
             },
             required=['share_id'],
@@ -39,35 +44,30 @@ class ServerShares(ServerController):
     """File systems that servers share."""
 
     path = '/servers/{server_id}/shares'
+    versions = Bounds(SINCE)
 
-    def find(self, req, identifier):
+    def find(self, req: Request, identifier: str) -> Server:
         """A server of any project: here the policies, which are asked about it, tell who may do what."""
         return self.cloud.servers.get(req.context, identifier, any_project=True)
 
-    @operation(
-        'GET', policy=INDEX, query=NO_QUERY, response={'shares': {'type': 'array', 'items': LISTED}}, errors=(404,)
-    )
-    @api_version('2.97')
-    def index(self, req, server):
+    @operation('GET', policy=INDEX, query=NO_QUERY, response={'shares': array(LISTED)}, errors=(404,))
+    def index(self, req: Request, server: Server) -> dict[str, Any]:
         """List the shares of a server."""
         return {'shares': []}
 
     @operation(
         'POST', policy=CREATE, body=CREATE_BODY, status=201, response={'share': SHARE}, errors=(400, 403, 404, 409)
     )
-    @api_version('2.97')
-    def create(self, req, server, body):
+    def create(self, req: Request, server: Server, body: Any) -> None:
         """Attach a share to a server that is stopped."""
         shares.attach(req.context, server, body['share']['share_id'])
 
     @operation('GET', '/{id}', policy=SHOW, query=NO_QUERY, response={'share': SHARE}, errors=(404,))
-    @api_version('2.97')
-    def show(self, req, server, id):
+    def show(self, req: Request, server: Server, id: str) -> None:
         """Show a share of a server."""
         raise ShareNotFound(id=id)
 
     @operation('DELETE', '/{id}', policy=DELETE, errors=(400, 403, 404, 409))
-    @api_version('2.97')
-    def delete(self, req, server, id):
+    def delete(self, req: Request, server: Server, id: str) -> None:
         """Detach a share from a server that is stopped."""
         shares.detach(req.context, server, id)

@@ -1,9 +1,8 @@
 """POST /servers/{id}/action: shelving."""
 
-from computeapi.api.servers.actions import lone
 from computeapi.api.servers.subject import ServerController, action
 from computeapi.versions import APIVersionRequest, changed
-from computeapi.web.contract import ADMIN, MEMBER_OR_ADMIN, Policy
+from computeapi.web.contract import ADMIN, MEMBER_OR_ADMIN, Policy, lone
 
 SHELVE = Policy('os_compute_api:os-shelve:shelve', MEMBER_OR_ADMIN, 'Shelve a server')
 UNSHELVE = Policy('os_compute_api:os-shelve:unshelve', MEMBER_OR_ADMIN, 'Unshelve a server')

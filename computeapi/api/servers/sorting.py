@@ -5,6 +5,7 @@ from __future__ import annotations
 from computeapi.errors import Forbidden, Invalid
 from computeapi.versions import changed
 from computeapi.web.paging import sort_of
+from computeapi.web.request import Request
 
 KEYS = [
     'access_ip_v4',
@@ -86,7 +87,7 @@ FOR_ADMINISTRATORS = frozenset({'host', 'node'})
 NEWEST_FIRST = (('created_at', True), ('id', True))
 
 
-def order(req) -> list[tuple[str, bool]]:
+def order(req: Request) -> list[tuple[str, bool]]:
     """What the request sorts by, as (column, descending); the newest first if it does not say."""
     for key in map(str.strip, req.query.get('sort_key', ())):
         # On /v2 no schema has looked at it.

@@ -6,6 +6,7 @@ from computeapi.api.controller import ComputeController
 from computeapi.db import servers as rows
 from computeapi.web.contract import views
 from computeapi.web.controller import action as any_action
+from computeapi.web.request import Request
 
 action = functools.partial(any_action, path='/{server_id}/action')
 """An action on a server: POST /servers/{server_id}/action."""
@@ -21,6 +22,6 @@ class ServerController(ComputeController):
     subject = 'server_id'
     needs: tuple[str, ...] = ()
 
-    def find(self, req, identifier: str) -> rows.Server:
+    def find(self, req: Request, identifier: str) -> rows.Server:
         shown = {need for view in views(req.operation.response) for need in view.needs(req)}
         return self.cloud.servers.get(req.context, identifier, needs=shown.union(self.needs))

@@ -1,5 +1,6 @@
 """/servers/{server_id}/tags: labels of a server."""
 
+from typing import Any
 from urllib.parse import quote
 
 from computeapi.api.servers.schemas import TAG, TAGS
@@ -7,10 +8,11 @@ from computeapi.api.servers.subject import ServerController
 from computeapi.api.types import NOTHING, STRING
 from computeapi.compute.servers.lookup import check_tag
 from computeapi.db import servers as rows
+from computeapi.db.servers import Server
 from computeapi.errors import Invalid
-from computeapi.web.contract import HTML, MEMBER_OR_ADMIN, READER_OR_ADMIN, Policy, closed, query
-from computeapi.web.controller import api_version, operation
-from computeapi.web.request import Reply
+from computeapi.web.contract import HTML, MEMBER_OR_ADMIN, READER_OR_ADMIN, Policy, array, closed, query
+from computeapi.web.controller import Bounds, operation
+from computeapi.web.request import Reply, Request
 from computeapi.web.validation import STRICT
 
 # ------------------------------------------------------------------ policies
@@ -26,48 +28,44 @@ DELETE = Policy('os_compute_api:os-server-tags:delete', MEMBER_OR_ADMIN, 'Delete
 
 ANY_QUERY = query({}, strict=None)
 BODY = closed({'tags': TAGS}, ['tags'])
-SHOWN = {'tags': {'type': 'array', 'items': STRING}}
+SHOWN = {'tags': array(STRING)}
 
 
 class ServerTags(ServerController):
     """Free-form labels of a server."""
 
     path = '/servers/{server_id}/tags'
+    versions = Bounds('2.26')
     needs = (rows.TAGS,)
 
-    def find(self, req, identifier):
+    def find(self, req: Request, identifier: str) -> Server:
         """A server of any project: here the policies, which are asked about it, tell who may do what."""
         return self.cloud.servers.get(req.context, identifier, needs=self.needs, any_project=True)
 
     @operation('GET', policy=INDEX, query=ANY_QUERY, response=SHOWN, errors=(404,))
-    @api_version('2.26')
-    def index(self, req, server):
+    def index(self, req: Request, server: Server) -> dict[str, Any]:
         """List the tags of a server."""
         return {'tags': server.tags}
 
     @operation('PUT', policy=UPDATE_ALL, body=BODY, response=SHOWN, errors=(404, 409))
-    @api_version('2.26')
-    def update_all(self, req, server, body):
+    def update_all(self, req: Request, server: Server, body: Any) -> dict[str, Any]:
         """Replace the tags of a server."""
         return {'tags': self.cloud.servers.replace_tags(req.context, server, body['tags'])}
 
     @operation('DELETE', policy=DELETE_ALL, status=204, errors=(404, 409))
-    @api_version('2.26')
-    def delete_all(self, req, server):
+    def delete_all(self, req: Request, server: Server) -> None:
         """Delete the tags of a server."""
         self.cloud.servers.replace_tags(req.context, server, ())
 
     @operation('GET', '/{id}', policy=SHOW, query=ANY_QUERY, status=204, errors=(404,))
-    @api_version('2.26')
-    def show(self, req, server, id):
+    def show(self, req: Request, server: Server, id: str) -> None:
         """See whether a server has a tag."""
         check_tag(server, server.tags, id)
 
     @operation(
         'PUT', '/{id}', policy=UPDATE, body=NOTHING, status=201, successes=(204,), media_type=HTML, errors=(404, 409)
     )
-    @api_version('2.26')
-    def update(self, req, server, id, body):
+    def update(self, req: Request, server: Server, id: str, body: Any) -> Reply:
         """Add a tag to a server."""
         check_allowed(id)
         if not self.cloud.servers.add_tag(req.context, server, id):
@@ -75,8 +73,7 @@ class ServerTags(ServerController):
         return Reply(headers={'Location': f'{req.endpoint}/servers/{server.uuid}/tags/{quote(id)}'})
 
     @operation('DELETE', '/{id}', policy=DELETE, status=204, errors=(404, 409))
-    @api_version('2.26')
-    def delete(self, req, server, id):
+    def delete(self, req: Request, server: Server, id: str) -> None:
         """Delete a tag of a server."""
         self.cloud.servers.delete_tag(req.context, server, id)
 

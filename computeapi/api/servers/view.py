@@ -14,18 +14,17 @@ from computeapi.api.types import (
     DATETIME,
     INTEGER,
     LINKS,
-    NULLABLE_DATETIME,
     NULLABLE_STRING,
     OBJECT,
     STRING,
     TEXTS,
     UUID,
-    bare,
     date,
+    exact_date,
 )
 from computeapi.db.servers import DOMAIN_NAME, SERVICE, TAGS, VOLUMES, Server
-from computeapi.versions import ABSENT, APIVersionRequest, Versioned, added, changed
-from computeapi.web.contract import ADMIN, Field, Policy, View, attr, closed
+from computeapi.versions import ABSENT, COMPUTE, Versioned, added, changed
+from computeapi.web.contract import ADMIN, Field, Policy, View, array, attr, closed
 
 EXTENDED = Policy('os_compute_api:os-extended-server-attributes', ADMIN, 'See where a server runs and how it was made')
 READER_POLICIES = (readers.EXTRA_SPECS, readers.HOST_STATUS, readers.HOST_UNKNOWN)
@@ -33,7 +32,7 @@ READER_POLICIES = (readers.EXTRA_SPECS, readers.HOST_STATUS, readers.HOST_UNKNOW
 
 # ------------------------------------------------------------------ schemas
 
-STRINGS = {'type': 'array', 'items': STRING}
+STRINGS = array(STRING)
 NULLABLE_STRINGS = {'type': ['array', 'null'], 'items': STRING}
 LINK = closed({'id': STRING, 'links': LINKS}, ['id', 'links'])
 IMAGE = {'anyOf': [{'const': ''}, LINK]}
@@ -59,11 +58,11 @@ VOLUME_ON_TERMINATION = VOLUME | {'delete_on_termination': BOOLEAN}
 
 
 def by_network(address: dict[str, Any]) -> dict[str, Any]:
-    return {'type': 'object', 'additionalProperties': array(address)}
+    return {'type': 'object', 'additionalProperties': objects(address)}
 
 
-def array(properties: dict[str, Any]) -> dict[str, Any]:
-    return {'type': 'array', 'items': closed(properties, properties)}
+def objects(properties: dict[str, Any]) -> dict[str, Any]:
+    return array(closed(properties, properties))
 
 
 # ------------------------------------------------------------------ fields
@@ -75,11 +74,6 @@ def or_empty(name: str) -> Field:
     return Field(STRING, lambda server: get(server) or '')
 
 
-def exact_date(name: str) -> Field:
-    get = attr(name)
-    return Field(NULLABLE_DATETIME, lambda server: bare(get(server)))
-
-
 def administered(schema: Any, get: Any, needs: tuple[str, ...] = ()) -> Field:
     return Field(schema, get, needs=needs, policy=EXTENDED)
 
@@ -88,10 +82,13 @@ def since(version: str, field: Any) -> Versioned:
     """The field with its own steps, but absent before *version*."""
     if not isinstance(field, Versioned):
         return added(version, field)
-    start = APIVersionRequest.parse(version)
+    start = COMPUTE.version(version)
     later = {str(step): value for step, value in field.steps if step > start}
     return changed({version: field.at(start)} | later)
 
+
+INSIDES, WHOLE = '2.3', '2.75'
+"""From when on administrators see the insides of a server, and an update and a rebuild answer with all of it."""
 
 LINKED = {
     'id': Field(UUID, attr('uuid')),
@@ -135,11 +132,11 @@ MORE = {
     'addresses': Field(by_network(EXTENDED_ADDRESS), readers.addresses),
     'key_name': Field(NULLABLE_STRING, attr('key_name')),
     'config_drive': Field(STRING, attr('config_drive')),
-    'security_groups': Field(array({'name': STRING}), readers.security_groups, optional=True),
+    'security_groups': Field(objects({'name': STRING}), readers.security_groups, optional=True),
     'os-extended-volumes:volumes_attached': changed(
         {
-            '2.1': Field(array(VOLUME), readers.volume_ids, needs=(VOLUMES,)),
-            '2.3': Field(array(VOLUME_ON_TERMINATION), readers.volumes, needs=(VOLUMES,)),
+            '2.1': Field(objects(VOLUME), readers.volume_ids, needs=(VOLUMES,)),
+            INSIDES: Field(objects(VOLUME_ON_TERMINATION), readers.volumes, needs=(VOLUMES,)),
         }
     ),
     'OS-EXT-AZ:availability_zone': or_empty('availability_zone'),
@@ -152,20 +149,20 @@ MORE = {
     'OS-EXT-SRV-ATTR:hypervisor_hostname': administered(NULLABLE_STRING, attr('node')),
     'OS-EXT-SRV-ATTR:instance_name': administered(STRING, attr('domain_name'), needs=(DOMAIN_NAME,)),
     'OS-EXT-SRV-ATTR:hostname': changed(
-        {'2.3': administered(STRING, attr('hostname')), '2.90': Field(STRING, attr('hostname'))}
+        {INSIDES: administered(STRING, attr('hostname')), '2.90': Field(STRING, attr('hostname'))}
     ),
-    'OS-EXT-SRV-ATTR:reservation_id': added('2.3', administered(STRING, attr('reservation_id'))),
-    'OS-EXT-SRV-ATTR:launch_index': added('2.3', administered(INTEGER, attr('launch_index'))),
-    'OS-EXT-SRV-ATTR:kernel_id': added('2.3', administered(STRING, lambda server: server.kernel_id or '')),
-    'OS-EXT-SRV-ATTR:ramdisk_id': added('2.3', administered(STRING, lambda server: server.ramdisk_id or '')),
-    'OS-EXT-SRV-ATTR:root_device_name': added('2.3', administered(NULLABLE_STRING, attr('root_device_name'))),
-    'OS-EXT-SRV-ATTR:user_data': added('2.3', administered(NULLABLE_STRING, attr('user_data'))),
+    'OS-EXT-SRV-ATTR:reservation_id': added(INSIDES, administered(STRING, attr('reservation_id'))),
+    'OS-EXT-SRV-ATTR:launch_index': added(INSIDES, administered(INTEGER, attr('launch_index'))),
+    'OS-EXT-SRV-ATTR:kernel_id': added(INSIDES, administered(STRING, lambda server: server.kernel_id or '')),
+    'OS-EXT-SRV-ATTR:ramdisk_id': added(INSIDES, administered(STRING, lambda server: server.ramdisk_id or '')),
+    'OS-EXT-SRV-ATTR:root_device_name': added(INSIDES, administered(NULLABLE_STRING, attr('root_device_name'))),
+    'OS-EXT-SRV-ATTR:user_data': added(INSIDES, administered(NULLABLE_STRING, attr('user_data'))),
     'host_status': added('2.16', Field(STRING, readers.host_status, needs=(SERVICE,), request=True, optional=True)),
     'pinned_availability_zone': added('2.96', Field(NULLABLE_STRING, attr('pinned_availability_zone'))),
     'scheduler_hints': added('2.100', Field(OBJECT, attr('scheduler_hints'))),
 }
-LATER = {name: since('2.75', field) for name, field in MORE.items()}
-LATER['addresses'] = changed({'2.1': SHORT['addresses'], '2.75': MORE['addresses']})
+LATER = {name: since(WHOLE, field) for name, field in MORE.items()}
+LATER['addresses'] = changed({'2.1': SHORT['addresses'], WHOLE: MORE['addresses']})
 
 # ------------------------------------------------------------------ views
 

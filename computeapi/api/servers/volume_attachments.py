@@ -4,7 +4,8 @@ from typing import Any
 
 from computeapi.api.servers.schemas import TAG
 from computeapi.api.servers.subject import ServerController
-from computeapi.api.types import BOOLEAN, LIMIT, NULLABLE_STRING, SPOKEN_BOOLEAN, STRING, UUID, spoken
+from computeapi.api.types import BOOLEAN, LIMIT, NULLABLE_STRING, SPOKEN_BOOLEAN, STRING, UUID
+from computeapi.booleans import spoken
 from computeapi.db.servers import BlockDevice
 from computeapi.versions import ABSENT, APIVersionRequest, added, changed, removed
 from computeapi.web.contract import (

@@ -6,8 +6,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from computeapi import errors
-from computeapi.backends.identity.local.managers import Recent, RecordManager
 from computeapi.backends.identity.local.passwords import Passwords
+from computeapi.backends.identity.local.records import Recent, Records
 from computeapi.db import identity as queries
 from computeapi.db.engine import Store
 from computeapi.db.tables import identity as tables
@@ -15,7 +15,7 @@ from computeapi.db.tables import identity as tables
 DEFAULT_DOMAIN = 'default'
 
 
-class AccountManager(RecordManager):
+class Accounts(Records):
     """What lives in a domain."""
 
     def _require_parts(self, *, domain_id: str | None = None, default_project_id: str | None = None) -> None:
@@ -27,7 +27,7 @@ class AccountManager(RecordManager):
                     raise errors.Invalid(f'Invalid input for field/attribute {name}. There is no {record_id}.')
 
 
-class DomainManager(RecordManager):
+class Domains(Records):
     table = tables.domains
     noun = 'domain'
 
@@ -37,7 +37,7 @@ class DomainManager(RecordManager):
             return queries.granted_domains(connection, user_id)
 
 
-class ProjectManager(AccountManager):
+class Projects(Accounts):
     table = tables.projects
     noun = 'project'
 
@@ -81,7 +81,7 @@ class ProjectManager(AccountManager):
             return queries.granted_projects(connection, user_id)
 
 
-class UserManager(AccountManager):
+class Users(Accounts):
     table = tables.users
     noun = 'user'
 

@@ -24,7 +24,7 @@ from computeapi.db.listing import Page
 HELD = ('available', 'reserved', 'attaching', 'detaching', 'in-use')
 
 
-class VolumeUse(VolumeStore):
+class VolumeAttachments(VolumeStore):
     def reserve(
         self,
         context: Context,

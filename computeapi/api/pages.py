@@ -1,0 +1,41 @@
+"""Lists in pages: what a request asks for, and the answer with the link to the next page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from computeapi.api.types import LINKS
+from computeapi.db.listing import Page
+from computeapi.web.contract import array, closed
+from computeapi.web.paging import limit_of, next_link
+from computeapi.web.request import Request
+
+
+def schema(name: str, items: Any, links: Any = LINKS) -> dict[str, Any]:
+    """An answer that is a list and, when there may be more, a link to the next page."""
+    return closed({name: array(items), f'{name}_links': links}, [name])
+
+
+def asked(req: Request, most: int) -> Page:
+    """The page that a request asks for; all there is where its operation has no pages at this version."""
+    return Page(limit_of(req, most), req.parameter('marker'))
+
+
+def answer(
+    req: Request,
+    name: str,
+    shown: list[dict[str, Any]],
+    limit: int | None,
+    *,
+    marker: str = 'id',
+    links: str = '',
+    **parameters: str,
+) -> dict[str, Any]:
+    """{name: the items that are shown} and, when the page is full, {name}_links.
+
+    marker: the field of an item that the next page is asked for with.  links: another name for the links.
+    parameters: those that the path of the operation has.
+    """
+    last = str(shown[-1][marker]) if shown else ''
+    further = next_link(req, shown, limit, last, **parameters)
+    return {name: shown} | ({links or f'{name}_links': further} if further else {})
