@@ -14,7 +14,7 @@ from oslo_config import cfg
 from paste.deploy import loadapp
 
 from computeapi import api
-from computeapi.api.documents import V20, V21, VersionDocument, Versions
+from computeapi.api.documents import V20, V21, VersionChoices, VersionDocument
 from computeapi.backends import registry
 from computeapi.backends.hypervisor import Hypervisor
 from computeapi.backends.identity import Identity
@@ -178,7 +178,7 @@ def compute_app(global_conf: dict[str, str], **local_conf: str) -> WSGIApp:
 
 
 def versions_app(global_conf: dict[str, str], **local_conf: str) -> WSGIApp:
-    return Versions(_building.get().conf.api.compute_link_prefix)
+    return VersionChoices(_building.get().conf.api.compute_link_prefix)
 
 
 def version_v21_app(global_conf: dict[str, str], **local_conf: str) -> WSGIApp:

@@ -9,8 +9,10 @@ from computeapi.api.types import (
     HOST,
     INTEGER,
     NAME,
+    NONEMPTY,
     NOTHING,
     NULLABLE_STRING,
+    SPACED_NAME,
     STRING,
     TEXTS,
     UUID,
@@ -39,18 +41,18 @@ IMAGES = policy('compute:aggregates:images', description='Have images ready on t
 
 # ------------------------------------------------------------------ requests
 
-ZONE_NAME = {'type': 'string', 'minLength': 1, 'maxLength': 255, 'pattern': '^[^:]*$'}
-ZONE = {'oneOf': [ZONE_NAME, {'type': 'null'}]}
-# A new name may come with spaces around it at every version.
-SPACED_NAME = {'type': 'string', 'format': 'name_with_leading_trailing_spaces', 'minLength': 1, 'maxLength': 255}
+ZONE_NAME = NONEMPTY | {'pattern': '^[^:]*$'}
+ZONE = {'oneOf': [ZONE_NAME, NOTHING]}
 CREATE_BODY = closed({'aggregate': closed({'name': NAME, 'availability_zone': ZONE}, ['name'])}, ['aggregate'])
 UPDATE_BODY = closed(
-    {'aggregate': closed({'name': SPACED_NAME, 'availability_zone': ZONE}) | {'minProperties': 1}}, ['aggregate']
+    # A new name may come with spaces around it at every version.
+    {'aggregate': closed({'name': SPACED_NAME, 'availability_zone': ZONE}) | {'minProperties': 1}},
+    ['aggregate'],
 )
 HOST_BODY = closed({'host': HOST}, ['host'])
 METADATA = {
     'type': 'object',
-    'patternProperties': {'^[^\x00-\x1f\x7f]{1,255}$': {'type': ['string', 'null'], 'maxLength': 255}},
+    'patternProperties': {'^[^\x00-\x1f\x7f]{1,255}$': NULLABLE_STRING | {'maxLength': 255}},
     'additionalProperties': False,
 }
 IMAGES_BODY = closed({'cache': array(closed({'id': UUID}, ['id'])) | {'minItems': 1}}, ['cache'])

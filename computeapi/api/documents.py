@@ -75,7 +75,7 @@ def answer(body: dict[str, Any], status: int = 200) -> webob.Response:
     return webob.Response(body=orjson.dumps(body), status=status, content_type='application/json')
 
 
-class Versions:
+class VersionChoices:
     """/: the versions; 300 with the choices for any other path. Any method will do."""
 
     def __init__(self, link_prefix: str | None):

@@ -7,14 +7,14 @@ from oslo_utils import strutils
 
 from computeapi.api import extra_specs, pages
 from computeapi.api.controller import ComputeController
+from computeapi.api.servers import schemas
 from computeapi.api.types import (
     BOOLEAN,
     INTEGER,
-    LIMIT,
     LINKS,
-    MARKER,
     NAME,
     NON_NEGATIVE,
+    NONEMPTY,
     NULLABLE_STRING,
     POSITIVE,
     SPOKEN_BOOLEAN,
@@ -69,9 +69,8 @@ SORT_KEYS = [
 ]
 SORT_COLUMNS = {'vcpu_weight': 'vcpus'}
 LIST_QUERY = query(
-    {
-        'limit': LIMIT,
-        'marker': MARKER,
+    pages.PARAMETERS
+    | {
         'is_public': STRING,
         'minRam': STRING,
         'minDisk': STRING,
@@ -88,7 +87,7 @@ LIST_QUERY = query(
 )
 SHOW_QUERY = query({})
 
-DESCRIPTION = {'type': ['string', 'null'], 'minLength': 0, 'maxLength': 65535, 'pattern': r'^[^\x00-\x1f\x7f-\x9f]*$'}
+DESCRIPTION = schemas.DESCRIPTION | {'maxLength': 65535}
 FLAVOR_ID = {
     'type': ['string', 'number', 'null'],
     'minLength': 1,
@@ -122,11 +121,10 @@ CREATE_BODY = closed(
     required=['flavor'],
 )
 UPDATE_BODY = closed({'flavor': closed({'description': DESCRIPTION}, required=['description'])}, required=['flavor'])
-TENANT = closed({'tenant': {'type': 'string', 'minLength': 1, 'maxLength': 255}}, required=['tenant'])
+TENANT = closed({'tenant': NONEMPTY}, required=['tenant'])
 
-SPEC_KEY = '^[a-zA-Z0-9-_:. ]{1,255}$'
 SPEC_VALUE = {'type': ['string', 'number'], 'maxLength': 255}
-SPECS = {'type': 'object', 'patternProperties': {SPEC_KEY: SPEC_VALUE}, 'additionalProperties': False}
+SPECS = {'type': 'object', 'patternProperties': {schemas.METADATA_KEY: SPEC_VALUE}, 'additionalProperties': False}
 SPECS_BODY = closed({'extra_specs': SPECS}, required=['extra_specs'])
 SPEC_BODY = SPECS | {'minProperties': 1, 'maxProperties': 1}
 VALIDATION = {'validated': added('2.86', True)}

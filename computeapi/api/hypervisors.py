@@ -7,9 +7,7 @@ from computeapi.api import pages
 from computeapi.api.controller import ComputeController
 from computeapi.api.types import (
     INTEGER,
-    LIMIT,
     LINKS,
-    MARKER,
     NULLABLE_INTEGER,
     NULLABLE_STRING,
     OBJECT,
@@ -43,12 +41,7 @@ PAGED, BY_UUID, NO_USAGE = '2.33', '2.53', '2.88'
 WITH_SERVERS = added(BY_UUID, SPOKEN_BOOLEAN)
 ONCE = changed({'2.1': False, BY_UUID: True})
 LIST_QUERY = query(
-    {
-        'limit': added(PAGED, LIMIT),
-        'marker': added(PAGED, MARKER),
-        'hypervisor_hostname_pattern': added(BY_UUID, STRING),
-        'with_servers': WITH_SERVERS,
-    },
+    pages.parameters(PAGED) | {'hypervisor_hostname_pattern': added(BY_UUID, STRING), 'with_servers': WITH_SERVERS},
     strict=BY_UUID,
     single=ONCE,
 )

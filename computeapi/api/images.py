@@ -8,7 +8,7 @@ from computeapi.api import pages
 from computeapi.api.controller import ComputeController
 from computeapi.api.gone import PROXIES
 from computeapi.api.servers.schemas import ITEM_BODY, ITEMS_BODY
-from computeapi.api.types import INTEGER, LINKS, MARKER, NULLABLE_STRING, STRING, TEXTS, check_key, date
+from computeapi.api.types import INTEGER, LIMIT, LINKS, MARKER, NULLABLE_STRING, STRING, TEXTS, check_key, date
 from computeapi.backends.image import Image
 from computeapi.booleans import spoken
 from computeapi.compute.images import ATTRIBUTES
@@ -22,7 +22,7 @@ from computeapi.web.request import Request
 
 SIZE = {'type': 'string', 'pattern': '^[0-9]+$', 'maxLength': 9}
 PARAMETERS = {
-    'limit': {'type': 'string', 'pattern': '^[0-9]*$', 'minimum': 1, 'maxLength': 64},
+    'limit': LIMIT | {'minimum': 1},
     'marker': MARKER,
     **dict.fromkeys(('name', 'status', 'changes-since', 'server', 'type'), STRING),
     **dict.fromkeys(('minRam', 'minDisk'), SIZE),

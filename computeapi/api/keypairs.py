@@ -8,9 +8,7 @@ from computeapi.api.controller import ComputeController
 from computeapi.api.types import (
     BOOLEAN,
     INTEGER,
-    LIMIT,
     LINKS,
-    MARKER,
     NAME,
     NULLABLE_DATETIME,
     STRING,
@@ -37,7 +35,7 @@ TYPED, OF_OTHERS, PAGED, IMPORTED = '2.2', '2.10', '2.35', '2.92'
 
 # At first the owner is always the caller.
 OWNER = added(OF_OTHERS, STRING)
-LIST_QUERY = query({'user_id': OWNER, 'limit': added(PAGED, LIMIT), 'marker': added(PAGED, MARKER)}, strict='2.75')
+LIST_QUERY = query({'user_id': OWNER} | pages.parameters(PAGED), strict='2.75')
 SHOW_QUERY = query({'user_id': OWNER}, strict='2.75')
 
 CHARACTERS = changed(
@@ -99,13 +97,7 @@ class Keypairs(ComputeController):
         body = parameters.get('body') or {}
         return {'user_id': owner(req, body.get('keypair'))}
 
-    @operation(
-        'GET',
-        policy=INDEX,
-        query=LIST_QUERY,
-        response=LISTED,
-        errors=(400,),
-    )
+    @operation('GET', policy=INDEX, query=LIST_QUERY, response=LISTED, errors=(400,))
     def index(self, req: Request) -> dict[str, Any]:
         """List the key pairs of a user."""
         page = pages.asked(req, self.cloud.max_limit)

@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from computeapi.api.types import LINKS
+from computeapi.api.types import LIMIT, LINKS, MARKER
 from computeapi.db.listing import Page
+from computeapi.versions import added
 from computeapi.web.contract import array, closed
 from computeapi.web.paging import limit_of, next_link
 from computeapi.web.request import Request
+
+PARAMETERS = {'limit': LIMIT, 'marker': MARKER}
+WINDOW = {'limit': LIMIT, 'offset': LIMIT}
+"""The query of a list whose pages have no markers."""
+
+
+def parameters(since: str) -> dict[str, Any]:
+    """The query of a list that has pages from that version on."""
+    return {name: added(since, schema) for name, schema in PARAMETERS.items()}
 
 
 def schema(name: str, items: Any, links: Any = LINKS) -> dict[str, Any]:

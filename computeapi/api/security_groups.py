@@ -2,9 +2,10 @@
 
 from typing import Any
 
+from computeapi.api import pages
 from computeapi.api.controller import ComputeController
 from computeapi.api.gone import PROXIES
-from computeapi.api.types import LIMIT, NULLABLE_INTEGER, NULLABLE_STRING, NULLABLE_UUID, STRING, TEXT, UUID, parts
+from computeapi.api.types import NULLABLE_INTEGER, NULLABLE_STRING, NULLABLE_UUID, STRING, TEXT, UUID, parts
 from computeapi.booleans import spoken
 from computeapi.compute.security_groups import Rule
 from computeapi.web.contract import MEMBER_OR_ADMIN, READER_OR_ADMIN, Field, Policy, View, array, attr, closed, query
@@ -51,7 +52,7 @@ RULE_BODY = lenient(
     },
     ['security_group_rule'],
 )
-PARAMETERS = {'limit': LIMIT, 'offset': LIMIT, 'all_tenants': STRING}
+LIST_QUERY = query(pages.WINDOW | {'all_tenants': STRING})
 
 # ------------------------------------------------------------------ views
 
@@ -94,7 +95,7 @@ class SecurityGroups(ComputeController):
     @operation(
         'GET',
         policy=LIST,
-        query=query(PARAMETERS),
+        query=LIST_QUERY,
         response={'security_groups': array(SECURITY_GROUP)},
         errors=(404,),
     )

@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
+from computeapi.api import pages
 from computeapi.api.controller import ComputeController
-from computeapi.api.types import LIMIT, OBJECT, POSITIVE, STRING, UUID
+from computeapi.api.types import NONEMPTY, OBJECT, POSITIVE, STRING, UUID
 from computeapi.compute.server_groups import AFFINITY, ANTI_AFFINITY, SOFT_AFFINITY, SOFT_ANTI_AFFINITY
 from computeapi.db.server_groups import ServerGroup
 from computeapi.versions import added, changed, removed
@@ -36,7 +37,7 @@ OWNED, ONE_POLICY = '2.13', '2.64'
 
 # ------------------------------------------------------------------ requests
 
-LIST_QUERY = query({'all_projects': STRING, 'limit': LIMIT, 'offset': LIMIT}, strict='2.75')
+LIST_QUERY = query({'all_projects': STRING} | pages.WINDOW, strict='2.75')
 
 HARD = [ANTI_AFFINITY, AFFINITY]
 ALL = [*HARD, SOFT_ANTI_AFFINITY, SOFT_AFFINITY]
@@ -47,7 +48,7 @@ CREATE_BODY = closed(
     {
         'server_group': closed(
             {
-                'name': {'type': 'string', 'minLength': 1, 'maxLength': 255, 'format': 'name'},
+                'name': NONEMPTY | {'format': 'name'},
                 'policies': removed(ONE_POLICY, POLICIES),
                 'policy': added(ONE_POLICY, POLICY),
                 'rules': added(ONE_POLICY, RULES),

@@ -7,6 +7,7 @@ from computeapi.api.types import (
     BOOLEAN,
     HOST,
     INTEGER,
+    NONEMPTY,
     NULLABLE_DATETIME,
     NULLABLE_STRING,
     SPOKEN_BOOLEAN,
@@ -35,17 +36,16 @@ FORCED_DOWN, BY_UUID = '2.11', '2.53'
 # ------------------------------------------------------------------ requests
 
 LIST_QUERY = query({'host': STRING, 'binary': STRING}, strict='2.75')
-REASON = {'type': 'string', 'minLength': 1, 'maxLength': 255}
-NAMED = {'host': HOST, 'binary': {'type': 'string', 'minLength': 1, 'maxLength': 255}}
+NAMED = {'host': HOST, 'binary': NONEMPTY}
 UPDATE_BODY = changed(
     {
         '2.1': closed(
-            NAMED | {'disabled_reason': REASON, 'forced_down': added(FORCED_DOWN, SPOKEN_BOOLEAN)}, ['host', 'binary']
+            NAMED | {'disabled_reason': NONEMPTY, 'forced_down': added(FORCED_DOWN, SPOKEN_BOOLEAN)}, ['host', 'binary']
         ),
         BY_UUID: closed(
             {
                 'status': {'type': 'string', 'enum': ['enabled', 'disabled']},
-                'disabled_reason': REASON,
+                'disabled_reason': NONEMPTY,
                 'forced_down': SPOKEN_BOOLEAN,
             }
         ),

@@ -2,10 +2,10 @@
 
 from typing import Any
 
+from computeapi.api import pages
 from computeapi.api.controller import ComputeController
 from computeapi.api.gone import PROXIES
 from computeapi.api.types import INTEGER, NULLABLE_STRING, SPOKEN_BOOLEAN, STRING, TEXT, exact_date
-from computeapi.api.volumes import WINDOW
 from computeapi.booleans import spoken
 from computeapi.web.contract import MEMBER_OR_ADMIN, READER_OR_ADMIN, Field, Policy, View, array, attr, closed, query
 from computeapi.web.controller import operation
@@ -51,14 +51,14 @@ class Snapshots(ComputeController):
     path = '/os-snapshots'
     versions = PROXIES
 
-    @operation('GET', policy=LIST, query=query(WINDOW), response=SHOWN_ALL)
+    @operation('GET', policy=LIST, query=query(pages.WINDOW), response=SHOWN_ALL)
     def index(self, req: Request) -> dict[str, Any]:
         """List snapshots."""
         limit, offset = window_of(req, self.cloud.max_limit)
         found = self.cloud.volumes.list_snapshots(req.context)
         return {'snapshots': SHOWN.render_all(req, found[offset : offset + limit])}
 
-    @operation('GET', '/detail', policy=DETAIL, query=query(WINDOW), response=SHOWN_ALL)
+    @operation('GET', '/detail', policy=DETAIL, query=query(pages.WINDOW), response=SHOWN_ALL)
     def detail(self, req: Request) -> dict[str, Any]:
         """List snapshots with details."""
         return self.index(req)

@@ -6,7 +6,7 @@ from typing import Any
 
 from computeapi.api import pages
 from computeapi.api.controller import ComputeController
-from computeapi.api.types import DATETIME, INTEGER, LIMIT, LINKS, MARKER, STRING, UUID, exact_date, moment, parts
+from computeapi.api.types import DATETIME, INTEGER, LINKS, STRING, UUID, exact_date, moment, parts
 from computeapi.compute.usage import ProjectUsage
 from computeapi.db.listing import Page
 from computeapi.errors import Invalid
@@ -27,7 +27,7 @@ PAGED = '2.40'
 
 FORMATS = ('%Y-%m-%dT%H:%M:%S', '%Y-%m-%dT%H:%M:%S.%f', '%Y-%m-%d %H:%M:%S.%f')
 PERIOD = {'start': STRING, 'end': STRING}
-PAGING = {'limit': added(PAGED, LIMIT), 'marker': added(PAGED, MARKER)}
+PAGING = pages.parameters(PAGED)
 SHOW_QUERY = query(PERIOD | PAGING, strict='2.75')
 LIST_QUERY = query(PERIOD | PAGING | {'detailed': STRING}, strict='2.75')
 

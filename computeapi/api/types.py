@@ -12,7 +12,7 @@ from computeapi.booleans import FALSE, TRUE
 from computeapi.db.listing import MOST_DIGITS
 from computeapi.errors import Invalid
 from computeapi.versions import changed
-from computeapi.web.contract import Field, View, array, attr
+from computeapi.web.contract import Field, View, array, attr, closed
 from computeapi.web.formats import uuid_like
 
 STRING = {'type': 'string'}
@@ -22,19 +22,12 @@ NULLABLE_INTEGER = {'type': ['integer', 'null']}
 BOOLEAN = {'type': 'boolean'}
 OBJECT = {'type': 'object'}
 UUID = {'type': 'string', 'format': 'uuid'}
-NULLABLE_UUID = {'oneOf': [{'type': 'string', 'format': 'uuid'}, {'type': 'null'}]}
+NOTHING = {'type': 'null'}
+NULLABLE_UUID = {'oneOf': [UUID, NOTHING]}
 DATETIME = {'type': 'string', 'format': 'date-time'}
 NULLABLE_DATETIME = {'type': ['string', 'null'], 'format': 'date-time'}
 TEXTS = {'type': 'object', 'additionalProperties': {'type': 'string'}}
-LINKS = {
-    'type': 'array',
-    'items': {
-        'type': 'object',
-        'properties': {'rel': STRING, 'href': STRING, 'type': STRING},
-        'required': ['rel', 'href'],
-        'additionalProperties': False,
-    },
-}
+LINKS = array(closed({'rel': STRING, 'href': STRING, 'type': STRING}, ['rel', 'href']))
 
 # What clients send. Numbers and booleans may come as text, as they always could.
 
@@ -43,22 +36,17 @@ SPOKEN_BOOLEAN = {'type': ['boolean', 'string'], 'enum': [True, *TRUE, False, *F
 NON_NEGATIVE = {'type': ['integer', 'string'], 'pattern': '^[0-9]+$', 'minimum': 0, 'maximum': MOST}
 POSITIVE = {'type': ['integer', 'string'], 'pattern': '^[0-9]+$', 'minimum': 1, 'maximum': MOST}
 TEXT = {'type': 'string', 'maxLength': 255}
-HOST = {'type': 'string', 'minLength': 1, 'maxLength': 255, 'pattern': '^[a-zA-Z0-9-._]*$'}
-NAME = changed(
-    {
-        # /v2 says what a name is before it says that the name is empty.
-        '2.0': {'type': 'string', 'format': 'name_with_leading_trailing_spaces', 'minLength': 1, 'maxLength': 255},
-        '2.1': {'type': 'string', 'minLength': 1, 'maxLength': 255, 'format': 'name'},
-    }
-)
-NOTHING = {'type': 'null'}
+NONEMPTY = {'type': 'string', 'minLength': 1, 'maxLength': 255}
+HOST = NONEMPTY | {'pattern': '^[a-zA-Z0-9-._]*$'}
+SPACED_NAME = {'type': 'string', 'format': 'name_with_leading_trailing_spaces', 'minLength': 1, 'maxLength': 255}
+# /v2 says what a name is before it says that the name is empty.
+NAME = changed({'2.0': SPACED_NAME, '2.1': NONEMPTY | {'format': 'name'}})
 
 # What a path and a query string hold: text.
 
 INTEGER_ID = re.compile('-?[0-9]+', re.ASCII)
 LIMIT = {'type': 'string', 'pattern': '^[0-9]*$', 'maxLength': 64}
-MARKER = {'type': 'string'}
-PAGING = {'limit': LIMIT, 'marker': MARKER}
+MARKER = STRING
 
 
 def integer_id(text: str) -> int:

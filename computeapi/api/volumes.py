@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
+from computeapi.api import pages
 from computeapi.api.controller import ComputeController
 from computeapi.api.gone import PROXIES
 from computeapi.api.types import (
     INTEGER,
-    LIMIT,
     NULLABLE_STRING,
     OBJECT,
     POSITIVE,
@@ -43,7 +43,6 @@ VOLUME = closed(
     },
     required=['size'],
 )
-WINDOW = {'limit': LIMIT, 'offset': LIMIT}
 
 # ------------------------------------------------------------------ views
 
@@ -85,14 +84,14 @@ class Volumes(ComputeController):
     path = '/os-volumes'
     versions = PROXIES
 
-    @operation('GET', policy=LIST, query=query(WINDOW), response=SHOWN_ALL)
+    @operation('GET', policy=LIST, query=query(pages.WINDOW), response=SHOWN_ALL)
     def index(self, req: Request) -> dict[str, Any]:
         """List volumes."""
         limit, offset = window_of(req, self.cloud.max_limit)
         found = self.cloud.volumes.list(req.context)
         return {'volumes': SHOWN.render_all(req, found[offset : offset + limit])}
 
-    @operation('GET', '/detail', policy=DETAIL, query=query(WINDOW), response=SHOWN_ALL)
+    @operation('GET', '/detail', policy=DETAIL, query=query(pages.WINDOW), response=SHOWN_ALL)
     def detail(self, req: Request) -> dict[str, Any]:
         """List volumes with details."""
         return self.index(req)

@@ -26,7 +26,6 @@ SHARED = {
     'Tokens',
     'Users',
     'VersionRoutes',
-    'Versions',
     'VolumeAttachments',
     'Volumes',
     'Work',

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from computeapi.api.servers.schemas import TAG
-from computeapi.api.types import MOST, NULLABLE_STRING, POSITIVE, SPOKEN_BOOLEAN, STRING, TEXT, UUID
+from computeapi.api.types import MOST, NONEMPTY, NULLABLE_STRING, POSITIVE, SPOKEN_BOOLEAN, STRING, TEXT, UUID
 from computeapi.booleans import spoken
 from computeapi.compute.servers.creation import Device
 from computeapi.compute.servers.creation.devices import bad, of_facts, of_old_facts
@@ -19,7 +19,7 @@ COMMON = {
     'volume_id': UUID,
     'snapshot_id': UUID,
     'volume_size': POSITIVE,
-    'device_name': {'type': 'string', 'minLength': 1, 'maxLength': 255, 'pattern': '^[a-zA-Z0-9._/-]*$'},
+    'device_name': NONEMPTY | {'pattern': '^[a-zA-Z0-9._/-]*$'},
     'delete_on_termination': SPOKEN_BOOLEAN,
     'no_device': {},
     'connection_info': STRING,
@@ -29,7 +29,7 @@ DEVICE = closed(
     COMMON
     | {
         'source_type': {'type': 'string', 'enum': ['volume', 'image', 'snapshot', 'blank']},
-        'uuid': {'type': 'string', 'minLength': 1, 'maxLength': 255, 'pattern': '^[a-zA-Z0-9._-]*$'},
+        'uuid': NONEMPTY | {'pattern': '^[a-zA-Z0-9._-]*$'},
         'image_id': UUID,
         'destination_type': {'type': 'string', 'enum': ['volume', 'local']},
         'guest_format': TEXT,

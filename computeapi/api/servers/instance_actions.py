@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 from computeapi.api import pages
 from computeapi.api.servers.readers import host_id_of
 from computeapi.api.servers.subject import ServerController
-from computeapi.api.types import DATETIME, LIMIT, LINKS, MARKER, NULLABLE_STRING, STRING, UUID, exact_date, parts
+from computeapi.api.types import DATETIME, LINKS, NULLABLE_STRING, STRING, UUID, exact_date, parts
 from computeapi.db.actions import ServerAction, ServerActionEvent
 from computeapi.db.servers import Server
 from computeapi.versions import added, changed
@@ -29,12 +29,7 @@ DELETED_TOO = {'deleted': added('2.21', True)}
 # ------------------------------------------------------------------ requests
 
 LIST_QUERY = query(
-    {
-        'limit': added(PAGED, LIMIT),
-        'marker': added(PAGED, MARKER),
-        'changes-since': added(PAGED, DATETIME),
-        'changes-before': added('2.66', DATETIME),
-    },
+    pages.parameters(PAGED) | {'changes-since': added(PAGED, DATETIME), 'changes-before': added('2.66', DATETIME)},
     strict=PAGED,
     single=True,
 )

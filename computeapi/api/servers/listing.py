@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 from oslo_utils import strutils
 
+from computeapi.api import pages
 from computeapi.api.servers.sorting import SORT_KEY
-from computeapi.api.types import DATETIME, LIMIT, STRING
+from computeapi.api.types import DATETIME, STRING
 from computeapi.clock import parsed
 from computeapi.compute.servers.lookup import MOST_TAGS
 from computeapi.compute.states import SOFT_DELETED, states_of
@@ -133,7 +134,8 @@ RELATIONS = (
 # What is not a filter of its own but says which servers are meant, and in which order.
 SCOPES = ('all_tenants', 'deleted', 'soft_deleted', 'status')
 LIST_QUERY = query(
-    {'limit': LIMIT, 'marker': STRING, 'sort_key': SORT_KEY, 'sort_dir': STRING}
+    pages.PARAMETERS
+    | {'sort_key': SORT_KEY, 'sort_dir': STRING}
     | dict.fromkeys((*SCOPES, *RELATIONS), STRING)
     | {name: added(each.everybody, each.schema) if each.new else each.schema for name, each in FILTERS.items()},
     strict='2.75',

@@ -1,11 +1,11 @@
 """Schema leaves that requests about servers share."""
 
-from computeapi.api.types import HOST
+from computeapi.api.types import HOST, NULLABLE_STRING
 from computeapi.compute.servers.lookup import MOST_TAGS
 from computeapi.versions import changed
 from computeapi.web.contract import array, closed
 
-DESCRIPTION = {'type': ['string', 'null'], 'minLength': 0, 'maxLength': 255, 'pattern': r'^[^\x00-\x1f\x7f-\x9f]*$'}
+DESCRIPTION = NULLABLE_STRING | {'minLength': 0, 'maxLength': 255, 'pattern': r'^[^\x00-\x1f\x7f-\x9f]*$'}
 HOSTNAME = changed(
     {
         '2.90': {

@@ -3,7 +3,7 @@
 from typing import Any
 
 from computeapi.api.servers.subject import ServerController
-from computeapi.api.types import NULLABLE_STRING, STRING, UUID
+from computeapi.api.types import NONEMPTY, NULLABLE_STRING, STRING, UUID
 from computeapi.compute.servers import shares
 from computeapi.db.servers import Server
 from computeapi.errors import ShareNotFound
@@ -27,7 +27,7 @@ CREATE_BODY = closed(
         'share': closed(
             {
                 'share_id': UUID,
-                'tag': {'type': 'string', 'minLength': 1, 'maxLength': 255, 'pattern': '^[a-zA-Z0-9-]*$'},
+                'tag': NONEMPTY | {'pattern': '^[a-zA-Z0-9-]*$'},
             },
             required=['share_id'],
         )
