@@ -29,14 +29,14 @@ CREATE = Policy('os_compute_api:os-keypairs:create', OWNER_OR_ADMIN, 'Import or 
 SHOW = Policy('os_compute_api:os-keypairs:show', OWNER_OR_ADMIN, 'Show a key pair')
 DELETE = Policy('os_compute_api:os-keypairs:delete', OWNER_OR_ADMIN, 'Delete a key pair')
 
-TYPED, OF_OTHERS, PAGED, IMPORTED = '2.2', '2.10', '2.35', '2.92'
+TYPED, OF_OTHERS, PAGED, STRICT, IMPORTED = '2.2', '2.10', '2.35', '2.75', '2.92'
 
 # ------------------------------------------------------------------ requests
 
 # At first the owner is always the caller.
 OWNER = added(OF_OTHERS, STRING)
-LIST_QUERY = query({'user_id': OWNER} | pages.parameters(PAGED), strict='2.75')
-SHOW_QUERY = query({'user_id': OWNER}, strict='2.75')
+LIST_QUERY = query({'user_id': OWNER} | pages.parameters(PAGED), strict=STRICT)
+SHOW_QUERY = query({'user_id': OWNER}, strict=STRICT)
 
 CHARACTERS = changed(
     {

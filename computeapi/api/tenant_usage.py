@@ -21,15 +21,15 @@ from computeapi.web.request import Request
 LIST = Policy('os_compute_api:os-simple-tenant-usage:list', ADMIN, 'List what all projects used')
 SHOW = Policy('os_compute_api:os-simple-tenant-usage:show', READER_OR_ADMIN, 'Show what a project used')
 
-PAGED = '2.40'
+PAGED, STRICT = '2.40', '2.75'
 
 # ------------------------------------------------------------------ requests
 
 FORMATS = ('%Y-%m-%dT%H:%M:%S', '%Y-%m-%dT%H:%M:%S.%f', '%Y-%m-%d %H:%M:%S.%f')
 PERIOD = {'start': STRING, 'end': STRING}
 PAGING = pages.parameters(PAGED)
-SHOW_QUERY = query(PERIOD | PAGING, strict='2.75')
-LIST_QUERY = query(PERIOD | PAGING | {'detailed': STRING}, strict='2.75')
+SHOW_QUERY = query(PERIOD | PAGING, strict=STRICT)
+LIST_QUERY = query(PERIOD | PAGING | {'detailed': STRING}, strict=STRICT)
 
 # ------------------------------------------------------------------ views
 

@@ -4,7 +4,7 @@ import pytest
 
 from computeapi.versions import LEGACY, MAX, MIN, APIVersionRequest, added, changed, removed, resolve
 from computeapi.web.contract import ADMIN, Field, Operation, Policy, View, attr, query, views
-from computeapi.web.controller import Controller, action, api_version, operation
+from computeapi.web.controller import Bounds, Controller, action, api_version, operation
 from computeapi.web.routing import RouteTable
 
 ASK = Policy('things:show', ADMIN)
@@ -226,6 +226,35 @@ def test_who_takes_over_leaves_neither_overlap_nor_gap(first, second):
 
             @api_version(*second)
             def index(self, req): ...
+
+
+class Windows(Controller):
+    """Windows, which there are from 2.5 to 2.50."""
+
+    path = '/windows'
+    versions = Bounds('2.5', '2.50')
+
+    @operation('GET', policy=ASK)
+    def index(self, req):
+        """List the windows."""
+        return 'all'
+
+    @operation('GET', '/{id}', policy=ASK)
+    @api_version('2.7')
+    def show(self, req, id):
+        """Show a window."""
+        return 'plain'
+
+    @api_version('2.9')
+    def show(self, req, id):
+        """Show a window with its curtains."""
+        return 'with curtains'
+
+
+def test_a_resource_may_be_there_at_some_versions_only():
+    assert [(str(each.min), str(each.max)) for each in Windows.operations] == [
+        ('2.5', '2.50'), ('2.7', '2.8'), ('2.9', '2.50')
+    ]  # fmt: skip
 
 
 def test_what_is_no_operation_has_no_versions():
