@@ -52,13 +52,13 @@ class Consoles:
             raise not_ready(server)
         base = self.base_url(protocol, kind)
         require(self.hypervisor, CONSOLES[protocol])
-        place = self.hypervisor.console(server, protocol)
+        address = self.hypervisor.console(server, protocol)
         token = str(uuid.uuid4())
         now = self.clock()
         expires_at = now + timedelta(seconds=self.conf.consoleauth.token_ttl)
         with self.store.write() as connection:
             rows.delete_expired(connection, server.uuid, now)
-            rows.insert(connection, ConsoleToken(hash_of(token), server.uuid, server.host, *place, expires_at))
+            rows.insert(connection, ConsoleToken(hash_of(token), server.uuid, server.host, *address, expires_at))
         return url_of(base, kind, token)
 
     def base_url(self, protocol: str, kind: str) -> str:

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from computeapi.context import Context
-from computeapi.db import records
+from computeapi.db import listing, records
+from computeapi.db.listing import Page
 from computeapi.db.records import Rows
 from computeapi.db.tables.compute import server_action_events as events
 from computeapi.db.tables.compute import server_actions as actions
@@ -106,24 +107,33 @@ def finish_event(
     connection.execute(sa.update(events).where(events.c.id == event_id).values(**values))
 
 
-def of_server(
+def page(
     connection: sa.Connection,
     server_id: str,
-    limit: int | None = None,
+    page: Page,
     *,
-    after: ServerAction | None = None,
     since: datetime | None = None,
     before: datetime | None = None,
 ) -> list[ServerAction]:
-    """The actions of a server, the newest first; only those that follow *after*, and that changed in a period."""
-    conditions = [actions.c.server_id == server_id]
-    if after is not None:
-        conditions.append(actions.c.id < after.id)
+    """One page of the actions of a server, the newest first, of those that changed in a period.
+
+    The marker is the id of a request; Invalid for an unknown one.
+    """
+    where = []
     if since is not None:
-        conditions.append(actions.c.updated_at >= since)
+        where.append(actions.c.updated_at >= since)
     if before is not None:
-        conditions.append(actions.c.updated_at <= before)
-    return ACTIONS.all(connection, ACTIONS.select.where(*conditions).order_by(actions.c.id.desc()).limit(limit))
+        where.append(actions.c.updated_at <= before)
+    statement = listing.paged(
+        connection,
+        ACTIONS.select.where(actions.c.server_id == server_id),
+        [(actions.c.id, True)],
+        page,
+        marked=[actions.c.request_id == page.marker],
+        where=where,
+        unknown='Marker {marker:.64} could not be found.',
+    )
+    return ACTIONS.all(connection, statement)
 
 
 def by_request(connection: sa.Connection, server_id: str, request_id: str) -> ServerAction | None:

@@ -10,23 +10,14 @@ ROOT = Path(computeapi.__file__).parent
 
 SHARED = {
     'Change',
-    'Domains',
     'FloatingIPs',
-    'Grants',
     'Images',
     'Interfaces',
     'Networks',
-    'Projects',
     'QuotaRoutes',
-    'Roles',
     'ServerSecurityGroups',
-    'Service',
     'Snapshots',
-    'Source',
-    'Tokens',
-    'Users',
     'VersionRoutes',
-    'VolumeAttachments',
     'Volumes',
     'Work',
 }

@@ -14,7 +14,7 @@ ELSEWHERE = {
     'backends/identity/local/__init__.py',
     'backends/identity/local/accounts.py',
     'backends/identity/local/credentials.py',
-    'backends/identity/local/records.py',
+    'backends/identity/local/managers.py',
     'backends/identity/local/roles.py',
     'backends/identity/local/tokens.py',
     'standalone/identity/base.py',

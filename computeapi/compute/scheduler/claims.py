@@ -6,6 +6,7 @@ import sqlalchemy as sa
 
 from computeapi.compute.scheduler.hosts import HostState, Ratios
 from computeapi.compute.scheduler.spec import Spec
+from computeapi.compute.server_groups import AFFINITY, ANTI_AFFINITY
 from computeapi.db import allocations, hypervisors, server_groups
 from computeapi.db.allocations import Amounts
 
@@ -38,9 +39,9 @@ def _fits(needs: Amounts, others: Amounts, host: HostState, ratios: Ratios) -> b
 
 def _group_allows(connection: sa.Connection, spec: Spec, host: HostState) -> bool:
     """Whether the group's policy still allows the host: members count from their claim on, though they may not run."""
-    if spec.group_id is None or host.group is None or host.group.policy not in ('affinity', 'anti-affinity'):
+    if spec.group_id is None or host.group is None or host.group.policy not in (AFFINITY, ANTI_AFFINITY):
         return True
     members = allocations.members(connection, spec.group_id, besides=spec.server_id)
-    if host.group.policy == 'affinity':
+    if host.group.policy == AFFINITY:
         return not members or host.name in members
     return members.get(host.name, 0) < host.group.most

@@ -8,6 +8,7 @@ from typing import Any
 from computeapi.compute.scheduler.hosts import HostState
 from computeapi.compute.scheduler.operators import matches
 from computeapi.compute.scheduler.spec import Spec
+from computeapi.compute.server_groups import AFFINITY, ANTI_AFFINITY
 
 Filter = Callable[[HostState, Spec], bool]
 AGGREGATE_SCOPE = 'aggregate_instance_extra_specs:'
@@ -56,14 +57,14 @@ def different_host(host: HostState, spec: Spec) -> bool:
 
 def group_affinity(host: HostState, spec: Spec) -> bool:
     """A group's servers are together."""
-    if host.group is None or host.group.policy != 'affinity':
+    if host.group is None or host.group.policy != AFFINITY:
         return True
     return not host.group.hosts or host.name in host.group.hosts
 
 
 def group_anti_affinity(host: HostState, spec: Spec) -> bool:
     """A group's servers are apart, or no more of them on one host than its rule allows."""
-    if host.group is None or host.group.policy != 'anti-affinity':
+    if host.group is None or host.group.policy != ANTI_AFFINITY:
         return True
     return host.group.members < host.group.most
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from computeapi.compute.scheduler.hosts import HostState
 from computeapi.compute.scheduler.spec import Spec
+from computeapi.compute.server_groups import SOFT_AFFINITY, SOFT_ANTI_AFFINITY
 
 Weigher = Callable[[HostState, Spec], float]
 
@@ -23,11 +24,16 @@ def disk(host: HostState, spec: Spec) -> float:
 
 
 def soft_affinity(host: HostState, spec: Spec) -> float:
-    return float(host.group.members) if host.group is not None and host.group.policy == 'soft-affinity' else 0.0
+    return _members(host, SOFT_AFFINITY)
 
 
 def soft_anti_affinity(host: HostState, spec: Spec) -> float:
-    return -float(host.group.members) if host.group is not None and host.group.policy == 'soft-anti-affinity' else 0.0
+    return -_members(host, SOFT_ANTI_AFFINITY)
+
+
+def _members(host: HostState, policy: str) -> float:
+    """How many of the server's group are there already, if that is the group's policy."""
+    return float(host.group.members) if host.group is not None and host.group.policy == policy else 0.0
 
 
 WEIGHERS: dict[str, Weigher] = {

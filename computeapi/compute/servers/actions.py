@@ -8,8 +8,9 @@ from datetime import datetime
 from computeapi.db import actions as rows
 from computeapi.db.actions import ServerAction, ServerActionEvent
 from computeapi.db.engine import Store
+from computeapi.db.listing import Page
 from computeapi.db.servers import Server
-from computeapi.errors import Invalid, ServerActionNotFound
+from computeapi.errors import ServerActionNotFound
 
 
 class Actions:
@@ -29,12 +30,7 @@ class Actions:
     ) -> list[ServerAction]:
         """The newest first, of those that changed in a period; Invalid for an unknown marker (a request's id)."""
         with self.store.read() as connection:
-            last = None
-            if marker is not None:
-                last = rows.by_request(connection, server.uuid, marker)
-                if last is None:
-                    raise Invalid(f'Marker {marker[:64]} could not be found.')
-            return rows.of_server(connection, server.uuid, limit, after=last, since=since, before=before)
+            return rows.page(connection, server.uuid, Page(limit, marker), since=since, before=before)
 
     def get(self, server: Server, request_id: str) -> tuple[ServerAction, Sequence[ServerActionEvent]]:
         """An action with its steps, the newest first."""

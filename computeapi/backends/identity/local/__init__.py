@@ -5,12 +5,12 @@ import hmac
 import secrets
 from datetime import datetime
 
-from computeapi.backends.identity.local.accounts import DEFAULT_DOMAIN, Domains, Projects, Users
-from computeapi.backends.identity.local.credentials import ApplicationCredentials
+from computeapi.backends.identity.local.accounts import DEFAULT_DOMAIN, DomainManager, ProjectManager, UserManager
+from computeapi.backends.identity.local.credentials import ApplicationCredentialManager
+from computeapi.backends.identity.local.managers import Clock, Recent
 from computeapi.backends.identity.local.passwords import Passwords
-from computeapi.backends.identity.local.records import Clock, Recent
-from computeapi.backends.identity.local.roles import BUILT_IN, SYSTEM, Grants, Roles, Target
-from computeapi.backends.identity.local.tokens import Logins, Tokens, scoped
+from computeapi.backends.identity.local.roles import BUILT_IN, SYSTEM, GrantManager, RoleManager, Target
+from computeapi.backends.identity.local.tokens import Logins, TokenManager, scoped
 from computeapi.clock import utcnow
 from computeapi.context import Context
 from computeapi.db import identity as queries
@@ -37,13 +37,13 @@ class LocalIdentity:
         self.store = store
         self.recent = Recent(cache_seconds, clock)
         passwords = Passwords(bcrypt_cost)
-        self.domains = Domains(store, self.recent)
-        self.projects = Projects(store, self.recent)
-        self.users = Users(store, self.recent, passwords)
-        self.roles = Roles(store, self.recent)
-        self.grants = Grants(store, self.recent)
-        self.credentials = ApplicationCredentials(store, self.recent, passwords, clock)
-        self.tokens = Tokens(store, self.recent, token_hours, clock)
+        self.domains = DomainManager(store, self.recent)
+        self.projects = ProjectManager(store, self.recent)
+        self.users = UserManager(store, self.recent, passwords)
+        self.roles = RoleManager(store, self.recent)
+        self.grants = GrantManager(store, self.recent)
+        self.credentials = ApplicationCredentialManager(store, self.recent, passwords, clock)
+        self.tokens = TokenManager(store, self.recent, token_hours, clock)
         self.logins = Logins(store, self.users, self.credentials, clock)
         self._memory_key = secrets.token_bytes(32)
 

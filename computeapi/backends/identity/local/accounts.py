@@ -6,8 +6,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from computeapi import errors
+from computeapi.backends.identity.local.managers import Recent, RecordManager
 from computeapi.backends.identity.local.passwords import Passwords
-from computeapi.backends.identity.local.records import Recent, Records
 from computeapi.db import identity as queries
 from computeapi.db.engine import Store
 from computeapi.db.tables import identity as tables
@@ -15,7 +15,7 @@ from computeapi.db.tables import identity as tables
 DEFAULT_DOMAIN = 'default'
 
 
-class Accounts(Records):
+class AccountManager(RecordManager):
     """What lives in a domain."""
 
     def _require_parts(self, *, domain_id: str | None = None, default_project_id: str | None = None) -> None:
@@ -27,7 +27,7 @@ class Accounts(Records):
                     raise errors.Invalid(f'Invalid input for field/attribute {name}. There is no {record_id}.')
 
 
-class Domains(Records):
+class DomainManager(RecordManager):
     table = tables.domains
     noun = 'domain'
 
@@ -37,7 +37,7 @@ class Domains(Records):
             return queries.granted_domains(connection, user_id)
 
 
-class Projects(Accounts):
+class ProjectManager(AccountManager):
     table = tables.projects
     noun = 'project'
 
@@ -81,7 +81,7 @@ class Projects(Accounts):
             return queries.granted_projects(connection, user_id)
 
 
-class Users(Accounts):
+class UserManager(AccountManager):
     table = tables.users
     noun = 'user'
 

@@ -8,14 +8,14 @@ from typing import Any
 import sqlalchemy as sa
 
 from computeapi import errors
+from computeapi.backends.identity.local.managers import Clock, Recent, RecordManager, Reference
 from computeapi.backends.identity.local.passwords import Passwords
-from computeapi.backends.identity.local.records import Clock, Recent, Records, Reference
 from computeapi.db import identity as queries
 from computeapi.db.engine import Store
 from computeapi.db.tables import identity as tables
 
 
-class ApplicationCredentials(Records):
+class ApplicationCredentialManager(RecordManager):
     table = tables.application_credentials
     noun = 'application credential'
 

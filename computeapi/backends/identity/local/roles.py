@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from computeapi import errors
-from computeapi.backends.identity.local.records import Records, Service
+from computeapi.backends.identity.local.managers import Manager, RecordManager
 from computeapi.db import identity as queries
 from computeapi.db.tables import identity as tables
 
@@ -49,7 +49,7 @@ def effective_roles(connection: sa.Connection, user_id: str, target: Target) -> 
     return with_implied(held, queries.list_all(connection, tables.roles)) if held else []
 
 
-class Roles(Records):
+class RoleManager(RecordManager):
     table = tables.roles
     noun = 'role'
 
@@ -104,7 +104,7 @@ class Assignment:
     prior_role_id: str | None = None
 
 
-class Grants(Service):
+class GrantManager(Manager):
     noun = 'role assignment'
 
     def add(self, user_id: str, target: Target, role_id: str) -> None:

@@ -10,9 +10,9 @@ from typing import Any
 import sqlalchemy as sa
 
 from computeapi import errors
-from computeapi.backends.identity.local.accounts import Users
-from computeapi.backends.identity.local.credentials import ApplicationCredentials
-from computeapi.backends.identity.local.records import Clock, Recent, Reference, Service
+from computeapi.backends.identity.local.accounts import UserManager
+from computeapi.backends.identity.local.credentials import ApplicationCredentialManager
+from computeapi.backends.identity.local.managers import Clock, Manager, Recent, Reference
 from computeapi.backends.identity.local.roles import SYSTEM, Target, effective_roles, with_implied
 from computeapi.context import Context
 from computeapi.db import identity as queries
@@ -51,7 +51,7 @@ class Login:
 class Logins:
     """The ways to prove who one is; what is wrong with a proof is never said."""
 
-    def __init__(self, store: Store, users: Users, credentials: ApplicationCredentials, clock: Clock):
+    def __init__(self, store: Store, users: UserManager, credentials: ApplicationCredentialManager, clock: Clock):
         self.store = store
         self.users = users
         self.credentials = credentials
@@ -82,7 +82,7 @@ class Logins:
         return Login(user, ('application_credential',), expires_at, credential=credential)
 
 
-class Tokens(Service):
+class TokenManager(Manager):
     """Opaque secrets with a frozen scope; only their hashes are stored."""
 
     noun = 'token'

@@ -24,7 +24,7 @@ from computeapi.db.listing import Page
 HELD = ('available', 'reserved', 'attaching', 'detaching', 'in-use')
 
 
-class VolumeAttachments(VolumeStore):
+class VolumeUse(VolumeStore):
     def reserve(
         self,
         context: Context,

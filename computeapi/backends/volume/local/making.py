@@ -20,7 +20,7 @@ MAX_SIZE = 2**31 - 1
 
 
 @dataclass(frozen=True)
-class Source:
+class Origin:
     """What a volume is made from; by default nothing."""
 
     size: int = 0
@@ -103,14 +103,14 @@ class VolumeMaking(VolumeStore):
         image: Image | None,
         snapshot_id: str | None,
         volume_id: str | None,
-    ) -> Source:
+    ) -> Origin:
         if image is not None:
             return from_image(image)
         if snapshot_id is not None:
             return _from_snapshot(connection, context, snapshot_id)
         if volume_id is not None:
             return _from_volume(self._lock(connection, context, volume_id))
-        return Source()
+        return Origin()
 
     def _insert(self, connection: sa.Connection, volume: Volume) -> None:
         check_metadata(vars(volume))
@@ -118,7 +118,7 @@ class VolumeMaking(VolumeStore):
         self.quotas.take(connection, volume.project_id, volumes=1, gigabytes=size, per_volume_gigabytes=size)
         volumes.insert(connection, vars(volume))
 
-    def _facts(self, source: Source, kind: VolumeType) -> dict[str, Any]:
+    def _facts(self, source: Origin, kind: VolumeType) -> dict[str, Any]:
         """What is so whatever was asked for."""
         now = self.clock()
         return {
@@ -139,7 +139,7 @@ def keep_type(connection: sa.Connection, type_id: str) -> VolumeType:
     return VolumeType(**volume_types.select(connection, volume_types.identified(type_id))[0])
 
 
-def from_image(image: Image) -> Source:
+def from_image(image: Image) -> Origin:
     facts = {
         'image_id': image.id,
         'image_name': image.name,
@@ -151,10 +151,10 @@ def from_image(image: Image) -> Source:
         'size': image.size,
     }
     texts = {name: str(value) for name, value in {**image.properties, **facts}.items() if value is not None}
-    return Source(max(image.min_disk, math.ceil((image.size or 0) / GIB), 1), bootable=True, image_metadata=texts)
+    return Origin(max(image.min_disk, math.ceil((image.size or 0) / GIB), 1), bootable=True, image_metadata=texts)
 
 
-def _from_snapshot(connection: sa.Connection, context: Context, snapshot_id: str) -> Source:
+def _from_snapshot(connection: sa.Connection, context: Context, snapshot_id: str) -> Origin:
     volume_snapshots.lock(connection, snapshot_id)
     where = (volume_snapshots.among([snapshot_id]), volume_snapshots.visible(context))
     for snapshot in volume_snapshots.select(connection, *where):
@@ -165,17 +165,17 @@ def _from_snapshot(connection: sa.Connection, context: Context, snapshot_id: str
     raise errors.SnapshotNotFound(id=snapshot_id)
 
 
-def _from_volume(volume: Volume) -> Source:
+def _from_volume(volume: Volume) -> Origin:
     if volume.status not in ('available', 'in-use'):
         raise errors.Invalid(f'Invalid volume: Source volume {volume.id} is {volume.status}.')
     return _like(volume, volume.size)
 
 
-def _like(volume: Volume, size: int) -> Source:
-    return Source(size, volume.volume_type_id, volume.availability_zone, volume.bootable, volume.image_metadata)
+def _like(volume: Volume, size: int) -> Origin:
+    return Origin(size, volume.volume_type_id, volume.availability_zone, volume.bootable, volume.image_metadata)
 
 
-def checked_size(size: int | None, source: Source) -> int:
+def checked_size(size: int | None, source: Origin) -> int:
     if size is None and source.volume_type_id is not None:
         return source.size
     if size is None or not 1 <= size <= MAX_SIZE:

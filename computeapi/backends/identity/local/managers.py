@@ -1,4 +1,4 @@
-"""What the services of the local identity share: a table of records, and a short memory of callers."""
+"""What the managers of the local identity share: a table of records, and a short memory of callers."""
 
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -45,7 +45,7 @@ class Recent:
         self.entries = {}
 
 
-class Service:
+class Manager:
     """One noun of identity. A change takes effect at once: after it no caller is recognised from memory."""
 
     noun: str
@@ -69,7 +69,7 @@ class Service:
             self.recent.forget()
 
 
-class Records(Service):
+class RecordManager(Manager):
     """A noun whose records have an id, a name, and a table of their own."""
 
     table: sa.Table
