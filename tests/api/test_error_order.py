@@ -38,8 +38,8 @@ STORIES = {
         {'method': 'POST', 'path': '/other/flavors/nothing/action', 'version': 'abc', 'headers': XML, 'raw': b'{'},
         [
             (401, 'error', {'as_': 'member'}),
-            (400, 'API Version String', {'version': '2.105'}),
-            (406, 'Version 2.105 is not supported', {'version': '2.7'}),
+            (400, 'API Version String', {'version': '2.999'}),
+            (406, 'Version 2.999 is not supported', {'version': '2.7'}),
             (415, 'Unsupported Content-Type', {'headers': JSON}),
             (400, 'Malformed request body', {'raw': b'{"a": 1, "b": 2}'}),
             (400, 'Malformed request body', {'raw': b'{"dance": null}'}),
