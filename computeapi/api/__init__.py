@@ -16,12 +16,12 @@ from computeapi.api.floating_ips import FloatingIPPools, FloatingIPs
 from computeapi.api.gone import GoneResources, RefusedRequests
 from computeapi.api.hosts import Hosts
 from computeapi.api.hypervisors import Hypervisors
-from computeapi.api.images import ImageMetadata, Images
+from computeapi.api.images import ImageMetadata, ProxiedImages
 from computeapi.api.instance_usage_audit_log import InstanceUsageAuditLog
 from computeapi.api.keypairs import Keypairs
 from computeapi.api.limits import Limits
 from computeapi.api.migrations import Migrations, ServerMigrations
-from computeapi.api.networks import Networks, TenantNetworks
+from computeapi.api.networks import ProxiedNetworks, TenantNetworks
 from computeapi.api.quota_class_sets import QuotaClassSets
 from computeapi.api.quota_sets import QuotaSets
 from computeapi.api.security_groups import SecurityGroupRules, SecurityGroups
@@ -51,7 +51,7 @@ from computeapi.api.services import Services
 from computeapi.api.snapshots import Snapshots
 from computeapi.api.tenant_usage import SimpleTenantUsage
 from computeapi.api.versions import Versions
-from computeapi.api.volumes import Volumes
+from computeapi.api.volumes import ProxiedVolumes
 from computeapi.api.volumes_boot import VOLUMES_BOOT
 from computeapi.api.zones import AvailabilityZones
 from computeapi.web.contract import Operation
@@ -105,15 +105,15 @@ CONTROLLERS: tuple[type[ComputeController], ...] = (
     ServerExternalEvents,
     AssistedVolumeSnapshots,
     *VOLUMES_BOOT,
-    Images,
+    ProxiedImages,
     ImageMetadata,
-    Networks,
+    ProxiedNetworks,
     TenantNetworks,
     FloatingIPPools,
     FloatingIPs,
     SecurityGroups,
     SecurityGroupRules,
-    Volumes,
+    ProxiedVolumes,
     Snapshots,
     GoneResources,
     RefusedRequests,

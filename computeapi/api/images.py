@@ -124,7 +124,7 @@ IMAGE = View(
 # ------------------------------------------------------------------ controllers
 
 
-class Images(ComputeController):
+class ProxiedImages(ComputeController):
     """Images, by way of the compute API."""
 
     path = '/images'

@@ -5,7 +5,7 @@ from typing import Any
 from computeapi.api.controller import ComputeController
 from computeapi.api.gone import PROXIES
 from computeapi.api.types import NOTHING, STRING
-from computeapi.backends import network
+from computeapi.backends.network import Network, Networks
 from computeapi.context import Context
 from computeapi.errors import NetworkNotFound
 from computeapi.versions import ABSENT
@@ -31,11 +31,11 @@ FORMER_OF_ADMINISTRATORS = (
 )  # fmt: skip
 
 
-def nothing(found: network.Network) -> None:
+def nothing(found: Network) -> None:
     return None
 
 
-def nothing_for_administrators(found: network.Network, req: Request) -> Any:
+def nothing_for_administrators(found: Network, req: Request) -> Any:
     return None if req.context.is_admin else ABSENT
 
 
@@ -59,7 +59,7 @@ TENANT_NETWORK = View(
 # ------------------------------------------------------------------ controllers
 
 
-class Networks(ComputeController):
+class ProxiedNetworks(ComputeController):
     """Networks, by way of the compute API."""
 
     path = '/os-networks'
@@ -93,13 +93,13 @@ class TenantNetworks(ComputeController):
         return {'network': TENANT_NETWORK.render(req, found(self.cloud.networks, req.context, id))}
 
 
-def usable(networks: network.Networks, context: Context) -> list[network.Network]:
+def usable(networks: Networks, context: Context) -> list[Network]:
     """What the caller can put servers on, and the networks to the outside."""
     both = [*networks.networks(context), *networks.floating_ip_pools(context)]
     return list({each.id: each for each in both}.values())
 
 
-def found(networks: network.Networks, context: Context, network_id: str) -> network.Network:
+def found(networks: Networks, context: Context, network_id: str) -> Network:
     try:
         return networks.network(context, network_id)
     except NetworkNotFound:

@@ -78,7 +78,7 @@ SHOWN_ALL = {'volumes': array(SHOWN)}
 # ------------------------------------------------------------------ controller
 
 
-class Volumes(ComputeController):
+class ProxiedVolumes(ComputeController):
     """Volumes, by way of the compute API."""
 
     path = '/os-volumes'

@@ -11,14 +11,11 @@ ROOT = Path(computeapi.__file__).parent
 SHARED = {
     'Change',
     'FloatingIPs',
-    'Images',
     'Interfaces',
-    'Networks',
     'QuotaRoutes',
     'ServerSecurityGroups',
     'Snapshots',
     'VersionRoutes',
-    'Volumes',
     'Work',
 }
 """Names that still stand for several classes."""
