@@ -116,7 +116,7 @@ class Service:
         return App(controllers, self.policies, options.compute_link_prefix, options.response_validation)
 
     def authenticate(self, token: str) -> Context:
-        """The caller behind a token, for the built-in REST APIs: by the built-in identity, or by noauth's rules."""
+        """The caller behind a token, for the built-in services: by the built-in identity, or by noauth's rules."""
         if self.conf.api.auth_strategy == 'none':
             return auth.noauth_context(token)
         return self.identity.authenticate(token)
@@ -197,34 +197,34 @@ def openapi_app(global_conf: dict[str, str], **local_conf: str) -> WSGIApp:
 
 def identity_app(global_conf: dict[str, str], **local_conf: str) -> WSGIApp:
     from computeapi.backends.identity.local import LocalIdentity
-    from computeapi.standalone.identity import IdentityFace
+    from computeapi.standalone.identity import keystone
 
     identity = registry.built_in('identity', LocalIdentity, _building.get().identity)
-    return IdentityFace(identity, list(CATALOG))
+    return keystone(identity, list(CATALOG))
 
 
 def image_app(global_conf: dict[str, str], **local_conf: str) -> WSGIApp:
     from computeapi.backends.image.local import LocalImages
-    from computeapi.standalone.image import ImageFace
+    from computeapi.standalone.image import glance
 
     service = _building.get()
-    return ImageFace(registry.built_in('image', LocalImages, service.images), service.authenticate)
+    return glance(registry.built_in('image', LocalImages, service.images), service.authenticate)
 
 
 def networking_app(global_conf: dict[str, str], **local_conf: str) -> WSGIApp:
     from computeapi.backends.network.local import LocalNetworks
-    from computeapi.standalone.network import NetworkFace
+    from computeapi.standalone.network import neutron
 
     service = _building.get()
-    return NetworkFace(registry.built_in('network', LocalNetworks, service.networks), service.authenticate)
+    return neutron(registry.built_in('network', LocalNetworks, service.networks), service.authenticate)
 
 
 def volume_app(global_conf: dict[str, str], **local_conf: str) -> WSGIApp:
     from computeapi.backends.volume.local import LocalVolumes
-    from computeapi.standalone.volume import VolumeFace
+    from computeapi.standalone.volume import cinder
 
     service = _building.get()
-    return VolumeFace(registry.built_in('volume', LocalVolumes, service.volumes), service.authenticate)
+    return cinder(registry.built_in('volume', LocalVolumes, service.volumes), service.authenticate)
 
 
 def _oslo(kind: type) -> Callable[[WSGIApp], WSGIApp]:

@@ -1,14 +1,14 @@
 """What the queries of lists have in common: numbers, truth, moments, sorting."""
 
-import urllib.parse
-from collections.abc import Callable
-from datetime import UTC, datetime
+from collections.abc import Callable, Sequence
+from datetime import datetime
 
 from oslo_utils import strutils
-from webob.multidict import MultiDict
 
 from computeapi import errors
+from computeapi.clock import parsed
 from computeapi.db.listing import COMPARISONS
+from computeapi.web.request import Request
 
 MAX_INTEGER = 2**31 - 1
 
@@ -39,9 +39,8 @@ def comparison(name: str, value: str) -> tuple[str, datetime]:
     if operator not in COMPARISONS:
         operator, rest = 'eq', value
     try:
-        moment = datetime.fromisoformat(rest)
-        return operator, moment.astimezone(UTC).replace(tzinfo=None) if moment.tzinfo else moment
-    except (ValueError, OverflowError):
+        return operator, parsed(rest)
+    except ValueError:
         raise errors.Invalid(f'{name}: {rest[:64]!r} is not a time in ISO 8601.') from None
 
 
@@ -54,26 +53,20 @@ def one_of(*choices: str) -> Callable[[str, str], str]:
     return choose
 
 
-def sort(query: MultiDict) -> list[tuple[str, str]]:
+def sort(req: Request) -> list[tuple[str, str]]:
     """`sort=name:asc,size`, or sort_key and sort_dir, each as often as it takes."""
-    if 'sort' not in query:
-        return _keys_and_directions(query.getall('sort_key') or ['created_at'], query.getall('sort_dir') or ['desc'])
-    if 'sort_key' in query or 'sort_dir' in query:
+    keys, directions = req.query.get('sort_key', ()), req.query.get('sort_dir', ())
+    if 'sort' not in req.query:
+        return _keys_and_directions(keys or ['created_at'], directions or ['desc'])
+    if keys or directions:
         raise errors.Invalid('sort cannot be given together with sort_key or sort_dir.')
-    pairs = (part.partition(':') for part in query['sort'].split(','))
+    pairs = (part.partition(':') for part in req.parameter('sort').split(','))
     return [(key.strip(), direction.strip() or 'desc') for key, _, direction in pairs]
 
 
-def _keys_and_directions(keys: list[str], directions: list[str]) -> list[tuple[str, str]]:
+def _keys_and_directions(keys: Sequence[str], directions: Sequence[str]) -> list[tuple[str, str]]:
     if len(directions) == 1:
-        directions = directions * len(keys)
+        directions = [*directions] * len(keys)
     if len(directions) != len(keys):
         raise errors.Invalid('sort_dir must be given once, or once for each sort_key.')
     return list(zip(keys, directions, strict=True))
-
-
-def link(path: str, query: MultiDict, **others: str) -> str:
-    """The list's own address without its marker, and with others instead."""
-    pairs = [(name, value) for name, value in query.items() if name != 'marker']
-    encoded = urllib.parse.urlencode([*pairs, *others.items()])
-    return f'{path}?{encoded}' if encoded else path

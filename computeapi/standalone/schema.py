@@ -1,10 +1,12 @@
 """JSON schemas of request bodies, and errors that name the field that does not fit."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import jsonschema
 
 from computeapi import errors
+from computeapi.web.validation import STRICT
 
 MAX_MESSAGE = 500
 
@@ -13,23 +15,30 @@ SECRETS = ('password', 'original_password', 'secret')
 
 
 class Schema:
-    """A JSON schema, compiled once."""
+    """A JSON schema of what is not the body as it came, compiled once."""
 
     def __init__(self, schema: dict[str, Any]):
-        self.validator = jsonschema.Draft202012Validator(schema)
+        self.validator = STRICT(schema)
 
     def check(self, document: Any) -> None:
-        """Invalid, with the field and what is wrong with it, if the document does not fit."""
-        error = jsonschema.exceptions.best_match(self.validator.iter_errors(document))
-        if error is not None:
-            field = '/'.join(map(str, error.absolute_path))
-            where = f'Invalid input for field/attribute {field}. ' if field else ''
-            secret = bool(error.absolute_path) and error.absolute_path[-1] in SECRETS
-            reason = f'It fails {error.validator}: {error.validator_value}' if secret else error.message
-            raise errors.Invalid(where + reason[:MAX_MESSAGE])
+        """Invalid if the document does not fit."""
+        refuse(self.validator.iter_errors(document))
 
 
-def body(name: str, properties: dict[str, Any], *, required: tuple[str, ...] = (), extra: bool = False) -> Schema:
+def refuse(found: Iterable[jsonschema.ValidationError]) -> None:
+    """Invalid, with the field and what is wrong with it, if there is an error."""
+    error = jsonschema.exceptions.best_match(found)
+    if error is not None:
+        field = '/'.join(map(str, error.absolute_path))
+        where = f'Invalid input for field/attribute {field}. ' if field else ''
+        secret = bool(error.absolute_path) and error.absolute_path[-1] in SECRETS
+        reason = f'It fails {error.validator}: {error.validator_value}' if secret else error.message
+        raise errors.Invalid(where + reason[:MAX_MESSAGE])
+
+
+def wrapped(
+    name: str, properties: dict[str, Any], *, required: tuple[str, ...] = (), extra: bool = False
+) -> dict[str, Any]:
     """The schema of {name: {properties}}; `extra` tolerates members that are not named."""
     member = {
         'type': 'object',
@@ -37,4 +46,4 @@ def body(name: str, properties: dict[str, Any], *, required: tuple[str, ...] = (
         'required': list(required),
         'additionalProperties': extra,
     }
-    return Schema({'type': 'object', 'properties': {name: member}, 'required': [name]})
+    return {'type': 'object', 'properties': {name: member}, 'required': [name]}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -16,27 +17,33 @@ from computeapi.versions import ABSENT
 from computeapi.web import faults
 from computeapi.web.contract import JSON
 from computeapi.web.controller import Controller
-from computeapi.web.policy import Policies
+from computeapi.web.policy import Rules
 from computeapi.web.request import LOGGED_PATH, VENDOR_JSON, Reply, Request, target_of
-from computeapi.web.routing import Bound, Endpoint, route_table
+from computeapi.web.routing import PROJECT, Bound, Endpoint, route_table
 
 LOG = logging.getLogger(__name__)
 LONGEST_SHOWN = 255
 
 
 class App:
-    """The API as a WSGI app: route, version, media type, operation, validation, policy, handler, answer."""
+    """The API as a WSGI app: route, version, media type, operation, validation, policy, handler, answer.
+
+    project: what a project in the URL looks like, before the path; None where there is none.
+    """
+
+    project: re.Pattern[str] | None = PROJECT
 
     def __init__(
         self,
         controllers: Iterable[Controller],
-        policies: Policies,
+        policies: Rules,
         link_prefix: str | None = None,
         response_validation: str = 'ignore',
     ):
         """response_validation: what to do about an answer that its operation did not promise, ignore, warn or error."""
         self.controllers = {type(controller): controller for controller in controllers}
-        self.routes = route_table(tuple(self.controllers))
+        self.routes = route_table(tuple(self.controllers), self.project)
+        self.first_version = min(kind.history.min for kind in self.controllers)
         self.policies = policies
         self.link_prefix = (link_prefix or '').rstrip('/')
         self.response_validation = response_validation
@@ -45,24 +52,35 @@ class App:
     def __call__(self, req: Request) -> webob.Response:
         match = self.routes.find(req.environ)
         if match is None:
-            return webob.Response() if req.method == 'OPTIONS' else webob.exc.HTTPNotFound()
+            return self.missing(req)
         req.policies = self.policies
         req.project_in_url = match.project
         req.configured_link_prefix = self.link_prefix
         try:
-            req.version = req.take_version()
+            req.version = req.take_version(self.first_version)
             return self.answer(req, match.endpoint, match.parameters)
-        except Error as error:
-            return faults.of(error)
         except Exception as error:
-            LOG.exception('Unexpected error in %s %s', req.method, match.endpoint.path)
-            return faults.unexpected(error)
+            if not isinstance(error, Error):
+                LOG.exception('Unexpected error in %s %s', req.method, match.endpoint.path)
+            return self.fault(req, error)
+
+    def missing(self, req: Request) -> webob.Response:
+        """The answer where no operation is."""
+        return webob.Response() if req.method == 'OPTIONS' else webob.exc.HTTPNotFound()
+
+    def fault(self, req: Request, error: Exception) -> webob.Response:
+        """The answer to an error, a bug in a handler included."""
+        return faults.of(error)
 
     def answer(self, req: Request, endpoint: Endpoint, parameters: dict[str, Any]) -> webob.Response:
         """Run the operation that the request names; any Error may come out of it."""
         req.check_media_type()
         body = req.document() if req.body or endpoint.actions else None
-        bound = endpoint.choices[action_of(body, endpoint) if endpoint.actions else None].at(req.version)
+        return self.run(req, self.choose(req, endpoint, body), parameters, body)
+
+    def choose(self, req: Request, endpoint: Endpoint, body: Any) -> Bound:
+        """The operation of the endpoint that is meant: by the action in the body, if it has some, and the version."""
+        bound: Bound = endpoint.choices[action_of(body, endpoint) if endpoint.actions else None].at(req.version)
         if req.project_in_url and req.project_in_url != req.context.project_id:
             raise Invalid(
                 f"Malformed request URL: URL's project_id '{req.project_in_url}' doesn't match "
@@ -70,7 +88,7 @@ class App:
             )
         if bound is ABSENT:
             raise NotFound()
-        return self.run(req, bound, parameters, body)
+        return bound
 
     def run(self, req: Request, bound: Bound, parameters: dict[str, Any], body: Any) -> webob.Response:
         """Validate, authorize, handle, render: from here on everything is the operation's own."""

@@ -11,7 +11,9 @@ from computeapi.versions import APIVersionRequest
 JSON = 'application/json'
 SUPPORT = 'Please contact the administrator'
 
-STATUSES: tuple[tuple[type[errors.Error], int], ...] = (
+Statuses = tuple[tuple[type[errors.Error], int], ...]
+
+STATUSES: Statuses = (
     (errors.NotFound, 404),
     (errors.Conflict, 409),
     (errors.Forbidden, 403),
@@ -50,13 +52,13 @@ class UnsupportedMediaType(errors.Error):
     text = 'Unsupported Content-Type'
 
 
-def status_of(error: errors.Error) -> int:
-    """The HTTP status of a domain error."""
+def status_of(error: Exception, own: Statuses = ()) -> int:
+    """The HTTP status of an error; *own*: what a service says other than this table."""
     if isinstance(error, NotAcceptable):
         return 406
     if isinstance(error, UnsupportedMediaType):
         return 415
-    return next((status for kind, status in STATUSES if isinstance(error, kind)), 500)
+    return next((status for kind, status in (*own, *STATUSES) if isinstance(error, kind)), 500)
 
 
 def fault(status: int, message: str) -> webob.Response:
@@ -68,11 +70,8 @@ def fault(status: int, message: str) -> webob.Response:
     return response
 
 
-def of(error: errors.Error) -> webob.Response:
-    """The fault for a domain error."""
-    return fault(status_of(error), str(error))
-
-
-def unexpected(error: Exception, support: str = SUPPORT) -> webob.Response:
-    """The answer to a bug in a handler: its class and no more."""
-    return fault(500, f'Unexpected API Error. {support}\n{type(error)}')
+def of(error: Exception) -> webob.Response:
+    """The fault for a domain error; of a bug in a handler it tells the class and no more."""
+    if isinstance(error, errors.Error):
+        return fault(status_of(error), str(error))
+    return fault(500, f'Unexpected API Error. {SUPPORT}\n{type(error)}')

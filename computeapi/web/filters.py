@@ -6,7 +6,7 @@ import logging
 import re
 import time
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -28,12 +28,14 @@ class RequestId:
 
     An id that the client sends in X-OpenStack-Request-ID, that of what it does as a whole, is kept beside
     it: it goes to the log and to the services that this one calls.
+
+    names: of the headers that the id is sent back in.
     """
 
     FORM = re.compile('req-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}', re.ASCII)
 
-    def __init__(self, app: WSGIApp):
-        self.app = app
+    def __init__(self, app: WSGIApp, names: Sequence[str] = REQUEST_ID_HEADERS):
+        self.app, self.names = app, names
 
     def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
         request_id = environ[REQUEST_ID] = f'req-{uuid.uuid4()}'
@@ -41,7 +43,7 @@ class RequestId:
         environ[GLOBAL_REQUEST_ID] = inbound if self.FORM.fullmatch(inbound) else None
 
         def start(status: str, headers: Headers, exc_info: Any = None) -> Any:
-            headers = headers + [(name, request_id) for name in REQUEST_ID_HEADERS]
+            headers = headers + [(name, request_id) for name in self.names]
             return start_response(status, headers, exc_info)
 
         return self.app(environ, start)

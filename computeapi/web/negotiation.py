@@ -26,10 +26,21 @@ class Microversion:
 
     An error that it meets is left in the place of the version, for what is wrong with the path counts first: the app
     takes either when its turn has come, and what it answers before that is of no version.
+
+    legacy_header: the name under which the service's versions went before they had a header in common, if they did.
     """
 
-    def __init__(self, app: Callable[..., Iterable[bytes]], service: str = SERVICE, history: History = COMPUTE):
+    def __init__(
+        self,
+        app: Callable[..., Iterable[bytes]],
+        service: str = SERVICE,
+        history: History = COMPUTE,
+        legacy_header: str | None = LEGACY_HEADER,
+    ):
         self.app, self.service, self.history = app, service, history
+        self.names = tuple(filter(None, (STANDARD_HEADER, legacy_header)))
+        self.keys = {name: ENVIRON_KEYS[name] for name in self.names}
+        self.vary = [('Vary', name) for name in self.names]
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         found = environ[VERSION] = self.requested(environ)
@@ -44,10 +55,10 @@ class Microversion:
 
     def requested(self, environ: dict[str, Any]) -> APIVersionRequest | Error:
         """The version that the headers ask for, the first one when they do not; Invalid, or NotAcceptable."""
-        headers = {name: environ[key] for name, key in ENVIRON_KEYS.items() if key in environ}
+        headers = {name: environ[key] for name, key in self.keys.items() if key in environ}
         if not headers:
             return self.history.min
-        text = microversion_parse.get_version(headers, service_type=self.service, legacy_headers=[LEGACY_HEADER])
+        text = microversion_parse.get_version(headers, service_type=self.service, legacy_headers=self.names[1:])
         try:
             return self.history.min if text is None else _read(text, self.history)
         except Error as error:
@@ -55,12 +66,8 @@ class Microversion:
 
     def stamp(self, version: APIVersionRequest) -> list[tuple[str, str]]:
         """The headers of an answer of that version."""
-        return [
-            (STANDARD_HEADER, f'{self.service} {version}'),
-            (LEGACY_HEADER, str(version)),
-            ('Vary', STANDARD_HEADER),
-            ('Vary', LEGACY_HEADER),
-        ]
+        legacy = [(name, str(version)) for name in self.names[1:]]
+        return [(STANDARD_HEADER, f'{self.service} {version}'), *legacy, *self.vary]
 
 
 @functools.lru_cache(maxsize=1024)

@@ -84,16 +84,22 @@ def _moment(req: Request, name: str) -> datetime | None:
 
 
 def next_link(
-    req: Request, items: Sequence[Any], limit: int | None, last: str, **parameters: str
+    req: Request, items: Sequence[Any], limit: int | None, last: str, *, without: str | None = None, **parameters: str
 ) -> list[dict[str, str]]:
     """[{rel: next, href}] when the page is full, else nothing; *last* is the marker of the last item.
 
-    limit None: the list has no pages.  parameters: those that the path of the operation has.
+    limit None: the list has no pages.  without: a parameter that says in another way where to begin.
+    parameters: those that the path of the operation has.
     """
     if not items or len(items) != limit:
         return []
+    path = req.operation.path.format_map({name: quote(value) for name, value in parameters.items()})
+    return [{'rel': 'next', 'href': f'{req.endpoint}{path}?{page_query(req, last, without)}'}]
+
+
+def page_query(req: Request, marker: str | None = None, without: str | None = None) -> str:
+    """The query of the same list after *marker*, or from its beginning, and *without* a parameter."""
     # Of a limit that is given twice the last counts; filters and sort keys may all count.
     given = {name: values[-1:] if name == 'limit' else values for name, values in sorted(req.query.items())}
-    given.pop('marker', None)
-    path = req.operation.path.format_map({name: quote(value) for name, value in parameters.items()})
-    return [{'rel': 'next', 'href': f'{req.endpoint}{path}?{urlencode(given | {"marker": last}, doseq=True)}'}]
+    kept = {name: values for name, values in given.items() if name not in ('marker', without)}
+    return urlencode({**kept, 'marker': marker} if marker else kept, doseq=True)

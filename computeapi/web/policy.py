@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from oslo_config import cfg
 from oslo_policy import policy as oslo_policy
@@ -60,6 +60,16 @@ def _uses(operations: Iterable[Operation], also: Iterable[Policy]) -> dict[Polic
     for policy in also:
         uses.setdefault(policy, [])
     return uses
+
+
+class Rules(Protocol):
+    """What an app asks about its callers."""
+
+    def allows(self, context: Context, policy: Policy, target: Mapping[str, Any] | None = None) -> bool:
+        """Whether the caller passes *policy* for a target, by default its own project."""
+
+    def check(self, context: Context, policy: Policy, target: Mapping[str, Any] | None = None) -> None:
+        """Forbidden if the caller does not pass."""
 
 
 class Policies:

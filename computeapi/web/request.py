@@ -17,7 +17,7 @@ from computeapi.errors import Error, Invalid
 from computeapi.versions import LEGACY, MIN, APIVersionRequest
 from computeapi.web.contract import Operation, Policy
 from computeapi.web.faults import UnsupportedMediaType
-from computeapi.web.policy import Policies
+from computeapi.web.policy import Rules
 
 VENDOR_JSON = 'application/vnd.openstack.compute+json'
 MEDIA_TYPES = frozenset({'', 'application/json', VENDOR_JSON, 'text/plain'})
@@ -49,7 +49,7 @@ class Request(BaseRequest):
 
     version: APIVersionRequest
     operation: Operation
-    policies: Policies
+    policies: Rules
     query: Mapping[str, Sequence[str]] = MappingProxyType({})
     project_in_url: str | None = None
     configured_link_prefix: str = ''
@@ -65,12 +65,12 @@ class Request(BaseRequest):
         """Whether the request came in on /v2: older rules, no versions."""
         return bool(self.environ.get(LEGACY_V2, False))
 
-    def take_version(self) -> APIVersionRequest:
+    def take_version(self, first: APIVersionRequest = MIN) -> APIVersionRequest:
         """The version that the filter `microversion` read, from which on the answer says so; the error it met.
 
-        Where there is no such filter it is the first one."""
+        Where there is no such filter it is the *first* one."""
         self.environ[VERSION_TAKEN] = True
-        found: APIVersionRequest | Error = self.environ.get(VERSION, MIN)
+        found: APIVersionRequest | Error = self.environ.get(VERSION, first)
         if isinstance(found, Error):
             raise found
         return found

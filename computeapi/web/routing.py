@@ -7,6 +7,7 @@ that a request is matched against the few routes of its own collection.
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -39,6 +40,12 @@ class Endpoint(NamedTuple):
         """Whether the body names what is to be done."""
         return None not in self.choices
 
+    @property
+    def operations(self) -> list[Operation]:
+        """Whatever may be done here, at any version."""
+        steps = itertools.chain.from_iterable(choice.steps for choice in self.choices.values())
+        return [bound.operation for _, bound in steps if bound is not ABSENT]
+
 
 class Match(NamedTuple):
     endpoint: Endpoint
@@ -51,9 +58,12 @@ class RouteTable:
 
     TypeError when two operations answer the same method, path and action at one version, or call the
     parameters of one path by different names.
+
+    project: what a project before the path looks like, if there may be one.
     """
 
-    def __init__(self, kinds: Iterable[type[Controller]]):
+    def __init__(self, kinds: Iterable[type[Controller]], project: re.Pattern[str] | None = PROJECT):
+        self.project = project
         bound = [Bound(each, kind) for kind in kinds for each in kind.operations]
         _check_spelling(each.operation.path for each in bound)
         self._maps: dict[str, routes.Mapper] = {}
@@ -73,7 +83,7 @@ class RouteTable:
         """The endpoint for a request; None for an unknown path or another method."""
         path, project = _path(environ), None
         segment = _first_segment(path)
-        if segment not in self._maps and PROJECT.fullmatch(segment):
+        if segment not in self._maps and self.project and self.project.fullmatch(segment):
             project, path = segment, path[len(segment) + 1 :]
             segment = _first_segment(path)
         mapper = self._maps.get(segment)
@@ -84,9 +94,9 @@ class RouteTable:
 
 
 @functools.cache
-def route_table(kinds: tuple[type[Controller], ...]) -> RouteTable:
+def route_table(kinds: tuple[type[Controller], ...], project: re.Pattern[str] | None) -> RouteTable:
     """The table of these kinds, made once: it depends on nothing else."""
-    return RouteTable(kinds)
+    return RouteTable(kinds, project)
 
 
 def _path(environ: dict[str, Any]) -> str:

@@ -98,11 +98,14 @@ class BodyValidator:
 
     def check(self, body: Any, version: APIVersionRequest, legacy: bool) -> None:
         """Invalid with the field named; on /v2 unknown keys are deleted from *body*."""
-        validator = self._legacy if legacy else self._strict.at(version)
-        if validator is ABSENT:
-            return
-        for error in validator.iter_errors(body):
+        for error in self.errors(body, version, legacy):
             raise Invalid(_sentence(error, 'field/attribute', -1))
+
+    def errors(self, body: Any, version: APIVersionRequest, legacy: bool = False) -> Errors:
+        """What is wrong with a body, one thing after the other."""
+        validator = self._legacy if legacy else self._strict.at(version)
+        found: Errors = iter(()) if validator is ABSENT else validator.iter_errors(body)
+        return found
 
 
 class QueryValidator:

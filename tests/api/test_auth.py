@@ -12,7 +12,7 @@ from computeapi import config
 from computeapi.backends.identity.local import LocalIdentity
 from computeapi.backends.identity.local.roles import Target
 from computeapi.main import Service
-from computeapi.standalone.identity import IdentityFace
+from computeapi.standalone.identity import keystone as keystone_app
 
 PASSWORDS = {'admin': 'admin-secret', 'demo': 'demo-secret', 'other': 'other-secret'}
 STRATEGIES = ('none', 'http_basic', 'local', 'keystone')
@@ -55,7 +55,7 @@ class Cloud:
         proof = {'user': {'name': user, 'domain': {'id': 'default'}, 'password': password}}
         body = {'auth': {'identity': {'methods': ['password'], 'password': proof}}}
         req = webob.Request.blank('/v3/auth/tokens', method='POST', json=body)
-        return req.get_response(IdentityFace(self.identity, CATALOG)).headers['X-Subject-Token']
+        return req.get_response(keystone_app(self.identity, CATALOG)).headers['X-Subject-Token']
 
     def project(self, name):
         if self.strategy == 'none':
@@ -88,7 +88,7 @@ def identity(store):
 @pytest.fixture
 def keystone(identity):
     """The identity behind a port of the loopback; its URL."""
-    server = make_server('127.0.0.1', 0, IdentityFace(identity, CATALOG), handler_class=Quiet)
+    server = make_server('127.0.0.1', 0, keystone_app(identity, CATALOG), handler_class=Quiet)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     yield f'http://127.0.0.1:{server.server_port}'

@@ -10,7 +10,7 @@ import webob
 from computeapi import errors
 from computeapi.backends.image.local import LocalImages
 from computeapi.context import Context
-from computeapi.standalone.image import ImageFace
+from computeapi.standalone.image import glance
 
 CALLERS = {
     'admin': Context(user_id='root', project_id='admin', is_admin=True, roles=frozenset({'admin'})),
@@ -31,12 +31,12 @@ def authenticate(token):
 
 
 @pytest.fixture
-def face(store, tmp_path):
-    return ImageFace(LocalImages(store, tmp_path / 'images', max_bytes=200_000), authenticate)
+def app(store, tmp_path):
+    return glance(LocalImages(store, tmp_path / 'images', max_bytes=200_000), authenticate)
 
 
 @pytest.fixture
-def ask(face):
+def ask(app):
     """ask('POST /v2/images', {...}, by='alice') -> the response, which must have the status `expect` if it is given."""
 
     def ask(request, json=None, *, by='alice', expect=None, **others):
@@ -46,7 +46,7 @@ def ask(face):
         req = webob.Request.blank(path, method=method, **others)
         if by:
             req.headers['X-Auth-Token'] = by
-        response = req.get_response(face)
+        response = req.get_response(app)
         assert expect is None or response.status_code == expect, response.text
         return response
 

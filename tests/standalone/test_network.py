@@ -9,7 +9,7 @@ import webob
 from computeapi import errors
 from computeapi.backends.network.local import LocalNetworks
 from computeapi.context import Context
-from computeapi.standalone.network import NetworkFace
+from computeapi.standalone.network import neutron
 
 CALLERS = {
     'admin': Context(user_id='root', project_id='admin', is_admin=True, roles=frozenset({'admin'})),
@@ -50,7 +50,7 @@ def networks(store):
 @pytest.fixture
 def ask(networks):
     """ask('POST /networks', {...}, by='alice') -> the response, which must have the status `expect` if it is given."""
-    face = NetworkFace(networks, authenticate)
+    app = neutron(networks, authenticate)
 
     def ask(request, json=None, *, by='alice', expect=None, **others):
         method, path = request.split(' ', 1)
@@ -59,7 +59,7 @@ def ask(networks):
         req = webob.Request.blank(f'/v2.0{path}', method=method, **others)
         if by:
             req.headers['X-Auth-Token'] = by
-        response = req.get_response(face)
+        response = req.get_response(app)
         assert expect is None or response.status_code == expect, response.text
         return response
 
@@ -124,10 +124,10 @@ def fault(response):
 
 @pytest.mark.parametrize('mount', ['/networking', '/networking/'])
 def test_versions_take_no_token(networks, mount):
-    face = NetworkFace(networks, authenticate)
+    app = neutron(networks, authenticate)
     req = webob.Request.blank('http://cloud:9/')
     req.script_name, req.path_info = '/networking', mount.removeprefix('/networking')
-    assert req.get_response(face).json == {
+    assert req.get_response(app).json == {
         'versions': [
             {
                 'id': 'v2.0',

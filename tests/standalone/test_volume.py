@@ -9,7 +9,7 @@ from computeapi import errors
 from computeapi.backends.image.local import LocalImages
 from computeapi.backends.volume.local import LocalVolumes
 from computeapi.context import Context
-from computeapi.standalone.volume import VolumeFace
+from computeapi.standalone.volume import cinder
 
 CALLERS = {
     'admin': Context(user_id='root', project_id='admin', is_admin=True, roles=frozenset({'admin'})),
@@ -37,14 +37,14 @@ def images(store, tmp_path):
 
 
 @pytest.fixture
-def face(store, images):
+def app(store, images):
     volumes = LocalVolumes(store, images, types={'fake': {}, 'multiattach': {'multiattach': '<is> True'}})
     volumes.populate()
-    return VolumeFace(volumes, authenticate)
+    return cinder(volumes, authenticate)
 
 
 @pytest.fixture
-def ask(face):
+def ask(app):
     """ask('POST /v3/volumes', {...}, by='alice', version='3.27') -> the response, of the status `expect`."""
 
     def ask(request, json=None, *, by='alice', version='3.68', expect=200, **others):
@@ -56,7 +56,7 @@ def ask(face):
             req.headers['X-Auth-Token'] = by
         if version:
             req.headers['OpenStack-API-Version'] = f'volume {version}'
-        response = req.get_response(face)
+        response = req.get_response(app)
         assert response.status_code == expect, response.text
         if expect in FAULTS:
             fault = response.json[FAULTS[expect]]

@@ -1,29 +1,31 @@
 """Application credentials of a user."""
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
 
 from computeapi import errors
+from computeapi.clock import parsed
 from computeapi.db.tables import identity as tables
-from computeapi.standalone.face import FaceRequest, route
+from computeapi.standalone.access import CALLER, require
 from computeapi.standalone.identity.base import (
     NAME,
     SECRET,
     TEXT,
-    KeystoneFace,
+    KeystoneController,
     collection,
     filters,
     link,
     reference,
-    require,
     require_self,
 )
-from computeapi.standalone.schema import body
+from computeapi.standalone.schema import wrapped
+from computeapi.web.controller import operation
+from computeapi.web.request import Request
 
-CREATE = body(
+CREATE = wrapped(
     'application_credential',
     {
         'name': NAME,
@@ -37,12 +39,13 @@ CREATE = body(
     },
     required=('name',),
 )
-PATH = '/v3/users/{user_id}/application_credentials'
 
 
-class Credentials(KeystoneFace):
-    @route('GET', PATH)
-    def credentials(self, req: FaceRequest, user_id: str) -> dict[str, Any]:
+class KeystoneCredentials(KeystoneController):
+    path = '/users/{user_id}/application_credentials'
+
+    @operation('GET', policy=CALLER)
+    def list(self, req: Request, user_id: str) -> dict[str, Any]:
         require_self(req, user_id)
         self.identity.users.get(user_id)
         wanted = filters(req, tables.application_credentials, 'name')
@@ -50,44 +53,42 @@ class Credentials(KeystoneFace):
         roles = self.role_names()
         return collection(req, 'application_credentials', found, lambda req, row: credential_view(req, row, roles))
 
-    @route('POST', PATH)
-    def create_credential(self, req: FaceRequest, user_id: str) -> tuple[int, dict[str, Any]]:
+    @operation('POST', policy=CALLER, body=CREATE, status=201)
+    def create(self, req: Request, user_id: str, body: dict[str, Any]) -> dict[str, Any]:
         require(req.context.user_id == user_id)
-        CREATE.check(req.document)
-        body = req.member('application_credential')
+        asked = body['application_credential']
         token = self.identity.tokens.get(req.context.auth_token or '')
-        if body.get('project_id') not in (None, token.project_id):
+        if asked.get('project_id') not in (None, token.project_id):
             raise errors.Invalid('Invalid input for field/attribute project_id. It must be the project of the token.')
         row, secret = self.identity.credentials.create(
             token,
-            body['name'],
-            description=body.get('description') or '',
-            roles=body.get('roles') or (),
-            secret=body.get('secret'),
-            expires_at=_moment(body.get('expires_at')),
-            unrestricted=bool(body.get('unrestricted')),
+            asked['name'],
+            description=asked.get('description') or '',
+            roles=asked.get('roles') or (),
+            secret=asked.get('secret'),
+            expires_at=_moment(asked.get('expires_at')),
+            unrestricted=bool(asked.get('unrestricted')),
         )
         view = credential_view(req, row, self.role_names())
-        return 201, {'application_credential': view | {'secret': secret}}
+        return {'application_credential': view | {'secret': secret}}
 
-    @route('GET', PATH + '/{credential_id}')
-    def credential(self, req: FaceRequest, user_id: str, credential_id: str) -> dict[str, Any]:
+    @operation('GET', '/{credential_id}', policy=CALLER)
+    def show(self, req: Request, user_id: str, credential_id: str) -> dict[str, Any]:
         require_self(req, user_id)
         row = self.identity.credentials.of(user_id, credential_id)
         return {'application_credential': credential_view(req, row, self.role_names())}
 
-    @route('DELETE', PATH + '/{credential_id}')
-    def delete_credential(self, req: FaceRequest, user_id: str, credential_id: str) -> tuple[int, None]:
+    @operation('DELETE', '/{credential_id}', policy=CALLER, status=204)
+    def delete(self, req: Request, user_id: str, credential_id: str) -> None:
         require_self(req, user_id)
         token = self.identity.tokens.get(req.context.auth_token or '')
         self.identity.credentials.delete(token, user_id, credential_id)
-        return 204, None
 
     def role_names(self) -> dict[str, str]:
         return {role.id: role.name for role in self.identity.roles.list()}
 
 
-def credential_view(req: FaceRequest, row: sa.Row, roles: Mapping[str, str]) -> dict[str, Any]:
+def credential_view(req: Request, row: sa.Row, roles: Mapping[str, str]) -> dict[str, Any]:
     return {
         'id': row.id,
         'name': row.name,
@@ -110,7 +111,6 @@ def _moment(text: str | None) -> datetime | None:
     if not text:
         return None
     try:
-        moment = datetime.fromisoformat(text)
-        return moment if moment.tzinfo is None else moment.astimezone(UTC).replace(tzinfo=None)
-    except (ValueError, OverflowError):
+        return parsed(text)
+    except ValueError:
         raise errors.Invalid('Invalid input for field/attribute expires_at. It must be a time in ISO 8601.') from None

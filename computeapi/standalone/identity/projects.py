@@ -8,21 +8,22 @@ import sqlalchemy as sa
 from computeapi import errors
 from computeapi.backends.identity.local.accounts import DEFAULT_DOMAIN
 from computeapi.db.tables import identity as tables
-from computeapi.standalone.face import FaceRequest, route
+from computeapi.standalone.access import ADMIN, CALLER, require
 from computeapi.standalone.identity.base import (
     BOOLEAN,
     ID,
     TEXT,
-    KeystoneFace,
+    KeystoneController,
     collection,
     fields,
     filters,
     flag,
     link,
     record,
-    require,
     require_self,
 )
+from computeapi.web.controller import operation
+from computeapi.web.request import Request
 
 TAG = {'type': 'string', 'minLength': 1, 'maxLength': 255, 'pattern': '^[^,/]*$'}
 
@@ -47,44 +48,47 @@ CREATE = record('project', PROPERTIES, 'name')
 UPDATE = record('project', PROPERTIES)
 
 
-class Projects(KeystoneFace):
-    @route('GET', '/v3/projects', admin=True)
-    def projects(self, req: FaceRequest) -> dict[str, Any]:
+class KeystoneProjects(KeystoneController):
+    path = '/projects'
+
+    @operation('GET', policy=ADMIN)
+    def list(self, req: Request) -> dict[str, Any]:
         # A domain is never a project here.
         wanted = filters(req, tables.projects, 'name', 'domain_id', 'enabled')
-        if 'parent_id' in req.GET:
-            wanted.setdefault('domain_id', req.GET['parent_id'])
+        if 'parent_id' in req.query:
+            wanted.setdefault('domain_id', req.parameter('parent_id'))
         found = [] if flag(req, 'is_domain') else self.identity.projects.list(**wanted)
         return collection(req, 'projects', tagged(req, found), project_view)
 
-    @route('POST', '/v3/projects', admin=True)
-    def create_project(self, req: FaceRequest) -> tuple[int, dict[str, Any]]:
-        CREATE.check(req.document)
-        project = {'domain_id': DEFAULT_DOMAIN} | req.member('project')
+    @operation('POST', policy=ADMIN, body=CREATE, status=201)
+    def create(self, req: Request, body: dict[str, Any]) -> dict[str, Any]:
+        project = {'domain_id': DEFAULT_DOMAIN} | body['project']
         if project.pop('parent_id', None) not in (None, project['domain_id']):
             raise errors.Invalid('Invalid input for field/attribute parent_id. Projects do not nest: name the domain.')
         values = fields(project, (*COLUMNS, 'domain_id'), {'is_domain': False})
-        return 201, {'project': project_view(req, self.identity.projects.create(**values))}
+        return {'project': project_view(req, self.identity.projects.create(**values))}
 
-    @route('GET', '/v3/projects/{project_id}')
-    def project(self, req: FaceRequest, project_id: str) -> dict[str, Any]:
+    @operation('GET', '/{project_id}', policy=CALLER)
+    def show(self, req: Request, project_id: str) -> dict[str, Any]:
         require(req.context.is_admin or req.context.project_id == project_id)
         return {'project': project_view(req, self.identity.projects.get(project_id))}
 
-    @route('PATCH', '/v3/projects/{project_id}', admin=True)
-    def update_project(self, req: FaceRequest, project_id: str) -> dict[str, Any]:
-        UPDATE.check(req.document)
+    @operation('PATCH', '/{project_id}', policy=ADMIN, body=UPDATE)
+    def update(self, req: Request, project_id: str, body: dict[str, Any]) -> dict[str, Any]:
         current = project_view(req, self.identity.projects.get(project_id))
-        changes = fields(req.member('project'), COLUMNS, current)
+        changes = fields(body['project'], COLUMNS, current)
         return {'project': project_view(req, self.identity.projects.update(project_id, **changes))}
 
-    @route('DELETE', '/v3/projects/{project_id}', admin=True)
-    def delete_project(self, req: FaceRequest, project_id: str) -> tuple[int, None]:
+    @operation('DELETE', '/{project_id}', policy=ADMIN, status=204)
+    def delete(self, req: Request, project_id: str) -> None:
         self.identity.projects.delete(project_id)
-        return 204, None
 
-    @route('GET', '/v3/users/{user_id}/projects')
-    def projects_of_user(self, req: FaceRequest, user_id: str) -> dict[str, Any]:
+
+class ProjectsOfUser(KeystoneController):
+    path = '/users/{user_id}/projects'
+
+    @operation('GET', policy=CALLER)
+    def list(self, req: Request, user_id: str) -> dict[str, Any]:
         require_self(req, user_id)
         self.identity.users.get(user_id)
         wanted = filters(req, tables.projects, 'name', 'domain_id', 'enabled')
@@ -96,13 +100,14 @@ class Projects(KeystoneFace):
         return collection(req, 'projects', found, project_view)
 
 
-def tagged(req: FaceRequest, projects: Iterable[sa.Row]) -> list[sa.Row]:
+def tagged(req: Request, projects: Iterable[sa.Row]) -> list[sa.Row]:
     """Those of the projects whose tags are what the query asks for."""
-    tests = [(TAG_FILTERS[name], set(value.split(','))) for name, value in req.GET.items() if name in TAG_FILTERS]
+    asked = [(name, value) for name in TAG_FILTERS for value in req.query.get(name, ())]
+    tests = [(TAG_FILTERS[name], set(value.split(','))) for name, value in asked]
     return [project for project in projects if all(test(wanted, set(project.tags)) for test, wanted in tests)]
 
 
-def project_view(req: FaceRequest, project: sa.Row) -> dict[str, Any]:
+def project_view(req: Request, project: sa.Row) -> dict[str, Any]:
     return project.extra | {
         'id': project.id,
         'name': project.name,

@@ -1,16 +1,17 @@
 """Roles, and who holds them on projects, domains and the system."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import sqlalchemy as sa
 
 from computeapi.backends.identity.local.roles import SYSTEM, Assignment, Target
 from computeapi.db.tables import identity as tables
-from computeapi.standalone.face import FaceRequest, route
+from computeapi.standalone.access import ADMIN, CALLER
 from computeapi.standalone.identity.base import (
     NAME,
     TEXT,
-    KeystoneFace,
+    KeystoneController,
     collection,
     filters,
     flag,
@@ -18,7 +19,9 @@ from computeapi.standalone.identity.base import (
     require_self,
     url,
 )
-from computeapi.standalone.schema import body
+from computeapi.standalone.schema import wrapped
+from computeapi.web.controller import operation
+from computeapi.web.request import Request
 
 PROPERTIES = {
     'name': NAME,
@@ -30,12 +33,8 @@ PROPERTIES = {
         'additionalProperties': False,
     },
 }
-CREATE = body('role', PROPERTIES, required=('name',))
-UPDATE = body('role', PROPERTIES)
-
-ON_PROJECT = '/v3/projects/{project_id}/users/{user_id}/roles'
-ON_DOMAIN = '/v3/domains/{domain_id}/users/{user_id}/roles'
-ON_SYSTEM = '/v3/system/users/{user_id}/roles'
+CREATE = wrapped('role', PROPERTIES, required=('name',))
+UPDATE = wrapped('role', PROPERTIES)
 
 # The filters of role assignments that name a grant's column.
 COLUMNS = {'user.id': 'user_id', 'role.id': 'role_id', 'scope.project.id': 'target_id', 'scope.domain.id': 'target_id'}
@@ -44,76 +43,80 @@ COLUMNS = {'user.id': 'user_id', 'role.id': 'role_id', 'scope.project.id': 'targ
 MATCHING_NOTHING = ('group.id', 'scope.OS-INHERIT:inherited_to')
 
 
-class Roles(KeystoneFace):
-    @route('GET', '/v3/roles', admin=True)
-    def roles(self, req: FaceRequest) -> dict[str, Any]:
+class KeystoneRoles(KeystoneController):
+    path = '/roles'
+
+    @operation('GET', policy=ADMIN)
+    def list(self, req: Request) -> dict[str, Any]:
         # No role belongs to a domain.
-        found = [] if req.GET.get('domain_id') else self.identity.roles.list(**filters(req, tables.roles, 'name'))
+        found = [] if req.parameter('domain_id') else self.identity.roles.list(**filters(req, tables.roles, 'name'))
         return collection(req, 'roles', found, role_view)
 
-    @route('POST', '/v3/roles', admin=True)
-    def create_role(self, req: FaceRequest) -> tuple[int, dict[str, Any]]:
-        CREATE.check(req.document)
-        return 201, {'role': role_view(req, self.identity.roles.create(**_columns(req.member('role'))))}
+    @operation('POST', policy=ADMIN, body=CREATE, status=201)
+    def create(self, req: Request, body: dict[str, Any]) -> dict[str, Any]:
+        return {'role': role_view(req, self.identity.roles.create(**_columns(body['role'])))}
 
-    @route('GET', '/v3/roles/{role_id}', admin=True)
-    def role(self, req: FaceRequest, role_id: str) -> dict[str, Any]:
+    @operation('GET', '/{role_id}', policy=ADMIN)
+    def show(self, req: Request, role_id: str) -> dict[str, Any]:
         return {'role': role_view(req, self.identity.roles.get(role_id))}
 
-    @route('PATCH', '/v3/roles/{role_id}', admin=True)
-    def update_role(self, req: FaceRequest, role_id: str) -> dict[str, Any]:
-        UPDATE.check(req.document)
-        return {'role': role_view(req, self.identity.roles.update(role_id, **_columns(req.member('role'))))}
+    @operation('PATCH', '/{role_id}', policy=ADMIN, body=UPDATE)
+    def update(self, req: Request, role_id: str, body: dict[str, Any]) -> dict[str, Any]:
+        return {'role': role_view(req, self.identity.roles.update(role_id, **_columns(body['role'])))}
 
-    @route('DELETE', '/v3/roles/{role_id}', admin=True)
-    def delete_role(self, req: FaceRequest, role_id: str) -> tuple[int, None]:
+    @operation('DELETE', '/{role_id}', policy=ADMIN, status=204)
+    def delete(self, req: Request, role_id: str) -> None:
         self.identity.roles.delete(role_id)
-        return 204, None
 
 
-class Grants(KeystoneFace):
-    @route('GET', ON_PROJECT)
-    @route('GET', ON_DOMAIN)
-    @route('GET', ON_SYSTEM)
-    def granted_roles(self, req: FaceRequest, user_id: str, **target: str) -> dict[str, Any]:
+class RoleGrants(KeystoneController):
+    """The roles of a user on one kind of target, which subclasses have in their paths."""
+
+    @operation('GET', policy=CALLER)
+    def list(self, req: Request, user_id: str, **target: str) -> dict[str, Any]:
         require_self(req, user_id)
         return collection(req, 'roles', self.identity.grants.roles(user_id, _target(**target)), role_view)
 
-    @route('PUT', ON_PROJECT + '/{role_id}', admin=True)
-    @route('PUT', ON_DOMAIN + '/{role_id}', admin=True)
-    @route('PUT', ON_SYSTEM + '/{role_id}', admin=True)
-    def grant(self, req: FaceRequest, user_id: str, role_id: str, **target: str) -> tuple[int, None]:
+    @operation('PUT', '/{role_id}', policy=ADMIN, status=204)
+    def add(self, req: Request, user_id: str, role_id: str, **target: str) -> None:
         self.identity.grants.add(user_id, _target(**target), role_id)
-        return 204, None
 
-    @route('HEAD', ON_PROJECT + '/{role_id}', admin=True)
-    @route('HEAD', ON_DOMAIN + '/{role_id}', admin=True)
-    @route('HEAD', ON_SYSTEM + '/{role_id}', admin=True)
-    @route('GET', ON_PROJECT + '/{role_id}', admin=True)
-    @route('GET', ON_DOMAIN + '/{role_id}', admin=True)
-    @route('GET', ON_SYSTEM + '/{role_id}', admin=True)
-    def check_grant(self, req: FaceRequest, user_id: str, role_id: str, **target: str) -> tuple[int, None]:
+    @operation('HEAD', '/{role_id}', policy=ADMIN, status=204)
+    @operation('GET', '/{role_id}', policy=ADMIN, status=204)
+    def check(self, req: Request, user_id: str, role_id: str, **target: str) -> None:
         self.identity.grants.check(user_id, _target(**target), role_id)
-        return 204, None
 
-    @route('DELETE', ON_PROJECT + '/{role_id}', admin=True)
-    @route('DELETE', ON_DOMAIN + '/{role_id}', admin=True)
-    @route('DELETE', ON_SYSTEM + '/{role_id}', admin=True)
-    def revoke_grant(self, req: FaceRequest, user_id: str, role_id: str, **target: str) -> tuple[int, None]:
+    @operation('DELETE', '/{role_id}', policy=ADMIN, status=204)
+    def remove(self, req: Request, user_id: str, role_id: str, **target: str) -> None:
         self.identity.grants.remove(user_id, _target(**target), role_id)
-        return 204, None
 
-    @route('GET', '/v3/role_assignments', admin=True)
-    def role_assignments(self, req: FaceRequest) -> dict[str, Any]:
-        found: list[Assignment] = []
-        if not any(name in req.GET for name in MATCHING_NOTHING):
+
+class ProjectGrants(RoleGrants):
+    path = '/projects/{project_id}/users/{user_id}/roles'
+
+
+class DomainGrants(RoleGrants):
+    path = '/domains/{domain_id}/users/{user_id}/roles'
+
+
+class SystemGrants(RoleGrants):
+    path = '/system/users/{user_id}/roles'
+
+
+class RoleAssignments(KeystoneController):
+    path = '/role_assignments'
+
+    @operation('GET', policy=ADMIN)
+    def list(self, req: Request) -> dict[str, Any]:
+        found: Sequence[Assignment] = ()
+        if not any(name in req.query for name in MATCHING_NOTHING):
             found = self.identity.grants.assignments(effective=flag(req, 'effective'), **_assignment_filters(req))
         domains = {domain.id: domain.name for domain in self.identity.domains.list()}
         names = domains if flag(req, 'include_names') else None
         return collection(req, 'role_assignments', found, lambda req, item: assignment_view(req, item, names))
 
 
-def role_view(req: FaceRequest, role: sa.Row) -> dict[str, Any]:
+def role_view(req: Request, role: sa.Row) -> dict[str, Any]:
     return {
         'id': role.id,
         'name': role.name,
@@ -124,7 +127,7 @@ def role_view(req: FaceRequest, role: sa.Row) -> dict[str, Any]:
     }
 
 
-def assignment_view(req: FaceRequest, item: Assignment, domains: dict[str, str] | None) -> dict[str, Any]:
+def assignment_view(req: Request, item: Assignment, domains: dict[str, str] | None) -> dict[str, Any]:
     """An assignment; with the names of domains, all names are shown."""
     target = () if item.target_kind == 'system' else (item.target_id,)
     kind = item.target_kind if item.target_kind == 'system' else f'{item.target_kind}s'
@@ -153,12 +156,12 @@ def _named(record_id: str, name: str | None, domain_id: str | None, domains: dic
     return {'id': record_id, 'name': name, 'domain': {'id': domain_id, 'name': domains.get(domain_id or '')}}
 
 
-def _assignment_filters(req: FaceRequest) -> dict[str, str]:
-    wanted = {column: req.GET[name] for name, column in COLUMNS.items() if name in req.GET}
+def _assignment_filters(req: Request) -> dict[str, str]:
+    wanted = {column: req.parameter(name) for name, column in COLUMNS.items() if name in req.query}
     for kind in ('project', 'domain'):
-        if f'scope.{kind}.id' in req.GET:
+        if f'scope.{kind}.id' in req.query:
             wanted['target_kind'] = kind
-    if 'scope.system' in req.GET:
+    if 'scope.system' in req.query:
         wanted['target_kind'] = 'system'
     return wanted
 

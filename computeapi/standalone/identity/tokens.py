@@ -5,24 +5,23 @@ from functools import reduce
 from operator import add
 from typing import Any
 
-import sqlalchemy as sa
-import webob
+from sqlalchemy import Row
 
 from computeapi import errors
 from computeapi.backends.identity.local.tokens import Login
-from computeapi.standalone.face import FaceRequest, route
+from computeapi.standalone.access import ANYBODY, CALLER, require
 from computeapi.standalone.identity.base import (
     SECRET,
-    KeystoneFace,
+    KeystoneController,
     collection,
     flag,
     reference,
-    require,
     url,
 )
 from computeapi.standalone.identity.domains import domain_view
 from computeapi.standalone.identity.projects import project_view
-from computeapi.standalone.schema import Schema
+from computeapi.web.controller import operation
+from computeapi.web.request import Reply, Request
 
 METHODS = ('password', 'token', 'application_credential')
 
@@ -68,65 +67,41 @@ IDENTITY = {
     ],
 }
 
-AUTHENTICATION = Schema(
-    {
-        'type': 'object',
-        'properties': {
-            'auth': {
-                'type': 'object',
-                'properties': {
-                    'identity': IDENTITY,
-                    'scope': {'if': {'type': 'string'}, 'then': {'const': 'unscoped'}, 'else': SCOPE},
-                },
-                'required': ['identity'],
-            }
-        },
-        'required': ['auth'],
-    }
-)
+AUTHENTICATION = {
+    'type': 'object',
+    'properties': {
+        'auth': {
+            'type': 'object',
+            'properties': {
+                'identity': IDENTITY,
+                'scope': {'if': {'type': 'string'}, 'then': {'const': 'unscoped'}, 'else': SCOPE},
+            },
+            'required': ['identity'],
+        }
+    },
+    'required': ['auth'],
+}
 
 
-class Tokens(KeystoneFace):
-    @route('POST', '/v3/auth/tokens', anonymous=True)
-    def create_token(self, req: FaceRequest) -> webob.Response:
-        document = req.document
-        AUTHENTICATION.check(document)
-        proofs, scope = document['auth']['identity'], document['auth'].get('scope')
+class KeystoneTokens(KeystoneController):
+    path = '/auth/tokens'
+
+    @operation('POST', policy=ANYBODY, body=AUTHENTICATION, status=201)
+    def create(self, req: Request, body: dict[str, Any]) -> Reply:
+        proofs, scope = body['auth']['identity'], body['auth'].get('scope')
         login = reduce(add, (self.log_in(method, proofs[method]) for method in proofs['methods']))
         token = self.identity.tokens.issue(login, {'unscoped': {}} if scope == 'unscoped' else scope)
-        return self.show(req, token, self.identity.tokens.get(token), 201)
+        return self.reply(req, token, self.identity.tokens.get(token))
 
-    @route('GET', '/v3/auth/tokens')
-    @route('HEAD', '/v3/auth/tokens')
-    def show_token(self, req: FaceRequest) -> webob.Response:
-        token, row = self.subject(req, 'service')
-        return self.show(req, token, row, 200)
+    @operation('GET', policy=CALLER)
+    @operation('HEAD', policy=CALLER)
+    def show(self, req: Request) -> Reply:
+        return self.reply(req, *self.subject_token(req, 'service'))
 
-    @route('DELETE', '/v3/auth/tokens')
-    def revoke_token(self, req: FaceRequest) -> tuple[int, None]:
-        token, _ = self.subject(req)
+    @operation('DELETE', policy=CALLER, status=204)
+    def revoke(self, req: Request) -> None:
+        token, _ = self.subject_token(req)
         self.identity.tokens.revoke(token)
-        return 204, None
-
-    @route('GET', '/v3/auth/catalog')
-    def show_catalog(self, req: FaceRequest) -> dict[str, Any]:
-        context = req.context
-        require(bool(context.project_id or context.domain_id or context.system_scope))
-        return {'catalog': self.catalog.document(req.host_url), 'links': {'self': url(req, 'auth', 'catalog')}}
-
-    @route('GET', '/v3/auth/projects')
-    def own_projects(self, req: FaceRequest) -> dict[str, Any]:
-        found = self.identity.projects.granted(req.context.user_id or '')
-        return collection(req, 'projects', [project for project in found if project.enabled], project_view)
-
-    @route('GET', '/v3/auth/domains')
-    def own_domains(self, req: FaceRequest) -> dict[str, Any]:
-        return collection(req, 'domains', self.identity.domains.granted(req.context.user_id or ''), domain_view)
-
-    @route('GET', '/v3/auth/system')
-    def own_system(self, req: FaceRequest) -> dict[str, Any]:
-        held = self.identity.grants.assignments(user_id=req.context.user_id or '', target_kind='system')
-        return {'system': [{'all': True}] if held else [], 'links': {'self': url(req, 'auth', 'system')}}
 
     def log_in(self, method: str, proof: dict[str, Any]) -> Login:
         if method == 'password':
@@ -135,7 +110,7 @@ class Tokens(KeystoneFace):
             return self.identity.logins.with_token(proof['id'])
         return self.identity.logins.with_credential(proof, proof['secret'])
 
-    def subject(self, req: FaceRequest, *roles: str) -> tuple[str, sa.Row]:
+    def subject_token(self, req: Request, *roles: str) -> tuple[str, Row]:
         """The token that the request is about; another user's is for administrators and holders of these roles."""
         token = req.headers.get('X-Subject-Token', '')
         context = req.context
@@ -146,14 +121,38 @@ class Tokens(KeystoneFace):
         require(context.is_admin or not context.roles.isdisjoint(roles) or row.user_id == context.user_id)
         return token, row
 
-    def show(self, req: FaceRequest, token: str, row: sa.Row, status: int) -> webob.Response:
+    def reply(self, req: Request, token: str, row: Row) -> Reply:
         catalog = None if flag(req, 'nocatalog') else self.catalog.document(req.host_url)
-        response = self.render((status, {'token': token_view(row, catalog)}))
-        response.headers['X-Subject-Token'] = token
-        return response
+        return Reply({'token': token_view(row, catalog)}, {'X-Subject-Token': token})
 
 
-def token_view(row: sa.Row, catalog: list[dict[str, Any]] | None) -> dict[str, Any]:
+class TokenScopes(KeystoneController):
+    """What the holder of a token may do with it, and where."""
+
+    path = '/auth'
+
+    @operation('GET', '/catalog', policy=CALLER)
+    def catalog_of_token(self, req: Request) -> dict[str, Any]:
+        context = req.context
+        require(bool(context.project_id or context.domain_id or context.system_scope))
+        return {'catalog': self.catalog.document(req.host_url), 'links': {'self': url(req, 'auth', 'catalog')}}
+
+    @operation('GET', '/projects', policy=CALLER)
+    def projects(self, req: Request) -> dict[str, Any]:
+        found = self.identity.projects.granted(req.context.user_id or '')
+        return collection(req, 'projects', [project for project in found if project.enabled], project_view)
+
+    @operation('GET', '/domains', policy=CALLER)
+    def domains(self, req: Request) -> dict[str, Any]:
+        return collection(req, 'domains', self.identity.domains.granted(req.context.user_id or ''), domain_view)
+
+    @operation('GET', '/system', policy=CALLER)
+    def system(self, req: Request) -> dict[str, Any]:
+        held = self.identity.grants.assignments(user_id=req.context.user_id or '', target_kind='system')
+        return {'system': [{'all': True}] if held else [], 'links': {'self': url(req, 'auth', 'system')}}
+
+
+def token_view(row: Row, catalog: list[dict[str, Any]] | None) -> dict[str, Any]:
     domain = {'id': row.user_domain_id, 'name': row.user_domain_name}
     document = {
         'methods': row.methods,
@@ -178,7 +177,7 @@ def moment(when: datetime) -> str:
     return when.isoformat(timespec='microseconds') + 'Z'
 
 
-def _scope_view(row: sa.Row) -> dict[str, Any]:
+def _scope_view(row: Row) -> dict[str, Any]:
     if row.project_id:
         domain = {'id': row.project_domain_id, 'name': row.scope_domain_name}
         return {'project': {'id': row.project_id, 'name': row.project_name, 'domain': domain}, 'is_domain': False}

@@ -6,14 +6,14 @@ import sqlalchemy as sa
 
 from computeapi.backends.identity.local.accounts import DEFAULT_DOMAIN
 from computeapi.db.tables import identity as tables
-from computeapi.standalone.face import FaceRequest, route
+from computeapi.standalone.access import ADMIN, ANYBODY, CALLER
 from computeapi.standalone.identity.base import (
     BOOLEAN,
     ID,
     NAME,
     SECRET,
     TEXT,
-    KeystoneFace,
+    KeystoneController,
     collection,
     fields,
     filters,
@@ -21,7 +21,9 @@ from computeapi.standalone.identity.base import (
     record,
     require_self,
 )
-from computeapi.standalone.schema import body
+from computeapi.standalone.schema import wrapped
+from computeapi.web.controller import operation
+from computeapi.web.request import Request
 
 OPTION = {'type': ['boolean', 'null']}
 
@@ -51,46 +53,44 @@ PROPERTIES = {
 COLUMNS = ('name', 'description', 'enabled', 'password', 'default_project_id', 'options')
 CREATE = record('user', PROPERTIES, 'name')
 UPDATE = record('user', PROPERTIES)
-PASSWORD = body('user', {'password': SECRET, 'original_password': SECRET}, required=('password', 'original_password'))
+PASSWORD = wrapped(
+    'user', {'password': SECRET, 'original_password': SECRET}, required=('password', 'original_password')
+)
 
 
-class Users(KeystoneFace):
-    @route('GET', '/v3/users', admin=True)
-    def users(self, req: FaceRequest) -> dict[str, Any]:
+class KeystoneUsers(KeystoneController):
+    path = '/users'
+
+    @operation('GET', policy=ADMIN)
+    def list(self, req: Request) -> dict[str, Any]:
         wanted = filters(req, tables.users, 'name', 'domain_id', 'enabled', 'default_project_id')
         return collection(req, 'users', self.identity.users.list(**wanted), user_view)
 
-    @route('POST', '/v3/users', admin=True)
-    def create_user(self, req: FaceRequest) -> tuple[int, dict[str, Any]]:
-        CREATE.check(req.document)
-        values = fields({'domain_id': DEFAULT_DOMAIN} | req.member('user'), (*COLUMNS, 'domain_id'), {})
-        return 201, {'user': user_view(req, self.identity.users.create(**values))}
+    @operation('POST', policy=ADMIN, body=CREATE, status=201)
+    def create(self, req: Request, body: dict[str, Any]) -> dict[str, Any]:
+        values = fields({'domain_id': DEFAULT_DOMAIN} | body['user'], (*COLUMNS, 'domain_id'), {})
+        return {'user': user_view(req, self.identity.users.create(**values))}
 
-    @route('GET', '/v3/users/{user_id}')
-    def user(self, req: FaceRequest, user_id: str) -> dict[str, Any]:
+    @operation('GET', '/{user_id}', policy=CALLER)
+    def show(self, req: Request, user_id: str) -> dict[str, Any]:
         require_self(req, user_id)
         return {'user': user_view(req, self.identity.users.get(user_id))}
 
-    @route('PATCH', '/v3/users/{user_id}', admin=True)
-    def update_user(self, req: FaceRequest, user_id: str) -> dict[str, Any]:
-        UPDATE.check(req.document)
-        changes = fields(req.member('user'), COLUMNS, user_view(req, self.identity.users.get(user_id)))
+    @operation('PATCH', '/{user_id}', policy=ADMIN, body=UPDATE)
+    def update(self, req: Request, user_id: str, body: dict[str, Any]) -> dict[str, Any]:
+        changes = fields(body['user'], COLUMNS, user_view(req, self.identity.users.get(user_id)))
         return {'user': user_view(req, self.identity.users.update(user_id, **changes))}
 
-    @route('DELETE', '/v3/users/{user_id}', admin=True)
-    def delete_user(self, req: FaceRequest, user_id: str) -> tuple[int, None]:
+    @operation('DELETE', '/{user_id}', policy=ADMIN, status=204)
+    def delete(self, req: Request, user_id: str) -> None:
         self.identity.users.delete(user_id)
-        return 204, None
 
-    @route('POST', '/v3/users/{user_id}/password', anonymous=True)
-    def change_password(self, req: FaceRequest, user_id: str) -> tuple[int, None]:
-        PASSWORD.check(req.document)
-        user = req.member('user')
-        self.identity.users.change_password(user_id, user['original_password'], user['password'])
-        return 204, None
+    @operation('POST', '/{user_id}/password', policy=ANYBODY, body=PASSWORD, status=204)
+    def change_password(self, req: Request, user_id: str, body: dict[str, Any]) -> None:
+        self.identity.users.change_password(user_id, body['user']['original_password'], body['user']['password'])
 
 
-def user_view(req: FaceRequest, user: sa.Row) -> dict[str, Any]:
+def user_view(req: Request, user: sa.Row) -> dict[str, Any]:
     return user.extra | {
         'id': user.id,
         'name': user.name,

@@ -1,9 +1,19 @@
 """The image service as clients know it: Glance v2 on the local images."""
 
-from computeapi.standalone.image.images import ImageRoutes
-from computeapi.standalone.image.members import MemberRoutes
-from computeapi.standalone.image.versions import VersionRoutes
+from computeapi.backends.image.local import LocalImages
+from computeapi.standalone.image.images import GlanceImages
+from computeapi.standalone.image.members import GlanceMembers
+from computeapi.standalone.image.service import GlanceApp
+from computeapi.standalone.image.versions import GlanceInformation, versions
+from computeapi.standalone.service import Authenticate, VersionPage, mounted
+from computeapi.web.filters import WSGIApp
+
+CONTROLLERS = (GlanceImages, GlanceMembers, GlanceInformation)
 
 
-class ImageFace(VersionRoutes, ImageRoutes, MemberRoutes):
+def glance(images: LocalImages, authenticate: Authenticate) -> WSGIApp:
     """Glance v2 as a WSGI app."""
+    app = GlanceApp([kind(images) for kind in CONTROLLERS], authenticate)
+    # Clients that are given an endpoint with the version in it ask there what it is.
+    pages = [VersionPage(app, versions, path) for path in ('/versions', '/v2')]
+    return mounted(app, '/v2', VersionPage(app, versions, status=300), *pages)

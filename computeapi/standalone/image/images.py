@@ -8,52 +8,55 @@ import webob
 from computeapi import errors
 from computeapi.backends.image import Image
 from computeapi.backends.image.files import CHUNK
-from computeapi.standalone.face import FaceRequest, route
+from computeapi.standalone.access import CALLER, WRITER
 from computeapi.standalone.image import query
 from computeapi.standalone.image.documents import facts, view, writable
 from computeapi.standalone.image.patch import operations_of, patched
-from computeapi.standalone.image.service import ImageService
-from computeapi.standalone.query import link, sort
+from computeapi.standalone.image.service import GlanceController
+from computeapi.standalone.query import sort
+from computeapi.web.controller import operation
+from computeapi.web.paging import page_query
+from computeapi.web.request import Reply, Request
 
 MAX_TAG = 255
 
 
-class ImageRoutes(ImageService):
-    @route('GET', '/v2/images')
-    def list_images(self, req: FaceRequest) -> dict[str, Any]:
-        limit = query.limit(req.GET)
+class GlanceImages(GlanceController):
+    path = '/images'
+
+    @operation('GET', policy=CALLER)
+    def list(self, req: Request) -> dict[str, Any]:
+        limit = query.limit(req)
         found = self.images.list(
             req.context,
-            filters=query.filters(req.GET),
-            sort=sort(req.GET),
+            filters=query.filters(req),
+            sort=sort(req),
             limit=limit,
-            marker=req.GET.get('marker') or None,
+            marker=req.parameter('marker') or None,
         )
         document = {
             'images': [view(image) for image in found],
-            'first': link('/v2/images', req.GET),
+            'first': _address(page_query(req)),
             'schema': '/v2/schemas/images',
         }
         if found and len(found) == limit:
-            document['next'] = link('/v2/images', req.GET, marker=found[-1].id)
+            document['next'] = _address(page_query(req, found[-1].id))
         return document
 
-    @route('POST', '/v2/images')
-    def create_image(self, req: FaceRequest) -> webob.Response:
-        given = {'visibility': 'shared', **facts(req.document)}
+    @operation('POST', policy=WRITER, body={'type': 'object'}, status=201)
+    def create(self, req: Request, body: dict[str, Any]) -> Reply:
+        given = {'visibility': 'shared', **facts(body)}
         name, image_id = given.pop('name', None), given.pop('id', None)
         image = self.images.create(req.context, name, image_id=image_id, **given)
-        response = self.render((201, view(image)))
-        response.location = f'{req.application_url}/v2/images/{image.id}'
-        return response
+        return Reply(view(image), {'Location': f'{req.endpoint}/images/{image.id}'})
 
-    @route('GET', '/v2/images/{image_id}')
-    def show_image(self, req: FaceRequest, image_id: str) -> dict[str, Any]:
+    @operation('GET', '/{image_id}', policy=CALLER)
+    def show(self, req: Request, image_id: str) -> dict[str, Any]:
         return view(self.images.get(req.context, image_id))
 
-    @route('PATCH', '/v2/images/{image_id}')
-    def update_image(self, req: FaceRequest, image_id: str) -> dict[str, Any]:
-        operations = operations_of(req.json_value, req.content_type)
+    @operation('PATCH', '/{image_id}', policy=WRITER, body={})
+    def update(self, req: Request, image_id: str, body: Any) -> dict[str, Any]:
+        operations = operations_of(body, req.content_type)
 
         def change(image: Image) -> dict[str, Any]:
             wanted = facts(patched(writable(image), operations))
@@ -61,56 +64,54 @@ class ImageRoutes(ImageService):
 
         return view(self.images.change(req.context, image_id, change))
 
-    @route('DELETE', '/v2/images/{image_id}')
-    def delete_image(self, req: FaceRequest, image_id: str) -> tuple[int, None]:
+    @operation('DELETE', '/{image_id}', policy=WRITER, status=204)
+    def delete(self, req: Request, image_id: str) -> None:
         self.images.delete(req.context, image_id)
-        return 204, None
 
-    @route('PUT', '/v2/images/{image_id}/file')
-    def upload(self, req: FaceRequest, image_id: str) -> tuple[int, None]:
+    @operation('PUT', '/{image_id}/file', policy=WRITER, status=204)
+    def upload(self, req: Request, image_id: str) -> None:
         self.images.upload(req.context, image_id, chunks(req))
-        return 204, None
 
-    @route('GET', '/v2/images/{image_id}/file')
-    def download(self, req: FaceRequest, image_id: str) -> webob.Response | tuple[int, None]:
+    @operation('GET', '/{image_id}/file', policy=CALLER)
+    def download(self, req: Request, image_id: str) -> webob.Response | Reply:
         image = self.images.get(req.context, image_id)
         try:
             data = self.images.download(req.context, image_id)
         except errors.ImageNotActive:
-            return 204, None
-        response = webob.Response(app_iter=data, content_type='application/octet-stream', charset=None)
+            return Reply(status=204)
+        response = webob.Response(app_iter=data, content_type='application/octet-stream')
         response.content_length = image.size
         response.content_md5 = image.checksum
         return response
 
-    @route('POST', '/v2/images/{image_id}/actions/deactivate')
-    def deactivate(self, req: FaceRequest, image_id: str) -> tuple[int, None]:
+    @operation('POST', '/{image_id}/actions/deactivate', policy=WRITER, status=204)
+    def deactivate(self, req: Request, image_id: str) -> None:
         self.images.deactivate(req.context, image_id)
-        return 204, None
 
-    @route('POST', '/v2/images/{image_id}/actions/reactivate')
-    def reactivate(self, req: FaceRequest, image_id: str) -> tuple[int, None]:
+    @operation('POST', '/{image_id}/actions/reactivate', policy=WRITER, status=204)
+    def reactivate(self, req: Request, image_id: str) -> None:
         self.images.reactivate(req.context, image_id)
-        return 204, None
 
-    @route('PUT', '/v2/images/{image_id}/tags/{tag}')
-    def add_tag(self, req: FaceRequest, image_id: str, tag: str) -> tuple[int, None]:
+    @operation('PUT', '/{image_id}/tags/{tag}', policy=WRITER, status=204)
+    def add_tag(self, req: Request, image_id: str, tag: str) -> None:
         if len(tag) > MAX_TAG:
             raise errors.Invalid(f'A tag must not be longer than {MAX_TAG} characters.')
         self.images.change(req.context, image_id, lambda image: {'tags': (*image.tags, tag)})
-        return 204, None
 
-    @route('DELETE', '/v2/images/{image_id}/tags/{tag}')
-    def remove_tag(self, req: FaceRequest, image_id: str, tag: str) -> tuple[int, None]:
+    @operation('DELETE', '/{image_id}/tags/{tag}', policy=WRITER, status=204)
+    def remove_tag(self, req: Request, image_id: str, tag: str) -> None:
         def change(image: Image) -> dict[str, Any]:
             if tag not in image.tags:
                 raise errors.NotFound(f'Image {image_id} has no tag {tag}.')
             return {'tags': [other for other in image.tags if other != tag]}
 
         self.images.change(req.context, image_id, change)
-        return 204, None
 
 
-def chunks(req: FaceRequest) -> Iterator[bytes]:
+def chunks(req: Request) -> Iterator[bytes]:
     """The body in pieces, however long it is."""
     return iter(lambda: req.body_file.read(CHUNK), b'')
+
+
+def _address(query: str) -> str:
+    return f'/v2/images?{query}' if query else '/v2/images'

@@ -2,42 +2,40 @@
 
 from typing import Any
 
-from computeapi.standalone.face import FaceRequest, route
+from computeapi.standalone.access import CALLER, WRITER
 from computeapi.standalone.image.documents import member_view
-from computeapi.standalone.image.service import ImageService
-from computeapi.standalone.schema import Schema
+from computeapi.standalone.image.service import GlanceController
+from computeapi.web.controller import operation
+from computeapi.web.request import Request
 
-OFFER = Schema(
-    {
-        'type': 'object',
-        'properties': {'member': {'type': 'string', 'minLength': 1, 'maxLength': 64}},
-        'required': ['member'],
-    }
-)
-ANSWER = Schema({'type': 'object', 'properties': {'status': {'type': 'string'}}, 'required': ['status']})
+OFFER = {
+    'type': 'object',
+    'properties': {'member': {'type': 'string', 'minLength': 1, 'maxLength': 64}},
+    'required': ['member'],
+}
+ANSWER = {'type': 'object', 'properties': {'status': {'type': 'string'}}, 'required': ['status']}
 
 
-class MemberRoutes(ImageService):
-    @route('GET', '/v2/images/{image_id}/members')
-    def list_members(self, req: FaceRequest, image_id: str) -> dict[str, Any]:
+class GlanceMembers(GlanceController):
+    path = '/images/{image_id}/members'
+
+    @operation('GET', policy=CALLER)
+    def list(self, req: Request, image_id: str) -> dict[str, Any]:
         members = self.images.members.list(req.context, image_id)
         return {'members': [member_view(member) for member in members], 'schema': '/v2/schemas/members'}
 
-    @route('POST', '/v2/images/{image_id}/members')
-    def add_member(self, req: FaceRequest, image_id: str) -> dict[str, Any]:
-        OFFER.check(req.document)
-        return member_view(self.images.members.add(req.context, image_id, req.document['member']))
+    @operation('POST', policy=WRITER, body=OFFER)
+    def add(self, req: Request, image_id: str, body: dict[str, Any]) -> dict[str, Any]:
+        return member_view(self.images.members.add(req.context, image_id, body['member']))
 
-    @route('GET', '/v2/images/{image_id}/members/{member_id}')
-    def show_member(self, req: FaceRequest, image_id: str, member_id: str) -> dict[str, Any]:
+    @operation('GET', '/{member_id}', policy=CALLER)
+    def show(self, req: Request, image_id: str, member_id: str) -> dict[str, Any]:
         return member_view(self.images.members.get(req.context, image_id, member_id))
 
-    @route('PUT', '/v2/images/{image_id}/members/{member_id}')
-    def answer_member(self, req: FaceRequest, image_id: str, member_id: str) -> dict[str, Any]:
-        ANSWER.check(req.document)
-        return member_view(self.images.members.answer(req.context, image_id, member_id, req.document['status']))
+    @operation('PUT', '/{member_id}', policy=WRITER, body=ANSWER)
+    def answer(self, req: Request, image_id: str, member_id: str, body: dict[str, Any]) -> dict[str, Any]:
+        return member_view(self.images.members.answer(req.context, image_id, member_id, body['status']))
 
-    @route('DELETE', '/v2/images/{image_id}/members/{member_id}')
-    def remove_member(self, req: FaceRequest, image_id: str, member_id: str) -> tuple[int, None]:
+    @operation('DELETE', '/{member_id}', policy=WRITER, status=204)
+    def remove(self, req: Request, image_id: str, member_id: str) -> None:
         self.images.members.remove(req.context, image_id, member_id)
-        return 204, None

@@ -4,12 +4,11 @@ import csv
 from collections.abc import Callable
 from typing import Any
 
-from webob.multidict import MultiDict
-
 from computeapi import errors
 from computeapi.backends.image.local import MAX_PAGE, VISIBILITIES
 from computeapi.backends.image.members import STATUSES
 from computeapi.standalone.query import boolean, comparison, number, one_of
+from computeapi.web.request import Request
 
 DEFAULT_PAGE = 25
 PAGING = ('limit', 'marker', 'sort', 'sort_key', 'sort_dir')
@@ -18,10 +17,10 @@ SEVERAL = ('id', 'name', 'status', 'container_format', 'disk_format')
 """What takes `in:` and a list of values."""
 
 
-def filters(query: MultiDict) -> dict[str, Any]:
+def filters(req: Request) -> dict[str, Any]:
     """The filters in the words of the backend; a name that means nothing else is that of a property."""
-    found: dict[str, Any] = {'tags': query.getall('tag')} if 'tag' in query else {}
-    for name, value in query.items():
+    found: dict[str, Any] = {'tags': req.query['tag']} if 'tag' in req.query else {}
+    for name, (*_, value) in req.query.items():
         if name not in PAGING and name != 'tag':
             found[RENAMED.get(name, name)] = PARSERS[name](name, value) if name in PARSERS else value
     return found
@@ -59,5 +58,5 @@ PARSERS: dict[str, Callable[[str, str], Any]] = {
 }
 
 
-def limit(query: MultiDict) -> int:
-    return min(number('limit', query['limit']), MAX_PAGE) if 'limit' in query else DEFAULT_PAGE
+def limit(req: Request) -> int:
+    return min(number('limit', req.parameter('limit', str(DEFAULT_PAGE))), MAX_PAGE)

@@ -1,24 +1,22 @@
-"""What the chapters of the image face share."""
-
-from collections.abc import Callable
+"""What the resources of the image service share, and its way to say no."""
 
 import webob
 import webob.exc
 
 from computeapi.backends.image.local import LocalImages
-from computeapi.context import Context
-from computeapi.standalone.face import Face
+from computeapi.standalone.service import ServiceApp, ServiceController
+from computeapi.web.request import Request
 
 
-class ImageService(Face):
-    """A face on local images; readers may only read, and errors are pages of text or HTML."""
+class GlanceController(ServiceController):
+    """A resource of the image service."""
 
-    name = 'image'
-    writers = frozenset({'admin', 'manager', 'member'})
-
-    def __init__(self, images: LocalImages, authenticate: Callable[[str], Context]):
-        super().__init__(authenticate)
+    def __init__(self, images: LocalImages):
         self.images = images
 
-    def fault(self, status: int, message: str) -> webob.Response:
+
+class GlanceApp(ServiceApp):
+    """Errors are pages of text or HTML."""
+
+    def refusal(self, req: Request, status: int, message: str, error: Exception) -> webob.Response:
         return webob.exc.status_map[status](explanation=message)

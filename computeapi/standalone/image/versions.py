@@ -3,45 +3,39 @@
 from typing import Any
 
 from computeapi import errors
-from computeapi.standalone.face import FaceRequest, route
+from computeapi.standalone.access import CALLER
 from computeapi.standalone.image.documents import DESCRIPTIONS
-from computeapi.standalone.image.service import ImageService
+from computeapi.standalone.image.service import GlanceController
+from computeapi.web.controller import operation
+from computeapi.web.request import Request
 
 CURRENT = 7
 """v2.7 brought hidden images and secure hashes; what came later is about several stores, caches and tasks."""
 
 
-class VersionRoutes(ImageService):
-    @route('GET', '/', anonymous=True)
-    def choices(self, req: FaceRequest) -> tuple[int, dict[str, Any]]:
-        return 300, self.versions(req)
+def versions(url: str) -> dict[str, Any]:
+    links = [{'rel': 'self', 'href': f'{url}/v2/'}]
+    return {
+        'versions': [
+            {'id': f'v2.{minor}', 'status': 'CURRENT' if minor == CURRENT else 'SUPPORTED', 'links': links}
+            for minor in range(CURRENT, -1, -1)
+        ]
+    }
 
-    # Clients that are given an endpoint with the version in it ask there what it is.
-    @route('GET', '/versions', anonymous=True)
-    @route('GET', '/v2', anonymous=True)
-    @route('GET', '/v2/', anonymous=True)
-    def versions(self, req: FaceRequest) -> dict[str, Any]:
-        links = [{'rel': 'self', 'href': f'{req.application_url}/v2/'}]
-        return {
-            'versions': [
-                {'id': f'v2.{minor}', 'status': 'CURRENT' if minor == CURRENT else 'SUPPORTED', 'links': links}
-                for minor in range(CURRENT, -1, -1)
-            ]
-        }
 
-    @route('GET', '/v2/schemas/{name}')
-    def schema(self, req: FaceRequest, name: str) -> dict[str, Any]:
-        try:
-            return DESCRIPTIONS[name]
-        except KeyError:
-            raise errors.NotFound(f'There is no schema {name}.') from None
+class GlanceInformation(GlanceController):
+    @operation('GET', '/schemas/{name}', policy=CALLER)
+    def schema(self, req: Request, name: str) -> dict[str, Any]:
+        if name not in DESCRIPTIONS:
+            raise errors.NotFound(f'There is no schema {name}.')
+        return DESCRIPTIONS[name]
 
     # Clients of later versions ask, whatever the version here.
-    @route('GET', '/v2/images/{image_id}/tasks')
-    def tasks(self, req: FaceRequest, image_id: str) -> dict[str, Any]:
+    @operation('GET', '/images/{image_id}/tasks', policy=CALLER)
+    def tasks(self, req: Request, image_id: str) -> dict[str, Any]:
         self.images.get(req.context, image_id)
         return {'tasks': []}
 
-    @route('GET', '/v2/info/import')
-    def import_methods(self, req: FaceRequest) -> dict[str, Any]:
+    @operation('GET', '/info/import', policy=CALLER)
+    def import_methods(self, req: Request) -> dict[str, Any]:
         return {'import-methods': {'description': 'Import methods available.', 'type': 'array', 'value': []}}

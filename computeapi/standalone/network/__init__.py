@@ -1,11 +1,24 @@
 """The network service as clients know it: Neutron v2.0 on the local networks."""
 
-from computeapi.standalone.network.quotas import QuotaRoutes
-from computeapi.standalone.network.resources import ResourceRoutes
-from computeapi.standalone.network.tags import TagRoutes
-from computeapi.standalone.network.topology import TopologyRoutes
-from computeapi.standalone.network.versions import VersionRoutes
+from computeapi.backends.network.local import LocalNetworks
+from computeapi.standalone.network.quotas import NeutronQuotas
+from computeapi.standalone.network.resources import COLLECTIONS
+from computeapi.standalone.network.service import NeutronApp, NeutronController
+from computeapi.standalone.network.topology import AutoAllocatedTopology, RouterInterfaces
+from computeapi.standalone.network.versions import NeutronInformation, version, versions
+from computeapi.standalone.service import Authenticate, VersionPage, mounted
+from computeapi.web.filters import WSGIApp
+
+CONTROLLERS: tuple[type[NeutronController], ...] = (
+    *COLLECTIONS,
+    RouterInterfaces,
+    AutoAllocatedTopology,
+    NeutronQuotas,
+    NeutronInformation,
+)
 
 
-class NetworkFace(VersionRoutes, ResourceRoutes, TagRoutes, TopologyRoutes, QuotaRoutes):
+def neutron(networks: LocalNetworks, authenticate: Authenticate) -> WSGIApp:
     """Neutron v2.0 as a WSGI app."""
+    app = NeutronApp([kind(networks) for kind in CONTROLLERS], authenticate)
+    return mounted(app, '/v2.0', VersionPage(app, versions), VersionPage(app, version, '/v2.0'))

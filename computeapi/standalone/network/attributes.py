@@ -10,7 +10,7 @@ from computeapi import errors
 from computeapi.backends.network.local.quotas import MAX_PROJECT
 from computeapi.context import Context
 from computeapi.db.network_collection import BOOLEANS
-from computeapi.standalone.schema import Schema, body
+from computeapi.standalone.schema import Schema, wrapped
 
 MAX_ITEMS = 200
 NUMBER = re.compile(r'-?[0-9]{1,10}')
@@ -73,7 +73,7 @@ NEW = {'tenant_id': PROJECT, 'project_id': PROJECT, 'tags': TAGS}
 
 
 @dataclass(frozen=True)
-class Resource:
+class NeutronResource:
     """One kind: its names, bodies of POST and PUT, what only administrators may set and see, types of attributes."""
 
     name: str
@@ -146,13 +146,13 @@ def resource(
     required: tuple[str, ...] = (),
     privileged: tuple[str, ...] = (),
     hidden: tuple[str, ...] = (),
-) -> Resource:
+) -> NeutronResource:
     """`both` are the attributes of POST and PUT, `create` and `update` those of one of them."""
-    return Resource(
+    return NeutronResource(
         name=name,
         key=f'{name}s',
-        create=body(name, {**COMMON, **NEW, **both, **create}, required=required),
-        update=body(name, {**COMMON, **both, **(update or {})}),
+        create=Schema(wrapped(name, {**COMMON, **NEW, **both, **create}, required=required)),
+        update=Schema(wrapped(name, {**COMMON, **both, **(update or {})})),
         privileged=frozenset(privileged),
         hidden=frozenset(hidden),
         types={name: schema.get('type', ()) for name, schema in {**both, **create}.items()},

@@ -1,13 +1,13 @@
 """What the query of a list asks for: filters, fields, order and page."""
 
-import urllib.parse
 from typing import Any
 
 from computeapi import errors
 from computeapi.db.listing import Page
 from computeapi.db.network_collection import Document
-from computeapi.standalone.face import FaceRequest
 from computeapi.standalone.query import number, one_of
+from computeapi.web.paging import next_link
+from computeapi.web.request import Request
 
 MAX_PAGE = 1000
 MAX_VALUES = 1000
@@ -15,32 +15,29 @@ MAX_SORT_KEYS = 10
 RESERVED = ('fields', 'limit', 'marker', 'sort_key', 'sort_dir')
 
 
-def filters(req: FaceRequest) -> dict[str, list[str]]:
+def filters(req: Request) -> dict[str, list[str]]:
     """Every parameter that says nothing about the page is an attribute with the values that fit."""
-    if len(req.GET) > MAX_VALUES:
+    if sum(map(len, req.query.values())) > MAX_VALUES:
         raise errors.Invalid(f'A query may have no more than {MAX_VALUES} parameters.')
-    return {name: req.GET.getall(name) for name in req.GET if name not in RESERVED}
+    return {name: [*values] for name, values in req.query.items() if name not in RESERVED}
 
 
-def fields(req: FaceRequest) -> list[str]:
-    return [name for name in req.GET.getall('fields') if name]
+def fields(req: Request) -> list[str]:
+    return [name for name in req.query.get('fields', ()) if name]
 
 
-def page(req: FaceRequest) -> Page:
-    return Page(sort=_sort(req), marker=req.GET.get('marker') or None, limit=_limit(req))
+def page(req: Request) -> Page:
+    return Page(sort=_sort(req), marker=req.parameter('marker') or None, limit=_limit(req))
 
 
-def links(req: FaceRequest, key: str, documents: list[Document], limit: int | None) -> dict[str, Any]:
+def links(req: Request, key: str, documents: list[Document], limit: int | None) -> dict[str, Any]:
     """The way to the next page, if this one is full."""
-    if not documents or len(documents) != limit:
-        return {}
-    parameters = [(name, value) for name, value in req.GET.items() if name != 'marker']
-    query = urllib.parse.urlencode([*parameters, ('marker', documents[-1]['id'])])
-    return {f'{key}_links': [{'rel': 'next', 'href': f'{req.path_url}?{query}'}]}
+    further = next_link(req, documents, limit, documents[-1]['id'] if documents else '')
+    return {f'{key}_links': further} if further else {}
 
 
-def _sort(req: FaceRequest) -> list[tuple[str, bool]]:
-    keys, directions = req.GET.getall('sort_key'), req.GET.getall('sort_dir')
+def _sort(req: Request) -> list[tuple[str, bool]]:
+    keys, directions = req.query.get('sort_key', ()), req.query.get('sort_dir', ())
     if len(keys) > MAX_SORT_KEYS:
         raise errors.Invalid(f'sort_key may be given {MAX_SORT_KEYS} times at most.')
     if directions and len(directions) != len(keys):
@@ -50,6 +47,6 @@ def _sort(req: FaceRequest) -> list[tuple[str, bool]]:
     return list(zip(keys, descending, strict=True))
 
 
-def _limit(req: FaceRequest) -> int:
+def _limit(req: Request) -> int:
     """As many as asked for, but never more than one answer should hold; 0 is no wish at all."""
-    return min(number('limit', req.GET.get('limit', '0')) or MAX_PAGE, MAX_PAGE)
+    return min(number('limit', req.parameter('limit', '0')) or MAX_PAGE, MAX_PAGE)

@@ -1,56 +1,105 @@
-"""Listing, showing, making, changing and deleting: the same for every kind of resource."""
+"""Listing, showing, making, changing, deleting and labelling: the same for every kind of resource."""
 
+import types
 from typing import Any
 
 from computeapi import errors
-from computeapi.standalone.face import FaceRequest, route
+from computeapi.standalone.access import CALLER, WRITER
 from computeapi.standalone.network import query
-from computeapi.standalone.network.attributes import MAX_ITEMS, RESOURCES
-from computeapi.standalone.network.service import NetworkService
+from computeapi.standalone.network.attributes import MAX_ITEMS, RESOURCES, TAG, TAGS, NeutronResource
+from computeapi.standalone.network.service import NeutronController
+from computeapi.standalone.schema import Schema
+from computeapi.web.controller import operation
+from computeapi.web.request import Request
 
-COLLECTION = f'/v2.0/{{kind:{"|".join(RESOURCES)}}}'
-MEMBER = f'{COLLECTION}/{{resource_id}}'
+OBJECT = {'type': 'object'}
+ALL_TAGS = {'type': 'object', 'properties': {'tags': TAGS}, 'required': ['tags'], 'additionalProperties': False}
+ONE_TAG = Schema({'type': 'object', 'properties': {'tag': TAG}})
 
 
-class ResourceRoutes(NetworkService):
-    @route('GET', COLLECTION)
-    def list_resources(self, req: FaceRequest, kind: str) -> dict[str, Any]:
-        resource, page, fields = RESOURCES[kind], query.page(req), query.fields(req)
-        found = self.networks.find(req.context, kind, query.filters(req), page)
-        views = [resource.view(req.context, document, fields) for document in found]
-        return {resource.key: views, **query.links(req, resource.key, found, page.limit)}
+class NeutronCollection(NeutronController):
+    """The resources of one kind."""
 
-    @route('GET', MEMBER)
-    def show_resource(self, req: FaceRequest, kind: str, resource_id: str) -> dict[str, Any]:
-        document = self.networks.get(req.context, kind, resource_id)
-        return self.single(req, kind, document)
+    kind: str
+    resource: NeutronResource
 
-    @route('POST', COLLECTION)
-    def create_resource(self, req: FaceRequest, kind: str) -> tuple[int, dict[str, Any]]:
+    @operation('GET', policy=CALLER)
+    def list(self, req: Request) -> dict[str, Any]:
+        page, fields = query.page(req), query.fields(req)
+        found = self.networks.find(req.context, self.kind, query.filters(req), page)
+        views = [self.resource.view(req.context, document, fields) for document in found]
+        return {self.resource.key: views, **query.links(req, self.resource.key, found, page.limit)}
+
+    @operation('GET', '/{resource_id}', policy=CALLER)
+    def show(self, req: Request, resource_id: str) -> dict[str, Any]:
+        return self.single(req, self.networks.get(req.context, self.kind, resource_id))
+
+    @operation('POST', policy=WRITER, body=OBJECT, status=201)
+    def create(self, req: Request, body: dict[str, Any]) -> dict[str, Any]:
         """One, or all of a list."""
-        resource = RESOURCES[kind]
-        if resource.key in req.document:
-            return 201, self.create_all(req, kind, req.document[resource.key])
-        facts = resource.facts(req.context, resource.create, req.document)
-        return 201, self.single(req, kind, self.networks.create(req.context, kind, facts))
+        if self.resource.key in body:
+            return self.create_all(req, body[self.resource.key])
+        facts = self.resource.facts(req.context, self.resource.create, body)
+        return self.single(req, self.networks.create(req.context, self.kind, facts))
 
-    def create_all(self, req: FaceRequest, kind: str, asked: Any) -> dict[str, Any]:
-        resource, fields = RESOURCES[kind], query.fields(req)
+    def create_all(self, req: Request, asked: Any) -> dict[str, Any]:
+        resource, fields = self.resource, query.fields(req)
         if not (isinstance(asked, list) and 1 <= len(asked) <= MAX_ITEMS):
             raise errors.Invalid(f'{resource.key} must be a list of 1 to {MAX_ITEMS} resources.')
         several = [resource.facts(req.context, resource.create, {resource.name: each}) for each in asked]
-        made = self.networks.create_all(req.context, kind, several)
+        made = self.networks.create_all(req.context, self.kind, several)
         return {resource.key: [resource.view(req.context, document, fields) for document in made]}
 
-    @route('PUT', MEMBER)
-    def update_resource(self, req: FaceRequest, kind: str, resource_id: str) -> dict[str, Any]:
-        facts = RESOURCES[kind].facts(req.context, RESOURCES[kind].update, req.document)
-        return self.single(req, kind, self.networks.update(req.context, kind, resource_id, facts))
+    @operation('PUT', '/{resource_id}', policy=WRITER, body=OBJECT)
+    def update(self, req: Request, resource_id: str, body: dict[str, Any]) -> dict[str, Any]:
+        facts = self.resource.facts(req.context, self.resource.update, body)
+        return self.single(req, self.networks.update(req.context, self.kind, resource_id, facts))
 
-    @route('DELETE', MEMBER)
-    def delete_resource(self, req: FaceRequest, kind: str, resource_id: str) -> tuple[int, None]:
-        self.networks.delete(req.context, kind, resource_id)
-        return 204, None
+    @operation('DELETE', '/{resource_id}', policy=WRITER, status=204)
+    def delete(self, req: Request, resource_id: str) -> None:
+        self.networks.delete(req.context, self.kind, resource_id)
 
-    def single(self, req: FaceRequest, kind: str, document: dict[str, Any]) -> dict[str, Any]:
-        return {RESOURCES[kind].name: RESOURCES[kind].view(req.context, document, query.fields(req))}
+    def single(self, req: Request, document: dict[str, Any]) -> dict[str, Any]:
+        return {self.resource.name: self.resource.view(req.context, document, query.fields(req))}
+
+    @operation('GET', '/{resource_id}/tags', policy=CALLER)
+    def list_tags(self, req: Request, resource_id: str) -> dict[str, Any]:
+        return {'tags': self.networks.get(req.context, self.kind, resource_id)['tags']}
+
+    @operation('PUT', '/{resource_id}/tags', policy=WRITER, body=ALL_TAGS)
+    def replace_tags(self, req: Request, resource_id: str, body: dict[str, Any]) -> dict[str, Any]:
+        self.networks.set_tags(req.context, self.kind, resource_id, body['tags'])
+        return self.list_tags(req, resource_id)
+
+    @operation('DELETE', '/{resource_id}/tags', policy=WRITER, status=204)
+    def delete_tags(self, req: Request, resource_id: str) -> None:
+        self.networks.set_tags(req.context, self.kind, resource_id, [])
+
+    @operation('GET', '/{resource_id}/tags/{tag}', policy=CALLER, status=204)
+    def show_tag(self, req: Request, resource_id: str, tag: str) -> None:
+        _check_found(tag, tag in self.networks.get(req.context, self.kind, resource_id)['tags'])
+
+    @operation('PUT', '/{resource_id}/tags/{tag}', policy=WRITER, status=201)
+    def add_tag(self, req: Request, resource_id: str, tag: str) -> None:
+        ONE_TAG.check({'tag': tag})
+        self.networks.add_tag(req.context, self.kind, resource_id, tag)
+
+    @operation('DELETE', '/{resource_id}/tags/{tag}', policy=WRITER, status=204)
+    def delete_tag(self, req: Request, resource_id: str, tag: str) -> None:
+        _check_found(tag, self.networks.delete_tag(req.context, self.kind, resource_id, tag))
+
+
+def _check_found(tag: str, found: bool) -> None:
+    if not found:
+        raise errors.NotFound(f'Tag {tag} could not be found.')
+
+
+def _collection(kind: str, resource: NeutronResource) -> type[NeutronCollection]:
+    """The controller of one kind, which differs from the others by its path."""
+    facts = {'path': f'/{kind}', 'kind': kind, 'resource': resource}
+    return types.new_class(
+        f'NeutronCollection[{kind}]', (NeutronCollection,), exec_body=lambda body: body.update(facts)
+    )
+
+
+COLLECTIONS = tuple(_collection(kind, resource) for kind, resource in RESOURCES.items())

@@ -1,16 +1,14 @@
-"""What the chapters of the network face share: the service behind them, and Neutron's way to say no."""
-
-from collections.abc import Callable
+"""What the resources of the network service share, and Neutron's way to say no."""
 
 import webob
 
 from computeapi import errors
 from computeapi.backends.network.local import LocalNetworks
-from computeapi.context import Context
-from computeapi.standalone.face import Face, FaceRequest, status_of
+from computeapi.standalone.service import ServiceApp, ServiceController, json_response
+from computeapi.web.request import Request
 
 # Neutron's names of errors, where they are not those of our classes.
-TYPES: dict[type[errors.Error], str] = {
+TYPES: dict[type[Exception], str] = {
     errors.NoMoreAddresses: 'IpAddressGenerationFailure',
     errors.AddressInUse: 'IpAddressAlreadyAllocated',
     errors.FloatingIPInUse: 'FloatingIPPortAlreadyAssociated',
@@ -22,40 +20,22 @@ TYPES: dict[type[errors.Error], str] = {
 }
 
 
-class NetworkService(Face):
-    """A face on local networks; readers may only read."""
+class NeutronController(ServiceController):
+    """A resource of the network service."""
 
-    name = 'network'
-    writers = frozenset({'admin', 'manager', 'member'})
-
-    def __init__(self, networks: LocalNetworks, authenticate: Callable[[str], Context]):
-        super().__init__(authenticate)
+    def __init__(self, networks: LocalNetworks):
         self.networks = networks.resources
 
-    def answer(self, req: FaceRequest) -> webob.Response:
-        try:
-            return super().answer(req)
-        except errors.NotAuthenticated as error:
-            return self.unauthorized(req, str(error))
-        except errors.Error as error:
-            return self.refusal(_status(error), _type(error), str(error))
 
-    def fault(self, status: int, message: str) -> webob.Response:
-        return self.refusal(status, 'HTTPBadRequest', message)
+class NeutronApp(ServiceApp):
+    """Neutron calls a full quota a conflict, and names the kind of an error."""
 
-    def refusal(self, status: int, kind: str, message: str) -> webob.Response:
-        return self.render((status, {'NeutronError': {'type': kind, 'message': message, 'detail': ''}}))
+    statuses = ((errors.OverQuota, 409),)
 
-    def unauthorized(self, req: FaceRequest, message: str) -> webob.Response:
-        response = self.render((401, {'error': {'code': 401, 'title': 'Unauthorized', 'message': message}}))
-        response.headers['WWW-Authenticate'] = f'Keystone uri="{req.host_url}/identity"'
-        return response
-
-
-def _status(error: errors.Error) -> int:
-    """Neutron calls a full quota a conflict."""
-    return 409 if isinstance(error, errors.OverQuota) else status_of(error)
-
-
-def _type(error: errors.Error) -> str:
-    return TYPES.get(type(error), type(error).__name__)
+    def refusal(self, req: Request, status: int, message: str, error: Exception) -> webob.Response:
+        if status == 401:
+            response = json_response(401, {'error': {'code': 401, 'title': 'Unauthorized', 'message': message}})
+            response.headers['WWW-Authenticate'] = f'Keystone uri="{req.host_url}/identity"'
+            return response
+        kind = TYPES.get(type(error), type(error).__name__)
+        return json_response(status, {'NeutronError': {'type': kind, 'message': message, 'detail': ''}})

@@ -1,53 +1,50 @@
-"""Routers' interfaces, automatic networks, and the lists that are empty where no agents run."""
+"""Routers' interfaces, and automatic networks."""
 
 from typing import Any
 
 from computeapi import errors
-from computeapi.standalone.face import FaceRequest, route
+from computeapi.standalone.access import CALLER, WRITER
 from computeapi.standalone.network.attributes import UUID
-from computeapi.standalone.network.service import NetworkService
-from computeapi.standalone.schema import Schema
+from computeapi.standalone.network.service import NeutronController
+from computeapi.web.controller import operation
+from computeapi.web.request import Request
 
-INTERFACE = Schema(
-    {'type': 'object', 'properties': {'port_id': UUID, 'subnet_id': UUID}, 'additionalProperties': False}
-)
-AUTO_TOPOLOGY = '/v2.0/auto-allocated-topology/{project_id}'
+INTERFACE = {'type': 'object', 'properties': {'port_id': UUID, 'subnet_id': UUID}, 'additionalProperties': False}
 DRY_RUN = 'dry-run'
 
 
-class TopologyRoutes(NetworkService):
-    @route('PUT', '/v2.0/routers/{router_id}/add_router_interface')
-    def add_router_interface(self, req: FaceRequest, router_id: str) -> dict[str, Any]:
-        INTERFACE.check(req.document)
-        return self.networks.add_router_interface(req.context, router_id, req.document)
+class RouterInterfaces(NeutronController):
+    path = '/routers/{router_id}'
 
-    @route('PUT', '/v2.0/routers/{router_id}/remove_router_interface')
-    def remove_router_interface(self, req: FaceRequest, router_id: str) -> dict[str, Any]:
-        INTERFACE.check(req.document)
-        return self.networks.remove_router_interface(req.context, router_id, req.document)
+    @operation('PUT', '/add_router_interface', policy=WRITER, body=INTERFACE)
+    def add(self, req: Request, router_id: str, body: dict[str, Any]) -> dict[str, Any]:
+        return self.networks.add_router_interface(req.context, router_id, body)
 
-    @route('GET', AUTO_TOPOLOGY)
-    def auto_topology(self, req: FaceRequest, project_id: str) -> dict[str, Any]:
+    @operation('PUT', '/remove_router_interface', policy=WRITER, body=INTERFACE)
+    def remove(self, req: Request, router_id: str, body: dict[str, Any]) -> dict[str, Any]:
+        return self.networks.remove_router_interface(req.context, router_id, body)
+
+
+class AutoAllocatedTopology(NeutronController):
+    path = '/auto-allocated-topology/{project_id}'
+
+    @operation('GET', policy=CALLER)
+    def show(self, req: Request, project_id: str) -> dict[str, Any]:
         """Make the project's automatic network unless it is there; `fields=dry-run` asks whether that could be."""
         project_id = _project(req, project_id)
-        if DRY_RUN in req.GET.getall('fields'):
+        if DRY_RUN in req.query.get('fields', ()):
             self.networks.check_auto_topology(req.context)
             network_id = 'dry-run=pass'
         else:
             network_id = self.networks.auto_topology(req.context, project_id)
         return {'auto_allocated_topology': {'id': network_id, 'tenant_id': project_id, 'project_id': project_id}}
 
-    @route('DELETE', AUTO_TOPOLOGY)
-    def delete_auto_topology(self, req: FaceRequest, project_id: str) -> tuple[int, None]:
+    @operation('DELETE', policy=WRITER, status=204)
+    def delete(self, req: Request, project_id: str) -> None:
         self.networks.delete_auto_topology(req.context, _project(req, project_id))
-        return 204, None
-
-    @route('GET', '/v2.0/{kind:agents|availability_zones|service-providers}')
-    def nothing(self, req: FaceRequest, kind: str) -> dict[str, Any]:
-        return {kind.replace('-', '_'): []}
 
 
-def _project(req: FaceRequest, project_id: str) -> str:
+def _project(req: Request, project_id: str) -> str:
     """The project of the path; clients say None or null for their own."""
     own = req.context.project_id
     wanted = own if project_id in ('None', 'null') else project_id

@@ -3,9 +3,11 @@
 from typing import Any
 
 from computeapi import errors
-from computeapi.standalone.face import FaceRequest, route
+from computeapi.standalone.access import CALLER
 from computeapi.standalone.network.attributes import RESOURCES
-from computeapi.standalone.network.service import NetworkService
+from computeapi.standalone.network.service import NeutronController
+from computeapi.web.controller import operation
+from computeapi.web.request import Request
 
 # What of Neutron beyond networks, subnets and ports is here, by alias.
 EXTENSIONS = {
@@ -37,35 +39,46 @@ EXTENSIONS = {
 UPDATED = '2026-01-01T00:00:00-00:00'
 
 
-class VersionRoutes(NetworkService):
-    @route('GET', '/', anonymous=True)
-    def versions(self, req: FaceRequest) -> dict[str, Any]:
-        links = [{'rel': 'self', 'href': f'{req.application_url}/v2.0/'}]
-        return {'versions': [{'id': 'v2.0', 'status': 'CURRENT', 'links': links}]}
+def versions(url: str) -> dict[str, Any]:
+    return {'versions': [{'id': 'v2.0', 'status': 'CURRENT', 'links': _self_link(f'{url}/v2.0/')}]}
 
-    @route('GET', '/v2.0', anonymous=True)
-    @route('GET', '/v2.0/', anonymous=True)
-    def version(self, req: FaceRequest) -> dict[str, Any]:
-        return {
-            'resources': [
-                {
-                    'name': resource.name,
-                    'collection': kind,
-                    'links': [{'rel': 'self', 'href': f'{req.application_url}/v2.0/{kind}'}],
-                }
-                for kind, resource in RESOURCES.items()
-            ]
-        }
 
-    @route('GET', '/v2.0/extensions')
-    def list_extensions(self, req: FaceRequest) -> dict[str, Any]:
+def version(url: str) -> dict[str, Any]:
+    shown = [
+        {'name': resource.name, 'collection': kind, 'links': _self_link(f'{url}/v2.0/{kind}')}
+        for kind, resource in RESOURCES.items()
+    ]
+    return {'resources': shown}
+
+
+def _self_link(url: str) -> list[dict[str, str]]:
+    return [{'rel': 'self', 'href': url}]
+
+
+class NeutronInformation(NeutronController):
+    """Extensions, and the lists that are empty where no agents run."""
+
+    @operation('GET', '/extensions', policy=CALLER)
+    def extensions(self, req: Request) -> dict[str, Any]:
         return {'extensions': [_extension(alias) for alias in EXTENSIONS]}
 
-    @route('GET', '/v2.0/extensions/{alias}')
-    def show_extension(self, req: FaceRequest, alias: str) -> dict[str, Any]:
+    @operation('GET', '/extensions/{alias}', policy=CALLER)
+    def extension(self, req: Request, alias: str) -> dict[str, Any]:
         if alias not in EXTENSIONS:
             raise errors.NotFound(f'Extension with alias {alias} does not exist')
         return {'extension': _extension(alias)}
+
+    @operation('GET', '/agents', policy=CALLER)
+    def agents(self, req: Request) -> dict[str, Any]:
+        return {'agents': []}
+
+    @operation('GET', '/availability_zones', policy=CALLER)
+    def zones(self, req: Request) -> dict[str, Any]:
+        return {'availability_zones': []}
+
+    @operation('GET', '/service-providers', policy=CALLER)
+    def providers(self, req: Request) -> dict[str, Any]:
+        return {'service_providers': []}
 
 
 def _extension(alias: str) -> dict[str, Any]:

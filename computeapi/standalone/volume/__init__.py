@@ -1,23 +1,35 @@
 """The volume service as clients know it: Cinder v3 on the local volumes."""
 
-from computeapi.standalone.volume.about import AboutRoutes
-from computeapi.standalone.volume.actions import ActionRoutes
-from computeapi.standalone.volume.attachments import AttachmentRoutes
-from computeapi.standalone.volume.metadata import MetadataRoutes
-from computeapi.standalone.volume.quotas import QuotaRoutes
-from computeapi.standalone.volume.snapshots import SnapshotRoutes
-from computeapi.standalone.volume.types import TypeRoutes
-from computeapi.standalone.volume.volumes import VolumeRoutes
+from computeapi.backends.volume.local import LocalVolumes
+from computeapi.standalone.service import Authenticate, VersionPage, mounted
+from computeapi.standalone.volume.about import CinderInformation
+from computeapi.standalone.volume.actions import CinderVolumeActions
+from computeapi.standalone.volume.attachments import CinderAttachments
+from computeapi.standalone.volume.metadata import CinderSnapshotMetadata, CinderVolumeMetadata
+from computeapi.standalone.volume.quotas import CinderQuotas
+from computeapi.standalone.volume.service import CinderApp
+from computeapi.standalone.volume.snapshots import CinderSnapshots
+from computeapi.standalone.volume.types import CinderTypes
+from computeapi.standalone.volume.versions import CINDER, versions
+from computeapi.standalone.volume.volumes import CinderVolumes
+from computeapi.web.filters import WSGIApp
+from computeapi.web.negotiation import Microversion
+
+CONTROLLERS = (
+    CinderInformation,
+    CinderVolumes,
+    CinderVolumeMetadata,
+    CinderVolumeActions,
+    CinderSnapshots,
+    CinderSnapshotMetadata,
+    CinderAttachments,
+    CinderTypes,
+    CinderQuotas,
+)
 
 
-class VolumeFace(
-    AboutRoutes,
-    VolumeRoutes,
-    MetadataRoutes,
-    ActionRoutes,
-    SnapshotRoutes,
-    AttachmentRoutes,
-    TypeRoutes,
-    QuotaRoutes,
-):
+def cinder(volumes: LocalVolumes, authenticate: Authenticate) -> WSGIApp:
     """Cinder v3 as a WSGI app."""
+    app = CinderApp([kind(volumes) for kind in CONTROLLERS], authenticate)
+    versioned = Microversion(app, 'volume', CINDER, legacy_header=None)
+    return mounted(versioned, '/v3', VersionPage(app, versions, status=300), VersionPage(app, versions, '/v3'))

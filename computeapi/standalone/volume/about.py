@@ -2,11 +2,13 @@
 
 from typing import Any
 
-from computeapi.standalone.face import FaceRequest, route
+from computeapi.standalone.access import ADMIN, CALLER
 from computeapi.standalone.volume.documents import time
-from computeapi.standalone.volume.service import MINOR, VolumeService, minor
-
-UPDATED = '2023-08-31T00:00:00Z'
+from computeapi.standalone.volume.service import CinderController
+from computeapi.standalone.volume.versions import UPDATED, added
+from computeapi.versions import resolve
+from computeapi.web.controller import operation
+from computeapi.web.request import Request
 
 EXTENSIONS = (
     ('os-admin-actions', 'Enable admin-actions.'),
@@ -22,28 +24,13 @@ EXTENSIONS = (
     ('os-extended-snapshot-attributes', 'Extended snapshot attributes support.'),
 )
 
+# What services show since some version.
+LATER = {'cluster': added('3.7', None), 'backend_state': added('3.49', 'up')}
 
-class AboutRoutes(VolumeService):
-    @route('GET', '/', anonymous=True)
-    def choices(self, req: FaceRequest) -> tuple[int, dict[str, Any]]:
-        return 300, self.versions(req)
 
-    @route('GET', '/v3', anonymous=True)
-    @route('GET', '/v3/', anonymous=True)
-    def versions(self, req: FaceRequest) -> dict[str, Any]:
-        version = {
-            'id': 'v3.0',
-            'status': 'CURRENT',
-            'version': f'3.{MINOR}',
-            'min_version': '3.0',
-            'updated': UPDATED,
-            'links': [{'rel': 'self', 'href': f'{req.application_url}/v3/'}],
-            'media-types': [{'base': 'application/json', 'type': 'application/vnd.openstack.volume+json;version=3'}],
-        }
-        return {'versions': [version]}
-
-    @route('GET', '/v3/extensions')
-    def extensions(self, req: FaceRequest) -> dict[str, Any]:
+class CinderInformation(CinderController):
+    @operation('GET', '/extensions', policy=CALLER)
+    def extensions(self, req: Request) -> dict[str, Any]:
         return {
             'extensions': [
                 {'alias': alias, 'name': alias, 'description': text, 'links': [], 'updated': UPDATED}
@@ -51,13 +38,13 @@ class AboutRoutes(VolumeService):
             ]
         }
 
-    @route('GET', '/v3/os-availability-zone')
-    def zones(self, req: FaceRequest) -> dict[str, Any]:
+    @operation('GET', '/os-availability-zone', policy=CALLER)
+    def zones(self, req: Request) -> dict[str, Any]:
         zones = self.volumes.availability_zones(req.context)
         return {'availabilityZoneInfo': [{'zoneName': zone, 'zoneState': {'available': True}} for zone in zones]}
 
-    @route('GET', '/v3/os-services', admin=True)
-    def services(self, req: FaceRequest) -> dict[str, Any]:
+    @operation('GET', '/os-services', policy=ADMIN)
+    def services(self, req: Request) -> dict[str, Any]:
         """One service in each zone, which is up as long as it answers."""
         services = [
             {
@@ -68,19 +55,18 @@ class AboutRoutes(VolumeService):
                 'state': 'up',
                 'disabled_reason': None,
                 'updated_at': time(self.volumes.clock()),
-                **({'cluster': None} if minor(req) >= 7 else {}),
-                **({'backend_state': 'up'} if minor(req) >= 49 else {}),
+                **resolve(LATER, req.version),
             }
             for zone in self.volumes.availability_zones(req.context)
         ]
-        wanted = {name: req.GET[name] for name in ('binary', 'host') if name in req.GET}
+        wanted = {name: req.parameter(name) for name in ('binary', 'host') if name in req.query}
         return {'services': [service for service in services if wanted.items() <= service.items()]}
 
-    @route('GET', '/v3/limits')
-    def limits(self, req: FaceRequest) -> dict[str, Any]:
+    @operation('GET', '/limits', policy=CALLER)
+    def limits(self, req: Request) -> dict[str, Any]:
         project_id = req.context.project_id or ''
         if req.context.is_admin:
-            project_id = req.GET.get('project_id', project_id)
+            project_id = req.parameter('project_id', project_id)
         limit, used = self.volumes.quotas.limits(project_id), self.volumes.quotas.usage(project_id)
         absolute = {
             'maxTotalVolumes': limit['volumes'],
@@ -95,3 +81,7 @@ class AboutRoutes(VolumeService):
             'totalBackupGigabytesUsed': used['backup_gigabytes'],
         }
         return {'limits': {'rate': [], 'absolute': absolute}}
+
+    @operation('GET', '/qos-specs', policy=ADMIN)
+    def qos_specs(self, req: Request) -> dict[str, Any]:
+        return {'qos_specs': []}

@@ -1,105 +1,101 @@
-"""Attachments of volumes (since 3.27)."""
+"""Attachments of volumes."""
 
 from typing import Any
 
 from computeapi import errors
+from computeapi.backends.volume import Attachment
 from computeapi.context import Context
-from computeapi.standalone.face import FaceRequest, route
-from computeapi.standalone.schema import body
-from computeapi.standalone.volume.documents import UUID, attachment_summary, attachment_view
+from computeapi.standalone.access import CALLER
+from computeapi.standalone.schema import wrapped
+from computeapi.standalone.volume.documents import ATTACHMENT, ATTACHMENT_SUMMARY, NOTHING, UUID
 from computeapi.standalone.volume.query import ATTACHMENT_FILTERS, filters
-from computeapi.standalone.volume.service import VolumeService, begins_at, minor, page, paging
+from computeapi.standalone.volume.service import USER, CinderController, page, paging
+from computeapi.standalone.volume.versions import added, removed
+from computeapi.web.contract import View
+from computeapi.web.controller import action, api_version, operation
+from computeapi.web.request import Request
 
-CONNECTOR = {'type': ['object', 'null'], 'maxProperties': 64}
-
-CREATE = body(
+CREATE = wrapped(
     'attachment',
     {
         'volume_uuid': UUID,
-        'instance_uuid': {'anyOf': [UUID, {'type': 'null'}]},
-        'connector': CONNECTOR,
-        'mode': {'type': 'string', 'enum': ['rw', 'ro']},
+        'instance_uuid': {'anyOf': [UUID, NOTHING]},
+        'connector': {'type': ['object', 'null'], 'maxProperties': 64},
+        'mode': added('3.54', {'type': 'string', 'enum': ['rw', 'ro']}),
     },
     required=('volume_uuid',),
 )
-UPDATE = body(
+UPDATE = wrapped(
     'attachment',
     {'connector': {'type': 'object', 'minProperties': 1, 'maxProperties': 64}},
     required=('connector',),
     extra=True,
 )
-
-ATTACHMENTS = 27
-COMPLETE = 44
-MODE = 54
+# Before there was os-complete, a volume was in use as soon as somebody knew how to reach it.
+IN_USE_AT_ONCE = removed('3.44', True)
 
 
-class AttachmentRoutes(VolumeService):
-    @route('GET', '/v3/attachments')
-    def list_attachments(self, req: FaceRequest) -> dict[str, Any]:
-        return self._list_attachments(req, attachment_summary)
+class CinderAttachments(CinderController):
+    path = '/attachments'
 
-    @route('GET', '/v3/attachments/detail')
-    def list_attachments_in_detail(self, req: FaceRequest) -> dict[str, Any]:
-        return self._list_attachments(req, attachment_view)
+    @operation('GET', policy=CALLER)
+    @api_version('3.27')
+    def list(self, req: Request) -> dict[str, Any]:
+        return self._list(req, ATTACHMENT_SUMMARY)
 
-    def _list_attachments(self, req: FaceRequest, view: Any) -> dict[str, Any]:
-        begins_at(req, ATTACHMENTS)
-        wanted = filters(req.GET, ATTACHMENT_FILTERS)
+    @operation('GET', '/detail', policy=CALLER)
+    @api_version('3.27')
+    def list_in_detail(self, req: Request) -> dict[str, Any]:
+        return self._list(req, ATTACHMENT)
+
+    def _list(self, req: Request, view: View) -> dict[str, Any]:
+        wanted = filters(req, ATTACHMENT_FILTERS)
         found = self.volumes.attachments(req.context, filters=wanted, **paging(req))
-        return page(req, 'attachments', [view(attachment) for attachment in found])
+        return page(req, 'attachments', view.render_all(req, found))
 
-    @route('POST', '/v3/attachments')
-    def create_attachment(self, req: FaceRequest) -> dict[str, Any]:
-        begins_at(req, ATTACHMENTS)
-        CREATE.check(req.document)
-        asked = req.member('attachment')
-        if 'mode' in asked and minor(req) < MODE:
-            raise errors.Invalid('mode: it can be given since microversion 3.54.')
+    @operation('POST', policy=USER, body=CREATE, behaviour={'in_use_at_once': IN_USE_AT_ONCE})
+    @api_version('3.27')
+    def create(self, req: Request, body: dict[str, Any]) -> dict[str, Any]:
+        asked = body['attachment']
         attachment_id = self.volumes.reserve(
             req.context, asked['volume_uuid'], asked.get('instance_uuid'), mode=asked.get('mode', 'rw')
         )
         if asked.get('connector'):
             self._connect(req, attachment_id, asked['connector'])
-        return self._shown(req, attachment_id)
+        return self.show(req, attachment_id)
 
-    @route('GET', '/v3/attachments/{attachment_id}')
-    def show_attachment(self, req: FaceRequest, attachment_id: str) -> dict[str, Any]:
-        begins_at(req, ATTACHMENTS)
-        return self._shown(req, attachment_id)
+    @operation('GET', '/{attachment_id}', policy=CALLER)
+    @api_version('3.27')
+    def show(self, req: Request, attachment_id: str) -> dict[str, Any]:
+        return {'attachment': ATTACHMENT.render(req, self._attachment(req, attachment_id))}
 
-    @route('PUT', '/v3/attachments/{attachment_id}')
-    def update_attachment(self, req: FaceRequest, attachment_id: str) -> dict[str, Any]:
-        begins_at(req, ATTACHMENTS)
-        UPDATE.check(req.document)
-        self._connect(req, attachment_id, req.member('attachment')['connector'])
-        return self._shown(req, attachment_id)
+    @operation('PUT', '/{attachment_id}', policy=USER, body=UPDATE, behaviour={'in_use_at_once': IN_USE_AT_ONCE})
+    @api_version('3.27')
+    def update(self, req: Request, attachment_id: str, body: dict[str, Any]) -> dict[str, Any]:
+        self._connect(req, attachment_id, body['attachment']['connector'])
+        return self.show(req, attachment_id)
 
-    @route('POST', '/v3/attachments/{attachment_id}/action')
-    def complete_attachment(self, req: FaceRequest, attachment_id: str) -> tuple[int, None]:
-        begins_at(req, COMPLETE)
-        if list(req.document) != ['os-complete']:
-            raise errors.Invalid('The body must hold the action os-complete and nothing else.')
-        self.volumes.complete(req.context, attachment_id)
-        return 204, None
+    @action('os-complete', policy=USER, status=204)
+    @api_version('3.44')
+    def complete(self, req: Request, id: str) -> None:
+        self.volumes.complete(req.context, id)
 
-    @route('DELETE', '/v3/attachments/{attachment_id}')
-    def delete_attachment(self, req: FaceRequest, attachment_id: str) -> dict[str, Any]:
-        begins_at(req, ATTACHMENTS)
-        attachment = self.volumes.attachment(req.context, attachment_id)
+    @operation('DELETE', '/{attachment_id}', policy=USER)
+    @api_version('3.27')
+    def delete(self, req: Request, attachment_id: str) -> dict[str, Any]:
+        attachment = self._attachment(req, attachment_id)
         check_release(req.context, attachment.server_id)
         self.volumes.release(req.context, attachment_id)
         left = self.volumes.attachments(req.context, filters={'volume_id': attachment.volume_id})
-        return {'attachments': [attachment_summary(other) for other in left]}
+        return {'attachments': ATTACHMENT_SUMMARY.render_all(req, left)}
 
-    def _connect(self, req: FaceRequest, attachment_id: str, connector: dict[str, Any]) -> None:
+    def _attachment(self, req: Request, attachment_id: str) -> Attachment:
+        return self.volumes.attachment(req.context, attachment_id)
+
+    def _connect(self, req: Request, attachment_id: str, connector: dict[str, Any]) -> None:
         self.volumes.connect(req.context, attachment_id, connector)
-        # Before there was os-complete, a volume was in use as soon as somebody knew how to reach it.
-        if minor(req) < COMPLETE:
+        if req.behaviour.in_use_at_once:
             self.volumes.complete(req.context, attachment_id)
-
-    def _shown(self, req: FaceRequest, attachment_id: str) -> dict[str, Any]:
-        return {'attachment': attachment_view(self.volumes.attachment(req.context, attachment_id))}
 
 
 def check_release(context: Context, server_id: str | None) -> None:

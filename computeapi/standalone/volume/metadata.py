@@ -1,82 +1,94 @@
 """Metadata of volumes and snapshots."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from computeapi import errors
-from computeapi.standalone.face import FaceRequest, route
-from computeapi.standalone.schema import Schema
+from computeapi.backends.volume import Snapshot, Volume
+from computeapi.standalone.access import CALLER
 from computeapi.standalone.volume.documents import PAIRS
-from computeapi.standalone.volume.service import VolumeService
+from computeapi.standalone.volume.service import USER, CinderController
+from computeapi.web.controller import operation
+from computeapi.web.request import Request
 
-ITEMS = Schema({'type': 'object', 'properties': {'metadata': PAIRS}, 'required': ['metadata']})
-ITEM = Schema(
-    {
-        'type': 'object',
-        'properties': {'meta': PAIRS | {'minProperties': 1, 'maxProperties': 1}},
-        'required': ['meta'],
-    }
-)
+ITEMS = {'type': 'object', 'properties': {'metadata': PAIRS}, 'required': ['metadata']}
+ITEM = {
+    'type': 'object',
+    'properties': {'meta': {**PAIRS, 'minProperties': 1, 'maxProperties': 1}},
+    'required': ['meta'],
+}
 
-ALL = '/v3/{kind:volumes|snapshots}/{owner_id}/metadata'
-ONE = ALL + '/{key}'
-
-Metadata = dict[str, str]
+Pairs = dict[str, str]
+Change = Callable[[Any], dict[str, Pairs]]
 
 
-class MetadataRoutes(VolumeService):
-    @route('GET', ALL)
-    def list_metadata(self, req: FaceRequest, kind: str, owner_id: str) -> dict[str, Any]:
-        return {'metadata': self._read(req, kind, owner_id)}
+class CinderMetadata(CinderController):
+    """The metadata of one kind of owner, which subclasses have in their paths."""
 
-    @route('POST', ALL)
-    def add_metadata(self, req: FaceRequest, kind: str, owner_id: str) -> dict[str, Any]:
-        given = _items(req)
-        return {'metadata': self._change(req, kind, owner_id, lambda metadata: metadata | given)}
+    def owner(self, req: Request, owner_id: str) -> Volume | Snapshot:
+        raise NotImplementedError
 
-    @route('PUT', ALL)
-    def replace_metadata(self, req: FaceRequest, kind: str, owner_id: str) -> dict[str, Any]:
-        given = _items(req)
-        return {'metadata': self._change(req, kind, owner_id, lambda metadata: given)}
+    def change_owner(self, req: Request, owner_id: str, change: Change) -> Volume | Snapshot:
+        raise NotImplementedError
 
-    @route('GET', ONE)
-    def show_metadata_item(self, req: FaceRequest, kind: str, owner_id: str, key: str) -> dict[str, Any]:
-        metadata = self._read(req, kind, owner_id)
+    @operation('GET', policy=CALLER)
+    def list(self, req: Request, owner_id: str) -> dict[str, Any]:
+        return {'metadata': self.owner(req, owner_id).metadata}
+
+    @operation('POST', policy=USER, body=ITEMS)
+    def add(self, req: Request, owner_id: str, body: dict[str, Any]) -> dict[str, Any]:
+        return {'metadata': self._change(req, owner_id, lambda metadata: metadata | body['metadata'])}
+
+    @operation('PUT', policy=USER, body=ITEMS)
+    def replace(self, req: Request, owner_id: str, body: dict[str, Any]) -> dict[str, Any]:
+        return {'metadata': self._change(req, owner_id, lambda metadata: body['metadata'])}
+
+    @operation('GET', '/{key}', policy=CALLER)
+    def show(self, req: Request, owner_id: str, key: str) -> dict[str, Any]:
+        metadata = self.owner(req, owner_id).metadata
         _check_present(metadata, key)
         return {'meta': {key: metadata[key]}}
 
-    @route('PUT', ONE)
-    def set_metadata_item(self, req: FaceRequest, kind: str, owner_id: str, key: str) -> dict[str, Any]:
-        ITEM.check(req.document)
-        given = req.member('meta')
+    @operation('PUT', '/{key}', policy=USER, body=ITEM)
+    def set(self, req: Request, owner_id: str, key: str, body: dict[str, Any]) -> dict[str, Any]:
+        given = body['meta']
         if key not in given:
             raise errors.Invalid('Request body and URI mismatch: meta must hold the key of the path.')
-        self._change(req, kind, owner_id, lambda metadata: metadata | given)
+        self._change(req, owner_id, lambda metadata: metadata | given)
         return {'meta': given}
 
-    @route('DELETE', ONE)
-    def remove_metadata_item(self, req: FaceRequest, kind: str, owner_id: str, key: str) -> tuple[int, None]:
-        def without(metadata: Metadata) -> Metadata:
+    @operation('DELETE', '/{key}', policy=USER)
+    def remove(self, req: Request, owner_id: str, key: str) -> None:
+        def without(metadata: Pairs) -> Pairs:
             _check_present(metadata, key)
             return {name: value for name, value in metadata.items() if name != key}
 
-        self._change(req, kind, owner_id, without)
-        return 200, None
+        self._change(req, owner_id, without)
 
-    def _read(self, req: FaceRequest, kind: str, owner_id: str) -> Metadata:
-        get = self.volumes.get if kind == 'volumes' else self.volumes.get_snapshot
-        return dict(get(req.context, owner_id).metadata)
-
-    def _change(self, req: FaceRequest, kind: str, owner_id: str, change: Callable[[Metadata], Metadata]) -> Metadata:
-        write: Any = self.volumes.change if kind == 'volumes' else self.volumes.change_snapshot
-        return write(req.context, owner_id, lambda owner: {'metadata': change(dict(owner.metadata))}).metadata
+    def _change(self, req: Request, owner_id: str, change: Callable[[Pairs], Pairs]) -> Mapping[str, str]:
+        return self.change_owner(req, owner_id, lambda owner: {'metadata': change(dict(owner.metadata))}).metadata
 
 
-def _items(req: FaceRequest) -> Metadata:
-    ITEMS.check(req.document)
-    return req.member('metadata')
+class CinderVolumeMetadata(CinderMetadata):
+    path = '/volumes/{owner_id}/metadata'
+
+    def owner(self, req: Request, owner_id: str) -> Volume:
+        return self.volumes.get(req.context, owner_id)
+
+    def change_owner(self, req: Request, owner_id: str, change: Change) -> Volume:
+        return self.volumes.change(req.context, owner_id, change)
 
 
-def _check_present(metadata: Metadata, key: str) -> None:
+class CinderSnapshotMetadata(CinderMetadata):
+    path = '/snapshots/{owner_id}/metadata'
+
+    def owner(self, req: Request, owner_id: str) -> Snapshot:
+        return self.volumes.get_snapshot(req.context, owner_id)
+
+    def change_owner(self, req: Request, owner_id: str, change: Change) -> Snapshot:
+        return self.volumes.change_snapshot(req.context, owner_id, change)
+
+
+def _check_present(metadata: Mapping[str, str], key: str) -> None:
     if key not in metadata:
         raise errors.NotFound(f'There is no metadata {key}.')

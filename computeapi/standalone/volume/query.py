@@ -4,10 +4,11 @@ from collections.abc import Callable
 from typing import Any
 
 import orjson
-from webob.multidict import MultiDict
 
 from computeapi import errors
 from computeapi.standalone.query import comparison, truth
+from computeapi.standalone.volume.versions import added
+from computeapi.web.request import Request
 
 MAX_MAPPING = 4096
 
@@ -59,6 +60,10 @@ ATTACHMENT_FILTERS: dict[str, tuple[str, Parser]] = {
 }
 
 
-def filters(query: MultiDict, known: dict[str, tuple[str, Parser]]) -> dict[str, Any]:
+COUNT = {'with_count': added('3.45', True)}
+"""Whether a list tells how many items there are in all pages, as `with_count` asks for."""
+
+
+def filters(req: Request, known: dict[str, tuple[str, Parser]]) -> dict[str, Any]:
     """The filters in the words of the backend; what is not known is passed over."""
-    return {known[name][0]: known[name][1](name, value) for name, value in query.items() if name in known}
+    return {known[name][0]: known[name][1](name, values[-1]) for name, values in req.query.items() if name in known}

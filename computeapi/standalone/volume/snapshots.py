@@ -3,23 +3,19 @@
 from typing import Any
 
 from computeapi import errors
-from computeapi.standalone.face import FaceRequest, route
+from computeapi.booleans import spoken
+from computeapi.standalone.access import ADMIN, CALLER
 from computeapi.standalone.query import sort, truth
-from computeapi.standalone.schema import Schema, body
-from computeapi.standalone.volume.documents import (
-    BOOLEAN,
-    NAME,
-    NOTHING,
-    PAIRS,
-    UUID,
-    is_true,
-    snapshot_summary,
-    snapshot_view,
-)
-from computeapi.standalone.volume.query import SNAPSHOT_FILTERS, filters
-from computeapi.standalone.volume.service import VolumeService, minor, offset, page, paging
+from computeapi.standalone.schema import wrapped
+from computeapi.standalone.volume.documents import BOOLEAN, NAME, NOTHING, PAIRS, SNAPSHOT, SNAPSHOT_SUMMARY, UUID
+from computeapi.standalone.volume.query import COUNT, SNAPSHOT_FILTERS, filters
+from computeapi.standalone.volume.service import USER, CinderController, argued, offset, page, paging
+from computeapi.standalone.volume.versions import added
+from computeapi.web.contract import View
+from computeapi.web.controller import action, operation
+from computeapi.web.request import Request
 
-CREATE = body(
+CREATE = wrapped(
     'snapshot',
     {
         'volume_id': UUID,
@@ -31,51 +27,36 @@ CREATE = body(
     required=('volume_id',),
     extra=True,
 )
-UPDATE = body('snapshot', {'name': NAME, 'description': NAME}, extra=True)
+UPDATABLE = {'name': NAME, 'description': NAME}
+UPDATE = wrapped('snapshot', UPDATABLE, extra=True)
 
 STATUSES = ('available', 'creating', 'deleting', 'error', 'error_deleting')
-RESET = {
-    'type': 'object',
-    'properties': {'status': {'type': 'string', 'enum': list(STATUSES)}},
-    'required': ['status'],
-}
-ACTION = Schema(
-    {
-        'type': 'object',
-        'properties': {'os-reset_status': RESET, 'os-force_delete': {}},
-        'additionalProperties': False,
-        'minProperties': 1,
-        'maxProperties': 1,
-    }
-)
-
-COUNT = 45
-ALWAYS_FORCED = 66
 
 
-class SnapshotRoutes(VolumeService):
-    @route('GET', '/v3/snapshots')
-    def list_snapshots(self, req: FaceRequest) -> dict[str, Any]:
-        return self._list_snapshots(req, snapshot_summary)
+class CinderSnapshots(CinderController):
+    path = '/snapshots'
 
-    @route('GET', '/v3/snapshots/detail')
-    def list_snapshots_in_detail(self, req: FaceRequest) -> dict[str, Any]:
-        return self._list_snapshots(req, snapshot_view)
+    @operation('GET', policy=CALLER, behaviour=COUNT)
+    def list(self, req: Request) -> dict[str, Any]:
+        return self._list(req, SNAPSHOT_SUMMARY)
 
-    def _list_snapshots(self, req: FaceRequest, view: Any) -> dict[str, Any]:
-        wanted, asked = filters(req.GET, SNAPSHOT_FILTERS), paging(req)
-        order, begin = sort(req.GET), offset(req)
+    @operation('GET', '/detail', policy=CALLER, behaviour=COUNT)
+    def list_in_detail(self, req: Request) -> dict[str, Any]:
+        return self._list(req, SNAPSHOT)
+
+    def _list(self, req: Request, view: View) -> dict[str, Any]:
+        wanted, asked = filters(req, SNAPSHOT_FILTERS), paging(req)
+        order, begin = sort(req), offset(req)
         found = self.volumes.list_snapshots(req.context, filters=wanted, sort=order, offset=begin, **asked)
-        document = page(req, 'snapshots', [view(req, snapshot) for snapshot in found])
-        if minor(req) >= COUNT and truth('with_count', req.GET.get('with_count', '0')):
+        document = page(req, 'snapshots', view.render_all(req, found))
+        if req.behaviour.with_count and truth('with_count', req.parameter('with_count', '0')):
             everybody = asked['all_projects']
             document['count'] = self.volumes.count_snapshots(req.context, filters=wanted, all_projects=everybody)
         return document
 
-    @route('POST', '/v3/snapshots')
-    def create_snapshot(self, req: FaceRequest) -> tuple[int, dict[str, Any]]:
-        CREATE.check(req.document)
-        asked = req.member('snapshot')
+    @operation('POST', policy=USER, body=CREATE, status=202, behaviour={'always_forced': added('3.66', True)})
+    def create(self, req: Request, body: dict[str, Any]) -> dict[str, Any]:
+        asked = body['snapshot']
         snapshot = self.volumes.create_snapshot(
             req.context,
             asked['volume_id'],
@@ -84,40 +65,36 @@ class SnapshotRoutes(VolumeService):
             force=_force(req, asked.get('force')),
             metadata=asked.get('metadata'),
         )
-        return 202, {'snapshot': snapshot_summary(req, snapshot)}
+        return {'snapshot': SNAPSHOT_SUMMARY.render(req, snapshot)}
 
-    @route('GET', '/v3/snapshots/{snapshot_id}')
-    def show_snapshot(self, req: FaceRequest, snapshot_id: str) -> dict[str, Any]:
-        return {'snapshot': snapshot_view(req, self.volumes.get_snapshot(req.context, snapshot_id))}
+    @operation('GET', '/{snapshot_id}', policy=CALLER)
+    def show(self, req: Request, snapshot_id: str) -> dict[str, Any]:
+        return {'snapshot': SNAPSHOT.render(req, self.volumes.get_snapshot(req.context, snapshot_id))}
 
-    @route('PUT', '/v3/snapshots/{snapshot_id}')
-    def update_snapshot(self, req: FaceRequest, snapshot_id: str) -> dict[str, Any]:
-        UPDATE.check(req.document)
-        asked = req.member('snapshot')
-        facts: dict[str, Any] = {name: asked[name] for name in ('name', 'description') if name in asked}
+    @operation('PUT', '/{snapshot_id}', policy=USER, body=UPDATE)
+    def update(self, req: Request, snapshot_id: str, body: dict[str, Any]) -> dict[str, Any]:
+        facts = {name: value for name, value in body['snapshot'].items() if name in UPDATABLE}
         snapshot = self.volumes.change_snapshot(req.context, snapshot_id, lambda snapshot: facts)
-        return {'snapshot': snapshot_summary(req, snapshot)}
+        return {'snapshot': SNAPSHOT_SUMMARY.render(req, snapshot)}
 
-    @route('DELETE', '/v3/snapshots/{snapshot_id}')
-    def delete_snapshot(self, req: FaceRequest, snapshot_id: str) -> tuple[int, None]:
+    @operation('DELETE', '/{snapshot_id}', policy=USER, status=202)
+    def delete(self, req: Request, snapshot_id: str) -> None:
         self.volumes.delete_snapshot(req.context, snapshot_id)
-        return 202, None
 
-    @route('POST', '/v3/snapshots/{snapshot_id}/action', admin=True)
-    def act_on_snapshot(self, req: FaceRequest, snapshot_id: str) -> tuple[int, None]:
-        ACTION.check(req.document)
-        if 'os-force_delete' in req.document:
-            self.volumes.delete_snapshot(req.context, snapshot_id, force=True)
-        else:
-            status = req.document['os-reset_status']['status']
-            self.volumes.change_snapshot(req.context, snapshot_id, lambda snapshot: {'status': status})
-        return 202, None
+    @action('os-force_delete', policy=ADMIN)
+    def force_delete(self, req: Request, id: str) -> None:
+        self.volumes.delete_snapshot(req.context, id, force=True)
+
+    @argued('os-reset_status', {'status': {'type': 'string', 'enum': [*STATUSES]}}, 'status', policy=ADMIN)
+    def reset_status(self, req: Request, id: str, body: dict[str, Any]) -> None:
+        status = body['os-reset_status']['status']
+        self.volumes.change_snapshot(req.context, id, lambda snapshot: {'status': status})
 
 
-def _force(req: FaceRequest, given: Any) -> bool:
+def _force(req: Request, given: Any) -> bool:
     """Whether a volume in use may be snapshot too; since 3.66 that goes without saying, and cannot be denied."""
-    if minor(req) < ALWAYS_FORCED:
-        return is_true(given)
-    if given is not None and not is_true(given):
+    if not req.behaviour.always_forced:
+        return spoken(given)
+    if given is not None and not spoken(given):
         raise errors.Invalid('force: since microversion 3.66 it cannot be false.')
     return True

@@ -3,9 +3,10 @@
 from typing import Any
 
 from computeapi import errors
-from computeapi.standalone.face import FaceRequest, route
+from computeapi.booleans import spoken
+from computeapi.standalone.access import CALLER
 from computeapi.standalone.query import sort, truth
-from computeapi.standalone.schema import body
+from computeapi.standalone.schema import wrapped
 from computeapi.standalone.volume.documents import (
     BOOLEAN,
     ID,
@@ -13,15 +14,18 @@ from computeapi.standalone.volume.documents import (
     NOTHING,
     PAIRS,
     SIZE,
-    is_true,
-    summary,
-    volume_view,
-    written_view,
+    VOLUME,
+    VOLUME_SUMMARY,
+    WRITTEN_VOLUME,
 )
-from computeapi.standalone.volume.query import VOLUME_FILTERS, filters
-from computeapi.standalone.volume.service import VolumeService, begins_at, minor, offset, page, paging
+from computeapi.standalone.volume.query import COUNT, VOLUME_FILTERS, filters
+from computeapi.standalone.volume.service import USER, CinderController, offset, page, paging
+from computeapi.standalone.volume.versions import added
+from computeapi.web.contract import View
+from computeapi.web.controller import api_version, operation
+from computeapi.web.request import Request
 
-CREATE = body(
+CREATE = wrapped(
     'volume',
     {
         'size': {'anyOf': [SIZE, NOTHING]},
@@ -41,47 +45,43 @@ CREATE = body(
     },
     extra=True,
 )
-UPDATE = body('volume', {'name': NAME, 'description': NAME, 'metadata': PAIRS}, extra=True)
-
-COUNT = 45
-SUMMARY = 12
-SUMMARY_METADATA = 36
-FORCE = 23
+UPDATABLE = {'name': NAME, 'description': NAME, 'metadata': PAIRS}
+UPDATE = wrapped('volume', UPDATABLE, extra=True)
 
 
-class VolumeRoutes(VolumeService):
-    @route('GET', '/v3/volumes')
-    def list_volumes(self, req: FaceRequest) -> dict[str, Any]:
-        return self._list(req, summary)
+class CinderVolumes(CinderController):
+    path = '/volumes'
 
-    @route('GET', '/v3/volumes/detail')
-    def list_volumes_in_detail(self, req: FaceRequest) -> dict[str, Any]:
-        return self._list(req, volume_view)
+    @operation('GET', policy=CALLER, behaviour=COUNT)
+    def list(self, req: Request) -> dict[str, Any]:
+        return self._list(req, VOLUME_SUMMARY)
 
-    def _list(self, req: FaceRequest, view: Any) -> dict[str, Any]:
-        wanted = filters(req.GET, VOLUME_FILTERS)
-        asked = paging(req)
-        found = self.volumes.list(req.context, filters=wanted, sort=sort(req.GET), offset=offset(req), **asked)
-        document = page(req, 'volumes', [view(req, volume) for volume in found])
-        if minor(req) >= COUNT and truth('with_count', req.GET.get('with_count', '0')):
+    @operation('GET', '/detail', policy=CALLER, behaviour=COUNT)
+    def list_in_detail(self, req: Request) -> dict[str, Any]:
+        return self._list(req, VOLUME)
+
+    def _list(self, req: Request, view: View) -> dict[str, Any]:
+        wanted, asked = filters(req, VOLUME_FILTERS), paging(req)
+        found = self.volumes.list(req.context, filters=wanted, sort=sort(req), offset=offset(req), **asked)
+        document = page(req, 'volumes', view.render_all(req, found))
+        if req.behaviour.with_count and truth('with_count', req.parameter('with_count', '0')):
             all_projects = asked['all_projects']
             document['count'] = self.volumes.count(req.context, filters=wanted, all_projects=all_projects)[0]
         return document
 
-    @route('GET', '/v3/volumes/summary')
-    def summarize(self, req: FaceRequest) -> dict[str, Any]:
-        begins_at(req, SUMMARY)
-        wanted, everybody = filters(req.GET, VOLUME_FILTERS), paging(req)['all_projects']
+    @operation('GET', '/summary', policy=CALLER, behaviour={'metadata': added('3.36', True)})
+    @api_version('3.12')
+    def summarize(self, req: Request) -> dict[str, Any]:
+        wanted, everybody = filters(req, VOLUME_FILTERS), paging(req)['all_projects']
         count, size = self.volumes.count(req.context, filters=wanted, all_projects=everybody)
         document: dict[str, Any] = {'total_count': count, 'total_size': size}
-        if minor(req) >= SUMMARY_METADATA:
+        if req.behaviour.metadata:
             document['metadata'] = self.volumes.metadata_values(req.context, filters=wanted, all_projects=everybody)
         return {'volume-summary': document}
 
-    @route('POST', '/v3/volumes')
-    def create_volume(self, req: FaceRequest) -> tuple[int, dict[str, Any]]:
-        CREATE.check(req.document)
-        asked = req.member('volume')
+    @operation('POST', policy=USER, body=CREATE, status=202)
+    def create(self, req: Request, body: dict[str, Any]) -> dict[str, Any]:
+        asked = body['volume']
         volume = self.volumes.create(
             req.context,
             int(asked['size']) if asked.get('size') is not None else None,
@@ -93,26 +93,23 @@ class VolumeRoutes(VolumeService):
             volume_type=asked.get('volume_type') or None,
             availability_zone=asked.get('availability_zone') or None,
             metadata=asked.get('metadata'),
-            multiattach=is_true(asked.get('multiattach')),
+            multiattach=spoken(asked.get('multiattach')),
         )
-        return 202, {'volume': written_view(req, volume)}
+        return {'volume': WRITTEN_VOLUME.render(req, volume)}
 
-    @route('GET', '/v3/volumes/{volume_id}')
-    def show_volume(self, req: FaceRequest, volume_id: str) -> dict[str, Any]:
-        return {'volume': volume_view(req, self.volumes.get(req.context, volume_id))}
+    @operation('GET', '/{volume_id}', policy=CALLER)
+    def show(self, req: Request, volume_id: str) -> dict[str, Any]:
+        return {'volume': VOLUME.render(req, self.volumes.get(req.context, volume_id))}
 
-    @route('PUT', '/v3/volumes/{volume_id}')
-    def update_volume(self, req: FaceRequest, volume_id: str) -> dict[str, Any]:
-        UPDATE.check(req.document)
-        asked = req.member('volume')
-        facts = {name: asked[name] for name in ('name', 'description', 'metadata') if name in asked}
-        return {'volume': written_view(req, self.volumes.update(req.context, volume_id, **facts))}
+    @operation('PUT', '/{volume_id}', policy=USER, body=UPDATE)
+    def update(self, req: Request, volume_id: str, body: dict[str, Any]) -> dict[str, Any]:
+        facts = {name: value for name, value in body['volume'].items() if name in UPDATABLE}
+        return {'volume': WRITTEN_VOLUME.render(req, self.volumes.update(req.context, volume_id, **facts))}
 
-    @route('DELETE', '/v3/volumes/{volume_id}')
-    def delete_volume(self, req: FaceRequest, volume_id: str) -> tuple[int, None]:
-        force = minor(req) >= FORCE and truth('force', req.GET.get('force', '0'))
+    @operation('DELETE', '/{volume_id}', policy=USER, status=202, behaviour={'force': added('3.23', True)})
+    def delete(self, req: Request, volume_id: str) -> None:
+        force = bool(req.behaviour.force) and truth('force', req.parameter('force', '0'))
         if force and not req.context.is_admin:
             raise errors.Forbidden('force: only an administrator may delete a volume whatever its status.')
-        cascade = truth('cascade', req.GET.get('cascade', '0'))
+        cascade = truth('cascade', req.parameter('cascade', '0'))
         self.volumes.delete(req.context, volume_id, force=force, cascade=cascade)
-        return 202, None

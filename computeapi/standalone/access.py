@@ -1,0 +1,42 @@
+"""Who may call what of a built-in service: a fact of each operation, told by the roles of the caller."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from computeapi.context import Context
+from computeapi.errors import Forbidden
+from computeapi.web.contract import Policy
+
+
+@dataclass(frozen=True, eq=False)
+class RoleRule(Policy):
+    """A rule that administrators pass, and who has one of these roles; None: everybody."""
+
+    default: str = ''
+    roles: frozenset[str] | None = None
+
+
+ANYBODY = RoleRule('anybody', description='Also who has no token: none is looked at.')
+CALLER = RoleRule('caller', description='Whoever has a token.')
+ADMIN = RoleRule('admin', roles=frozenset())
+WRITER = RoleRule('writer', roles=frozenset({'admin', 'manager', 'member'}), description='Not who may only read.')
+
+
+class RoleRules:
+    """What Policies is to compute: these rules are the same everywhere."""
+
+    def allows(self, context: Context, policy: Policy, target: Mapping[str, Any] | None = None) -> bool:
+        """Whether the caller passes."""
+        roles = policy.roles if isinstance(policy, RoleRule) else frozenset()
+        return context.is_admin or roles is None or not roles.isdisjoint(context.roles)
+
+    def check(self, context: Context, policy: Policy, target: Mapping[str, Any] | None = None) -> None:
+        """Forbidden if the caller does not pass."""
+        require(self.allows(context, policy))
+
+
+def require(allowed: bool) -> None:
+    """Forbidden unless it is allowed."""
+    if not allowed:
+        raise Forbidden('You are not authorized to perform the requested action.')

@@ -1,0 +1,114 @@
+"""What the built-in services have in common: an app that finds its caller, and where it stands."""
+
+import re
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import orjson
+import webob
+import webob.dec
+
+from computeapi import errors
+from computeapi.context import Context
+from computeapi.standalone.access import ANYBODY, RoleRules
+from computeapi.standalone.schema import refuse
+from computeapi.versions import ABSENT
+from computeapi.web import faults
+from computeapi.web.app import App
+from computeapi.web.controller import Controller
+from computeapi.web.filters import RequestId, WSGIApp
+from computeapi.web.request import CONTEXT, Request
+from computeapi.web.routing import Bound, Endpoint
+from computeapi.web.urlmap import URLMap
+
+MAX_DOCUMENT = 1024 * 1024
+"""The longest JSON body, in bytes, that is read into memory."""
+
+Authenticate = Callable[[str], Context]
+"""From a token to the caller; NotAuthenticated."""
+
+
+class ServiceController(Controller):
+    """A resource of a built-in service: it reads the parameters of its queries by itself."""
+
+    parameters = ABSENT
+
+
+class ServiceApp(App):
+    """The API of a built-in service, which finds its callers by their tokens.
+
+    Who asks, and whether it may, counts before what it says. A body is read when the operation takes one, whatever
+    media type it is said to be.  statuses: what differs from the statuses of compute's errors.
+    """
+
+    project: re.Pattern[str] | None = None
+    statuses: faults.Statuses = ((errors.OverQuota, 413),)
+
+    def __init__(self, controllers: Iterable[Controller], authenticate: Authenticate):
+        super().__init__(controllers, RoleRules())
+        self.authenticate = authenticate
+
+    def answer(self, req: Request, endpoint: Endpoint, parameters: dict[str, Any]) -> webob.Response:
+        """Find the caller, then run the operation; any Error may come out of it."""
+        # A client may send the token that has just expired while it asks for the next.
+        anonymous = any(each.policy is ANYBODY for each in endpoint.operations)
+        req.environ[CONTEXT] = Context() if anonymous else self.authenticate(req.headers.get('X-Auth-Token', ''))
+        req.query = req.raw_query()
+        body = self.document(req) if endpoint.actions else None
+        return self.run(req, self.choose(req, endpoint, body), parameters, body)
+
+    def run(self, req: Request, bound: Bound, parameters: dict[str, Any], body: Any) -> webob.Response:
+        """Authorize, validate, handle, render."""
+        operation = req.operation = bound.operation
+        req.check(operation.policy)
+        if operation.takes_body:
+            body = parameters['body'] = body or self.document(req)
+            refuse(operation.body_validator.errors(body, req.version))
+        return self.render(req, operation.handler(self.controllers[bound.kind], req, **parameters))
+
+    def document(self, req: Request) -> Any:
+        """The JSON value in the body, which has a limit of its own where the pipeline has none."""
+        if (req.content_length or 0) > MAX_DOCUMENT:
+            raise errors.TooLarge(f'The request body must not be longer than {MAX_DOCUMENT} bytes.')
+        return req.document()
+
+    def render(self, req: Request, result: Any) -> webob.Response:
+        """As for compute, but for what a handler answers in its own way."""
+        return result if isinstance(result, webob.Response) else super().render(req, result)
+
+    def missing(self, req: Request) -> webob.Response:
+        return self.fault(req, errors.NotFound())
+
+    def fault(self, req: Request, error: Exception) -> webob.Response:
+        message = str(error) if isinstance(error, errors.Error) else errors.Error.text
+        return self.refusal(req, faults.status_of(error, self.statuses), message, error)
+
+    def refusal(self, req: Request, status: int, message: str, error: Exception) -> webob.Response:
+        """An error in the service's own words."""
+        raise NotImplementedError
+
+
+class VersionPage:
+    """What a service tells anybody, whatever version they speak, about its versions: GET of one path.
+
+    document: made from the URL that the service stands at.
+    """
+
+    def __init__(self, service: ServiceApp, document: Callable[[str], Any], path: str = '', status: int = 200):
+        self.service, self.document, self.path, self.status = service, document, path, status
+
+    @webob.dec.wsgify(RequestClass=Request)
+    def __call__(self, req: Request) -> webob.Response:
+        if req.method != 'GET' or req.path_info.strip('/'):
+            return self.service.missing(req)
+        return json_response(self.status, self.document(req.application_url.removesuffix(self.path)))
+
+
+def json_response(status: int, document: Any) -> webob.Response:
+    return webob.Response(body=orjson.dumps(document), status=status, content_type='application/json')
+
+
+def mounted(app: WSGIApp, path: str, *pages: VersionPage) -> WSGIApp:
+    """A service at its paths: the API below that of its version, and the pages about versions beside it."""
+    apps: dict[str, WSGIApp] = {page.path or '/': page for page in pages}
+    return RequestId(URLMap({**apps, f'{path}/+': app}), ['x-openstack-request-id'])
