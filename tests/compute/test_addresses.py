@@ -13,7 +13,7 @@ BOB = Context(user_id='bob', project_id='project', roles=frozenset({'member', 'r
 
 @pytest.fixture
 def resources(service):
-    """The network service as its REST face changes it, with a private and a public network."""
+    """The network service as its REST API changes it, with a private and a public network."""
     service.networks.populate(BOB)
     return service.networks.resources
 

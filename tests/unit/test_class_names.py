@@ -12,10 +12,8 @@ SHARED = {
     'Change',
     'FloatingIPs',
     'Interfaces',
-    'QuotaRoutes',
     'ServerSecurityGroups',
     'Snapshots',
-    'VersionRoutes',
     'Work',
 }
 """Names that still stand for several classes."""

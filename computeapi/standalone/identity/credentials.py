@@ -88,7 +88,7 @@ class KeystoneCredentials(KeystoneController):
         return {role.id: role.name for role in self.identity.roles.list()}
 
 
-def credential_view(req: Request, row: sa.Row, roles: Mapping[str, str]) -> dict[str, Any]:
+def credential_view(req: Request, row: sa.Row[Any], roles: Mapping[str, str]) -> dict[str, Any]:
     return {
         'id': row.id,
         'name': row.name,

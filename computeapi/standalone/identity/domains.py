@@ -27,7 +27,7 @@ class KeystoneDomains(KeystoneController):
         return {'domain': domain_view(req, self.identity.domains.get(domain_id))}
 
 
-def domain_view(req: Request, domain: sa.Row) -> dict[str, Any]:
+def domain_view(req: Request, domain: sa.Row[Any]) -> dict[str, Any]:
     return {
         'id': domain.id,
         'name': domain.name,

@@ -100,15 +100,16 @@ class ProjectsOfUser(KeystoneController):
         return collection(req, 'projects', found, project_view)
 
 
-def tagged(req: Request, projects: Iterable[sa.Row]) -> list[sa.Row]:
+def tagged(req: Request, projects: Iterable[sa.Row[Any]]) -> list[sa.Row[Any]]:
     """Those of the projects whose tags are what the query asks for."""
     asked = [(name, value) for name in TAG_FILTERS for value in req.query.get(name, ())]
     tests = [(TAG_FILTERS[name], set(value.split(','))) for name, value in asked]
     return [project for project in projects if all(test(wanted, set(project.tags)) for test, wanted in tests)]
 
 
-def project_view(req: Request, project: sa.Row) -> dict[str, Any]:
-    return project.extra | {
+def project_view(req: Request, project: sa.Row[Any]) -> dict[str, Any]:
+    return {
+        **project.extra,
         'id': project.id,
         'name': project.name,
         'domain_id': project.domain_id,

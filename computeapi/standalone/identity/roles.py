@@ -116,7 +116,7 @@ class RoleAssignments(KeystoneController):
         return collection(req, 'role_assignments', found, lambda req, item: assignment_view(req, item, names))
 
 
-def role_view(req: Request, role: sa.Row) -> dict[str, Any]:
+def role_view(req: Request, role: sa.Row[Any]) -> dict[str, Any]:
     return {
         'id': role.id,
         'name': role.name,

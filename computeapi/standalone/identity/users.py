@@ -90,8 +90,9 @@ class KeystoneUsers(KeystoneController):
         self.identity.users.change_password(user_id, body['user']['original_password'], body['user']['password'])
 
 
-def user_view(req: Request, user: sa.Row) -> dict[str, Any]:
-    return user.extra | {
+def user_view(req: Request, user: sa.Row[Any]) -> dict[str, Any]:
+    return {
+        **user.extra,
         'id': user.id,
         'name': user.name,
         'domain_id': user.domain_id,

@@ -32,7 +32,8 @@ def operations_of(document: Any, content_type: str) -> list[dict[str, Any]]:
     if content_type == OLD_TYPE and isinstance(document, list):
         document = [_renamed(operation) for operation in document]
     OPERATIONS.check(document)
-    return document
+    operations: list[dict[str, Any]] = document
+    return operations
 
 
 def _renamed(operation: Any) -> Any:

@@ -88,7 +88,7 @@ class NeutronResource:
         """What the body says, in the words of the service."""
         document = converted(self.name, self.types, document)
         schema.check(document)
-        facts = document[self.name]
+        facts: dict[str, Any] = document[self.name]
         forbidden = sorted(self.privileged & facts.keys())
         if forbidden and not context.is_admin:
             raise errors.Forbidden(f'{self.name}:{forbidden[0]} is disallowed by policy')
