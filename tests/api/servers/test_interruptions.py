@@ -88,7 +88,7 @@ class Cloud:
 
     def servers(self):
         with self.store.read() as connection:
-            return [server.uuid for server in server_search.page(connection, WHOLE)]
+            return [server.uuid for server in server_search.page(connection, WHOLE, soft_deleted=True)]
 
     def host(self, server):
         return self.api.get(f'/servers/{server}').json['server']['OS-EXT-SRV-ATTR:host']

@@ -292,7 +292,7 @@ class Machine(RuleBasedStateMachine):
 
     def servers(self):
         with self.store.read() as connection:
-            return [each.uuid for each in server_search.page(connection, WHOLE)]
+            return [each.uuid for each in server_search.page(connection, WHOLE, soft_deleted=True)]
 
     def server(self, number):
         """One that is there, or the id of none."""
