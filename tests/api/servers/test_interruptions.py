@@ -17,6 +17,9 @@ from tests.api.servers.conftest import BOB, IMAGE, NETWORK, body
 from tests.interruptible import Interruptible, Killed
 from tests.soundness import problems
 
+# The same lines thousands of times: other tests count them, in half the time.
+pytestmark = pytest.mark.no_cover
+
 ADMIN = 'admin:admin'
 MOST_STEPS = 60
 
