@@ -41,7 +41,7 @@ class AssistedVolumeSnapshots(ComputeController):
 
     path = '/os-assisted-volume-snapshots'
 
-    @operation('POST', policy=CREATE, body=CREATE_BODY, response={'snapshot': SNAPSHOT}, errors=(400,))
+    @operation('POST', policy=CREATE, body=CREATE_BODY, response={'snapshot': SNAPSHOT})
     def create(self, req: Request, body: Any) -> dict[str, Any]:
         """Take a snapshot of an attached volume."""
         wanted = body['snapshot']
@@ -49,7 +49,7 @@ class AssistedVolumeSnapshots(ComputeController):
         self.cloud.assisted_snapshots.create(req.context, wanted['volume_id'], info)
         return {'snapshot': {'id': info.get('id', info['snapshot_id']), 'volumeId': wanted['volume_id']}}
 
-    @operation('DELETE', '/{id}', policy=DELETE, query=DELETE_QUERY, status=204, errors=(400,))
+    @operation('DELETE', '/{id}', policy=DELETE, query=DELETE_QUERY, status=204)
     def delete(self, req: Request, id: str) -> None:
         """Delete a snapshot of an attached volume."""
         info = delete_info(req)

@@ -163,12 +163,12 @@ class Flavors(ComputeController):
 
     path = '/flavors'
 
-    @operation('GET', policy=None, query=LIST_QUERY, response=pages.schema('flavors', SUMMARY), errors=(400,))
+    @operation('GET', policy=None, query=LIST_QUERY, response=pages.schema('flavors', SUMMARY))
     def index(self, req: Request) -> dict[str, Any]:
         """List the flavors."""
         return self.page(req, SUMMARY)
 
-    @operation('GET', '/detail', policy=None, query=LIST_QUERY, response=pages.schema('flavors', FLAVOR), errors=(400,))
+    @operation('GET', '/detail', policy=None, query=LIST_QUERY, response=pages.schema('flavors', FLAVOR))
     def detail(self, req: Request) -> dict[str, Any]:
         """List the flavors with their details."""
         return self.page(req, FLAVOR)
@@ -251,7 +251,7 @@ class FlavorAccess(ComputeController):
 
     path = '/flavors/{flavor_id}/os-flavor-access'
 
-    @operation('GET', policy=ACCESS, response=ACCESS_LIST, errors=(404,), query=query({}, legacy=False))
+    @operation('GET', policy=ACCESS, response=ACCESS_LIST, errors=(404,))
     def index(self, req: Request, flavor_id: str) -> dict[str, Any]:
         """List the projects that may use a flavor."""
         return access_list(flavor_id, self.cloud.flavors.projects(req.context, flavor_id))

@@ -65,13 +65,13 @@ class FloatingIPs(ComputeController):
         """Show a floating IP."""
         return {'floating_ip': FLOATING_IP.render(req, self.cloud.networks.floating_ip(req.context, id))}
 
-    @operation('POST', policy=CREATE, body=POOL, response={'floating_ip': FLOATING_IP}, errors=(403, 404))
+    @operation('POST', policy=CREATE, body=POOL, response={'floating_ip': FLOATING_IP}, errors=(404,))
     def create(self, req: Request, body: Any) -> dict[str, Any]:
         """Create a floating IP of a pool; by default of the first one."""
         pool = (body or {}).get('pool')
         return {'floating_ip': FLOATING_IP.render(req, self.cloud.floating_ips.create(req.context, pool))}
 
-    @operation('DELETE', '/{id}', policy=DELETE, status=202, errors=(403, 404, 409))
+    @operation('DELETE', '/{id}', policy=DELETE, status=202, errors=(404, 409))
     def delete(self, req: Request, id: str) -> None:
         """Delete a floating IP, whatever it leads to."""
         self.cloud.floating_ips.delete(req.context, id)

@@ -76,7 +76,7 @@ class Hosts(ComputeController):
         self.service_of(id)
         return {'host': [{'resource': resource(id, each)} for each in self.cloud.hypervisors.resources(id)]}
 
-    @operation('PUT', '/{id}', policy=UPDATE, body=UPDATE_BODY, response=UPDATED, errors=(400, 404, 501))
+    @operation('PUT', '/{id}', policy=UPDATE, body=UPDATE_BODY, response=UPDATED, errors=(404, 501))
     def update(self, req: Request, id: str, body: Any) -> dict[str, Any]:
         """Let new servers come to a compute host, or not."""
         service = self.service_of(id).service

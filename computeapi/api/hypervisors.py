@@ -152,12 +152,12 @@ class Hypervisors(ComputeController):
 
     path = '/os-hypervisors'
 
-    @operation('GET', policy=LIST, query=LIST_QUERY, response=listed(SUMMARY), errors=(400, 404))
+    @operation('GET', policy=LIST, query=LIST_QUERY, response=listed(SUMMARY), errors=(404,))
     def index(self, req: Request) -> dict[str, Any]:
         """List the hypervisors."""
         return self.page(req, SUMMARY)
 
-    @operation('GET', '/detail', policy=DETAIL, query=LIST_QUERY, response=listed(HYPERVISOR), errors=(400, 404))
+    @operation('GET', '/detail', policy=DETAIL, query=LIST_QUERY, response=listed(HYPERVISOR), errors=(404,))
     def detail(self, req: Request) -> dict[str, Any]:
         """List the hypervisors with their details."""
         return self.page(req, HYPERVISOR)
@@ -180,7 +180,7 @@ class Hypervisors(ComputeController):
         sums = {name: sum(map(get, found)) for name, get in SUMMED.items()}
         return {'hypervisor_statistics': {'count': len(found), **sums}}
 
-    @operation('GET', '/{id}', policy=SHOW, query=SHOW_QUERY, response={'hypervisor': HYPERVISOR}, errors=(400, 404))
+    @operation('GET', '/{id}', policy=SHOW, query=SHOW_QUERY, response={'hypervisor': HYPERVISOR}, errors=(404,))
     def show(self, req: Request, id: str) -> dict[str, Any]:
         """Show a hypervisor by its number."""
         return self.shown(req, numbered(id))
@@ -194,7 +194,7 @@ class Hypervisors(ComputeController):
         found = self.cloud.hypervisors.get(id, needed(req, HYPERVISOR))
         return {'hypervisor': HYPERVISOR.render(req, found)}
 
-    @operation('GET', '/{id}/uptime', policy=UPTIME, response={'hypervisor': SINCE}, errors=(400, 404))
+    @operation('GET', '/{id}/uptime', policy=UPTIME, response={'hypervisor': SINCE}, errors=(404,))
     def uptime(self, req: Request, id: str) -> dict[str, Any]:
         """Show since when a hypervisor runs, by its number."""
         return self.since(req, numbered(id))

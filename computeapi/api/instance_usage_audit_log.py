@@ -53,7 +53,7 @@ class InstanceUsageAuditLog(ComputeController):
         """Show the audit of the last month."""
         return {'instance_usage_audit_logs': AUDIT.render(req, self.cloud.usage_audits.last())}
 
-    @operation('GET', '/{id}', policy=SHOW, response={'instance_usage_audit_log': AUDIT}, errors=(400,))
+    @operation('GET', '/{id}', policy=SHOW, response={'instance_usage_audit_log': AUDIT})
     def show(self, req: Request, id: str) -> dict[str, Any]:
         """Show the audit of the last month before a moment."""
         before = moment(id, FORMATS)

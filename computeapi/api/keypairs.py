@@ -97,7 +97,7 @@ class Keypairs(ComputeController):
         body = parameters.get('body') or {}
         return {'user_id': owner(req, body.get('keypair'))}
 
-    @operation('GET', policy=INDEX, query=LIST_QUERY, response=LISTED, errors=(400,))
+    @operation('GET', policy=INDEX, query=LIST_QUERY, response=LISTED)
     def index(self, req: Request) -> dict[str, Any]:
         """List the key pairs of a user."""
         page = pages.asked(req, self.cloud.max_limit)
@@ -111,7 +111,7 @@ class Keypairs(ComputeController):
         body=CREATE_BODY,
         response={'keypair': NEW_KEYPAIR},
         status=changed({'2.1': 200, TYPED: 201}),
-        errors=(400, 403, 409),
+        errors=(409,),
     )
     def create(self, req: Request, body: Any) -> dict[str, Any]:
         """Import a public key, or (without one) generate a key pair."""

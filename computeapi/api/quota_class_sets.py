@@ -36,7 +36,7 @@ class QuotaClassSets(ComputeController):
         """Show the quotas of a class; one that nobody has written has the configured ones."""
         return {'quota_class_set': QUOTA_CLASS_SET.render(req, {'id': id, **self.cloud.quotas.class_limits(id)})}
 
-    @operation('PUT', policy=UPDATE, body=UPDATE_BODY, response={'quota_class_set': UPDATED}, errors=(400,))
+    @operation('PUT', policy=UPDATE, body=UPDATE_BODY, response={'quota_class_set': UPDATED})
     def update(self, req: Request, id: str, body: Any) -> dict[str, Any]:
         """Change quotas of a class."""
         if len(id) > LONGEST_NAME:

@@ -111,7 +111,7 @@ class SecurityGroups(ComputeController):
         """Show a security group."""
         return {'security_group': SECURITY_GROUP.render(req, self.cloud.security_groups.get(req.context, id))}
 
-    @operation('POST', policy=CREATE, body=GROUP_BODY, response={'security_group': SECURITY_GROUP}, errors=(403,))
+    @operation('POST', policy=CREATE, body=GROUP_BODY, response={'security_group': SECURITY_GROUP})
     def create(self, req: Request, body: Any) -> dict[str, Any]:
         """Create a security group."""
         wanted = body['security_group']
@@ -139,7 +139,7 @@ class SecurityGroupRules(ComputeController):
     path = '/os-security-group-rules'
     versions = PROXIES
 
-    @operation('POST', policy=CREATE_RULE, body=RULE_BODY, response={'security_group_rule': RULE}, errors=(403, 404))
+    @operation('POST', policy=CREATE_RULE, body=RULE_BODY, response={'security_group_rule': RULE}, errors=(404,))
     def create(self, req: Request, body: Any) -> dict[str, Any]:
         """Create a security group rule: what may come in from a network or another group."""
         rule = self.cloud.security_groups.add_rule(req.context, body['security_group_rule'])

@@ -93,7 +93,6 @@ class ServerGroups(ComputeController):
         also=(ALL_PROJECTS,),
         query=LIST_QUERY,
         response={'server_groups': array(GROUP)},
-        errors=(400,),
     )
     def index(self, req: Request) -> dict[str, Any]:
         """List the server groups of the project, or (administrators) of all."""
@@ -104,7 +103,7 @@ class ServerGroups(ComputeController):
         found = self.cloud.server_groups.list(req.context, *window, all_projects=everybody)
         return {'server_groups': GROUP.render_all(req, found)}
 
-    @operation('POST', policy=CREATE, body=CREATE_BODY, response={'server_group': GROUP}, errors=(400, 403))
+    @operation('POST', policy=CREATE, body=CREATE_BODY, response={'server_group': GROUP})
     def create(self, req: Request, body: Any) -> dict[str, Any]:
         """Create a server group with a list of one policy."""
         (policy,) = body['server_group']['policies']

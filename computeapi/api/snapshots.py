@@ -73,7 +73,7 @@ class Snapshots(ComputeController):
         policy=CREATE,
         body=closed({'snapshot': SNAPSHOT}, required=['snapshot']),
         response={'snapshot': SHOWN},
-        errors=(403, 404),
+        errors=(404,),
     )
     def create(self, req: Request, body: Any) -> dict[str, Any]:
         """Create a snapshot; with force also of a volume that is in use."""

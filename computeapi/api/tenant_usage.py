@@ -77,14 +77,14 @@ class SimpleTenantUsage(ComputeController):
         """The project in the path, if there is one."""
         return {'project_id': parameters['id']} if 'id' in parameters else None
 
-    @operation('GET', policy=LIST, query=LIST_QUERY, response=LISTED, errors=(400,))
+    @operation('GET', policy=LIST, query=LIST_QUERY, response=LISTED)
     def index(self, req: Request) -> dict[str, Any]:
         """List what all projects used: without start and end at this moment, in detail with detailed=1."""
         found, links = self.usage(req)
         view = DETAILED if req.parameter('detailed') == '1' else USAGE
         return {'tenant_usages': view.render_all(req, found)} | ({'tenant_usages_links': links} if links else {})
 
-    @operation('GET', '/{id}', policy=SHOW, query=SHOW_QUERY, response=SHOWN, errors=(400,))
+    @operation('GET', '/{id}', policy=SHOW, query=SHOW_QUERY, response=SHOWN)
     def show(self, req: Request, id: str) -> dict[str, Any]:
         """Show what a project and each of its servers used."""
         found, links = self.usage(req, id=id)

@@ -106,7 +106,7 @@ class ProxiedVolumes(ComputeController):
         policy=CREATE,
         body=closed({'volume': VOLUME}, required=['volume']),
         response={'volume': SHOWN},
-        errors=(403, 404),
+        errors=(404,),
     )
     def create(self, req: Request, body: Any) -> Reply:
         """Create a volume."""

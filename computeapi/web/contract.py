@@ -230,7 +230,7 @@ class Operation:
     subject_first: the resource that the path names is looked up before the policy is asked.
     query, body, response, status, media_type: plain or marked by version; ABSENT body or query: not looked at.
     successes: further statuses of success, with the same body or (204) none.
-    errors: the statuses of its errors beside the ones every operation shares.
+    errors: the statuses of its errors beside the ones every operation shares, and 403 where a rule is asked.
     behaviour: what no schema shows, by name, marked by version; the handler reads it as `req.behaviour.name`.
     also: the rules that the handler asks by itself.
     secret_path: whether the path holds a secret; the log shows it without its parameters.

@@ -11,7 +11,7 @@ from computeapi.api.servers.view import DETAIL, READER_POLICIES, SHOW, SUMMARY, 
 from computeapi.api.types import NAME, NULLABLE_STRING
 from computeapi.db.servers import Server
 from computeapi.versions import LEGACY, added, resolve
-from computeapi.web.contract import ADMIN, MEMBER_OR_ADMIN, READER_OR_ADMIN, Policy, View, closed, query
+from computeapi.web.contract import ADMIN, MEMBER_OR_ADMIN, READER_OR_ADMIN, Policy, View, closed
 from computeapi.web.controller import operation
 from computeapi.web.request import Request
 
@@ -55,7 +55,6 @@ class Servers(ServerController):
         also=(INDEX_EVERYWHERE, listing.ALL_FILTERS),
         query=listing.LIST_QUERY,
         response=pages.schema('servers', SUMMARY),
-        errors=(400, 403),
         behaviour=listing.BEHAVIOUR,
     )
     def index(self, req: Request) -> dict[str, Any]:
@@ -69,7 +68,6 @@ class Servers(ServerController):
         also=(DETAIL_EVERYWHERE, listing.ALL_FILTERS, *READER_POLICIES),
         query=listing.LIST_QUERY,
         response=pages.schema('servers', DETAIL),
-        errors=(400, 403),
         behaviour=listing.BEHAVIOUR,
     )
     def detail(self, req: Request) -> dict[str, Any]:
@@ -83,13 +81,7 @@ class Servers(ServerController):
         return pages.answer(req, 'servers', view.render_all(req, found), page.limit)
 
     @operation(
-        'GET',
-        '/{server_id}',
-        policy=SHOW_SERVER,
-        also=READER_POLICIES,
-        query=query({}, legacy=False),
-        response={'server': SHOW},
-        errors=(404,),
+        'GET', '/{server_id}', policy=SHOW_SERVER, also=READER_POLICIES, response={'server': SHOW}, errors=(404,)
     )
     def show(self, req: Request, server: Server) -> dict[str, Any]:
         """Show a server."""

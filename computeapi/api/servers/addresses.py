@@ -62,7 +62,7 @@ class ServerAddresses(ServerController):
         policy=ADD_FLOATING_IP,
         body=addressed('addFloatingIp', fixed_address=ADDRESS),
         media_type=HTML,
-        errors=(403, 404),
+        errors=(404,),
     )
     def add_floating_ip(self, req: Request, server: Server, body: Any) -> None:
         """Let a floating IP lead to a server."""
@@ -83,7 +83,7 @@ class FloatingIPRemoval(ComputeController):
         also=(REMOVE_FLOATING_IP,),
         body=addressed('removeFloatingIp'),
         media_type=HTML,
-        errors=(403, 404, 409),
+        errors=(404, 409),
     )
     def remove_floating_ip(self, req: Request, server_id: str, body: Any) -> None:
         """Let a floating IP lead to a server no more."""

@@ -100,7 +100,7 @@ class InstanceActions(ServerController):
         policy=LIST,
         query=LIST_QUERY,
         response=closed({'instanceActions': array(SUMMARY), 'links': added(PAGED, LINKS)}, ['instanceActions']),
-        errors=(400, 404),
+        errors=(404,),
         behaviour=DELETED_TOO,
     )
     def index(self, req: Request, server: Server) -> dict[str, Any]:

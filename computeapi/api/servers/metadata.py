@@ -36,12 +36,12 @@ class ServerMetadata(ServerController):
         """List the metadata of a server."""
         return {'metadata': server.metadata}
 
-    @operation('POST', policy=CREATE, body=ITEMS_BODY, response=ALL_SHOWN, errors=(403, 404, 409))
+    @operation('POST', policy=CREATE, body=ITEMS_BODY, response=ALL_SHOWN, errors=(404, 409))
     def create(self, req: Request, server: Server, body: Any) -> dict[str, Any]:
         """Create or replace metadata items of a server; others stay."""
         return {'metadata': self.cloud.servers.add_metadata(req.context, server, body['metadata'])}
 
-    @operation('PUT', policy=UPDATE_ALL, body=ITEMS_BODY, response=ALL_SHOWN, errors=(403, 404, 409))
+    @operation('PUT', policy=UPDATE_ALL, body=ITEMS_BODY, response=ALL_SHOWN, errors=(404, 409))
     def update_all(self, req: Request, server: Server, body: Any) -> dict[str, Any]:
         """Replace all metadata of a server."""
         return {'metadata': self.cloud.servers.replace_metadata(req.context, server, body['metadata'])}
@@ -53,7 +53,7 @@ class ServerMetadata(ServerController):
             raise NotFound('Metadata item was not found')
         return {'meta': {id: server.metadata[id]}}
 
-    @operation('PUT', '/{id}', policy=UPDATE, body=ITEM_BODY, response=ONE_SHOWN, errors=(403, 404, 409))
+    @operation('PUT', '/{id}', policy=UPDATE, body=ITEM_BODY, response=ONE_SHOWN, errors=(404, 409))
     def update(self, req: Request, server: Server, id: str, body: Any) -> dict[str, Any]:
         """Set a metadata item of a server."""
         check_key(id, body['meta'])

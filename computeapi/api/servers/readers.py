@@ -31,8 +31,8 @@ PROPERTIES = frozenset({'architecture', 'auto_disk_config', 'hypervisor_type', '
 
 def links(server: Server, req: Request) -> list[dict[str, str]]:
     """As Request.links, for an id that needs no quoting."""
-    path = f'/servers/{server.uuid}'
-    return [{'rel': 'self', 'href': req.endpoint + path}, {'rel': 'bookmark', 'href': req.bookmark + path}]
+    path = f'servers/{server.uuid}'
+    return [{'rel': 'self', 'href': f'{req.endpoint}/{path}'}, *bookmarks(req, path)]
 
 
 def status(server: Server) -> str:
@@ -78,12 +78,15 @@ def host_status(server: Server, req: Request) -> Any:
 # ------------------------------------------------------------------ what it is made of
 
 
+def bookmarks(req: Request, path: str) -> list[dict[str, str]]:
+    return [{'rel': 'bookmark', 'href': f'{req.bookmark}/{path}'}]
+
+
 def image(server: Server, req: Request) -> Any:
     """A link; empty for a server on a volume."""
     if not server.image_id:
         return ''
-    href = f'{req.bookmark}/images/{server.image_id}'
-    return {'id': server.image_id, 'links': [{'rel': 'bookmark', 'href': href}]}
+    return {'id': server.image_id, 'links': bookmarks(req, f'images/{server.image_id}')}
 
 
 def image_with_properties(server: Server, req: Request) -> Any:
@@ -96,8 +99,7 @@ def image_with_properties(server: Server, req: Request) -> Any:
 
 def flavor_link(server: Server, req: Request) -> dict[str, Any]:
     flavorid = server.flavor['flavorid']
-    href = f'{req.bookmark}/flavors/{quote(flavorid)}'
-    return {'id': flavorid, 'links': [{'rel': 'bookmark', 'href': href}]}
+    return {'id': flavorid, 'links': bookmarks(req, f'flavors/{quote(flavorid)}')}
 
 
 def flavor(server: Server, req: Request) -> dict[str, Any]:

@@ -32,12 +32,12 @@ class ServerSecurityGroups(ServerController):
         groups = self.cloud.server_security_groups.list(req.context, server)
         return {'security_groups': SECURITY_GROUP.render_all(req, groups)}
 
-    @action('addSecurityGroup', policy=ADD, body=lone('addSecurityGroup', NAMED), errors=(400, 404, 409))
+    @action('addSecurityGroup', policy=ADD, body=lone('addSecurityGroup', NAMED), errors=(404, 409))
     def add(self, req: Request, server: Server, body: Any) -> None:
         """Put a server into a security group."""
         self.cloud.server_security_groups.add(req.context, server, body['addSecurityGroup']['name'])
 
-    @action('removeSecurityGroup', policy=REMOVE, body=lone('removeSecurityGroup', NAMED), errors=(400, 404, 409))
+    @action('removeSecurityGroup', policy=REMOVE, body=lone('removeSecurityGroup', NAMED), errors=(404, 409))
     def remove(self, req: Request, server: Server, body: Any) -> None:
         """Take a server out of a security group."""
         self.cloud.server_security_groups.remove(req.context, server, body['removeSecurityGroup']['name'])

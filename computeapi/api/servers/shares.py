@@ -55,9 +55,7 @@ class ServerShares(ServerController):
         """List the shares of a server."""
         return {'shares': []}
 
-    @operation(
-        'POST', policy=CREATE, body=CREATE_BODY, status=201, response={'share': SHARE}, errors=(400, 403, 404, 409)
-    )
+    @operation('POST', policy=CREATE, body=CREATE_BODY, status=201, response={'share': SHARE}, errors=(404, 409))
     def create(self, req: Request, server: Server, body: Any) -> None:
         """Attach a share to a server that is stopped."""
         shares.attach(req.context, server, body['share']['share_id'])
@@ -67,7 +65,7 @@ class ServerShares(ServerController):
         """Show a share of a server."""
         raise ShareNotFound(id=id)
 
-    @operation('DELETE', '/{id}', policy=DELETE, errors=(400, 403, 404, 409))
+    @operation('DELETE', '/{id}', policy=DELETE, errors=(404, 409))
     def delete(self, req: Request, server: Server, id: str) -> None:
         """Detach a share from a server that is stopped."""
         shares.detach(req.context, server, id)
