@@ -11,6 +11,9 @@ from computeapi.db.tables.identity import application_credentials, domains, gran
 # How many rows one statement deletes.
 BATCH = 500
 
+Record = sa.Row[Any]
+"""A row of one of these tables, or of several, read by the names of its columns."""
+
 
 def find(connection: sa.Connection, table: sa.Table, *, lock: bool = False, **values: Any) -> sa.Row[Any] | None:
     """The one row whose columns have these values; with `lock`, nobody else changes it in this transaction."""

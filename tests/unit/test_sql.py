@@ -17,13 +17,6 @@ ELSEWHERE = {
     'backends/identity/local/managers.py',
     'backends/identity/local/roles.py',
     'backends/identity/local/tokens.py',
-    'standalone/identity/base.py',
-    'standalone/identity/credentials.py',
-    'standalone/identity/domains.py',
-    'standalone/identity/projects.py',
-    'standalone/identity/roles.py',
-    'standalone/identity/tokens.py',
-    'standalone/identity/users.py',
 }
 """Files that still name more."""
 

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-import sqlalchemy as sa
 import webob
 import webob.util
 
@@ -110,9 +109,7 @@ def flag(req: Request, name: str) -> bool:
     return not value or spoken(value)
 
 
-def filters(req: Request, table: sa.Table, *names: str) -> dict[str, Any]:
+def filters(req: Request, *names: str) -> dict[str, Any]:
     """The columns among `names` that the query asks to be equal to something."""
     asked = {name: req.parameter(name) for name in names if name in req.query}
-    return {
-        name: flag(req, name) if isinstance(table.c[name].type, sa.Boolean) else value for name, value in asked.items()
-    }
+    return {**asked, 'enabled': flag(req, 'enabled')} if 'enabled' in asked else asked

@@ -4,11 +4,9 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-import sqlalchemy as sa
-
 from computeapi import errors
 from computeapi.clock import parsed
-from computeapi.db.tables import identity as tables
+from computeapi.db.identity import Record
 from computeapi.standalone.access import CALLER, require
 from computeapi.standalone.identity.base import (
     NAME,
@@ -48,7 +46,7 @@ class KeystoneCredentials(KeystoneController):
     def list(self, req: Request, user_id: str) -> dict[str, Any]:
         require_self(req, user_id)
         self.identity.users.get(user_id)
-        wanted = filters(req, tables.application_credentials, 'name')
+        wanted = filters(req, 'name')
         found = self.identity.credentials.list(user_id=user_id, **wanted)
         roles = self.role_names()
         return collection(req, 'application_credentials', found, lambda req, row: credential_view(req, row, roles))
@@ -88,7 +86,7 @@ class KeystoneCredentials(KeystoneController):
         return {role.id: role.name for role in self.identity.roles.list()}
 
 
-def credential_view(req: Request, row: sa.Row[Any], roles: Mapping[str, str]) -> dict[str, Any]:
+def credential_view(req: Request, row: Record, roles: Mapping[str, str]) -> dict[str, Any]:
     return {
         'id': row.id,
         'name': row.name,

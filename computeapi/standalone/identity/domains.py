@@ -2,9 +2,7 @@
 
 from typing import Any
 
-import sqlalchemy as sa
-
-from computeapi.db.tables import identity as tables
+from computeapi.db.identity import Record
 from computeapi.standalone.access import ADMIN, CALLER, require
 from computeapi.standalone.identity.base import KeystoneController, collection, filters, link
 from computeapi.web.controller import operation
@@ -16,7 +14,7 @@ class KeystoneDomains(KeystoneController):
 
     @operation('GET', policy=ADMIN)
     def list(self, req: Request) -> dict[str, Any]:
-        found = self.identity.domains.list(**filters(req, tables.domains, 'name', 'enabled'))
+        found = self.identity.domains.list(**filters(req, 'name', 'enabled'))
         return collection(req, 'domains', found, domain_view)
 
     @operation('GET', '/{domain_id}', policy=CALLER)
@@ -27,7 +25,7 @@ class KeystoneDomains(KeystoneController):
         return {'domain': domain_view(req, self.identity.domains.get(domain_id))}
 
 
-def domain_view(req: Request, domain: sa.Row[Any]) -> dict[str, Any]:
+def domain_view(req: Request, domain: Record) -> dict[str, Any]:
     return {
         'id': domain.id,
         'name': domain.name,

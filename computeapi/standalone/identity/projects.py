@@ -3,11 +3,9 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
-import sqlalchemy as sa
-
 from computeapi import errors
 from computeapi.backends.identity.local.accounts import DEFAULT_DOMAIN
-from computeapi.db.tables import identity as tables
+from computeapi.db.identity import Record
 from computeapi.standalone.access import ADMIN, CALLER, require
 from computeapi.standalone.identity.base import (
     BOOLEAN,
@@ -54,7 +52,7 @@ class KeystoneProjects(KeystoneController):
     @operation('GET', policy=ADMIN)
     def list(self, req: Request) -> dict[str, Any]:
         # A domain is never a project here.
-        wanted = filters(req, tables.projects, 'name', 'domain_id', 'enabled')
+        wanted = filters(req, 'name', 'domain_id', 'enabled')
         if 'parent_id' in req.query:
             wanted.setdefault('domain_id', req.parameter('parent_id'))
         found = [] if flag(req, 'is_domain') else self.identity.projects.list(**wanted)
@@ -91,7 +89,7 @@ class ProjectsOfUser(KeystoneController):
     def list(self, req: Request, user_id: str) -> dict[str, Any]:
         require_self(req, user_id)
         self.identity.users.get(user_id)
-        wanted = filters(req, tables.projects, 'name', 'domain_id', 'enabled')
+        wanted = filters(req, 'name', 'domain_id', 'enabled')
         found = [
             project
             for project in self.identity.projects.granted(user_id)
@@ -100,14 +98,14 @@ class ProjectsOfUser(KeystoneController):
         return collection(req, 'projects', found, project_view)
 
 
-def tagged(req: Request, projects: Iterable[sa.Row[Any]]) -> list[sa.Row[Any]]:
+def tagged(req: Request, projects: Iterable[Record]) -> list[Record]:
     """Those of the projects whose tags are what the query asks for."""
     asked = [(name, value) for name in TAG_FILTERS for value in req.query.get(name, ())]
     tests = [(TAG_FILTERS[name], set(value.split(','))) for name, value in asked]
     return [project for project in projects if all(test(wanted, set(project.tags)) for test, wanted in tests)]
 
 
-def project_view(req: Request, project: sa.Row[Any]) -> dict[str, Any]:
+def project_view(req: Request, project: Record) -> dict[str, Any]:
     return {
         **project.extra,
         'id': project.id,

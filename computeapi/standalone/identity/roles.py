@@ -3,10 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-import sqlalchemy as sa
-
 from computeapi.backends.identity.local.roles import SYSTEM, Assignment, Target
-from computeapi.db.tables import identity as tables
+from computeapi.db.identity import Record
 from computeapi.standalone.access import ADMIN, CALLER
 from computeapi.standalone.identity.base import (
     NAME,
@@ -49,7 +47,7 @@ class KeystoneRoles(KeystoneController):
     @operation('GET', policy=ADMIN)
     def list(self, req: Request) -> dict[str, Any]:
         # No role belongs to a domain.
-        found = [] if req.parameter('domain_id') else self.identity.roles.list(**filters(req, tables.roles, 'name'))
+        found = [] if req.parameter('domain_id') else self.identity.roles.list(**filters(req, 'name'))
         return collection(req, 'roles', found, role_view)
 
     @operation('POST', policy=ADMIN, body=CREATE, status=201)
@@ -116,7 +114,7 @@ class RoleAssignments(KeystoneController):
         return collection(req, 'role_assignments', found, lambda req, item: assignment_view(req, item, names))
 
 
-def role_view(req: Request, role: sa.Row[Any]) -> dict[str, Any]:
+def role_view(req: Request, role: Record) -> dict[str, Any]:
     return {
         'id': role.id,
         'name': role.name,

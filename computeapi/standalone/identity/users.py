@@ -2,10 +2,8 @@
 
 from typing import Any
 
-import sqlalchemy as sa
-
 from computeapi.backends.identity.local.accounts import DEFAULT_DOMAIN
-from computeapi.db.tables import identity as tables
+from computeapi.db.identity import Record
 from computeapi.standalone.access import ADMIN, ANYBODY, CALLER
 from computeapi.standalone.identity.base import (
     BOOLEAN,
@@ -63,7 +61,7 @@ class KeystoneUsers(KeystoneController):
 
     @operation('GET', policy=ADMIN)
     def list(self, req: Request) -> dict[str, Any]:
-        wanted = filters(req, tables.users, 'name', 'domain_id', 'enabled', 'default_project_id')
+        wanted = filters(req, 'name', 'domain_id', 'enabled', 'default_project_id')
         return collection(req, 'users', self.identity.users.list(**wanted), user_view)
 
     @operation('POST', policy=ADMIN, body=CREATE, status=201)
@@ -90,7 +88,7 @@ class KeystoneUsers(KeystoneController):
         self.identity.users.change_password(user_id, body['user']['original_password'], body['user']['password'])
 
 
-def user_view(req: Request, user: sa.Row[Any]) -> dict[str, Any]:
+def user_view(req: Request, user: Record) -> dict[str, Any]:
     return {
         **user.extra,
         'id': user.id,
