@@ -12,6 +12,7 @@ from computeapi.booleans import FALSE, TRUE, spoken
 from computeapi.standalone.access import require
 from computeapi.standalone.identity.catalog import Catalog
 from computeapi.standalone.service import ServiceApp, ServiceController, json_response
+from computeapi.versions import History
 from computeapi.web.request import Request
 
 NAME = {'type': 'string', 'minLength': 1, 'maxLength': 255}
@@ -27,8 +28,13 @@ EXTRA = {'type': ['string', 'number', 'boolean', 'null'], 'maxLength': 1024}
 FIXED = ('id', 'links', 'domain_id', 'parent_id', 'is_domain', 'password_expires_at')
 
 
+KEYSTONE = History({'3.14': 'The only version.'})
+
+
 class KeystoneController(ServiceController):
     """A resource of the identity service."""
+
+    history = KEYSTONE
 
     def __init__(self, identity: LocalIdentity, catalog: Catalog):
         self.identity, self.catalog = identity, catalog

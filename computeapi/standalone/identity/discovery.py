@@ -5,7 +5,7 @@ from typing import Any
 
 from computeapi import errors
 from computeapi.standalone.access import ADMIN, CALLER
-from computeapi.standalone.identity.base import KeystoneController, collection, link
+from computeapi.standalone.identity.base import KEYSTONE, KeystoneController, collection, link
 from computeapi.web.controller import operation
 from computeapi.web.request import Request
 
@@ -20,7 +20,7 @@ def version(url: str) -> dict[str, Any]:
 
 def _version(url: str) -> dict[str, Any]:
     return {
-        'id': 'v3.14',
+        'id': f'v{KEYSTONE.max}',
         'status': 'stable',
         'updated': '2020-04-07T00:00:00Z',
         'links': [{'rel': 'self', 'href': f'{url}/v3/'}],

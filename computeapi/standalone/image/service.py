@@ -5,11 +5,17 @@ import webob.exc
 
 from computeapi.backends.image.local import LocalImages
 from computeapi.standalone.service import ServiceApp, ServiceController
+from computeapi.versions import History
 from computeapi.web.request import Request
+
+GLANCE = History({'2.7': 'Images can be hidden, and have secure hashes.'})
+"""What came later is about several stores, caches and tasks."""
 
 
 class GlanceController(ServiceController):
     """A resource of the image service."""
+
+    history = GLANCE
 
     def __init__(self, images: LocalImages):
         self.images = images

@@ -5,20 +5,17 @@ from typing import Any
 from computeapi import errors
 from computeapi.standalone.access import CALLER
 from computeapi.standalone.image.documents import DESCRIPTIONS
-from computeapi.standalone.image.service import GlanceController
+from computeapi.standalone.image.service import GLANCE, GlanceController
 from computeapi.web.controller import operation
 from computeapi.web.request import Request
-
-CURRENT = 7
-"""v2.7 brought hidden images and secure hashes; what came later is about several stores, caches and tasks."""
 
 
 def versions(url: str) -> dict[str, Any]:
     links = [{'rel': 'self', 'href': f'{url}/v2/'}]
     return {
         'versions': [
-            {'id': f'v2.{minor}', 'status': 'CURRENT' if minor == CURRENT else 'SUPPORTED', 'links': links}
-            for minor in range(CURRENT, -1, -1)
+            {'id': f'v2.{minor}', 'status': 'CURRENT' if minor == GLANCE.max.minor else 'SUPPORTED', 'links': links}
+            for minor in range(GLANCE.max.minor, -1, -1)
         ]
     }
 

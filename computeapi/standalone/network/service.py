@@ -5,6 +5,7 @@ import webob
 from computeapi import errors
 from computeapi.backends.network.local import LocalNetworks
 from computeapi.standalone.service import ServiceApp, ServiceController, json_response
+from computeapi.versions import History
 from computeapi.web.request import Request
 
 # Neutron's names of errors, where they are not those of our classes.
@@ -20,8 +21,13 @@ TYPES: dict[type[Exception], str] = {
 }
 
 
+NEUTRON = History({'2.0': 'The only version; what else there is, extensions say.'})
+
+
 class NeutronController(ServiceController):
     """A resource of the network service."""
+
+    history = NEUTRON
 
     def __init__(self, networks: LocalNetworks):
         self.networks = networks.resources

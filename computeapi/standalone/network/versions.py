@@ -5,7 +5,7 @@ from typing import Any
 from computeapi import errors
 from computeapi.standalone.access import CALLER
 from computeapi.standalone.network.attributes import RESOURCES
-from computeapi.standalone.network.service import NeutronController
+from computeapi.standalone.network.service import NEUTRON, NeutronController
 from computeapi.web.controller import operation
 from computeapi.web.request import Request
 
@@ -40,7 +40,7 @@ UPDATED = '2026-01-01T00:00:00-00:00'
 
 
 def versions(url: str) -> dict[str, Any]:
-    return {'versions': [{'id': 'v2.0', 'status': 'CURRENT', 'links': _self_link(f'{url}/v2.0/')}]}
+    return {'versions': [{'id': f'v{NEUTRON.max}', 'status': 'CURRENT', 'links': _self_link(f'{url}/v2.0/')}]}
 
 
 def version(url: str) -> dict[str, Any]:
