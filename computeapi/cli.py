@@ -16,6 +16,8 @@ from computeapi import __version__, config
 if TYPE_CHECKING:
     from computeapi.db.engine import Store
 
+    Commands = argparse._SubParsersAction[argparse.ArgumentParser]
+
 Run = Callable[[cfg.ConfigOpts, argparse.Namespace], int | None]
 
 
@@ -53,7 +55,7 @@ def _parser() -> argparse.ArgumentParser:
     return top
 
 
-def _add(commands: argparse._SubParsersAction, name: str, run: Run, text: str) -> argparse.ArgumentParser:
+def _add(commands: Commands, name: str, run: Run, text: str) -> argparse.ArgumentParser:
     command = commands.add_parser(name, help=text, description=text[0].upper() + text[1:] + '.')
     command.set_defaults(run=run)
     command.add_argument(
@@ -65,7 +67,7 @@ def _add(commands: argparse._SubParsersAction, name: str, run: Run, text: str) -
     return command
 
 
-def _add_serve(commands: argparse._SubParsersAction) -> None:
+def _add_serve(commands: Commands) -> None:
     text = 'run a whole cloud of its own in this process: compute with its own identity, images, networks and volumes'
     serve = _add(commands, 'serve', _serve, text)
     serve.add_argument('--host', default='127.0.0.1', help='the address to listen at (%(default)s)')
@@ -78,13 +80,13 @@ def _add_serve(commands: argparse._SubParsersAction) -> None:
     serve.add_argument('--quiet', action='store_true', help='log no requests')
 
 
-def _add_db(commands: argparse._SubParsersAction) -> None:
+def _add_db(commands: Commands) -> None:
     db = commands.add_parser('db', help='the tables in the database').add_subparsers(metavar='COMMAND', required=True)
     _add(db, 'upgrade', _db_upgrade, 'bring the tables to the newest revision')
     _add(db, 'version', _db_version, 'print the revision of the tables')
 
 
-def _add_reports(commands: argparse._SubParsersAction) -> None:
+def _add_reports(commands: Commands) -> None:
     _add(commands, 'routes', _report('routes'), 'print every operation: method, path, versions, policy')
     history = _add(commands, 'history', _report('history', 'version'), 'print what changed in each version')
     history.add_argument('version', nargs='?', metavar='VERSION', type=_version, help='only in this one')

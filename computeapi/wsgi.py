@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import atexit
 import threading
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Iterable
+from wsgiref.types import StartResponse, WSGIEnvironment
 
 from oslo_config import cfg
 
 from computeapi import config, log
-from computeapi.main import Service, WSGIApp
+from computeapi.main import Service
+from computeapi.web.filters import WSGIApp
 
 
 class Application:
@@ -29,7 +30,7 @@ class Application:
         self.app: WSGIApp | None = None
         self.lock = threading.Lock()
 
-    def __call__(self, environ: dict[str, Any], start_response: Callable) -> Iterable[bytes]:
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         app = self.app or self.load()
         return app(environ, start_response)
 

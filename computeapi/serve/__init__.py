@@ -9,6 +9,7 @@ import signal
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from types import FrameType
 
 import waitress
 from oslo_config import cfg
@@ -16,9 +17,10 @@ from oslo_config import cfg
 from computeapi import log
 from computeapi.db import schema
 from computeapi.db.engine import Store
-from computeapi.main import Service, WSGIApp
+from computeapi.main import Service
 from computeapi.serve import credentials, population
 from computeapi.serve.directory import Directory, opened
+from computeapi.web.filters import WSGIApp
 
 THREADS = 8
 
@@ -99,7 +101,7 @@ def _family(host: str) -> socket.AddressFamily:
 def _exit_on_signals() -> None:
     """End by an exception, so that everything is put away; a second signal must not disturb that."""
 
-    def stop(number, frame):
+    def stop(number: int, frame: FrameType | None) -> None:
         for each in (signal.SIGTERM, signal.SIGINT):
             signal.signal(each, signal.SIG_IGN)
         raise SystemExit(0)

@@ -10,8 +10,9 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from computeapi.web.filters import WSGIApp
+
 VERSION = re.compile(r';\s*version=(2(?:\.\d+)?)\b')
-WSGIApp = Callable[..., Iterable[bytes]]
 
 
 class URLMap:
