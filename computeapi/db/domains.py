@@ -12,7 +12,7 @@ from computeapi.db.records import Rows
 from computeapi.db.tables.compute import domains
 
 
-class Domain(NamedTuple):
+class VirtualMachine(NamedTuple):
     """A virtual machine on a host; `power_state` in the numbers that clients read."""
 
     server_id: str
@@ -22,14 +22,14 @@ class Domain(NamedTuple):
     created_at: datetime
 
 
-DOMAINS = Rows(Domain, domains)
+DOMAINS = Rows(VirtualMachine, domains)
 
 
-def get(connection: sa.Connection, server_id: str, host: str) -> Domain | None:
+def get(connection: sa.Connection, server_id: str, host: str) -> VirtualMachine | None:
     return DOMAINS.first(connection, DOMAINS.select.where(_is(server_id, host)))
 
 
-def insert(connection: sa.Connection, domain: Domain) -> None:
+def insert(connection: sa.Connection, domain: VirtualMachine) -> None:
     connection.execute(sa.insert(domains).values(domain._asdict()))
 
 

@@ -1,143 +1,271 @@
 """Queries of the identity service: accounts, what they were granted, and their tokens."""
 
-from collections.abc import Mapping, Sequence
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 import sqlalchemy as sa
 
+from computeapi.db.records import Rows
 from computeapi.db.tables.identity import application_credentials, domains, grants, projects, roles, tokens, users
 
 # How many rows one statement deletes.
 BATCH = 500
 
-Record = sa.Row[Any]
-"""A row of one of these tables, or of several, read by the names of its columns."""
+# A user, project, domain or credential: {'id': ...}, or {'name': ...} with the 'domain' or 'user' it is unique in.
+Reference = Mapping[str, Any]
 
 
-def find(connection: sa.Connection, table: sa.Table, *, lock: bool = False, **values: Any) -> sa.Row[Any] | None:
-    """The one row whose columns have these values; with `lock`, nobody else changes it in this transaction."""
-    query = sa.select(table).filter_by(**values)
-    return connection.execute(query.with_for_update() if lock else query).one_or_none()
+class Domain(NamedTuple):
+    id: str
+    name: str
+    description: str
+    enabled: bool
 
 
-def list_all(connection: sa.Connection, table: sa.Table, **values: Any) -> Sequence[sa.Row[Any]]:
-    """The rows whose columns have these values, by name."""
-    return connection.execute(sa.select(table).filter_by(**values).order_by(table.c.name, table.c.id)).all()
+class Project(NamedTuple):
+    """`extra` holds the attributes that clients thought of."""
+
+    id: str
+    domain_id: str
+    name: str
+    description: str
+    enabled: bool
+    tags: list[str]
+    extra: dict[str, Any]
 
 
-def insert(connection: sa.Connection, table: sa.Table, **values: Any) -> None:
-    connection.execute(sa.insert(table).values(values))
+class User(NamedTuple):
+    """Without a password_hash a user cannot log in."""
+
+    id: str
+    domain_id: str
+    name: str
+    description: str
+    enabled: bool
+    password_hash: str | None
+    default_project_id: str | None
+    options: dict[str, Any]
+    extra: dict[str, Any]
 
 
-def update(connection: sa.Connection, table: sa.Table, record_id: str, **values: Any) -> bool:
-    """Whether there is such a row; it now has these values."""
-    if not values:
-        return find(connection, table, id=record_id) is not None
-    return connection.execute(sa.update(table).filter_by(id=record_id).values(values)).rowcount == 1
+class Role(NamedTuple):
+    id: str
+    name: str
+    description: str
+    immutable: bool
 
 
-def delete(connection: sa.Connection, table: sa.Table, **values: Any) -> int:
-    """How many rows with these values were there to delete."""
-    return connection.execute(sa.delete(table).filter_by(**values)).rowcount
+class Grant(NamedTuple):
+    user_id: str
+    target_kind: str
+    target_id: str
+    role_id: str
 
 
-def find_referenced(connection: sa.Connection, table: sa.Table, reference: Mapping[str, Any]) -> sa.Row[Any] | None:
-    """The row with the reference's `id`, or else with its `name` (in its `domain`, itself a reference)."""
+class ApplicationCredential(NamedTuple):
+    id: str
+    user_id: str
+    project_id: str
+    name: str
+    description: str
+    secret_hash: str
+    role_ids: list[str]
+    unrestricted: bool
+    expires_at: datetime | None
+
+
+class Token(NamedTuple):
+    """A token and the names of all it stands for; `roles` are dicts with id and name."""
+
+    user_id: str
+    project_id: str | None
+    domain_id: str | None
+    system: bool
+    roles: list[dict[str, Any]]
+    methods: list[str]
+    audit_ids: list[str]
+    application_credential_id: str | None
+    issued_at: datetime
+    expires_at: datetime
+    user_name: str
+    user_domain_id: str
+    user_domain_name: str
+    project_name: str | None
+    project_domain_id: str | None
+    scope_domain_name: str | None
+    application_credential_name: str | None
+    unrestricted: bool | None
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """A grant in full; `prior_role_id` is the role that implies this one."""
+
+    user_id: str
+    user_name: str
+    user_domain_id: str
+    target_kind: str
+    target_id: str
+    project_name: str | None
+    project_domain_id: str | None
+    role_id: str
+    role_name: str
+    prior_role_id: str | None = None
+
+
+R = TypeVar('R')
+
+
+class Repository(Rows[R]):
+    """The records of one kind; *values* are columns and what they hold."""
+
+    def __init__(self, record: Callable[..., R], table: sa.Table):
+        super().__init__(record, table)
+        self.table = table
+
+    def find(self, connection: sa.Connection, *, lock: bool = False, **values: Any) -> R | None:
+        """The one record with these values; with `lock`, nobody else changes it in this transaction."""
+        query = self.select.filter_by(**values)
+        return self.first(connection, query.with_for_update() if lock else query)
+
+    def named(self, connection: sa.Connection, **values: Any) -> list[R]:
+        """The records with these values, by name."""
+        return self.all(connection, self.select.filter_by(**values).order_by(self.table.c.name, self.table.c.id))
+
+    def insert(self, connection: sa.Connection, **values: Any) -> None:
+        connection.execute(sa.insert(self.table).values(values))
+
+    def update(self, connection: sa.Connection, record_id: str, **values: Any) -> bool:
+        """Whether there is such a record; it now has these values."""
+        if not values:
+            return self.find(connection, id=record_id) is not None
+        return connection.execute(sa.update(self.table).filter_by(id=record_id).values(values)).rowcount == 1
+
+    def delete(self, connection: sa.Connection, **values: Any) -> int:
+        """How many records with these values were there to delete."""
+        return connection.execute(sa.delete(self.table).filter_by(**values)).rowcount
+
+
+DOMAINS = Repository(Domain, domains)
+PROJECTS = Repository(Project, projects)
+USERS = Repository(User, users)
+ROLES = Repository(Role, roles)
+GRANTS = Repository(Grant, grants)
+CREDENTIALS = Repository(ApplicationCredential, application_credentials)
+
+
+def find_referenced(connection: sa.Connection, records: Repository[R], reference: Reference) -> R | None:
+    """The record with the reference's `id`, or else with its `name` (in its `domain`, itself a reference)."""
     if 'id' in reference:
-        return find(connection, table, id=reference['id'])
+        return records.find(connection, id=reference['id'])
     if 'domain' not in reference:
-        return find(connection, table, name=reference['name'])
-    domain = find_referenced(connection, domains, reference['domain'])
-    return find(connection, table, name=reference['name'], domain_id=domain.id) if domain else None
+        return records.find(connection, name=reference['name'])
+    domain = find_referenced(connection, DOMAINS, reference['domain'])
+    return records.find(connection, name=reference['name'], domain_id=domain.id) if domain else None
 
 
-def find_credential(connection: sa.Connection, reference: Mapping[str, Any]) -> sa.Row[Any] | None:
+def find_credential(connection: sa.Connection, reference: Reference) -> ApplicationCredential | None:
     """The application credential with this `id`, or else with this `name` of this `user`."""
     if 'id' in reference:
-        return find(connection, application_credentials, id=reference['id'])
-    user = find_referenced(connection, users, reference['user'])
-    return find(connection, application_credentials, name=reference['name'], user_id=user.id) if user else None
+        return CREDENTIALS.find(connection, id=reference['id'])
+    user = find_referenced(connection, USERS, reference['user'])
+    return CREDENTIALS.find(connection, name=reference['name'], user_id=user.id) if user else None
 
 
 # Grants
 
 
-def granted_roles(connection: sa.Connection, user_id: str, kind: str, target_id: str) -> Sequence[sa.Row[Any]]:
+ASSIGNMENTS = Rows(
+    Assignment,
+    grants,
+    user_name=users.c.name,
+    user_domain_id=users.c.domain_id,
+    role_name=roles.c.name,
+    project_name=projects.c.name,
+    project_domain_id=projects.c.domain_id,
+)
+
+
+def granted_roles(connection: sa.Connection, user_id: str, kind: str, target_id: str) -> list[Role]:
     """The roles a user was given on a target, without those they imply."""
-    query = sa.select(roles).join(grants, grants.c.role_id == roles.c.id).order_by(roles.c.name)
-    return connection.execute(query.where(_grants_of(user_id, kind, target_id))).all()
+    query = ROLES.select.join(grants, grants.c.role_id == roles.c.id).order_by(roles.c.name)
+    return ROLES.all(connection, query.where(_grants_of(user_id, kind, target_id)))
 
 
-def granted_projects(connection: sa.Connection, user_id: str) -> Sequence[sa.Row[Any]]:
-    return _granted(connection, projects, user_id, 'project')
+def granted_projects(connection: sa.Connection, user_id: str) -> list[Project]:
+    return _granted(connection, PROJECTS, user_id, 'project')
 
 
-def granted_domains(connection: sa.Connection, user_id: str) -> Sequence[sa.Row[Any]]:
-    return _granted(connection, domains, user_id, 'domain')
+def granted_domains(connection: sa.Connection, user_id: str) -> list[Domain]:
+    return _granted(connection, DOMAINS, user_id, 'domain')
 
 
-def assignments(connection: sa.Connection, **values: str) -> Sequence[sa.Row[Any]]:
-    """Every grant with these values, and the names of those it joins."""
+def assignments(connection: sa.Connection, **values: str) -> list[Assignment]:
+    """Every grant with these values."""
     query = (
-        sa.select(
-            grants,
-            users.c.name.label('user_name'),
-            users.c.domain_id.label('user_domain_id'),
-            roles.c.name.label('role_name'),
-            projects.c.name.label('project_name'),
-            projects.c.domain_id.label('project_domain_id'),
-        )
+        ASSIGNMENTS.select.select_from(grants)
         .join(users, users.c.id == grants.c.user_id)
         .join(roles, roles.c.id == grants.c.role_id)
         .outerjoin(projects, sa.and_(grants.c.target_kind == 'project', projects.c.id == grants.c.target_id))
     )
     matching = [grants.c[column] == value for column, value in values.items()]
     order = (grants.c.user_id, grants.c.target_kind, grants.c.target_id, roles.c.name)
-    return connection.execute(query.where(*matching).order_by(*order)).all()
+    return ASSIGNMENTS.all(connection, query.where(*matching).order_by(*order))
 
 
 def _grants_of(user_id: str, kind: str, target_id: str | sa.Column[str]) -> sa.ColumnElement[bool]:
     return sa.and_(grants.c.user_id == user_id, grants.c.target_kind == kind, grants.c.target_id == target_id)
 
 
-def _granted(connection: sa.Connection, table: sa.Table, user_id: str, kind: str) -> Sequence[sa.Row[Any]]:
+def _granted(connection: sa.Connection, records: Repository[R], user_id: str, kind: str) -> list[R]:
+    table = records.table
     granted = sa.exists().where(_grants_of(user_id, kind, table.c.id))
-    return connection.execute(sa.select(table).where(granted).order_by(table.c.name, table.c.id)).all()
+    return records.all(connection, records.select.where(granted).order_by(table.c.name, table.c.id))
 
 
 # Tokens
 
 
-def find_token(connection: sa.Connection, token_hash: str, now: datetime) -> sa.Row[Any] | None:
-    """A live token and the names of all it stands for; None once its user or project is disabled."""
-    user_domain = domains.alias('user_domain')
-    scope_domain = domains.alias('scope_domain')
-    query = (
-        sa.select(
-            tokens,
-            users.c.name.label('user_name'),
-            user_domain.c.id.label('user_domain_id'),
-            user_domain.c.name.label('user_domain_name'),
-            projects.c.name.label('project_name'),
-            projects.c.domain_id.label('project_domain_id'),
-            scope_domain.c.name.label('scope_domain_name'),
-            application_credentials.c.name.label('application_credential_name'),
-            application_credentials.c.unrestricted,
-        )
-        .join(users, users.c.id == tokens.c.user_id)
-        .join(user_domain, user_domain.c.id == users.c.domain_id)
-        .outerjoin(projects, projects.c.id == tokens.c.project_id)
-        .outerjoin(scope_domain, scope_domain.c.id == sa.func.coalesce(tokens.c.domain_id, projects.c.domain_id))
-        .outerjoin(application_credentials, application_credentials.c.id == tokens.c.application_credential_id)
-    )
+USER_DOMAIN, SCOPE_DOMAIN = domains.alias('user_domain'), domains.alias('scope_domain')
+TOKENS = Rows(
+    Token,
+    tokens,
+    user_name=users.c.name,
+    user_domain_id=USER_DOMAIN.c.id,
+    user_domain_name=USER_DOMAIN.c.name,
+    project_name=projects.c.name,
+    project_domain_id=projects.c.domain_id,
+    scope_domain_name=SCOPE_DOMAIN.c.name,
+    application_credential_name=application_credentials.c.name,
+    unrestricted=application_credentials.c.unrestricted,
+)
+WHOLE_TOKENS = (
+    TOKENS.select.select_from(tokens)
+    .join(users, users.c.id == tokens.c.user_id)
+    .join(USER_DOMAIN, USER_DOMAIN.c.id == users.c.domain_id)
+    .outerjoin(projects, projects.c.id == tokens.c.project_id)
+    .outerjoin(SCOPE_DOMAIN, SCOPE_DOMAIN.c.id == sa.func.coalesce(tokens.c.domain_id, projects.c.domain_id))
+    .outerjoin(application_credentials, application_credentials.c.id == tokens.c.application_credential_id)
+)
+
+
+def find_token(connection: sa.Connection, token_hash: str, now: datetime) -> Token | None:
+    """A live token; None once its user or project is disabled."""
     living = (
         tokens.c.hash == token_hash,
         tokens.c.expires_at > now,
         users.c.enabled,
         sa.or_(tokens.c.project_id.is_(None), projects.c.enabled),
     )
-    return connection.execute(query.where(*living)).one_or_none()
+    return TOKENS.first(connection, WHOLE_TOKENS.where(*living))
+
+
+def insert_token(connection: sa.Connection, **values: Any) -> None:
+    connection.execute(sa.insert(tokens).values(values))
 
 
 def delete_tokens(connection: sa.Connection, **values: Any) -> None:

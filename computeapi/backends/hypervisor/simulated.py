@@ -25,7 +25,7 @@ from computeapi.backends.hypervisor import (
 from computeapi.backends.hypervisor.behaviour import POLL_SECONDS, Behaviour
 from computeapi.clock import utcnow
 from computeapi.db import domains
-from computeapi.db.domains import Domain
+from computeapi.db.domains import VirtualMachine
 from computeapi.db.engine import Store
 from computeapi.db.servers import BlockDevice, Server
 
@@ -79,7 +79,7 @@ class SimulatedHypervisor:
         lines = _appended('', *_labelled(server, _boot(server, devices)))
         with self.store.write() as connection:
             if _find(connection, server) is None:
-                domains.insert(connection, Domain(*_key(server), int(PowerState.RUNNING), lines, self.clock()))
+                domains.insert(connection, VirtualMachine(*_key(server), int(PowerState.RUNNING), lines, self.clock()))
 
     def destroy(self, server: Server) -> None:
         self.act('destroy', server)
@@ -259,11 +259,11 @@ def _key(server: Server) -> tuple[str, str]:
     return server.uuid, server.host or ''
 
 
-def _find(connection: sa.Connection, server: Server) -> Domain | None:
+def _find(connection: sa.Connection, server: Server) -> VirtualMachine | None:
     return domains.get(connection, *_key(server))
 
 
-def _existing(connection: sa.Connection, server: Server) -> Domain:
+def _existing(connection: sa.Connection, server: Server) -> VirtualMachine:
     """The virtual machine of the server on its host, or else HypervisorError."""
     domain = _find(connection, server)
     if domain is None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from computeapi import errors
 from computeapi.clock import parsed
-from computeapi.db.identity import Record
+from computeapi.db.identity import ApplicationCredential
 from computeapi.standalone.access import CALLER, require
 from computeapi.standalone.identity.base import (
     NAME,
@@ -86,7 +86,7 @@ class KeystoneCredentials(KeystoneController):
         return {role.id: role.name for role in self.identity.roles.list()}
 
 
-def credential_view(req: Request, row: Record, roles: Mapping[str, str]) -> dict[str, Any]:
+def credential_view(req: Request, row: ApplicationCredential, roles: Mapping[str, str]) -> dict[str, Any]:
     return {
         'id': row.id,
         'name': row.name,

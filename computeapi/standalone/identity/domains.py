@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from computeapi.db.identity import Record
+from computeapi.db.identity import Domain
 from computeapi.standalone.access import ADMIN, CALLER, require
 from computeapi.standalone.identity.base import KeystoneController, collection, filters, link
 from computeapi.web.controller import operation
@@ -25,7 +25,7 @@ class KeystoneDomains(KeystoneController):
         return {'domain': domain_view(req, self.identity.domains.get(domain_id))}
 
 
-def domain_view(req: Request, domain: Record) -> dict[str, Any]:
+def domain_view(req: Request, domain: Domain) -> dict[str, Any]:
     return {
         'id': domain.id,
         'name': domain.name,

@@ -5,7 +5,7 @@ from typing import Any
 
 from computeapi import errors
 from computeapi.backends.identity.local.accounts import DEFAULT_DOMAIN
-from computeapi.db.identity import Record
+from computeapi.db.identity import Project
 from computeapi.standalone.access import ADMIN, CALLER, require
 from computeapi.standalone.identity.base import (
     BOOLEAN,
@@ -98,14 +98,14 @@ class ProjectsOfUser(KeystoneController):
         return collection(req, 'projects', found, project_view)
 
 
-def tagged(req: Request, projects: Iterable[Record]) -> list[Record]:
+def tagged(req: Request, projects: Iterable[Project]) -> list[Project]:
     """Those of the projects whose tags are what the query asks for."""
     asked = [(name, value) for name in TAG_FILTERS for value in req.query.get(name, ())]
     tests = [(TAG_FILTERS[name], set(value.split(','))) for name, value in asked]
     return [project for project in projects if all(test(wanted, set(project.tags)) for test, wanted in tests)]
 
 
-def project_view(req: Request, project: Record) -> dict[str, Any]:
+def project_view(req: Request, project: Project) -> dict[str, Any]:
     return {
         **project.extra,
         'id': project.id,

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from computeapi.backends.identity.local.roles import SYSTEM, Assignment, Target
-from computeapi.db.identity import Record
+from computeapi.backends.identity.local.roles import SYSTEM, Target
+from computeapi.db.identity import Assignment, Role
 from computeapi.standalone.access import ADMIN, CALLER
 from computeapi.standalone.identity.base import (
     NAME,
@@ -114,7 +114,7 @@ class RoleAssignments(KeystoneController):
         return collection(req, 'role_assignments', found, lambda req, item: assignment_view(req, item, names))
 
 
-def role_view(req: Request, role: Record) -> dict[str, Any]:
+def role_view(req: Request, role: Role) -> dict[str, Any]:
     return {
         'id': role.id,
         'name': role.name,

@@ -7,7 +7,7 @@ from typing import Any
 
 from computeapi import errors
 from computeapi.backends.identity.local.tokens import Login
-from computeapi.db.identity import Record
+from computeapi.db.identity import Token
 from computeapi.standalone.access import ANYBODY, CALLER, require
 from computeapi.standalone.identity.base import (
     SECRET,
@@ -109,7 +109,7 @@ class KeystoneTokens(KeystoneController):
             return self.identity.logins.with_token(proof['id'])
         return self.identity.logins.with_credential(proof, proof['secret'])
 
-    def subject_token(self, req: Request, *roles: str) -> tuple[str, Record]:
+    def subject_token(self, req: Request, *roles: str) -> tuple[str, Token]:
         """The token that the request is about; another user's is for administrators and holders of these roles."""
         token = req.headers.get('X-Subject-Token', '')
         context = req.context
@@ -120,7 +120,7 @@ class KeystoneTokens(KeystoneController):
         require(context.is_admin or not context.roles.isdisjoint(roles) or row.user_id == context.user_id)
         return token, row
 
-    def reply(self, req: Request, token: str, row: Record) -> Reply:
+    def reply(self, req: Request, token: str, row: Token) -> Reply:
         catalog = None if flag(req, 'nocatalog') else self.catalog.document(req.host_url)
         return Reply({'token': token_view(row, catalog)}, {'X-Subject-Token': token})
 
@@ -151,7 +151,7 @@ class TokenScopes(KeystoneController):
         return {'system': [{'all': True}] if held else [], 'links': {'self': url(req, 'auth', 'system')}}
 
 
-def token_view(row: Record, catalog: list[dict[str, Any]] | None) -> dict[str, Any]:
+def token_view(row: Token, catalog: list[dict[str, Any]] | None) -> dict[str, Any]:
     domain = {'id': row.user_domain_id, 'name': row.user_domain_name}
     document = {
         'methods': row.methods,
@@ -176,7 +176,7 @@ def moment(when: datetime) -> str:
     return when.isoformat(timespec='microseconds') + 'Z'
 
 
-def _scope_view(row: Record) -> dict[str, Any]:
+def _scope_view(row: Token) -> dict[str, Any]:
     if row.project_id:
         domain = {'id': row.project_domain_id, 'name': row.scope_domain_name}
         return {'project': {'id': row.project_id, 'name': row.project_name, 'domain': domain}, 'is_domain': False}

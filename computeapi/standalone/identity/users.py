@@ -3,7 +3,7 @@
 from typing import Any
 
 from computeapi.backends.identity.local.accounts import DEFAULT_DOMAIN
-from computeapi.db.identity import Record
+from computeapi.db.identity import User
 from computeapi.standalone.access import ADMIN, ANYBODY, CALLER
 from computeapi.standalone.identity.base import (
     BOOLEAN,
@@ -88,7 +88,7 @@ class KeystoneUsers(KeystoneController):
         self.identity.users.change_password(user_id, body['user']['original_password'], body['user']['password'])
 
 
-def user_view(req: Request, user: Record) -> dict[str, Any]:
+def user_view(req: Request, user: User) -> dict[str, Any]:
     return {
         **user.extra,
         'id': user.id,

@@ -15,7 +15,6 @@ from computeapi.clock import utcnow
 from computeapi.context import Context
 from computeapi.db import identity as queries
 from computeapi.db.engine import Store
-from computeapi.db.tables import identity as tables
 
 
 class LocalIdentity:
@@ -58,16 +57,14 @@ class LocalIdentity:
 
     def project_exists(self, project_id: str) -> bool:
         with self.store.read() as connection:
-            return queries.find(connection, tables.projects, id=project_id) is not None
+            return queries.PROJECTS.find(connection, id=project_id) is not None
 
     def populate(self, admin_password: str, demo_password: str | None = None) -> None:
         """Make what every cloud starts with; what is there already (a password, too) stays as it is."""
         with self.domains.change() as connection:
-            if not queries.find(connection, tables.domains, id=DEFAULT_DOMAIN):
+            if not queries.DOMAINS.find(connection, id=DEFAULT_DOMAIN):
                 text = 'The default domain'
-                queries.insert(
-                    connection, tables.domains, id=DEFAULT_DOMAIN, name='Default', description=text, enabled=True
-                )
+                queries.DOMAINS.insert(connection, id=DEFAULT_DOMAIN, name='Default', description=text, enabled=True)
         held = {role.name for role in self.roles.list()}
         for name in BUILT_IN:
             if name not in held:
@@ -92,7 +89,7 @@ class LocalIdentity:
         login = self.logins.with_password({'name': user_name, 'domain': {'id': DEFAULT_DOMAIN}}, password)
         with self.store.read() as connection:
             target, held = scoped(connection, login, None)
-            project = queries.find(connection, tables.projects, id=target.id) if target else None
+            project = queries.PROJECTS.find(connection, id=target.id) if target else None
         roles = frozenset(role.name.lower() for role in held)
         return Context(
             user_id=login.user.id,

@@ -3,42 +3,43 @@
 from collections.abc import Sequence
 from typing import Any
 
-import sqlalchemy as sa
-
 from computeapi import errors
-from computeapi.backends.identity.local.managers import Recent, RecordManager
+from computeapi.backends.identity.local.managers import R, Recent, RecordManager
 from computeapi.backends.identity.local.passwords import Passwords
 from computeapi.db import identity as queries
 from computeapi.db.engine import Store
-from computeapi.db.tables import identity as tables
+from computeapi.db.identity import Domain, Project, Repository, User
 
 DEFAULT_DOMAIN = 'default'
 
 
-class AccountManager(RecordManager):
+class AccountManager(RecordManager[R]):
     """What lives in a domain."""
 
     def _require_parts(self, *, domain_id: str | None = None, default_project_id: str | None = None) -> None:
         """Invalid if a record would refer to a domain or project that is not there."""
-        wanted = [('domain_id', tables.domains, domain_id), ('default_project_id', tables.projects, default_project_id)]
+        wanted: list[tuple[str, Repository[Any], str | None]] = [
+            ('domain_id', queries.DOMAINS, domain_id),
+            ('default_project_id', queries.PROJECTS, default_project_id),
+        ]
         with self.store.read() as connection:
-            for name, table, record_id in wanted:
-                if record_id is not None and queries.find(connection, table, id=record_id) is None:
+            for name, records, record_id in wanted:
+                if record_id is not None and records.find(connection, id=record_id) is None:
                     raise errors.Invalid(f'Invalid input for field/attribute {name}. There is no {record_id}.')
 
 
-class DomainManager(RecordManager):
-    table = tables.domains
+class DomainManager(RecordManager[Domain]):
+    records = queries.DOMAINS
     noun = 'domain'
 
-    def granted(self, user_id: str) -> Sequence[sa.Row[Any]]:
+    def granted(self, user_id: str) -> list[Domain]:
         """The domains on which a user has a role."""
         with self.store.read() as connection:
             return queries.granted_domains(connection, user_id)
 
 
-class ProjectManager(AccountManager):
-    table = tables.projects
+class ProjectManager(AccountManager[Project]):
+    records = queries.PROJECTS
     noun = 'project'
 
     def create(
@@ -50,12 +51,12 @@ class ProjectManager(AccountManager):
         enabled: bool = True,
         tags: Sequence[str] = (),
         extra: dict[str, Any] | None = None,
-    ) -> sa.Row[Any]:
+    ) -> Project:
         self._require_parts(domain_id=domain_id)
         values = {'description': description, 'enabled': enabled, 'tags': list(tags), 'extra': _given(extra or {})}
         return self.insert(name=name, domain_id=domain_id, **values)
 
-    def update(self, project_id: str, **changes: Any) -> sa.Row[Any]:
+    def update(self, project_id: str, **changes: Any) -> Project:
         """Change some columns; `extra` adds to what is there, None takes away.
 
         Disabling a project revokes its tokens.
@@ -64,25 +65,25 @@ class ProjectManager(AccountManager):
             project = self.require(connection, project_id, lock=True)
             if 'extra' in changes:
                 changes['extra'] = _given(project.extra | changes['extra'])
-            queries.update(connection, self.table, project_id, **changes)
+            self.records.update(connection, project_id, **changes)
             if not changes.get('enabled', True):
                 queries.delete_tokens(connection, project_id=project_id)
             return self.require(connection, project_id)
 
     def delete(self, project_id: str) -> None:
         with self.change() as connection:
-            queries.delete(connection, tables.grants, target_kind='project', target_id=project_id)
-            if not queries.delete(connection, self.table, id=project_id):
+            queries.GRANTS.delete(connection, target_kind='project', target_id=project_id)
+            if not self.records.delete(connection, id=project_id):
                 raise self.missing(project_id)
 
-    def granted(self, user_id: str) -> Sequence[sa.Row[Any]]:
+    def granted(self, user_id: str) -> list[Project]:
         """The projects on which a user has a role."""
         with self.store.read() as connection:
             return queries.granted_projects(connection, user_id)
 
 
-class UserManager(AccountManager):
-    table = tables.users
+class UserManager(AccountManager[User]):
+    records = queries.USERS
     noun = 'user'
 
     def __init__(self, store: Store, recent: Recent, passwords: Passwords):
@@ -100,7 +101,7 @@ class UserManager(AccountManager):
         default_project_id: str | None = None,
         options: dict[str, Any] | None = None,
         extra: dict[str, Any] | None = None,
-    ) -> sa.Row[Any]:
+    ) -> User:
         """A user; without a password it cannot log in."""
         self._require_parts(domain_id=domain_id, default_project_id=default_project_id)
         return self.insert(
@@ -114,7 +115,7 @@ class UserManager(AccountManager):
             extra=_given(extra or {}),
         )
 
-    def update(self, user_id: str, **changes: Any) -> sa.Row[Any]:
+    def update(self, user_id: str, **changes: Any) -> User:
         """Change some columns or the `password`; `options` and `extra` add to what is there, None takes away.
 
         A disabled user and one with a new password lose their tokens.
@@ -127,7 +128,7 @@ class UserManager(AccountManager):
             user = self.require(connection, user_id, lock=True)
             for column in {'options', 'extra'} & changes.keys():
                 changes[column] = _given(getattr(user, column) | changes[column])
-            queries.update(connection, self.table, user_id, **changes)
+            self.records.update(connection, user_id, **changes)
             if 'password_hash' in changes or not changes.get('enabled', True):
                 queries.delete_tokens(connection, user_id=user_id)
             return self.require(connection, user_id)
@@ -135,21 +136,21 @@ class UserManager(AccountManager):
     def change_password(self, user_id: str, original: str, password: str) -> None:
         """A user's own change, who proves to know the password so far."""
         with self.store.read() as connection:
-            user = queries.find(connection, self.table, id=user_id)
+            user = self.records.find(connection, id=user_id)
         if not self.verify(user, original) or user is None:
             raise errors.NotAuthenticated()
         if user.options.get('lock_password'):
             raise errors.Forbidden('The password of this user is locked.')
         self.update(user_id, password=password)
 
-    def verify(self, user: sa.Row[Any] | None, password: str) -> bool:
+    def verify(self, user: User | None, password: str) -> bool:
         """Whether this is an enabled user's password; it takes as long if there is no such user."""
         matches = self.passwords.matches(password, user.password_hash if user else None)
         return matches and user is not None and user.enabled
 
     def delete(self, user_id: str) -> None:
         with self.change() as connection:
-            if not queries.delete(connection, self.table, id=user_id):
+            if not self.records.delete(connection, id=user_id):
                 raise self.missing(user_id)
 
 

@@ -5,18 +5,16 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-import sqlalchemy as sa
-
 from computeapi import errors
-from computeapi.backends.identity.local.managers import Clock, Recent, RecordManager, Reference
+from computeapi.backends.identity.local.managers import Clock, Recent, RecordManager
 from computeapi.backends.identity.local.passwords import Passwords
 from computeapi.db import identity as queries
 from computeapi.db.engine import Store
-from computeapi.db.tables import identity as tables
+from computeapi.db.identity import ApplicationCredential, Reference, Token
 
 
-class ApplicationCredentialManager(RecordManager):
-    table = tables.application_credentials
+class ApplicationCredentialManager(RecordManager[ApplicationCredential]):
+    records = queries.CREDENTIALS
     noun = 'application credential'
 
     def __init__(self, store: Store, recent: Recent, passwords: Passwords, clock: Clock):
@@ -26,7 +24,7 @@ class ApplicationCredentialManager(RecordManager):
 
     def create(
         self,
-        token: sa.Row[Any],
+        token: Token,
         name: str,
         *,
         description: str = '',
@@ -34,7 +32,7 @@ class ApplicationCredentialManager(RecordManager):
         secret: str | None = None,
         expires_at: datetime | None = None,
         unrestricted: bool = False,
-    ) -> tuple[sa.Row[Any], str]:
+    ) -> tuple[ApplicationCredential, str]:
         """A credential of the token's user on its project with some of its roles (all, if none is named).
 
         Its secret is returned here and never again.
@@ -57,32 +55,32 @@ class ApplicationCredentialManager(RecordManager):
         )
         return credential, secret
 
-    def delete(self, token: sa.Row[Any], user_id: str, credential_id: str) -> None:
+    def delete(self, token: Token, user_id: str, credential_id: str) -> None:
         require_unrestricted(token)
         with self.change() as connection:
-            if not queries.delete(connection, self.table, id=credential_id, user_id=user_id):
+            if not self.records.delete(connection, id=credential_id, user_id=user_id):
                 raise self.missing(credential_id)
 
-    def of(self, user_id: str, credential_id: str) -> sa.Row[Any]:
+    def of(self, user_id: str, credential_id: str) -> ApplicationCredential:
         """One of this user's credentials."""
         credential = self.get(credential_id)
         if credential.user_id != user_id:
             raise self.missing(credential_id)
         return credential
 
-    def verify(self, credential: sa.Row[Any] | None, secret: str) -> bool:
+    def verify(self, credential: ApplicationCredential | None, secret: str) -> bool:
         """Whether this is a live credential's secret; it takes as long if there is no such credential."""
         matches = self.passwords.matches(secret, credential.secret_hash if credential else None)
         return matches and credential is not None and _living(credential, self.clock())
 
 
-def require_unrestricted(token: sa.Row[Any]) -> None:
+def require_unrestricted(token: Token) -> None:
     """A program with a leaked credential must not be able to make itself others."""
     if token.application_credential_id is not None and not token.unrestricted:
         raise errors.Forbidden('A restricted application credential cannot manage application credentials.')
 
 
-def _living(credential: sa.Row[Any], now: datetime) -> bool:
+def _living(credential: ApplicationCredential, now: datetime) -> bool:
     return credential.expires_at is None or credential.expires_at > now
 
 

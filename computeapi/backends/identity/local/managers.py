@@ -1,22 +1,20 @@
 """What the managers of the local identity share: a table of records, and a short memory of callers."""
 
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import sqlalchemy as sa
 
 from computeapi import errors
 from computeapi.context import Context
-from computeapi.db import identity as queries
 from computeapi.db.engine import Store
-
-# A user, project, domain or credential: {'id': ...}, or {'name': ...} with the 'domain' or 'user' it is unique in.
-Reference = Mapping[str, Any]
+from computeapi.db.identity import Repository
 
 Clock = Callable[[], datetime]
+R = TypeVar('R')
 
 
 class Recent:
@@ -69,27 +67,27 @@ class Manager:
             self.recent.forget()
 
 
-class RecordManager(Manager):
+class RecordManager(Manager, Generic[R]):
     """A noun whose records have an id, a name, and a table of their own."""
 
-    table: sa.Table
+    records: Repository[R]
 
-    def get(self, record_id: str) -> sa.Row[Any]:
+    def get(self, record_id: str) -> R:
         with self.store.read() as connection:
             return self.require(connection, record_id)
 
-    def list(self, **values: Any) -> Sequence[sa.Row[Any]]:
+    def list(self, **values: Any) -> list[R]:
         with self.store.read() as connection:
-            return queries.list_all(connection, self.table, **values)
+            return self.records.named(connection, **values)
 
-    def require(self, connection: sa.Connection, record_id: str, *, lock: bool = False) -> sa.Row[Any]:
-        record = queries.find(connection, self.table, lock=lock, id=record_id)
+    def require(self, connection: sa.Connection, record_id: str, *, lock: bool = False) -> R:
+        record = self.records.find(connection, lock=lock, id=record_id)
         if record is None:
             raise self.missing(record_id)
         return record
 
-    def insert(self, **values: Any) -> sa.Row[Any]:
+    def insert(self, **values: Any) -> R:
         record_id = uuid.uuid4().hex
         with self.change() as connection:
-            queries.insert(connection, self.table, id=record_id, **values)
+            self.records.insert(connection, id=record_id, **values)
             return self.require(connection, record_id)

@@ -1,7 +1,7 @@
 """Roles, which of them imply others, and who holds them where."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from computeapi import errors
 from computeapi.backends.identity.local.managers import Manager, RecordManager
 from computeapi.db import identity as queries
-from computeapi.db.tables import identity as tables
+from computeapi.db.identity import Assignment, Repository, Role
 
 IMPLIES = {'admin': 'manager', 'manager': 'member', 'member': 'reader'}
 BUILT_IN = ('admin', 'manager', 'member', 'reader', 'service')
@@ -37,41 +37,41 @@ def implied(name: str) -> list[str]:
     return names
 
 
-def with_implied(held: Iterable[sa.Row[Any]], roles: Iterable[sa.Row[Any]]) -> list[sa.Row[Any]]:
+def with_implied(held: Iterable[Role], roles: Iterable[Role]) -> list[Role]:
     """Of all `roles`, those held and those they imply."""
     names = {name for role in held for name in implied(role.name)}
     return [role for role in roles if role.name in names]
 
 
-def effective_roles(connection: sa.Connection, user_id: str, target: Target) -> list[sa.Row[Any]]:
+def effective_roles(connection: sa.Connection, user_id: str, target: Target) -> list[Role]:
     """The roles of a user on a target, with those they imply."""
     held = queries.granted_roles(connection, user_id, *target)
-    return with_implied(held, queries.list_all(connection, tables.roles)) if held else []
+    return with_implied(held, queries.ROLES.named(connection)) if held else []
 
 
-class RoleManager(RecordManager):
-    table = tables.roles
+class RoleManager(RecordManager[Role]):
+    records = queries.ROLES
     noun = 'role'
 
-    def create(self, name: str, *, description: str = '', immutable: bool = False) -> sa.Row[Any]:
+    def create(self, name: str, *, description: str = '', immutable: bool = False) -> Role:
         self._refuse_twin(name)
         return self.insert(name=name, description=description, immutable=immutable)
 
-    def update(self, role_id: str, **changes: Any) -> sa.Row[Any]:
+    def update(self, role_id: str, **changes: Any) -> Role:
         if 'name' in changes:
             self._refuse_twin(changes['name'], role_id)
         with self.change() as connection:
             self._require_mutable(connection, role_id, changes.get('immutable'))
             if 'name' in changes:
                 self._revoke_holders(connection, role_id)
-            queries.update(connection, self.table, role_id, **changes)
+            self.records.update(connection, role_id, **changes)
             return self.require(connection, role_id)
 
     def delete(self, role_id: str) -> None:
         with self.change() as connection:
             self._require_mutable(connection, role_id)
             self._revoke_holders(connection, role_id)
-            queries.delete(connection, self.table, id=role_id)
+            self.records.delete(connection, id=role_id)
 
     def _refuse_twin(self, name: str, role_id: str | None = None) -> None:
         # Policy compares role names without case, so 'Admin' must not be had beside 'admin'.
@@ -88,22 +88,6 @@ class RoleManager(RecordManager):
             queries.delete_tokens(connection, user_id=user_id)
 
 
-@dataclass(frozen=True)
-class Assignment:
-    """A grant in full; `prior_role_id` is the role that implies this one."""
-
-    user_id: str
-    user_name: str
-    user_domain_id: str
-    target_kind: str
-    target_id: str
-    project_name: str | None
-    project_domain_id: str | None
-    role_id: str
-    role_name: str
-    prior_role_id: str | None = None
-
-
 class GrantManager(Manager):
     noun = 'role assignment'
 
@@ -113,7 +97,7 @@ class GrantManager(Manager):
             self._require_all(connection, user_id, target, role_id)
             if not self._find(connection, user_id, target, role_id):
                 values = {'target_kind': target.kind, 'target_id': target.id}
-                queries.insert(connection, tables.grants, user_id=user_id, role_id=role_id, **values)
+                queries.GRANTS.insert(connection, user_id=user_id, role_id=role_id, **values)
 
     def check(self, user_id: str, target: Target, role_id: str) -> None:
         """NotFound unless the user was given this very role."""
@@ -122,7 +106,7 @@ class GrantManager(Manager):
             if not self._find(connection, user_id, target, role_id):
                 raise self.missing(role_id)
 
-    def roles(self, user_id: str, target: Target) -> Sequence[sa.Row[Any]]:
+    def roles(self, user_id: str, target: Target) -> list[Role]:
         """What a user was given on a target, without what that implies."""
         with self.store.read() as connection:
             self._require_all(connection, user_id, target)
@@ -131,36 +115,39 @@ class GrantManager(Manager):
     def remove(self, user_id: str, target: Target, role_id: str) -> None:
         """Take a role away, and with it the user's tokens and application credentials for the target."""
         with self.change() as connection:
-            queries.find(connection, tables.users, lock=True, id=user_id)
+            queries.USERS.find(connection, lock=True, id=user_id)
             values = {'target_kind': target.kind, 'target_id': target.id}
-            if not queries.delete(connection, tables.grants, user_id=user_id, role_id=role_id, **values):
+            if not queries.GRANTS.delete(connection, user_id=user_id, role_id=role_id, **values):
                 raise self.missing(role_id)
             queries.delete_tokens(connection, user_id=user_id, **target.columns())
             if target.kind == 'project':
-                queries.delete(connection, tables.application_credentials, user_id=user_id, project_id=target.id)
+                queries.CREDENTIALS.delete(connection, user_id=user_id, project_id=target.id)
 
     def assignments(self, *, effective: bool = False, **values: str) -> list[Assignment]:
         """Grants with these columns, or with `effective` the roles that users have by them."""
         role_id = values.pop('role_id', None) if effective else None
         with self.store.read() as connection:
-            found = [Assignment(**row._mapping) for row in queries.assignments(connection, **values)]
+            found = queries.assignments(connection, **values)
             if effective:
-                found = _expanded(found, queries.list_all(connection, tables.roles))
+                found = _expanded(found, queries.ROLES.named(connection))
         return [assignment for assignment in found if role_id in (None, assignment.role_id)]
 
     def _find(self, connection: sa.Connection, user_id: str, target: Target, role_id: str) -> bool:
         return any(role.id == role_id for role in queries.granted_roles(connection, user_id, *target))
 
     def _require_all(self, connection: sa.Connection, user_id: str, target: Target, role_id: str | None = None) -> None:
-        wanted = [('user', tables.users, user_id), ('role', tables.roles, role_id)]
+        wanted: list[tuple[str, Repository[Any], str | None]] = [
+            ('user', queries.USERS, user_id),
+            ('role', queries.ROLES, role_id),
+        ]
         if target != SYSTEM:
-            wanted.append((target.kind, tables.projects if target.kind == 'project' else tables.domains, target.id))
-        for noun, table, record_id in wanted:
-            if record_id is not None and queries.find(connection, table, id=record_id) is None:
+            wanted.append((target.kind, queries.PROJECTS if target.kind == 'project' else queries.DOMAINS, target.id))
+        for noun, records, record_id in wanted:
+            if record_id is not None and records.find(connection, id=record_id) is None:
                 raise errors.NotFound(f'Could not find {noun}: {record_id}.')
 
 
-def _expanded(assignments: Iterable[Assignment], roles: Iterable[sa.Row[Any]]) -> list[Assignment]:
+def _expanded(assignments: Iterable[Assignment], roles: Iterable[Role]) -> list[Assignment]:
     """Each assignment, followed by those it implies."""
     by_name = {role.name: role.id for role in roles}
     return [

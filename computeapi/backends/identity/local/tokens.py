@@ -5,21 +5,23 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
 
 from computeapi import errors
 from computeapi.backends.identity.local.accounts import UserManager
 from computeapi.backends.identity.local.credentials import ApplicationCredentialManager
-from computeapi.backends.identity.local.managers import Clock, Manager, Recent, Reference
+from computeapi.backends.identity.local.managers import Clock, Manager, Recent
 from computeapi.backends.identity.local.roles import SYSTEM, Target, effective_roles, with_implied
 from computeapi.context import Context
 from computeapi.db import identity as queries
 from computeapi.db.engine import Store
-from computeapi.db.tables import identity as tables
+from computeapi.db.identity import ApplicationCredential, Domain, Project, Reference, Role, Token, User
 
 LONGEST_TOKEN = 255
+
+Enabled = TypeVar('Enabled', Project, Domain)
 
 # {'project': Reference}, {'domain': Reference}, {'system': {'all': True}} or {'unscoped': {}}.
 Scope = Mapping[str, Any]
@@ -29,11 +31,11 @@ Scope = Mapping[str, Any]
 class Login:
     """A user who proved who it is. What an application credential proved holds for its project only."""
 
-    user: sa.Row[Any]
+    user: User
     methods: tuple[str, ...]
     expires_at: datetime = datetime.max
     audit_ids: tuple[str, ...] = ()
-    credential: sa.Row[Any] | None = None
+    credential: ApplicationCredential | None = None
 
     def __add__(self, other: 'Login') -> 'Login':
         """The same user, proved twice."""
@@ -59,7 +61,7 @@ class Logins:
 
     def with_password(self, reference: Reference, password: str) -> Login:
         with self.store.read() as connection:
-            user = queries.find_referenced(connection, tables.users, reference)
+            user = queries.find_referenced(connection, queries.USERS, reference)
         if not self.users.verify(user, password) or user is None:
             raise errors.NotAuthenticated()
         return Login(user, ('password',))
@@ -75,7 +77,7 @@ class Logins:
     def with_credential(self, reference: Reference, secret: str) -> Login:
         with self.store.read() as connection:
             credential = queries.find_credential(connection, reference)
-            user = queries.find(connection, tables.users, id=credential.user_id) if credential else None
+            user = queries.USERS.find(connection, id=credential.user_id) if credential else None
         if not self.credentials.verify(credential, secret) or credential is None or user is None or not user.enabled:
             raise errors.NotAuthenticated()
         expires_at = credential.expires_at or datetime.max
@@ -100,9 +102,8 @@ class TokenManager(Manager):
                 _require_unchanged(connection, login.user)
                 target, roles = scoped(connection, login, scope)
                 expires_at = min(now + self.lifetime, login.expires_at)
-                queries.insert(
+                queries.insert_token(
                     connection,
-                    tables.tokens,
                     hash=hash_of(token),
                     issued_at=now,
                     expires_at=expires_at,
@@ -119,7 +120,7 @@ class TokenManager(Manager):
         with self.store.write() as connection:
             queries.purge_tokens(connection, now)
 
-    def get(self, token: str) -> sa.Row[Any]:
+    def get(self, token: str) -> Token:
         """All that a live token stands for; NotAuthenticated if there is no such token."""
         with self.store.read() as connection:
             return find_token(connection, token, self.clock())
@@ -136,7 +137,7 @@ class TokenManager(Manager):
         return self.recent.recall(hash_of(token), look_up)
 
 
-def _frozen(login: Login, target: Target | None, roles: list[sa.Row[Any]]) -> dict[str, Any]:
+def _frozen(login: Login, target: Target | None, roles: list[Role]) -> dict[str, Any]:
     """What a token keeps of a login and its scope."""
     return {
         'user_id': login.user.id,
@@ -153,21 +154,21 @@ def hash_of(token: str) -> str:
     return hashlib.sha256(token.encode()).hexdigest()
 
 
-def find_token(connection: sa.Connection, token: str, now: datetime) -> sa.Row[Any]:
+def find_token(connection: sa.Connection, token: str, now: datetime) -> Token:
     row = queries.find_token(connection, hash_of(token), now) if 0 < len(token) <= LONGEST_TOKEN else None
     if row is None:
         raise errors.NotAuthenticated()
     return row
 
 
-def _require_unchanged(connection: sa.Connection, user: sa.Row[Any]) -> None:
+def _require_unchanged(connection: sa.Connection, user: User) -> None:
     """The password was checked outside of the transaction; it may have been changed since."""
-    now = queries.find(connection, tables.users, lock=True, id=user.id)
+    now = queries.USERS.find(connection, lock=True, id=user.id)
     if now is None or not now.enabled or now.password_hash != user.password_hash:
         raise errors.NotAuthenticated()
 
 
-def scoped(connection: sa.Connection, login: Login, scope: Scope | None) -> tuple[Target | None, list[sa.Row[Any]]]:
+def scoped(connection: sa.Connection, login: Login, scope: Scope | None) -> tuple[Target | None, list[Role]]:
     """What a login asks for and its roles there; the user's default project, if it asks for nothing."""
     if login.credential is not None:
         return _scoped_by_credential(connection, login.user, login.credential, scope)
@@ -181,12 +182,12 @@ def scoped(connection: sa.Connection, login: Login, scope: Scope | None) -> tupl
 
 
 def _scoped_by_credential(
-    connection: sa.Connection, user: sa.Row[Any], credential: sa.Row[Any], scope: Scope | None
-) -> tuple[Target, list[sa.Row[Any]]]:
+    connection: sa.Connection, user: User, credential: ApplicationCredential, scope: Scope | None
+) -> tuple[Target, list[Role]]:
     """The roles that the credential was made with and its user still has."""
     if scope is not None:
         raise errors.NotAuthenticated('Application credentials cannot request a scope.')
-    target = Target('project', _enabled(queries.find(connection, tables.projects, id=credential.project_id)).id)
+    target = Target('project', _enabled(queries.PROJECTS.find(connection, id=credential.project_id)).id)
     held = effective_roles(connection, user.id, target)
     roles = with_implied([role for role in held if role.id in credential.role_ids], held)
     if not roles:
@@ -194,9 +195,9 @@ def _scoped_by_credential(
     return target, roles
 
 
-def _default_scope(connection: sa.Connection, user: sa.Row[Any]) -> tuple[Target | None, list[sa.Row[Any]]]:
+def _default_scope(connection: sa.Connection, user: User) -> tuple[Target | None, list[Role]]:
     project_id = user.default_project_id
-    project = queries.find(connection, tables.projects, id=project_id) if project_id else None
+    project = queries.PROJECTS.find(connection, id=project_id) if project_id else None
     if project is None or not project.enabled:
         return None, []
     target = Target('project', project.id)
@@ -210,17 +211,18 @@ def _target(connection: sa.Connection, scope: Scope) -> Target | None:
         return None
     if kind == 'system':
         return SYSTEM
-    table = tables.projects if kind == 'project' else tables.domains
-    return Target(kind, _enabled(queries.find_referenced(connection, table, reference)).id)
+    if kind == 'project':
+        return Target(kind, _enabled(queries.find_referenced(connection, queries.PROJECTS, reference)).id)
+    return Target(kind, _enabled(queries.find_referenced(connection, queries.DOMAINS, reference)).id)
 
 
-def _enabled(record: sa.Row[Any] | None) -> sa.Row[Any]:
+def _enabled(record: Enabled | None) -> Enabled:
     if record is None or not record.enabled:
         raise errors.NotAuthenticated()
     return record
 
 
-def _context(row: sa.Row[Any], token: str) -> Context:
+def _context(row: Token, token: str) -> Context:
     roles = frozenset(role['name'].lower() for role in row.roles)
     return Context(
         user_id=row.user_id,
