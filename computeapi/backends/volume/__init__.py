@@ -106,9 +106,9 @@ class Volumes(Protocol):
 
     The id that a caller wants for what it makes tells one call from another: a call that is made again, as after a
     crash, returns what there is. The id that is returned counts. Block storage that gives ids of its own, as Cinder
-    does, keeps the wanted one with what it makes, in the metadata of a volume or snapshot; an attachment is found by
-    its volume and server. `delete`, `delete_snapshot` and `release` take a wanted id too, from who does not know
-    what came of it.
+    does, keeps the wanted one in the metadata of a volume or snapshot, and `delete` and `delete_snapshot` find by it
+    too, for who does not know what came of it. An attachment has no room for it: there the same volume for the same
+    server is the same call, so who wants to release what it may have reserved reserves it again first.
     """
 
     def get(self, context: Context, volume_id: str) -> Volume: ...
