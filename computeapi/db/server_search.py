@@ -34,7 +34,8 @@ def page(
     """One page of the servers of a project, or of any; needs: see db.servers.
 
     deleted: those that are deleted (True), that are not (False), or both (None).  soft_deleted: whether those
-    that can be restored count as there.  filters: any of PATTERNS, ADDRESSES, EQUAL, NUMBERS, MOMENTS and OTHERS.
+    that can be restored count as there.  filters: any of ADDRESSES, EQUAL, NUMBERS, MOMENTS and OTHERS; by its name,
+    a column of text: a regular expression.
 
     Invalid for an unknown marker, and, naming the filter, for a value that nothing can be searched by.
     """
@@ -64,19 +65,19 @@ def _existing(deleted: bool | None, soft_deleted: bool | None) -> list[Clause]:
 
 
 def _condition(dialect: str, name: str, value: Any) -> Clause:
-    if name in PATTERNS or name in ADDRESSES:
-        if not patterns.is_bounded(value):
-            raise Invalid(f'Invalid filter field: {name}. It is no regular expression, or one that takes too long.')
-        if name in ADDRESSES:
-            return addresses.matches(dialect, ADDRESSES[name], value)
-        return patterns.matches(servers.c[name], value, dialect)
+    if name in OTHERS:
+        return OTHERS[name](value)
     if name in EQUAL:
         return listing.compared(servers.c[name], ('eq', value))
     if name in NUMBERS:
         return servers.c[name] == int(value) if NUMBER.fullmatch(value) else sa.false()
     if name in MOMENTS:
         return _at(name, value)
-    return OTHERS[name](value)
+    if not patterns.is_bounded(value):
+        raise Invalid(f'Invalid filter field: {name}. It is no regular expression, or one that takes too long.')
+    if name in ADDRESSES:
+        return addresses.matches(dialect, ADDRESSES[name], value)
+    return patterns.matches(servers.c[name], value, dialect)
 
 
 def _at(name: str, text: str) -> Clause:
@@ -124,22 +125,6 @@ def _tagged(tags: Collection[str]) -> sa.ScalarSelect[int]:
     return sa.select(sa.func.count()).select_from(server_tags).where(same).scalar_subquery()
 
 
-PATTERNS = frozenset(
-    {
-        'name',
-        'description',
-        'hostname',
-        'node',
-        'key_name',
-        'availability_zone',
-        'reservation_id',
-        'kernel_id',
-        'ramdisk_id',
-        'root_device_name',
-        'access_ip_v4',
-        'access_ip_v6',
-    }
-)
 ADDRESSES = {'ip': 4, 'ip6': 6}
 EQUAL = frozenset(
     {
