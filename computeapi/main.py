@@ -14,6 +14,8 @@ from oslo_config import cfg
 from paste.deploy import loadapp
 
 from computeapi import api
+from computeapi.api import cloud
+from computeapi.api.cloud import Cloud
 from computeapi.api.documents import V20, V21, VersionChoices, VersionDocument
 from computeapi.backends import registry
 from computeapi.backends.hypervisor import Hypervisor
@@ -21,11 +23,14 @@ from computeapi.backends.identity import Identity
 from computeapi.backends.image import Images
 from computeapi.backends.network import Networks
 from computeapi.backends.volume import Volume, Volumes
-from computeapi.compute.cloud import Cloud
 from computeapi.compute.hosts import HostRegistry
+from computeapi.compute.platform import Platform
+from computeapi.compute.scheduler import Scheduler
+from computeapi.compute.servers import TRANSITIONS
 from computeapi.compute.servers.events import VOLUME_EXTENDED, Event
-from computeapi.compute.tasks import Worker
-from computeapi.compute.work import Runner
+from computeapi.compute.tasks.queue import Tasks
+from computeapi.compute.tasks.runner import Runner
+from computeapi.compute.tasks.worker import Worker
 from computeapi.context import Context
 from computeapi.db.engine import Store
 from computeapi.web import auth, filters, negotiation
@@ -92,22 +97,26 @@ class Service:
 
     @functools.cached_property
     def worker(self) -> Worker:
-        options = self.conf
-        return Worker(self.cloud.tasks, Runner(self.cloud), options.workers, options.task_sweep_interval)
+        options, runner = self.conf, Runner(self.platform, TRANSITIONS)
+        return Worker(self.platform.tasks, runner, options.workers, options.task_sweep_interval)
+
+    @functools.cached_property
+    def platform(self) -> Platform:
+        return Platform(
+            conf=self.conf,
+            store=self.store,
+            tasks=Tasks(self.store, self.conf.task_lease),
+            scheduler=Scheduler(self.store, self.conf),
+            hypervisor=self.hypervisor,
+            images=self.images,
+            networks=self.networks,
+            volumes=self.volumes,
+        )
 
     @functools.cached_property
     def cloud(self) -> Cloud:
         local = self.conf.api.auth_strategy in ('local', 'http_basic')
-        identity: Identity | None = self.identity if local else None
-        return Cloud(
-            self.conf,
-            self.store,
-            identity=identity,
-            images=self.images,
-            networks=self.networks,
-            volumes=self.volumes,
-            hypervisor=self.hypervisor,
-        )
+        return cloud.build(self.platform, self.identity if local else None)
 
     @functools.cached_property
     def compute_app(self) -> App:
@@ -116,7 +125,7 @@ class Service:
         return App(controllers, self.policies, options.compute_link_prefix, options.response_validation)
 
     def authenticate(self, token: str) -> Context:
-        """The caller behind a token, for the built-in services: by the built-in identity, or by noauth's rules."""
+        """The caller behind a token, for the built-in REST APIs: by the built-in identity, or by noauth's rules."""
         if self.conf.api.auth_strategy == 'none':
             return auth.noauth_context(token)
         return self.identity.authenticate(token)
@@ -134,7 +143,7 @@ class Service:
     def start(self, *, alone: bool = False) -> None:
         """Begin to work: hosts report, workers take tasks. `alone`: no other process uses the store."""
         if alone:
-            self.cloud.tasks.release_all()
+            self.platform.tasks.release_all()
         self.hosts.start()
         self.worker.start()
         for backend in (self.images, self.networks, self.volumes):

@@ -32,7 +32,7 @@ POWER = {
 }
 OVER = {'error', 'failed', 'cancelled', 'completed', 'done', 'confirmed', 'reverted'}
 # What waits for its time, and the state of the server that it waits in.
-WAITING = {'reclaim': 'soft-delete', 'offload': 'shelved', 'auto_confirm': 'resized'}
+WAITING = {'reclaim': 'soft-delete', 'shelveOffload': 'shelved', 'auto_confirm': 'resized'}
 
 
 def problems(store) -> list[str]:

@@ -20,30 +20,36 @@ from computeapi.api.images import ImageMetadata, ProxiedImages
 from computeapi.api.instance_usage_audit_log import InstanceUsageAuditLog
 from computeapi.api.keypairs import Keypairs
 from computeapi.api.limits import Limits
-from computeapi.api.migrations import Migrations, ServerMigrations
+from computeapi.api.migrations import Migrations
 from computeapi.api.networks import ProxiedNetworks, TenantNetworks
 from computeapi.api.quota_class_sets import QuotaClassSets
 from computeapi.api.quota_sets import QuotaSets
 from computeapi.api.security_groups import SecurityGroupRules, SecurityGroups
 from computeapi.api.server_groups import ServerGroups
 from computeapi.api.servers import Servers
-from computeapi.api.servers.actions import ServerActions
 from computeapi.api.servers.addresses import FloatingIPRemoval, ServerAddresses
 from computeapi.api.servers.consoles import RemoteConsoles, ServerConsoles
 from computeapi.api.servers.create import ServerCreation
+from computeapi.api.servers.deletion import ServerDeletion
 from computeapi.api.servers.diagnostics import ServerDiagnostics
-from computeapi.api.servers.images import ServerImages
+from computeapi.api.servers.evacuation import ServerEvacuation
 from computeapi.api.servers.instance_actions import InstanceActions
 from computeapi.api.servers.interfaces import ServerInterfaces
 from computeapi.api.servers.ips import ServerIPs
+from computeapi.api.servers.live_migration import ServerLiveMigration, ServerMigrations
+from computeapi.api.servers.locks import ServerLocks
+from computeapi.api.servers.machines import ServerMachines
 from computeapi.api.servers.metadata import ServerMetadata
-from computeapi.api.servers.moves import ServerMoves
 from computeapi.api.servers.password import ServerPassword
 from computeapi.api.servers.power import ServerPower
 from computeapi.api.servers.rebuild import ServerRebuild
+from computeapi.api.servers.rescue import ServerRescue
+from computeapi.api.servers.reset import ServerReset
+from computeapi.api.servers.resize import ServerResize
 from computeapi.api.servers.security_groups import ServerSecurityGroups
 from computeapi.api.servers.shares import ServerShares
 from computeapi.api.servers.shelving import ServerShelving
+from computeapi.api.servers.snapshots import ServerImages
 from computeapi.api.servers.tags import ServerTags
 from computeapi.api.servers.topology import ServerTopology
 from computeapi.api.servers.volume_attachments import VolumeAttachments
@@ -66,9 +72,15 @@ CONTROLLERS: tuple[type[ComputeController], ...] = (
     Limits,
     Servers,
     ServerCreation,
-    ServerActions,
+    ServerDeletion,
     ServerPower,
-    ServerMoves,
+    ServerLocks,
+    ServerReset,
+    ServerMachines,
+    ServerRescue,
+    ServerResize,
+    ServerLiveMigration,
+    ServerEvacuation,
     ServerShelving,
     ServerRebuild,
     ServerImages,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from computeapi.compute.cloud import Cloud
+from computeapi.api.cloud import Cloud
 from computeapi.web.controller import Controller
 
 

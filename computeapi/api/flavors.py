@@ -227,7 +227,7 @@ class Flavors(ComputeController):
     def add_access(self, req: Request, id: str, body: Any) -> dict[str, Any]:
         """Let a project use a flavor that is not public."""
         project_id = body['addTenantAccess']['tenant']
-        self.cloud.check_project(req.context, project_id)
+        self.cloud.projects.check(req.context, project_id)
         projects = self.cloud.flavors.grant(req.context, id, project_id, even_public=req.behaviour.even_public)
         return access_list(id, projects)
 
@@ -242,7 +242,7 @@ class Flavors(ComputeController):
     def remove_access(self, req: Request, id: str, body: Any) -> dict[str, Any]:
         """Take the use of a flavor from a project."""
         project_id = body['removeTenantAccess']['tenant']
-        self.cloud.check_project(req.context, project_id)
+        self.cloud.projects.check(req.context, project_id)
         return access_list(id, self.cloud.flavors.revoke(req.context, id, project_id))
 
 

@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from oslo_utils import strutils
+
 from computeapi import clock
 from computeapi.api import pages
 from computeapi.api.controller import ComputeController
@@ -10,7 +12,6 @@ from computeapi.api.gone import PROXIES
 from computeapi.api.servers.schemas import ITEM_BODY, ITEMS_BODY
 from computeapi.api.types import INTEGER, LIMIT, LINKS, MARKER, NULLABLE_STRING, STRING, TEXTS, check_key, date
 from computeapi.backends.image import Image
-from computeapi.booleans import spoken
 from computeapi.compute.images import ATTRIBUTES
 from computeapi.errors import Invalid, NotFound
 from computeapi.versions import ABSENT
@@ -89,7 +90,7 @@ def links(shown: ImageAtAddress, req: Request) -> list[dict[str, str]]:
 def disk_config(shown: ImageAtAddress) -> Any:
     """Whether servers grow their disk, where the image says so."""
     automatic = shown.image.properties.get('auto_disk_config')
-    return ABSENT if automatic is None else 'AUTO' if spoken(automatic) else 'MANUAL'
+    return ABSENT if automatic is None else 'AUTO' if strutils.bool_from_string(automatic) else 'MANUAL'
 
 
 def server(shown: ImageAtAddress, req: Request) -> Any:

@@ -83,14 +83,14 @@ class QuotaSets(ComputeController):
     @operation('GET', policy=SHOW, query=USER_QUERY, response={'quota_set': QUOTA_SET})
     def show(self, req: Request, id: str) -> dict[str, Any]:
         """Show the quotas of a project, or of one user in it."""
-        self.cloud.check_project(req.context, id)
+        self.cloud.projects.check(req.context, id)
         limits = self.cloud.quotas.limits(id, user_of(req))
         return {'quota_set': QUOTA_SET.render(req, {'id': id, **limits})}
 
     @operation('GET', '/detail', policy=DETAIL, query=USER_QUERY, response={'quota_set': QUOTA_SET_DETAIL})
     def detail(self, req: Request, id: str) -> dict[str, Any]:
         """Show the quotas of a project, or of one user in it, and what is used of them."""
-        self.cloud.check_project(req.context, id)
+        self.cloud.projects.check(req.context, id)
         limits, used = self.cloud.quotas.usage(id, user_of(req))
         uses = {name: use(limit, used[name]) for name, limit in limits.items()}
         return {'quota_set': QUOTA_SET_DETAIL.render(req, {'id': id, **uses})}
@@ -98,13 +98,13 @@ class QuotaSets(ComputeController):
     @operation('GET', '/defaults', policy=DEFAULTS, query=DEFAULTS_QUERY, response={'quota_set': QUOTA_SET})
     def defaults(self, req: Request, id: str) -> dict[str, Any]:
         """Show the quotas that a project starts with."""
-        self.cloud.check_project(req.context, id)
+        self.cloud.projects.check(req.context, id)
         return {'quota_set': QUOTA_SET.render(req, {'id': id, **self.cloud.quotas.class_limits()})}
 
     @operation('PUT', policy=UPDATE, query=USER_QUERY, body=UPDATE_BODY, response={'quota_set': UPDATED})
     def update(self, req: Request, id: str, body: Any) -> dict[str, Any]:
         """Change quotas of a project, or of one user in it."""
-        self.cloud.check_project(req.context, id)
+        self.cloud.projects.check(req.context, id)
         facts = body['quota_set']
         force = spoken(facts.get('force', False))
         limits = self.cloud.quotas.set_limits(id, chosen(facts), user_id=user_of(req), force=force)

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 from computeapi.api.controller import ComputeController
 from computeapi.api.servers import Servers
-from computeapi.api.servers.actions import ServerActions
 from computeapi.api.servers.create import ServerCreation
-from computeapi.api.servers.images import ServerImages
-from computeapi.api.servers.moves import ServerMoves
+from computeapi.api.servers.deletion import ServerDeletion
 from computeapi.api.servers.power import ServerPower
 from computeapi.api.servers.rebuild import ServerRebuild
+from computeapi.api.servers.resize import ServerResize
+from computeapi.api.servers.snapshots import ServerImages
 from computeapi.versions import COMPUTE
 
 LAST = COMPUTE.version('2.102')
@@ -40,5 +40,5 @@ def renamed(kind: type[ComputeController]) -> type[ComputeController]:
     return VolumesBoot
 
 
-SERVERS = (Servers, ServerCreation, ServerActions, ServerImages, ServerMoves, ServerPower, ServerRebuild)
+SERVERS = (Servers, ServerCreation, ServerDeletion, ServerPower, ServerResize, ServerRebuild, ServerImages)
 VOLUMES_BOOT = tuple(map(renamed, SERVERS))

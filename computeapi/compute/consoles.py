@@ -13,7 +13,7 @@ from oslo_config import cfg
 
 from computeapi.backends.hypervisor import CONSOLES, Hypervisor, require
 from computeapi.clock import utcnow
-from computeapi.compute.servers.life import not_ready
+from computeapi.compute.servers.changes import not_ready
 from computeapi.db import consoles as rows
 from computeapi.db.consoles import ConsoleToken
 from computeapi.db.engine import Store

@@ -23,7 +23,6 @@ class Task(NamedTuple):
     id: int
     kind: str
     server_id: str
-    host: str | None
     context: dict[str, Any]
     arguments: dict[str, Any]
     action_id: int | None
@@ -38,7 +37,7 @@ TASKS = Rows(Task, tasks)
 NOW: sa.BindParameter[Any] = sa.bindparam('now')
 
 
-def _held(table: sa.FromClause) -> sa.ColumnElement[bool]:
+def _leased(table: sa.FromClause) -> sa.ColumnElement[bool]:
     return table.c.owner.is_not(None) & (table.c.lease_until >= NOW)
 
 
@@ -49,9 +48,9 @@ def _timely(table: sa.FromClause) -> sa.ColumnElement[bool]:
 def _due() -> sa.Select[Any]:
     """What can be claimed, oldest first: not what another task of the same server has to be done before."""
     other = tasks.alias('other')
-    first = (other.c.id < tasks.c.id) & _timely(other) | _held(other)
+    first = (other.c.id < tasks.c.id) & _timely(other) | _leased(other)
     blocked = sa.exists().where(other.c.server_id == tasks.c.server_id, other.c.id != tasks.c.id, first)
-    return sa.select(tasks.c.id).where(~_held(tasks), _timely(tasks), ~blocked).order_by(tasks.c.id)
+    return sa.select(tasks.c.id).where(~_leased(tasks), _timely(tasks), ~blocked).order_by(tasks.c.id)
 
 
 # Asked all the time, and made once.
@@ -92,7 +91,7 @@ def claim(connection: sa.Connection, task_id: int, owner: str, now: datetime, le
         return None
     taken = {'owner': owner, 'lease_until': lease_until, 'attempts': tasks.c.attempts + 1}
     # A server that is not there makes nobody wait, so the task is looked at again.
-    free = (tasks.c.id == task_id) & ~_held(tasks)
+    free = (tasks.c.id == task_id) & ~_leased(tasks)
     if connection.execute(sa.update(tasks).where(free).values(**taken), {'now': now}).rowcount == 0:
         return None
     return TASKS.first(connection, TASKS.select.where(tasks.c.id == task_id))

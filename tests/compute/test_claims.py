@@ -17,13 +17,13 @@ MANY = 20
 
 
 @pytest.fixture
-def cloud(service):
+def platform(service):
     """Three hosts with 8 CPUs each, of which none is given away twice."""
     for option, value in (('hosts', 3), ('vcpus', 8)):
         service.conf.set_override(option, value, 'simulated')
     service.conf.set_override('cpu_allocation_ratio', 1, 'filter_scheduler')
     service.hosts.register()
-    return service.cloud
+    return service.platform
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def group(store):
 
 
 @pytest.fixture
-def at_once(cloud, servers):
+def at_once(platform, servers):
     """at_once(n, vcpus=1): places for n new servers, asked for by n threads; the hosts, None for the refused."""
 
     def place_all(number=MANY, **facts):
@@ -50,7 +50,7 @@ def at_once(cloud, servers):
         def place(server_id):
             start.wait()
             try:
-                return cloud.scheduler.place(spec(server_id, **facts), nothing).name
+                return platform.scheduler.place(spec(server_id, **facts), nothing).name
             except NoValidHost:
                 return None
 
@@ -103,21 +103,21 @@ def test_groups_stay_together(at_once, group):
     assert list(placed.values()) == [8]
 
 
-def test_a_claim_is_of_one_size(cloud, servers, claimed):
+def test_a_claim_is_of_one_size(platform, servers, claimed):
     """What a server holds on a host grows when it claims more, and is counted once."""
     server_id = servers.add(host=None)
     for vcpus, held in ((2, 2), (4, 4), (3, 4)):
-        cloud.scheduler.place(spec(server_id, host='compute1', vcpus=vcpus), nothing)
+        platform.scheduler.place(spec(server_id, host='compute1', vcpus=vcpus), nothing)
         assert claimed() == {'compute1': held}
     with pytest.raises(NoValidHost):
-        cloud.scheduler.place(spec(server_id, host='compute1', vcpus=9), nothing)
+        platform.scheduler.place(spec(server_id, host='compute1', vcpus=9), nothing)
     assert claimed() == {'compute1': 4}
 
 
-def test_places_are_given_back(cloud, store, servers, claimed):
+def test_places_are_given_back(platform, store, servers, claimed):
     server_id = servers.add(host=None)
     for host in ('compute1', 'compute2', 'compute3'):
-        cloud.scheduler.place(spec(server_id, host=host), nothing)
+        platform.scheduler.place(spec(server_id, host=host), nothing)
     with store.write() as connection:
         release(connection, server_id, keep='compute2')
     assert claimed() == {'compute2': 1}
@@ -126,10 +126,10 @@ def test_places_are_given_back(cloud, store, servers, claimed):
     assert claimed() == {}
 
 
-def test_a_claim_is_made_together_with_its_reason(cloud, servers, claimed):
+def test_a_claim_is_made_together_with_its_reason(platform, servers, claimed):
     def fail(connection, host):
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        cloud.scheduler.place(spec(servers.add(host=None)), fail)
+        platform.scheduler.place(spec(servers.add(host=None)), fail)
     assert claimed() == {}

@@ -6,11 +6,13 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
+from types import SimpleNamespace
 
 import pytest
 
 from computeapi.backends.hypervisor import Interrupted
-from computeapi.compute.tasks import Tasks, Worker, thawed
+from computeapi.compute.tasks.queue import Tasks, thawed
+from computeapi.compute.tasks.worker import Worker
 from computeapi.context import Context
 from computeapi.errors import Conflict
 
@@ -18,6 +20,7 @@ BOB = Context(
     user_id='bob', project_id='project', roles=frozenset({'member', 'reader'}), request_id='req-1', auth_token='secret'
 )
 LEASE = 60
+KIND = SimpleNamespace(kind='kind')
 # Long enough that a test that waits for it has failed.
 PATIENCE = 30
 
@@ -39,7 +42,7 @@ def add(store, queue):
 
     def put(server_id, **facts):
         with store.write() as connection:
-            return queue.add(connection, 'kind', server_id, BOB, **facts).id
+            return queue.add(connection, KIND, server_id, BOB, **facts).id
 
     return put
 
@@ -98,9 +101,9 @@ def test_work_that_waits_is_forgotten(store, queue, clock, servers, add):
 
 
 def test_whose_work_it_is(queue, servers, add):
-    add(servers.add(), arguments={'a': 1}, action_id=7, host='compute1')
+    add(servers.add(), arguments={'a': 1}, action_id=7)
     task = queue.claim()
-    assert (task.kind, task.arguments, task.action_id, task.host, task.attempts) == ('kind', {'a': 1}, 7, 'compute1', 1)
+    assert (task.kind, task.arguments, task.action_id, task.attempts) == ('kind', {'a': 1}, 7, 1)
     assert thawed(task.context) == replace(BOB, auth_token=None)
 
 
@@ -156,8 +159,8 @@ def test_a_lease_that_ran_out_is_taken_over(process, clock, servers, add, finish
     taken = living.claim()
     assert (taken.id, taken.attempts, taken.owner) == (first, 2, living.owner)
     assert living.claim() is None
-    assert (dead.holds(lost), dead.note(lost, {'a': 1}), finish(lost)) == (False, False, False)
-    assert (living.holds(taken), living.note(taken, {'b': 2}), finish(taken)) == (True, True, True)
+    assert (dead.is_mine(lost), dead.note(lost, {'a': 1}), finish(lost)) == (False, False, False)
+    assert (living.is_mine(taken), living.note(taken, {'b': 2}), finish(taken)) == (True, True, True)
     assert claimed(living) == [second]
 
 
@@ -199,36 +202,36 @@ def test_work_is_put_off(queue, clock, servers, add):
     assert claimed(queue) == [first]
 
 
-# ------------------------------------------------------------------ held by a request
+# ------------------------------------------------------------------ leased to a request
 
 
-def held(queue, server_id, undo=None):
-    return queue.held('kind', server_id, BOB, {'a': 1}, undo or (lambda: None))
+def leased(queue, server_id, undo=None):
+    return queue.leased(KIND, server_id, BOB, {'a': 1}, undo or (lambda: None))
 
 
-def test_what_a_request_holds_is_not_for_workers_until_it_lets_go(store, process, servers):
+def test_what_is_leased_to_a_request_is_not_for_workers_until_it_is_released(store, process, servers):
     queue, other = process(), process()
-    with held(queue, servers.add()) as task:
+    with leased(queue, servers.add()) as task:
         assert other.claim() is None
         task.arguments['b'] = 2
         with store.write() as connection:
-            assert queue.let_go(connection, task, 7)
+            assert queue.release(connection, task, 7)
     found = other.claim()
     assert (found.id, found.arguments, found.action_id) == (task.id, {'a': 1, 'b': 2}, 7)
 
 
 def test_a_request_that_is_too_slow_has_lost_its_task(store, process, clock, servers):
     queue, other = process(), process()
-    with held(queue, servers.add()) as task:
+    with leased(queue, servers.add()) as task:
         clock.forward(LEASE + 1)
         assert other.claim().id == task.id
         with store.write() as connection:
-            assert not queue.let_go(connection, task, None)
+            assert not queue.release(connection, task, None)
 
 
 def test_a_request_that_fails_takes_back_what_it_made(queue, servers):
     undone = []
-    with pytest.raises(Conflict), held(queue, servers.add(), lambda: undone.append(1)):
+    with pytest.raises(Conflict), leased(queue, servers.add(), lambda: undone.append(1)):
         raise Conflict('No.')
     assert undone == [1]
     assert queue.idle()

@@ -2,10 +2,10 @@
 
 import pytest
 
-from computeapi.compute.tasks import Tasks, Worker
-from computeapi.compute.work import Runner
-from computeapi.compute.work import job as jobs
-from computeapi.compute.work.runner import MOST_ATTEMPTS
+from computeapi.compute.tasks.queue import Tasks
+from computeapi.compute.tasks.runner import MOST_ATTEMPTS, Runner
+from computeapi.compute.tasks.transition import Transition
+from computeapi.compute.tasks.worker import Worker
 from computeapi.context import Context
 from computeapi.db import actions
 from computeapi.db.tables.compute import server_actions
@@ -15,32 +15,40 @@ BOB = Context(user_id='bob', project_id='project', roles=frozenset({'member', 'r
 
 
 @pytest.fixture
-def cloud(service, clock):
-    service.cloud.tasks.clock = clock
-    return service.cloud
+def platform(service, clock):
+    service.platform.tasks.clock = clock
+    return service.platform
 
 
 @pytest.fixture
-def ask(cloud, store, clock, servers, monkeypatch):
-    """ask(function): the workers of the cloud do this to a server; its id."""
+def runner(platform):
+    """Does tests, the only thing there is to do."""
+    return Runner(platform, [])
 
-    def put(function, task_state='testing', during=('testing',)):
-        monkeypatch.setitem(jobs.WORK, 'test', jobs.Work(function, frozenset(during), jobs.into_error, None))
+
+@pytest.fixture
+def ask(platform, runner, store, clock, servers):
+    """ask(function): the workers do this to a server; its id."""
+
+    def put(function, task_state='testing'):
+        test = Transition('test', during='testing')
+        test.work(function)
+        runner.transitions = {test.kind: test}
         server_id = servers.add(task_state=task_state)
         with store.write() as connection:
-            action_id = actions.start(connection, BOB, server_id, 'test', clock())
-            cloud.tasks.add(connection, 'test', server_id, BOB, action_id=action_id)
+            action_id = actions.start(connection, BOB, server_id, test.name, clock())
+            platform.tasks.add(connection, test, server_id, BOB, action_id=action_id)
         return server_id
 
     return put
 
 
 @pytest.fixture
-def work(cloud, clock):
+def work(platform, runner, clock):
     """work(): do what is due, and a while later what was put off; how many tasks were done."""
 
     def step_all():
-        working, steps = Worker(cloud.tasks, Runner(cloud), 0, 1), 0
+        working, steps = Worker(platform.tasks, runner, 0, 1), 0
         while working.step():
             steps += 1
             clock.forward(2)
@@ -63,21 +71,21 @@ def outcome(store, servers):
     return get
 
 
-def test_work_that_succeeds(cloud, ask, work, outcome):
+def test_work_that_succeeds(platform, ask, work, outcome):
     server_id = ask(lambda job: job.finish(vm_state='stopped'))
     assert work() == 1
     assert outcome(server_id) == ('stopped', None, None, None)
-    assert cloud.tasks.idle()
+    assert platform.tasks.idle()
 
 
-def test_work_that_fails(cloud, ask, work, outcome):
+def test_work_that_fails(platform, ask, work, outcome):
     def fail(job):
         raise Conflict('There is no room.')
 
     server_id = ask(fail)
     assert work() == 1
     assert outcome(server_id) == ('error', None, 'There is no room.', 'Error')
-    assert cloud.tasks.idle()
+    assert platform.tasks.idle()
 
 
 def test_clients_do_not_read_what_broke(ask, work, outcome):
@@ -100,24 +108,24 @@ def test_trouble_passes(ask, work, outcome):
     assert outcome(server_id) == ('active', None, None, None)
 
 
-def test_trouble_that_does_not_pass(cloud, ask, work, outcome):
+def test_trouble_that_does_not_pass(platform, ask, work, outcome):
     def fail(job):
         raise Unavailable('The network service does not answer.')
 
     server_id = ask(fail)
     assert work() == MOST_ATTEMPTS + 1
     assert outcome(server_id) == ('error', None, f'Gave up after {MOST_ATTEMPTS} attempts.', 'Error')
-    assert cloud.tasks.idle()
+    assert platform.tasks.idle()
 
 
-def test_overtaken_before_it_began(cloud, ask, work, outcome):
+def test_overtaken_before_it_began(platform, ask, work, outcome):
     server_id = ask(lambda job: job.finish(vm_state='stopped'), task_state='deleting')
     assert work() == 1
     assert outcome(server_id) == ('active', 'deleting', None, 'Error')
-    assert cloud.tasks.idle()
+    assert platform.tasks.idle()
 
 
-def test_overtaken_on_the_way(cloud, servers, ask, work, outcome):
+def test_overtaken_on_the_way(platform, servers, ask, work, outcome):
     def overtaken(job):
         servers.change(job.server.uuid, task_state='deleting')
         job.finish(vm_state='stopped')
@@ -125,22 +133,22 @@ def test_overtaken_on_the_way(cloud, servers, ask, work, outcome):
     server_id = ask(overtaken)
     assert work() == 1
     assert outcome(server_id) == ('active', 'deleting', None, 'Error')
-    assert cloud.tasks.idle()
+    assert platform.tasks.idle()
 
 
-def test_the_server_is_gone(cloud, clock, servers, ask, work, outcome):
+def test_the_server_is_gone(platform, clock, servers, ask, work, outcome):
     server_id = ask(lambda job: job.finish(vm_state='stopped'))
     servers.change(server_id, vm_state='deleted', task_state=None, deleted_at=clock.now)
     assert work() == 1
     assert outcome(server_id) == ('deleted', None, None, None)
-    assert cloud.tasks.idle()
+    assert platform.tasks.idle()
 
 
-def test_a_worker_taken_for_dead_does_no_harm(cloud, store, clock, ask, work, outcome):
+def test_a_worker_taken_for_dead_does_no_harm(platform, runner, store, clock, ask, work, outcome):
     """It wakes up when another one has taken over, and its outcome does not count."""
 
-    lease = cloud.conf.task_lease
-    other = Worker(Tasks(store, lease, clock), Runner(cloud), 0, 1)
+    lease = platform.conf.task_lease
+    other = Worker(Tasks(store, lease, clock), runner, 0, 1)
 
     def be_slow(job):
         if job.task.attempts == 1:
@@ -151,4 +159,15 @@ def test_a_worker_taken_for_dead_does_no_harm(cloud, store, clock, ask, work, ou
     server_id = ask(be_slow)
     assert work() == 1
     assert outcome(server_id) == ('stopped', None, None, None)
-    assert cloud.tasks.idle()
+    assert platform.tasks.idle()
+
+
+def test_each_kind_of_work_has_one_function(platform):
+    undone, first, second = Transition('undone'), Transition('twice'), Transition('twice')
+    for each in (first, second):
+        each.work(lambda job: job.finish())
+    for wrong in ([undone], [first, second]):
+        with pytest.raises(TypeError):
+            Runner(platform, wrong)
+    with pytest.raises(TypeError, match='already'):
+        first.work(lambda job: job.finish())

@@ -60,14 +60,12 @@ SILENT = {
     '2.69': 'there are no cells that could be down',
 }
 """Versions that touch no operation here, and why."""
-NOT_YET = {'2.20', '2.60', '2.65', '2.72', '2.87', '2.95'}
-"""Versions that change what some handler does, which its operation does not say yet."""
 
 
 def test_history_names_an_operation_for_every_version_that_changes_one():
     operations = table.operations()
     silent = {version for version in HISTORY if not changes(operations, COMPUTE.version(version))}
-    assert silent - NOT_YET == set(SILENT)
+    assert silent == set(SILENT)
 
 
 def test_openapi_of_a_version():

@@ -8,16 +8,6 @@ import computeapi
 
 ROOT = Path(computeapi.__file__).parent
 
-SHARED = {
-    'Change',
-    'FloatingIPs',
-    'Interfaces',
-    'ServerSecurityGroups',
-    'Snapshots',
-    'Work',
-}
-"""Names that still stand for several classes."""
-
 
 def class_names():
     for path in ROOT.rglob('*.py'):
@@ -26,4 +16,4 @@ def class_names():
 
 
 def test_no_two_classes_have_one_name():
-    assert {name for name, count in Counter(class_names()).items() if count > 1} <= SHARED
+    assert {name for name, count in Counter(class_names()).items() if count > 1} == set()

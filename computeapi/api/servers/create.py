@@ -7,17 +7,27 @@ from typing import Any, NamedTuple
 from computeapi.api.controller import ComputeController
 from computeapi.api.servers.disks import FIELDS as DISKS
 from computeapi.api.servers.disks import devices_of
-from computeapi.api.servers.schemas import DESCRIPTION, DISK_CONFIG, HOSTNAME, IPV4, IPV6, METADATA, TAG, TAGS
-from computeapi.api.types import LINKS, MOST, NAME, NULLABLE_UUID, SPOKEN_BOOLEAN, STRING, UUID
+from computeapi.api.servers.schemas import (
+    DESCRIPTION,
+    DISK_CONFIG,
+    FLAVOR_REF,
+    HOSTNAME,
+    IPV4,
+    IPV6,
+    METADATA,
+    TAG,
+    TAGS,
+)
+from computeapi.api.types import HOST, LINKS, MOST, NAME, NULLABLE_UUID, SPOKEN_BOOLEAN, STRING, UUID
 from computeapi.booleans import spoken
 from computeapi.compute import passwords
 from computeapi.compute.servers.creation import NetworkRequest, Rights, ServerRequest
 from computeapi.db.servers import Server
 from computeapi.errors import Invalid
-from computeapi.versions import ABSENT, APIVersionRequest, added, changed, removed
+from computeapi.versions import ABSENT, added, changed, removed
 from computeapi.web.contract import ADMIN, MEMBER_OR_ADMIN, Field, Policy, View, attr, closed
 from computeapi.web.controller import operation
-from computeapi.web.request import Reply
+from computeapi.web.request import Reply, Request
 
 # ------------------------------------------------------------------ policies
 
@@ -42,14 +52,11 @@ ZERO_DISK_FLAVOR = Policy(
 )
 ATTACH_EXTERNAL = Policy('network:attach_external_network', ADMIN, 'Attach a server to an external network')
 
-DESCRIPTION_IS_GIVEN = APIVersionRequest.parse('2.19')
-MULTIATTACH = APIVersionRequest.parse('2.60')
-PORTS_WITH_RESOURCES = APIVersionRequest.parse('2.72')
+DESCRIPTIONS = '2.19'
 
 # ------------------------------------------------------------------ requests
 
 IMAGE_OR_NONE = {'oneOf': [UUID, {'type': 'string', 'maxLength': 0}]}
-FLAVOR_REF = {'type': ['string', 'integer'], 'minLength': 1}
 ADDRESS = {'oneOf': [IPV4, IPV6]}
 INTERFACES = {
     'type': 'array',
@@ -73,12 +80,11 @@ CERTIFICATES = {
     'uniqueItems': True,
     'items': {'type': 'string', 'minLength': 1},
 }
-HOST = {'type': 'string', 'minLength': 1, 'maxLength': 255, 'pattern': '^[a-zA-Z0-9-._]*$'}
 USER_DATA = {'type': 'string', 'format': 'base64', 'maxLength': 65535}
 SERVER = closed(
     {
         'name': NAME,
-        'description': added('2.19', DESCRIPTION),
+        'description': added(DESCRIPTIONS, DESCRIPTION),
         'hostname': HOSTNAME,
         'imageRef': IMAGE_OR_NONE,
         'flavorRef': FLAVOR_REF,
@@ -171,8 +177,13 @@ class ServerCreation(ComputeController):
         response=ANSWER,
         status=202,
         errors=(400, 403, 409),
+        behaviour={
+            'described': added(DESCRIPTIONS, True),
+            'multiattach_volumes': added('2.60', True),
+            'ports_with_resources': added('2.72', True),
+        },
     )
-    def create(self, req, body):
+    def create(self, req: Request, body: Any) -> Reply | dict[str, str]:
         """Create a server, or several alike."""
         server = body['server']
         wanted = request_of(req, body)
@@ -182,12 +193,12 @@ class ServerCreation(ComputeController):
             return {'reservation_id': made[0].reservation_id}
         return self.answer(req, made[0], server)
 
-    def target(self, req, parameters):
+    def target(self, req: Request, parameters: Mapping[str, Any]) -> dict[str, Any]:
         """Rules may depend on the zone that is asked for."""
         zone = parameters['body']['server'].get('availability_zone')
         return {'project_id': req.context.project_id, 'user_id': req.context.user_id, 'availability_zone': zone}
 
-    def answer(self, req, made: Server, server: Mapping[str, Any]) -> Reply:
+    def answer(self, req: Request, made: Server, server: Mapping[str, Any]) -> Reply:
         """The first server, with the password, which is not kept."""
         password = server.get('adminPass')
         if password is None:
@@ -197,7 +208,7 @@ class ServerCreation(ComputeController):
         return Reply({'server': CREATED.render(req, created)}, {'Location': location})
 
 
-def check_rights(req, wanted: ServerRequest) -> None:
+def check_rights(req: Request, wanted: ServerRequest) -> None:
     """Ask the rules for what is not in every request."""
     if wanted.trusted_image_certificates:
         req.check(TRUSTED_CERTS)
@@ -211,16 +222,16 @@ def check_rights(req, wanted: ServerRequest) -> None:
         req.check(ATTACH_NETWORK)
 
 
-def rights_of(req) -> Rights:
+def rights_of(req: Request) -> Rights:
     return Rights(
-        multiattach_volumes=req.version >= MULTIATTACH,
-        ports_with_resources=req.version >= PORTS_WITH_RESOURCES,
+        multiattach_volumes=bool(req.behaviour.multiattach_volumes),
+        ports_with_resources=bool(req.behaviour.ports_with_resources),
         flavors_without_disk=req.allows(ZERO_DISK_FLAVOR),
         external_networks=req.allows(ATTACH_EXTERNAL),
     )
 
 
-def request_of(req, body: Mapping[str, Any]) -> ServerRequest:
+def request_of(req: Request, body: Mapping[str, Any]) -> ServerRequest:
     """The body in the words of the service."""
     server = body['server']
     disks = devices_of(server)
@@ -231,7 +242,7 @@ def request_of(req, body: Mapping[str, Any]) -> ServerRequest:
     return ServerRequest(
         name=name,
         # The description came later; until then the name stood in its place.
-        description=server.get('description') if req.version >= DESCRIPTION_IS_GIVEN else name,
+        description=server.get('description') if req.behaviour.described else name,
         flavor_id=last_part(str(server['flavorRef'])),
         image_id=server.get('imageRef') or None,
         least=least,

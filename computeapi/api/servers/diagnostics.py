@@ -5,7 +5,7 @@ from typing import Any
 from computeapi.api.servers.subject import ServerController
 from computeapi.api.types import BOOLEAN, INTEGER, NULLABLE_INTEGER, NULLABLE_STRING, OBJECT, STRING
 from computeapi.backends.hypervisor import DISK_COUNTERS, INTERFACE_COUNTERS
-from computeapi.compute.servers.diagnostics import Diagnosis
+from computeapi.compute.servers.machines import Diagnosis
 from computeapi.db.servers import Server
 from computeapi.versions import changed
 from computeapi.web.contract import ADMIN, Field, Policy, View, array, closed
@@ -100,9 +100,9 @@ class ServerDiagnostics(ServerController):
     @operation('GET', policy=SHOW, response=changed({'2.1': OBJECT, ONE_FORMAT: DIAGNOSTICS}), errors=(404, 409))
     def index(self, req: Request, server: Server) -> dict[str, Any]:
         """Show what the machine of a server is doing, in the words of its driver."""
-        return flat(self.cloud.diagnostics.of(server))
+        return flat(self.cloud.machines.diagnose(server))
 
     @api_version(ONE_FORMAT)
     def index(self, req: Request, server: Server) -> dict[str, Any]:
         """Show what the machine of a server is doing."""
-        return DIAGNOSTICS.render(req, self.cloud.diagnostics.of(server))
+        return DIAGNOSTICS.render(req, self.cloud.machines.diagnose(server))

@@ -1,13 +1,20 @@
 """/servers/{id}/os-interface: the ports of a server."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from computeapi.api.servers.create import ATTACH_EXTERNAL
 from computeapi.api.servers.schemas import IPV4, IPV6, TAG
 from computeapi.api.servers.subject import ServerController
 from computeapi.api.types import NULLABLE_STRING, STRING, UUID
+from computeapi.compute.servers.interfaces import Interface
+from computeapi.db.servers import Server
 from computeapi.errors import Invalid
 from computeapi.versions import added
 from computeapi.web.contract import MEMBER_OR_ADMIN, READER_OR_ADMIN, Field, Policy, View, attr, closed
 from computeapi.web.controller import operation
+from computeapi.web.request import Request, target_of
 
 # ------------------------------------------------------------------ policies
 
@@ -31,7 +38,7 @@ ATTACH = closed(
 # ------------------------------------------------------------------ views
 
 
-def addresses(interface) -> list[dict[str, str]]:
+def addresses(interface: Interface) -> list[dict[str, str]]:
     return [{name: fixed[name] for name in ('subnet_id', 'ip_address')} for fixed in interface.port.fixed_ips]
 
 
@@ -63,13 +70,13 @@ class ServerInterfaces(ServerController):
         response={'interfaceAttachments': {'type': 'array', 'items': INTERFACE}},
         errors=(404,),
     )
-    def index(self, req, server):
+    def index(self, req: Request, server: Server) -> dict[str, Any]:
         """List the ports of a server."""
         found = self.cloud.interfaces.list(req.context, server)
         return {'interfaceAttachments': INTERFACE.render_all(req, found)}
 
     @operation('GET', '/{id}', policy=SHOW, response={'interfaceAttachment': INTERFACE}, errors=(404,))
-    def show(self, req, server, id):
+    def show(self, req: Request, server: Server, id: str) -> dict[str, Any]:
         """Show a port of a server."""
         return {'interfaceAttachment': INTERFACE.render(req, self.cloud.interfaces.get(req.context, server, id))}
 
@@ -81,9 +88,9 @@ class ServerInterfaces(ServerController):
         response={'interfaceAttachment': INTERFACE},
         errors=(403, 404, 409),
     )
-    def create(self, req, server, body):
+    def create(self, req: Request, server: Server, body: Any) -> dict[str, Any]:
         """Attach a port to a server: the one that is named, or a new one on a network."""
-        req.check(SHOW, {'project_id': server.project_id, 'user_id': server.user_id})
+        req.check(SHOW, target_of(server))
         wanted = body.get('interfaceAttachment', {})
         port_id, network_id, addresses = (wanted.get(name) for name in ('port_id', 'net_id', 'fixed_ips'))
         if port_id and network_id:
@@ -102,6 +109,6 @@ class ServerInterfaces(ServerController):
         return {'interfaceAttachment': INTERFACE.render(req, interface)}
 
     @operation('DELETE', '/{id}', policy=DELETE, status=202, errors=(404, 409))
-    def delete(self, req, server, id):
+    def delete(self, req: Request, server: Server, id: str) -> None:
         """Detach a port from a server."""
         self.cloud.interfaces.detach(req.context, server, id)

@@ -12,8 +12,8 @@ from computeapi.api.servers.sorting import SORT_KEY
 from computeapi.api.types import DATETIME, STRING
 from computeapi.clock import parsed
 from computeapi.compute.servers.lookup import MOST_TAGS
-from computeapi.compute.states import SOFT_DELETED, states_of
 from computeapi.errors import Forbidden, Invalid
+from computeapi.states import VMState, states_of
 from computeapi.versions import added
 from computeapi.web.contract import ADMIN, Policy, query
 from computeapi.web.request import Request
@@ -200,7 +200,7 @@ def existence_of(req: Request, filters: dict[str, Any]) -> dict[str, bool | None
         if not req.context.is_admin:
             raise Forbidden('Only administrators may list deleted instances')
         deleted = True
-    restorable = 'SOFT_DELETED' in filters.get('statuses', ()) or filters.get('vm_state') == SOFT_DELETED
+    restorable = 'SOFT_DELETED' in filters.get('statuses', ()) or filters.get('vm_state') == VMState.SOFT_DELETED
     return {'deleted': deleted, 'soft_deleted': asked.get('soft_deleted', True if restorable else None)}
 
 

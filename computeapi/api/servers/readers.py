@@ -8,8 +8,8 @@ from typing import Any
 from urllib.parse import quote
 
 from computeapi.api.types import iso
-from computeapi.compute.states import status_of
 from computeapi.db.servers import Server
+from computeapi.states import status_of
 from computeapi.versions import ABSENT
 from computeapi.web.contract import ADMIN, READER_OR_ADMIN, Policy
 from computeapi.web.request import Request

@@ -11,9 +11,10 @@ from computeapi.api.types import NAME, SPOKEN_BOOLEAN, STRING, UUID
 from computeapi.booleans import spoken
 from computeapi.compute import passwords
 from computeapi.compute.servers.rebuild import RebuildRequest
-from computeapi.versions import APIVersionRequest, added, removed
+from computeapi.db.servers import Server
+from computeapi.versions import added, removed
 from computeapi.web.contract import MEMBER_OR_ADMIN, Policy, closed, lone
-from computeapi.web.request import Reply
+from computeapi.web.request import Reply, Request, target_of
 
 # ------------------------------------------------------------------ policies
 
@@ -21,8 +22,6 @@ REBUILD_SERVER = Policy('os_compute_api:servers:rebuild', MEMBER_OR_ADMIN, 'Rebu
 TRUSTED_CERTS = Policy(
     'os_compute_api:servers:rebuild:trusted_certs', MEMBER_OR_ADMIN, 'Rebuild a server with trusted image certificates'
 )
-
-VOLUMES_ARE_REBUILT = APIVersionRequest.parse('2.93')
 
 # ------------------------------------------------------------------ requests
 
@@ -67,12 +66,13 @@ class ServerRebuild(ServerController):
         body=lone('rebuild', BODY),
         response={'server': REBUILD},
         errors=(403, 404, 409),
+        behaviour={'even_on_volume': added('2.93', True)},
     )
-    def rebuild(self, req, server, body):
+    def rebuild(self, req: Request, server: Server, body: Any) -> Reply:
         """Rebuild a server: the same name and addresses, a new root disk."""
         wanted = body['rebuild']
         if 'trusted_image_certificates' in wanted:
-            req.check(TRUSTED_CERTS, {'project_id': server.project_id, 'user_id': server.user_id})
+            req.check(TRUSTED_CERTS, target_of(server))
         self.cloud.rebuilds.rebuild(req.context, server, request_of(req, wanted))
         password = wanted.get('adminPass')
         if password is None:
@@ -81,7 +81,7 @@ class ServerRebuild(ServerController):
         return Reply({'server': shown}, {'Location': f'{req.endpoint}/servers/{server.uuid}'})
 
 
-def request_of(req, wanted: Mapping[str, Any]) -> RebuildRequest:
+def request_of(req: Request, wanted: Mapping[str, Any]) -> RebuildRequest:
     """The body in the words of the service."""
     return RebuildRequest(
         image_id=wanted['imageRef'],
@@ -89,7 +89,7 @@ def request_of(req, wanted: Mapping[str, Any]) -> RebuildRequest:
         disk_config=wanted.get('OS-DCF:diskConfig'),
         personality=wanted.get('personality', ()),
         preserve_ephemeral=spoken(wanted.get('preserve_ephemeral')),
-        even_on_volume=req.version >= VOLUMES_ARE_REBUILT,
+        even_on_volume=bool(req.behaviour.even_on_volume),
     )
 
 

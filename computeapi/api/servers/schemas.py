@@ -19,6 +19,8 @@ HOSTNAME = changed(
 )
 IPV4 = {'type': 'string', 'format': 'ipv4'}
 IPV6 = {'type': 'string', 'format': 'ipv6'}
+FLAVOR_REF = {'type': ['string', 'integer'], 'minLength': 1}
+HOST_OR_NULL = HOST | {'type': ['string', 'null']}
 DISK_CONFIG = {'type': 'string', 'enum': ['AUTO', 'MANUAL']}
 
 METADATA_KEY = '^[a-zA-Z0-9-_:. ]{1,255}$'

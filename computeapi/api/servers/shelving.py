@@ -1,31 +1,37 @@
 """POST /servers/{id}/action: shelving."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from computeapi.api.servers.subject import ServerController, action
-from computeapi.versions import APIVersionRequest, changed
+from computeapi.api.types import STRING
+from computeapi.compute.servers import shelving
+from computeapi.db.servers import Server
+from computeapi.versions import added, changed
 from computeapi.web.contract import ADMIN, MEMBER_OR_ADMIN, Policy, lone
+from computeapi.web.request import Request, target_of
 
 SHELVE = Policy('os_compute_api:os-shelve:shelve', MEMBER_OR_ADMIN, 'Shelve a server')
 UNSHELVE = Policy('os_compute_api:os-shelve:unshelve', MEMBER_OR_ADMIN, 'Unshelve a server')
 UNSHELVE_TO_HOST = Policy('os_compute_api:os-shelve:unshelve_to_host', ADMIN, 'Unshelve a server to a host')
 OFFLOAD = Policy('os_compute_api:os-shelve:shelve_offload', ADMIN, 'Take a shelved server from its host')
 
-PLACE_IS_READ = APIVersionRequest.parse('2.77')
+ZONES, HOSTS = '2.77', '2.91'
 
 ZONE = {'type': 'string', 'minLength': 1, 'maxLength': 255}
 UNSHELVE_BODY = changed(
     {
         '2.1': lone('unshelve'),
-        '2.77': lone(
+        ZONES: lone(
             'unshelve',
             {
                 'type': ['object', 'null'],
                 'properties': {
-                    'availability_zone': changed(
-                        {'2.77': {'type': 'string'}, '2.91': ZONE | {'type': ['string', 'null']}}
-                    ),
-                    'host': changed({'2.91': ZONE}),
+                    'availability_zone': changed({ZONES: STRING, HOSTS: ZONE | {'type': ['string', 'null']}}),
+                    'host': added(HOSTS, ZONE),
                 },
-                'required': changed({'2.77': ['availability_zone'], '2.91': []}),
+                'required': changed({ZONES: ['availability_zone'], HOSTS: []}),
                 'additionalProperties': False,
             },
         ),
@@ -37,21 +43,28 @@ class ServerShelving(ServerController):
     """Shelving: an image of the server is kept and its host given up, until it is unshelved."""
 
     @action('shelve', policy=SHELVE, body=lone('shelve'), errors=(403, 404, 409))
-    def shelve(self, req, server, body):
+    def shelve(self, req: Request, server: Server, body: Any) -> None:
         """Shelve a server."""
         self.cloud.shelves.shelve(req.context, server)
 
     @action('shelveOffload', policy=OFFLOAD, body=lone('shelveOffload'), errors=(404, 409))
-    def offload(self, req, server, body):
+    def offload(self, req: Request, server: Server, body: Any) -> None:
         """Take a shelved server from its host."""
-        self.cloud.shelves.offload(req.context, server)
+        self.begin(req, server, shelving.OFFLOAD)
 
-    @action('unshelve', policy=UNSHELVE, also=(UNSHELVE_TO_HOST,), body=UNSHELVE_BODY, errors=(403, 404, 409))
-    def unshelve(self, req, server, body):
+    @action(
+        'unshelve',
+        policy=UNSHELVE,
+        also=(UNSHELVE_TO_HOST,),
+        body=UNSHELVE_BODY,
+        errors=(403, 404, 409),
+        behaviour={'zones': added(ZONES, True)},
+    )
+    def unshelve(self, req: Request, server: Server, body: Any) -> None:
         """Let a shelved server run again."""
-        wanted = (body['unshelve'] or {}) if req.version >= PLACE_IS_READ else {}
+        wanted = (body['unshelve'] or {}) if req.behaviour.zones else {}
         if 'host' in wanted:
-            req.check(UNSHELVE_TO_HOST, {'project_id': server.project_id, 'user_id': server.user_id})
+            req.check(UNSHELVE_TO_HOST, target_of(server))
         zone = wanted.get('availability_zone')
         unpin = 'availability_zone' in wanted and zone is None
         self.cloud.shelves.unshelve(req.context, server, zone=zone, unpin=unpin, host=wanted.get('host'))

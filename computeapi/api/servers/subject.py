@@ -1,8 +1,11 @@
-"""What the controllers of servers share: the server that the path names."""
+"""What the controllers of servers share: the server that the path names, and how its changes begin."""
+
+from __future__ import annotations
 
 import functools
 
 from computeapi.api.controller import ComputeController
+from computeapi.compute.tasks.transition import Transition
 from computeapi.db import servers as rows
 from computeapi.web.contract import views
 from computeapi.web.controller import action as any_action
@@ -25,3 +28,7 @@ class ServerController(ComputeController):
     def find(self, req: Request, identifier: str) -> rows.Server:
         shown = {need for view in views(req.operation.response) for need in view.needs(req)}
         return self.cloud.servers.get(req.context, identifier, needs=shown.union(self.needs))
+
+    def begin(self, req: Request, server: rows.Server, transition: Transition) -> None:
+        """Let the server go through *transition*."""
+        self.cloud.changes.begin(req.context, server, transition)

@@ -1,13 +1,15 @@
 """/servers/{id}/os-volume_attachments: the volumes of a server."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from computeapi.api.servers.schemas import TAG
 from computeapi.api.servers.subject import ServerController
 from computeapi.api.types import BOOLEAN, LIMIT, NULLABLE_STRING, SPOKEN_BOOLEAN, STRING, UUID
 from computeapi.booleans import spoken
-from computeapi.db.servers import BlockDevice
-from computeapi.versions import ABSENT, APIVersionRequest, added, changed, removed
+from computeapi.db.servers import BlockDevice, Server
+from computeapi.versions import ABSENT, added, changed, removed
 from computeapi.web.contract import (
     HTML,
     JSON,
@@ -21,8 +23,9 @@ from computeapi.web.contract import (
     closed,
     query,
 )
-from computeapi.web.controller import operation
+from computeapi.web.controller import api_version, operation
 from computeapi.web.paging import window_of
+from computeapi.web.request import Request, target_of
 
 # ------------------------------------------------------------------ policies
 
@@ -35,10 +38,8 @@ SWAP = Policy(
 )
 DELETE = Policy('os_compute_api:os-volumes-attachments:delete', MEMBER_OR_ADMIN, 'Detach a volume from a server')
 
-SHELVED = APIVersionRequest.parse('2.20')
-MULTIATTACH = APIVersionRequest.parse('2.60')
-UPDATABLE = APIVersionRequest.parse('2.85')
-LATER = APIVersionRequest.parse('2.101')
+SHELVED, UPDATABLE, WITHOUT_BODY = '2.20', '2.85', '2.101'
+ON_SHELVED = {'shelved': added(SHELVED, True)}
 
 # ------------------------------------------------------------------ requests
 
@@ -55,11 +56,11 @@ ATTACH = closed(
 CHANGE = closed(
     {
         'volumeId': UUID,
-        'device': added('2.85', DEVICE),
-        'tag': added('2.85', TAG),
-        'delete_on_termination': added('2.85', SPOKEN_BOOLEAN),
-        'serverId': added('2.85', UUID),
-        'id': added('2.85', UUID),
+        'device': added(UPDATABLE, DEVICE),
+        'tag': added(UPDATABLE, TAG),
+        'delete_on_termination': added(UPDATABLE, SPOKEN_BOOLEAN),
+        'serverId': added(UPDATABLE, UUID),
+        'id': added(UPDATABLE, UUID),
     },
     required=['volumeId'],
 )
@@ -107,7 +108,7 @@ class VolumeAttachments(ServerController):
         response={'volumeAttachments': {'type': 'array', 'items': ATTACHMENT}},
         errors=(404,),
     )
-    def index(self, req, server):
+    def index(self, req: Request, server: Server) -> dict[str, Any]:
         """List the volumes of a server."""
         limit, offset = window_of(req, self.cloud.max_limit)
         devices = self.cloud.attachments.list(server, limit, offset)
@@ -121,7 +122,7 @@ class VolumeAttachments(ServerController):
         response={'volumeAttachment': ATTACHMENT},
         errors=(404,),
     )
-    def show(self, req, server, id):
+    def show(self, req: Request, server: Server, id: str) -> dict[str, Any]:
         """Show a volume of a server."""
         return {'volumeAttachment': ATTACHMENT.render(req, self.cloud.attachments.get(server, id))}
 
@@ -129,26 +130,34 @@ class VolumeAttachments(ServerController):
         'POST',
         policy=CREATE,
         body=closed({'volumeAttachment': ATTACH}, required=['volumeAttachment']),
-        response=removed('2.101', closed({'volumeAttachment': NEW_ATTACHMENT}, ['volumeAttachment'])),
-        status=changed({'2.1': 200, '2.101': 202}),
-        media_type=changed({'2.1': JSON, '2.101': HTML}),
+        response=removed(WITHOUT_BODY, closed({'volumeAttachment': NEW_ATTACHMENT}, ['volumeAttachment'])),
+        status=changed({'2.1': 200, WITHOUT_BODY: 202}),
+        media_type=changed({'2.1': JSON, WITHOUT_BODY: HTML}),
         errors=(403, 404, 409, 503),
+        behaviour=ON_SHELVED | {'multiattach': added('2.60', True)},
     )
-    def create(self, req, server, body):
+    def create(self, req: Request, server: Server, body: Any) -> dict[str, Any]:
+        """Attach a volume to a server, and answer how."""
+        device = self.attach(req, server, body['volumeAttachment'], at_once=True)
+        return {'volumeAttachment': NEW_ATTACHMENT.render(req, device)}
+
+    @api_version(WITHOUT_BODY)
+    def create(self, req: Request, server: Server, body: Any) -> None:
         """Attach a volume to a server."""
-        wanted = body['volumeAttachment']
-        device = self.cloud.attachments.attach(
+        self.attach(req, server, body['volumeAttachment'], at_once=False)
+
+    def attach(self, req: Request, server: Server, wanted: Any, *, at_once: bool) -> BlockDevice:
+        return self.cloud.attachments.attach(
             req.context,
             server,
             wanted['volumeId'],
             name=wanted.get('device'),
             tag=wanted.get('tag'),
             delete_on_termination=spoken(wanted.get('delete_on_termination')),
-            multiattach=req.version >= MULTIATTACH,
-            shelved=req.version >= SHELVED,
-            at_once=req.version < LATER,
+            multiattach=bool(req.behaviour.multiattach),
+            shelved=bool(req.behaviour.shelved),
+            at_once=at_once,
         )
-        return {'volumeAttachment': NEW_ATTACHMENT.render(req, device)} if req.version < LATER else None
 
     @operation(
         'PUT',
@@ -159,19 +168,27 @@ class VolumeAttachments(ServerController):
         status=202,
         errors=(403, 404, 409),
     )
-    def update(self, req, server, id, body):
+    def update(self, req: Request, server: Server, id: str, body: Any) -> None:
+        """Put another volume in the place of an attached one, for block storage."""
+        self.swap(req, server, id, body['volumeAttachment']['volumeId'])
+
+    @api_version(UPDATABLE)
+    def update(self, req: Request, server: Server, id: str, body: Any) -> None:
         """Change what becomes of the volume with the server, or, for block storage, put another in its place."""
         facts = dict(body['volumeAttachment'])
         volume_id = facts.pop('volumeId')
-        if req.version < UPDATABLE or volume_id != id:
-            req.check(SWAP)
-            return self.cloud.attachments.swap(req.context, server, id, volume_id)
-        req.check(UPDATE, {'project_id': server.project_id, 'user_id': server.user_id})
+        if volume_id != id:
+            return self.swap(req, server, id, volume_id)
+        req.check(UPDATE, target_of(server))
         if 'delete_on_termination' in facts:
             facts['delete_on_termination'] = spoken(facts['delete_on_termination'])
-        return self.cloud.attachments.update(server, id, facts)
+        self.cloud.attachments.update(server, id, facts)
 
-    @operation('DELETE', '/{id}', policy=DELETE, status=202, errors=(403, 404, 409))
-    def delete(self, req, server, id):
+    def swap(self, req: Request, server: Server, volume_id: str, new_volume_id: str) -> None:
+        req.check(SWAP)
+        self.cloud.attachments.swap(req.context, server, volume_id, new_volume_id)
+
+    @operation('DELETE', '/{id}', policy=DELETE, status=202, errors=(403, 404, 409), behaviour=ON_SHELVED)
+    def delete(self, req: Request, server: Server, id: str) -> None:
         """Detach a volume from a server."""
-        self.cloud.attachments.detach(req.context, server, id, shelved=req.version >= SHELVED)
+        self.cloud.attachments.detach(req.context, server, id, shelved=bool(req.behaviour.shelved))

@@ -3,31 +3,32 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Mapping, Sequence
-from datetime import datetime
-from typing import Any
+from collections.abc import Collection, Sequence
 
-from computeapi.backends.network import Networks, Port
-from computeapi.clock import utcnow
-from computeapi.compute.tasks import Tasks
-from computeapi.compute.work import interfaces
+from computeapi.backends.network import Port
+from computeapi.compute.platform import Platform
+from computeapi.compute.servers import network_info
+from computeapi.compute.servers.network_info import Entry
+from computeapi.compute.tasks.job import Job
+from computeapi.compute.tasks.transition import beside
 from computeapi.context import Context
 from computeapi.db import servers as rows
-from computeapi.db.engine import Store
 from computeapi.db.servers import Server
 
 LOG = logging.getLogger(__name__)
 MOST_TRIES = 5
 AT_ONCE = 200
 
-Entries = Sequence[Mapping[str, Any]]
+REFRESH = beside('refresh_addresses')
+UNPLUG = beside('unplug')
 
 
 class Addresses:
     """Brings the network_info of servers up to date."""
 
-    def __init__(self, store: Store, networks: Networks, tasks: Tasks, clock: Callable[[], datetime] = utcnow):
-        self.store, self.networks, self.tasks, self.clock = store, networks, tasks, clock
+    def __init__(self, platform: Platform):
+        self.store, self.networks = platform.store, platform.networks
+        self.tasks, self.clock = platform.tasks, platform.clock
 
     def refresh(self, context: Context, server_ids: Collection[str]) -> None:
         """Read the ports of these servers again. Interfaces whose ports are gone are forgotten and unplugged.
@@ -50,16 +51,16 @@ class Addresses:
         with self.store.read() as connection:
             found = rows.alive(connection, server_ids)
         # Who makes ports describes them when they are there.
-        settled = [server for server in found if not interfaces.are_planned(server.network_info)]
+        settled = [server for server in found if not network_info.are_planned(server.network_info)]
         ports = self.networks.ports(context, server_ids=[server.uuid for server in settled]) if settled else []
-        names = interfaces.group_names(self.networks, context, ports)
+        names = network_info.group_names(self.networks, context, ports)
         held: dict[str, dict[str, Port]] = {server.uuid: {} for server in settled}
         for port in ports:
             held[port.device_id][port.id] = port
-        current = ((server, interfaces.current(server.network_info, held[server.uuid], names)) for server in settled)
+        current = ((server, network_info.current(server.network_info, held[server.uuid], names)) for server in settled)
         return {server.uuid for server, entries in current if not self._keep(context, server, entries)}
 
-    def _keep(self, context: Context, server: Server, entries: Entries) -> bool:
+    def _keep(self, context: Context, server: Server, entries: Sequence[Entry]) -> bool:
         """Write the entries down, unless the server changed since it was read; whether it did not."""
         if entries == server.network_info:
             return True
@@ -70,6 +71,24 @@ class Addresses:
             if not rows.change_unless_newer(connection, server, new):
                 return False
             if gone and server.host is not None:
-                self.tasks.add(connection, 'unplug', server.uuid, context, {'interfaces': gone})
+                self.tasks.add(connection, UNPLUG, server.uuid, context, {'interfaces': gone})
         self.tasks.wake()
         return True
+
+
+# ------------------------------------------------------------------ work
+
+
+@REFRESH.work
+def refresh_addresses(job: Job) -> None:
+    """Whoever changed what leads to the server did not come to the end of it."""
+    Addresses(job.platform).refresh(job.elevated, [job.server.uuid])
+    job.end()
+
+
+@UNPLUG.work
+def unplug(job: Job) -> None:
+    """Interfaces whose ports are gone leave the machine."""
+    if job.server.host is not None:
+        job.driver.unplug(job.server, job.arguments['interfaces'])
+    job.end()

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import NamedTuple
 
-import sqlalchemy as sa
-
+from computeapi.compute.servers import disks, power
 from computeapi.compute.servers.addresses import Addresses
-from computeapi.compute.servers.life import Life
-from computeapi.compute.states import ACTIVE, STOPPED, Change
+from computeapi.compute.servers.changes import Changes
+from computeapi.compute.tasks.job import Job
+from computeapi.compute.tasks.transition import beside
 from computeapi.context import Context
 from computeapi.db import actions
 from computeapi.db import servers as rows
@@ -22,11 +22,9 @@ VOLUME_EXTENDED, VOLUME_REIMAGED = 'volume-extended', 'volume-reimaged'
 POWER_UPDATE, ACCELERATOR_BOUND = 'power-update', 'accelerator-request-bound'
 COMPLETED, FAILED = 'completed', 'failed'
 
-# What follows when the power of a machine changed from outside; also an administrator's lock does not undo it.
-POWER = {
-    'POWER_ON': Change('power_update', 'start', 'powering-on', frozenset({STOPPED}), locked=False, hosted=True),
-    'POWER_OFF': Change('power_update', 'stop', 'powering-off', frozenset({ACTIVE}), locked=False, hosted=True),
-}
+EXTEND_VOLUME = beside('extend_volume')
+# What follows when the power of a machine changed from outside.
+POWER = {'POWER_ON': power.POWERED_ON, 'POWER_OFF': power.POWERED_OFF}
 
 
 class Event(NamedTuple):
@@ -50,9 +48,9 @@ class Outcome(Enum):
 class ExternalEvents:
     """Events about the servers of all projects, from those who may tell."""
 
-    def __init__(self, life: Life, addresses: Addresses):
-        self.life, self.addresses = life, addresses
-        self.store, self.tasks = life.store, life.tasks
+    def __init__(self, changes: Changes, addresses: Addresses):
+        self.changes, self.addresses = changes, addresses
+        self.store, self.tasks = changes.store, changes.tasks
 
     def take(self, context: Context, events: Sequence[Event]) -> list[Outcome]:
         """Act on the events; what becomes of each, in their order."""
@@ -79,22 +77,19 @@ class ExternalEvents:
 
     def _extend(self, context: Context, server: Server, volume_id: str) -> None:
         """Let the machine see that an attached volume has grown."""
+        wanted = {'volume_id': volume_id}
         with self.store.write() as connection:
             if any(device.volume_id == volume_id for device in rows.block_devices_of(connection, [server.uuid])):
-                self._queue(connection, context, server, 'extend_volume', {'volume_id': volume_id})
+                name, now = EXTEND_VOLUME.name, self.changes.clock()
+                action_id = actions.start(connection, context, server.uuid, name, now)
+                self.tasks.add(connection, EXTEND_VOLUME, server.uuid, context, wanted, action_id=action_id)
         self.tasks.wake()
-
-    def _queue(
-        self, connection: sa.Connection, context: Context, server: Server, name: str, arguments: dict[str, str]
-    ) -> None:
-        action_id = actions.start(connection, context, server.uuid, name, self.life.clock())
-        self.tasks.add(connection, name, server.uuid, context, arguments, action_id=action_id)
 
     def _follow_power(self, context: Context, server: Server, power: str) -> None:
         """Nothing follows where the server is as it should be, or is on its way elsewhere."""
         if power in POWER:
             try:
-                self.life.begin(context, server, POWER[power])
+                self.changes.begin(context, server, POWER[power])
             except (Conflict, ServerNotFound):
                 return
 
@@ -107,3 +102,17 @@ def outcome_of(event: Event, server: Server | None) -> Outcome:
     if event.name in (VOLUME_EXTENDED, VOLUME_REIMAGED) and not event.tag:
         return Outcome.UNTAGGED
     return Outcome.ACCEPTED
+
+
+# ------------------------------------------------------------------ work
+
+
+@EXTEND_VOLUME.work
+def extend_volume(job: Job) -> None:
+    """A volume has another size."""
+    with job.event('compute_extend_volume'):
+        device = disks.of_volume(job, job.arguments['volume_id'])
+        disks.keep(job, device, volume_size=job.platform.volumes.get(job.elevated, job.arguments['volume_id']).size)
+        if job.server.host is not None:
+            job.driver.extend(job.server, device)
+    job.end()

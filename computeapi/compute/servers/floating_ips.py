@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 
-from computeapi.backends.network import FloatingIP, Networks, Port
-from computeapi.compute.servers.addresses import Addresses
+from computeapi.backends.network import FloatingIP, Port
+from computeapi.compute.platform import Platform
+from computeapi.compute.servers.addresses import REFRESH, Addresses
 from computeapi.context import Context
 from computeapi.db import servers as rows
 from computeapi.db.servers import Server
@@ -20,12 +21,12 @@ from computeapi.errors import (
 )
 
 
-class FloatingIPs:
+class FloatingIPManager:
     """Look-ups are bound to the caller's project."""
 
-    def __init__(self, networks: Networks, addresses: Addresses):
-        self.networks, self.addresses = networks, addresses
-        self.store, self.tasks = addresses.store, addresses.tasks
+    def __init__(self, platform: Platform):
+        self.networks, self.addresses = platform.networks, Addresses(platform)
+        self.store, self.tasks = platform.store, platform.tasks
 
     def get(self, context: Context, address: str) -> FloatingIP:
         for floating_ip in self.networks.floating_ips(context, addresses=[address]):
@@ -78,16 +79,15 @@ class FloatingIPs:
     def _following(self, context: Context, server_ids: Collection[str]) -> Iterator[None]:
         """Read the addresses of these servers again after what happens here; a worker does if this process dies."""
         with self.store.write() as connection:
-            held = [
-                self.tasks.add(connection, 'refresh_addresses', server_id, context, held=True)
-                for server_id in sorted(server_ids)
+            leased = [
+                self.tasks.add(connection, REFRESH, server_id, context, leased=True) for server_id in sorted(server_ids)
             ]
         try:
             yield
         finally:
             self.addresses.refresh(context, server_ids)
             with self.store.write() as connection:
-                for task in held:
+                for task in leased:
                     self.tasks.done(connection, task)
             self.tasks.wake()
 

@@ -3,28 +3,37 @@
 from __future__ import annotations
 
 import uuid
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from computeapi.backends.hypervisor import Capability
 from computeapi.backends.network import Port
+from computeapi.compute.servers import network_info, ports
+from computeapi.compute.servers.addresses import Addresses
+from computeapi.compute.servers.changes import Changes, locked
 from computeapi.compute.servers.creation.networks import check_port
 from computeapi.compute.servers.creation.request import Rights
-from computeapi.compute.servers.life import check, locked
-from computeapi.compute.states import ACTIVE, PAUSED, STOPPED, Change
-from computeapi.compute.work import interfaces
-from computeapi.compute.work.job import Job
+from computeapi.compute.tasks.job import Job
+from computeapi.compute.tasks.transition import beside
 from computeapi.context import Context
 from computeapi.db import actions
 from computeapi.db.servers import Server
-from computeapi.errors import Forbidden, Invalid, MultipleNetworks, NoMoreAddresses, NotFound
+from computeapi.errors import (
+    FixedIPNotFound,
+    Forbidden,
+    Invalid,
+    MultipleNetworks,
+    NetworkNotFoundForServer,
+    NoMoreAddresses,
+    NotFound,
+    PortNotFound,
+)
+from computeapi.states import VMState
 
-if TYPE_CHECKING:
-    from computeapi.compute.cloud import Cloud
-
-ATTACHABLE = frozenset({ACTIVE, PAUSED, STOPPED})
-ATTACH = Change('attach_interface', 'attach_interface', None, ATTACHABLE)
-DETACH = Change('detach_interface', 'detach_interface', None, ATTACHABLE)
-ADD_FIXED_IP = Change('addFixedIp', 'add_fixed_ip', None, None, None)
-REMOVE_FIXED_IP = Change('removeFixedIp', 'remove_fixed_ip', None, None, None)
+ATTACHABLE = frozenset({VMState.ACTIVE, VMState.PAUSED, VMState.STOPPED})
+ATTACH = beside('attach_interface', allowed=ATTACHABLE, capability=Capability.ATTACH_INTERFACE)
+DETACH = beside('detach_interface', allowed=ATTACHABLE, capability=Capability.ATTACH_INTERFACE)
+ADD_FIXED_IP = beside('addFixedIp', while_doing=None)
+REMOVE_FIXED_IP = beside('removeFixedIp', while_doing=None)
 
 
 class Interface(NamedTuple):
@@ -34,11 +43,11 @@ class Interface(NamedTuple):
     tag: str | None
 
 
-class Interfaces:
-    """Errors: NetworkNotFound, PortNotFound, PortInUse, AddressInUse, Invalid, Forbidden, and those of Life."""
+class InterfaceManager:
+    """Errors: NetworkNotFound, PortNotFound, PortInUse, AddressInUse, Invalid, Forbidden, and those of Changes."""
 
-    def __init__(self, cloud: Cloud):
-        self.cloud, self.networks, self.life = cloud, cloud.networks, cloud.life
+    def __init__(self, changes: Changes):
+        self.changes, self.networks = changes, changes.platform.networks
 
     def list(self, context: Context, server: Server) -> list[Interface]:
         tags = tags_of(server)
@@ -67,13 +76,13 @@ class Interfaces:
 
         external_networks: whether the caller may use networks to the outside that are not shared.
         """
-        check(context, server, ATTACH)
+        self.changes.check(context, server, ATTACH)
         if port_id is None:
             network_id = self._network(context, network_id, external_networks)
         else:
             check_port(self.networks.port(context, port_id), Rights())
         wanted = {'port_id': port_id, 'network_id': network_id, 'fixed_ip': fixed_ip, 'tag': tag}
-        entry = interfaces.planned(wanted, str(uuid.uuid4()))
+        entry = network_info.planned(wanted, str(uuid.uuid4()))
         try:
             made = self._connect(self._begin(context, server, entry))
         except NoMoreAddresses as error:
@@ -82,14 +91,14 @@ class Interfaces:
 
     def detach(self, context: Context, server: Server, port_id: str) -> None:
         """Let a worker disconnect the port; one that compute made is deleted."""
-        self.life.begin(context, server, DETACH, {'port_id': port_id})
+        self.changes.begin(context, server, DETACH, {'port_id': port_id})
 
     def add_fixed_ip(self, context: Context, server: Server, network_id: str) -> None:
         """Let a worker add an address to the server's port on the network; whether it has one shows later."""
-        self.life.begin(context, server, ADD_FIXED_IP, {'network_id': network_id})
+        self.changes.begin(context, server, ADD_FIXED_IP, {'network_id': network_id})
 
     def remove_fixed_ip(self, context: Context, server: Server, address: str) -> None:
-        self.life.begin(context, server, REMOVE_FIXED_IP, {'address': address})
+        self.changes.begin(context, server, REMOVE_FIXED_IP, {'address': address})
 
     def _network(self, context: Context, network_id: str | None, external_networks: bool) -> str:
         """The network to make a port on; where none is named, the only one that the project can use."""
@@ -109,26 +118,98 @@ class Interfaces:
 
     def _begin(self, context: Context, server: Server, entry: dict[str, Any]) -> Job:
         """Write down what will be connected, so that a worker does it if this process dies."""
-        clock = self.life.clock
-        with self.cloud.store.write() as connection:
+        changes, wanted = self.changes, {'interface': entry}
+        with changes.store.write() as connection:
             current = locked(connection, context, server, ATTACH)
-            action_id = actions.start(connection, context, server.uuid, ATTACH.name, clock())
-            arguments = {'interface': entry}
-            task = self.cloud.tasks.add(
-                connection, ATTACH.work, server.uuid, context, arguments, action_id=action_id, held=True
-            )
-        return Job(task, current, self.cloud, clock)
+            action_id = actions.start(connection, context, server.uuid, ATTACH.name, changes.clock())
+            task = changes.tasks.add(connection, ATTACH, server.uuid, context, wanted, action_id=action_id, leased=True)
+        return Job(task, current, changes.platform)
 
     def _connect(self, job: Job) -> dict[str, Any]:
         try:
-            return interfaces.attach_one(job)
+            return connect(job)
         except Exception:
-            with self.cloud.store.write() as connection:
-                job.close(connection, 'Error')
+            job.end('Error')
             raise
         finally:
-            self.cloud.tasks.wake()
+            self.changes.tasks.wake()
 
 
 def tags_of(server: Server) -> dict[str, str | None]:
     return {entry['port_id']: entry.get('tag') for entry in server.network_info}
+
+
+# ------------------------------------------------------------------ work
+
+
+@ATTACH.work
+def attach(job: Job) -> None:
+    """What the process that was asked for it did not come to the end of."""
+    connect(job)
+
+
+def connect(job: Job) -> dict[str, Any]:
+    """Connect one more interface, which is returned; what fails is taken back."""
+    entry = job.arguments['interface']
+    networks, server = job.platform.networks, job.server
+    try:
+        with job.event('compute_attach_interface'):
+            connected = ports.connect(job, [entry])
+            (made,) = network_info.described(networks, job.elevated, server.uuid, connected)
+            job.driver.plug(server, [made])
+    except Exception:
+        ports.take_away(networks, job.elevated, server.uuid, entry)
+        raise
+    with job.store.write() as connection:
+        network_info.replace(connection, server.uuid, made['port_id'], [made], job.clock())
+        job.close(connection)
+    return made
+
+
+@DETACH.work
+def detach(job: Job) -> None:
+    """Disconnect an interface and give its port back; the server keeps it if that fails."""
+    port_id, server = job.arguments['port_id'], job.server
+    with job.event('compute_detach_interface'):
+        entry = next((entry for entry in server.network_info if entry['port_id'] == port_id), None)
+        if entry is None:
+            raise PortNotFound(id=port_id)
+        job.driver.unplug(server, [entry])
+        ports.take_away(job.platform.networks, job.elevated, server.uuid, entry)
+    with job.store.write() as connection:
+        network_info.replace(connection, server.uuid, port_id, [], job.clock())
+        job.close(connection)
+
+
+@ADD_FIXED_IP.work
+def add_fixed_ip(job: Job) -> None:
+    """One more address on the server's port there, but not two when the task is run again."""
+    network_id = job.arguments['network_id']
+    with job.event('compute_add_fixed_ip_to_instance'):
+        held = [fixed['ip_address'] for fixed in port_on(job, network_id).fixed_ips]
+        if 'held' not in job.arguments:
+            job.platform.tasks.note(job.task, {'held': held})
+        if held == job.arguments['held']:
+            job.platform.networks.add_fixed_ip(job.elevated, job.server.uuid, network_id)
+        Addresses(job.platform).refresh(job.elevated, [job.server.uuid])
+    job.end()
+
+
+@REMOVE_FIXED_IP.work
+def remove_fixed_ip(job: Job) -> None:
+    with job.event('compute_remove_fixed_ip_from_instance'):
+        try:
+            job.platform.networks.remove_fixed_ip(job.elevated, job.server.uuid, job.arguments['address'])
+        except FixedIPNotFound:
+            # A worker that died may have come further than it could say.
+            if job.task.attempts == 1:
+                raise
+        Addresses(job.platform).refresh(job.elevated, [job.server.uuid])
+    job.end()
+
+
+def port_on(job: Job, network_id: str) -> Port:
+    for port in job.platform.networks.ports(job.elevated, server_ids=[job.server.uuid]):
+        if port.network_id == network_id:
+            return port
+    raise NetworkNotFoundForServer(server_id=job.server.uuid)

@@ -12,8 +12,8 @@ from oslo_config import cfg
 from computeapi.clock import utcnow
 from computeapi.compute import hosts
 from computeapi.compute.quotas import Quotas, check_metadata
-from computeapi.compute.servers.life import check
-from computeapi.compute.states import ACTIVE, PAUSED, STOPPED, SUSPENDED, Change
+from computeapi.compute.servers.changes import check
+from computeapi.compute.tasks.transition import Requirement
 from computeapi.context import Context
 from computeapi.db import server_search
 from computeapi.db import servers as rows
@@ -21,15 +21,16 @@ from computeapi.db.engine import Store
 from computeapi.db.listing import Page
 from computeapi.db.servers import DOMAIN_NAME, SERVICE, TAGS, Server
 from computeapi.errors import Conflict, Invalid, NotFound, ServerNotFound
+from computeapi.states import VMState
 
 MOST_TAGS = 50
 LONGEST_METADATA = 255
 
-AWAKE = frozenset({ACTIVE, PAUSED, SUSPENDED, STOPPED})
-UPDATE_METADATA = Change('update metadata', '', None, AWAKE)
-DELETE_METADATA = Change('delete metadata', '', None, AWAKE)
-UPDATE_TAGS = Change('update tags', '', None, AWAKE, task_states=None, locked=False)
-DELETE_TAGS = Change('delete tags', '', None, AWAKE, task_states=None, locked=False)
+AWAKE = frozenset({VMState.ACTIVE, VMState.PAUSED, VMState.SUSPENDED, VMState.STOPPED})
+UPDATE_METADATA = Requirement('update metadata', allowed=AWAKE)
+DELETE_METADATA = Requirement('delete metadata', allowed=AWAKE)
+UPDATE_TAGS = Requirement('update tags', allowed=AWAKE, while_doing=None, lockable=False)
+DELETE_TAGS = Requirement('delete tags', allowed=AWAKE, while_doing=None, lockable=False)
 
 
 class ServerManager:
@@ -137,12 +138,12 @@ class ServerManager:
         for name, value in changes.items():
             setattr(server, name, value)
 
-    def _locked(self, connection: sa.Connection, context: Context, server: Server, change: Change) -> Server:
-        """The server as it is now, kept from changing until the transaction ends, if *change* is possible."""
+    def _locked(self, connection: sa.Connection, context: Context, server: Server, requirement: Requirement) -> Server:
+        """The server as it is now, kept from changing until the transaction ends, if it can be asked for this."""
         current = rows.get(connection, server.uuid, needs=(TAGS,), lock=True)
         if current is None:
             raise ServerNotFound(id=server.uuid)
-        check(context, current, change)
+        check(context, current, requirement)
         return current
 
     # ------------------------------------------------------------ metadata

@@ -6,23 +6,40 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from computeapi.backends.image import Images
-from computeapi.backends.volume import Volumes
+from computeapi.backends.hypervisor import Capability, PowerState, require
 from computeapi.compute.keypairs import KeypairManager
 from computeapi.compute.quotas import Quotas, check_injected_files, check_metadata
+from computeapi.compute.scheduler import Spec
+from computeapi.compute.servers import disks
+from computeapi.compute.servers.changes import Changes, check
 from computeapi.compute.servers.creation import boot
 from computeapi.compute.servers.creation.boot import Source
 from computeapi.compute.servers.creation.request import VOLUME, Device, Rights
 from computeapi.compute.servers.creation.rows import remembered
-from computeapi.compute.servers.life import Life, check
-from computeapi.compute.states import ACTIVE, ERROR, STOPPED, Change
+from computeapi.compute.tasks.job import Job
+from computeapi.compute.tasks.transition import Transition
 from computeapi.context import Context
 from computeapi.db import servers as rows
 from computeapi.db.flavors import Flavor
 from computeapi.db.servers import BlockDevice, Server
 from computeapi.errors import Conflict, ImageNotFound, Invalid, KeypairNotFound, VolumeNotFound
+from computeapi.states import REBUILD_STEPS, TaskState, VMState
 
-REBUILD = Change('rebuild', 'rebuild', 'rebuilding', frozenset({ACTIVE, STOPPED, ERROR}), hosted=True)
+
+def not_rebuilt(job: Job, error: Exception) -> None:
+    """The server is in ERROR; as long as its machine was not touched, it is of the image that the machine is of."""
+    former = job.arguments['former'] if job.server.task_state == TaskState.REBUILDING else {}
+    job.fail(error, vm_state=VMState.ERROR, power_state=job.power(), **former)
+
+
+REBUILD = Transition(
+    'rebuild',
+    during=TaskState.REBUILDING,
+    steps=REBUILD_STEPS,
+    allowed={VMState.ACTIVE, VMState.STOPPED, VMState.ERROR},
+    hosted=True,
+    failed=not_rebuilt,
+)
 
 
 @dataclass(frozen=True)
@@ -42,11 +59,11 @@ class RebuildRequest:
 
 
 class Rebuilds:
-    """Errors: as Life's; OverQuota; Invalid for an image that the server cannot boot, or an unknown key pair."""
+    """Errors: those of Changes; OverQuota; Invalid for an image that the server cannot boot, or an unknown key pair."""
 
-    def __init__(self, life: Life, quotas: Quotas, keypairs: KeypairManager, images: Images, volumes: Volumes):
-        self.life, self.quotas, self.keypairs = life, quotas, keypairs
-        self.images, self.volumes = images, volumes
+    def __init__(self, changes: Changes, quotas: Quotas, keypairs: KeypairManager):
+        self.changes, self.quotas, self.keypairs = changes, quotas, keypairs
+        self.images, self.volumes = changes.platform.images, changes.platform.volumes
 
     def rebuild(self, context: Context, server: Server, request: RebuildRequest) -> None:
         """Begin to; *server* shows what it is from now on."""
@@ -63,8 +80,8 @@ class Rebuilds:
             'preserve_ephemeral': request.preserve_ephemeral,
             'former': former(server, values),
         }
-        self.life.begin(context, server, REBUILD, arguments, **values)
-        for name, value in ({'task_state': REBUILD.task_state} | values).items():
+        self.changes.begin(context, server, REBUILD, arguments, **values)
+        for name, value in ({'task_state': REBUILD.during} | values).items():
             setattr(server, name, value)
 
     # ------------------------------------------------------------ is it possible?
@@ -78,7 +95,7 @@ class Rebuilds:
 
     def root_volume(self, server: Server) -> BlockDevice | None:
         """The server's root disk, if it is a volume."""
-        with self.life.store.read() as connection:
+        with self.changes.store.read() as connection:
             devices = rows.block_devices_of(connection, [server.uuid])
         return next((each for each in devices if each.boot_index == 0 and each.destination_type == VOLUME), None)
 
@@ -125,7 +142,7 @@ class Rebuilds:
             'personality': [dict(file) for file in request.personality] or None,
             'disk_config': boot.disk_config(source, request.disk_config),
             'progress': 0,
-            'updated_at': self.life.clock(),
+            'updated_at': self.changes.clock(),
         }
 
     def key(self, server: Server, request: RebuildRequest) -> dict[str, Any]:
@@ -150,3 +167,50 @@ def former(server: Server, values: Mapping[str, Any]) -> dict[str, Any]:
     names = ('image_id', 'image_properties', 'kernel_id', 'ramdisk_id')
     facts = {name: getattr(server, name) for name in names}
     return {} if all(values[name] == fact for name, fact in facts.items()) else facts
+
+
+# ------------------------------------------------------------------ work
+
+
+@REBUILD.work
+def rebuild(job: Job) -> None:
+    """Another machine under the same name, with a new root disk. One that was switched off is so in the end."""
+    stopped = job.server.vm_state == VMState.STOPPED
+    with job.event('compute_rebuild_instance'):
+        remove(job)
+        renew_disk(job)
+        job.driver.spawn(job.server, job.devices())
+        if stopped:
+            job.driver.power_off(job.server)
+    vm_state, power_state = (VMState.STOPPED, PowerState.SHUTDOWN) if stopped else (VMState.ACTIVE, PowerState.RUNNING)
+    job.finish(vm_state=vm_state, power_state=power_state, launched_at=job.clock())
+
+
+def remove(job: Job) -> None:
+    if job.server.task_state == TaskState.REBUILDING:
+        check_possible(job)
+        job.driver.destroy(job.server)
+        job.save(task_state=TaskState.REBUILD_BLOCK_DEVICE_MAPPING)
+
+
+def check_possible(job: Job) -> None:
+    """Whether it can be done, while nothing is lost yet."""
+    server = job.server
+    if job.arguments['preserve_ephemeral']:
+        require(job.driver, Capability.PRESERVE_EPHEMERAL)
+    if job.arguments['former']:
+        spec = Spec.of(server, on_volume=job.on_volume, host=server.host, node=server.node)
+        job.platform.scheduler.check(spec, 'ImagePropertiesFilter')
+
+
+def renew_disk(job: Job) -> None:
+    """A root disk of the host is made from the image when the machine is; a volume has it written over it."""
+    if job.server.task_state != TaskState.REBUILD_BLOCK_DEVICE_MAPPING:
+        return
+    image_id = job.arguments['image_id']
+    root = next((device for device in job.devices() if device.boot_index == 0), None)
+    if root is not None and root.destination_type != 'volume':
+        disks.keep(job, root, image_id=image_id)
+    elif root is not None and job.arguments['reimage']:
+        job.platform.volumes.reimage(job.elevated, root.volume_id or '', image_id)
+    job.save(task_state=TaskState.REBUILD_SPAWNING)

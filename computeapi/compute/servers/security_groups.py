@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from computeapi.backends.network import Networks, Port, SecurityGroup
+from computeapi.backends.network import Port, SecurityGroup
+from computeapi.compute.platform import Platform
 from computeapi.compute.security_groups import Group, in_full
 from computeapi.compute.servers.addresses import Addresses
 from computeapi.context import Context
@@ -12,11 +13,11 @@ from computeapi.db.servers import Server
 from computeapi.errors import Invalid, SecurityGroupNotFound
 
 
-class ServerSecurityGroups:
+class ServerSecurityGroupManager:
     """Errors: SecurityGroupNotFound, Conflict for a name that several groups have, Invalid where none can be used."""
 
-    def __init__(self, networks: Networks, addresses: Addresses):
-        self.networks, self.addresses = networks, addresses
+    def __init__(self, platform: Platform):
+        self.networks, self.addresses = platform.networks, Addresses(platform)
 
     def list(self, context: Context, server: Server) -> list[Group]:
         """Each group once, with its rules."""

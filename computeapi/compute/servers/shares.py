@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from computeapi.compute.servers.life import check
-from computeapi.compute.states import STOPPED, Change
+from computeapi.compute.servers.changes import check
+from computeapi.compute.tasks.transition import Requirement
 from computeapi.context import Context
 from computeapi.db.servers import Server
 from computeapi.errors import ShareNotFound
+from computeapi.states import VMState
 
-CREATE = Change('create share', '', None, frozenset({STOPPED}))
-DELETE = Change('delete share', '', None, frozenset({STOPPED}))
+CREATE = Requirement('create share', allowed={VMState.STOPPED})
+DELETE = Requirement('delete share', allowed={VMState.STOPPED})
 
 
 def attach(context: Context, server: Server, share_id: str) -> None:

@@ -4,48 +4,84 @@ from __future__ import annotations
 
 import functools
 import uuid
-from collections.abc import Callable
 from datetime import timedelta
 
-from oslo_config import cfg
-
-from computeapi.backends.image import Images
-from computeapi.compute.servers.images import described
-from computeapi.compute.servers.life import Life, check
-from computeapi.compute.states import ACTIVE, PAUSED, SHELVED, SHELVED_OFFLOADED, STOPPED, SUSPENDED, Change
-from computeapi.compute.work.snapshot import discard
+from computeapi.backends.hypervisor import PowerState
+from computeapi.compute.platform import Platform
+from computeapi.compute.scheduler import Spec
+from computeapi.compute.servers import disks, placement
+from computeapi.compute.servers.changes import Changes, check
+from computeapi.compute.servers.moves import check_host
+from computeapi.compute.servers.snapshots import described, discard, discard_image, fill
+from computeapi.compute.tasks.job import Job, Superseded, unchanged
+from computeapi.compute.tasks.transition import Transition
 from computeapi.compute.zones import Zones
 from computeapi.context import Context
+from computeapi.db import allocations
 from computeapi.db.servers import Server
 from computeapi.errors import Invalid
+from computeapi.states import TaskState, VMState
 
-SHELVE = Change('shelve', 'shelve', 'shelving', frozenset({ACTIVE, STOPPED, PAUSED, SUSPENDED}))
-OFFLOAD = Change('shelveOffload', 'offload', 'shelving_offloading', frozenset({SHELVED}))
-UNSHELVE = Change('unshelve', 'unshelve', 'unshelving', frozenset({SHELVED, SHELVED_OFFLOADED}))
+
+def not_shelved(job: Job, error: Exception) -> None:
+    """There is no image; a server that was switched off for it is so now."""
+    discard_image(job.platform, job.task, job.server)
+    power = job.power()
+    stopped = power == PowerState.SHUTDOWN and job.server.vm_state != VMState.SUSPENDED
+    job.fail(error, power_state=power, vm_state=VMState.STOPPED if stopped else job.server.vm_state)
+
+
+def still_shelved(job: Job, error: Exception) -> None:
+    """What had left its host has none again."""
+    if job.server.vm_state == VMState.SHELVED:
+        unchanged(job, error)
+        return
+    placement.leave(job)
+    with job.store.write() as connection:
+        allocations.release(connection, job.server.uuid)
+    job.fail(error, power_state=PowerState.SHUTDOWN, **placement.NOWHERE)
+
+
+SHELVE = Transition(
+    'shelve',
+    during=TaskState.SHELVING,
+    steps=(TaskState.SHELVING_IMAGE_UPLOADING,),
+    allowed={VMState.ACTIVE, VMState.STOPPED, VMState.PAUSED, VMState.SUSPENDED},
+    failed=not_shelved,
+    undo=discard_image,
+)
+# It is also due some time after a server was shelved, which is at rest until then.
+OFFLOAD = Transition(
+    'shelveOffload',
+    during=TaskState.SHELVING_OFFLOADING,
+    steps=(None,),
+    allowed={VMState.SHELVED},
+    failed=unchanged,
+)
+UNSHELVE = Transition(
+    'unshelve',
+    during=TaskState.UNSHELVING,
+    steps=(TaskState.SPAWNING,),
+    allowed={VMState.SHELVED, VMState.SHELVED_OFFLOADED},
+    failed=still_shelved,
+)
 
 
 class Shelves:
-    """Errors: as Life's; Invalid for a zone or a host that does not exist."""
+    """Errors: those of Changes; Invalid for a zone or a host that does not exist."""
 
-    def __init__(
-        self,
-        life: Life,
-        images: Images,
-        conf: cfg.ConfigOpts,
-        check_host: Callable[[str], None],
-        zones: Zones,
-    ):
-        self.life, self.images, self.conf = life, images, conf
-        self.check_host, self.zones = check_host, zones
+    def __init__(self, changes: Changes, zones: Zones):
+        self.changes, self.zones = changes, zones
+        self.images = changes.platform.images
 
     def shelve(self, context: Context, server: Server) -> None:
         """Keep an image of the server, and leave its host at once or after a while."""
         if not server.image_id:
-            self.life.begin(context, server, SHELVE)
+            self.changes.begin(context, server, SHELVE)
             return
         image_id = str(uuid.uuid4())
         undo = functools.partial(discard, self.images, context, image_id)
-        with self.life.prepared(context, server, SHELVE, {'image_id': image_id}, undo):
+        with self.changes.prepared(context, server, SHELVE, {'image_id': image_id}, undo):
             self.images.create(
                 context,
                 f'{server.name}-shelved',
@@ -54,10 +90,6 @@ class Shelves:
                 disk_format='raw',
                 container_format='bare',
             )
-
-    def offload(self, context: Context, server: Server) -> None:
-        """Leave the host now."""
-        self.life.begin(context, server, OFFLOAD)
 
     def unshelve(
         self,
@@ -73,17 +105,95 @@ class Shelves:
         if zone is not None:
             self.zones.check(zone)
         if host is not None:
-            self.check_host(host)
-        if (zone or unpin or host) and server.vm_state != SHELVED_OFFLOADED:
+            check_host(self.changes.platform, host)
+        if (zone or unpin or host) and server.vm_state != VMState.SHELVED_OFFLOADED:
             raise Invalid(
-                f'Unshelving instance {server.uuid} to a zone or a host needs it to be {SHELVED_OFFLOADED}; '
+                f'Unshelving instance {server.uuid} to a zone or a host needs it to be {VMState.SHELVED_OFFLOADED}; '
                 f'it is {server.vm_state}'
             )
         pinned = {'pinned_availability_zone': zone} if zone or unpin else {}
-        self.life.begin(context, server, UNSHELVE, {'host': host}, **pinned)
+        self.changes.begin(context, server, UNSHELVE, {'host': host}, **pinned)
 
-    @property
-    def offload_after(self) -> timedelta | None:
-        """How long a shelved server keeps its host; None: for ever."""
-        seconds = self.conf.shelved_offload_time
-        return None if seconds < 0 else timedelta(seconds=seconds)
+
+def offload_after(platform: Platform) -> timedelta | None:
+    """How long a shelved server keeps its host; None: for ever."""
+    seconds = platform.conf.shelved_offload_time
+    return None if seconds < 0 else timedelta(seconds=seconds)
+
+
+# ------------------------------------------------------------------ work
+
+
+@SHELVE.work
+def shelve(job: Job) -> None:
+    """Keep an image, switch off, and give the host up when that is due at once."""
+    image_id, former = job.arguments.get('image_id'), job.server.shelved_image_id
+    with job.event('compute_shelve_instance'):
+        job.driver.power_off(job.server)
+        if image_id is not None:
+            fill(job, image_id, TaskState.SHELVING_IMAGE_UPLOADING)
+    if former is not None:
+        # An administrator said that the server is not shelved any more.
+        discard(job.platform.images, job.elevated, former)
+    delay = offload_after(job.platform)
+    now = job.clock()
+    with job.store.write() as connection:
+        if delay is not None:
+            job.platform.tasks.add(connection, OFFLOAD, job.server.uuid, job.context, not_before=now + delay)
+        next_state = None if delay is None or delay else TaskState.SHELVING_OFFLOADING
+        job.conclude(
+            connection,
+            task_state=next_state,
+            vm_state=VMState.SHELVED,
+            power_state=PowerState.SHUTDOWN,
+            shelved_image_id=image_id,
+        )
+
+
+@OFFLOAD.work
+def offload(job: Job) -> None:
+    """Give the host up."""
+    server = job.server
+    if server.vm_state != VMState.SHELVED:
+        raise Superseded()
+    if server.task_state is None:
+        job.save(task_state=TaskState.SHELVING_OFFLOADING)
+    with job.event('compute_shelve_offload_instance'):
+        placement.leave(job)
+    with job.store.write() as connection:
+        allocations.release(connection, server.uuid)
+        job.platform.tasks.cancel(connection, server.uuid)
+        off = PowerState.SHUTDOWN
+        job.conclude(connection, vm_state=VMState.SHELVED_OFFLOADED, power_state=off, **placement.NOWHERE)
+
+
+@UNSHELVE.work
+def unshelve(job: Job) -> None:
+    """Run again, where the server still is or on a host that is found."""
+    server = job.server
+    with job.event('compute_unshelve_instance'):
+        if server.vm_state == VMState.SHELVED_OFFLOADED:
+            place(job)
+            disks.attach_all(job)
+            placement.connect(job)
+            job.driver.spawn(server, job.devices())
+        else:
+            job.driver.power_on(server)
+    if server.shelved_image_id is not None:
+        discard(job.platform.images, job.elevated, server.shelved_image_id)
+    now = job.clock()
+    with job.store.write() as connection:
+        job.platform.tasks.cancel(connection, server.uuid)
+        job.conclude(
+            connection,
+            vm_state=VMState.ACTIVE,
+            power_state=PowerState.RUNNING,
+            launched_at=now,
+            shelved_image_id=None,
+        )
+
+
+def place(job: Job) -> None:
+    if job.server.host is None:
+        spec = Spec.of(job.server, on_volume=job.on_volume, host=job.arguments.get('host'))
+        placement.find(job, spec, task_state=TaskState.SPAWNING)

@@ -5,29 +5,36 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from computeapi.compute.tasks import Tasks
+from computeapi.backends.hypervisor import Capability, require
+from computeapi.compute.platform import Platform
+from computeapi.compute.servers import disks
+from computeapi.compute.tasks.job import Job
+from computeapi.compute.tasks.transition import Transition, beside
 from computeapi.context import Context
 from computeapi.db import servers as rows
-from computeapi.db.engine import Store
 from computeapi.errors import Invalid
+
+CREATE = beside('create_volume_snapshot')
+DELETE = beside('delete_volume_snapshot')
 
 
 class AssistedSnapshots:
     """Errors: Invalid for a volume that no server on a host has."""
 
-    def __init__(self, store: Store, tasks: Tasks):
-        self.store, self.tasks = store, tasks
+    def __init__(self, platform: Platform):
+        self.store, self.tasks, self.hypervisor = platform.store, platform.tasks, platform.hypervisor
 
     def create(self, context: Context, volume_id: str, facts: Mapping[str, Any]) -> None:
         """Let the server that has the volume write to a new file from now on; *facts* name it."""
-        self._queue(context, 'create_volume_snapshot', volume_id, {'facts': dict(facts)})
+        self._queue(context, CREATE, volume_id, {'facts': dict(facts)})
 
     def delete(self, context: Context, volume_id: str, snapshot_id: str, facts: Mapping[str, Any]) -> None:
         """Let the server that has the volume merge the files that *facts* name."""
         arguments = {'snapshot_id': snapshot_id, 'facts': dict(facts)}
-        self._queue(context, 'delete_volume_snapshot', volume_id, arguments)
+        self._queue(context, DELETE, volume_id, arguments)
 
-    def _queue(self, context: Context, kind: str, volume_id: str, arguments: dict[str, Any]) -> None:
+    def _queue(self, context: Context, transition: Transition, volume_id: str, arguments: dict[str, Any]) -> None:
+        require(self.hypervisor, Capability.SNAPSHOT_VOLUME)
         with self.store.write() as connection:
             devices = rows.on_volume(connection, volume_id)
             if not devices:
@@ -37,5 +44,22 @@ class AssistedSnapshots:
             server = rows.get(connection, devices[0].server_id)
             if server is None or server.host is None:
                 raise Invalid(f'Instance {devices[0].server_id} is not ready')
-            self.tasks.add(connection, kind, server.uuid, context, {'volume_id': volume_id, **arguments})
+            self.tasks.add(connection, transition, server.uuid, context, {'volume_id': volume_id, **arguments})
         self.tasks.wake()
+
+
+# ------------------------------------------------------------------ work
+
+
+@CREATE.work
+def create_volume_snapshot(job: Job) -> None:
+    """The machine takes a snapshot of a volume for the volume service."""
+    job.driver.snapshot_volume(job.server, disks.of_volume(job, job.arguments['volume_id']), job.arguments['facts'])
+    job.end()
+
+
+@DELETE.work
+def delete_volume_snapshot(job: Job) -> None:
+    device = disks.of_volume(job, job.arguments['volume_id'])
+    job.driver.delete_volume_snapshot(job.server, device, job.arguments['snapshot_id'], job.arguments['facts'])
+    job.end()

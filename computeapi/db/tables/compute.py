@@ -332,7 +332,6 @@ tasks = Table(
     number(),
     Column('kind', Text(64), nullable=False),
     Column('server_id', Id(), nullable=False, index=True),
-    Column('host', Text(255)),
     Column('context', Json(), nullable=False),
     Column('arguments', Json(), nullable=False),
     Column('action_id', BigInteger),

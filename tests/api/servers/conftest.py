@@ -73,7 +73,7 @@ def die(monkeypatch, settle, service):
         with pytest.raises(Killed):
             act()
         monkeypatch.undo()
-        service.cloud.tasks.release_all()
+        service.platform.tasks.release_all()
         settle()
 
     return kill

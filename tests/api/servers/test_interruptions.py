@@ -63,7 +63,7 @@ class Cloud:
 
     def restart(self):
         self.store.revive()
-        self.service.cloud.tasks.release_all()
+        self.service.platform.tasks.release_all()
         self.work()
 
     def act(self, server, name, argument=None, version='2.95', as_=ADMIN):
@@ -86,7 +86,7 @@ class Cloud:
         return server
 
     def delete(self, server):
-        self.world.service.cloud.life.reclaim_seconds = 0
+        self.world.service.conf.set_override('reclaim_instance_interval', 0)
         self.api.post(f'/servers/{server}/action', {'forceDelete': None}, as_=ADMIN)
 
     def servers(self):
@@ -123,7 +123,6 @@ def backup(cloud, server):
 
 
 def soft_delete(cloud, server):
-    cloud.service.cloud.life.reclaim_seconds = 3600
     cloud.service.conf.set_override('reclaim_instance_interval', 3600)
     accepted(cloud.api.delete(f'/servers/{server}', as_=BOB))
 

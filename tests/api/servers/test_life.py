@@ -258,7 +258,6 @@ def test_reset_state(act, state, server):
 
 
 def test_deferred_delete(act, api, state, world, service, server, settle):
-    service.cloud.life.reclaim_seconds = 3600
     service.conf.set_override('reclaim_instance_interval', 3600)
     assert api.delete(f'/servers/{server}', as_=BOB).status == 204
     settle()

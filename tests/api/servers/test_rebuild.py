@@ -262,7 +262,7 @@ def test_a_server_in_error_is_well_again(servers, server, rebuilt):
 def test_a_worker_that_dies(store, service, rebuild, servers, server):
     """Another one takes up where it stopped."""
     states = []
-    driver = service.cloud.hypervisor
+    driver = service.hypervisor
     for name in ('destroy', 'spawn'):
         original = getattr(driver, name)
 

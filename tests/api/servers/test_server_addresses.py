@@ -2,6 +2,8 @@
 
 import pytest
 
+from computeapi.compute.servers.addresses import REFRESH
+
 BOB, READER, ALICE = 'bob:project', 'rea:project:reader', 'alice:elsewhere'
 NETWORK = '3cb9bc59-5699-4588-a4b1-b87f96708bc6'
 MISSING = '00000000-0000-4000-8000-00000000dead'
@@ -197,9 +199,9 @@ def test_a_worker_reads_the_addresses_when_the_request_did_not(service, world, a
     (entry,) = servers.get(server).network_info
     servers.change(server, network_info=[entry | {'addresses': []}])
     with service.store.write() as connection:
-        service.cloud.tasks.add(connection, 'refresh_addresses', server, world.bob, held=True)
+        service.platform.tasks.add(connection, REFRESH, server, world.bob, leased=True)
     settle()
     assert addresses('fixed') == []
-    service.cloud.tasks.release_all()
+    service.platform.tasks.release_all()
     settle()
     assert len(addresses('fixed')) == 1

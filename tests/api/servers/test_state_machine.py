@@ -13,8 +13,7 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
-from computeapi import config
-from computeapi.compute import states
+from computeapi import config, states
 from computeapi.db import server_search
 from computeapi.db.listing import WHOLE
 from computeapi.db.tables import metadata
@@ -204,7 +203,6 @@ class Machine(RuleBasedStateMachine):
         self.keep(False)
 
     def keep(self, kept):
-        self.service.cloud.life.reclaim_seconds = 3600 if kept else 0
         self.service.conf.set_override('reclaim_instance_interval', 3600 if kept else 0)
 
     @rule(number=NUMBERS, attach=st.booleans())
@@ -272,7 +270,7 @@ class Machine(RuleBasedStateMachine):
 
     @rule()
     def settle(self):
-        self.service.cloud.tasks.release_all()
+        self.service.platform.tasks.release_all()
         while self.service.worker.step():
             pass
         assert self.wrong == []
@@ -282,7 +280,7 @@ class Machine(RuleBasedStateMachine):
     # ------------------------------------------------------------ what must be so
 
     def check_limits(self):
-        counted = [each for each in Cloud(self.store).servers.values() if each.vm_state != states.SOFT_DELETED]
+        counted = [each for each in Cloud(self.store).servers.values() if each.vm_state != states.VMState.SOFT_DELETED]
         shown = self.api.get('/limits', LATEST, as_=BOB).json['limits']['absolute']
         used = [shown[f'total{name}Used'] for name in ('Instances', 'Cores', 'RAM')]
         assert used == [len(counted), sum(each.vcpus for each in counted), sum(each.memory_mb for each in counted)]

@@ -1,4 +1,4 @@
-"""Making servers: what may be asked (`request`), whether it can be had (`boot`, `disks`, `networks`, `places`),
+"""Making servers: what may be asked (`request`), whether it can be had (`boot`, `disks`, `networks`, `destinations`),
 and writing it down for the workers (`builder`)."""
 
 from computeapi.compute.servers.creation.builder import Builder

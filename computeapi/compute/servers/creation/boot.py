@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from oslo_utils import strutils
+
 from computeapi.backends.image import Image, Images
 from computeapi.backends.volume import Volume, Volumes
 from computeapi.compute.servers.creation.request import Device, Rights, ServerRequest
@@ -167,8 +169,8 @@ def check_disk(source: Source, flavor: Flavor, rights: Rights) -> None:
 
 def disk_config(source: Source, asked: str | None) -> str:
     """AUTO or MANUAL: as the request says, or else the image; Invalid when the image rules AUTO out."""
-    wish = str(source.properties.get('auto_disk_config', '')).lower()
-    if asked == 'AUTO' and wish == 'disabled':
+    wish = str(source.properties.get('auto_disk_config', ''))
+    if asked == 'AUTO' and wish.lower() == 'disabled':
         image_id = source.image.id if source.image else ''
         raise Invalid(f'Requested image {image_id} has automatic disk resize disabled.')
-    return asked or ('AUTO' if wish in ('true', '1', 'yes', 'on', 't', 'y') else 'MANUAL')
+    return asked or ('AUTO' if strutils.bool_from_string(wish) else 'MANUAL')

@@ -4,35 +4,29 @@ from __future__ import annotations
 
 import functools
 import uuid
-from collections.abc import Callable, Mapping
-from datetime import datetime
+from collections.abc import Mapping
 
 import sqlalchemy as sa
-from oslo_config import cfg
 
-from computeapi.backends.image import Images
-from computeapi.backends.network import Networks
-from computeapi.backends.volume import Volumes
-from computeapi.clock import utcnow
 from computeapi.compute import quotas as limits
 from computeapi.compute.flavors import FlavorManager
 from computeapi.compute.keypairs import KeypairManager
+from computeapi.compute.platform import Platform
 from computeapi.compute.quotas import Quotas
 from computeapi.compute.server_groups import ServerGroupManager
 from computeapi.compute.servers.creation import boot, devices, names, rows
 from computeapi.compute.servers.creation.boot import Source, Sources
-from computeapi.compute.servers.creation.disks import Disks
-from computeapi.compute.servers.creation.networks import Interfaces
-from computeapi.compute.servers.creation.places import Places
+from computeapi.compute.servers.creation.build import BUILD
+from computeapi.compute.servers.creation.destinations import Destinations
+from computeapi.compute.servers.creation.disks import RequestedDisks
+from computeapi.compute.servers.creation.networks import RequestedNetworks
 from computeapi.compute.servers.creation.request import Device, Rights, ServerRequest
 from computeapi.compute.servers.creation.rows import Plan
 from computeapi.compute.servers.lookup import check_items
-from computeapi.compute.tasks import Tasks
 from computeapi.compute.zones import Zones
 from computeapi.context import Context
 from computeapi.db import actions
 from computeapi.db import servers as stored
-from computeapi.db.engine import Store
 from computeapi.db.flavors import Flavor
 from computeapi.db.servers import Server
 from computeapi.errors import FlavorNotFound, Invalid, KeypairNotFound, NotFound, Unavailable
@@ -43,26 +37,21 @@ class Builder:
 
     def __init__(
         self,
-        store: Store,
-        conf: cfg.ConfigOpts,
+        platform: Platform,
         *,
-        tasks: Tasks,
         quotas: Quotas,
         flavors: FlavorManager,
         keypairs: KeypairManager,
         zones: Zones,
         groups: ServerGroupManager,
-        images: Images,
-        networks: Networks,
-        volumes: Volumes,
-        clock: Callable[[], datetime] = utcnow,
     ):
-        self.store, self.tasks, self.quotas, self.clock = store, tasks, quotas, clock
-        self.flavors, self.keypairs, self.volumes = flavors, keypairs, volumes
-        self.sources = Sources(images, volumes)
-        self.disks = Disks(images, volumes, conf.max_local_block_devices)
-        self.interfaces = Interfaces(networks)
-        self.places = Places(store, zones, groups, conf.default_schedule_zone)
+        self.store, self.tasks, self.clock = platform.store, platform.tasks, platform.clock
+        self.quotas, self.flavors, self.keypairs = quotas, flavors, keypairs
+        self.volumes = platform.volumes
+        self.sources = Sources(platform.images, platform.volumes)
+        self.disks = RequestedDisks(platform.images, platform.volumes, platform.conf.max_local_block_devices)
+        self.networks = RequestedNetworks(platform.networks)
+        self.destinations = Destinations(platform.store, zones, groups, platform.conf.default_schedule_zone)
 
     def create(self, context: Context, request: ServerRequest, rights: Rights) -> list[Server]:
         """The new servers, all in BUILD. Errors: Invalid, Conflict, Forbidden, OverQuota; what a request names and is
@@ -80,13 +69,13 @@ class Builder:
     def plan(self, context: Context, request: ServerRequest, rights: Rights) -> Plan:
         check_count(request)
         flavor = self.flavor(context, request.flavor_id)
-        zone = self.places.zone(request)
-        self.places.check_host(request)
+        zone = self.destinations.zone(request)
+        self.destinations.check_host(request)
         source = self.source(context, request)
         disk_config = boot.disk_config(source, request.disk_config)
-        groups = self.interfaces.security_groups(context, request.security_groups)
-        networks = self.interfaces.wanted(context, request, rights)
-        most = self.interfaces.room(context, networks, request.least, request.most)
+        groups = self.networks.security_groups(context, request.security_groups)
+        networks = self.networks.wanted(context, request, rights)
+        most = self.networks.room(context, networks, request.least, request.most)
         public_key = self.public_key(context, request.key_name)
         disks = self.disks.check(context, self.devices(request, source, flavor), flavor, request.image_id, rights)
         self.check_limits(context, request)
@@ -102,7 +91,7 @@ class Builder:
             most=most,
             disk_config=disk_config,
             zone=zone,
-            group_id=self.places.group(context, request),
+            group_id=self.destinations.group(context, request),
             public_key=public_key,
             first_id=str(uuid.uuid4()),
             reservation_id=names.reservation_id(),
@@ -162,7 +151,7 @@ class Builder:
             return
         arguments = {'attachments': list(attachments.values())}
         undo = functools.partial(self.release, context, attachments)
-        with self.tasks.held('build', plan.first_id, context, arguments, undo) as task:
+        with self.tasks.leased(BUILD, plan.first_id, context, arguments, undo) as task:
             for number, volume_id in volumes.items():
                 wanted = attachments[number]
                 attachments[number] = self.volumes.reserve(context, volume_id, plan.first_id, attachment_id=wanted)
@@ -199,8 +188,8 @@ class Builder:
             row = rows.block_device(device, server_id, attachments.get(number), now)
             stored.insert_block_device(connection, row)
         stored.set_tags(connection, server_id, set(plan.request.tags))
-        action_id = actions.start(connection, context, server_id, 'create', now)
-        self.tasks.add(connection, 'build', server_id, context, plan.arguments, action_id=action_id)
+        action_id = actions.start(connection, context, server_id, BUILD.name, now)
+        self.tasks.add(connection, BUILD, server_id, context, plan.arguments, action_id=action_id)
 
     def made(self, plan: Plan) -> list[Server]:
         with self.store.read() as connection:

@@ -7,6 +7,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 import orjson
+from oslo_utils import strutils
 
 from computeapi.compute.servers.creation.request import BLANK, IMAGE, LOCAL, SNAPSHOT, SWAP, VOLUME, Device
 from computeapi.db.flavors import Flavor
@@ -15,7 +16,6 @@ from computeapi.errors import Invalid
 ROOT = 'vda'
 MAY_BE_ROOT = (VOLUME, SNAPSHOT, IMAGE)
 SOURCES = (*MAY_BE_ROOT, BLANK)
-TRUE = (True, 'True', 'true', '1', 1)
 FACTS = tuple(each.name for each in fields(Device))
 OLD_FACTS = ('device_name', 'delete_on_termination', 'volume_size', 'snapshot_id', 'volume_id', 'no_device')
 FLAGS = ('delete_on_termination', 'no_device')
@@ -111,7 +111,7 @@ def sized(device: Device, flavor: Flavor) -> Device:
 def of_properties(properties: Mapping[str, Any], root_name: str) -> list[Device]:
     """The disks that the image of a server on volumes defines in its properties."""
     items = described(properties.get('block_device_mapping'))
-    if properties.get('bdm_v2') in TRUE:
+    if strutils.bool_from_string(properties.get('bdm_v2')):
         return [of_facts(item) for item in items]
     return with_root([of_old_facts(item) for item in items], root_name, None)
 
@@ -154,7 +154,7 @@ def of_old_facts(item: Mapping[str, Any]) -> Device:
 def checked(name: str, value: Any) -> Any:
     """The value as Device has it; what stands in an image was written by anybody."""
     if name in FLAGS:
-        return value in TRUE
+        return bool(strutils.bool_from_string(value))
     if name in NUMBERS:
         return whole(name, value)
     if not isinstance(value, str) or len(value) > LONGEST.get(name, 255):

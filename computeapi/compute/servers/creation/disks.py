@@ -15,7 +15,7 @@ from computeapi.db.flavors import Flavor
 from computeapi.errors import Invalid, NotFound, VolumeNotFound
 
 
-class Disks:
+class RequestedDisks:
     """Checks disks against what images, snapshots and volumes there are; most_local -1: any number of local disks."""
 
     def __init__(self, images: Images, volumes: Volumes, most_local: int):

@@ -21,7 +21,7 @@ AUTO, NONE = 'auto', 'none'
 Wanted = str | list[dict[str, str | None]]
 
 
-class Interfaces:
+class RequestedNetworks:
     """Checks what a request says about networks, and says it in full."""
 
     def __init__(self, networks: Networks):

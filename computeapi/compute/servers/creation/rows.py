@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
-from computeapi.compute import states
+from computeapi.backends.hypervisor import PowerState
 from computeapi.compute.servers.creation import names
 from computeapi.compute.servers.creation.boot import Source
 from computeapi.compute.servers.creation.devices import path_of
@@ -16,6 +16,7 @@ from computeapi.compute.servers.creation.networks import Wanted
 from computeapi.compute.servers.creation.request import Device, ServerRequest
 from computeapi.context import Context
 from computeapi.db.flavors import Flavor, snapshot
+from computeapi.states import TaskState, VMState
 
 LONGEST_PROPERTY = 255
 
@@ -88,9 +89,9 @@ def server(context: Context, plan: Plan, server_id: str, place: int, count: int,
 
 def beginning() -> dict[str, Any]:
     return {
-        'vm_state': states.BUILDING,
-        'task_state': 'scheduling',
-        'power_state': states.NOSTATE,
+        'vm_state': VMState.BUILDING,
+        'task_state': TaskState.SCHEDULING,
+        'power_state': PowerState.NOSTATE,
         'progress': 0,
         'network_info': [],
     }

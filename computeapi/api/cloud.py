@@ -1,0 +1,156 @@
+"""Everything that the handlers of the API can call, in one place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from oslo_config import cfg
+
+from computeapi.backends.identity import Identity
+from computeapi.backends.image import Images
+from computeapi.backends.network import Networks
+from computeapi.backends.volume import Volumes
+from computeapi.compute.aggregates import AggregateManager
+from computeapi.compute.consoles import Consoles
+from computeapi.compute.flavors import FlavorManager
+from computeapi.compute.hypervisors import HypervisorManager
+from computeapi.compute.images import ImageProxy
+from computeapi.compute.keypairs import KeypairManager
+from computeapi.compute.platform import Platform
+from computeapi.compute.projects import KnownProjects
+from computeapi.compute.quotas import Quotas
+from computeapi.compute.security_groups import SecurityGroupManager
+from computeapi.compute.server_groups import ServerGroupManager
+from computeapi.compute.servers.actions import Actions
+from computeapi.compute.servers.addresses import Addresses
+from computeapi.compute.servers.changes import Changes
+from computeapi.compute.servers.creation import Builder
+from computeapi.compute.servers.deletion import Deletion
+from computeapi.compute.servers.evacuation import Evacuations
+from computeapi.compute.servers.events import ExternalEvents
+from computeapi.compute.servers.floating_ips import FloatingIPManager
+from computeapi.compute.servers.interfaces import InterfaceManager
+from computeapi.compute.servers.live_migration import LiveMigrations
+from computeapi.compute.servers.locks import Locks
+from computeapi.compute.servers.lookup import ServerManager
+from computeapi.compute.servers.machines import Machines
+from computeapi.compute.servers.migration_lists import MigrationLists
+from computeapi.compute.servers.rebuild import Rebuilds
+from computeapi.compute.servers.rescue import Rescues
+from computeapi.compute.servers.reset import Resets
+from computeapi.compute.servers.resize import Resizes
+from computeapi.compute.servers.security_groups import ServerSecurityGroupManager
+from computeapi.compute.servers.shelving import Shelves
+from computeapi.compute.servers.snapshots import ServerSnapshots
+from computeapi.compute.servers.volume_snapshots import AssistedSnapshots
+from computeapi.compute.servers.volumes import AttachedVolumes
+from computeapi.compute.services import ServiceManager
+from computeapi.compute.usage import UsageRecords
+from computeapi.compute.usage_audits import UsageAudits
+from computeapi.compute.zones import Zones
+
+
+@dataclass(frozen=True)
+class Cloud:
+    """The services of one cloud.
+
+    max_limit: the most items that one page of a list can have.
+    """
+
+    conf: cfg.ConfigOpts
+    max_limit: int
+    # What everything about servers begins with, and what is done with them.
+    servers: ServerManager
+    builder: Builder
+    changes: Changes
+    actions: Actions
+    addresses: Addresses
+    attachments: AttachedVolumes
+    assisted_snapshots: AssistedSnapshots
+    consoles: Consoles
+    deletion: Deletion
+    evacuations: Evacuations
+    external_events: ExternalEvents
+    floating_ips: FloatingIPManager
+    interfaces: InterfaceManager
+    live_migrations: LiveMigrations
+    locks: Locks
+    machines: Machines
+    migration_lists: MigrationLists
+    rebuilds: Rebuilds
+    rescues: Rescues
+    resets: Resets
+    resizes: Resizes
+    server_security_groups: ServerSecurityGroupManager
+    shelves: Shelves
+    snapshots: ServerSnapshots
+    # What servers are made with, and where they run.
+    aggregates: AggregateManager
+    flavors: FlavorManager
+    hypervisors: HypervisorManager
+    keypairs: KeypairManager
+    projects: KnownProjects
+    quotas: Quotas
+    server_groups: ServerGroupManager
+    services: ServiceManager
+    usage: UsageRecords
+    usage_audits: UsageAudits
+    zones: Zones
+    # The services beside compute, and the proxies to them.
+    images: Images
+    image_proxy: ImageProxy
+    networks: Networks
+    security_groups: SecurityGroupManager
+    volumes: Volumes
+
+
+def build(platform: Platform, identity: Identity | None) -> Cloud:
+    """The services that the handlers of the API call. identity: where projects are looked up, if anywhere."""
+    conf, store = platform.conf, platform.store
+    changes, addresses, quotas = Changes(platform), Addresses(platform), Quotas(store, conf)
+    flavors, keypairs, zones = FlavorManager(store), KeypairManager(store, quotas), Zones(store, conf)
+    services, groups = ServiceManager(store, conf), ServerGroupManager(store, quotas)
+    return Cloud(
+        conf=conf,
+        max_limit=conf.api.max_limit,
+        servers=ServerManager(store, quotas, conf),
+        builder=Builder(platform, quotas=quotas, flavors=flavors, keypairs=keypairs, zones=zones, groups=groups),
+        changes=changes,
+        actions=Actions(store),
+        addresses=addresses,
+        attachments=AttachedVolumes(changes),
+        assisted_snapshots=AssistedSnapshots(platform),
+        consoles=Consoles(store, conf, platform.hypervisor),
+        deletion=Deletion(changes, quotas),
+        evacuations=Evacuations(changes),
+        external_events=ExternalEvents(changes, addresses),
+        floating_ips=FloatingIPManager(platform),
+        interfaces=InterfaceManager(changes),
+        live_migrations=LiveMigrations(changes),
+        locks=Locks(changes),
+        machines=Machines(changes),
+        migration_lists=MigrationLists(store),
+        rebuilds=Rebuilds(changes, quotas, keypairs),
+        rescues=Rescues(changes),
+        resets=Resets(changes),
+        resizes=Resizes(changes, quotas),
+        server_security_groups=ServerSecurityGroupManager(platform),
+        shelves=Shelves(changes, zones),
+        snapshots=ServerSnapshots(changes, quotas),
+        aggregates=AggregateManager(store, platform.images),
+        flavors=flavors,
+        hypervisors=HypervisorManager(store, conf),
+        keypairs=keypairs,
+        projects=KnownProjects(identity),
+        quotas=quotas,
+        server_groups=groups,
+        services=services,
+        usage=UsageRecords(store),
+        usage_audits=UsageAudits(services),
+        zones=zones,
+        images=platform.images,
+        image_proxy=ImageProxy(platform.images, quotas),
+        networks=platform.networks,
+        security_groups=SecurityGroupManager(platform.networks),
+        volumes=platform.volumes,
+    )

@@ -1,0 +1,34 @@
+"""DELETE /servers/{id}, and the actions of servers that are deleted later: forceDelete, restore."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from computeapi.api.servers.subject import ServerController, action
+from computeapi.db.servers import Server
+from computeapi.web.contract import MEMBER_OR_ADMIN, Policy, lone
+from computeapi.web.controller import operation
+from computeapi.web.request import Request
+
+DELETE = Policy('os_compute_api:servers:delete', MEMBER_OR_ADMIN, 'Delete a server')
+FORCE_DELETE = Policy('os_compute_api:os-deferred-delete:force', MEMBER_OR_ADMIN, 'Delete a server at once')
+RESTORE = Policy('os_compute_api:os-deferred-delete:restore', MEMBER_OR_ADMIN, 'Restore a deleted server')
+
+
+class ServerDeletion(ServerController):
+    """Deleting servers, and taking them back."""
+
+    @operation('DELETE', '/{server_id}', policy=DELETE, status=204, errors=(404, 409))
+    def delete(self, req: Request, server: Server) -> None:
+        """Delete a server."""
+        self.cloud.deletion.delete(req.context, server)
+
+    @action('forceDelete', policy=FORCE_DELETE, body=lone('forceDelete'), errors=(404, 409))
+    def force_delete(self, req: Request, server: Server, body: Any) -> None:
+        """Delete a server at once."""
+        self.cloud.deletion.force_delete(req.context, server)
+
+    @action('restore', policy=RESTORE, body=lone('restore'), errors=(403, 404, 409))
+    def restore(self, req: Request, server: Server, body: Any) -> None:
+        """Restore a server that was deleted and is kept for a while."""
+        self.cloud.deletion.restore(req.context, server)

@@ -1,0 +1,62 @@
+"""POST /servers/{id}/action {evacuate}: a server of a host that is down is rebuilt on another one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from computeapi.api.servers.subject import ServerController, action
+from computeapi.api.types import HOST, SPOKEN_BOOLEAN, STRING
+from computeapi.booleans import spoken
+from computeapi.compute.passwords import generate
+from computeapi.db.servers import Server
+from computeapi.versions import ABSENT, added, changed, removed
+from computeapi.web.contract import ADMIN, Policy, closed, lone
+from computeapi.web.controller import api_version
+from computeapi.web.request import Request
+
+EVACUATE = Policy('os_compute_api:os-evacuate', ADMIN, 'Evacuate a server from a host that is down')
+
+HOST_IS_CHECKED = '2.29'
+STORAGE_IS_FOUND_OUT = '2.14'
+BODY = lone(
+    'evacuate',
+    {
+        'type': 'object',
+        'properties': {
+            'host': HOST,
+            'onSharedStorage': removed(STORAGE_IS_FOUND_OUT, SPOKEN_BOOLEAN),
+            'adminPass': STRING,
+            'force': changed({HOST_IS_CHECKED: SPOKEN_BOOLEAN, '2.68': ABSENT}),
+        },
+        'required': [removed(STORAGE_IS_FOUND_OUT, 'onSharedStorage')],
+        'additionalProperties': False,
+    },
+)
+
+
+class ServerEvacuation(ServerController):
+    """Servers of hosts that are down."""
+
+    @action(
+        'evacuate',
+        policy=EVACUATE,
+        body=BODY,
+        response=removed(STORAGE_IS_FOUND_OUT, closed({'adminPass': STRING})),
+        status=200,
+        errors=(403, 404, 409),
+        behaviour={'host_is_checked': added(HOST_IS_CHECKED, True), 'start': removed('2.95', True)},
+    )
+    def evacuate(self, req: Request, server: Server, body: Any) -> dict[str, str]:
+        """Rebuild a server of a host that is down on another host, with a new password."""
+        self.move(req, server, body['evacuate'])
+        return {'adminPass': body['evacuate'].get('adminPass') or generate(self.cloud.conf.password_length)}
+
+    @api_version(STORAGE_IS_FOUND_OUT)
+    def evacuate(self, req: Request, server: Server, body: Any) -> None:
+        """Rebuild a server of a host that is down on another host."""
+        self.move(req, server, body['evacuate'])
+
+    def move(self, req: Request, server: Server, wanted: Any) -> None:
+        host, behaviour = wanted.get('host'), req.behaviour
+        force = spoken(wanted.get('force')) or (host is not None and not behaviour.host_is_checked)
+        self.cloud.evacuations.evacuate(req.context, server, host, force=force, start=bool(behaviour.start))

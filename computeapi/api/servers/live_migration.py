@@ -1,0 +1,139 @@
+"""POST /servers/{id}/action {os-migrateLive}, and /servers/{id}/migrations: live migrations that are not over."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from computeapi.api.migrations import LISTED_LIVE_MIGRATION, LIVE_MIGRATION, SERVER_HOST
+from computeapi.api.servers.schemas import HOST_OR_NULL
+from computeapi.api.servers.subject import ServerController, action
+from computeapi.api.types import NOTHING, SPOKEN_BOOLEAN
+from computeapi.booleans import FALSE, TRUE, spoken
+from computeapi.compute.servers.live_migration import UNDER_WAY
+from computeapi.db.listing import MOST_DIGITS
+from computeapi.db.servers import Server
+from computeapi.errors import Conflict, NotFound
+from computeapi.states import TaskState
+from computeapi.versions import ABSENT, added, changed, removed
+from computeapi.web.contract import ADMIN, MANAGER_OR_ADMIN, Policy, closed, lone
+from computeapi.web.controller import action as any_action
+from computeapi.web.controller import api_version, operation
+from computeapi.web.request import Request, target_of
+
+# ------------------------------------------------------------------ policies
+
+LIVE = Policy('os_compute_api:os-migrate-server:migrate_live', MANAGER_OR_ADMIN, 'Live migrate a server')
+LIVE_TO = Policy('os_compute_api:os-migrate-server:migrate_live:host', ADMIN, 'Live migrate a server to a named host')
+INDEX = Policy(
+    'os_compute_api:servers:migrations:index', MANAGER_OR_ADMIN, 'List the running live migrations of a server'
+)
+SHOW = Policy('os_compute_api:servers:migrations:show', ADMIN, 'Show a running live migration of a server')
+FORCE = Policy(
+    'os_compute_api:servers:migrations:force_complete', MANAGER_OR_ADMIN, 'Let a live migration complete at once'
+)
+ABORT = Policy('os_compute_api:servers:migrations:delete', MANAGER_OR_ADMIN, 'Abort a live migration')
+
+# ------------------------------------------------------------------ requests
+
+HOST_IS_CHECKED = '2.30'
+DISKS_ARE_FOUND_OUT = '2.25'
+BLOCK_OR_AUTO = {'type': ['boolean', 'string'], 'enum': [True, *TRUE, False, *FALSE, 'auto']}
+BODY = lone(
+    'os-migrateLive',
+    {
+        'type': 'object',
+        'properties': {
+            'host': HOST_OR_NULL,
+            'block_migration': changed({'2.1': SPOKEN_BOOLEAN, DISKS_ARE_FOUND_OUT: BLOCK_OR_AUTO}),
+            'disk_over_commit': removed(DISKS_ARE_FOUND_OUT, SPOKEN_BOOLEAN),
+            'force': changed({HOST_IS_CHECKED: SPOKEN_BOOLEAN, '2.68': ABSENT}),
+        },
+        'required': ['block_migration', removed(DISKS_ARE_FOUND_OUT, 'disk_over_commit'), 'host'],
+        'additionalProperties': False,
+    },
+)
+LIST = closed({'migrations': {'type': 'array', 'items': LISTED_LIVE_MIGRATION}}, ['migrations'])
+
+# ------------------------------------------------------------------ controllers
+
+
+class ServerLiveMigration(ServerController):
+    """Moving servers while they run."""
+
+    @action(
+        'os-migrateLive',
+        policy=None,
+        also=(LIVE, LIVE_TO),
+        body=BODY,
+        errors=(403, 404, 409, 501),
+        behaviour={'host_is_checked': added(HOST_IS_CHECKED, True)},
+    )
+    def live_migrate(self, req: Request, server: Server, body: Any) -> None:
+        """Migrate a server to another host while it runs."""
+        wanted = body['os-migrateLive']
+        host = wanted.get('host')
+        req.check(LIVE_TO if host else LIVE, target_of(server))
+        force = spoken(wanted.get('force')) or (host is not None and not req.behaviour.host_is_checked)
+        self.cloud.live_migrations.live_migrate(req.context, server, host, force=force)
+
+
+class ServerMigrations(ServerController):
+    """The live migrations of a server that are not over."""
+
+    path = '/servers/{server_id}/migrations'
+
+    @operation('GET', policy=INDEX, also=(SERVER_HOST,), response=LIST, errors=(404,))
+    @api_version('2.23')
+    def index(self, req: Request, server: Server) -> dict[str, Any]:
+        """List the running live migrations of a server."""
+        return {'migrations': LISTED_LIVE_MIGRATION.render_all(req, self.cloud.live_migrations.under_way(server))}
+
+    @operation('GET', '/{id}', policy=SHOW, response={'migration': LIVE_MIGRATION}, errors=(404,))
+    @api_version('2.23')
+    def show(self, req: Request, server: Server, id: str) -> dict[str, Any]:
+        """Show a running live migration of a server."""
+        missing = NotFound(f'In-progress live migration {id} is not found for server {server.uuid}.')
+        move = self.cloud.live_migrations.find(server, number(id, missing))
+        if move.migration_type != 'live-migration' or move.status not in UNDER_WAY:
+            raise missing
+        return {'migration': LIVE_MIGRATION.render(req, move)}
+
+    @operation(
+        'DELETE',
+        '/{id}',
+        policy=ABORT,
+        status=202,
+        errors=(400, 404, 409),
+        behaviour={'even_waiting': added('2.65', True)},
+    )
+    @api_version('2.24')
+    def abort(self, req: Request, server: Server, id: str) -> None:
+        """Abort a live migration."""
+        check_migrating(server, 'abort live migration')
+        move = self.cloud.live_migrations.find(server, number(id, NotFound()))
+        self.cloud.live_migrations.abort(req.context, server, move, even_waiting=bool(req.behaviour.even_waiting))
+
+    @any_action(
+        'force_complete',
+        policy=FORCE,
+        body=closed({'force_complete': NOTHING}, ['force_complete']),
+        errors=(400, 403, 404, 409),
+    )
+    @api_version('2.22')
+    def force_complete(self, req: Request, server: Server, id: str, body: Any) -> None:
+        """Let a live migration complete at once."""
+        check_migrating(server, 'force_complete')
+        move = self.cloud.live_migrations.find(server, number(id, NotFound()))
+        self.cloud.live_migrations.force_complete(req.context, server, move)
+
+
+def check_migrating(server: Server, what: str) -> None:
+    if server.task_state != TaskState.MIGRATING:
+        raise Conflict(f"Instance {server.uuid} is in an invalid state for '{what}'")
+
+
+def number(text: str, missing: NotFound) -> int:
+    """The integer id in a path; *missing* when it is none."""
+    if not text.isdecimal() or len(text) > MOST_DIGITS:
+        raise missing
+    return int(text)

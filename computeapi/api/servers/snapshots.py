@@ -1,0 +1,88 @@
+"""POST /servers/{id}/action: making images of a server, once or as one of its backups."""
+
+from typing import Any
+
+from computeapi.api.servers.schemas import METADATA
+from computeapi.api.servers.subject import ServerController, action
+from computeapi.api.types import NAME, NON_NEGATIVE, STRING
+from computeapi.db.servers import VOLUMES, Server, is_volume_backed
+from computeapi.versions import MIN, added, changed, removed, resolve
+from computeapi.web.contract import HTML, JSON, MEMBER_OR_ADMIN, Policy, closed, lone
+from computeapi.web.controller import api_version
+from computeapi.web.request import Reply, Request, target_of
+
+# ------------------------------------------------------------------ policies
+
+CREATE_IMAGE = Policy('os_compute_api:servers:create_image', MEMBER_OR_ADMIN, 'Make an image of a server')
+CREATE_VOLUME_IMAGE = Policy(
+    'os_compute_api:servers:create_image:allow_volume_backed', MEMBER_OR_ADMIN, 'Make an image of a server on volumes'
+)
+CREATE_BACKUP = Policy('os_compute_api:os-create-backup', MEMBER_OR_ADMIN, 'Back up a server')
+
+# ------------------------------------------------------------------ requests and answers
+
+ID_IN_BODY = '2.45'
+# Unlike other names, this one never had spaces around it on /v2.
+IMAGE = closed({'name': resolve(NAME, MIN), 'metadata': METADATA}, ['name'])
+BACKUP = closed(
+    {'name': NAME, 'backup_type': STRING, 'rotation': NON_NEGATIVE, 'metadata': METADATA},
+    ['name', 'backup_type', 'rotation'],
+)
+FACTS: dict[str, Any] = {
+    'response': added(ID_IN_BODY, closed({'image_id': STRING}, ['image_id'])),
+    'media_type': changed({'2.1': HTML, ID_IN_BODY: JSON}),
+    'errors': (403, 404, 409),
+    'behaviour': {'quota_on_metadata': removed('2.39', True)},
+}
+
+# ------------------------------------------------------------------ controller
+
+
+class ServerImages(ServerController):
+    """Images that are made of servers. Below 2.45 the id is the end of a Location header."""
+
+    needs = (VOLUMES,)
+
+    @action('createImage', policy=CREATE_IMAGE, also=(CREATE_VOLUME_IMAGE,), body=lone('createImage', IMAGE), **FACTS)
+    def create_image(self, req: Request, server: Server, body: Any) -> Reply:
+        """Make an image of a server, and answer with its location."""
+        prefix = self.cloud.conf.api.glance_link_prefix or req.host_url + '/image'
+        return located(prefix, self.make_image(req, server, body['createImage']))
+
+    @api_version(ID_IN_BODY)
+    def create_image(self, req: Request, server: Server, body: Any) -> dict[str, str]:
+        """Make an image of a server, and answer with its id."""
+        return {'image_id': self.make_image(req, server, body['createImage'])}
+
+    @action('createBackup', policy=CREATE_BACKUP, body=lone('createBackup', BACKUP), **FACTS)
+    def create_backup(self, req: Request, server: Server, body: Any) -> Reply:
+        """Make an image of a server, delete the oldest of this type, and answer with the location of the new one."""
+        image_id = self.make_backup(req, server, body['createBackup'])
+        # Without a rotation the image will not stay, and is nowhere.
+        return located(req.endpoint, image_id) if int(body['createBackup']['rotation']) else Reply()
+
+    @api_version(ID_IN_BODY)
+    def create_backup(self, req: Request, server: Server, body: Any) -> dict[str, str]:
+        """Make an image of a server, delete the oldest of this type, and answer with the id of the new one."""
+        return {'image_id': self.make_backup(req, server, body['createBackup'])}
+
+    def make_image(self, req: Request, server: Server, wanted: Any) -> str:
+        if is_volume_backed(server, server.volumes):
+            req.check(CREATE_VOLUME_IMAGE, target_of(server))
+        return self.cloud.snapshots.create(req.context, server, wanted['name'], self.metadata(req, wanted))
+
+    def make_backup(self, req: Request, server: Server, wanted: Any) -> str:
+        name, kind, rotation = wanted['name'].strip(), wanted['backup_type'], int(wanted['rotation'])
+        metadata = self.metadata(req, wanted)
+        return self.cloud.snapshots.create_backup(req.context, server, name, kind, rotation, metadata)
+
+    def metadata(self, req: Request, wanted: Any) -> dict[str, str]:
+        """What is to be noted about the image."""
+        metadata: dict[str, str] = wanted.get('metadata', {})
+        if req.behaviour.quota_on_metadata:
+            self.cloud.snapshots.check_metadata(req.context, metadata)
+        return metadata
+
+
+def located(prefix: str, image_id: str) -> Reply:
+    return Reply(headers={'Location': f'{prefix}/images/{image_id}'})

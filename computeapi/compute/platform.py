@@ -1,0 +1,33 @@
+"""What compute stands on: the store, the queue, the scheduler, and the services behind their Protocols."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from oslo_config import cfg
+
+from computeapi.backends.hypervisor import Hypervisor
+from computeapi.backends.image import Images
+from computeapi.backends.network import Networks
+from computeapi.backends.volume import Volumes
+from computeapi.clock import utcnow
+from computeapi.compute.scheduler import Scheduler
+from computeapi.compute.tasks.queue import Tasks
+from computeapi.db.engine import Store
+
+
+@dataclass(frozen=True)
+class Platform:
+    """All that workers need, and what requests about servers begin with."""
+
+    conf: cfg.ConfigOpts
+    store: Store
+    tasks: Tasks
+    scheduler: Scheduler
+    hypervisor: Hypervisor
+    images: Images
+    networks: Networks
+    volumes: Volumes
+    clock: Callable[[], datetime] = utcnow

@@ -1,0 +1,44 @@
+"""Servers: one module for each noun of their life, and TRANSITIONS, all that workers can be asked to do with them."""
+
+from computeapi.compute.servers import (
+    addresses,
+    deletion,
+    evacuation,
+    events,
+    interfaces,
+    live_migration,
+    power,
+    rebuild,
+    rescue,
+    reset,
+    resize,
+    shelving,
+    snapshots,
+    volume_snapshots,
+    volumes,
+)
+from computeapi.compute.servers.creation import build
+from computeapi.compute.tasks.transition import Transition
+
+NOUNS = (
+    build,
+    power,
+    deletion,
+    rescue,
+    resize,
+    live_migration,
+    evacuation,
+    rebuild,
+    shelving,
+    snapshots,
+    volumes,
+    volume_snapshots,
+    interfaces,
+    addresses,
+    events,
+    reset,
+)
+
+TRANSITIONS = tuple(
+    dict.fromkeys(each for noun in NOUNS for each in vars(noun).values() if isinstance(each, Transition))
+)

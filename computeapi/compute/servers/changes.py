@@ -1,0 +1,133 @@
+"""How a change of a server begins: checked and written down in one transaction, done by a worker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import sqlalchemy as sa
+
+from computeapi.backends.hypervisor import require
+from computeapi.compute.platform import Platform
+from computeapi.compute.tasks.transition import Requirement, Transition
+from computeapi.context import Context
+from computeapi.db import actions
+from computeapi.db import servers as rows
+from computeapi.db.servers import Server
+from computeapi.errors import Conflict, ServerLocked, ServerNotFound, Unavailable
+
+
+class Changes:
+    """Begins transitions. Errors: ServerLocked, Conflict when the server's state does not allow it, NotSupported."""
+
+    def __init__(self, platform: Platform):
+        self.platform = platform
+        self.store, self.tasks, self.clock = platform.store, platform.tasks, platform.clock
+
+    def begin(
+        self,
+        context: Context,
+        server: Server,
+        transition: Transition,
+        arguments: Mapping[str, Any] | None = None,
+        **values: Any,
+    ) -> None:
+        """Write down that the server goes through *transition*, and wake a worker. *values*: further columns."""
+        self.check(context, server, transition)
+        with self.store.write() as connection:
+            self.begin_in(connection, context, server, transition, arguments, **values)
+        self.tasks.wake()
+
+    def begin_in(
+        self,
+        connection: sa.Connection,
+        context: Context,
+        server: Server,
+        transition: Transition,
+        arguments: Mapping[str, Any] | None = None,
+        **values: Any,
+    ) -> None:
+        """The same in the caller's transaction: the state, the action and the task. The caller wakes the worker."""
+        self._enter(connection, server, transition, **values)
+        action_id = actions.start(connection, context, server.uuid, transition.name, self.clock())
+        self.tasks.add(connection, transition, server.uuid, context, arguments, action_id=action_id)
+
+    def _enter(self, connection: sa.Connection, server: Server, transition: Transition, **values: Any) -> None:
+        """The new state, if the server is still in one that allows it."""
+        new = {'task_state': transition.during, 'updated_at': self.clock(), **values}
+        allowed, doing = transition.allowed, transition.while_doing
+        if not rows.change(connection, server.uuid, new, vm_states=allowed, task_states=doing):
+            raise refusal(rows.get(connection, server.uuid), server.uuid, transition)
+
+    @contextmanager
+    def prepared(
+        self,
+        context: Context,
+        server: Server,
+        transition: Transition,
+        arguments: Mapping[str, Any],
+        undo: Callable[[], None],
+    ) -> Iterator[None]:
+        """Begin when the block has made what is needed; `undo` takes that back if one of them fails."""
+        self.check(context, server, transition)
+        with self.tasks.leased(transition, server.uuid, context, arguments, undo) as task:
+            yield
+            with self.store.write() as connection:
+                self._enter(connection, server, transition)
+                action_id = actions.start(connection, context, server.uuid, transition.name, self.clock())
+                if not self.tasks.release(connection, task, action_id):
+                    raise Unavailable()
+
+    def check(self, context: Context, server: Server, transition: Transition) -> None:
+        """Refuse what can be refused by looking at the server as it was found, and at the driver."""
+        check(context, server, transition)
+        if transition.capability is not None:
+            require(self.platform.hypervisor, transition.capability)
+
+    def record(self, connection: sa.Connection, context: Context, server: Server, name: str) -> None:
+        """Note an action that is done at once."""
+        now = self.clock()
+        actions.finish(connection, actions.start(connection, context, server.uuid, name, now), now)
+
+
+def check(context: Context, server: Server, requirement: Requirement) -> None:
+    """Refuse what can be refused by looking at the server as it was found."""
+    if requirement.lockable:
+        check_unlocked(context, server)
+    if requirement.hosted and server.host is None:
+        raise not_ready(server)
+    wrong_vm = requirement.allowed is not None and server.vm_state not in requirement.allowed
+    wrong_task = requirement.while_doing is not None and server.task_state not in requirement.while_doing
+    if wrong_vm or wrong_task:
+        raise refusal(server, server.uuid, requirement)
+
+
+def locked(connection: sa.Connection, context: Context, server: Server, requirement: Requirement) -> Server:
+    """The server as it is now, kept from changing until the transaction ends, if it can be asked for this."""
+    current = rows.get(connection, server.uuid, lock=True)
+    if current is None:
+        raise ServerNotFound(id=server.uuid)
+    check(context, current, requirement)
+    return current
+
+
+def check_unlocked(context: Context, server: Server) -> None:
+    """ServerLocked, unless the caller is an administrator."""
+    if server.locked_by and not context.is_admin:
+        raise ServerLocked(id=server.uuid)
+
+
+def not_ready(server: Server) -> Conflict:
+    return Conflict(f'Instance {server.uuid} is not ready')
+
+
+def refusal(server: Server | None, server_id: str, requirement: Requirement) -> Exception:
+    """Why the server cannot be asked for this."""
+    if server is None:
+        return ServerNotFound(id=server_id)
+    if requirement.allowed is not None and server.vm_state not in requirement.allowed:
+        state = f'vm_state {server.vm_state}'
+    else:
+        state = f'task_state {server.task_state}'
+    return Conflict(f"Cannot '{requirement.name}' instance {server_id} while it is in {state}")

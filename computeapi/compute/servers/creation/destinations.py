@@ -1,0 +1,43 @@
+"""Where a new server is asked to be."""
+
+from __future__ import annotations
+
+from computeapi.compute.server_groups import ServerGroupManager
+from computeapi.compute.servers.creation.request import ServerRequest
+from computeapi.compute.zones import Zones
+from computeapi.context import Context
+from computeapi.db import hypervisors
+from computeapi.db.engine import Store
+from computeapi.errors import ComputeHostNotFound, Invalid
+
+
+class Destinations:
+    """Checks the zone, the host and the server group that a request names. default_zone None: any zone."""
+
+    def __init__(self, store: Store, zones: Zones, groups: ServerGroupManager, default_zone: str | None):
+        self.store, self.zones, self.groups, self.default_zone = store, zones, groups, default_zone
+
+    def zone(self, request: ServerRequest) -> str | None:
+        """The zone that the server stays in; Invalid if there is none of that name to be had."""
+        zone = request.availability_zone or self.default_zone
+        if zone and request.forced_host is None:
+            self.zones.check(zone)
+        return zone or None
+
+    def check_host(self, request: ServerRequest) -> None:
+        """ComputeHostNotFound for a host that was named and is not there."""
+        if not (request.host or request.node):
+            return
+        if request.forced_host or request.forced_node:
+            raise Invalid(
+                'One mechanism with host and/or hypervisor_hostname and another mechanism with zone:host:node '
+                'are mutually exclusive.'
+            )
+        with self.store.read() as connection:
+            if not hypervisors.exists(connection, request.host, request.node):
+                raise ComputeHostNotFound(host=request.host or request.node)
+
+    def group(self, context: Context, request: ServerRequest) -> str | None:
+        """The server group that the hint `group` names; ServerGroupNotFound, also for another project's."""
+        group_id = request.scheduler_hints.get('group')
+        return self.groups.get(context, group_id).uuid if group_id else None

@@ -1,0 +1,140 @@
+"""Deleting servers, at once or after a time in which they can be restored, and everything that goes with them."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from computeapi.backends.hypervisor import PowerState
+from computeapi.compute.quotas import Quotas
+from computeapi.compute.servers import disks, placement, ports
+from computeapi.compute.servers.changes import Changes, check
+from computeapi.compute.servers.snapshots import discard
+from computeapi.compute.tasks.job import Job, Superseded
+from computeapi.compute.tasks.transition import Transition
+from computeapi.context import Context
+from computeapi.db import allocations, server_migrations
+from computeapi.db import servers as rows
+from computeapi.db.servers import Server
+from computeapi.states import TaskState, VMState
+
+DELETE = Transition('delete', during=TaskState.DELETING, while_doing=None)
+FORCE_DELETE = Transition('forceDelete', during=TaskState.DELETING, while_doing=None)
+SOFT_DELETE = Transition('delete', kind='soft_delete', during=TaskState.SOFT_DELETING, while_doing=None)
+RECLAIM = Transition('reclaim', steps=(TaskState.DELETING,))
+RESTORE = Transition('restore', during=TaskState.RESTORING, allowed={VMState.SOFT_DELETED})
+
+GOING = frozenset({TaskState.DELETING, TaskState.SOFT_DELETING})
+AT_ONCE = frozenset({VMState.ERROR, VMState.BUILDING, VMState.SOFT_DELETED})
+
+
+class Deletion:
+    """Errors: those of Changes; OverQuota."""
+
+    def __init__(self, changes: Changes, quotas: Quotas):
+        self.changes, self.quotas = changes, quotas
+        self.conf = changes.platform.conf
+
+    def delete(self, context: Context, server: Server) -> None:
+        """Delete the server, whatever it is doing; where servers are reclaimed later it is kept for that time.
+
+        Asking twice is no error."""
+        if server.task_state in GOING:
+            return
+        kept = self.conf.reclaim_instance_interval and server.host and server.vm_state not in AT_ONCE
+        self.changes.begin(context, server, SOFT_DELETE if kept else DELETE, progress=0)
+
+    def force_delete(self, context: Context, server: Server) -> None:
+        """Delete it now, also one that is kept for a while."""
+        if server.task_state != TaskState.DELETING:
+            self.changes.begin(context, server, FORCE_DELETE, progress=0)
+
+    def restore(self, context: Context, server: Server) -> None:
+        """Take a server back that is kept for a while; it counts again, so there must be quota for it."""
+        check(context, server, RESTORE)
+        wanted = {'instances': 1, 'cores': server.vcpus, 'ram': server.memory_mb}
+        with self.changes.store.write() as connection:
+            self.quotas.reserve(connection, server.project_id, server.user_id, **wanted)
+            self.changes.begin_in(connection, context, server, RESTORE)
+        self.changes.tasks.wake()
+
+
+# ------------------------------------------------------------------ work
+
+
+@SOFT_DELETE.work
+def soft_delete(job: Job) -> None:
+    """Switch it off, and delete it when the time is over, unless it is restored."""
+    with job.event('compute_soft_delete_instance'):
+        placement.leave_others(job.platform, job.server)
+        if job.server.host is not None:
+            job.driver.power_off(job.server)
+    now, flavor = job.clock(), job.server.flavor
+    with job.store.write() as connection:
+        server_migrations.settle(connection, job.server.uuid, now)
+        job.platform.tasks.cancel(connection, job.server.uuid)
+        due = now + timedelta(seconds=job.platform.conf.reclaim_instance_interval)
+        job.platform.tasks.add(connection, RECLAIM, job.server.uuid, job.context, not_before=due)
+        job.conclude(
+            connection,
+            vm_state=VMState.SOFT_DELETED,
+            power_state=PowerState.SHUTDOWN,
+            terminated_at=now,
+            vcpus=flavor['vcpus'],
+            memory_mb=flavor['memory_mb'],
+        )
+
+
+@RECLAIM.work
+def reclaim(job: Job) -> None:
+    """The time of a soft-deleted server is over."""
+    if job.server.vm_state != VMState.SOFT_DELETED:
+        raise Superseded()
+    if job.server.task_state is None:
+        job.save(task_state=TaskState.DELETING)
+    delete(job)
+
+
+@RESTORE.work
+def restore(job: Job) -> None:
+    """Run again; what was shelved is not so any more."""
+    server = job.server
+    with job.event('compute_restore_instance'):
+        job.driver.power_on(server)
+    if server.shelved_image_id is not None:
+        discard(job.platform.images, job.elevated, server.shelved_image_id)
+    with job.store.write() as connection:
+        job.platform.tasks.cancel(connection, server.uuid)
+        job.conclude(
+            connection,
+            vm_state=VMState.ACTIVE,
+            power_state=PowerState.RUNNING,
+            terminated_at=None,
+            shelved_image_id=None,
+        )
+
+
+@DELETE.work
+@FORCE_DELETE.work
+def delete(job: Job) -> None:
+    """The machine, its ports and volumes, its claims, and the row's life."""
+    server = job.server
+    with job.event('compute_terminate_instance'):
+        placement.remove_machines(job.platform, server)
+        if server.shelved_image_id is not None:
+            discard(job.platform.images, job.elevated, server.shelved_image_id)
+        ports.disconnect(job.platform.networks, job.elevated, server.uuid, server.network_info)
+        disks.release_all(job)
+    now = job.clock()
+    with job.store.write() as connection:
+        allocations.release(connection, server.uuid)
+        rows.delete_belongings(connection, server.uuid)
+        server_migrations.settle(connection, server.uuid, now)
+        job.platform.tasks.cancel(connection, server.uuid)
+        job.conclude(
+            connection,
+            vm_state=VMState.DELETED,
+            power_state=PowerState.NOSTATE,
+            terminated_at=now,
+            deleted_at=now,
+            network_info=[],
+        )

@@ -1,0 +1,105 @@
+"""Evacuation: the server of a host that is down is booted on another one."""
+
+from __future__ import annotations
+
+import logging
+
+from computeapi.backends.hypervisor import HypervisorError, PowerState
+from computeapi.compute.servers import moves, placement
+from computeapi.compute.servers.changes import Changes, check, locked
+from computeapi.compute.tasks.job import Job
+from computeapi.compute.tasks.transition import Transition
+from computeapi.context import Context
+from computeapi.db import allocations
+from computeapi.db.server_migrations import Migration
+from computeapi.db.servers import Server
+from computeapi.states import REBUILD_STEPS, MigrationStatus, TaskState, VMState
+
+LOG = logging.getLogger(__name__)
+
+
+def strand(job: Job, error: Exception) -> None:
+    """The server is in ERROR on the host that is down, from where it can be evacuated again."""
+    found = moves.migration_of(job).dest_host is not None
+    moves.end(job, MigrationStatus.FAILED if found else MigrationStatus.ERROR)
+    placement.bind(job.platform, job.elevated, job.server, job.server.host)
+    job.fail(error, vm_state=VMState.ERROR, power_state=job.power())
+
+
+EVACUATE = Transition(
+    'evacuate',
+    during=TaskState.REBUILDING,
+    steps=REBUILD_STEPS,
+    allowed={VMState.ACTIVE, VMState.STOPPED, VMState.ERROR},
+    failed=strand,
+    undo=moves.undo,
+)
+
+
+class Evacuations:
+    """Errors: those of Changes; Invalid for a host that will not do, or while the server's own is up."""
+
+    def __init__(self, changes: Changes):
+        self.changes, self.platform = changes, changes.platform
+
+    def evacuate(
+        self, context: Context, server: Server, host: str | None, *, force: bool = False, start: bool = False
+    ) -> None:
+        """Rebuild the server of a host that is down on another; start: it runs there if it ran before."""
+        check(context, server, EVACUATE)
+        moves.check_other_host(self.platform, server, host)
+        moves.check_down(self.platform, server)
+        with self.changes.store.write() as connection:
+            server = locked(connection, context, server, EVACUATE)
+            migration_id = moves.insert(
+                self.platform, connection, context, server, 'evacuation', MigrationStatus.ACCEPTED
+            )
+            arguments = {'migration_id': migration_id, 'host': host, 'force': force, 'start': start}
+            self.changes.begin_in(connection, context, server, EVACUATE, arguments)
+        self.changes.tasks.wake()
+
+
+# ------------------------------------------------------------------ work
+
+
+@EVACUATE.work
+def evacuate(job: Job) -> None:
+    """Boot the server of a host that is down on another one."""
+    migration = moves.migration_of(job)
+    runs = bool(job.arguments.get('start')) and migration.old_vm_state != VMState.STOPPED
+    with job.event('conductor_rebuild_instance'):
+        migration = moves.find_host(job, migration, moves.spec_elsewhere(job))
+    with job.event('compute_rebuild_instance', migration.dest_host):
+        if job.server.host != migration.dest_host:
+            boot(job, migration, runs)
+        placement.connect(job)
+        abandon(job, migration)
+    with job.store.write() as connection:
+        allocations.release(connection, job.server.uuid, keep=job.server.host)
+        moves.mark(job, connection, migration, MigrationStatus.DONE)
+        job.conclude(
+            connection,
+            vm_state=VMState.ACTIVE if runs else VMState.STOPPED,
+            power_state=PowerState.RUNNING if runs else PowerState.SHUTDOWN,
+            launched_at=job.clock(),
+            fault=None,
+        )
+
+
+def boot(job: Job, migration: Migration, runs: bool) -> None:
+    """Make the machine on the new host; only then the server is there."""
+    if job.server.task_state != TaskState.REBUILD_SPAWNING:
+        job.save(task_state=TaskState.REBUILD_SPAWNING)
+    there = placement.at(job.server, migration.dest_host)
+    job.driver.spawn(there, job.devices())
+    if not runs:
+        job.driver.power_off(there)
+    job.save(**placement.on(job.platform, migration.dest_host, migration.dest_node))
+
+
+def abandon(job: Job, migration: Migration) -> None:
+    """The machine on the old host goes, too, if somebody there can be told."""
+    try:
+        job.driver.destroy(placement.at(job.server, migration.source_host))
+    except HypervisorError:
+        LOG.warning('Host %s still has the machine of %s', migration.source_host, job.server.uuid, exc_info=True)

@@ -1,0 +1,77 @@
+"""What the machine of a server is asked, and answers at once: diagnostics, its serial console, a new password."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from computeapi.backends.hypervisor import Capability, Hypervisor, HypervisorError, PowerState, require
+from computeapi.compute.servers.changes import Changes, check, not_ready
+from computeapi.compute.tasks.transition import Requirement
+from computeapi.context import Context
+from computeapi.db import servers as rows
+from computeapi.db.servers import BlockDevice, Server
+from computeapi.errors import Conflict
+from computeapi.states import VMState
+
+CHANGE_PASSWORD = Requirement('changePassword', allowed={VMState.ACTIVE})
+POWER_NAMES: dict[int, str] = {
+    PowerState.NOSTATE: 'pending',
+    PowerState.RUNNING: 'running',
+    PowerState.PAUSED: 'paused',
+    PowerState.SHUTDOWN: 'shutdown',
+    PowerState.CRASHED: 'crashed',
+    PowerState.SUSPENDED: 'suspended',
+}
+
+
+class Diagnosis(NamedTuple):
+    """facts: what the driver tells."""
+
+    server: Server
+    devices: list[BlockDevice]
+    facts: dict[str, Any]
+
+    @property
+    def state(self) -> str:
+        return POWER_NAMES.get(self.server.power_state, 'pending')
+
+
+class Machines:
+    """Errors: Conflict for a server that has no machine, or one in another state; NotSupported."""
+
+    def __init__(self, changes: Changes):
+        self.changes, self.store = changes, changes.store
+        self.hypervisor: Hypervisor = changes.platform.hypervisor
+
+    def diagnose(self, server: Server) -> Diagnosis:
+        """What the machine is doing; Conflict unless it runs."""
+        if server.host is None:
+            raise not_ready(server)
+        if server.power_state != PowerState.RUNNING:
+            state = POWER_NAMES.get(server.power_state, 'pending')
+            raise Conflict(f"Cannot 'get_diagnostics' instance {server.uuid} while it is in power state {state}")
+        require(self.hypervisor, Capability.DIAGNOSTICS)
+        with self.store.read() as connection:
+            devices = rows.block_devices_of(connection, [server.uuid])
+        try:
+            return Diagnosis(server, devices, dict(self.hypervisor.diagnostics(server, devices)))
+        except HypervisorError:
+            raise not_ready(server) from None
+
+    def console_output(self, server: Server, lines: int | None) -> str:
+        """The last *lines* of the serial console; None: all that is kept."""
+        if server.host is None:
+            raise not_ready(server)
+        require(self.hypervisor, Capability.CONSOLE_OUTPUT)
+        return self.hypervisor.console_output(server, lines)
+
+    def change_password(self, context: Context, server: Server, password: str) -> None:
+        """Set the administrator's password in the server. It is handed over at once: passwords are not kept."""
+        check(context, server, CHANGE_PASSWORD)
+        require(self.hypervisor, Capability.SET_PASSWORD)
+        try:
+            self.hypervisor.set_password(server, password)
+        except HypervisorError as error:
+            raise Conflict(str(error)) from None
+        with self.store.write() as connection:
+            self.changes.record(connection, context, server, CHANGE_PASSWORD.name)

@@ -1,0 +1,168 @@
+"""What all moves of a server have in common: a row that says how far it is, checks of the host, and a way back."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+import sqlalchemy as sa
+
+from computeapi.compute.hosts import is_up
+from computeapi.compute.platform import Platform
+from computeapi.compute.scheduler import HostState, Spec
+from computeapi.compute.servers import placement
+from computeapi.compute.tasks.job import Job, Superseded
+from computeapi.compute.tasks.queue import thawed
+from computeapi.context import Context
+from computeapi.db import server_migrations, services
+from computeapi.db import servers as rows
+from computeapi.db.server_migrations import Migration
+from computeapi.db.servers import Server
+from computeapi.db.tasks import Task
+from computeapi.errors import Invalid, NotFound
+from computeapi.states import MigrationStatus
+
+# ------------------------------------------------------------------ requests
+
+
+def check_host(platform: Platform, host: str) -> None:
+    """Invalid for a compute host that does not exist."""
+    with platform.store.read() as connection:
+        if services.of_compute_host(connection, host) is None:
+            raise Invalid(f'Compute host {host} could not be found.')
+
+
+def check_other_host(platform: Platform, server: Server, host: str | None) -> None:
+    """Invalid for one that does not exist, or that the server is on."""
+    if host is not None:
+        check_host(platform, host)
+        if host == server.host:
+            raise Invalid(f'The target host can not be the same one: {host}')
+
+
+def check_down(platform: Platform, server: Server) -> None:
+    """Invalid while the server's host is up."""
+    with platform.store.read() as connection:
+        service = services.of_compute_host(connection, server.host)
+    if service is None:
+        raise NotFound(f'Compute host {server.host} could not be found.')
+    if is_up(service, platform.clock(), platform.conf.service_down_time):
+        raise Invalid(f'Compute service of {server.host} is still in use.')
+
+
+def insert(
+    platform: Platform,
+    connection: sa.Connection,
+    context: Context,
+    server: Server,
+    migration_type: str,
+    status: MigrationStatus,
+    new_flavor: Mapping[str, Any] | None = None,
+) -> int:
+    """Write down that a move begins; the id of the row."""
+    now = platform.clock()
+    return server_migrations.insert(
+        connection,
+        {
+            'uuid': str(uuid.uuid4()),
+            'server_id': server.uuid,
+            'migration_type': migration_type,
+            'status': status,
+            'source_host': server.host,
+            'source_node': server.node,
+            'old_flavor': server.flavor,
+            'new_flavor': dict(new_flavor or server.flavor),
+            'old_vm_state': server.vm_state,
+            'user_id': context.user_id,
+            'project_id': context.project_id,
+            'created_at': now,
+            'updated_at': now,
+        },
+    )
+
+
+# ------------------------------------------------------------------ work
+
+
+def migration_of(job: Job) -> Migration:
+    """The move that the task is about, as it is now."""
+    with job.store.read() as connection:
+        migration = server_migrations.get(connection, job.arguments['migration_id'])
+    if migration is None:
+        raise Superseded()
+    return migration
+
+
+def mark(job: Job, connection: sa.Connection, migration: Migration, status: MigrationStatus) -> None:
+    """Write down how far the move is."""
+    server_migrations.change(connection, migration.id, {'status': status, 'updated_at': job.clock()})
+
+
+def spec_elsewhere(job: Job) -> Spec:
+    """What the server asks of another host: the one that the request names, if it does."""
+    return Spec.of(
+        job.server,
+        on_volume=job.on_volume,
+        host=job.arguments.get('host'),
+        forced=bool(job.arguments.get('force')),
+        ignored_hosts=frozenset({job.server.host}),
+    )
+
+
+def find_host(job: Job, migration: Migration, spec: Spec) -> Migration:
+    """Claim an allocation on another host, unless that is done; the migration as it is then. NoValidHost."""
+    if migration.dest_host is not None:
+        return migration
+    found: dict[str, Any] = {}
+
+    def keep(connection: sa.Connection, host: HostState) -> None:
+        # The server may have been deleted meanwhile, and nobody would give back what is claimed now.
+        job.write(connection)
+        found.update(dest_host=host.name, dest_node=host.node, dest_ip=host.host_ip, updated_at=job.clock())
+        server_migrations.change(connection, migration.id, found)
+
+    job.platform.scheduler.place(spec, keep)
+    return migration._replace(**found)
+
+
+def end(job: Job, status: MigrationStatus) -> Migration:
+    """The move came to nothing: the server has its host, and no other."""
+    migration = migration_of(job)
+    with job.store.write() as connection:
+        mark(job, connection, migration, status)
+    placement.leave_others(job.platform, job.server)
+    return migration
+
+
+def undo(platform: Platform, task: Task, server: Server | None) -> None:
+    """Nobody goes on with the move. Deleting a server settles everything by itself."""
+    with platform.store.read() as connection:
+        migration = server_migrations.get(connection, task.arguments['migration_id'])
+    if server is None or migration is None:
+        return
+    if has_moved(platform, server, migration):
+        follow(platform, server, migration)
+    placement.leave_others(platform, server)
+    placement.bind(platform, thawed(task.context).elevated(), server, server.host)
+    if migration.status not in server_migrations.OVER:
+        with platform.store.write() as connection:
+            values = {'status': MigrationStatus.ERROR, 'updated_at': platform.clock()}
+            server_migrations.change(connection, migration.id, values)
+
+
+def has_moved(platform: Platform, server: Server, migration: Migration) -> bool:
+    """Whether the machine is on the new host and no more on that which the server is said to be on."""
+    if migration.dest_host in (None, server.host):
+        return False
+    there = platform.hypervisor.power_state(placement.at(server, migration.dest_host))
+    return there is not None and platform.hypervisor.power_state(server) is None
+
+
+def follow(platform: Platform, server: Server, migration: Migration) -> None:
+    """Write down where the machine is, which is so whatever becomes of the server."""
+    where = placement.on(platform, migration.dest_host, migration.dest_node)
+    with platform.store.write() as connection:
+        rows.update(connection, server.uuid, where | {'updated_at': platform.clock()})
+    for name, value in where.items():
+        setattr(server, name, value)

@@ -1,0 +1,100 @@
+"""The hosts on which a server has an allocation: where its machine is, and where its ports and volumes are used."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import replace
+from typing import Any
+
+import sqlalchemy as sa
+
+from computeapi.compute.platform import Platform
+from computeapi.compute.scheduler import HostState, Spec
+from computeapi.compute.scheduler.spec import needs_of
+from computeapi.compute.servers import disks, ports
+from computeapi.compute.tasks.job import Job
+from computeapi.compute.zones import Zones
+from computeapi.context import Context
+from computeapi.db import allocations
+from computeapi.db import servers as rows
+from computeapi.db.servers import Server, is_volume_backed
+from computeapi.errors import AttachmentNotFound, PortInUse, PortNotFound
+
+NOWHERE: dict[str, Any] = {'host': None, 'node': None, 'availability_zone': None}
+
+
+def find(job: Job, spec: Spec, **values: Any) -> HostState:
+    """Choose a host for a server without one and claim its allocation there; NoValidHost."""
+
+    def keep(connection: sa.Connection, host: HostState) -> None:
+        job.write(connection, host=host.name, node=host.node, availability_zone=host.zone, **values)
+
+    return job.platform.scheduler.place(spec, keep)
+
+
+def at(server: Server, host: str | None) -> Server:
+    """The server as if it were on that host, for the driver."""
+    return replace(server, host=host)
+
+
+def on(platform: Platform, host: str | None, node: str | None) -> dict[str, Any]:
+    """The columns of a server that say where it is."""
+    zones = Zones(platform.store, platform.conf)
+    with platform.store.read() as connection:
+        return {'host': host, 'node': node, 'availability_zone': zones.of_host(connection, host or '')}
+
+
+def remove_machines(platform: Platform, server: Server, *, keep: str | None = None) -> None:
+    """Destroy the server's machine on every host on which it has an allocation, but for one."""
+    with platform.store.read() as connection:
+        held = allocations.hosts_of(connection, server.uuid)
+    for host in sorted((held | {server.host}) - {keep, None}, key=str):
+        platform.hypervisor.destroy(at(server, host))
+
+
+def leave_others(platform: Platform, server: Server) -> None:
+    """Give back the allocations on other hosts than the server's own, and of that one what its flavor does not need."""
+    remove_machines(platform, server, keep=server.host)
+    with platform.store.write() as connection:
+        allocations.release(connection, server.uuid, keep=server.host)
+        shrink(connection, server)
+
+
+def shrink(connection: sa.Connection, server: Server) -> None:
+    """Hold of the server's host what its flavor needs."""
+    if server.host is not None:
+        devices = rows.block_devices_of(connection, [server.uuid])
+        needs = needs_of(server.flavor, on_volume=is_volume_backed(server, devices))
+        allocations.resize(connection, server.uuid, server.host, needs)
+
+
+def connect(job: Job) -> None:
+    """Use the server's ports and volumes from its host, and write down how the network service describes them now."""
+    bind(job.platform, job.elevated, job.server, job.server.host)
+    ports.describe(job, job.server.network_info)
+
+
+def leave(job: Job) -> None:
+    """The server has no machine any more; its ports and volumes stay its own and are used from nowhere."""
+    remove_machines(job.platform, job.server)
+    # What others took from it meanwhile is not its own to leave.
+    for entry in job.server.network_info:
+        with contextlib.suppress(PortNotFound, PortInUse):
+            job.platform.networks.bind_port(job.elevated, entry['port_id'], server_id=job.server.uuid, host=None)
+    for device in job.devices():
+        if device.attachment_id is not None:
+            with contextlib.suppress(AttachmentNotFound):
+                held = job.platform.volumes.disconnect(job.elevated, device.attachment_id)
+                disks.keep(job, device, attachment_id=held)
+
+
+def bind(platform: Platform, context: Context, server: Server, host: str | None) -> None:
+    """Tell the network and the volume service from which host the server uses what it has of them."""
+    for entry in server.network_info:
+        platform.networks.bind_port(context, entry['port_id'], server_id=server.uuid, host=host)
+    with platform.store.read() as connection:
+        devices = rows.block_devices_of(connection, [server.uuid])
+    for device in devices:
+        if device.attachment_id is not None:
+            name = device.device_name or ''
+            platform.volumes.complete(context, device.attachment_id, host=host or '', device=name)

@@ -1,0 +1,94 @@
+"""Setting the state of a server by hand, and looking after what that leaves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from computeapi.compute.servers import disks, network_info, placement
+from computeapi.compute.servers.addresses import Addresses
+from computeapi.compute.servers.changes import Changes
+from computeapi.compute.tasks.job import Job
+from computeapi.compute.tasks.transition import beside
+from computeapi.context import Context
+from computeapi.db import server_migrations
+from computeapi.db import servers as rows
+from computeapi.db.servers import BlockDevice, Server
+from computeapi.errors import AttachmentNotFound, ImageNotFound, ServerNotFound
+from computeapi.states import VMState
+
+RESET = beside('reset')
+
+
+class Resets:
+    """Errors: ServerNotFound."""
+
+    def __init__(self, changes: Changes):
+        self.changes = changes
+
+    def reset(self, context: Context, server: Server, vm_state: VMState) -> None:
+        """Set the state; whatever is under way is overtaken, and a worker looks after what it leaves."""
+        now = self.changes.clock()
+        with self.changes.store.write() as connection:
+            current = rows.get(connection, server.uuid, lock=True)
+            if current is None:
+                raise ServerNotFound(id=server.uuid)
+            sizes = {name: current.flavor[name] for name in ('vcpus', 'memory_mb')}
+            values = {'vm_state': vm_state, 'task_state': None, 'updated_at': now}
+            rows.update(connection, server.uuid, values | sizes)
+            if current.vm_state == VMState.RESIZED:
+                server_migrations.settle(connection, server.uuid, now)
+            self.changes.tasks.cancel(connection, server.uuid)
+            self.changes.tasks.add(connection, RESET, server.uuid, context)
+            self.changes.record(connection, context, server, 'resetState')
+        self.changes.tasks.wake()
+
+
+# ------------------------------------------------------------------ work
+
+
+@RESET.work
+def reset(job: Job) -> None:
+    """What was overtaken is over by now, however far it came. The server keeps what it has of its host and of other
+    services; what it has not got, or not any more, is not said to be its own."""
+    server = job.server
+    placement.leave_others(job.platform, server)
+    known = server.network_info
+    server.network_info = network_info.described(job.platform.networks, job.elevated, server.uuid, known)
+    for device in job.devices():
+        if device.destination_type == 'volume':
+            keep_or_forget(job, device)
+    if server.host is not None:
+        placement.bind(job.platform, job.elevated, server, server.host)
+    found: dict[str, Any] = {'power_state': job.power(), 'updated_at': job.clock()} | lost_image(job)
+    with job.store.write() as connection:
+        # Others may attach interfaces meanwhile.
+        network_info.follow(connection, server.uuid, known, server.network_info)
+        rows.update(connection, server.uuid, found)
+    Addresses(job.platform).refresh(job.elevated, [server.uuid])
+    job.end()
+
+
+def keep_or_forget(job: Job, device: BlockDevice) -> None:
+    """The volume is the server's if it is reserved for it."""
+    attachment_id = disks.attachment_of(device)
+    try:
+        held = job.platform.volumes.attachment(job.elevated, attachment_id)
+    except AttachmentNotFound:
+        # One that was made for the server and that it never got; what was its own, or is another's, may hold data.
+        if device.delete_on_termination and device.attachment_id is None and device.source_type != 'volume':
+            disks.remove(job, disks.volume_of(device))
+        with job.store.write() as connection:
+            rows.delete_block_device(connection, device.uuid)
+    else:
+        disks.keep(job, device, attachment_id=attachment_id, volume_id=held.volume_id)
+
+
+def lost_image(job: Job) -> dict[str, Any]:
+    """What becomes of the image that was made when the server was shelved."""
+    image_id = job.server.shelved_image_id
+    try:
+        if image_id is not None:
+            job.platform.images.get(job.elevated, image_id)
+    except ImageNotFound:
+        return {'shelved_image_id': None}
+    return {}

@@ -1,0 +1,277 @@
+"""Resize and cold migration, with confirm and revert.
+
+A server that moves has allocations on both hosts until it is settled: the one on the new host is claimed before
+anything is moved, the one on the old host is given back last. A move that fails leaves the server on the host on which
+its machine is, and nothing elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+import sqlalchemy as sa
+
+from computeapi.backends.hypervisor import PowerState
+from computeapi.compute.quotas import Quotas
+from computeapi.compute.scheduler import Spec
+from computeapi.compute.scheduler.spec import needs_of
+from computeapi.compute.servers import moves, placement
+from computeapi.compute.servers.changes import Changes, check, locked
+from computeapi.compute.tasks.job import Job, Superseded
+from computeapi.compute.tasks.transition import Transition
+from computeapi.context import Context
+from computeapi.db import allocations, flavors, server_migrations
+from computeapi.db.flavors import Flavor
+from computeapi.db.server_migrations import Migration
+from computeapi.db.servers import Server
+from computeapi.errors import Conflict, Invalid
+from computeapi.states import RESIZE_STEPS, MigrationStatus, TaskState, VMState
+
+
+def fail(job: Job, error: Exception) -> None:
+    """Where no host was found the server remains as it was; else it is in ERROR. Either way it counts as it is."""
+    migration = moves.end(job, MigrationStatus.ERROR)
+    moved = migration.dest_host is not None
+    values: dict[str, Any] = {'vm_state': VMState.ERROR} if moved else {}
+    job.fail(error, power_state=job.power(), **values, **sizes(job))
+
+
+AWAY: dict[str, Any] = {
+    'during': TaskState.RESIZE_PREP,
+    'steps': RESIZE_STEPS,
+    'allowed': {VMState.ACTIVE, VMState.STOPPED},
+    'failed': fail,
+    'undo': moves.undo,
+}
+RESIZE = Transition('resize', **AWAY)
+MIGRATE = Transition('migrate', **AWAY)
+CONFIRM = Transition('confirmResize', allowed={VMState.RESIZED}, failed=fail, undo=moves.undo)
+AUTO_CONFIRM = Transition('auto_confirm', failed=fail)
+REVERT = Transition(
+    'revertResize',
+    during=TaskState.RESIZE_REVERTING,
+    allowed={VMState.RESIZED},
+    failed=fail,
+    undo=moves.undo,
+)
+
+
+class Resizes:
+    """Errors: those of Changes; OverQuota; Invalid for a flavor or a host that will not do."""
+
+    def __init__(self, changes: Changes, quotas: Quotas):
+        self.changes, self.quotas, self.platform = changes, quotas, changes.platform
+
+    def resize(self, context: Context, server: Server, flavor: Flavor, disk_config: str | None = None) -> None:
+        """To another flavor, on a host with room for it."""
+        check(context, server, RESIZE)
+        if flavor.disabled or flavor.flavorid == server.flavor['flavorid']:
+            raise Invalid('When resizing, instances must change flavor!')
+        if server.image_id and flavor.root_gb == 0 and server.root_gb != 0:
+            raise Invalid('Resize to zero disk flavor is not allowed.')
+        new = flavors.snapshot(flavor)
+        values = {'disk_config': disk_config} if disk_config else {}
+        self._begin(context, server, RESIZE, 'resize', new, values=values)
+
+    def migrate(self, context: Context, server: Server, host: str | None) -> None:
+        """To another host, the named one if any."""
+        check(context, server, MIGRATE)
+        moves.check_other_host(self.platform, server, host)
+        self._begin(context, server, MIGRATE, 'migration', server.flavor, host=host)
+
+    def _begin(
+        self,
+        context: Context,
+        server: Server,
+        transition: Transition,
+        kind: str,
+        new: Mapping[str, Any],
+        *,
+        host: str | None = None,
+        values: Mapping[str, Any] | None = None,
+    ) -> None:
+        with self.changes.store.write() as connection:
+            server = locked(connection, context, server, transition)
+            # Until the move is confirmed the server counts with the larger of both sizes.
+            more_cores = max(0, new['vcpus'] - server.vcpus)
+            more_ram = max(0, new['memory_mb'] - server.memory_mb)
+            held = {'vcpus': server.vcpus + more_cores, 'memory_mb': server.memory_mb + more_ram}
+            if more_cores or more_ram:
+                self.quotas.reserve(connection, server.project_id, server.user_id, cores=more_cores, ram=more_ram)
+            status = MigrationStatus.PRE_MIGRATING
+            migration_id = moves.insert(self.platform, connection, context, server, kind, status, new)
+            arguments = {'migration_id': migration_id, 'host': host}
+            self.changes.begin_in(connection, context, server, transition, arguments, **held, **(values or {}))
+        self.changes.tasks.wake()
+
+    def confirm(self, context: Context, server: Server) -> None:
+        """The server stays where and what it is now."""
+        check(context, server, CONFIRM)
+        with self.changes.store.write() as connection:
+            migration = self._finished(connection, server)
+            self._mark(connection, migration, MigrationStatus.CONFIRMING)
+            self.changes.begin_in(connection, context, server, CONFIRM, {'migration_id': migration.id})
+        self.changes.tasks.wake()
+
+    def revert(self, context: Context, server: Server) -> None:
+        """The server goes back to what it was."""
+        check(context, server, REVERT)
+        with self.changes.store.write() as connection:
+            migration = self._finished(connection, server)
+            self._mark(connection, migration, MigrationStatus.REVERTING)
+            self.changes.begin_in(connection, context, server, REVERT, {'migration_id': migration.id})
+        self.changes.tasks.wake()
+
+    def _finished(self, connection: sa.Connection, server: Server) -> Migration:
+        migration = server_migrations.latest(connection, server.uuid, (MigrationStatus.FINISHED,))
+        if migration is None:
+            raise Invalid('Instance has not been resized.')
+        return migration
+
+    def _mark(self, connection: sa.Connection, migration: Migration, status: MigrationStatus) -> None:
+        values = {'status': status, 'updated_at': self.changes.clock()}
+        if not server_migrations.change(connection, migration.id, values, (migration.status,)):
+            raise Conflict(f'The migration of instance {migration.server_id} is being confirmed or reverted.')
+
+
+# ------------------------------------------------------------------ work
+
+
+def sizes(job: Job) -> dict[str, int]:
+    """What the server counts with when it is not on its way to another flavor."""
+    return {name: job.server.flavor[name] for name in ('vcpus', 'memory_mb')}
+
+
+@RESIZE.work
+@MIGRATE.work
+def resize(job: Job) -> None:
+    """To the flavor of the migration, on another host; the server then waits to be confirmed or reverted."""
+    migration = moves.migration_of(job)
+    with job.event('compute_prep_resize'):
+        migration = prepare(job, migration)
+    with job.event('compute_resize_instance'):
+        step(job, migration, TaskState.RESIZE_PREP, TaskState.RESIZE_MIGRATING, MigrationStatus.MIGRATING)
+        if job.server.task_state == TaskState.RESIZE_MIGRATING:
+            job.driver.migrate(job.server, migration.dest_host or '')
+        step(job, migration, TaskState.RESIZE_MIGRATING, TaskState.RESIZE_MIGRATED, MigrationStatus.POST_MIGRATING)
+    with job.event('compute_finish_resize', migration.dest_host):
+        arrive(job, migration)
+    wait(job, migration)
+
+
+def prepare(job: Job, migration: Migration) -> Migration:
+    """Find a host, claim the place, and write it down."""
+    flavor = migration.new_flavor or job.server.flavor
+    needs = needs_of(flavor, on_volume=job.on_volume)
+    same_host = job.platform.conf.allow_resize_to_same_host and migration.migration_type == 'resize'
+    spec = Spec.of(
+        job.server,
+        on_volume=job.on_volume,
+        **needs,
+        host=job.arguments.get('host'),
+        extra_specs=flavor.get('extra_specs') or {},
+        flavor_name=flavor['name'],
+        ignored_hosts=frozenset() if same_host else frozenset({job.server.host}),
+    )
+    return moves.find_host(job, migration, spec)
+
+
+def step(job: Job, migration: Migration, before: TaskState, after: TaskState, status: MigrationStatus) -> None:
+    """From one task_state to the next, once."""
+    if job.server.task_state == before:
+        with job.store.write() as connection:
+            job.write(connection, task_state=after)
+            moves.mark(job, connection, migration, status)
+
+
+def arrive(job: Job, migration: Migration) -> None:
+    """The server is on its new host, with its new flavor."""
+    flavor = migration.new_flavor or job.server.flavor
+    if job.server.task_state == TaskState.RESIZE_MIGRATED:
+        where = placement.on(job.platform, migration.dest_host, migration.dest_node)
+        disks = {name: flavor[name] for name in ('root_gb', 'ephemeral_gb')}
+        job.save(task_state=TaskState.RESIZE_FINISH, flavor=flavor, **where, **disks)
+    placement.connect(job)
+    if migration.old_vm_state == VMState.ACTIVE:
+        job.driver.power_on(job.server)
+
+
+def wait(job: Job, migration: Migration) -> None:
+    """For the owner's word, but not for ever where that is so configured."""
+    now, window = job.clock(), job.platform.conf.resize_confirm_window
+    with job.store.write() as connection:
+        moves.mark(job, connection, migration, MigrationStatus.FINISHED)
+        if window:
+            due = now + timedelta(seconds=window)
+            wanted = {'migration_id': migration.id}
+            job.platform.tasks.add(connection, AUTO_CONFIRM, job.server.uuid, job.context, wanted, not_before=due)
+        running = migration.old_vm_state == VMState.ACTIVE
+        job.conclude(
+            connection,
+            vm_state=VMState.RESIZED,
+            power_state=PowerState.RUNNING if running else PowerState.SHUTDOWN,
+            launched_at=now,
+        )
+
+
+@AUTO_CONFIRM.work
+def auto_confirm(job: Job) -> None:
+    """Nobody said anything in time: confirm, unless the move is settled or another one is waiting."""
+    migration = moves.migration_of(job)
+    confirming = {'status': MigrationStatus.CONFIRMING, 'updated_at': job.clock()}
+    with job.store.write() as connection:
+        waiting = server_migrations.change(connection, migration.id, confirming, server_migrations.MOVED)
+    if not waiting:
+        raise Superseded()
+    confirm(job)
+
+
+@CONFIRM.work
+def confirm(job: Job) -> None:
+    """The old place is given up."""
+    migration, server = moves.migration_of(job), job.server
+    if server.vm_state != VMState.RESIZED:
+        raise Superseded()
+    with job.event('compute_confirm_resize', migration.source_host):
+        placement.leave_others(job.platform, server)
+    running = server.power_state == PowerState.RUNNING
+    with job.store.write() as connection:
+        job.platform.tasks.cancel(connection, server.uuid)
+        moves.mark(job, connection, migration, MigrationStatus.CONFIRMED)
+        job.conclude(connection, vm_state=VMState.ACTIVE if running else VMState.STOPPED, **sizes(job))
+
+
+@REVERT.work
+def revert(job: Job) -> None:
+    """Back to the old host and the old flavor."""
+    migration = moves.migration_of(job)
+    running = migration.old_vm_state == VMState.ACTIVE
+    with job.event('compute_revert_resize'):
+        if job.server.host != migration.source_host:
+            job.driver.destroy(job.server)
+        return_home(job, migration)
+    with job.event('compute_finish_revert_resize', migration.source_host):
+        placement.connect(job)
+        if running:
+            job.driver.power_on(job.server)
+    with job.store.write() as connection:
+        job.platform.tasks.cancel(connection, job.server.uuid)
+        moves.mark(job, connection, migration, MigrationStatus.REVERTED)
+        job.conclude(
+            connection,
+            vm_state=migration.old_vm_state,
+            power_state=PowerState.RUNNING if running else PowerState.SHUTDOWN,
+        )
+
+
+def return_home(job: Job, migration: Migration) -> None:
+    """From here on the server is what and where it was before it was resized."""
+    where = placement.on(job.platform, migration.source_host, migration.source_node)
+    flavor = migration.old_flavor or job.server.flavor
+    counts = {name: flavor[name] for name in ('vcpus', 'memory_mb', 'root_gb', 'ephemeral_gb')}
+    with job.store.write() as connection:
+        job.write(connection, flavor=flavor, **where, **counts)
+        allocations.release(connection, job.server.uuid, keep=migration.source_host)
+        placement.shrink(connection, job.server)

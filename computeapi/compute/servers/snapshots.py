@@ -1,0 +1,279 @@
+"""Images of servers: once, as one of their backups, or as snapshots of their volumes."""
+
+from __future__ import annotations
+
+import functools
+import json
+import logging
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+from computeapi.backends.image import Image, Images
+from computeapi.backends.volume import Volumes
+from computeapi.compute.platform import Platform
+from computeapi.compute.quotas import Quotas, check_image_metadata
+from computeapi.compute.servers.changes import Changes, check
+from computeapi.compute.tasks.job import Job, unchanged
+from computeapi.compute.tasks.queue import thawed
+from computeapi.compute.tasks.transition import Transition, beside
+from computeapi.context import Context
+from computeapi.db import servers as rows
+from computeapi.db.servers import BlockDevice, Server, is_volume_backed
+from computeapi.db.tasks import Task
+from computeapi.errors import Error, ImageNotFound, Invalid, OverQuota, SnapshotNotFound, TooLarge, Unavailable
+from computeapi.states import TaskState, VMState
+
+LOG = logging.getLogger(__name__)
+# Properties that describe one image and not what is on its disk.
+OWN = frozenset({'cache_in_nova', 'bittorrent', 'img_signature', 'img_signature_hash_method', 'block_device_mapping'})
+
+
+def discard(images: Images, context: Context, image_id: str) -> None:
+    """Delete an image; one that is gone, or never was, is no error."""
+    try:
+        images.delete(context, image_id)
+    except ImageNotFound:
+        return
+
+
+def discard_image(platform: Platform, task: Task, server: Server | None) -> None:
+    """Nobody will fill the image that was made for the task."""
+    if 'image_id' in task.arguments:
+        discard(platform.images, thawed(task.context).elevated(), task.arguments['image_id'])
+
+
+def without_image(job: Job, error: Exception) -> None:
+    """The image goes and the server stays as it was."""
+    discard_image(job.platform, job.task, job.server)
+    unchanged(job, error)
+
+
+# A lock is against changes, and these leave the server as it is.
+WHOLE = frozenset({VMState.ACTIVE, VMState.STOPPED, VMState.PAUSED, VMState.SUSPENDED})
+CREATE_IMAGE = Transition(
+    'createImage',
+    during=TaskState.IMAGE_SNAPSHOT,
+    steps=(TaskState.IMAGE_UPLOADING,),
+    allowed=WHOLE,
+    lockable=False,
+    failed=without_image,
+    undo=discard_image,
+)
+CREATE_BACKUP = Transition(
+    'createBackup',
+    during=TaskState.IMAGE_BACKUP,
+    allowed=WHOLE,
+    lockable=False,
+    failed=without_image,
+    undo=discard_image,
+)
+IMAGE_OF_VOLUMES = beside('image_of_volumes')
+
+
+class ServerSnapshots:
+    """Images of servers."""
+
+    def __init__(self, changes: Changes, quotas: Quotas):
+        self.changes, self.quotas = changes, quotas
+        self.images, self.volumes = changes.platform.images, changes.platform.volumes
+
+    def check_metadata(self, context: Context, metadata: Mapping[str, str]) -> None:
+        """OverQuota for more items than a server may have."""
+        if metadata:
+            check_image_metadata(self.quotas.limits(context.project_id or '', context.user_id), len(metadata))
+
+    def create(self, context: Context, server: Server, name: str, metadata: Mapping[str, str]) -> str:
+        """Begin an image of the server; its id. One of a server on volumes is made of snapshots of them, at once."""
+        check(context, server, CREATE_IMAGE)
+        devices = self.devices(server)
+        properties = described(server) | dict(metadata)
+        if is_volume_backed(server, devices):
+            return self.of_volumes(context, server, name, properties, devices)
+        return self.begin(context, server, CREATE_IMAGE, name, properties, {})
+
+    def create_backup(
+        self, context: Context, server: Server, name: str, kind: str, rotation: int, metadata: Mapping[str, str]
+    ) -> str:
+        """Begin a backup, a kind of image of which *rotation* are kept; its id, though it goes at once if none is."""
+        check(context, server, CREATE_BACKUP)
+        if is_volume_backed(server, self.devices(server)):
+            raise Invalid('Backup is not supported for volume-backed instances.')
+        properties = described(server) | dict(metadata) | {'image_type': 'backup', 'backup_type': kind}
+        arguments = {'backup_type': kind, 'rotation': rotation}
+        return self.begin(context, server, CREATE_BACKUP, name, properties, arguments)
+
+    def devices(self, server: Server) -> list[BlockDevice]:
+        with self.changes.store.read() as connection:
+            return rows.block_devices_of(connection, [server.uuid])
+
+    def begin(
+        self,
+        context: Context,
+        server: Server,
+        transition: Transition,
+        name: str,
+        properties: Mapping[str, Any],
+        arguments: Mapping[str, Any],
+    ) -> str:
+        """Make an image that a worker will fill; its id. Without the work there is no image."""
+        image_id = str(uuid.uuid4())
+        undo = functools.partial(discard, self.images, context, image_id)
+        with self.changes.prepared(context, server, transition, {'image_id': image_id, **arguments}, undo):
+            self.reserve(context, server, image_id, name, properties)
+        return image_id
+
+    def reserve(
+        self, context: Context, server: Server, image_id: str, name: str, properties: Mapping[str, Any]
+    ) -> None:
+        """An image without data yet; OverQuota when the image service keeps no more."""
+        base = self.base_of(context, server)
+        facts: dict[str, Any] = {
+            'properties': properties,
+            'min_disk': max(server.root_gb, base.min_disk if base else 0),
+            'min_ram': base.min_ram if base else 0,
+            'disk_format': (base.disk_format if base else None) or 'raw',
+            'container_format': (base.container_format if base else None) or 'bare',
+        }
+        try:
+            self.images.create(context, name, image_id=image_id, **facts)
+        except TooLarge as error:
+            raise OverQuota(str(error)) from None
+
+    def of_volumes(
+        self, context: Context, server: Server, name: str, properties: dict[str, Any], devices: list[BlockDevice]
+    ) -> str:
+        tasks, image_id = self.changes.tasks, str(uuid.uuid4())
+        snapshots = [str(uuid.uuid4()) for _ in devices]
+        made = {'image_id': image_id, 'snapshots': snapshots}
+        undo = functools.partial(take_back, self.images, self.volumes, context, made)
+        with tasks.leased(IMAGE_OF_VOLUMES, server.uuid, context, made, undo) as task:
+            mapping = [
+                self.snapshot_of(context, device, snapshot_id, name)
+                for device, snapshot_id in zip(devices, snapshots, strict=True)
+            ]
+            self.write(context, server, image_id, name, properties, mapping)
+            with self.changes.store.write() as connection:
+                self.changes.record(connection, context, server, 'createImage')
+                if not tasks.done(connection, task):
+                    raise Unavailable()
+        return image_id
+
+    def write(
+        self,
+        context: Context,
+        server: Server,
+        image_id: str,
+        name: str,
+        properties: Mapping[str, Any],
+        mapping: list[dict[str, Any]],
+    ) -> None:
+        """An image without data of its own, that says which disks a new server gets."""
+        disks = {
+            'block_device_mapping': json.dumps(mapping),
+            'root_device_name': server.root_device_name or '/dev/vda',
+            'bdm_v2': 'True',
+        }
+        facts: dict[str, Any] = {'disk_format': 'raw', 'container_format': 'bare'}
+        self.images.create(context, name, image_id=image_id, properties={**properties, **disks}, **facts)
+        self.images.upload(context, image_id, iter((b'',)))
+
+    def snapshot_of(self, context: Context, device: BlockDevice, snapshot_id: str, name: str) -> dict[str, Any]:
+        """How a new server makes this disk again: from the snapshot of that id, if it is a volume."""
+        facts: dict[str, Any] = {
+            key: getattr(device, key)
+            for key in ('boot_index', 'device_name', 'device_type', 'disk_bus', 'guest_format', 'volume_type')
+        }
+        facts |= {'delete_on_termination': device.delete_on_termination, 'tag': device.tag, 'no_device': None}
+        if device.destination_type != 'volume' or device.volume_id is None:
+            local = {'source_type': device.source_type, 'destination_type': 'local', 'volume_size': device.volume_size}
+            return facts | local | {'image_id': device.image_id}
+        snapshot = self.volumes.create_snapshot(
+            context, device.volume_id, name=f'snapshot for {name}', force=True, snapshot_id=snapshot_id
+        )
+        return facts | {
+            'source_type': 'snapshot',
+            'destination_type': 'volume',
+            'snapshot_id': snapshot.id,
+            'volume_size': snapshot.size,
+        }
+
+    def base_of(self, context: Context, server: Server) -> Image | None:
+        try:
+            return self.images.get(context, server.image_id) if server.image_id else None
+        except ImageNotFound:
+            return None
+
+
+def described(server: Server) -> dict[str, Any]:
+    """The properties that tell where an image came from."""
+    inherited = {key: value for key, value in server.image_properties.items() if key not in OWN}
+    return inherited | {
+        'image_type': 'snapshot',
+        'instance_uuid': server.uuid,
+        'user_id': server.user_id,
+        'owner_id': server.project_id,
+        'base_image_ref': server.image_id or '',
+    }
+
+
+# ------------------------------------------------------------------ work
+
+
+@CREATE_IMAGE.work
+def snapshot(job: Job) -> None:
+    """Fill the image that the request made."""
+    with job.event('compute_snapshot_instance'):
+        fill(job, job.arguments['image_id'], TaskState.IMAGE_UPLOADING)
+    job.finish()
+
+
+@CREATE_BACKUP.work
+def backup(job: Job) -> None:
+    """The same, and the oldest backups of the type beyond the number that is kept are deleted."""
+    with job.event('compute_backup_instance'):
+        # An image that does not stay need not be filled, and a rotation that is run again need not find it.
+        if job.arguments['rotation']:
+            fill(job, job.arguments['image_id'], TaskState.IMAGE_BACKUP)
+        rotate(job)
+    job.finish()
+
+
+def fill(job: Job, image_id: str, uploading: TaskState) -> None:
+    """Upload the server's disk, unless that was done before."""
+    if job.platform.images.get(job.elevated, image_id).status != 'active':
+        job.save(task_state=uploading)
+        job.platform.images.upload(job.elevated, image_id, job.driver.snapshot(job.server))
+
+
+def rotate(job: Job) -> None:
+    """Delete old backups. One that may not be deleted is none the worse for the new one."""
+    # Anybody can give an image these properties: only the project's own images are its backups.
+    wanted = {
+        'owner': job.context.project_id,
+        'instance_uuid': job.server.uuid,
+        'backup_type': job.arguments['backup_type'],
+        'image_type': 'backup',
+    }
+    for image in job.platform.images.list(job.elevated, filters=wanted)[job.arguments['rotation'] :]:
+        try:
+            discard(job.platform.images, job.elevated, image.id)
+        except Error:
+            LOG.warning('Backup %s of server %s could not be deleted', image.id, job.server.uuid, exc_info=True)
+
+
+@IMAGE_OF_VOLUMES.work
+def image_of_volumes(job: Job) -> None:
+    """Whoever made an image of volumes did not come to the end of it: it goes, and the snapshots of the volumes."""
+    take_back(job.platform.images, job.platform.volumes, job.elevated, job.arguments)
+    job.end('Error')
+
+
+def take_back(images: Images, volumes: Volumes, context: Context, made: Mapping[str, Any]) -> None:
+    """Delete the image and the snapshots, as far as they were made."""
+    discard(images, context, made['image_id'])
+    for snapshot_id in made['snapshots']:
+        try:
+            volumes.delete_snapshot(context, snapshot_id)
+        except SnapshotNotFound:
+            continue

@@ -1,0 +1,385 @@
+"""The volumes of a server that is there already: attached, detached, swapped."""
+
+from __future__ import annotations
+
+import builtins
+import logging
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from typing import Any
+
+import sqlalchemy as sa
+
+from computeapi.backends.hypervisor import Capability
+from computeapi.backends.volume import Volume
+from computeapi.compute.servers import disks
+from computeapi.compute.servers.changes import Changes, check, locked
+from computeapi.compute.tasks.job import Job
+from computeapi.compute.tasks.transition import Transition, beside
+from computeapi.context import Context
+from computeapi.db import actions
+from computeapi.db import servers as rows
+from computeapi.db.servers import BlockDevice, Server
+from computeapi.db.tasks import Task
+from computeapi.errors import Conflict, Error, Invalid, VolumeNotAttached, VolumeNotFound
+from computeapi.states import VMState
+
+LOG = logging.getLogger(__name__)
+KEPT = frozenset({VMState.SHELVED, VMState.SHELVED_OFFLOADED})
+ATTACHABLE = KEPT | {VMState.ACTIVE, VMState.PAUSED, VMState.STOPPED, VMState.RESIZED, VMState.SOFT_DELETED}
+ATTACH = beside('attach_volume', allowed=ATTACHABLE)
+DETACH = beside('detach_volume', allowed=ATTACHABLE | {VMState.SUSPENDED})
+SWAP = beside(
+    'swap_volume', allowed={VMState.ACTIVE, VMState.PAUSED, VMState.RESIZED}, capability=Capability.SWAP_VOLUME
+)
+FIXED = ('id', 'serverId', 'device', 'tag')
+
+
+class AttachedVolumes:
+    """Errors: VolumeNotFound, VolumeNotAttached, Invalid, and those of Changes.
+
+    shelved: whether the caller knows that shelved servers keep volumes; else they are in no state for a change.
+    """
+
+    def __init__(self, changes: Changes):
+        self.changes, self.volumes = changes, changes.platform.volumes
+        self.store, self.tasks = changes.store, changes.tasks
+
+    # ------------------------------------------------------------ look-ups
+
+    def list(self, server: Server, limit: int, offset: int) -> builtins.list[BlockDevice]:
+        """The volumes on one page of the server's disks. Local disks are not shown but count, as they always did."""
+        with self.store.read() as connection:
+            devices = rows.block_devices_of(connection, [server.uuid])
+        return [device for device in devices[offset : offset + limit] if is_attached(device)]
+
+    def get(self, server: Server, volume_id: str) -> BlockDevice:
+        with self.store.read() as connection:
+            return find(connection, server, volume_id)
+
+    # ------------------------------------------------------------ attaching
+
+    def attach(
+        self,
+        context: Context,
+        server: Server,
+        volume_id: str,
+        *,
+        name: str | None = None,
+        tag: str | None = None,
+        delete_on_termination: bool = False,
+        multiattach: bool = True,
+        shelved: bool = True,
+        at_once: bool = False,
+    ) -> BlockDevice:
+        """Reserve the volume; a worker connects it.
+
+        name: of the disk in the server, by default the next that is free.  at_once: choose it here, where one that is
+        taken is DeviceInUse; else the worker does.  multiattach: whether the caller knows volumes of several servers.
+        """
+        transition = ATTACH if shelved else unless_kept(ATTACH)
+        check(context, server, transition)
+        volume = self.volumes.get(context, volume_id)
+        check_volume(server, volume, tag, multiattach)
+        device = self._new(server, volume, tag, delete_on_termination)
+        task = self._plan(context, server, transition, device, name, at_once)
+        with self._accepting(context, server, ATTACH, task):
+            self._reserve(context, device)
+        return device
+
+    def _new(self, server: Server, volume: Volume, tag: str | None, delete_on_termination: bool) -> BlockDevice:
+        return BlockDevice(
+            id=0,
+            uuid=str(uuid.uuid4()),
+            server_id=server.uuid,
+            source_type='volume',
+            destination_type='volume',
+            boot_index=None,
+            device_name=None,
+            device_type='disk',
+            disk_bus=None,
+            guest_format=None,
+            volume_size=volume.size,
+            volume_type=None,
+            image_id=None,
+            snapshot_id=None,
+            volume_id=volume.id,
+            attachment_id=str(uuid.uuid4()),
+            delete_on_termination=delete_on_termination,
+            tag=tag,
+            created_at=self.changes.clock(),
+        )
+
+    def _plan(
+        self,
+        context: Context,
+        server: Server,
+        transition: Transition,
+        device: BlockDevice,
+        name: str | None,
+        at_once: bool,
+    ) -> Task:
+        """Write down what will be attached before anything is."""
+        with self.store.write() as connection:
+            current = locked(connection, context, server, transition)
+            devices = rows.block_devices_of(connection, [server.uuid])
+            if any(each.volume_id == device.volume_id for each in devices):
+                raise Invalid(f'Invalid volume: volume {device.volume_id} already attached')
+            if current.vm_state == VMState.SHELVED_OFFLOADED:
+                device.device_name = name
+            elif at_once:
+                device.device_name = disks.free_name(current, devices, name)
+            rows.insert_block_device(connection, values_of(device))
+            arguments = {'device_id': device.uuid, 'name': name}
+            return self.tasks.add(connection, transition, server.uuid, context, arguments, leased=True)
+
+    def _reserve(self, context: Context, device: BlockDevice) -> None:
+        assert device.volume_id is not None
+        try:
+            wanted = device.attachment_id
+            held = self.volumes.reserve(context, device.volume_id, device.server_id, attachment_id=wanted)
+        except Exception:
+            with self.store.write() as connection:
+                rows.delete_block_device(connection, device.uuid)
+            raise
+        with self.store.write() as connection:
+            rows.update_block_device(connection, device.uuid, {'attachment_id': held})
+
+    @contextmanager
+    def _accepting(self, context: Context, server: Server, transition: Transition, task: Task) -> Iterator[None]:
+        """The part of a task that may be refused; the rest is left to the workers, and is an action of the server."""
+        try:
+            yield
+        except Exception:
+            with self.store.write() as connection:
+                self.tasks.done(connection, task)
+            raise
+        now = self.changes.clock()
+        with self.store.write() as connection:
+            action_id = actions.start(connection, context, server.uuid, transition.name, now)
+            if not self.tasks.release(connection, task, action_id):
+                actions.finish(connection, action_id, now)
+        self.tasks.wake()
+
+    # ------------------------------------------------------------ other changes
+
+    def detach(self, context: Context, server: Server, volume_id: str, *, shelved: bool = True) -> None:
+        transition = DETACH if shelved else unless_kept(DETACH)
+        if not shelved and server.vm_state in KEPT:
+            check(context, server, transition)
+        device = self._attached(context, server, volume_id)
+        if device.boot_index == 0:
+            raise Invalid('Cannot detach a root device volume')
+        self.changes.begin(context, server, transition, {'device_id': device.uuid})
+
+    def update(self, server: Server, volume_id: str, facts: Mapping[str, Any]) -> None:
+        """Change delete_on_termination; Invalid for another value of what cannot change.
+
+        facts: of the attachment as clients see it."""
+        with self.store.write() as connection:
+            device = find(connection, server, volume_id)
+            check_fixed(server, device, facts)
+            if 'delete_on_termination' in facts:
+                kept = {'delete_on_termination': facts['delete_on_termination']}
+                rows.update_block_device(connection, device.uuid, kept)
+
+    def swap(self, context: Context, server: Server, volume_id: str, new_volume_id: str) -> None:
+        """Let another volume take the place of one that block storage is moving; Conflict if it is not."""
+        check(context, server, SWAP)
+        old = self.volumes.get(context, volume_id)
+        if not old.migration_status:
+            raise Conflict(f'volume {volume_id} is not migrating; this API should only be called by Cinder')
+        new = self._new_volume(context, new_volume_id)
+        device = self.get(server, volume_id)
+        check_exchange(old, new)
+        arguments = {
+            'device_id': device.uuid,
+            'volume_id': new.id,
+            'attachment_id': str(uuid.uuid4()),
+            'old_attachment_id': device.attachment_id,
+        }
+        with self.store.write() as connection:
+            locked(connection, context, server, SWAP)
+            task = self.tasks.add(connection, SWAP, server.uuid, context, arguments, leased=True)
+        with self._accepting(context, server, SWAP, task):
+            held = self.volumes.reserve(context, new.id, server.uuid, attachment_id=arguments['attachment_id'])
+            self.tasks.note(task, {'attachment_id': held})
+
+    def _attached(self, context: Context, server: Server, volume_id: str) -> BlockDevice:
+        """VolumeNotFound rather than VolumeNotAttached for a volume that does not exist."""
+        try:
+            return self.get(server, volume_id)
+        except VolumeNotAttached:
+            self.volumes.get(context, volume_id)
+            raise
+
+    def _new_volume(self, context: Context, volume_id: str) -> Volume:
+        """What stands in the body of a request and does not exist is an invalid request."""
+        try:
+            return self.volumes.get(context, volume_id)
+        except VolumeNotFound as error:
+            raise Invalid(str(error)) from None
+
+
+def is_attached(device: BlockDevice) -> bool:
+    return device.destination_type == 'volume' and device.volume_id is not None
+
+
+def find(connection: sa.Connection, server: Server, volume_id: str) -> BlockDevice:
+    for device in rows.block_devices_of(connection, [server.uuid]):
+        if is_attached(device) and device.volume_id == volume_id:
+            return device
+    raise VolumeNotAttached(server_id=server.uuid, id=volume_id)
+
+
+def values_of(device: BlockDevice) -> dict[str, Any]:
+    """The device as a new row."""
+    return {name: value for name, value in asdict(device).items() if name != 'id'}
+
+
+def unless_kept(transition: Transition) -> Transition:
+    """The same transition as it was before shelved servers could have it."""
+    return replace(transition, allowed=(transition.allowed or ATTACHABLE) - KEPT)
+
+
+# ------------------------------------------------------------------ checks
+
+
+def check_volume(server: Server, volume: Volume, tag: str | None, multiattach: bool) -> None:
+    if volume.multiattach and not multiattach:
+        raise Invalid('Multiattach volumes are only supported starting with compute API version 2.60.')
+    if server.vm_state == VMState.SHELVED_OFFLOADED and volume.multiattach:
+        raise Invalid('Attaching multiattach volumes is not supported for shelved-offloaded instances.')
+    if server.vm_state == VMState.SHELVED_OFFLOADED and tag:
+        raise Invalid('Tagged volume attachment is not supported for shelved-offloaded instances.')
+
+
+def check_fixed(server: Server, device: BlockDevice, facts: Mapping[str, Any]) -> None:
+    current = {'id': device.volume_id, 'serverId': server.uuid, 'device': device.device_name, 'tag': device.tag}
+    for name in FIXED:
+        if name in facts and facts[name] != current[name]:
+            raise Invalid(f'The {name} property is not mutable')
+
+
+def check_exchange(old: Volume, new: Volume) -> None:
+    """Whether one volume can take the place of the other."""
+    if old.multiattach and len(old.attachments) > 1:
+        raise Invalid('Swapping multi-attach volumes with more than one read/write attachment is not supported.')
+    if new.attachments:
+        raise Invalid('Invalid volume: New volume must be detached in order to swap.')
+    if new.size < old.size:
+        raise Invalid('Invalid volume: New volume must be the same size or larger.')
+
+
+# ------------------------------------------------------------------ work
+
+
+@ATTACH.work
+def attach(job: Job) -> None:
+    """Connect the volume that was reserved at the request; what fails is taken back."""
+    device = wanted(job)
+    if device is None:
+        return job.end()
+    try:
+        reserve(job, device)
+        with job.event('compute_attach_volume'):
+            connect(job, device)
+    except Exception:
+        take_back(job, device)
+        raise
+    job.end()
+
+
+def reserve(job: Job, device: BlockDevice) -> None:
+    """Once more, in case the request did not come that far."""
+    assert device.volume_id is not None
+    wanted = device.attachment_id
+    held = job.platform.volumes.reserve(job.elevated, device.volume_id, device.server_id, attachment_id=wanted)
+    if held != wanted:
+        disks.keep(job, device, attachment_id=held)
+
+
+def connect(job: Job, device: BlockDevice) -> None:
+    """A server without a host gets the volume when it is given one; it is in use all the same, by no host."""
+    if job.server.host is None:
+        job.platform.volumes.complete(job.elevated, device.attachment_id or '')
+        return
+    name_it(job, device)
+    job.driver.attach(job.server, device)
+    job.platform.volumes.complete(
+        job.elevated, device.attachment_id or '', host=job.server.host, device=device.device_name or ''
+    )
+
+
+def name_it(job: Job, device: BlockDevice) -> None:
+    if device.device_name is None:
+        with job.store.write() as connection:
+            rows.get(connection, job.server.uuid, lock=True)
+            devices = rows.block_devices_of(connection, [job.server.uuid])
+            device.device_name = disks.free_name(job.server, devices, job.arguments.get('name'))
+            rows.update_block_device(connection, device.uuid, {'device_name': device.device_name})
+
+
+def take_back(job: Job, device: BlockDevice) -> None:
+    if job.server.host is not None:
+        try:
+            job.driver.detach(job.server, device)
+        except Error:
+            LOG.warning('Volume %s may still be connected to server %s', device.volume_id, job.server.uuid)
+    job.platform.volumes.release(job.elevated, device.attachment_id or '')
+    forget(job, device)
+
+
+@DETACH.work
+def detach(job: Job) -> None:
+    """Disconnect the volume; the server keeps it if that fails."""
+    device = wanted(job)
+    if device is None:
+        return job.end()
+    with job.event('compute_detach_volume'):
+        if job.server.host is not None:
+            job.driver.detach(job.server, device)
+        job.platform.volumes.release(job.elevated, device.attachment_id or '')
+    forget(job, device)
+    job.end()
+
+
+@SWAP.work
+def swap(job: Job) -> None:
+    """Copy one volume to another that takes its place; the server keeps the old one if that fails."""
+    device = wanted(job)
+    if device is None:
+        job.platform.volumes.release(job.elevated, job.arguments['attachment_id'])
+        return job.end()
+    try:
+        with job.event('compute_swap_volume'):
+            exchange(job, device)
+    except Exception:
+        job.platform.volumes.release(job.elevated, job.arguments['attachment_id'])
+        raise
+    job.platform.volumes.release(job.elevated, job.arguments['old_attachment_id'])
+    job.end()
+
+
+def exchange(job: Job, device: BlockDevice) -> None:
+    new_volume, attachment_id = job.arguments['volume_id'], job.arguments['attachment_id']
+    if device.attachment_id == attachment_id or device.volume_id is None:
+        return
+    volumes, new = job.platform.volumes, replace(device, volume_id=new_volume, attachment_id=attachment_id)
+    new.attachment_id = volumes.reserve(job.elevated, new_volume, device.server_id, attachment_id=attachment_id)
+    job.driver.swap(job.server, device, new)
+    volumes.complete(job.elevated, new.attachment_id, host=job.server.host or '', device=new.device_name or '')
+    known_as = volumes.swap(job.elevated, device.volume_id, new_volume)
+    disks.keep(job, device, volume_id=known_as, attachment_id=new.attachment_id)
+
+
+def wanted(job: Job) -> BlockDevice | None:
+    """The disk that the task is about; None when it is gone."""
+    return next((device for device in job.devices() if device.uuid == job.arguments['device_id']), None)
+
+
+def forget(job: Job, device: BlockDevice) -> None:
+    with job.store.write() as connection:
+        rows.delete_block_device(connection, device.uuid)

@@ -1,0 +1,163 @@
+"""One task in the hands of a worker, and how it ends."""
+
+from __future__ import annotations
+
+import functools
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import sqlalchemy as sa
+
+from computeapi.backends.hypervisor import Hypervisor, Interrupted, PowerState
+from computeapi.compute.platform import Platform
+from computeapi.compute.tasks.queue import thawed
+from computeapi.db import actions
+from computeapi.db import servers as rows
+from computeapi.db.servers import BlockDevice, Server, is_volume_backed
+from computeapi.db.tasks import Task
+from computeapi.errors import Error
+from computeapi.states import VMState
+
+LONGEST_MESSAGE = 255
+# The argument of a task that failed: what becomes of the server is not settled yet.
+FAULT = 'fault'
+
+
+class Superseded(Exception):
+    """The server is no longer what this task was for: it was deleted, or its state was reset."""
+
+
+class Job:
+    """A task, its server, and what is needed to do it.
+
+    What is done as the caller is done with `context`; what compute does for a server on its owner's behalf, whatever
+    the owner's roles are, with `elevated`.
+    """
+
+    def __init__(self, task: Task, server: Server, platform: Platform):
+        self.task, self.server, self.platform = task, server, platform
+        self.arguments = task.arguments
+        self.context = thawed(task.context)
+        self.elevated = self.context.elevated()
+        self.driver: Hypervisor = platform.hypervisor
+        self.store, self.clock = platform.store, platform.clock
+
+    @contextmanager
+    def event(self, name: str, host: str | None = None) -> Iterator[None]:
+        """Record a step of the action, with how it went."""
+        action_id = self.task.action_id
+        if action_id is None:
+            yield
+            return
+        with self.store.write() as connection:
+            event_id = actions.start_event(connection, action_id, name, host or self.server.host, self.clock())
+        try:
+            yield
+        except Interrupted:
+            # Whoever goes on with the task goes on with the event.
+            raise
+        except BaseException as error:
+            with self.store.write() as connection:
+                actions.finish_event(
+                    connection,
+                    event_id,
+                    self.clock(),
+                    result='Error',
+                    traceback=''.join(traceback.format_tb(error.__traceback__)),
+                    details=message_of(error),
+                    host=host or self.server.host,
+                )
+            raise
+        with self.store.write() as connection:
+            actions.finish_event(connection, event_id, self.clock(), host=host or self.server.host)
+
+    def save(self, **values: Any) -> None:
+        """Change the server, unless its task_state is no longer the one this job left it in: Superseded."""
+        with self.store.write() as connection:
+            self.write(connection, **values)
+
+    def write(self, connection: sa.Connection, **values: Any) -> None:
+        expected = self.server.task_state
+        values.setdefault('updated_at', self.clock())
+        if not rows.change(connection, self.server.uuid, values, task_states=(expected,)):
+            raise Superseded()
+        for name, value in values.items():
+            setattr(self.server, name, value)
+
+    def finish(self, **values: Any) -> None:
+        """The outcome: change the server (task_state to None), close the action, remove the task."""
+        with self.store.write() as connection:
+            self.conclude(connection, **values)
+
+    def conclude(self, connection: sa.Connection, **values: Any) -> None:
+        self.write(connection, **({'task_state': None} | values))
+        self.close(connection)
+
+    def close(self, connection: sa.Connection, message: str | None = None) -> None:
+        """Close the action and remove the task, whatever becomes of the server; Superseded if it is another's now."""
+        if not self.platform.tasks.done(connection, self.task):
+            raise Superseded()
+        if self.task.action_id is not None:
+            actions.finish(connection, self.task.action_id, self.clock(), message)
+
+    def end(self, message: str | None = None) -> None:
+        """`close`, in a transaction of its own: for what leaves the states of the server alone."""
+        with self.store.write() as connection:
+            self.close(connection, message)
+
+    def fail(self, error: BaseException, **values: Any) -> None:
+        """Record the error as the server's fault; *values* are what becomes of the server."""
+        fault = self.arguments.get(FAULT) or self.fault(error)
+        with self.store.write() as connection:
+            self.write(connection, **({'fault': fault, 'task_state': None} | values))
+            self.close(connection, 'Error')
+
+    def fault(self, error: BaseException) -> dict[str, Any]:
+        """The error as clients see it."""
+        return {
+            'code': 500,
+            'message': message_of(error),
+            'details': ''.join(traceback.format_exception(error)),
+            'created': self.clock().isoformat(),
+        }
+
+    def power(self) -> PowerState:
+        """The power state of the server's machine."""
+        found = None if self.server.host is None else self.driver.power_state(self.server)
+        return PowerState.NOSTATE if found is None else found
+
+    @functools.cached_property
+    def on_volume(self) -> bool:
+        """Whether the server's root disk is a volume."""
+        return is_volume_backed(self.server, self.devices())
+
+    def devices(self) -> list[BlockDevice]:
+        """The server's disks, in the order in which they were attached."""
+        with self.store.read() as connection:
+            return rows.block_devices_of(connection, [self.server.uuid])
+
+
+def message_of(error: BaseException) -> str:
+    """What clients may read: the text of a domain error, no more than the class of any other."""
+    text = str(error) if isinstance(error, Error) else type(error).__name__
+    return text[:LONGEST_MESSAGE]
+
+
+# ------------------------------------------------------------------ what becomes of a server when a job fails
+
+
+def into_error(job: Job, error: Exception) -> None:
+    """The server is in ERROR, and clients read why."""
+    job.fail(error, vm_state=VMState.ERROR, power_state=job.power())
+
+
+def unchanged(job: Job, error: Exception) -> None:
+    """The server is what it was before."""
+    job.fail(error, power_state=job.power())
+
+
+def abandon(job: Job, error: Exception) -> None:
+    """The server has nothing to do with it."""
+    job.end('Error')

@@ -1,0 +1,185 @@
+"""The queue of tasks.
+
+A worker claims a task by compare-and-set for the time of a lease, which it renews; whoever finds a lease that ran out
+takes the work over. A worker that was taken for dead cannot finish what it began: how often a task was claimed tells
+whose it is. The tasks of one server are done one after the other, in the order they came.
+"""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict
+from datetime import datetime, timedelta
+from typing import Any, Protocol
+
+import sqlalchemy as sa
+
+from computeapi.clock import utcnow
+from computeapi.context import Context
+from computeapi.db import tasks as rows
+from computeapi.db.engine import Store
+from computeapi.db.tasks import Task
+
+# Who has a task that failed for want of something, e.g. the store, until it is tried again.
+NOBODY = ''
+
+
+class Doable(Protocol):
+    """What can be queued: something that workers know by its kind."""
+
+    kind: str
+
+
+class Tasks:
+    """The queue of a store: add to it inside a transaction, `wake` after it."""
+
+    def __init__(self, store: Store, lease_seconds: float, clock: Callable[[], datetime] = utcnow):
+        self.store, self.clock = store, clock
+        self.lease_time = timedelta(seconds=lease_seconds)
+        self.owner = str(uuid.uuid4())
+        # What the workers of this process are doing.
+        self.running: set[int] = set()
+        self.waiting = threading.Condition()
+        self.generation = 0
+
+    def add(
+        self,
+        connection: sa.Connection,
+        work: Doable,
+        server_id: str,
+        context: Context,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        action_id: int | None = None,
+        not_before: datetime | None = None,
+        leased: bool = False,
+    ) -> Task:
+        """Queue work in the caller's transaction. The caller's token is not kept.
+
+        leased: to this process, which does the work itself, or part of it before it releases the task; should it die,
+        another takes over.
+        """
+        now = self.clock()
+        values = {
+            'kind': work.kind,
+            'server_id': server_id,
+            'context': _frozen(context),
+            'arguments': dict(arguments or {}),
+            'action_id': action_id,
+            'owner': self.owner if leased else None,
+            'lease_until': now + self.lease_time if leased else None,
+            'not_before': not_before,
+            'attempts': int(leased),
+            'created_at': now,
+        }
+        return rows.insert(connection, values)
+
+    @contextmanager
+    def leased(
+        self,
+        work: Doable,
+        server_id: str,
+        context: Context,
+        arguments: Mapping[str, Any],
+        undo: Callable[[], None],
+    ) -> Iterator[Task]:
+        """For a request that makes things elsewhere before it can write down what they are for.
+
+        The block ends with `release` or `done`. If it fails `undo` takes back what it made; if this process dies in
+        it, a worker does, as the kind of work says.
+        """
+        with self.store.write() as connection:
+            task = self.add(connection, work, server_id, context, arguments, leased=True)
+        try:
+            yield task
+        except Exception:
+            undo()
+            with self.store.write() as connection:
+                self.done(connection, task)
+            raise
+        finally:
+            self.wake()
+
+    def release(self, connection: sa.Connection, task: Task, action_id: int | None) -> bool:
+        """Leave the rest of a task that this process has to the workers; False when one of them took it over."""
+        free = {'action_id': action_id, 'arguments': task.arguments, 'owner': None, 'lease_until': None}
+        return rows.update(connection, task, free)
+
+    def note(self, task: Task, facts: Mapping[str, Any]) -> bool:
+        """Add to the arguments what whoever runs the task again must know; False when that is another one now."""
+        task.arguments.update(facts)
+        with self.store.write() as connection:
+            return rows.update(connection, task, {'arguments': task.arguments})
+
+    def is_mine(self, task: Task) -> bool:
+        """Whether nobody took the task over from whoever claimed it as it is here."""
+        with self.store.read() as connection:
+            return rows.is_claimed(connection, task)
+
+    def wake(self) -> None:
+        """Tell the workers of this process that there may be something to do."""
+        with self.waiting:
+            self.generation += 1
+            self.waiting.notify_all()
+
+    def wait(self, generation: int, seconds: float) -> None:
+        """Until `wake` was called after *generation* was read, or the time is over."""
+        with self.waiting:
+            self.waiting.wait_for(lambda: self.generation != generation, seconds)
+
+    def claim(self) -> Task | None:
+        """One task that is due, now this worker's; None when there is none."""
+        while True:
+            now = self.clock()
+            with self.store.read() as connection:
+                candidates = rows.due(connection, now)
+            if not candidates:
+                return None
+            for task_id in candidates:
+                with self.store.write() as connection:
+                    if task := rows.claim(connection, task_id, self.owner, now, now + self.lease_time):
+                        return task
+
+    def renew(self) -> None:
+        """Keep what the workers of this process are doing."""
+        running = list(self.running)
+        if running:
+            with self.store.write() as connection:
+                rows.renew(connection, running, self.owner, self.clock() + self.lease_time)
+
+    def done(self, connection: sa.Connection, task: Task) -> bool:
+        """Remove the task; False when another worker took it over."""
+        return rows.delete(connection, task)
+
+    def put_off(self, task: Task, seconds: float) -> None:
+        """Release a task that is to be taken up again after a while; those of the server that follow wait, too."""
+        later = {'owner': NOBODY, 'lease_until': self.clock() + timedelta(seconds=seconds)}
+        with self.store.write() as connection:
+            rows.update(connection, task, later)
+
+    def cancel(self, connection: sa.Connection, server_id: str) -> None:
+        """Forget what waits for its time: the server has gone another way."""
+        rows.cancel(connection, server_id)
+
+    def release_all(self) -> None:
+        """Take the work of every other worker over at once; only for a store that no other process uses."""
+        with self.store.write() as connection:
+            rows.release_all(connection)
+
+    def idle(self) -> bool:
+        """Whether there is nothing left that is due."""
+        with self.store.read() as connection:
+            return rows.is_empty(connection, self.clock())
+
+
+def _frozen(context: Context) -> dict[str, Any]:
+    facts = asdict(context) | {'auth_token': None, 'roles': sorted(context.roles)}
+    return {name: value for name, value in facts.items() if value is not None}
+
+
+def thawed(facts: Mapping[str, Any]) -> Context:
+    """The caller that a task was queued for."""
+    return Context(**{**facts, 'roles': frozenset(facts.get('roles', ()))})
