@@ -10,7 +10,7 @@ import webob.dec
 
 from computeapi import errors
 from computeapi.context import Context
-from computeapi.standalone.access import ANYBODY, RoleRules
+from computeapi.standalone.access import ANYBODY, RoleRules, require
 from computeapi.standalone.schema import refuse
 from computeapi.versions import ABSENT
 from computeapi.web import faults
@@ -53,6 +53,7 @@ class ServiceApp(App):
         # A client may send the token that has just expired while it asks for the next.
         anonymous = any(each.policy is ANYBODY for each in endpoint.operations)
         req.environ[CONTEXT] = Context() if anonymous else self.authenticate(req.headers.get('X-Auth-Token', ''))
+        require(any(req.allows(each.policy) for each in endpoint.operations if each.policy))
         req.query = req.raw_query()
         body = self.document(req) if endpoint.actions else None
         return self.run(req, self.choose(req, endpoint, body), parameters, body)
@@ -73,8 +74,13 @@ class ServiceApp(App):
         return req.document()
 
     def render(self, req: Request, result: Any) -> webob.Response:
-        """As for compute, but for what a handler answers in its own way."""
-        return result if isinstance(result, webob.Response) else super().render(req, result)
+        """As for compute, but for what a handler answers in its own way; nothing is of no type."""
+        if isinstance(result, webob.Response):
+            return result
+        response = super().render(req, result)
+        if response.status_code == 204:
+            del response.content_type
+        return response
 
     def missing(self, req: Request) -> webob.Response:
         return self.fault(req, errors.NotFound())
