@@ -38,9 +38,8 @@ class Microversion:
         legacy_header: str | None = LEGACY_HEADER,
     ):
         self.app, self.service, self.history = app, service, history
-        self.names = tuple(filter(None, (STANDARD_HEADER, legacy_header)))
-        self.keys = {name: ENVIRON_KEYS[name] for name in self.names}
-        self.vary = [('Vary', name) for name in self.names]
+        self.legacy_headers = (legacy_header,) if legacy_header else ()
+        self.keys = {name: ENVIRON_KEYS[name] for name in (STANDARD_HEADER, *self.legacy_headers)}
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         found = environ[VERSION] = self.requested(environ)
@@ -48,7 +47,7 @@ class Microversion:
 
         def start(status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> Any:
             if version is not None and VERSION_TAKEN in environ:
-                headers = [*headers, *self.stamp(version)]
+                headers = [*headers, *_stamp(version, self.service, self.legacy_headers)]
             return start_response(status, headers, exc_info)
 
         return self.app(environ, start)
@@ -58,16 +57,19 @@ class Microversion:
         headers = {name: environ[key] for name, key in self.keys.items() if key in environ}
         if not headers:
             return self.history.min
-        text = microversion_parse.get_version(headers, service_type=self.service, legacy_headers=self.names[1:])
+        text = microversion_parse.get_version(headers, service_type=self.service, legacy_headers=self.legacy_headers)
         try:
             return self.history.min if text is None else _read(text, self.history)
         except Error as error:
             return error
 
-    def stamp(self, version: APIVersionRequest) -> list[tuple[str, str]]:
-        """The headers of an answer of that version."""
-        legacy = [(name, str(version)) for name in self.names[1:]]
-        return [(STANDARD_HEADER, f'{self.service} {version}'), *legacy, *self.vary]
+
+@functools.lru_cache(maxsize=1024)
+def _stamp(version: APIVersionRequest, service: str, legacy_headers: tuple[str, ...]) -> list[tuple[str, str]]:
+    """The headers of an answer of that version."""
+    legacy = [(name, str(version)) for name in legacy_headers]
+    vary = [('Vary', name) for name in (STANDARD_HEADER, *legacy_headers)]
+    return [(STANDARD_HEADER, f'{service} {version}'), *legacy, *vary]
 
 
 @functools.lru_cache(maxsize=1024)
