@@ -15,7 +15,7 @@ NAMES = {
 
 
 def test_rules_are_for_what_a_driver_is_told_to_do():
-    assert OPERATIONS == NAMES
+    assert OPERATIONS >= NAMES
 
 
 @pytest.mark.parametrize('kind', ['fail', 'hang'])
