@@ -51,7 +51,7 @@ class ServiceApp(App):
     def answer(self, req: Request, endpoint: Endpoint, parameters: dict[str, Any]) -> webob.Response:
         """Find the caller, then run the operation; any Error may come out of it."""
         # A client may send the token that has just expired while it asks for the next.
-        anonymous = any(each.policy is ANYBODY for each in endpoint.operations)
+        anonymous = all(each.policy is ANYBODY for each in endpoint.operations)
         req.environ[CONTEXT] = Context() if anonymous else self.authenticate(req.headers.get('X-Auth-Token', ''))
         require(any(req.allows(each.policy) for each in endpoint.operations if each.policy))
         req.query = req.raw_query()
