@@ -29,14 +29,12 @@ from computeapi.compute.scheduler import Scheduler
 from computeapi.compute.servers import TRANSITIONS
 from computeapi.compute.servers.events import VOLUME_EXTENDED, Event
 from computeapi.compute.tasks.queue import Tasks
-from computeapi.compute.tasks.runner import Runner
-from computeapi.compute.tasks.worker import Worker
+from computeapi.compute.tasks.worker import Runner, Worker
 from computeapi.context import Context
 from computeapi.db.engine import Store
-from computeapi.web import auth, filters, negotiation
+from computeapi.web import auth, filters
 from computeapi.web.app import App
 from computeapi.web.policy import Policies
-from computeapi.web.urlmap import URLMap
 
 WSGIApp = Callable[..., Any]
 
@@ -179,7 +177,7 @@ def find_paste_file(conf: cfg.ConfigOpts) -> Path:
 
 
 def urlmap(loader: Any, global_conf: dict[str, str], **apps: str) -> WSGIApp:
-    return URLMap({path: loader.get_app(name, global_conf=global_conf) for path, name in apps.items()})
+    return filters.URLMap({path: loader.get_app(name, global_conf=global_conf) for path, name in apps.items()})
 
 
 def compute_app(global_conf: dict[str, str], **local_conf: str) -> WSGIApp:
@@ -246,8 +244,8 @@ def cors(global_conf: dict[str, str], **local_conf: str) -> Callable[[WSGIApp], 
     from oslo_middleware import cors
 
     cors.set_defaults(
-        allow_headers=['X-Auth-Token', *negotiation.VERSION_HEADERS, *filters.REQUEST_ID_HEADERS],
-        expose_headers=['Location', *negotiation.VERSION_HEADERS, *filters.REQUEST_ID_HEADERS],
+        allow_headers=['X-Auth-Token', *filters.VERSION_HEADERS, *filters.REQUEST_ID_HEADERS],
+        expose_headers=['Location', *filters.VERSION_HEADERS, *filters.REQUEST_ID_HEADERS],
         allow_methods=['GET', 'PUT', 'POST', 'DELETE', 'PATCH'],
     )
     conf = _building.get().conf
@@ -291,7 +289,7 @@ def request_log(global_conf: dict[str, str], **local_conf: str) -> Callable[[WSG
 
 
 def microversion(global_conf: dict[str, str], **local_conf: str) -> Callable[[WSGIApp], WSGIApp]:
-    return negotiation.Microversion
+    return filters.Microversion
 
 
 def legacy_v2_compatible(global_conf: dict[str, str], **local_conf: str) -> Callable[[WSGIApp], WSGIApp]:

@@ -22,7 +22,6 @@ from computeapi.compute.quotas import Quotas
 from computeapi.compute.security_groups import SecurityGroupManager
 from computeapi.compute.server_groups import ServerGroupManager
 from computeapi.compute.servers.actions import Actions
-from computeapi.compute.servers.addresses import Addresses
 from computeapi.compute.servers.changes import Changes
 from computeapi.compute.servers.creation import Builder
 from computeapi.compute.servers.deletion import Deletion
@@ -35,6 +34,7 @@ from computeapi.compute.servers.locks import Locks
 from computeapi.compute.servers.lookup import ServerManager
 from computeapi.compute.servers.machines import Machines
 from computeapi.compute.servers.migration_lists import MigrationLists
+from computeapi.compute.servers.ports import Addresses
 from computeapi.compute.servers.rebuild import Rebuilds
 from computeapi.compute.servers.rescue import Rescues
 from computeapi.compute.servers.reset import Resets

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy.exc import IntegrityError
@@ -14,7 +14,7 @@ from computeapi.backends.hypervisor import Host, Hypervisor
 from computeapi.clock import utcnow
 from computeapi.db import hypervisors, services
 from computeapi.db.engine import Store
-from computeapi.db.services import COMPUTE, ComputeService
+from computeapi.db.services import COMPUTE
 
 LOG = logging.getLogger(__name__)
 CONTROLLER = 'controller'
@@ -80,12 +80,3 @@ def _facts(host: Host) -> dict[str, Any]:
         'memory_mb': host.memory_mb,
         'local_gb': host.local_gb,
     }
-
-
-def is_up(service: ComputeService, now: datetime, down_after: float) -> bool:
-    """Whether a service was heard of lately and was not forced down."""
-    return (
-        not service.forced_down
-        and service.seen_at is not None
-        and now - service.seen_at <= timedelta(seconds=down_after)
-    )

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from oslo_config import cfg
 
 from computeapi.clock import utcnow
-from computeapi.compute.hosts import is_up
+from computeapi.compute.scheduler.hosts import is_up
 from computeapi.db import hypervisors as rows
 from computeapi.db.engine import Store
 from computeapi.db.hypervisors import USAGE, ComputeNode

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from oslo_config import cfg
 
 from computeapi.clock import utcnow
-from computeapi.compute.hosts import is_up
+from computeapi.compute.scheduler.hosts import is_up
 from computeapi.compute.zones import INTERNAL
 from computeapi.db import aggregates
 from computeapi.db import services as rows

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from oslo_config import cfg
 
 from computeapi.clock import utcnow
-from computeapi.compute.hosts import is_up
+from computeapi.compute.scheduler.hosts import is_up
 from computeapi.db import aggregates, services
 from computeapi.db.engine import Store
 from computeapi.db.services import COMPUTE

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
+from computeapi.context import Context
 from computeapi.db import listing, records
 from computeapi.db.listing import Order, Page
 from computeapi.db.records import Rows
+from computeapi.db.servers import Server
 from computeapi.db.tables.compute import migrations
 from computeapi.states import MigrationStatus
 
@@ -58,8 +61,31 @@ MIGRATIONS = Rows(Migration, migrations)
 NEWEST_FIRST: Order = [(migrations.c.created_at, True), (migrations.c.id, True)]
 
 
-def insert(connection: sa.Connection, values: Mapping[str, Any]) -> int:
-    """The id of the new row."""
+def insert(
+    connection: sa.Connection,
+    context: Context,
+    server: Server,
+    migration_type: str,
+    status: MigrationStatus,
+    now: datetime,
+    new_flavor: Mapping[str, Any] | None = None,
+) -> int:
+    """Write down that the caller has a server moved, to another flavor if one is given; the id of the row."""
+    values = {
+        'uuid': str(uuid.uuid4()),
+        'server_id': server.uuid,
+        'migration_type': migration_type,
+        'status': status,
+        'source_host': server.host,
+        'source_node': server.node,
+        'old_flavor': server.flavor,
+        'new_flavor': dict(new_flavor or server.flavor),
+        'old_vm_state': server.vm_state,
+        'user_id': context.user_id,
+        'project_id': context.project_id,
+        'created_at': now,
+        'updated_at': now,
+    }
     return records.insert(connection, migrations, values)
 
 

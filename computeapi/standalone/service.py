@@ -16,10 +16,9 @@ from computeapi.versions import ABSENT
 from computeapi.web import faults
 from computeapi.web.app import App
 from computeapi.web.controller import Controller
-from computeapi.web.filters import RequestId, WSGIApp
+from computeapi.web.filters import RequestId, URLMap, WSGIApp
 from computeapi.web.request import CONTEXT, Request
 from computeapi.web.routing import Bound, Endpoint
-from computeapi.web.urlmap import URLMap
 
 MAX_DOCUMENT = 1024 * 1024
 """The longest JSON body, in bytes, that is read into memory."""

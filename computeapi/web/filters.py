@@ -1,7 +1,11 @@
-"""The Paste filters of the pipeline that are this service's own; the others are oslo.middleware's."""
+"""What api-paste.ini composes the pipeline of: the filters that are this service's own, and the map of URLs.
+
+The other filters are oslo.middleware's and keystonemiddleware's.
+"""
 
 from __future__ import annotations
 
+import functools
 import logging
 import re
 import time
@@ -10,9 +14,12 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 from urllib.parse import quote
 
+import microversion_parse
+
+from computeapi.errors import Error, Invalid
+from computeapi.versions import COMPUTE, APIVersionRequest, History
 from computeapi.web import faults
-from computeapi.web.negotiation import ENVIRON_KEYS, LEGACY_HEADER
-from computeapi.web.request import GLOBAL_REQUEST_ID, LEGACY_V2, LOGGED_PATH, REQUEST_ID
+from computeapi.web.request import GLOBAL_REQUEST_ID, LEGACY_V2, LOGGED_PATH, REQUEST_ID, VERSION, VERSION_TAKEN
 
 LOG = logging.getLogger('computeapi.request')
 
@@ -20,6 +27,13 @@ WSGIApp = Callable[..., Iterable[bytes]]
 Environ = dict[str, Any]
 Headers = list[tuple[str, str]]
 
+SERVICE = 'compute'
+LEGACY_HEADER = 'X-OpenStack-Nova-API-Version'
+STANDARD_HEADER = 'OpenStack-API-Version'
+VERSION_HEADERS = (STANDARD_HEADER, LEGACY_HEADER)
+ENVIRON_KEYS = {name: 'HTTP_' + name.upper().replace('-', '_') for name in VERSION_HEADERS}
+LONGEST_SHOWN = 100
+MEDIA_TYPE_VERSION = re.compile(r';\s*version=(2(?:\.\d+)?)\b')
 REQUEST_ID_HEADERS = ('x-openstack-request-id', 'x-compute-request-id')
 
 
@@ -117,3 +131,112 @@ class LegacyV2Compatible:
             environ.pop(key, None)
         environ[LEGACY_V2] = True
         return self.app(environ, start_response)
+
+
+# ------------------------------------------------------------------ versions
+
+
+class Microversion:
+    """microversion: reads the version headers into an APIVersionRequest, and says in the answer which version it is of.
+
+    An error that it meets is left in the place of the version, for what is wrong with the path counts first: the app
+    takes either when its turn has come, and what it answers before that is of no version.
+
+    legacy_header: the name under which the service's versions went before they had a header in common, if they did.
+    """
+
+    def __init__(
+        self,
+        app: WSGIApp,
+        service: str = SERVICE,
+        history: History = COMPUTE,
+        legacy_header: str | None = LEGACY_HEADER,
+    ):
+        self.app, self.service, self.history = app, service, history
+        self.legacy_headers = (legacy_header,) if legacy_header else ()
+        self.keys = {name: ENVIRON_KEYS[name] for name in (STANDARD_HEADER, *self.legacy_headers)}
+
+    def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
+        found = environ[VERSION] = self.requested(environ)
+        version = getattr(found, 'version', None) if isinstance(found, Error) else found
+
+        def start(status: str, headers: Headers, exc_info: Any = None) -> Any:
+            if version is not None and VERSION_TAKEN in environ:
+                headers = [*headers, *_stamp(version, self.service, self.legacy_headers)]
+            return start_response(status, headers, exc_info)
+
+        return self.app(environ, start)
+
+    def requested(self, environ: Environ) -> APIVersionRequest | Error:
+        """The version that the headers ask for, the first one when they do not; Invalid, or NotAcceptable."""
+        headers = {name: environ[key] for name, key in self.keys.items() if key in environ}
+        if not headers:
+            return self.history.min
+        text = microversion_parse.get_version(headers, service_type=self.service, legacy_headers=self.legacy_headers)
+        try:
+            return self.history.min if text is None else _read(text, self.history)
+        except Error as error:
+            return error
+
+
+@functools.lru_cache(maxsize=1024)
+def _stamp(version: APIVersionRequest, service: str, legacy_headers: tuple[str, ...]) -> Headers:
+    """The headers of an answer of that version."""
+    legacy = [(name, str(version)) for name in legacy_headers]
+    vary = [('Vary', name) for name in (STANDARD_HEADER, *legacy_headers)]
+    return [(STANDARD_HEADER, f'{service} {version}'), *legacy, *vary]
+
+
+@functools.lru_cache(maxsize=1024)
+def _read(text: str, history: History) -> APIVersionRequest:
+    if text == 'latest':
+        return history.max
+    try:
+        version = APIVersionRequest.parse(text)
+    except ValueError:
+        raise Invalid(
+            f'API Version String {text[:LONGEST_SHOWN]} is of invalid format. Must be of format MajorNum.MinorNum.'
+        ) from None
+    if not version.matches(history.min, history.max):
+        raise faults.NotAcceptable(version, history.min, history.max)
+    return version
+
+
+# ------------------------------------------------------------------ URLs
+
+
+class URLMap:
+    """Which app a path goes to.
+
+    Keys are prefixes; `/v2.1/+` is what stands below /v2.1 when there is something below it. When no
+    version stands in the path, a version in Accept or Content-Type (;version=2.1) chooses the document.
+    """
+
+    def __init__(self, apps: dict[str, WSGIApp]):
+        self.default = apps.pop('/')
+        self.below = {path[:-2]: app for path, app in apps.items() if path.endswith('/+')}
+        self.exact = {path: app for path, app in apps.items() if not path.endswith('/+')}
+        self.prefixes = sorted(self.exact | self.below, key=len, reverse=True)
+
+    def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
+        path = environ.get('PATH_INFO', '')
+        for prefix in self.prefixes:
+            if path == prefix or path.startswith(prefix + '/'):
+                rest = path[len(prefix) :]
+                app = self.below.get(prefix) if len(rest) > 1 else None
+                app = app or self.exact.get(prefix) or self.below[prefix]
+                environ['SCRIPT_NAME'] = environ.get('SCRIPT_NAME', '') + prefix
+                environ['PATH_INFO'] = rest
+                return app(environ, start_response)
+        app = self.by_media_type(environ) or self.default
+        return app(environ, start_response)
+
+    def by_media_type(self, environ: Environ) -> WSGIApp | None:
+        for name in ('HTTP_ACCEPT', 'CONTENT_TYPE'):
+            match = MEDIA_TYPE_VERSION.search(environ.get(name) or '')
+            prefix = match and f'/v{match[1]}'
+            if prefix in self.exact and prefix in self.below:
+                environ['SCRIPT_NAME'] = environ.get('SCRIPT_NAME', '') + prefix
+                environ['PATH_INFO'] = ''
+                return self.exact[prefix]
+        return None

@@ -16,7 +16,7 @@ from computeapi.versions import ABSENT, HISTORY, MAX, MIN, APIVersionRequest, re
 from computeapi.web import faults
 from computeapi.web.contract import JSON, Operation, closed
 from computeapi.web.controller import Controller
-from computeapi.web.negotiation import LEGACY_HEADER, SERVICE, STANDARD_HEADER
+from computeapi.web.filters import LEGACY_HEADER, SERVICE, STANDARD_HEADER
 
 Document = dict[str, Any]
 

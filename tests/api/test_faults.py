@@ -12,8 +12,7 @@ from computeapi.web import faults
 from computeapi.web.app import App
 from computeapi.web.contract import ADMIN, READER_OR_ADMIN, Policy
 from computeapi.web.controller import Controller, operation
-from computeapi.web.filters import FaultWrap, RequestId, RequestLog
-from computeapi.web.negotiation import Microversion
+from computeapi.web.filters import FaultWrap, Microversion, RequestId, RequestLog
 from computeapi.web.request import CONTEXT
 
 MARKUP = '<br /><br />\n\n\n'

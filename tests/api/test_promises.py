@@ -8,7 +8,7 @@ from computeapi.context import Context
 from computeapi.web.app import App
 from computeapi.web.contract import ADMIN, Policy
 from computeapi.web.controller import Controller, operation
-from computeapi.web.negotiation import Microversion
+from computeapi.web.filters import Microversion
 from computeapi.web.request import CONTEXT, Reply
 
 ASKED = Policy('context_is_admin', ADMIN)

@@ -3,9 +3,8 @@
 import pytest
 
 from computeapi.compute.tasks.queue import Tasks
-from computeapi.compute.tasks.runner import MOST_ATTEMPTS, Runner
 from computeapi.compute.tasks.transition import Transition
-from computeapi.compute.tasks.worker import Worker
+from computeapi.compute.tasks.worker import MOST_ATTEMPTS, Runner, Worker
 from computeapi.context import Context
 from computeapi.db import actions
 from computeapi.db.tables.compute import server_actions

@@ -16,7 +16,7 @@ from computeapi.standalone.service import (
 )
 from computeapi.versions import History
 from computeapi.web.controller import action, api_version, operation
-from computeapi.web.negotiation import Microversion
+from computeapi.web.filters import Microversion
 
 ROLES = {'admin': {'admin'}, 'member': {'member'}, 'reader': {'reader'}}
 STARS = History({'1.0': 'The first version.', '1.5': 'Stars have names.'})

@@ -58,5 +58,6 @@ class ServerEvacuation(ServerController):
 
     def move(self, req: Request, server: Server, wanted: Any) -> None:
         host, behaviour = wanted.get('host'), req.behaviour
-        force = spoken(wanted.get('force')) or (host is not None and not behaviour.host_is_checked)
+        unchecked = host is not None and not behaviour.host_is_checked
+        force = spoken(wanted['force']) if 'force' in wanted else unchecked
         self.cloud.evacuations.evacuate(req.context, server, host, force=force, start=bool(behaviour.start))

@@ -73,7 +73,8 @@ class ServerLiveMigration(ServerController):
         wanted = body['os-migrateLive']
         host = wanted.get('host')
         req.check(LIVE_TO if host else LIVE, target_of(server))
-        force = spoken(wanted.get('force')) or (host is not None and not req.behaviour.host_is_checked)
+        unchecked = host is not None and not req.behaviour.host_is_checked
+        force = spoken(wanted['force']) if 'force' in wanted else unchecked
         self.cloud.live_migrations.live_migrate(req.context, server, host, force=force)
 
 

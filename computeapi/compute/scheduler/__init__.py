@@ -10,9 +10,8 @@ import sqlalchemy as sa
 from oslo_config import cfg
 
 from computeapi.clock import utcnow
-from computeapi.compute.scheduler.claims import claim
 from computeapi.compute.scheduler.filters import FILTERS
-from computeapi.compute.scheduler.hosts import HostState, Ratios, load
+from computeapi.compute.scheduler.hosts import HostState, Ratios, claim, load
 from computeapi.compute.scheduler.spec import Spec
 from computeapi.compute.scheduler.weighers import WEIGHERS
 from computeapi.db.engine import Store

@@ -1,20 +1,24 @@
-"""The hosts as the scheduler sees them, loaded in a constant number of queries."""
+"""The hosts as the scheduler sees them, loaded in a constant number of queries, and claims of what they have.
+
+Two servers never get the same of a host.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 from oslo_config import cfg
 
-from computeapi.compute.hosts import is_up
 from computeapi.compute.scheduler.spec import Spec
+from computeapi.compute.server_groups import AFFINITY, ANTI_AFFINITY
 from computeapi.db import aggregates, allocations, hypervisors, server_groups, servers
 from computeapi.db.allocations import Amounts
+from computeapi.db.services import ComputeService
 
 
 class Ratios(NamedTuple):
@@ -73,6 +77,15 @@ class HostState:
         return spec.host in (None, self.name) and spec.node in (None, self.node)
 
 
+def is_up(service: ComputeService, now: datetime, down_after: float) -> bool:
+    """Whether a service was heard of lately and was not forced down."""
+    return (
+        not service.forced_down
+        and service.seen_at is not None
+        and now - service.seen_at <= timedelta(seconds=down_after)
+    )
+
+
 def load(connection: sa.Connection, conf: cfg.ConfigOpts, ratios: Ratios, now: datetime, spec: Spec) -> list[HostState]:
     """Every compute host, whatever its state."""
     metadata, taken = aggregates.metadata_by_host(connection), allocations.taken(connection)
@@ -125,3 +138,42 @@ def _add_group(
     if group is not None:
         for host in hosts.values():
             host.group = GroupState(group.policy, group.rules or {}, members.get(host.name, 0), frozenset(members))
+
+
+# ------------------------------------------------------------------ claims
+
+
+def claim(connection: sa.Connection, spec: Spec, host: HostState, ratios: Ratios) -> bool:
+    """Claim what *spec* needs on *host*, in the caller's transaction; whether there was room.
+
+    The rows of the group and of the host are locked first, so that claims of one group and on one host queue;
+    the group's policy is looked at again under the lock. A forced server fits always.
+    What the server holds there already it keeps: one that is resized in place may have to go back.
+    """
+    if spec.group_id is not None:
+        server_groups.lock(connection, spec.group_id)
+    hypervisors.lock(connection, host.name)
+    held = allocations.held(connection, spec.server_id, host.name)
+    needs = Amounts(*map(max, held, (spec.vcpus, spec.memory_mb, spec.disk_gb)))
+    if not spec.forced:
+        others = allocations.held_by_others(connection, spec.server_id, host.name)
+        if not (_fits(needs, others, host, ratios) and _group_allows(connection, spec, host)):
+            return False
+    allocations.replace(connection, spec.server_id, host.name, needs)
+    return True
+
+
+def _fits(needs: Amounts, others: Amounts, host: HostState, ratios: Ratios) -> bool:
+    """Whether there is room for *needs* beside what others hold."""
+    room = (host.vcpus * ratios.cpu, host.memory_mb * ratios.ram, host.local_gb * ratios.disk)
+    return all(taken + need <= most for taken, need, most in zip(others, needs, room, strict=True))
+
+
+def _group_allows(connection: sa.Connection, spec: Spec, host: HostState) -> bool:
+    """Whether the group's policy still allows the host: members count from their claim on, though they may not run."""
+    if spec.group_id is None or host.group is None or host.group.policy not in (AFFINITY, ANTI_AFFINITY):
+        return True
+    members = allocations.members(connection, spec.group_id, besides=spec.server_id)
+    if host.group.policy == AFFINITY:
+        return not members or host.name in members
+    return members.get(host.name, 0) < host.group.most

@@ -1,12 +1,12 @@
 """Servers: one module for each noun of their life, and TRANSITIONS, all that workers can be asked to do with them."""
 
 from computeapi.compute.servers import (
-    addresses,
     deletion,
     evacuation,
     events,
     interfaces,
     live_migration,
+    ports,
     power,
     rebuild,
     rescue,
@@ -34,7 +34,7 @@ NOUNS = (
     volumes,
     volume_snapshots,
     interfaces,
-    addresses,
+    ports,
     events,
     reset,
 )

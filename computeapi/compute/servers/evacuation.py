@@ -10,7 +10,7 @@ from computeapi.compute.servers.changes import Changes, check, locked
 from computeapi.compute.tasks.job import Job
 from computeapi.compute.tasks.transition import Transition
 from computeapi.context import Context
-from computeapi.db import allocations
+from computeapi.db import allocations, server_migrations
 from computeapi.db.server_migrations import Migration
 from computeapi.db.servers import Server
 from computeapi.states import REBUILD_STEPS, MigrationStatus, TaskState, VMState
@@ -51,9 +51,8 @@ class Evacuations:
         moves.check_down(self.platform, server)
         with self.changes.store.write() as connection:
             server = locked(connection, context, server, EVACUATE)
-            migration_id = moves.insert(
-                self.platform, connection, context, server, 'evacuation', MigrationStatus.ACCEPTED
-            )
+            accepted, now = MigrationStatus.ACCEPTED, self.changes.clock()
+            migration_id = server_migrations.insert(connection, context, server, 'evacuation', accepted, now)
             arguments = {'migration_id': migration_id, 'host': host, 'force': force, 'start': start}
             self.changes.begin_in(connection, context, server, EVACUATE, arguments)
         self.changes.tasks.wake()

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from computeapi.backends.network import FloatingIP, Port
 from computeapi.compute.platform import Platform
-from computeapi.compute.servers.addresses import REFRESH, Addresses
+from computeapi.compute.servers.ports import REFRESH, Addresses
 from computeapi.context import Context
 from computeapi.db import servers as rows
 from computeapi.db.servers import Server

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 from computeapi.backends.hypervisor import Capability
 from computeapi.backends.network import Port
-from computeapi.compute.servers import network_info, ports
-from computeapi.compute.servers.addresses import Addresses
+from computeapi.compute.servers import ports
 from computeapi.compute.servers.changes import Changes, locked
 from computeapi.compute.servers.creation.networks import check_port
 from computeapi.compute.servers.creation.request import Rights
+from computeapi.compute.servers.ports import Addresses
 from computeapi.compute.tasks.job import Job
 from computeapi.compute.tasks.transition import beside
 from computeapi.context import Context
@@ -82,7 +82,7 @@ class InterfaceManager:
         else:
             check_port(self.networks.port(context, port_id), Rights())
         wanted = {'port_id': port_id, 'network_id': network_id, 'fixed_ip': fixed_ip, 'tag': tag}
-        entry = network_info.planned(wanted, str(uuid.uuid4()))
+        entry = ports.planned(wanted, str(uuid.uuid4()))
         try:
             made = self._connect(self._begin(context, server, entry))
         except NoMoreAddresses as error:
@@ -155,13 +155,13 @@ def connect(job: Job) -> dict[str, Any]:
     try:
         with job.event('compute_attach_interface'):
             connected = ports.connect(job, [entry])
-            (made,) = network_info.described(networks, job.elevated, server.uuid, connected)
+            (made,) = ports.described(networks, job.elevated, server.uuid, connected)
             job.driver.plug(server, [made])
     except Exception:
         ports.take_away(networks, job.elevated, server.uuid, entry)
         raise
     with job.store.write() as connection:
-        network_info.replace(connection, server.uuid, made['port_id'], [made], job.clock())
+        ports.replace(connection, server.uuid, made['port_id'], [made], job.clock())
         job.close(connection)
     return made
 
@@ -177,7 +177,7 @@ def detach(job: Job) -> None:
         job.driver.unplug(server, [entry])
         ports.take_away(job.platform.networks, job.elevated, server.uuid, entry)
     with job.store.write() as connection:
-        network_info.replace(connection, server.uuid, port_id, [], job.clock())
+        ports.replace(connection, server.uuid, port_id, [], job.clock())
         job.close(connection)
 
 

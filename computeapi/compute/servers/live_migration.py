@@ -54,9 +54,8 @@ class LiveMigrations:
                 raise Invalid(f'Migration pre-check error: Unable to migrate {server.uuid} to current host ({host}).')
         with self.changes.store.write() as connection:
             server = locked(connection, context, server, LIVE_MIGRATE)
-            migration_id = moves.insert(
-                self.platform, connection, context, server, 'live-migration', MigrationStatus.ACCEPTED
-            )
+            accepted, now = MigrationStatus.ACCEPTED, self.changes.clock()
+            migration_id = server_migrations.insert(connection, context, server, 'live-migration', accepted, now)
             arguments = {'migration_id': migration_id, 'host': host, 'force': force}
             self.changes.begin_in(connection, context, server, LIVE_MIGRATE, arguments)
         self.changes.tasks.wake()

@@ -10,8 +10,8 @@ import sqlalchemy as sa
 from oslo_config import cfg
 
 from computeapi.clock import utcnow
-from computeapi.compute import hosts
 from computeapi.compute.quotas import Quotas, check_metadata
+from computeapi.compute.scheduler.hosts import is_up
 from computeapi.compute.servers.changes import check
 from computeapi.compute.tasks.transition import Requirement
 from computeapi.context import Context
@@ -110,7 +110,7 @@ class ServerManager:
             return 'DOWN'
         if service.disabled:
             return 'MAINTENANCE'
-        return 'UP' if hosts.is_up(service, now, self.down_after) else 'UNKNOWN'
+        return 'UP' if is_up(service, now, self.down_after) else 'UNKNOWN'
 
     # ------------------------------------------------------------ updates
 

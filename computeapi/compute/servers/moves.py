@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Mapping
 from typing import Any
 
 import sqlalchemy as sa
 
-from computeapi.compute.hosts import is_up
 from computeapi.compute.platform import Platform
 from computeapi.compute.scheduler import HostState, Spec
+from computeapi.compute.scheduler.hosts import is_up
 from computeapi.compute.servers import placement
 from computeapi.compute.tasks.job import Job, Superseded
 from computeapi.compute.tasks.queue import thawed
-from computeapi.context import Context
 from computeapi.db import server_migrations, services
 from computeapi.db import servers as rows
 from computeapi.db.server_migrations import Migration
@@ -49,37 +46,6 @@ def check_down(platform: Platform, server: Server) -> None:
         raise NotFound(f'Compute host {server.host} could not be found.')
     if is_up(service, platform.clock(), platform.conf.service_down_time):
         raise Invalid(f'Compute service of {server.host} is still in use.')
-
-
-def insert(
-    platform: Platform,
-    connection: sa.Connection,
-    context: Context,
-    server: Server,
-    migration_type: str,
-    status: MigrationStatus,
-    new_flavor: Mapping[str, Any] | None = None,
-) -> int:
-    """Write down that a move begins; the id of the row."""
-    now = platform.clock()
-    return server_migrations.insert(
-        connection,
-        {
-            'uuid': str(uuid.uuid4()),
-            'server_id': server.uuid,
-            'migration_type': migration_type,
-            'status': status,
-            'source_host': server.host,
-            'source_node': server.node,
-            'old_flavor': server.flavor,
-            'new_flavor': dict(new_flavor or server.flavor),
-            'old_vm_state': server.vm_state,
-            'user_id': context.user_id,
-            'project_id': context.project_id,
-            'created_at': now,
-            'updated_at': now,
-        },
-    )
 
 
 # ------------------------------------------------------------------ work

@@ -13,9 +13,8 @@ from computeapi.compute.scheduler import HostState, Spec
 from computeapi.compute.scheduler.spec import needs_of
 from computeapi.compute.servers import disks, ports
 from computeapi.compute.tasks.job import Job
-from computeapi.compute.zones import Zones
 from computeapi.context import Context
-from computeapi.db import allocations
+from computeapi.db import aggregates, allocations
 from computeapi.db import servers as rows
 from computeapi.db.servers import Server, is_volume_backed
 from computeapi.errors import AttachmentNotFound, PortInUse, PortNotFound
@@ -39,9 +38,9 @@ def at(server: Server, host: str | None) -> Server:
 
 def on(platform: Platform, host: str | None, node: str | None) -> dict[str, Any]:
     """The columns of a server that say where it is."""
-    zones = Zones(platform.store, platform.conf)
     with platform.store.read() as connection:
-        return {'host': host, 'node': node, 'availability_zone': zones.of_host(connection, host or '')}
+        zone = aggregates.zones(connection, [host or '']).get(host or '', platform.conf.default_availability_zone)
+        return {'host': host, 'node': node, 'availability_zone': zone}
 
 
 def remove_machines(platform: Platform, server: Server, *, keep: str | None = None) -> None:

@@ -1,17 +1,203 @@
-"""The ports of a server: chosen, made, bound, given back."""
+"""The ports of servers: chosen, made, bound, given back, and what the servers know of them (`network_info`).
+
+An entry of network_info is what db.servers says; one whose port is still to be made has no port_id and no mac_address.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import logging
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
+import sqlalchemy as sa
+
 from computeapi.backends.network import Network, Networks, Port
-from computeapi.compute.servers import network_info
-from computeapi.compute.servers.addresses import Addresses
-from computeapi.compute.servers.network_info import Entry
+from computeapi.compute.platform import Platform
 from computeapi.compute.tasks.job import Job
+from computeapi.compute.tasks.transition import beside
 from computeapi.context import Context
+from computeapi.db import servers as rows
+from computeapi.db.servers import Server
 from computeapi.errors import Forbidden
+
+Entry = Mapping[str, Any]
+
+LOG = logging.getLogger(__name__)
+MOST_TRIES = 5
+AT_ONCE = 200
+
+REFRESH = beside('refresh_addresses')
+UNPLUG = beside('unplug')
+
+
+class Addresses:
+    """Brings the network_info of servers up to date."""
+
+    def __init__(self, platform: Platform):
+        self.store, self.networks = platform.store, platform.networks
+        self.tasks, self.clock = platform.tasks, platform.clock
+
+    def refresh(self, context: Context, server_ids: Collection[str]) -> None:
+        """Read the ports of these servers again. Interfaces whose ports are gone are forgotten and unplugged.
+
+        A server that somebody changes at the same moment is looked at again, so that neither change is lost.
+        """
+        ids = sorted(server_ids)
+        for start in range(0, len(ids), AT_ONCE):
+            self._refresh(context.elevated(), ids[start : start + AT_ONCE])
+
+    def _refresh(self, context: Context, server_ids: Collection[str]) -> None:
+        for _ in range(MOST_TRIES):
+            server_ids = self._try(context, server_ids)
+            if not server_ids:
+                return
+        LOG.warning('The addresses of servers %s are not up to date: they keep changing', ', '.join(server_ids))
+
+    def _try(self, context: Context, server_ids: Collection[str]) -> set[str]:
+        """The servers that changed in the meantime."""
+        with self.store.read() as connection:
+            found = rows.alive(connection, server_ids)
+        # Who makes ports describes them when they are there.
+        settled = [server for server in found if not are_planned(server.network_info)]
+        ports = self.networks.ports(context, server_ids=[server.uuid for server in settled]) if settled else []
+        names = group_names(self.networks, context, ports)
+        held: dict[str, dict[str, Port]] = {server.uuid: {} for server in settled}
+        for port in ports:
+            held[port.device_id][port.id] = port
+        current = ((server, updated(server.network_info, held[server.uuid], names)) for server in settled)
+        return {server.uuid for server, entries in current if not self._keep(context, server, entries)}
+
+    def _keep(self, context: Context, server: Server, entries: Sequence[Entry]) -> bool:
+        """Write the entries down, unless the server changed since it was read; whether it did not."""
+        if entries == server.network_info:
+            return True
+        kept = {entry['port_id'] for entry in entries}
+        gone = [entry for entry in server.network_info if entry['port_id'] not in kept]
+        with self.store.write() as connection:
+            new = {'network_info': entries, 'updated_at': self.clock()}
+            if not rows.change_unless_newer(connection, server, new):
+                return False
+            if gone and server.host is not None:
+                self.tasks.add(connection, UNPLUG, server.uuid, context, {'interfaces': gone})
+        self.tasks.wake()
+        return True
+
+
+# ------------------------------------------------------------------ entries of network_info
+
+
+def planned(item: Entry, key: str) -> dict[str, Any]:
+    """An entry for what was asked for; key: by which a step that is run again finds the port that it made."""
+    return {
+        'port_id': item.get('port_id'),
+        'key': key,
+        'network_id': item.get('network_id'),
+        'created': not item.get('port_id'),
+        'fixed_ip': item.get('fixed_ip'),
+        'tag': item.get('tag'),
+        'mac_address': None,
+        'addresses': [],
+        'security_groups': [],
+    }
+
+
+def are_planned(entries: Iterable[Entry]) -> bool:
+    """Whether some of the ports are still to be made."""
+    return any(entry['mac_address'] is None for entry in entries)
+
+
+def described(networks: Networks, context: Context, server_id: str, entries: Sequence[Entry]) -> list[dict[str, Any]]:
+    """The entries of network_info as the network service describes their ports now, in the same order."""
+    ports = {port.id: port for port in networks.ports(context, server_ids=[server_id])}
+    known = [{**entry, 'port_id': port_of(networks, context, server_id, entry)} for entry in entries]
+    return updated(known, ports, group_names(networks, context, ports.values()))
+
+
+def port_of(networks: Networks, context: Context, server_id: str, entry: Entry) -> str | None:
+    """The port of the entry, also one that was made though nobody came to say so."""
+    if entry['port_id'] is None:
+        return next((port.id for port in networks.ports(context, server_ids=[server_id], key=entry['key'])), None)
+    port_id: str = entry['port_id']
+    return port_id
+
+
+def updated(entries: Sequence[Entry], ports: Mapping[str, Port], names: Mapping[str, str]) -> list[dict[str, Any]]:
+    """The entries as their ports are, less those whose ports are gone."""
+    return [_entry(entry, ports[entry['port_id']], names) for entry in entries if entry['port_id'] in ports]
+
+
+def group_names(networks: Networks, context: Context, ports: Iterable[Port]) -> dict[str, str]:
+    ids = {group_id for port in ports for group_id in port.security_groups}
+    return {group.id: group.name for group in networks.security_groups(context, ids=ids)} if ids else {}
+
+
+def _entry(entry: Entry, port: Port, group_names: Mapping[str, str]) -> dict[str, Any]:
+    # A port may have several addresses; a floating one leads to the first.
+    addresses = [
+        {
+            'address': fixed['ip_address'],
+            'version': 6 if ':' in fixed['ip_address'] else 4,
+            'subnet_id': fixed['subnet_id'],
+            'floating': list(port.floating_ips) if place == 0 else [],
+        }
+        for place, fixed in enumerate(port.fixed_ips)
+    ]
+    return {
+        'port_id': port.id,
+        'key': entry.get('key'),
+        'network_id': port.network_id,
+        'network_name': port.network_name,
+        'mac_address': port.mac_address,
+        'status': port.status,
+        'created': entry['created'],
+        'tag': entry.get('tag'),
+        'addresses': addresses,
+        'security_groups': sorted(group_names[group] for group in port.security_groups if group in group_names),
+    }
+
+
+def replace(connection: sa.Connection, server_id: str, port_id: str, entries: Sequence[Entry], now: datetime) -> None:
+    """Put these entries of network_info in the place of that of the port, whatever else happens to the others."""
+    server = rows.get(connection, server_id, lock=True)
+    if server is not None:
+        others = [entry for entry in server.network_info if entry['port_id'] != port_id]
+        rows.update(connection, server_id, {'network_info': [*others, *entries], 'updated_at': now})
+
+
+def follow(connection: sa.Connection, server_id: str, before: Sequence[Entry], after: Sequence[Entry]) -> None:
+    """Let network_info say *after* where it said *before*, whatever it says besides."""
+    server = rows.get(connection, server_id, lock=True)
+    if server is not None:
+        current = {_name(entry): entry for entry in after}
+        gone = {_name(entry) for entry in before} - set(current)
+        kept = [entry for entry in server.network_info if _name(entry) not in gone]
+        info = [current.get(_name(entry), entry) for entry in kept]
+        rows.update(connection, server_id, {'network_info': info})
+
+
+def _name(entry: Entry) -> str:
+    """What tells an interface of the server from the others, whether its port is made or not."""
+    name: str = entry.get('key') or entry['port_id']
+    return name
+
+
+# ------------------------------------------------------------------ work
+
+
+@REFRESH.work
+def refresh_addresses(job: Job) -> None:
+    """Whoever changed what leads to the server did not come to the end of it."""
+    Addresses(job.platform).refresh(job.elevated, [job.server.uuid])
+    job.end()
+
+
+@UNPLUG.work
+def unplug(job: Job) -> None:
+    """Interfaces whose ports are gone leave the machine."""
+    if job.server.host is not None:
+        job.driver.unplug(job.server, job.arguments['interfaces'])
+    job.end()
 
 
 def plan(job: Job) -> list[dict[str, Any]]:
@@ -23,7 +209,7 @@ def plan(job: Job) -> list[dict[str, Any]]:
         wanted = [{'network_id': automatic(job).id}]
     if not job.arguments.get('external_networks', True):
         refuse_external(job, [item['network_id'] for item in wanted or () if not item.get('port_id')])
-    return [network_info.planned(item, str(place)) for place, item in enumerate(wanted or ())]
+    return [planned(item, str(place)) for place, item in enumerate(wanted or ())]
 
 
 def refuse_external(job: Job, network_ids: Sequence[str]) -> None:
@@ -74,7 +260,7 @@ def disconnect(networks: Networks, context: Context, server_id: str, entries: It
 
 def describe(job: Job, entries: Sequence[Entry], **values: Any) -> None:
     """Write down how the network service describes the server's ports now, with other values of the row."""
-    info = network_info.described(job.platform.networks, job.elevated, job.server.uuid, entries)
+    info = described(job.platform.networks, job.elevated, job.server.uuid, entries)
     job.save(network_info=info, **values)
     # What changed between the look and the note would stay unknown.
     Addresses(job.platform).refresh(job.elevated, [job.server.uuid])
@@ -82,7 +268,7 @@ def describe(job: Job, entries: Sequence[Entry], **values: Any) -> None:
 
 def take_away(networks: Networks, context: Context, server_id: str, entry: Entry) -> None:
     """Delete the port if compute made it, else leave it to its owner; nothing if the server does not hold it."""
-    port_id = network_info.port_of(networks, context, server_id, entry)
+    port_id = port_of(networks, context, server_id, entry)
     if port_id is None or port_id not in {port.id for port in networks.ports(context, server_ids=[server_id])}:
         return
     if entry['created']:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from computeapi.compute.servers import disks, network_info, placement
-from computeapi.compute.servers.addresses import Addresses
+from computeapi.compute.servers import disks, placement, ports
 from computeapi.compute.servers.changes import Changes
+from computeapi.compute.servers.ports import Addresses
 from computeapi.compute.tasks.job import Job
 from computeapi.compute.tasks.transition import beside
 from computeapi.context import Context
@@ -53,7 +53,7 @@ def reset(job: Job) -> None:
     server = job.server
     placement.leave_others(job.platform, server)
     known = server.network_info
-    server.network_info = network_info.described(job.platform.networks, job.elevated, server.uuid, known)
+    server.network_info = ports.described(job.platform.networks, job.elevated, server.uuid, known)
     for device in job.devices():
         if device.destination_type == 'volume':
             keep_or_forget(job, device)
@@ -62,7 +62,7 @@ def reset(job: Job) -> None:
     found: dict[str, Any] = {'power_state': job.power(), 'updated_at': job.clock()} | lost_image(job)
     with job.store.write() as connection:
         # Others may attach interfaces meanwhile.
-        network_info.follow(connection, server.uuid, known, server.network_info)
+        ports.follow(connection, server.uuid, known, server.network_info)
         rows.update(connection, server.uuid, found)
     Addresses(job.platform).refresh(job.elevated, [server.uuid])
     job.end()

@@ -101,7 +101,8 @@ class Resizes:
             if more_cores or more_ram:
                 self.quotas.reserve(connection, server.project_id, server.user_id, cores=more_cores, ram=more_ram)
             status = MigrationStatus.PRE_MIGRATING
-            migration_id = moves.insert(self.platform, connection, context, server, kind, status, new)
+            now = self.changes.clock()
+            migration_id = server_migrations.insert(connection, context, server, kind, status, now, new)
             arguments = {'migration_id': migration_id, 'host': host}
             self.changes.begin_in(connection, context, server, transition, arguments, **held, **(values or {}))
         self.changes.tasks.wake()

@@ -73,6 +73,7 @@ class Transition(Requirement):
 
     def __post_init__(self) -> None:
         self.kind = self.kind or self.name
+        self.doing = frozenset({self.during, *self.steps})
 
     def work(self, function: Work) -> Work:
         """Note that this function does it. The decorator is stacked where one function does several."""
@@ -80,10 +81,6 @@ class Transition(Requirement):
             raise TypeError(f'{self.kind} is done by {self.function.__name__} already')
         self.function = function
         return function
-
-    def has(self, server: Server) -> bool:
-        """Whether the server is in its hands, or at least in nobody else's that would mind."""
-        return self.beside or server.task_state in (self.during, *self.steps)
 
 
 def beside(name: str, **facts: Any) -> Transition:

@@ -1,17 +1,30 @@
-"""The threads that do tasks."""
+"""The threads that do tasks: from a task to the function that does it, and what follows when it does not."""
 
 from __future__ import annotations
 
 import logging
 import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+
+from sqlalchemy import exc
 
 from computeapi.backends.hypervisor import Interrupted
+from computeapi.compute.platform import Platform
+from computeapi.compute.tasks.job import FAULT, Job, Superseded
 from computeapi.compute.tasks.queue import Tasks
+from computeapi.compute.tasks.transition import Transition
+from computeapi.db import actions
+from computeapi.db import servers as rows
+from computeapi.db.servers import Server
 from computeapi.db.tasks import Task
+from computeapi.errors import Error, Unavailable
+from computeapi.states import VMState
 
 LOG = logging.getLogger(__name__)
+MOST_ATTEMPTS = 10
+# What is no fault of the work: it is tried again.
+TROUBLE = (Unavailable, exc.OperationalError, exc.InterfaceError, exc.TimeoutError)
 
 
 class Worker:
@@ -75,3 +88,73 @@ class Worker:
                 self.tasks.renew()
             except Exception:
                 LOG.exception('The leases on tasks could not be renewed')
+
+
+class Runner:
+    """Does tasks: `runner(task)` is what a Worker calls. What it raises is trouble: the task is to be tried again."""
+
+    def __init__(self, platform: Platform, transitions: Iterable[Transition]):
+        """TypeError for a transition that nothing does, and for two of one kind."""
+        self.platform = platform
+        self.transitions: dict[str, Transition] = {}
+        for each in transitions:
+            if each.function is None or each.kind in self.transitions:
+                raise TypeError(f'There must be one function that does {each.kind}')
+            self.transitions[each.kind] = each
+
+    def __call__(self, task: Task) -> None:
+        transition = self.transitions[task.kind]
+        try:
+            self.run(transition, task)
+        except Superseded:
+            self.drop(transition, task)
+
+    def run(self, transition: Transition, task: Task) -> None:
+        server = self.server_of(task)
+        if server is None or not (transition.beside or server.task_state in transition.doing):
+            raise Superseded()
+        job = Job(task, server, self.platform)
+        assert transition.function is not None
+        try:
+            check_failure(task)
+            transition.function(job)
+        except (Superseded, *TROUBLE):
+            raise
+        except Exception as error:
+            LOG.warning('Server %s: %s failed', task.server_id, transition.name, exc_info=error)
+            self.fail(transition, job, error)
+
+    def server_of(self, task: Task) -> Server | None:
+        with self.platform.store.read() as connection:
+            return rows.get(connection, task.server_id)
+
+    def fail(self, transition: Transition, job: Job, error: Exception) -> None:
+        """Once it has failed it does not begin again: that is noted before anything is given back."""
+        if not transition.beside and not self.platform.tasks.note(job.task, {FAULT: job.fault(error)}):
+            return
+        try:
+            transition.failed(job, error)
+        except (Superseded, *TROUBLE):
+            raise
+        except Exception:
+            LOG.exception('Server %s: what %s had done could not be undone', job.task.server_id, transition.name)
+            job.fail(error, vm_state=VMState.ERROR)
+
+    def drop(self, transition: Transition, task: Task) -> None:
+        """There is nothing left to do, unless it is another worker's to do now."""
+        if not self.platform.tasks.is_mine(task):
+            return
+        server = self.server_of(task)
+        if transition.undo is not None:
+            transition.undo(self.platform, task, server)
+        with self.platform.store.write() as connection:
+            if self.platform.tasks.done(connection, task) and task.action_id is not None:
+                actions.finish(connection, task.action_id, self.platform.clock(), None if server is None else 'Error')
+
+
+def check_failure(task: Task) -> None:
+    """An error for a task that failed before, or that nobody ever came to the end of."""
+    if FAULT in task.arguments:
+        raise Error(task.arguments[FAULT]['message'])
+    if task.attempts > MOST_ATTEMPTS:
+        raise Error(f'Gave up after {MOST_ATTEMPTS} attempts.')

@@ -12,8 +12,7 @@ from computeapi.standalone.volume.snapshots import CinderSnapshots
 from computeapi.standalone.volume.types import CinderTypes
 from computeapi.standalone.volume.versions import CINDER, versions
 from computeapi.standalone.volume.volumes import CinderVolumes
-from computeapi.web.filters import WSGIApp
-from computeapi.web.negotiation import Microversion
+from computeapi.web.filters import Microversion, WSGIApp
 
 CONTROLLERS = (
     CinderInformation,

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import sqlalchemy as sa
 
-from computeapi.compute.servers.creation import names
+from computeapi.compute.servers.creation import rows
 from computeapi.db.tables.compute import server_actions, tasks
 from tests.api.servers.conftest import BOB, IMAGE, NETWORK, body
 
@@ -128,7 +128,7 @@ def test_a_reservation_instead_of_a_server(create, version):
     ],
 )
 def test_host_names_follow_from_names(name, hostname):
-    assert names.hostname(name, NIL) == hostname
+    assert rows.hostname(name, NIL) == hostname
 
 
 def test_v2_strips_the_name_and_drops_what_it_does_not_know(legacy, world):

@@ -14,7 +14,7 @@ from computeapi.compute.keypairs import KeypairManager
 from computeapi.compute.platform import Platform
 from computeapi.compute.quotas import Quotas
 from computeapi.compute.server_groups import ServerGroupManager
-from computeapi.compute.servers.creation import boot, devices, names, rows
+from computeapi.compute.servers.creation import boot, devices, rows
 from computeapi.compute.servers.creation.boot import Source, Sources
 from computeapi.compute.servers.creation.build import BUILD
 from computeapi.compute.servers.creation.destinations import Destinations
@@ -94,7 +94,7 @@ class Builder:
             group_id=self.destinations.group(context, request),
             public_key=public_key,
             first_id=str(uuid.uuid4()),
-            reservation_id=names.reservation_id(),
+            reservation_id=rows.reservation_id(),
         )
 
     def flavor(self, context: Context, flavor_id: str) -> Flavor:

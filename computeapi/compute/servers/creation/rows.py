@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import secrets
+import string
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -9,7 +12,6 @@ from datetime import datetime
 from typing import Any
 
 from computeapi.backends.hypervisor import PowerState
-from computeapi.compute.servers.creation import names
 from computeapi.compute.servers.creation.boot import Source
 from computeapi.compute.servers.creation.devices import path_of
 from computeapi.compute.servers.creation.networks import Wanted
@@ -19,6 +21,7 @@ from computeapi.db.flavors import Flavor, snapshot
 from computeapi.states import TaskState, VMState
 
 LONGEST_PROPERTY = 255
+LONGEST_HOSTNAME = 63
 
 
 @dataclass(frozen=True)
@@ -65,14 +68,14 @@ class Plan:
 def server(context: Context, plan: Plan, server_id: str, place: int, count: int, now: datetime) -> dict[str, Any]:
     """The row of one of *count* servers."""
     request = plan.request
-    name = names.numbered(request.name, place, count)
+    name = numbered(request.name, place, count)
     return {
         'uuid': server_id,
         'project_id': context.project_id,
         'user_id': context.user_id,
         'name': name,
         'description': request.description,
-        'hostname': request.hostname or names.hostname(name, server_id),
+        'hostname': request.hostname or hostname(name, server_id),
         'reservation_id': plan.reservation_id,
         'launch_index': place,
         'created_at': now,
@@ -143,3 +146,23 @@ def block_device(device: Device, server_id: str, attachment_id: str | None, now:
     facts = {name: value for name, value in asdict(device).items() if name != 'no_device'}
     more = {'uuid': str(uuid.uuid4()), 'server_id': server_id, 'attachment_id': attachment_id, 'created_at': now}
     return facts | more
+
+
+# ------------------------------------------------------------------ names
+
+
+def numbered(name: str, place: int, count: int) -> str:
+    """The name of one of several servers: name-1, name-2 ... A server that is alone has the name as it is."""
+    return f'{name}-{place + 1}' if count > 1 else name
+
+
+def hostname(name: str, server_id: str) -> str:
+    """The name as hosts may be called (RFC 1123); what has no letter for it falls back to the id."""
+    dashed = re.sub(r'[\s_.]', '-', name)
+    allowed = re.sub(r'[^A-Za-z0-9-]', '', dashed).lower().strip('-')
+    return allowed[:LONGEST_HOSTNAME].rstrip('-') or f'Server-{server_id}'
+
+
+def reservation_id() -> str:
+    """The id that all servers of one request share."""
+    return 'r-' + ''.join(secrets.choice(string.ascii_lowercase + string.digits) for _ in range(8))
