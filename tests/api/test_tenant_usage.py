@@ -111,10 +111,18 @@ def test_pages_of_servers_from_2_40(api, used):
     assert api.get(f'{PATH}?{PERIOD}&marker=junk', '2.40').status == 400
 
 
-def test_no_pages_before_2_40(api, used, service):
+def test_no_pages_before_2_40(api, used):
     used(1, 2), used(1, 2), used(1, 2)
     assert len(api.get(f'{PATH}/project?{PERIOD}&limit=1', '2.39').json['tenant_usage']['server_usages']) == 3
-    service.conf.set_override('max_limit', 2, 'api')
+
+
+@pytest.fixture
+def two_at_most(conf):
+    conf.set_override('max_limit', 2, 'api')
+
+
+def test_as_many_as_a_page_holds_before_2_40(two_at_most, api, used):
+    used(1, 2), used(1, 2), used(1, 2)
     shown = api.get(f'{PATH}/project?{PERIOD}', '2.39').json
     assert len(shown['tenant_usage']['server_usages']) == 2 and shown.keys() == {'tenant_usage'}
 

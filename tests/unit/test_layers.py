@@ -68,6 +68,12 @@ def test_every_part_has_a_place():
     assert {part_of(module) for module in MODULES} <= TOP | set(LAYERS)
 
 
+def test_the_queue_of_tasks_knows_no_operation():
+    modules = [module for module in IMPORTS if module.startswith('computeapi.compute.tasks')]
+    assert modules
+    assert not [name for module in modules for name in IMPORTS[module] if name.startswith('computeapi.compute.servers')]
+
+
 def reached_from(module):
     """All that a module imports, and what that imports, and so on."""
     reached, left = set(), [module]
