@@ -1,43 +1,23 @@
 """Images in the store: who sees which, filters, and their properties, tags and members."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import sqlalchemy as sa
 
+from computeapi import errors
 from computeapi.context import Context
 from computeapi.db import listing, pairs
-from computeapi.db.listing import Clause, Page
+from computeapi.db.facts import Facts, FactTable
+from computeapi.db.listing import Clause
 from computeapi.db.tables.image import image_members, image_properties, image_tags, images
 
-Facts = dict[str, Any]
 
-# Columns that may be null sort as if they held the least value, alike on every database.
-SORT_KEYS = {
-    'id': images.c.id,
-    'name': sa.func.coalesce(images.c.name, ''),
-    'status': images.c.status,
-    'owner': sa.func.coalesce(images.c.owner, ''),
-    'visibility': images.c.visibility,
-    'size': sa.func.coalesce(images.c.size, -1),
-    'min_disk': images.c.min_disk,
-    'min_ram': images.c.min_ram,
-    'disk_format': sa.func.coalesce(images.c.disk_format, ''),
-    'container_format': sa.func.coalesce(images.c.container_format, ''),
-    'created_at': images.c.created_at,
-    'updated_at': images.c.updated_at,
-}
-
-
-def among(image_ids: Iterable[str]) -> Clause:
-    return images.c.id.in_(set(image_ids))
-
-
-def owned(context: Context) -> Clause:
+def _owned(context: Context) -> Clause:
     return images.c.owner == (context.project_id or '')
 
 
-def shared(context: Context, *statuses: str) -> Clause:
+def _shared(context: Context, *statuses: str) -> Clause:
     """Images that others share with the caller, who answered with one of the statuses."""
     query = sa.select(image_members.c.image_id).where(image_members.c.member_id == (context.project_id or ''))
     if statuses:
@@ -45,11 +25,27 @@ def shared(context: Context, *statuses: str) -> Clause:
     return sa.and_(images.c.visibility == 'shared', images.c.id.in_(query))
 
 
-def readable(context: Context) -> Clause:
+def _open_to(context: Context, *statuses: str) -> Clause:
     """What the caller may see when it names the image."""
     if context.is_admin:
         return sa.true()
-    return sa.or_(images.c.visibility.in_(('public', 'community')), owned(context), shared(context))
+    return sa.or_(images.c.visibility.in_(('public', 'community')), _owned(context), _shared(context, *statuses))
+
+
+SORTS = (
+    *('id', 'name', 'status', 'owner', 'visibility', 'size', 'min_disk', 'min_ram', 'disk_format', 'container_format'),
+    *('created_at', 'updated_at'),
+)
+
+IMAGES = FactTable(
+    images,
+    errors.ImageNotFound,
+    _open_to,
+    pairs={'properties': image_properties},
+    tags=image_tags,
+    sorts={name: images.c[name] for name in SORTS},
+    unknown='No image found with ID {marker}',
+)
 
 
 def listed(context: Context, visibility: str | None, member_status: str | None) -> Clause:
@@ -57,12 +53,9 @@ def listed(context: Context, visibility: str | None, member_status: str | None) 
 
     `visibility` is one of the four, `all`, or None.
     """
-    statuses = () if member_status == 'all' else (member_status or 'accepted',)
-    scope: Clause = sa.true()
-    if not context.is_admin:
-        scope = sa.or_(images.c.visibility.in_(('public', 'community')), owned(context), shared(context, *statuses))
+    scope = _open_to(context, *(() if member_status == 'all' else (member_status or 'accepted',)))
     if visibility is None:
-        return sa.and_(scope, sa.or_(images.c.visibility != 'community', owned(context)))
+        return sa.and_(scope, sa.or_(images.c.visibility != 'community', _owned(context)))
     return scope if visibility == 'all' else sa.and_(scope, images.c.visibility == visibility)
 
 
@@ -79,10 +72,8 @@ def _match(name: str, value: Any) -> Clause:
         return listing.compared(images.c.size, ('gte', value))
     if name == 'size_max':
         return listing.compared(images.c.size, ('lte', value))
-    if name in ('created_at', 'updated_at'):
-        return listing.compared(images.c[name], value)
     if name in images.c:
-        return listing.equals(images.c[name], value)
+        return sa.and_(*IMAGES.matches({name: value}))
     return pairs.has(image_properties, images.c.id, name, *several)
 
 
@@ -90,73 +81,8 @@ def _tagged(tag: str) -> Clause:
     return sa.select(image_tags.c.tag).where(image_tags.c.image_id == images.c.id, image_tags.c.tag == tag).exists()
 
 
-def select(connection: sa.Connection, *where: Clause, lock: bool = False) -> list[Facts]:
-    """Images with their properties and tags, in three queries; `lock` keeps others from changing them meanwhile."""
-    query = sa.select(images).where(*where)
-    return _load(connection, query.with_for_update() if lock else query)
-
-
-def page(
-    connection: sa.Connection, context: Context, *where: Clause, sort: Sequence[tuple[str, str]], page: Page
-) -> list[Facts]:
-    """As `select`, sorted; Invalid for a marker that the caller does not see."""
-    order, marked = listing.sorted_by(sort, SORT_KEYS, images.c.id), [among([page.marker or '']), readable(context)]
-    unknown = 'No image found with ID {marker}'
-    return _load(
-        connection,
-        listing.paged(connection, sa.select(images), order, page, marked=marked, where=where, unknown=unknown),
-    )
-
-
-def _load(connection: sa.Connection, query: sa.Select[Any]) -> list[Facts]:
-    rows = connection.execute(query).mappings().all()
-    ids = [row['id'] for row in rows]
-    properties = pairs.load(connection, image_properties, ids)
-    tags = _tags(connection, ids)
-    return [{**row, 'properties': properties[row['id']], 'tags': tuple(tags[row['id']])} for row in rows]
-
-
 def all_ids(connection: sa.Connection) -> set[str]:
     return set(connection.scalars(sa.select(images.c.id)))
-
-
-def _tags(connection: sa.Connection, ids: Collection[str]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {image_id: [] for image_id in ids}
-    if ids:
-        tags = image_tags.c
-        query = sa.select(tags.image_id, tags.tag).where(tags.image_id.in_(ids)).order_by(tags.tag)
-        for image_id, tag in connection.execute(query):
-            found[image_id].append(tag)
-    return found
-
-
-def insert(connection: sa.Connection, facts: Facts) -> None:
-    connection.execute(sa.insert(images).values(_columns(facts)))
-    _replace_parts(connection, facts['id'], facts)
-
-
-def update(connection: sa.Connection, image_id: str, facts: Facts) -> None:
-    """Set what is given; `properties` and `tags` replace all there are."""
-    connection.execute(sa.update(images).where(images.c.id == image_id).values(_columns(facts)))
-    _replace_parts(connection, image_id, facts)
-
-
-def _columns(facts: Facts) -> Facts:
-    return {name: value for name, value in facts.items() if name not in ('properties', 'tags')}
-
-
-def _replace_parts(connection: sa.Connection, image_id: str, facts: Facts) -> None:
-    if 'properties' in facts:
-        pairs.replace(connection, image_properties, image_id, facts['properties'])
-    if 'tags' in facts:
-        connection.execute(sa.delete(image_tags).where(image_tags.c.image_id == image_id))
-        rows = [{'image_id': image_id, 'tag': tag} for tag in facts['tags']]
-        if rows:
-            connection.execute(sa.insert(image_tags), rows)
-
-
-def delete(connection: sa.Connection, image_id: str) -> None:
-    connection.execute(sa.delete(images).where(images.c.id == image_id))
 
 
 def members(connection: sa.Connection, image_id: str) -> list[Facts]:
@@ -169,14 +95,12 @@ def insert_member(connection: sa.Connection, facts: Facts) -> None:
     connection.execute(sa.insert(image_members).values(facts))
 
 
-def update_member(connection: sa.Connection, image_id: str, member_id: str, facts: Facts) -> int:
-    """How many members were changed: 1, or 0 if there is no such member."""
-    return connection.execute(sa.update(image_members).where(_member(image_id, member_id)).values(facts)).rowcount
+def update_member(connection: sa.Connection, image_id: str, member_id: str, facts: Facts) -> bool:
+    """Whether there is such a member."""
+    query = sa.update(image_members).filter_by(image_id=image_id, member_id=member_id)
+    return connection.execute(query.values(facts)).rowcount > 0
 
 
-def delete_member(connection: sa.Connection, image_id: str, member_id: str) -> int:
-    return connection.execute(sa.delete(image_members).where(_member(image_id, member_id))).rowcount
-
-
-def _member(image_id: str, member_id: str) -> Clause:
-    return sa.and_(image_members.c.image_id == image_id, image_members.c.member_id == member_id)
+def delete_member(connection: sa.Connection, image_id: str, member_id: str) -> bool:
+    query = sa.delete(image_members).filter_by(image_id=image_id, member_id=member_id)
+    return connection.execute(query).rowcount > 0

@@ -26,6 +26,13 @@ class Page(NamedTuple):
 
 
 WHOLE = Page()
+MAX_PAGE = 1000
+
+
+def bounded(limit: int | None, marker: str | None) -> Page:
+    """A page that is not too long, in an order of its own."""
+    return Page(MAX_PAGE if limit is None else min(limit, MAX_PAGE), marker)
+
 
 Clause = sa.ColumnElement[bool]
 Order = Sequence[tuple[sa.ColumnElement[Any], bool]]
@@ -71,6 +78,13 @@ def sorted_by(
         if key not in keys or direction not in ('asc', 'desc'):
             raise errors.Invalid(f'sort: {key}:{direction} must be one of {", ".join(keys)} with asc or desc.')
     return [*((keys[key], direction == 'desc') for key, direction in sort), (last, True)]
+
+
+def sort_key(column: sa.Column[Any]) -> sa.ColumnElement[Any]:
+    """The column; what may be null sorts as if it held the least value, alike on every database."""
+    if not column.nullable:
+        return column
+    return sa.func.coalesce(column, '' if column.type.python_type is str else -1)
 
 
 def order_by(order: Order) -> list[sa.ColumnElement[Any]]:

@@ -1,9 +1,9 @@
-"""Names and values that belong to a row: properties, metadata, extra specs.
+"""Names and values that belong to a row (properties, metadata, extra specs), and tags.
 
-Such a table has the columns owner_id, name and value, and its rows go when their owner goes.
+A table of pairs has the columns owner_id, name and value; one of tags has the owner's id in its first column, and tag.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import sqlalchemy as sa
@@ -39,3 +39,25 @@ def has(table: sa.Table, owner: sa.ColumnElement[Any], name: str, *values: str) 
     if values:
         query = query.where(table.c.value.in_(values))
     return query.exists()
+
+
+def load_tags(connection: sa.Connection, table: sa.Table, owner_ids: Collection[str]) -> dict[str, tuple[str, ...]]:
+    """The tags of these owners by owner, in order; an owner without tags has an empty tuple."""
+    found: dict[str, tuple[str, ...]] = dict.fromkeys(owner_ids, ())
+    if owner_ids:
+        owner, tag = table.columns[0], table.c.tag
+        for owner_id, text in connection.execute(sa.select(owner, tag).where(owner.in_(owner_ids)).order_by(tag)):
+            found[owner_id] += (text,)
+    return found
+
+
+def replace_tags(connection: sa.Connection, table: sa.Table, owner_id: str, tags: Iterable[str]) -> None:
+    """Let the owner have exactly these tags."""
+    connection.execute(sa.delete(table).where(table.columns[0] == owner_id))
+    add_tags(connection, table, owner_id, tags)
+
+
+def add_tags(connection: sa.Connection, table: sa.Table, owner_id: str, tags: Iterable[str]) -> None:
+    """Give the owner tags that it does not have."""
+    if rows := [{table.columns[0].name: owner_id, 'tag': tag} for tag in tags]:
+        connection.execute(sa.insert(table), rows)

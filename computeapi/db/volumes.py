@@ -1,171 +1,178 @@
-"""Volumes in the store: who sees which, filters, and what belongs to a volume."""
+"""Volumes in the store, their types, snapshots and attachments, and how much of them a project may have."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import sqlalchemy as sa
 
+from computeapi import errors
 from computeapi.context import Context
-from computeapi.db import listing, pairs
-from computeapi.db.listing import Clause, Page
+from computeapi.db.facts import Facts, FactTable
+from computeapi.db.listing import Clause
 from computeapi.db.tables.volume import (
     volume_attachments,
     volume_image_metadata,
     volume_metadata,
+    volume_projects,
+    volume_quotas,
+    volume_snapshot_metadata,
+    volume_snapshots,
+    volume_type_projects,
+    volume_type_specs,
     volume_types,
     volumes,
 )
-
-Facts = dict[str, Any]
-
-PAIRS = {'metadata': volume_metadata, 'image_metadata': volume_image_metadata}
-
-SORT_KEYS = {
-    'id': volumes.c.id,
-    **dict.fromkeys(('name', 'display_name'), sa.func.coalesce(volumes.c.name, '')),
-    'status': volumes.c.status,
-    'size': volumes.c.size,
-    'availability_zone': volumes.c.availability_zone,
-    'bootable': volumes.c.bootable,
-    'created_at': volumes.c.created_at,
-    'updated_at': volumes.c.updated_at,
-}
+from computeapi.db.upsert import lock_row, upsert
 
 
-def among(volume_ids: Iterable[str]) -> Clause:
-    return volumes.c.id.in_(set(volume_ids))
-
-
-def owned(context: Context) -> Clause:
-    return volumes.c.project_id == (context.project_id or '')
-
-
-def visible(context: Context) -> Clause:
-    return sa.true() if context.is_admin else owned(context)
-
-
-def matches(filters: Mapping[str, Any]) -> list[Clause]:
-    """One clause for each filter: a column, `volume_type` by name, `metadata` or `image_metadata` as a mapping."""
-    return [_match(name, value) for name, value in filters.items()]
-
-
-def _match(name: str, value: Any) -> Clause:
-    if name in PAIRS:
-        return sa.and_(*(pairs.has(PAIRS[name], volumes.c.id, key, text) for key, text in value.items()))
-    if name in ('created_at', 'updated_at'):
-        return listing.compared(volumes.c[name], value)
-    return listing.equals(volume_types.c.name if name == 'volume_type' else volumes.c[name], value)
-
-
-def listed(context: Context, all_projects: bool) -> Clause:
-    return visible(context) if all_projects else owned(context)
-
-
-SELECT = sa.select(volumes, volume_types.c.name.label('volume_type')).join(
-    volume_types, volume_types.c.id == volumes.c.volume_type_id
-)
-
-
-def select(connection: sa.Connection, *where: Clause) -> list[Facts]:
-    """Volumes with the name of their type, metadata and attachments, in four queries."""
-    return _load(connection, SELECT.where(*where))
-
-
-def page(
-    connection: sa.Connection,
-    context: Context,
-    *where: Clause,
-    sort: Sequence[tuple[str, str]],
-    page: Page,
-    offset: int | None = None,
-) -> list[Facts]:
-    """As `select`, sorted; Invalid for a marker that the caller does not see."""
-    order, marked = listing.sorted_by(sort, SORT_KEYS, volumes.c.id), [among([page.marker or '']), visible(context)]
-    unknown = 'marker: Volume {marker} could not be found.'
-    statement = listing.paged(connection, SELECT, order, page, marked=marked, where=where, unknown=unknown)
-    return _load(connection, statement.offset(offset))
-
-
-def _load(connection: sa.Connection, query: sa.Select[Any]) -> list[Facts]:
-    rows = connection.execute(query).mappings().all()
-    ids = [row['id'] for row in rows]
-    parts = {name: pairs.load(connection, table, ids) for name, table in PAIRS.items()}
-    attached = _attached(connection, ids)
-    return [
-        {**row, **{name: found[row['id']] for name, found in parts.items()}, 'attachments': tuple(attached[row['id']])}
-        for row in rows
-    ]
-
-
-def _attached(connection: sa.Connection, volume_ids: Collection[str]) -> dict[str, list[Facts]]:
+def _attached(connection: sa.Connection, volume_ids: Collection[str]) -> dict[str, tuple[Facts, ...]]:
     """The attachments that are in use, by volume."""
-    found: dict[str, list[Facts]] = {volume_id: [] for volume_id in volume_ids}
+    found: dict[str, tuple[Facts, ...]] = dict.fromkeys(volume_ids, ())
+    held = volume_attachments.c
     query = (
-        sa.select(
-            volume_attachments.c.volume_id,
-            volume_attachments.c.id.label('attachment_id'),
-            volume_attachments.c.server_id,
-            volume_attachments.c.host,
-            volume_attachments.c.device,
-            volume_attachments.c.attached_at,
-        )
-        .where(volume_attachments.c.volume_id.in_(volume_ids), volume_attachments.c.status == 'attached')
-        .order_by(volume_attachments.c.attached_at, volume_attachments.c.id)
+        sa.select(held.volume_id, held.id.label('attachment_id'), held.server_id, held.host, held.device)
+        .add_columns(held.attached_at)
+        .where(held.volume_id.in_(volume_ids), held.status == 'attached')
+        .order_by(held.attached_at, held.id)
     )
     for row in connection.execute(query).mappings() if volume_ids else ():
-        found[row['volume_id']].append({name: value for name, value in row.items() if name != 'volume_id'})
+        facts = dict(row)
+        found[facts.pop('volume_id')] += (facts,)
     return found
 
 
-def count(connection: sa.Connection, *where: Clause) -> tuple[int, int]:
-    """How many there are, and their size in all."""
-    query = (
-        sa.select(sa.func.count(), sa.func.coalesce(sa.func.sum(volumes.c.size), 0))
-        .select_from(volumes.join(volume_types, volume_types.c.id == volumes.c.volume_type_id))
-        .where(*where)
-    )
-    number, size = connection.execute(query).one()
-    return number, int(size)
+def _usable_types(context: Context) -> Clause:
+    """Public types, and private ones for the projects that were let in."""
+    if context.is_admin:
+        return sa.true()
+    grants = volume_type_projects.c
+    granted = sa.select(grants.type_id).where(grants.project_id == (context.project_id or ''))
+    return sa.or_(volume_types.c.is_public, volume_types.c.id.in_(granted))
+
+
+def _sorts(table: sa.Table, *more: str) -> dict[str, sa.Column[Any]]:
+    """What lists can be sorted by; clients call the name by two names."""
+    names = ('id', 'name', 'display_name', 'status', 'size', *more, 'created_at', 'updated_at')
+    return {name: table.c[name.removeprefix('display_')] for name in names}
+
+
+VOLUMES = FactTable(
+    volumes,
+    errors.VolumeNotFound,
+    source=volumes.join(volume_types, volume_types.c.id == volumes.c.volume_type_id),
+    joined={'volume_type': volume_types.c.name},
+    pairs={'metadata': volume_metadata, 'image_metadata': volume_image_metadata},
+    found={'attachments': _attached},
+    sorts=_sorts(volumes, 'availability_zone', 'bootable'),
+    unknown='marker: Volume {marker} could not be found.',
+)
+SNAPSHOTS = FactTable(
+    volume_snapshots,
+    errors.SnapshotNotFound,
+    pairs={'metadata': volume_snapshot_metadata},
+    sorts=_sorts(volume_snapshots, 'volume_id'),
+    unknown='marker: Snapshot {marker} could not be found.',
+)
+ATTACHMENTS = FactTable(
+    volume_attachments,
+    errors.AttachmentNotFound,
+    VOLUMES.visible,
+    source=volume_attachments.join(volumes, volumes.c.id == volume_attachments.c.volume_id),
+    joined={'project_id': volumes.c.project_id},
+    sorts={'created_at': volume_attachments.c.created_at},
+    unknown='marker: attachment {marker} could not be found.',
+)
+TYPES = FactTable(
+    volume_types,
+    errors.VolumeTypeNotFound,
+    _usable_types,
+    pairs={'extra_specs': volume_type_specs},
+    order=[volume_types.c.name],
+)
 
 
 def metadata_values(connection: sa.Connection, *where: Clause) -> dict[str, list[str]]:
     """The values that each name has in the metadata of these volumes."""
     found: dict[str, list[str]] = {}
-    query = (
-        sa.select(volume_metadata.c.name, volume_metadata.c.value)
-        .join(volumes, volumes.c.id == volume_metadata.c.owner_id)
-        .join(volume_types, volume_types.c.id == volumes.c.volume_type_id)
-        .where(*where)
-        .order_by(volume_metadata.c.name, volume_metadata.c.value)
-        .distinct()
-    )
-    for name, value in connection.execute(query):
-        found.setdefault(name, []).append(value)
+    name, value = volume_metadata.c.name, volume_metadata.c.value
+    source = VOLUMES.source.join(volume_metadata, volumes.c.id == volume_metadata.c.owner_id)
+    query = sa.select(name, value).select_from(source).where(*where).order_by(name, value).distinct()
+    for key, text in connection.execute(query):
+        found.setdefault(key, []).append(text)
     return found
 
 
-def lock(connection: sa.Connection, volume_id: str) -> None:
-    """Keep others from changing the volume, its attachments and snapshots until this transaction ends."""
-    connection.execute(sa.select(volumes.c.id).where(volumes.c.id == volume_id).with_for_update()).all()
+# Snapshots and attachments
 
 
-def insert(connection: sa.Connection, facts: Facts) -> None:
-    connection.execute(sa.insert(volumes).values(_columns(facts)))
-    for name, table in PAIRS.items():
-        pairs.add(connection, table, facts['id'], facts.get(name, {}))
+def snapshots_of(volume_id: str) -> Clause:
+    return volume_snapshots.c.volume_id == volume_id
 
 
-def update(connection: sa.Connection, volume_id: str, facts: Facts) -> None:
-    """Set what is given; `metadata` and `image_metadata` replace all there is."""
-    connection.execute(sa.update(volumes).where(volumes.c.id == volume_id).values(_columns(facts)))
-    for name, table in PAIRS.items():
-        if name in facts:
-            pairs.replace(connection, table, volume_id, facts[name])
+def attachments_of(volume_id: str) -> Clause:
+    return volume_attachments.c.volume_id == volume_id
 
 
-def _columns(facts: Facts) -> Facts:
-    return {name: value for name, value in facts.items() if name in volumes.c}
+def attachment_statuses(connection: sa.Connection, volume_id: str) -> set[str]:
+    """What the attachments of the volume are doing."""
+    return set(connection.scalars(sa.select(volume_attachments.c.status).where(attachments_of(volume_id))))
 
 
-def delete(connection: sa.Connection, volume_id: str) -> None:
-    connection.execute(sa.delete(volumes).where(volumes.c.id == volume_id))
+# Types
+
+
+def types_named(name_or_id: str) -> Clause:
+    return sa.or_(volume_types.c.id == name_or_id, volume_types.c.name == name_or_id)
+
+
+def keep_type(connection: sa.Connection, type_id: str) -> bool:
+    """Whether the type is there; if so nobody deletes it before this transaction ends."""
+    query = sa.select(volume_types.c.id).where(volume_types.c.id == type_id)
+    return connection.scalar(query.with_for_update(read=True)) is not None
+
+
+def type_is_used(connection: sa.Connection, type_id: str) -> bool:
+    query = sa.select(volumes.c.id).where(volumes.c.volume_type_id == type_id).limit(1)
+    return connection.scalar(query) is not None
+
+
+def type_projects(connection: sa.Connection, type_id: str) -> list[str]:
+    """The projects that were let in to a private type."""
+    query = sa.select(volume_type_projects.c.project_id).where(volume_type_projects.c.type_id == type_id)
+    return list(connection.scalars(query.order_by(volume_type_projects.c.project_id)))
+
+
+def grant_type(connection: sa.Connection, type_id: str, project_id: str) -> None:
+    connection.execute(sa.insert(volume_type_projects).values(type_id=type_id, project_id=project_id))
+
+
+def revoke_type(connection: sa.Connection, type_id: str, project_id: str) -> bool:
+    """Whether there was a grant to take back."""
+    query = sa.delete(volume_type_projects).filter_by(type_id=type_id, project_id=project_id)
+    return connection.execute(query).rowcount > 0
+
+
+# Quotas
+
+
+def limits(connection: sa.Connection, project_id: str) -> dict[str, int]:
+    """The limits that were set for the project."""
+    query = sa.select(volume_quotas.c.name, volume_quotas.c.limit).where(volume_quotas.c.project_id == project_id)
+    return {row.name: row.limit for row in connection.execute(query)}
+
+
+def set_limits(connection: sa.Connection, project_id: str, limits: Mapping[str, int]) -> None:
+    """Set the limits that are given; the others stay."""
+    rows: list[dict[str, Any]] = [
+        {'project_id': project_id, 'name': name, 'limit': limit} for name, limit in limits.items()
+    ]
+    upsert(connection, volume_quotas, rows)
+
+
+def reset_limits(connection: sa.Connection, project_id: str) -> None:
+    connection.execute(sa.delete(volume_quotas).where(volume_quotas.c.project_id == project_id))
+
+
+def lock_project(connection: sa.Connection, project_id: str) -> None:
+    """Let one transaction at a time take from the quota of the project."""
+    lock_row(connection, volume_projects, {'id': project_id})

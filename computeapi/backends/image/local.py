@@ -20,10 +20,10 @@ from computeapi.clock import utcnow
 from computeapi.context import Context
 from computeapi.db import images
 from computeapi.db.engine import Store
-from computeapi.db.listing import Page
+from computeapi.db.images import IMAGES
+from computeapi.db.listing import bounded
 
 VISIBILITIES = ('public', 'private', 'shared', 'community')
-MAX_PAGE = 1000
 MAX_BYTES = 10 * 1024**3
 MAX_PROPERTIES = 128
 MAX_TAGS = 128
@@ -60,14 +60,12 @@ class LocalImages:
             self.upload(context, CIRROS_ID, blank_disk())
 
     def get(self, context: Context, image_id: str) -> Image:
-        try:
-            return self.get_many(context, [image_id])[image_id]
-        except KeyError:
-            raise errors.ImageNotFound(id=image_id) from None
+        with self.store.read() as connection:
+            return Image(**IMAGES.get(connection, context, image_id))
 
     def get_many(self, context: Context, image_ids: Iterable[str]) -> dict[str, Image]:
         with self.store.read() as connection:
-            found = images.select(connection, images.among(image_ids), images.readable(context))
+            found = IMAGES.select(connection, IMAGES.among(image_ids), IMAGES.visible(context))
         return {facts['id']: Image(**facts) for facts in found}
 
     def list(
@@ -82,9 +80,9 @@ class LocalImages:
         wanted = {'hidden': False, **(filters or {})}
         where = [images.listed(context, wanted.pop('visibility', None), wanted.pop('member_status', None))]
         where += images.matches(wanted)
-        page = Page(MAX_PAGE if limit is None else min(limit, MAX_PAGE), marker)
         with self.store.read() as connection:
-            return [Image(**facts) for facts in images.page(connection, context, *where, sort=sort, page=page)]
+            found = IMAGES.page(connection, context, *where, sort=sort, page=bounded(limit, marker))
+        return [Image(**facts) for facts in found]
 
     def create(self, context: Context, name: str | None, *, image_id: str | None = None, **facts: Any) -> Image:
         now = self.clock()
@@ -104,7 +102,7 @@ class LocalImages:
         }
         try:
             with self.store.write() as connection:
-                images.insert(connection, new)
+                IMAGES.insert(connection, new)
         except sa.exc.IntegrityError:
             raise errors.Conflict(f'Image ID {new["id"]} already exists!') from None
         return Image(**new)
@@ -117,14 +115,14 @@ class LocalImages:
         with self.store.write() as connection:
             image = self._own(connection, context, image_id)
             facts = {**_checked(context, change(image), image), 'updated_at': self.clock()}
-            images.update(connection, image_id, facts)
+            IMAGES.update(connection, image_id, facts)
         return replace(image, **facts)
 
     def delete(self, context: Context, image_id: str) -> None:
         with self.store.write() as connection:
             if self._own(connection, context, image_id).protected:
                 raise errors.Forbidden(f'Image {image_id} is protected and cannot be deleted.')
-            images.delete(connection, image_id)
+            IMAGES.delete(connection, IMAGES.among([image_id]))
         self.files.delete(image_id)
 
     def recover(self) -> None:
@@ -162,9 +160,10 @@ class LocalImages:
 
     def _requeue(self, image_id: str) -> None:
         with self.store.write() as connection:
-            for facts in images.select(connection, images.among([image_id]), lock=True):
+            IMAGES.lock(connection, image_id)
+            for facts in IMAGES.select(connection, IMAGES.among([image_id])):
                 if facts['status'] == 'saving':
-                    images.update(connection, image_id, {'status': 'queued', 'updated_at': self.clock()})
+                    IMAGES.update(connection, image_id, {'status': 'queued', 'updated_at': self.clock()})
 
     def download(self, context: Context, image_id: str) -> FileChunks:
         image = self.get(context, image_id)
@@ -186,10 +185,7 @@ class LocalImages:
 
     def _own(self, connection: sa.Connection, context: Context, image_id: str) -> Image:
         """The image, locked; Forbidden if the caller sees it but may not change it."""
-        found = images.select(connection, images.among([image_id]), images.readable(context), lock=True)
-        if not found:
-            raise errors.ImageNotFound(id=image_id)
-        image = Image(**found[0])
+        image = Image(**IMAGES.get(connection, context, image_id, lock=True))
         if not context.is_admin and image.owner != context.project_id:
             raise errors.Forbidden(f'You are not permitted to modify image {image_id}.')
         return image

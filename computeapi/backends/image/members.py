@@ -10,6 +10,7 @@ from computeapi import errors
 from computeapi.context import Context
 from computeapi.db import images
 from computeapi.db.engine import Store
+from computeapi.db.images import IMAGES
 
 STATUSES = ('pending', 'accepted', 'rejected')
 MAX_MEMBERS = 128
@@ -87,12 +88,10 @@ class ImageMembers:
 
     def _is_owner(self, connection: sa.Connection, context: Context, image_id: str, *, lock: bool = False) -> bool:
         """ImageNotFound for an image that the caller cannot see, Forbidden for one that is not made for sharing."""
-        found = images.select(connection, images.among([image_id]), images.readable(context), lock=lock)
-        if not found:
-            raise errors.ImageNotFound(id=image_id)
-        if found[0]['visibility'] != 'shared':
+        image = IMAGES.get(connection, context, image_id, lock=lock)
+        if image['visibility'] != 'shared':
             raise errors.Forbidden('Only shared images have members.')
-        return context.is_admin or found[0]['owner'] == context.project_id
+        return context.is_admin or image['owner'] == context.project_id
 
 
 def _not_found(image_id: str, member_id: str) -> errors.NotFound:

@@ -5,8 +5,9 @@ from collections.abc import Callable
 from typing import Any
 
 from computeapi import errors
-from computeapi.backends.image.local import MAX_PAGE, VISIBILITIES
+from computeapi.backends.image.local import VISIBILITIES
 from computeapi.backends.image.members import STATUSES
+from computeapi.db.listing import MAX_PAGE
 from computeapi.standalone.query import boolean, comparison, number, one_of
 from computeapi.web.request import Request
 

@@ -8,7 +8,7 @@ import webob
 
 from computeapi import errors
 from computeapi.backends.volume.local import LocalVolumes
-from computeapi.backends.volume.local.base import MAX_PAGE
+from computeapi.db.listing import MAX_PAGE
 from computeapi.standalone.access import WRITER, RoleRule
 from computeapi.standalone.query import number, truth
 from computeapi.standalone.service import ServiceApp, ServiceController, json_response

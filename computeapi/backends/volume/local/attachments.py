@@ -15,10 +15,11 @@ import sqlalchemy as sa
 
 from computeapi import errors
 from computeapi.backends.volume import Attachment, Volume
-from computeapi.backends.volume.local.base import MAX_PAGE, VolumeStore, unfit
+from computeapi.backends.volume.local.base import NEWEST_FIRST, VolumeStore, unfit
 from computeapi.context import Context
-from computeapi.db import volume_attachments, volumes
-from computeapi.db.listing import Page
+from computeapi.db import volumes
+from computeapi.db.listing import bounded
+from computeapi.db.volumes import ATTACHMENTS, VOLUMES
 
 # A status that follows from the attachments; any other stays until somebody changes it.
 HELD = ('available', 'reserved', 'attaching', 'detaching', 'in-use')
@@ -35,7 +36,7 @@ class VolumeUse(VolumeStore):
         attachment_id: str | None = None,
     ) -> str:
         with self._locked(context, volume_id) as (connection, volume):
-            if attachment_id and volume_attachments.select(connection, volume_attachments.identified(attachment_id)):
+            if attachment_id and ATTACHMENTS.select(connection, ATTACHMENTS.among([attachment_id])):
                 return attachment_id
             shares = volume.multiattach and volume.status in ('in-use', 'reserved', 'attaching')
             if volume.status != 'available' and not shares:
@@ -59,7 +60,7 @@ class VolumeUse(VolumeStore):
         with self._held(context, attachment_id) as (connection, volume, attachment):
             if attachment.status == 'attached':
                 raise errors.Invalid(f'Attachment {attachment_id} is in use already.')
-            volume_attachments.update(connection, attachment_id, facts)
+            ATTACHMENTS.update(connection, attachment_id, facts)
             self._settle(connection, volume)
         return self.attachment(context, attachment_id)
 
@@ -74,20 +75,20 @@ class VolumeUse(VolumeStore):
                 'device': device or attachment.device,
                 'attached_at': attachment.attached_at or self.clock(),
             }
-            volume_attachments.update(connection, attachment_id, facts)
+            ATTACHMENTS.update(connection, attachment_id, facts)
             self._settle(connection, volume)
 
     def disconnect(self, context: Context, attachment_id: str) -> str:
         facts = {'status': 'reserved', **dict.fromkeys(('host', 'device', 'connector', 'attached_at'))}
         with self._held(context, attachment_id) as (connection, volume, _):
-            volume_attachments.update(connection, attachment_id, facts)
+            ATTACHMENTS.update(connection, attachment_id, facts)
             self._settle(connection, volume)
         return attachment_id
 
     def release(self, context: Context, attachment_id: str) -> None:
         try:
             with self._held(context, attachment_id) as (connection, volume, _):
-                volume_attachments.delete(connection, volume_attachments.identified(attachment_id))
+                ATTACHMENTS.delete(connection, ATTACHMENTS.among([attachment_id]))
                 self._settle(connection, volume)
         except errors.AttachmentNotFound:
             return
@@ -106,10 +107,11 @@ class VolumeUse(VolumeStore):
         all_projects: bool = False,
     ) -> builtins.list[Attachment]:
         """Newest first, in every state; `all_projects` is for administrators."""
-        where = [volumes.listed(context, all_projects), *volume_attachments.matches(filters or {})]
-        page = Page(MAX_PAGE if limit is None else min(limit, MAX_PAGE), marker)
+        where = [*VOLUMES.listed(context, None, all_projects), *ATTACHMENTS.matches(filters or {})]
+        page = bounded(limit, marker)
         with self.store.read() as connection:
-            return [_attachment(facts) for facts in volume_attachments.select(connection, *where, page=page)]
+            found = ATTACHMENTS.page(connection, context.elevated(), *where, sort=NEWEST_FIRST, page=page)
+        return [_attachment(facts) for facts in found]
 
     def attach(
         self,
@@ -133,14 +135,13 @@ class VolumeUse(VolumeStore):
     def detach(self, context: Context, volume_id: str, attachment_id: str | None = None) -> None:
         """Without an id the only attachment there is; Invalid if there are several."""
         with self._locked(context, volume_id) as (connection, volume):
-            found = volume_attachments.select(connection, volume_attachments.of(volume_id))
+            found = ATTACHMENTS.select(connection, volumes.attachments_of(volume_id))
             chosen = [one['id'] for one in found if attachment_id in (None, one['id'])]
             if len(chosen) > 1:
                 raise errors.Invalid('attachment_id must be given, as the volume has several attachments.')
             if attachment_id is not None and not chosen:
                 raise errors.AttachmentNotFound(id=attachment_id)
-            for one in chosen:
-                volume_attachments.delete(connection, volume_attachments.identified(one))
+            ATTACHMENTS.delete(connection, ATTACHMENTS.among(chosen))
             self._settle(connection, volume)
 
     def begin_attaching(self, context: Context, volume_id: str) -> None:
@@ -185,12 +186,12 @@ class VolumeUse(VolumeStore):
     def _add(self, connection: sa.Connection, volume: Volume, attachment_id: str | None = None, /, **facts: Any) -> str:
         attachment_id = attachment_id or str(uuid.uuid4())
         facts = {'id': attachment_id, 'volume_id': volume.id, 'created_at': self.clock(), **facts}
-        volume_attachments.insert(connection, facts)
+        ATTACHMENTS.insert(connection, facts)
         return attachment_id
 
     def _settle(self, connection: sa.Connection, volume: Volume) -> None:
         """Let the status of the volume say what its attachments do."""
-        held = volume_attachments.statuses(connection, volume.id)
+        held = volumes.attachment_statuses(connection, volume.id)
         if volume.status in HELD:
             self._write(connection, volume, {'status': _status(held)})
 
@@ -210,10 +211,7 @@ def _text(connector: Mapping[str, Any], name: str) -> str | None:
 
 
 def _find(connection: sa.Connection, context: Context, attachment_id: str) -> Attachment:
-    where = (volume_attachments.identified(attachment_id), volumes.visible(context))
-    for facts in volume_attachments.select(connection, *where):
-        return _attachment(facts)
-    raise errors.AttachmentNotFound(id=attachment_id)
+    return _attachment(ATTACHMENTS.get(connection, context, attachment_id))
 
 
 def _attachment(facts: dict[str, Any]) -> Attachment:

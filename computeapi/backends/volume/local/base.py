@@ -15,10 +15,9 @@ from computeapi.backends.volume.local.quotas import VolumeQuotas
 from computeapi.backends.volume.local.types import VolumeTypes
 from computeapi.clock import utcnow
 from computeapi.context import Context
-from computeapi.db import volumes
 from computeapi.db.engine import Store
+from computeapi.db.volumes import VOLUMES
 
-MAX_PAGE = 1000
 MAX_METADATA = 128
 MAX_IMAGE_METADATA = 256
 """All that an image may have, and more that is written about it on the volume."""
@@ -65,16 +64,12 @@ class VolumeStore:
             yield connection, self._lock(connection, context, volume_id)
 
     def _lock(self, connection: sa.Connection, context: Context, volume_id: str) -> Volume:
-        volumes.lock(connection, volume_id)
-        found = volumes.select(connection, volumes.among([volume_id]), volumes.visible(context))
-        if not found:
-            raise errors.VolumeNotFound(id=volume_id)
-        return Volume(**found[0])
+        return Volume(**VOLUMES.get(connection, context, volume_id, lock=True))
 
     def _write(self, connection: sa.Connection, volume: Volume, facts: Mapping[str, Any]) -> Volume:
         check_metadata(facts)
         facts = {**facts, 'updated_at': self.clock()}
-        volumes.update(connection, volume.id, facts)
+        VOLUMES.update(connection, volume.id, facts)
         return replace(volume, **facts)
 
 

@@ -2,7 +2,7 @@
 
 import math
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +13,8 @@ from computeapi.backends.image import Image
 from computeapi.backends.volume import Volume, VolumeType
 from computeapi.backends.volume.local.base import VolumeStore, check_metadata, project_of
 from computeapi.context import Context
-from computeapi.db import volume_snapshots, volume_types, volumes
+from computeapi.db import volumes
+from computeapi.db.volumes import SNAPSHOTS, TYPES, VOLUMES
 
 GIB = 1024**3
 MAX_SIZE = 2**31 - 1
@@ -48,14 +49,13 @@ class VolumeMaking(VolumeStore):
         volume_id: str | None = None,
     ) -> Volume:
         """Without a size it has that of the snapshot or volume that it is made from."""
-        if volume_id is not None and (made := self._made(context, volume_id)):
-            return made
+        if volume_id is not None and (made := self.get_many(context, [volume_id])):
+            return made[volume_id]
         project_id = project_of(context)
         self._check_request(availability_zone, image_id, snapshot_id, source_volume_id)
         wanted = self.types.get(context, volume_type) if volume_type else None
         default = self.types.default()
         image = None if image_id is None else self._image(context, image_id)
-        self.quotas.enrol(project_id)
         with self.store.write() as connection:
             source = self._source(connection, context, image, snapshot_id, source_volume_id)
             kind = keep_type(connection, wanted.id if wanted else source.volume_type_id or default.id)
@@ -76,10 +76,10 @@ class VolumeMaking(VolumeStore):
             self._insert(connection, volume)
         return volume
 
-    def _made(self, context: Context, volume_id: str) -> Volume | None:
+    def get_many(self, context: Context, volume_ids: Iterable[str]) -> dict[str, Volume]:
         with self.store.read() as connection:
-            found = volumes.select(connection, volumes.among([volume_id]), volumes.visible(context))
-        return Volume(**found[0]) if found else None
+            found = VOLUMES.select(connection, VOLUMES.among(volume_ids), VOLUMES.visible(context))
+        return {facts['id']: Volume(**facts) for facts in found}
 
     def _check_request(self, zone: str | None, *origins: str | None) -> None:
         if sum(origin is not None for origin in origins) > 1:
@@ -116,7 +116,7 @@ class VolumeMaking(VolumeStore):
         check_metadata(vars(volume))
         size = volume.size
         self.quotas.take(connection, volume.project_id, volumes=1, gigabytes=size, per_volume_gigabytes=size)
-        volumes.insert(connection, vars(volume))
+        VOLUMES.insert(connection, vars(volume))
 
     def _facts(self, source: Origin, kind: VolumeType) -> dict[str, Any]:
         """What is so whatever was asked for."""
@@ -134,9 +134,9 @@ class VolumeMaking(VolumeStore):
 
 def keep_type(connection: sa.Connection, type_id: str) -> VolumeType:
     """The type, which nobody deletes before the transaction ends."""
-    if not volume_types.keep(connection, type_id):
+    if not volumes.keep_type(connection, type_id):
         raise errors.VolumeTypeNotFound(id=type_id)
-    return VolumeType(**volume_types.select(connection, volume_types.identified(type_id))[0])
+    return VolumeType(**TYPES.get(connection, Context(is_admin=True), type_id))
 
 
 def from_image(image: Image) -> Origin:
@@ -155,14 +155,11 @@ def from_image(image: Image) -> Origin:
 
 
 def _from_snapshot(connection: sa.Connection, context: Context, snapshot_id: str) -> Origin:
-    volume_snapshots.lock(connection, snapshot_id)
-    where = (volume_snapshots.among([snapshot_id]), volume_snapshots.visible(context))
-    for snapshot in volume_snapshots.select(connection, *where):
-        if snapshot['status'] != 'available':
-            raise errors.Invalid(f'Invalid snapshot: Originating snapshot {snapshot_id} is {snapshot["status"]}.')
-        origin = Volume(**volumes.select(connection, volumes.among([snapshot['volume_id']]))[0])
-        return _like(origin, snapshot['size'])
-    raise errors.SnapshotNotFound(id=snapshot_id)
+    snapshot = SNAPSHOTS.get(connection, context, snapshot_id, lock=True)
+    if snapshot['status'] != 'available':
+        raise errors.Invalid(f'Invalid snapshot: Originating snapshot {snapshot_id} is {snapshot["status"]}.')
+    origin = VOLUMES.get(connection, context.elevated(), snapshot['volume_id'])
+    return _like(Volume(**origin), snapshot['size'])
 
 
 def _from_volume(volume: Volume) -> Origin:

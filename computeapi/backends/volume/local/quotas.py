@@ -1,14 +1,14 @@
 """How much of the volume service each project may use, and how much it does."""
 
-import contextlib
 from collections.abc import Mapping
 
 import sqlalchemy as sa
 
 from computeapi import errors
 from computeapi.context import Context
-from computeapi.db import volume_quotas, volume_snapshots, volumes
+from computeapi.db import volumes
 from computeapi.db.engine import Store
+from computeapi.db.volumes import SNAPSHOTS, VOLUMES
 
 # There are no backups and groups here, but clients set and show the limits of all in one go.
 DEFAULTS = {
@@ -42,7 +42,7 @@ class VolumeQuotas:
 
     def limits(self, project_id: str) -> dict[str, int]:
         with self.store.read() as connection:
-            return DEFAULTS | volume_quotas.limits(connection, project_id)
+            return DEFAULTS | volumes.limits(connection, project_id)
 
     def usage(self, project_id: str) -> dict[str, int]:
         with self.store.read() as connection:
@@ -53,29 +53,20 @@ class VolumeQuotas:
         for name in limits:
             if name not in DEFAULTS:
                 raise errors.Invalid(f'quota_set: there is no quota {name}.')
-        self.enrol(project_id)
         with self.store.write() as connection:
-            volume_quotas.lock(connection, project_id)
-            volume_quotas.set_limits(connection, project_id, limits)
+            volumes.lock_project(connection, project_id)
+            volumes.set_limits(connection, project_id, limits)
         return self.limits(project_id)
 
     def reset(self, project_id: str) -> None:
         """Let the project have the defaults again."""
         with self.store.write() as connection:
-            volume_quotas.reset(connection, project_id)
-
-    def enrol(self, project_id: str) -> None:
-        """Note the project, so that its use can be locked; in a transaction of its own, as others do it too."""
-        with self.store.read() as connection:
-            if volume_quotas.is_enrolled(connection, project_id):
-                return
-        with contextlib.suppress(sa.exc.IntegrityError), self.store.write() as connection:
-            volume_quotas.enrol(connection, project_id)
+            volumes.reset_limits(connection, project_id)
 
     def take(self, connection: sa.Connection, project_id: str, **more: int) -> None:
-        """OverQuota if the project may not have so many more of something; it was enrolled with its first volume."""
-        volume_quotas.lock(connection, project_id)
-        limits = DEFAULTS | volume_quotas.limits(connection, project_id)
+        """OverQuota if the project may not have so many more of something."""
+        volumes.lock_project(connection, project_id)
+        limits = DEFAULTS | volumes.limits(connection, project_id)
         used = _usage(connection, project_id)
         for name, number in more.items():
             if 0 <= limits[name] < used[name] + number:
@@ -85,7 +76,7 @@ class VolumeQuotas:
 
 def _usage(connection: sa.Connection, project_id: str) -> dict[str, int]:
     project = Context(project_id=project_id)
-    volume_count, volume_size = volumes.count(connection, volumes.owned(project))
-    snapshot_count, snapshot_size = volume_snapshots.count(connection, volume_snapshots.owned(project))
+    volume_count, volume_size = VOLUMES.count(connection, *VOLUMES.listed(project, None, False))
+    snapshot_count, snapshot_size = SNAPSHOTS.count(connection, *SNAPSHOTS.listed(project, None, False))
     used = {'volumes': volume_count, 'snapshots': snapshot_count, 'gigabytes': volume_size + snapshot_size}
     return dict.fromkeys(DEFAULTS, 0) | used

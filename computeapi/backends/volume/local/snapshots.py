@@ -6,20 +6,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import sqlalchemy as sa
-
 from computeapi import errors
 from computeapi.backends.volume import Snapshot
-from computeapi.backends.volume.local.base import MAX_PAGE, NEWEST_FIRST, VolumeStore, check_metadata
+from computeapi.backends.volume.local.base import NEWEST_FIRST, VolumeStore, check_metadata
 from computeapi.context import Context
-from computeapi.db import volume_snapshots
-from computeapi.db.listing import Page
+from computeapi.db.listing import bounded
+from computeapi.db.volumes import SNAPSHOTS
 
 
 class VolumeSnapshots(VolumeStore):
     def get_snapshot(self, context: Context, snapshot_id: str) -> Snapshot:
         with self.store.read() as connection:
-            return _find(connection, context, snapshot_id)
+            return Snapshot(**SNAPSHOTS.get(connection, context, snapshot_id))
 
     def list_snapshots(
         self,
@@ -33,18 +31,16 @@ class VolumeSnapshots(VolumeStore):
         all_projects: bool = False,
     ) -> builtins.list[Snapshot]:
         """`all_projects` is for administrators; for others it means nothing."""
-        where = [volume_snapshots.listed(context, all_projects), *volume_snapshots.matches(filters or {})]
-        page = Page(MAX_PAGE if limit is None else min(limit, MAX_PAGE), marker)
+        where = SNAPSHOTS.listed(context, filters, all_projects)
         with self.store.read() as connection:
-            found = volume_snapshots.page(connection, context, *where, sort=sort, page=page, offset=offset)
+            found = SNAPSHOTS.page(connection, context, *where, sort=sort, page=bounded(limit, marker), offset=offset)
         return [Snapshot(**facts) for facts in found]
 
     def count_snapshots(
         self, context: Context, *, filters: Mapping[str, Any] | None = None, all_projects: bool = False
     ) -> int:
-        where = [volume_snapshots.listed(context, all_projects), *volume_snapshots.matches(filters or {})]
         with self.store.read() as connection:
-            return volume_snapshots.count(connection, *where)[0]
+            return SNAPSHOTS.count(connection, *SNAPSHOTS.listed(context, filters, all_projects))[0]
 
     def create_snapshot(
         self,
@@ -58,7 +54,8 @@ class VolumeSnapshots(VolumeStore):
         snapshot_id: str | None = None,
     ) -> Snapshot:
         with self._locked(context, volume_id) as (connection, volume):
-            for facts in volume_snapshots.select(connection, volume_snapshots.made(volume_id, snapshot_id)):
+            made = SNAPSHOTS.matches({'volume_id': volume_id, 'id': snapshot_id})
+            for facts in SNAPSHOTS.select(connection, *made) if snapshot_id else ():
                 return Snapshot(**facts)
             if volume.status not in (('available', 'in-use') if force else ('available',)):
                 raise errors.Invalid(
@@ -81,7 +78,7 @@ class VolumeSnapshots(VolumeStore):
             )
             check_metadata(vars(snapshot))
             self.quotas.take(connection, volume.project_id, snapshots=1, gigabytes=volume.size)
-            volume_snapshots.insert(connection, vars(snapshot))
+            SNAPSHOTS.insert(connection, vars(snapshot))
         return snapshot
 
     def change_snapshot(
@@ -89,28 +86,16 @@ class VolumeSnapshots(VolumeStore):
     ) -> Snapshot:
         """Change facts that depend on the snapshot as it is: nothing comes between reading and writing."""
         with self.store.write() as connection:
-            snapshot = _lock(connection, context, snapshot_id)
+            snapshot = Snapshot(**SNAPSHOTS.get(connection, context, snapshot_id, lock=True))
             facts = {**change(snapshot), 'updated_at': self.clock()}
             check_metadata(facts)
-            volume_snapshots.update(connection, snapshot_id, facts)
+            SNAPSHOTS.update(connection, snapshot_id, facts)
         return replace(snapshot, **facts)
 
     def delete_snapshot(self, context: Context, snapshot_id: str, *, force: bool = False) -> None:
         """`force` does not mind the status."""
         with self.store.write() as connection:
-            snapshot = _lock(connection, context, snapshot_id)
-            if not force and snapshot.status not in ('available', 'error'):
+            snapshot = SNAPSHOTS.get(connection, context, snapshot_id, lock=True)
+            if not force and snapshot['status'] not in ('available', 'error'):
                 raise errors.Invalid('Invalid snapshot: Snapshot status must be available or error to be deleted.')
-            volume_snapshots.delete(connection, volume_snapshots.among([snapshot_id]))
-
-
-def _find(connection: sa.Connection, context: Context, snapshot_id: str) -> Snapshot:
-    where = (volume_snapshots.among([snapshot_id]), volume_snapshots.visible(context))
-    for facts in volume_snapshots.select(connection, *where):
-        return Snapshot(**facts)
-    raise errors.SnapshotNotFound(id=snapshot_id)
-
-
-def _lock(connection: sa.Connection, context: Context, snapshot_id: str) -> Snapshot:
-    volume_snapshots.lock(connection, snapshot_id)
-    return _find(connection, context, snapshot_id)
+            SNAPSHOTS.delete(connection, SNAPSHOTS.among([snapshot_id]))

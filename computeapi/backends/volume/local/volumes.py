@@ -1,16 +1,17 @@
 """A volume from its making to its end."""
 
 import builtins
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from computeapi import errors
 from computeapi.backends.volume import Volume, VolumeType
-from computeapi.backends.volume.local.base import MAX_PAGE, NEWEST_FIRST, unfit
+from computeapi.backends.volume.local.base import NEWEST_FIRST, unfit
 from computeapi.backends.volume.local.making import MAX_SIZE, VolumeMaking, checked_size, from_image, keep_type
 from computeapi.context import Context
-from computeapi.db import volume_attachments, volume_snapshots, volumes
-from computeapi.db.listing import Page
+from computeapi.db import volumes
+from computeapi.db.listing import bounded
+from computeapi.db.volumes import ATTACHMENTS, SNAPSHOTS, VOLUMES
 
 DELETABLE = ('available', 'error', 'error_restoring', 'error_extending', 'error_managing')
 UNDELETABLE = (
@@ -21,15 +22,8 @@ UNDELETABLE = (
 
 class VolumeLife(VolumeMaking):
     def get(self, context: Context, volume_id: str) -> Volume:
-        try:
-            return self.get_many(context, [volume_id])[volume_id]
-        except KeyError:
-            raise errors.VolumeNotFound(id=volume_id) from None
-
-    def get_many(self, context: Context, volume_ids: Iterable[str]) -> dict[str, Volume]:
         with self.store.read() as connection:
-            found = volumes.select(connection, volumes.among(volume_ids), volumes.visible(context))
-        return {facts['id']: Volume(**facts) for facts in found}
+            return Volume(**VOLUMES.get(connection, context, volume_id))
 
     def list(
         self,
@@ -43,10 +37,9 @@ class VolumeLife(VolumeMaking):
         all_projects: bool = False,
     ) -> builtins.list[Volume]:
         """`all_projects` is for administrators; for others it means nothing."""
-        where = [volumes.listed(context, all_projects), *volumes.matches(filters or {})]
-        page = Page(MAX_PAGE if limit is None else min(limit, MAX_PAGE), marker)
+        where = VOLUMES.listed(context, filters, all_projects)
         with self.store.read() as connection:
-            found = volumes.page(connection, context, *where, sort=sort, page=page, offset=offset)
+            found = VOLUMES.page(connection, context, *where, sort=sort, page=bounded(limit, marker), offset=offset)
         return [Volume(**facts) for facts in found]
 
     def count(
@@ -54,15 +47,14 @@ class VolumeLife(VolumeMaking):
     ) -> tuple[int, int]:
         """How many volumes a list without limit has, and their size in all."""
         with self.store.read() as connection:
-            return volumes.count(connection, volumes.listed(context, all_projects), *volumes.matches(filters or {}))
+            return VOLUMES.count(connection, *VOLUMES.listed(context, filters, all_projects))
 
     def metadata_values(
         self, context: Context, *, filters: Mapping[str, Any] | None = None, all_projects: bool = False
     ) -> dict[str, builtins.list[str]]:
         """The values that each name has in the metadata of these volumes."""
         with self.store.read() as connection:
-            where = [volumes.listed(context, all_projects), *volumes.matches(filters or {})]
-            return volumes.metadata_values(connection, *where)
+            return volumes.metadata_values(connection, *VOLUMES.listed(context, filters, all_projects))
 
     def update(self, context: Context, volume_id: str, **facts: Any) -> Volume:
         """Change name, description, metadata, bootable, readonly or image_metadata; mappings are replaced."""
@@ -132,7 +124,7 @@ class VolumeLife(VolumeMaking):
         one it has."""
         with self._locked(context, volume_id) as (connection, volume):
             if detached:
-                volume_attachments.delete(connection, volume_attachments.of(volume_id))
+                ATTACHMENTS.delete(connection, volumes.attachments_of(volume_id))
             moving = migration_status or volume.migration_status
             facts = {'status': status or volume.status, 'migration_status': None if moving == 'none' else moving}
             self._write(connection, volume, facts)
@@ -141,14 +133,14 @@ class VolumeLife(VolumeMaking):
     def delete(self, context: Context, volume_id: str, *, force: bool = False, cascade: bool = False) -> None:
         """`force` does not mind the status, `cascade` takes the snapshots along."""
         with self._locked(context, volume_id) as (connection, volume):
-            held = volume_attachments.statuses(connection, volume_id)
+            held = volumes.attachment_statuses(connection, volume_id)
             if 'attached' in held or not force and (held or volume.status not in DELETABLE):
                 raise errors.Invalid(UNDELETABLE)
             if cascade:
-                volume_snapshots.delete(connection, volume_snapshots.of(volume_id))
-            elif volume_snapshots.count(connection, volume_snapshots.of(volume_id))[0]:
+                SNAPSHOTS.delete(connection, volumes.snapshots_of(volume_id))
+            elif SNAPSHOTS.count(connection, volumes.snapshots_of(volume_id))[0]:
                 raise errors.Invalid(UNDELETABLE)
-            volumes.delete(connection, volume_id)
+            VOLUMES.delete(connection, VOLUMES.among([volume_id]))
 
     def availability_zones(self, context: Context) -> builtins.list[str]:
         return [*self.zones]

@@ -1,0 +1,147 @@
+"""Things as dicts of facts: the columns of a row, and what belongs to it in tables of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from computeapi import errors
+from computeapi.context import Context
+from computeapi.db import listing, pairs
+from computeapi.db.listing import Clause, Page
+
+Facts = dict[str, Any]
+
+
+def owned(table: sa.Table, context: Context) -> Clause:
+    """The rows of the caller's project."""
+    return table.c.project_id == (context.project_id or '')
+
+
+class FactTable:
+    """One kind of thing, of which a caller sees what is `visible` to it; who names another gets `missing`.
+
+    Beside its columns a thing has the facts that `source` joins (`joined`: their columns), its `pairs` (see
+    computeapi.db.pairs) and `tags`, and what other functions find by the ids of the things (`found`). A list is of
+    everything in one query, and one more for each table of these. `order` is that of what is not paged, `sorts` what
+    pages can be sorted by; a marker that is not there is `unknown`, in these words.
+    """
+
+    def __init__(
+        self,
+        table: sa.Table,
+        missing: type[errors.NotFound],
+        visible: Callable[[Context], Clause] | None = None,
+        *,
+        source: sa.FromClause | None = None,
+        joined: Mapping[str, sa.Column[Any]] | None = None,
+        pairs: Mapping[str, sa.Table] | None = None,
+        tags: sa.Table | None = None,
+        found: Mapping[str, Callable[[sa.Connection, Sequence[str]], Mapping[str, Any]]] | None = None,
+        order: Sequence[sa.ColumnElement[Any]] = (),
+        sorts: Mapping[str, sa.Column[Any]] | None = None,
+        unknown: str = listing.UNKNOWN_MARKER,
+    ):
+        self.table, self.missing, self.order, self.unknown = table, missing, order, unknown
+        self.visible = visible or (lambda context: sa.true() if context.is_admin else owned(table, context))
+        self.source = table if source is None else source
+        self.joined, self.pairs, self.tags, self.found = joined or {}, pairs or {}, tags, found or {}
+        self.columns: dict[str, sa.ColumnElement[Any]] = {**table.c, **self.joined}
+        self.statement = sa.select(*(column.label(name) for name, column in self.columns.items())).select_from(
+            self.source
+        )
+        self.sort_keys = {name: listing.sort_key(column) for name, column in (sorts or {}).items()}
+
+    def among(self, ids: Iterable[str]) -> Clause:
+        return self.table.c.id.in_(set(ids))
+
+    def listed(self, context: Context, filters: Mapping[str, Any] | None, all_projects: bool) -> list[Clause]:
+        """What a list shows; an administrator sees all projects if it asks for them."""
+        mine = self.visible(context) if all_projects else owned(self.table, context)
+        return [mine, *self.matches(filters or {})]
+
+    def matches(self, filters: Mapping[str, Any]) -> list[Clause]:
+        """One clause for each filter: a column, by its value or several; pairs, as a mapping."""
+        return [self._match(name, value) for name, value in filters.items()]
+
+    def _match(self, name: str, value: Any) -> Clause:
+        if name in self.pairs:
+            return sa.and_(*(pairs.has(self.pairs[name], self.table.c.id, key, text) for key, text in value.items()))
+        if name in ('created_at', 'updated_at'):
+            return listing.compared(self.table.c[name], value)
+        return listing.equals(self.columns[name], value)
+
+    def select(self, connection: sa.Connection, *where: Clause) -> list[Facts]:
+        return self._load(connection, self.statement.where(*where).order_by(*self.order))
+
+    def get(self, connection: sa.Connection, context: Context, thing_id: str, *, lock: bool = False) -> Facts:
+        """What the caller sees under this id; with `lock`, nobody else changes it in this transaction."""
+        if lock:
+            self.lock(connection, thing_id)
+        for found in self.select(connection, self.among([thing_id]), self.visible(context)):
+            return found
+        raise self.missing(id=thing_id)
+
+    def page(
+        self,
+        connection: sa.Connection,
+        context: Context,
+        *where: Clause,
+        sort: Sequence[tuple[str, str]],
+        page: Page,
+        offset: int | None = None,
+    ) -> list[Facts]:
+        """As `select`, sorted; Invalid for a marker that the caller does not see."""
+        order = listing.sorted_by(sort, self.sort_keys, self.table.c.id)
+        marked = [self.among([page.marker or '']), self.visible(context)]
+        statement = listing.paged(
+            connection, self.statement, order, page, marked=marked, where=where, unknown=self.unknown
+        )
+        return self._load(connection, statement.offset(offset))
+
+    def _load(self, connection: sa.Connection, statement: sa.Select[Any]) -> list[Facts]:
+        rows = connection.execute(statement).mappings().all()
+        ids = [row['id'] for row in rows]
+        parts: dict[str, Mapping[str, Any]] = {
+            name: pairs.load(connection, table, ids) for name, table in self.pairs.items()
+        }
+        parts.update({name: find(connection, ids) for name, find in self.found.items()})
+        if self.tags is not None:
+            parts['tags'] = pairs.load_tags(connection, self.tags, ids)
+        return [{**row, **{name: found[row['id']] for name, found in parts.items()}} for row in rows]
+
+    def count(self, connection: sa.Connection, *where: Clause) -> tuple[int, int]:
+        """How many there are, and their size in all."""
+        size = sa.func.coalesce(sa.func.sum(self.table.c.size), 0)
+        statement = sa.select(sa.func.count(), size).select_from(self.source).where(*where)
+        number, total = connection.execute(statement).one()
+        return number, int(total)
+
+    def lock(self, connection: sa.Connection, thing_id: str) -> None:
+        """Keep others from changing the thing and what belongs to it until this transaction ends."""
+        connection.execute(sa.select(self.table.c.id).where(self.table.c.id == thing_id).with_for_update()).all()
+
+    def insert(self, connection: sa.Connection, facts: Facts) -> None:
+        connection.execute(sa.insert(self.table).values(self._values(facts)))
+        for name, table in self.pairs.items():
+            pairs.add(connection, table, facts['id'], facts.get(name, {}))
+        if self.tags is not None:
+            pairs.add_tags(connection, self.tags, facts['id'], facts.get('tags', ()))
+
+    def update(self, connection: sa.Connection, thing_id: str, facts: Facts) -> None:
+        """Set what is given; pairs and tags replace all there are."""
+        connection.execute(sa.update(self.table).where(self.table.c.id == thing_id).values(self._values(facts)))
+        for name, table in self.pairs.items():
+            if name in facts:
+                pairs.replace(connection, table, thing_id, facts[name])
+        if self.tags is not None and 'tags' in facts:
+            pairs.replace_tags(connection, self.tags, thing_id, facts['tags'])
+
+    def _values(self, facts: Facts) -> Facts:
+        beside = {*self.joined, *self.pairs, *self.found, 'tags'}
+        return {name: value for name, value in facts.items() if name not in beside}
+
+    def delete(self, connection: sa.Connection, *where: Clause) -> None:
+        connection.execute(sa.delete(self.table).where(*where))
