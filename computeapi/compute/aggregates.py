@@ -30,12 +30,10 @@ class AggregateManager:
         self.store, self.images, self.clock = store, images, clock
 
     def all(self) -> list[Aggregate]:
-        with self.store.read() as connection:
-            return rows.select(connection)
+        return self.store.ask(rows.select)
 
     def get(self, aggregate_id: int) -> Aggregate:
-        with self.store.read() as connection:
-            return self._get(connection, aggregate_id)
+        return self.store.ask(self._get, aggregate_id)
 
     def _get(self, connection: sa.Connection, aggregate_id: int, lock: bool = False) -> Aggregate:
         found = rows.get(connection, aggregate_id, lock=lock)

@@ -72,8 +72,7 @@ class Consoles:
 
     def find(self, token: str) -> ConsoleToken:
         """Where the token leads; ConsoleTokenNotFound."""
-        with self.store.read() as connection:
-            found = rows.get(connection, hash_of(token), self.clock())
+        found = self.store.ask(rows.get, hash_of(token), self.clock())
         if found is None:
             raise ConsoleTokenNotFound()
         return found

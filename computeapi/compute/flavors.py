@@ -26,8 +26,7 @@ class FlavorManager:
 
     def get(self, context: Context, flavorid: str) -> Flavor:
         """FlavorNotFound also when the flavor is another project's."""
-        with self.store.read() as connection:
-            return self._get(connection, context, flavorid)
+        return self.store.ask(self._get, context, flavorid)
 
     def _get(self, connection: sa.Connection, context: Context, flavorid: str, lock: bool = False) -> Flavor:
         flavor = rows.get(connection, flavorid, lock=lock)
@@ -50,8 +49,7 @@ class FlavorManager:
 
         Invalid for an unknown marker."""
         scope = {'is_public': is_public} if context.is_admin else {'granted_to': context.project_id or ''}
-        with self.store.read() as connection:
-            return rows.page(connection, page, name=name, min_memory_mb=min_memory_mb, min_root_gb=min_root_gb, **scope)
+        return self.store.ask(rows.page, page, name=name, min_memory_mb=min_memory_mb, min_root_gb=min_root_gb, **scope)
 
     def create(self, name: str, *, flavorid: str | None = None, **values: Any) -> Flavor:
         """A new flavor; Conflict when the id or the name is taken. `flavorid` None: a UUID is made."""
@@ -64,8 +62,7 @@ class FlavorManager:
                 return rows.get(connection, flavorid)  # type: ignore[return-value]
         except sa.exc.IntegrityError:
             # Another request took the id or the name in between.
-            with self.store.read() as connection:
-                _refuse_taken(connection, flavorid, name)
+            self.store.ask(_refuse_taken, flavorid, name)
             raise
 
     def describe(self, context: Context, flavorid: str, description: str | None) -> Flavor:

@@ -61,8 +61,7 @@ class HostRegistry:
         names = [host.name for host in self.driver.hosts()]
         while not self.stopping.wait(self.beat_seconds):
             try:
-                with self.store.write() as connection:
-                    services.are_seen(connection, [*names, CONTROLLER], self.clock())
+                self.store.tell(services.are_seen, [*names, CONTROLLER], self.clock())
             except Exception:
                 # One beat that is missed does no harm; a heart that stops would.
                 LOG.exception('The hosts could not say that they live')

@@ -43,24 +43,21 @@ class HypervisorManager:
 
     def matching(self, text: str, needs: Collection[str] = ()) -> list[ComputeNode]:
         """Those that have the text in their hostname; NotFound when none has."""
-        with self.store.read() as connection:
-            found = rows.matching(connection, text, needs)
+        found = self.store.ask(rows.matching, text, needs)
         if not found:
             raise NotFound(f"No hypervisor matching '{text}' could be found.")
         return self._finished(found)
 
     def get(self, identifier: str, needs: Collection[str] = ()) -> ComputeNode:
         """The hypervisor of that id or UUID."""
-        with self.store.read() as connection:
-            found = rows.get(connection, identifier, needs)
+        found = self.store.ask(rows.get, identifier, needs)
         if found is None:
             raise HypervisorNotFound(id=identifier)
         return self._finished([found])[0]
 
     def enabled(self) -> list[ComputeNode]:
         """Those whose hosts take new servers, with their usage."""
-        with self.store.read() as connection:
-            return rows.all_enabled(connection, needs=[USAGE])
+        return self.store.ask(rows.all_enabled, needs=[USAGE])
 
     def resources(self, host: str) -> list[HostResources]:
         """What a host has, what is taken of it, and what its servers are made of, in all and by project."""

@@ -25,16 +25,14 @@ class KeypairManager:
 
     def get(self, user_id: str, name: str) -> Keypair:
         """KeypairNotFound if the user has none of that name."""
-        with self.store.read() as connection:
-            found = rows.get(connection, user_id, name)
+        found = self.store.ask(rows.get, user_id, name)
         if found is None:
             raise KeypairNotFound(name=name, user_id=user_id)
         return found
 
     def list(self, user_id: str, page: Page) -> list[Keypair]:
         """One page of the user's key pairs, by name; Invalid for an unknown marker."""
-        with self.store.read() as connection:
-            return rows.page(connection, user_id, page)
+        return self.store.ask(rows.page, user_id, page)
 
     def add(self, context: Context, user_id: str, name: str, kind: str, public_key: str) -> Keypair:
         """Keep a public key (or certificate) of the user; Invalid if it is none, OverQuota, Conflict."""

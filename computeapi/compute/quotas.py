@@ -73,13 +73,11 @@ class Quotas:
 
     def class_limits(self, class_name: str = DEFAULT_CLASS) -> dict[str, int]:
         """By resource, the limits of a quota class."""
-        with self.store.read() as connection:
-            return self._class_limits(connection, class_name)
+        return self.store.ask(self._class_limits, class_name)
 
     def limits(self, project_id: str, user_id: str | None = None) -> dict[str, int]:
         """By resource, the limits of the project, or of one user in it."""
-        with self.store.read() as connection:
-            return self._limits(connection, project_id, user_id)
+        return self.store.ask(self._limits, project_id, user_id)
 
     def usage(self, project_id: str, user_id: str | None = None) -> Scope:
         """The limits of the project (or one user in it) and what is used of them; 0 of what nothing is counted of."""
@@ -126,8 +124,7 @@ class Quotas:
 
     def reset(self, project_id: str, user_id: str | None = None) -> None:
         """Back to the defaults: the project and all users in it, or one user."""
-        with self.store.write() as connection:
-            rows.delete_limits(connection, project_id, user_id)
+        self.store.tell(rows.delete_limits, project_id, user_id)
 
     def set_class_limits(self, class_name: str, changes: Mapping[str, int]) -> dict[str, int]:
         """Change limits of a quota class; all of them as they are now."""

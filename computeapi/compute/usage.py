@@ -77,8 +77,7 @@ class UsageRecords:
         start, stop = start or now, stop or now
         if start > stop:
             raise Invalid('Invalid start time. The start time cannot occur after the end time.')
-        with self.store.read() as connection:
-            spans = rows.page(connection, start, stop, page, project_id)
+        spans = self.store.ask(rows.page, start, stop, page, project_id)
         return [
             ProjectUsage(owner, start, stop, [_usage(span, start, stop, now) for span in of_project])
             for owner, of_project in groupby(spans, lambda span: span.project_id)

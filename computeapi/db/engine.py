@@ -4,9 +4,9 @@ SQLite takes its write lock when a transaction begins, not when it first writes,
 so two writers queue instead of failing half way. What goes into a statement may be secret: errors do not show it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import orjson
 import sqlalchemy as sa
@@ -14,6 +14,9 @@ import sqlalchemy as sa
 from computeapi.db import patterns
 
 BUSY_SECONDS = 60
+
+P = ParamSpec('P')
+T = TypeVar('T')
 
 
 class Store:
@@ -52,6 +55,16 @@ class Store:
             connection = connection.execution_options(computeapi_write=True)
             with connection.begin():
                 yield connection
+
+    def ask(self, query: Callable[Concatenate[sa.Connection, P], T], *args: P.args, **facts: P.kwargs) -> T:
+        """One look-up: what the query, a function of db/, finds."""
+        with self.read() as connection:
+            return query(connection, *args, **facts)
+
+    def tell(self, change: Callable[Concatenate[sa.Connection, P], T], *args: P.args, **facts: P.kwargs) -> T:
+        """One change in a transaction of its own."""
+        with self.write() as connection:
+            return change(connection, *args, **facts)
 
     def close(self) -> None:
         self.engine.dispose()

@@ -51,16 +51,14 @@ class Scheduler:
 
     def check(self, spec: Spec, *names: str) -> None:
         """NoValidHost unless the host that *spec* names passes these filters, as far as they are enabled."""
-        with self.store.read() as connection:
-            hosts = load(connection, self.conf, self.ratios, self.clock(), spec)
+        hosts = self.store.ask(load, self.conf, self.ratios, self.clock(), spec)
         wanted = [passes for name, passes in self.filters if name in names]
         if not any(host.is_asked_for(spec) and all(passes(host, spec) for passes in wanted) for host in hosts):
             raise NoValidHost(reason=f'Host {spec.host} does not pass {", ".join(names)}.')
 
     def candidates(self, spec: Spec) -> tuple[list[HostState], list[str]]:
         """The hosts that pass, best first, and how many each filter left that refused some; NoValidHost for none."""
-        with self.store.read() as connection:
-            hosts = load(connection, self.conf, self.ratios, self.clock(), spec)
+        hosts = self.store.ask(load, self.conf, self.ratios, self.clock(), spec)
         hosts = [host for host in hosts if host.name not in spec.ignored_hosts and host.is_asked_for(spec)]
         trail = [f'{len(hosts)} hosts to begin with']
         for name, passes in () if spec.forced else self.filters:

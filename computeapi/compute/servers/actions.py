@@ -29,8 +29,7 @@ class Actions:
         before: datetime | None = None,
     ) -> list[ServerAction]:
         """The newest first, of those that changed in a period; Invalid for an unknown marker (a request's id)."""
-        with self.store.read() as connection:
-            return rows.page(connection, server.uuid, Page(limit, marker), since=since, before=before)
+        return self.store.ask(rows.page, server.uuid, Page(limit, marker), since=since, before=before)
 
     def get(self, server: Server, request_id: str) -> tuple[ServerAction, Sequence[ServerActionEvent]]:
         """An action with its steps, the newest first."""

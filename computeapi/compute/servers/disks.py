@@ -80,8 +80,7 @@ def attach(job: Job, device: BlockDevice, name: str | None) -> None:
 
 def keep(job: Job, device: BlockDevice, **values: Any) -> None:
     """Remember what became of a disk."""
-    with job.store.write() as connection:
-        rows.update_block_device(connection, device.uuid, values)
+    job.store.tell(rows.update_block_device, device.uuid, values)
     for name, value in values.items():
         setattr(device, name, value)
 

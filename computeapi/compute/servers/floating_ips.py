@@ -50,8 +50,7 @@ class FloatingIPManager:
         """The server that it leads to."""
         if floating_ip.server_id is None:
             return None
-        with self.store.read() as connection:
-            return rows.get(connection, floating_ip.server_id)
+        return self.store.ask(rows.get, floating_ip.server_id)
 
     def associate(self, context: Context, server: Server, address: str, fixed_address: str | None = None) -> None:
         """Let it lead to this address of the server, by default its first one of IPv4, and nowhere else.

@@ -62,13 +62,11 @@ class LiveMigrations:
 
     def under_way(self, server: Server) -> list[Migration]:
         """The live migrations of the server that are not over."""
-        with self.changes.store.read() as connection:
-            return server_migrations.live(connection, server.uuid, UNDER_WAY)
+        return self.changes.store.ask(server_migrations.live, server.uuid, UNDER_WAY)
 
     def find(self, server: Server, migration_id: int) -> Migration:
         """A move of this server, whatever its status; MigrationNotFound."""
-        with self.changes.store.read() as connection:
-            migration = server_migrations.get(connection, migration_id)
+        migration = self.changes.store.ask(server_migrations.get, migration_id)
         if migration is None or migration.server_id != server.uuid:
             raise MigrationNotFound(id=migration_id, server_id=server.uuid)
         return migration
@@ -147,8 +145,7 @@ def advance(
 ) -> None:
     """On to the next status, unless somebody aborted the migration, or it is further already."""
     values |= {'status': status, 'updated_at': job.clock()}
-    with job.store.write() as connection:
-        server_migrations.change(connection, migration.id, values, before)
+    job.store.tell(server_migrations.change, migration.id, values, before)
 
 
 def progress_of(job: Job, done: int) -> dict[str, int]:

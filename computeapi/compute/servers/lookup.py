@@ -58,8 +58,7 @@ class ServerManager:
 
         deleted: also a deleted one.  any_project: whoever asks; for what a policy about the server then decides.
         """
-        with self.store.read() as connection:
-            server = rows.get(connection, server_id, needs=needs, deleted=deleted)
+        server = self.store.ask(rows.get, server_id, needs=needs, deleted=deleted)
         if server is None or not (any_project or sees(context, server)):
             raise ServerNotFound(id=server_id)
         self._complete([server], needs)

@@ -51,8 +51,7 @@ class Machines:
             state = POWER_NAMES.get(server.power_state, 'pending')
             raise Conflict(f"Cannot 'get_diagnostics' instance {server.uuid} while it is in power state {state}")
         require(self.hypervisor, Capability.DIAGNOSTICS)
-        with self.store.read() as connection:
-            devices = rows.block_devices_of(connection, [server.uuid])
+        devices = self.store.ask(rows.block_devices_of, [server.uuid])
         try:
             return Diagnosis(server, devices, dict(self.hypervisor.diagnostics(server, devices)))
         except HypervisorError:
@@ -73,5 +72,4 @@ class Machines:
             self.hypervisor.set_password(server, password)
         except HypervisorError as error:
             raise Conflict(str(error)) from None
-        with self.store.write() as connection:
-            self.changes.record(connection, context, server, CHANGE_PASSWORD.name)
+        self.store.tell(self.changes.record, context, server, CHANGE_PASSWORD.name)

@@ -42,5 +42,4 @@ class MigrationLists:
         since, before: when it changed last.  marker: the UUID of the last of the page before; Invalid if unknown.
         """
         chosen = {COLUMNS[name]: value for name, value in (filters or {}).items() if name in COLUMNS}
-        with self.store.read() as connection:
-            return rows.page(connection, Page(limit, marker or None), chosen, since, before)
+        return self.store.ask(rows.page, Page(limit, marker or None), chosen, since, before)

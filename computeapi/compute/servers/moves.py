@@ -40,8 +40,7 @@ def check_other_host(platform: Platform, server: Server, host: str | None) -> No
 
 def check_down(platform: Platform, server: Server) -> None:
     """Invalid while the server's host is up."""
-    with platform.store.read() as connection:
-        service = services.of_compute_host(connection, server.host)
+    service = platform.store.ask(services.of_compute_host, server.host)
     if service is None:
         raise NotFound(f'Compute host {server.host} could not be found.')
     if is_up(service, platform.clock(), platform.conf.service_down_time):
@@ -53,8 +52,7 @@ def check_down(platform: Platform, server: Server) -> None:
 
 def migration_of(job: Job) -> Migration:
     """The move that the task is about, as it is now."""
-    with job.store.read() as connection:
-        migration = server_migrations.get(connection, job.arguments['migration_id'])
+    migration = job.store.ask(server_migrations.get, job.arguments['migration_id'])
     if migration is None:
         raise Superseded()
     return migration
@@ -103,8 +101,7 @@ def end(job: Job, status: MigrationStatus) -> Migration:
 
 def undo(platform: Platform, task: Task, server: Server | None) -> None:
     """Nobody goes on with the move. Deleting a server settles everything by itself."""
-    with platform.store.read() as connection:
-        migration = server_migrations.get(connection, task.arguments['migration_id'])
+    migration = platform.store.ask(server_migrations.get, task.arguments['migration_id'])
     if server is None or migration is None:
         return
     if has_moved(platform, server, migration):
@@ -128,7 +125,6 @@ def has_moved(platform: Platform, server: Server, migration: Migration) -> bool:
 def follow(platform: Platform, server: Server, migration: Migration) -> None:
     """Write down where the machine is, which is so whatever becomes of the server."""
     where = placement.on(platform, migration.dest_host, migration.dest_node)
-    with platform.store.write() as connection:
-        rows.update(connection, server.uuid, where | {'updated_at': platform.clock()})
+    platform.store.tell(rows.update, server.uuid, where | {'updated_at': platform.clock()})
     for name, value in where.items():
         setattr(server, name, value)

@@ -45,8 +45,7 @@ def on(platform: Platform, host: str | None, node: str | None) -> dict[str, Any]
 
 def remove_machines(platform: Platform, server: Server, *, keep: str | None = None) -> None:
     """Destroy the server's machine on every host on which it has an allocation, but for one."""
-    with platform.store.read() as connection:
-        held = allocations.hosts_of(connection, server.uuid)
+    held = platform.store.ask(allocations.hosts_of, server.uuid)
     for host in sorted((held | {server.host}) - {keep, None}, key=str):
         platform.hypervisor.destroy(at(server, host))
 
@@ -91,8 +90,7 @@ def bind(platform: Platform, context: Context, server: Server, host: str | None)
     """Tell the network and the volume service from which host the server uses what it has of them."""
     for entry in server.network_info:
         platform.networks.bind_port(context, entry['port_id'], server_id=server.uuid, host=host)
-    with platform.store.read() as connection:
-        devices = rows.block_devices_of(connection, [server.uuid])
+    devices = platform.store.ask(rows.block_devices_of, [server.uuid])
     for device in devices:
         if device.attachment_id is not None:
             name = device.device_name or ''

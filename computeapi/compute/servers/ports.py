@@ -56,8 +56,7 @@ class Addresses:
 
     def _try(self, context: Context, server_ids: Collection[str]) -> set[str]:
         """The servers that changed in the meantime."""
-        with self.store.read() as connection:
-            found = rows.alive(connection, server_ids)
+        found = self.store.ask(rows.alive, server_ids)
         # Who makes ports describes them when they are there.
         settled = [server for server in found if not are_planned(server.network_info)]
         ports = self.networks.ports(context, server_ids=[server.uuid for server in settled]) if settled else []

@@ -95,8 +95,7 @@ class Rebuilds:
 
     def root_volume(self, server: Server) -> BlockDevice | None:
         """The server's root disk, if it is a volume."""
-        with self.changes.store.read() as connection:
-            devices = rows.block_devices_of(connection, [server.uuid])
+        devices = self.changes.store.ask(rows.block_devices_of, [server.uuid])
         return next((each for each in devices if each.boot_index == 0 and each.destination_type == VOLUME), None)
 
     def source(self, context: Context, image_id: str) -> Source:

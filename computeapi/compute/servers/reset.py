@@ -77,8 +77,7 @@ def keep_or_forget(job: Job, device: BlockDevice) -> None:
         # One that was made for the server and that it never got; what was its own, or is another's, may hold data.
         if device.delete_on_termination and device.attachment_id is None and device.source_type != 'volume':
             disks.remove(job, disks.volume_of(device))
-        with job.store.write() as connection:
-            rows.delete_block_device(connection, device.uuid)
+        job.store.tell(rows.delete_block_device, device.uuid)
     else:
         disks.keep(job, device, attachment_id=attachment_id, volume_id=held.volume_id)
 

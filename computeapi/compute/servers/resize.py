@@ -222,8 +222,7 @@ def auto_confirm(job: Job) -> None:
     """Nobody said anything in time: confirm, unless the move is settled or another one is waiting."""
     migration = moves.migration_of(job)
     confirming = {'status': MigrationStatus.CONFIRMING, 'updated_at': job.clock()}
-    with job.store.write() as connection:
-        waiting = server_migrations.change(connection, migration.id, confirming, server_migrations.MOVED)
+    waiting = job.store.tell(server_migrations.change, migration.id, confirming, server_migrations.MOVED)
     if not waiting:
         raise Superseded()
     confirm(job)

@@ -37,8 +37,7 @@ def still_shelved(job: Job, error: Exception) -> None:
         unchanged(job, error)
         return
     placement.leave(job)
-    with job.store.write() as connection:
-        allocations.release(connection, job.server.uuid)
+    job.store.tell(allocations.release, job.server.uuid)
     job.fail(error, power_state=PowerState.SHUTDOWN, **placement.NOWHERE)
 
 

@@ -104,8 +104,7 @@ class ServerSnapshots:
         return self.begin(context, server, CREATE_BACKUP, name, properties, arguments)
 
     def devices(self, server: Server) -> list[BlockDevice]:
-        with self.changes.store.read() as connection:
-            return rows.block_devices_of(connection, [server.uuid])
+        return self.changes.store.ask(rows.block_devices_of, [server.uuid])
 
     def begin(
         self,

@@ -51,13 +51,11 @@ class AttachedVolumes:
 
     def list(self, server: Server, limit: int, offset: int) -> builtins.list[BlockDevice]:
         """The volumes on one page of the server's disks. Local disks are not shown but count, as they always did."""
-        with self.store.read() as connection:
-            devices = rows.block_devices_of(connection, [server.uuid])
+        devices = self.store.ask(rows.block_devices_of, [server.uuid])
         return [device for device in devices[offset : offset + limit] if is_attached(device)]
 
     def get(self, server: Server, volume_id: str) -> BlockDevice:
-        with self.store.read() as connection:
-            return find(connection, server, volume_id)
+        return self.store.ask(find, server, volume_id)
 
     # ------------------------------------------------------------ attaching
 
@@ -141,11 +139,9 @@ class AttachedVolumes:
             wanted = device.attachment_id
             held = self.volumes.reserve(context, device.volume_id, device.server_id, attachment_id=wanted)
         except Exception:
-            with self.store.write() as connection:
-                rows.delete_block_device(connection, device.uuid)
+            self.store.tell(rows.delete_block_device, device.uuid)
             raise
-        with self.store.write() as connection:
-            rows.update_block_device(connection, device.uuid, {'attachment_id': held})
+        self.store.tell(rows.update_block_device, device.uuid, {'attachment_id': held})
 
     @contextmanager
     def _accepting(self, context: Context, server: Server, transition: Transition, task: Task) -> Iterator[None]:
@@ -153,8 +149,7 @@ class AttachedVolumes:
         try:
             yield
         except Exception:
-            with self.store.write() as connection:
-                self.tasks.done(connection, task)
+            self.store.tell(self.tasks.done, task)
             raise
         now = self.changes.clock()
         with self.store.write() as connection:
@@ -381,5 +376,4 @@ def wanted(job: Job) -> BlockDevice | None:
 
 
 def forget(job: Job, device: BlockDevice) -> None:
-    with job.store.write() as connection:
-        rows.delete_block_device(connection, device.uuid)
+    job.store.tell(rows.delete_block_device, device.uuid)

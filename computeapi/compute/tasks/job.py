@@ -51,8 +51,7 @@ class Job:
         if action_id is None:
             yield
             return
-        with self.store.write() as connection:
-            event_id = actions.start_event(connection, action_id, name, host or self.server.host, self.clock())
+        event_id = self.store.tell(actions.start_event, action_id, name, host or self.server.host, self.clock())
         try:
             yield
         except Interrupted:
@@ -70,8 +69,7 @@ class Job:
                     host=host or self.server.host,
                 )
             raise
-        with self.store.write() as connection:
-            actions.finish_event(connection, event_id, self.clock(), host=host or self.server.host)
+        self.store.tell(actions.finish_event, event_id, self.clock(), host=host or self.server.host)
 
     def save(self, **values: Any) -> None:
         """Change the server, unless its task_state is no longer the one this job left it in: Superseded."""
@@ -104,8 +102,7 @@ class Job:
 
     def end(self, message: str | None = None) -> None:
         """`close`, in a transaction of its own: for what leaves the states of the server alone."""
-        with self.store.write() as connection:
-            self.close(connection, message)
+        self.store.tell(self.close, message)
 
     def fail(self, error: BaseException, **values: Any) -> None:
         """Record the error as the server's fault; *values* are what becomes of the server."""
@@ -135,8 +132,7 @@ class Job:
 
     def devices(self) -> list[BlockDevice]:
         """The server's disks, in the order in which they were attached."""
-        with self.store.read() as connection:
-            return rows.block_devices_of(connection, [self.server.uuid])
+        return self.store.ask(rows.block_devices_of, [self.server.uuid])
 
 
 def message_of(error: BaseException) -> str:

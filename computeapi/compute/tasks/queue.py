@@ -91,14 +91,12 @@ class Tasks:
         The block ends with `release` or `done`. If it fails `undo` takes back what it made; if this process dies in
         it, a worker does, as the kind of work says.
         """
-        with self.store.write() as connection:
-            task = self.add(connection, work, server_id, context, arguments, leased=True)
+        task = self.store.tell(self.add, work, server_id, context, arguments, leased=True)
         try:
             yield task
         except Exception:
             undo()
-            with self.store.write() as connection:
-                self.done(connection, task)
+            self.store.tell(self.done, task)
             raise
         finally:
             self.wake()
@@ -111,13 +109,11 @@ class Tasks:
     def note(self, task: Task, facts: Mapping[str, Any]) -> bool:
         """Add to the arguments what whoever runs the task again must know; False when that is another one now."""
         task.arguments.update(facts)
-        with self.store.write() as connection:
-            return rows.update(connection, task, {'arguments': task.arguments})
+        return self.store.tell(rows.update, task, {'arguments': task.arguments})
 
     def is_mine(self, task: Task) -> bool:
         """Whether nobody took the task over from whoever claimed it as it is here."""
-        with self.store.read() as connection:
-            return rows.is_claimed(connection, task)
+        return self.store.ask(rows.is_claimed, task)
 
     def wake(self) -> None:
         """Tell the workers of this process that there may be something to do."""
@@ -134,8 +130,7 @@ class Tasks:
         """One task that is due, now this worker's; None when there is none."""
         while True:
             now = self.clock()
-            with self.store.read() as connection:
-                candidates = rows.due(connection, now)
+            candidates = self.store.ask(rows.due, now)
             if not candidates:
                 return None
             for task_id in candidates:
@@ -147,8 +142,7 @@ class Tasks:
         """Keep what the workers of this process are doing."""
         running = list(self.running)
         if running:
-            with self.store.write() as connection:
-                rows.renew(connection, running, self.owner, self.clock() + self.lease_time)
+            self.store.tell(rows.renew, running, self.owner, self.clock() + self.lease_time)
 
     def done(self, connection: sa.Connection, task: Task) -> bool:
         """Remove the task; False when another worker took it over."""
@@ -157,8 +151,7 @@ class Tasks:
     def put_off(self, task: Task, seconds: float) -> None:
         """Release a task that is to be taken up again after a while; those of the server that follow wait, too."""
         later = {'owner': NOBODY, 'lease_until': self.clock() + timedelta(seconds=seconds)}
-        with self.store.write() as connection:
-            rows.update(connection, task, later)
+        self.store.tell(rows.update, task, later)
 
     def cancel(self, connection: sa.Connection, server_id: str) -> None:
         """Forget what waits for its time: the server has gone another way."""
@@ -166,13 +159,11 @@ class Tasks:
 
     def release_all(self) -> None:
         """Take the work of every other worker over at once; only for a store that no other process uses."""
-        with self.store.write() as connection:
-            rows.release_all(connection)
+        self.store.tell(rows.release_all)
 
     def idle(self) -> bool:
         """Whether there is nothing left that is due."""
-        with self.store.read() as connection:
-            return rows.is_empty(connection, self.clock())
+        return self.store.ask(rows.is_empty, self.clock())
 
 
 def _frozen(context: Context) -> dict[str, Any]:

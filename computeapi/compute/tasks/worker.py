@@ -125,8 +125,7 @@ class Runner:
             self.fail(transition, job, error)
 
     def server_of(self, task: Task) -> Server | None:
-        with self.platform.store.read() as connection:
-            return rows.get(connection, task.server_id)
+        return self.platform.store.ask(rows.get, task.server_id)
 
     def fail(self, transition: Transition, job: Job, error: Exception) -> None:
         """Once it has failed it does not begin again: that is noted before anything is given back."""

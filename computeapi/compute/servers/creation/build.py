@@ -22,8 +22,7 @@ def give_up(job: Job, error: Exception) -> None:
     placement.remove_machines(job.platform, job.server)
     ports.disconnect(job.platform.networks, job.elevated, job.server.uuid, job.server.network_info)
     disks.release_all(job)
-    with job.store.write() as connection:
-        allocations.release(connection, job.server.uuid)
+    job.store.tell(allocations.release, job.server.uuid)
     job.fail(error, vm_state=VMState.ERROR, power_state=PowerState.NOSTATE, network_info=[], **placement.NOWHERE)
 
 

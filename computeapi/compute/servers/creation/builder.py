@@ -146,8 +146,7 @@ class Builder:
         volumes = {number: device.volume_id for number, device in enumerate(plan.devices) if device.volume_id}
         attachments = {number: str(uuid.uuid4()) for number in volumes}
         if not volumes:
-            with self.store.write() as connection:
-                self.write(connection, context, plan, attachments)
+            self.store.tell(self.write, context, plan, attachments)
             return
         arguments = {'attachments': list(attachments.values())}
         undo = functools.partial(self.release, context, attachments)
@@ -192,8 +191,7 @@ class Builder:
         self.tasks.add(connection, BUILD, server_id, context, plan.arguments, action_id=action_id)
 
     def made(self, plan: Plan) -> list[Server]:
-        with self.store.read() as connection:
-            return stored.of_reservation(connection, plan.reservation_id)
+        return self.store.ask(stored.of_reservation, plan.reservation_id)
 
 
 def check_count(request: ServerRequest) -> None:
