@@ -63,8 +63,10 @@ class HostRegistry:
             try:
                 self.store.tell(services.are_seen, [*names, CONTROLLER], self.clock())
             except Exception:
-                # One beat that is missed does no harm; a heart that stops would.
-                LOG.exception('The hosts could not say that they live')
+                # A report that is missed does no harm; a thread that stops would.
+                LOG.exception(
+                    'The database could not be told that the hosts are up; trying again in %g s', self.beat_seconds
+                )
 
 
 def _facts(host: Host) -> dict[str, Any]:

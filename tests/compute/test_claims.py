@@ -50,7 +50,7 @@ def at_once(platform, servers):
         def place(server_id):
             start.wait()
             try:
-                return platform.scheduler.place(spec(server_id, **facts), nothing).name
+                return platform.scheduler.allocate(spec(server_id, **facts), nothing).name
             except NoValidHost:
                 return None
 
@@ -107,17 +107,17 @@ def test_a_claim_is_of_one_size(platform, servers, claimed):
     """What a server holds on a host grows when it claims more, and is counted once."""
     server_id = servers.add(host=None)
     for vcpus, held in ((2, 2), (4, 4), (3, 4)):
-        platform.scheduler.place(spec(server_id, host='compute1', vcpus=vcpus), nothing)
+        platform.scheduler.allocate(spec(server_id, host='compute1', vcpus=vcpus), nothing)
         assert claimed() == {'compute1': held}
     with pytest.raises(NoValidHost):
-        platform.scheduler.place(spec(server_id, host='compute1', vcpus=9), nothing)
+        platform.scheduler.allocate(spec(server_id, host='compute1', vcpus=9), nothing)
     assert claimed() == {'compute1': 4}
 
 
 def test_places_are_given_back(platform, store, servers, claimed):
     server_id = servers.add(host=None)
     for host in ('compute1', 'compute2', 'compute3'):
-        platform.scheduler.place(spec(server_id, host=host), nothing)
+        platform.scheduler.allocate(spec(server_id, host=host), nothing)
     with store.write() as connection:
         release(connection, server_id, keep='compute2')
     assert claimed() == {'compute2': 1}
@@ -131,5 +131,5 @@ def test_a_claim_is_made_together_with_its_reason(platform, servers, claimed):
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        platform.scheduler.place(spec(servers.add(host=None)), fail)
+        platform.scheduler.allocate(spec(servers.add(host=None)), fail)
     assert claimed() == {}

@@ -63,7 +63,7 @@ class Hosts:
 
 
 def place(scheduler, **facts):
-    return scheduler.place(spec(**facts), lambda connection, host: None)
+    return scheduler.allocate(spec(**facts), lambda connection, host: None)
 
 
 def spec(**facts):

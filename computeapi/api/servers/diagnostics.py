@@ -32,7 +32,7 @@ def parts(name: str, properties: dict[str, Any]) -> Field:
 
 
 def numbered(found: list[dict[str, Any]] | None) -> list[dict[str, Any]]:
-    return [{'id': place, **part} for place, part in enumerate(found or ())]
+    return [{'id': index, **part} for index, part in enumerate(found or ())]
 
 
 def count(name: str) -> Field:
@@ -82,13 +82,13 @@ def flat(diagnosis: Diagnosis) -> dict[str, Any]:
     """One object whose keys name the parts of the machine; memory in KiB."""
     facts = diagnosis.facts
     found: dict[str, Any] = {'memory': diagnosis.server.memory_mb * 1024}
-    for place, cpu in enumerate(facts.get('cpus') or ()):
-        found[f'cpu{place}_time'] = cpu.get('time')
+    for index, cpu in enumerate(facts.get('cpus') or ()):
+        found[f'cpu{index}_time'] = cpu.get('time')
     for disk in facts.get('disks') or ():
         name = (disk.get('device_name') or 'disk').removeprefix('/dev/')
         found |= {f'{name}_{short}': disk.get(long) for long, short in COUNTERS.items()}
-    for place, interface in enumerate(facts.get('interfaces') or (), start=1):
-        found |= {f'vnet{place}_{short}': interface.get(long) for long, short in TRAFFIC.items()}
+    for index, interface in enumerate(facts.get('interfaces') or (), start=1):
+        found |= {f'vnet{index}_{short}': interface.get(long) for long, short in TRAFFIC.items()}
     return found
 
 

@@ -36,7 +36,7 @@ class Scheduler:
         self.weighers = [_named(WEIGHERS, name) for name in options.weight_classes]
         self.ratios = Ratios(options.cpu_allocation_ratio, options.ram_allocation_ratio, options.disk_allocation_ratio)
 
-    def place(self, spec: Spec, keep: Callable[[sa.Connection, HostState], None]) -> HostState:
+    def allocate(self, spec: Spec, keep: Callable[[sa.Connection, HostState], None]) -> HostState:
         """Choose a host and claim what the server needs there; NoValidHost.
 
         keep: writes down which host it is, in the transaction of the claim, so that no claim is without its reason.

@@ -30,7 +30,7 @@ class Ratios(NamedTuple):
 
 
 class GroupState(NamedTuple):
-    """The group of the server that is placed, as one host sees it.
+    """The group of the server that is scheduled, as one host sees it.
 
     members: how many others of the group are on that host.  hosts: every host that has any.
     """
@@ -51,7 +51,7 @@ class HostState:
     """A host; memory in MiB, disk in GiB; `free_*` is what can still be given away.
 
     aggregates: the metadata of each aggregate that it is in.  servers: {server id: group id or None} on it.
-    group: that of the server that is placed, if it is in one.
+    group: that of the server that is scheduled, if it is in one.
     """
 
     name: str

@@ -23,7 +23,7 @@ UNDER_WAY = (*WAITING, *RUNNING, MigrationStatus.CANCELLING, MigrationStatus.FOR
 
 
 def remain(job: Job, error: Exception) -> None:
-    """The server goes on where it is; the place on the other host is given back."""
+    """The server goes on where it is; the allocation on the other host is given back."""
     found = moves.migration_of(job).dest_host is not None
     moves.end(job, MigrationStatus.FAILED if found else MigrationStatus.ERROR)
     unchanged(job, error)

@@ -86,7 +86,7 @@ def find_host(job: Job, migration: Migration, spec: Spec) -> Migration:
         found.update(dest_host=host.name, dest_node=host.node, dest_ip=host.host_ip, updated_at=job.clock())
         server_migrations.change(connection, migration.id, found)
 
-    job.platform.scheduler.place(spec, keep)
+    job.platform.scheduler.allocate(spec, keep)
     return migration._replace(**found)
 
 

@@ -28,7 +28,7 @@ def find(job: Job, spec: Spec, **values: Any) -> HostState:
     def keep(connection: sa.Connection, host: HostState) -> None:
         job.write(connection, host=host.name, node=host.node, availability_zone=host.zone, **values)
 
-    return job.platform.scheduler.place(spec, keep)
+    return job.platform.scheduler.allocate(spec, keep)
 
 
 def at(server: Server, host: str | None) -> Server:

@@ -138,9 +138,9 @@ def _entry(entry: Entry, port: Port, group_names: Mapping[str, str]) -> dict[str
             'address': fixed['ip_address'],
             'version': 6 if ':' in fixed['ip_address'] else 4,
             'subnet_id': fixed['subnet_id'],
-            'floating': list(port.floating_ips) if place == 0 else [],
+            'floating': list(port.floating_ips) if index == 0 else [],
         }
-        for place, fixed in enumerate(port.fixed_ips)
+        for index, fixed in enumerate(port.fixed_ips)
     ]
     return {
         'port_id': port.id,
@@ -157,7 +157,7 @@ def _entry(entry: Entry, port: Port, group_names: Mapping[str, str]) -> dict[str
 
 
 def replace(connection: sa.Connection, server_id: str, port_id: str, entries: Sequence[Entry], now: datetime) -> None:
-    """Put these entries of network_info in the place of that of the port, whatever else happens to the others."""
+    """Put these entries of network_info in the index of that of the port, whatever else happens to the others."""
     server = rows.get(connection, server_id, lock=True)
     if server is not None:
         others = [entry for entry in server.network_info if entry['port_id'] != port_id]
@@ -208,7 +208,7 @@ def plan(job: Job) -> list[dict[str, Any]]:
         wanted = [{'network_id': automatic(job).id}]
     if not job.arguments.get('external_networks', True):
         refuse_external(job, [item['network_id'] for item in wanted or () if not item.get('port_id')])
-    return [planned(item, str(place)) for place, item in enumerate(wanted or ())]
+    return [planned(item, str(index)) for index, item in enumerate(wanted or ())]
 
 
 def refuse_external(job: Job, network_ids: Sequence[str]) -> None:

@@ -163,7 +163,7 @@ def resize(job: Job) -> None:
 
 
 def prepare(job: Job, migration: Migration) -> Migration:
-    """Find a host, claim the place, and write it down."""
+    """Find a host, claim an allocation there, and write it down."""
     flavor = migration.new_flavor or job.server.flavor
     needs = needs_of(flavor, on_volume=job.on_volume)
     same_host = job.platform.conf.allow_resize_to_same_host and migration.migration_type == 'resize'
@@ -230,7 +230,7 @@ def auto_confirm(job: Job) -> None:
 
 @CONFIRM.work
 def confirm(job: Job) -> None:
-    """The old place is given up."""
+    """The allocation on the old host is given up."""
     migration, server = moves.migration_of(job), job.server
     if server.vm_state != VMState.RESIZED:
         raise Superseded()

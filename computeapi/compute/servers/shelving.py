@@ -172,7 +172,7 @@ def unshelve(job: Job) -> None:
     server = job.server
     with job.event('compute_unshelve_instance'):
         if server.vm_state == VMState.SHELVED_OFFLOADED:
-            place(job)
+            schedule(job)
             disks.attach_all(job)
             placement.connect(job)
             job.driver.spawn(server, job.devices())
@@ -192,7 +192,7 @@ def unshelve(job: Job) -> None:
         )
 
 
-def place(job: Job) -> None:
+def schedule(job: Job) -> None:
     if job.server.host is None:
         spec = Spec.of(job.server, on_volume=job.on_volume, host=job.arguments.get('host'))
         placement.find(job, spec, task_state=TaskState.SPAWNING)

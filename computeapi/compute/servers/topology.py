@@ -36,9 +36,9 @@ def topology_of(server: Server) -> Topology:
     count = wishes.nodes() if server.host is not None else 0
     threads = wishes.number('cpu_threads') or 1
     nodes = []
-    for place in range(count):
-        vcpus = wishes.vcpus(place) or share(server.vcpus, place, count)
-        memory_mb = wishes.number(f'numa_mem.{place}') or server.memory_mb // count
+    for index in range(count):
+        vcpus = wishes.vcpus(index) or share(server.vcpus, index, count)
+        memory_mb = wishes.number(f'numa_mem.{index}') or server.memory_mb // count
         nodes.append(Node(vcpus, memory_mb, siblings(vcpus, threads)))
     return Topology(nodes, wishes.page_size() if nodes else None)
 
@@ -64,11 +64,11 @@ class Wishes:
         alone = bool(self.text('mem_page_size')) or self.text('cpu_policy') == 'dedicated'
         return min(self.number('numa_nodes') or int(alone), self.vcpu_count, MOST_NODES)
 
-    def vcpus(self, place: int) -> list[int]:
+    def vcpus(self, index: int) -> list[int]:
         """Written as 0,2-4,^3."""
         chosen: set[int] = set()
         left_out: set[int] = set()
-        for part in filter(None, self.text(f'numa_cpus.{place}').split(',')):
+        for part in filter(None, self.text(f'numa_cpus.{index}').split(',')):
             low, _, high = part.strip().removeprefix('^').partition('-')
             if not (low.isdecimal() and (high or low).isdecimal()):
                 return []
@@ -83,9 +83,9 @@ class Wishes:
         return int(match[1]) * KIB[match[2].lower()] if match else PAGE_SIZES.get(text)
 
 
-def share(count: int, place: int, parts: int) -> list[int]:
+def share(count: int, index: int, parts: int) -> list[int]:
     """The numbers below *count* that fall to one of so many equal parts."""
-    return list(range(count * place // parts, count * (place + 1) // parts))
+    return list(range(count * index // parts, count * (index + 1) // parts))
 
 
 def siblings(vcpus: list[int], threads: int) -> list[list[int]]:

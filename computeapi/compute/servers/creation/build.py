@@ -46,14 +46,14 @@ BUILD = Transition(
 def build(job: Job) -> None:
     """From `building` to `active`."""
     with job.event('compute__do_build_and_run_instance'):
-        place(job)
+        schedule(job)
         network(job)
         attach(job)
         spawn(job)
 
 
-def place(job: Job) -> None:
-    """Find a host and claim the place."""
+def schedule(job: Job) -> None:
+    """Find a host and claim an allocation there."""
     if job.server.host is not None:
         return
     asked = {name: job.arguments.get(name) for name in ('host', 'node')}

@@ -142,7 +142,7 @@ class Builder:
     # ------------------------------------------------------------ writing it down
 
     def reserve_and_write(self, context: Context, plan: Plan) -> None:
-        """Keep others off the volumes that the request names; they are let go when there will be no server."""
+        """Keep others off the volumes that the request names; they are released when there will be no server."""
         volumes = {number: device.volume_id for number, device in enumerate(plan.devices) if device.volume_id}
         attachments = {number: str(uuid.uuid4()) for number in volumes}
         if not volumes:
@@ -168,21 +168,21 @@ class Builder:
         count = self.quotas.reserve_servers(connection, *owner, plan.sizes, plan.request.least, plan.most)
         if plan.group_id is not None:
             self.quotas.reserve_group_members(connection, *owner, plan.group_id, count)
-        for place in range(count):
-            self.write_server(connection, context, plan, place, count, attachments)
+        for index in range(count):
+            self.write_server(connection, context, plan, index, count, attachments)
 
     def write_server(
         self,
         connection: sa.Connection,
         context: Context,
         plan: Plan,
-        place: int,
+        index: int,
         count: int,
         attachments: Mapping[int, str],
     ) -> None:
         now = self.clock()
-        server_id = str(uuid.uuid4()) if place else plan.first_id
-        stored.insert(connection, rows.server(context, plan, server_id, place, count, now))
+        server_id = str(uuid.uuid4()) if index else plan.first_id
+        stored.insert(connection, rows.server(context, plan, server_id, index, count, now))
         for number, device in enumerate(plan.devices):
             row = rows.block_device(device, server_id, attachments.get(number), now)
             stored.insert_block_device(connection, row)

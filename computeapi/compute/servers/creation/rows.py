@@ -65,10 +65,10 @@ class Plan:
         }
 
 
-def server(context: Context, plan: Plan, server_id: str, place: int, count: int, now: datetime) -> dict[str, Any]:
+def server(context: Context, plan: Plan, server_id: str, index: int, count: int, now: datetime) -> dict[str, Any]:
     """The row of one of *count* servers."""
     request = plan.request
-    name = numbered(request.name, place, count)
+    name = numbered(request.name, index, count)
     return {
         'uuid': server_id,
         'project_id': context.project_id,
@@ -77,7 +77,7 @@ def server(context: Context, plan: Plan, server_id: str, place: int, count: int,
         'description': request.description,
         'hostname': request.hostname or hostname(name, server_id),
         'reservation_id': plan.reservation_id,
-        'launch_index': place,
+        'launch_index': index,
         'created_at': now,
         **beginning(),
         **wishes(request),
@@ -151,9 +151,9 @@ def block_device(device: Device, server_id: str, attachment_id: str | None, now:
 # ------------------------------------------------------------------ names
 
 
-def numbered(name: str, place: int, count: int) -> str:
+def numbered(name: str, index: int, count: int) -> str:
     """The name of one of several servers: name-1, name-2 ... A server that is alone has the name as it is."""
-    return f'{name}-{place + 1}' if count > 1 else name
+    return f'{name}-{index + 1}' if count > 1 else name
 
 
 def hostname(name: str, server_id: str) -> str:
