@@ -80,6 +80,16 @@ def test_the_location_of_a_backup_until_2_44(back_up):
     assert answer.headers['Location'].startswith('http://localhost/v2.1/images/')
 
 
+@pytest.fixture
+def behind_a_proxy(conf):
+    conf.set_override('compute_link_prefix', 'https://cloud.example.org/compute/', 'api')
+
+
+def test_the_location_of_a_backup_is_below_the_configured_prefix(behind_a_proxy, back_up):
+    location = back_up(1, '2.44').headers['Location']
+    assert location.startswith('https://cloud.example.org/compute/v2.1/images/')
+
+
 def test_where_images_are_can_be_configured(conf, act):
     conf.set_override('glance_link_prefix', 'https://images.example.org', 'api')
     assert act('createImage', '2.1', name='image').headers['Location'].startswith('https://images.example.org/images/')
