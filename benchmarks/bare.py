@@ -16,7 +16,7 @@ import webob.dec
 from computeapi.api.documents import V21, document
 from computeapi.db.engine import Store
 from computeapi.db.servers import DEVICES_OF, LIVING, TAGS_OF
-from computeapi.db.tables.compute import servers
+from computeapi.db.tables.servers import servers
 
 PATH = re.compile('/v2.1/servers/([^/]+)')
 VERSION_PATH = re.compile('/v2.1/versions/([^/]+)')

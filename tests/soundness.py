@@ -12,7 +12,7 @@ from computeapi.clock import utcnow
 from computeapi.compute.scheduler.spec import needs_of
 from computeapi.db import servers as records
 from computeapi.db.servers import BlockDevice, Server, is_volume_backed
-from computeapi.db.tables import compute
+from computeapi.db.tables import compute, servers
 from computeapi.db.tables.image import image_properties, images
 from computeapi.db.tables.network import ports
 from computeapi.db.tables.volume import volume_attachments, volume_snapshots, volumes
@@ -49,12 +49,12 @@ class Cloud:
             def rows(table):
                 return connection.execute(sa.select(table)).all()
 
-            self.everyone = {row.uuid: Server(*row) for row in rows(compute.servers)}
-            self.devices = grouped(BlockDevice(*row) for row in rows(compute.block_devices))
-            self.actions, self.events = rows(compute.server_actions), rows(compute.server_action_events)
-            self.tasks, self.migrations = rows(compute.tasks), rows(compute.migrations)
-            self.claims, self.domains = grouped(rows(compute.allocations)), grouped(rows(compute.domains))
-            self.tags, self.tokens = rows(compute.server_tags), rows(compute.console_tokens)
+            self.everyone = {row.uuid: Server(*row) for row in rows(servers.servers)}
+            self.devices = grouped(BlockDevice(*row) for row in rows(servers.block_devices))
+            self.actions, self.events = rows(servers.server_actions), rows(servers.server_action_events)
+            self.tasks, self.migrations = rows(servers.tasks), rows(servers.migrations)
+            self.claims, self.domains = grouped(rows(compute.allocations)), grouped(rows(servers.domains))
+            self.tags, self.tokens = rows(servers.server_tags), rows(servers.console_tokens)
             self.ports = [row for row in rows(ports) if row.device_owner.startswith('compute:')]
             self.volumes, self.attachments = rows(volumes), rows(volume_attachments)
             self.originals = {row.volume_id for row in rows(volume_snapshots)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -11,38 +11,11 @@ from computeapi.context import Context
 from computeapi.db import listing, records
 from computeapi.db.listing import Page
 from computeapi.db.records import Rows
-from computeapi.db.tables.compute import server_action_events as events
-from computeapi.db.tables.compute import server_actions as actions
+from computeapi.db.tables.servers import ServerAction, ServerActionEvent
+from computeapi.db.tables.servers import server_action_events as events
+from computeapi.db.tables.servers import server_actions as actions
 
-
-class ServerAction(NamedTuple):
-    """A change that was asked for."""
-
-    id: int
-    server_id: str
-    action: str
-    request_id: str
-    user_id: str | None
-    project_id: str | None
-    start_time: datetime
-    finish_time: datetime | None
-    updated_at: datetime | None
-    message: str | None
-
-
-class ServerActionEvent(NamedTuple):
-    """A step of an action."""
-
-    id: int
-    action_id: int
-    event: str
-    start_time: datetime
-    finish_time: datetime | None
-    result: str | None
-    traceback: str | None
-    host: str | None
-    details: str | None
-
+__all__ = ['ServerAction', 'ServerActionEvent']
 
 ACTIONS, EVENTS = Rows(ServerAction, actions), Rows(ServerActionEvent, events)
 

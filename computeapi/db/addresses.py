@@ -7,7 +7,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from computeapi.db import patterns
-from computeapi.db.tables.compute import servers
+from computeapi.db.tables.servers import servers
 
 ELEMENTS = {'sqlite': 'json_each', 'postgresql': 'json_array_elements'}
 

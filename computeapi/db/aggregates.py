@@ -4,35 +4,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
 
 from computeapi.db import records
 from computeapi.db.records import Rows
-from computeapi.db.tables.compute import aggregate_hosts, aggregates, servers
+from computeapi.db.tables.compute import ZONE, Aggregate, aggregate_hosts, aggregates
+from computeapi.db.tables.servers import servers
 
-ZONE = 'availability_zone'
-
-
-@dataclass(slots=True)
-class Aggregate:
-    """A group of hosts; its metadata says what is special about them, `availability_zone` in which zone they are."""
-
-    id: int
-    uuid: str
-    name: str
-    metadata: dict[str, str]
-    created_at: datetime
-    updated_at: datetime | None
-    hosts: list[str] = field(default_factory=list)
-
-    @property
-    def availability_zone(self) -> str | None:
-        return self.metadata.get(ZONE)
-
+__all__ = ['Aggregate']
 
 AGGREGATES = Rows(Aggregate, aggregates)
 

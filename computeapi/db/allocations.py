@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from computeapi.db.tables.compute import allocations, servers
+from computeapi.db.tables.compute import allocations
+from computeapi.db.tables.servers import servers
 
 
 class Amounts(NamedTuple):

@@ -3,27 +3,14 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import NamedTuple
 
 import sqlalchemy as sa
 
 from computeapi.db.records import Rows
-from computeapi.db.tables.compute import console_tokens as tokens
-from computeapi.db.tables.compute import servers
+from computeapi.db.tables.servers import ConsoleToken, servers
+from computeapi.db.tables.servers import console_tokens as tokens
 
-
-class ConsoleToken(NamedTuple):
-    """Where a token leads."""
-
-    hash: str
-    server_id: str
-    host: str
-    address: str
-    port: int
-    tls_port: int | None
-    internal_access_path: str | None
-    expires_at: datetime
-
+__all__ = ['ConsoleToken']
 
 TOKENS = Rows(ConsoleToken, tokens)
 

@@ -3,24 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 import sqlalchemy as sa
 
 from computeapi.db.records import Rows
-from computeapi.db.tables.compute import domains
+from computeapi.db.tables.servers import VirtualMachine, domains
 
-
-class VirtualMachine(NamedTuple):
-    """A virtual machine on a host; `power_state` in the numbers that clients read."""
-
-    server_id: str
-    host: str
-    power_state: int
-    console_log: str
-    created_at: datetime
-
+__all__ = ['VirtualMachine']
 
 DOMAINS = Rows(VirtualMachine, domains)
 

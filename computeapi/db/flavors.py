@@ -3,35 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 import sqlalchemy as sa
 
 from computeapi.db import listing
 from computeapi.db.listing import Clause, Page
 from computeapi.db.records import Rows
-from computeapi.db.tables.compute import flavor_projects, flavors
+from computeapi.db.tables.compute import Flavor, flavor_projects, flavors
 
-
-class Flavor(NamedTuple):
-    """A flavor; memory and swap in MiB, disks in GiB."""
-
-    id: int
-    flavorid: str
-    name: str
-    description: str | None
-    memory_mb: int
-    vcpus: int
-    root_gb: int
-    ephemeral_gb: int
-    swap: int
-    rxtx_factor: float
-    disabled: bool
-    is_public: bool
-    extra_specs: dict[str, str]
-    created_at: datetime
-    updated_at: datetime | None
+__all__ = ['Flavor']
 
 
 def snapshot(flavor: Flavor) -> dict[str, Any]:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -15,60 +14,13 @@ from computeapi.db.allocations import Amounts
 from computeapi.db.listing import Clause, Page, identified
 from computeapi.db.records import required
 from computeapi.db.services import COMPUTE, SERVICES, ComputeService
-from computeapi.db.tables.compute import hypervisors, servers, services
+from computeapi.db.tables.compute import ComputeNode, HostedServer, Usage, hypervisors, services
+from computeapi.db.tables.servers import servers
+
+__all__ = ['ComputeNode']
 
 # Loaded beside the row when a view or a service names them.
 USAGE, SERVERS = 'usage', 'servers'
-
-
-class Usage(NamedTuple):
-    """What is taken of a hypervisor. workload: how many of its servers have something under way."""
-
-    vcpus: int = 0
-    memory_mb: int = 0
-    disk_gb: int = 0
-    servers: int = 0
-    workload: int = 0
-
-
-class HostedServer(NamedTuple):
-    """A server on a hypervisor."""
-
-    uuid: str
-    name: str
-
-
-@dataclass(slots=True)
-class ComputeNode:
-    """What a compute host has."""
-
-    id: int
-    uuid: str
-    host: str
-    hypervisor_hostname: str
-    hypervisor_type: str
-    hypervisor_version: int
-    host_ip: str
-    cpu_info: dict[str, Any]
-    vcpus: int
-    memory_mb: int
-    local_gb: int
-    started_at: datetime
-    service: ComputeService
-    # Loaded on request; `servers` is None when nobody asked.
-    usage: Usage = Usage()
-    servers: list[HostedServer] | None = None
-    # Worked out by compute.hypervisors.
-    up: bool = False
-    uptime: str | None = None
-
-    @property
-    def free_memory_mb(self) -> int:
-        return self.memory_mb - self.usage.memory_mb
-
-    @property
-    def free_disk_gb(self) -> int:
-        return self.local_gb - self.usage.disk_gb
 
 
 # A hypervisor whose service was forgotten is none.

@@ -10,72 +10,29 @@ from typing import Any, NamedTuple, TypeVar
 import sqlalchemy as sa
 
 from computeapi.db.records import Rows
-from computeapi.db.tables.identity import application_credentials, domains, grants, projects, roles, tokens, users
+from computeapi.db.tables.identity import (
+    ApplicationCredential,
+    Domain,
+    Grant,
+    Project,
+    Role,
+    User,
+    application_credentials,
+    domains,
+    grants,
+    projects,
+    roles,
+    tokens,
+    users,
+)
+
+__all__ = ['ApplicationCredential', 'Domain', 'Grant', 'Project', 'Role', 'User']
 
 # How many rows one statement deletes.
 BATCH = 500
 
 # A user, project, domain or credential: {'id': ...}, or {'name': ...} with the 'domain' or 'user' it is unique in.
 Reference = Mapping[str, Any]
-
-
-class Domain(NamedTuple):
-    id: str
-    name: str
-    description: str
-    enabled: bool
-
-
-class Project(NamedTuple):
-    """`extra` holds the attributes that clients thought of."""
-
-    id: str
-    domain_id: str
-    name: str
-    description: str
-    enabled: bool
-    tags: list[str]
-    extra: dict[str, Any]
-
-
-class User(NamedTuple):
-    """Without a password_hash a user cannot log in."""
-
-    id: str
-    domain_id: str
-    name: str
-    description: str
-    enabled: bool
-    password_hash: str | None
-    default_project_id: str | None
-    options: dict[str, Any]
-    extra: dict[str, Any]
-
-
-class Role(NamedTuple):
-    id: str
-    name: str
-    description: str
-    immutable: bool
-
-
-class Grant(NamedTuple):
-    user_id: str
-    target_kind: str
-    target_id: str
-    role_id: str
-
-
-class ApplicationCredential(NamedTuple):
-    id: str
-    user_id: str
-    project_id: str
-    name: str
-    description: str
-    secret_hash: str
-    role_ids: list[str]
-    unrestricted: bool
-    expires_at: datetime | None
 
 
 class Token(NamedTuple):

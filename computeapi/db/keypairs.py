@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
@@ -12,25 +10,9 @@ import sqlalchemy as sa
 from computeapi.db import listing
 from computeapi.db.listing import Clause, Page
 from computeapi.db.records import Rows
-from computeapi.db.tables.compute import keypairs
+from computeapi.db.tables.compute import Keypair, keypairs
 
-
-@dataclass(frozen=True, slots=True)
-class Keypair:
-    """A public key under the name that its user gave it.
-
-    private_key: only on the pair that was generated a moment ago; it is not kept.
-    """
-
-    id: int
-    user_id: str
-    name: str
-    type: str
-    fingerprint: str
-    public_key: str
-    created_at: datetime
-    private_key: str | None = field(default=None, repr=False)
-
+__all__ = ['Keypair']
 
 KEYPAIRS = Rows(Keypair, keypairs)
 

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 import sqlalchemy as sa
 
-from computeapi.db.tables.compute import keypairs, quota_classes, quota_locks, quotas, server_groups, servers
+from computeapi.db.tables.compute import keypairs, quota_classes, quota_locks, quotas, server_groups
+from computeapi.db.tables.servers import servers
 from computeapi.db.upsert import lock_row, upsert
 from computeapi.states import VMState
 

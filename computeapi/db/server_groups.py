@@ -3,28 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 import sqlalchemy as sa
 
 from computeapi.db.records import Rows
-from computeapi.db.tables.compute import server_groups, servers
+from computeapi.db.tables.compute import ServerGroup, server_groups
+from computeapi.db.tables.servers import servers
 
-
-class ServerGroup(NamedTuple):
-    """A server group, and the ids of the servers in it where they were asked for."""
-
-    id: int
-    uuid: str
-    project_id: str
-    user_id: str
-    name: str
-    policy: str
-    rules: dict[str, Any]
-    created_at: datetime
-    members: Sequence[str] = ()
-
+__all__ = ['ServerGroup']
 
 GROUPS = Rows(ServerGroup, server_groups)
 IN_USE = sa.exists().where(servers.c.server_group_id == server_groups.c.uuid, servers.c.deleted_at.is_(None))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Collection, Mapping
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -14,8 +14,10 @@ from computeapi.db import listing, records
 from computeapi.db.listing import Order, Page
 from computeapi.db.records import Rows
 from computeapi.db.servers import Server
-from computeapi.db.tables.compute import migrations
+from computeapi.db.tables.servers import Migration, migrations
 from computeapi.states import MigrationStatus
+
+__all__ = ['Migration']
 
 # Statuses of moves that are over, and of those that only wait for somebody's word.
 OVER = (
@@ -28,33 +30,6 @@ OVER = (
     MigrationStatus.REVERTED,
 )
 MOVED = (MigrationStatus.FINISHED, MigrationStatus.CONFIRMING)
-
-
-class Migration(NamedTuple):
-    """A move; named as the columns are.
-
-    migration_type: resize, migration (cold), live-migration or evacuation.  progress: what a running live migration
-    has copied, in bytes, by the names clients read.  old_vm_state: what the server was before a resize.
-    """
-
-    id: int
-    uuid: str
-    server_id: str
-    migration_type: str
-    status: str
-    source_host: str | None
-    source_node: str | None
-    dest_host: str | None
-    dest_node: str | None
-    dest_ip: str | None
-    old_flavor: dict[str, Any] | None
-    new_flavor: dict[str, Any] | None
-    old_vm_state: str | None
-    user_id: str | None
-    project_id: str | None
-    progress: dict[str, Any] | None
-    created_at: datetime
-    updated_at: datetime | None
 
 
 MIGRATIONS = Rows(Migration, migrations)

@@ -13,7 +13,7 @@ from computeapi.clock import parsed
 from computeapi.db import addresses, listing, patterns
 from computeapi.db.listing import Clause, Page
 from computeapi.db.servers import SERVERS, Server, load
-from computeapi.db.tables.compute import server_tags, servers
+from computeapi.db.tables.servers import server_tags, servers
 from computeapi.errors import Invalid
 from computeapi.states import STATUS_BY_TASK, VMState, states_of
 

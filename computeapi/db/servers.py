@@ -7,119 +7,18 @@ statements for any number of servers.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
 from computeapi.db import services
 from computeapi.db.records import Rows
-from computeapi.db.services import ComputeService
-from computeapi.db.tables.compute import block_devices, console_tokens, server_tags, servers
+from computeapi.db.tables.servers import BlockDevice, Server, block_devices, console_tokens, server_tags, servers
+
+__all__ = ['BlockDevice', 'Server']
 
 # Loaded beside the row when a view or a service names them.
 TAGS, VOLUMES, SERVICE, DOMAIN_NAME = 'tags', 'volumes', 'service', 'domain_name'
-
-
-@dataclass(slots=True)
-class Server:
-    """One server; memory in MiB, disks in GiB, times in UTC.
-
-    `flavor` is the flavor as it was when the server got it: the fields of db.flavors.Flavor that clients see.
-    `network_info` is a list of interfaces as the network service last described them: dicts with port_id,
-    network_id, network_name, mac_address, status, created (whether compute made the port), tag,
-    security_groups (names), and addresses: dicts with address, version (4 or 6), subnet_id and floating (a list
-    of addresses).
-    """
-
-    id: int
-    uuid: str
-    project_id: str
-    user_id: str
-    name: str
-    description: str | None
-    hostname: str
-    vm_state: str
-    task_state: str | None
-    power_state: int
-    progress: int
-    locked_by: str | None
-    locked_reason: str | None
-    fault: dict[str, Any] | None
-    host: str | None
-    node: str | None
-    availability_zone: str | None
-    pinned_availability_zone: str | None
-    scheduler_hints: dict[str, Any]
-    server_group_id: str | None
-    flavor: dict[str, Any]
-    vcpus: int
-    memory_mb: int
-    root_gb: int
-    ephemeral_gb: int
-    image_id: str | None
-    image_properties: dict[str, Any]
-    shelved_image_id: str | None
-    kernel_id: str | None
-    ramdisk_id: str | None
-    root_device_name: str | None
-    config_drive: str
-    disk_config: str
-    key_name: str | None
-    public_key: str | None
-    user_data: str | None
-    personality: list[dict[str, str]] | None
-    metadata: dict[str, str]
-    trusted_image_certificates: list[str] | None
-    password: str | None
-    network_info: list[dict[str, Any]]
-    access_ip_v4: str | None
-    access_ip_v6: str | None
-    reservation_id: str
-    launch_index: int
-    created_at: datetime
-    updated_at: datetime | None
-    launched_at: datetime | None
-    terminated_at: datetime | None
-    deleted_at: datetime | None
-    # Loaded on request.
-    tags: list[str] = field(default_factory=list)
-    volumes: list[BlockDevice] = field(default_factory=list)
-    service: ComputeService | None = None
-    # Worked out on request, by compute.servers.lookup.
-    host_status: str = ''
-    domain_name: str = ''
-
-    @property
-    def disk_gb(self) -> int:
-        """What the server takes of a host's disk."""
-        return self.root_gb + self.ephemeral_gb
-
-
-@dataclass(slots=True)
-class BlockDevice:
-    """A disk of a server: local, or an attached volume (destination_type 'volume')."""
-
-    id: int
-    uuid: str
-    server_id: str
-    source_type: str
-    destination_type: str
-    boot_index: int | None
-    device_name: str | None
-    device_type: str | None
-    disk_bus: str | None
-    guest_format: str | None
-    volume_size: int | None
-    volume_type: str | None
-    image_id: str | None
-    snapshot_id: str | None
-    volume_id: str | None
-    attachment_id: str | None
-    delete_on_termination: bool
-    tag: str | None
-    created_at: datetime
 
 
 class Neighbour(NamedTuple):

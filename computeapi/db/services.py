@@ -5,31 +5,19 @@ from __future__ import annotations
 import uuid
 from collections.abc import Collection, Mapping
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 import sqlalchemy as sa
 
 from computeapi.db.listing import identified
 from computeapi.db.records import Rows
-from computeapi.db.tables.compute import aggregate_hosts, hypervisors, servers, services
+from computeapi.db.tables.compute import ComputeService, aggregate_hosts, hypervisors, services
+from computeapi.db.tables.servers import servers
+
+__all__ = ['ComputeService']
 
 COMPUTE = 'nova-compute'
 """The binary of the service that runs the servers of a host."""
-
-
-class ComputeService(NamedTuple):
-    """A service on a host; named as the columns are. `seen_at`: its last sign of life."""
-
-    id: int
-    uuid: str
-    host: str
-    binary: str
-    disabled: bool
-    disabled_reason: str | None
-    forced_down: bool
-    seen_at: datetime | None
-    created_at: datetime
-    updated_at: datetime | None
 
 
 SERVICES = Rows(ComputeService, services)

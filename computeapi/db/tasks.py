@@ -8,30 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 import sqlalchemy as sa
 
 from computeapi.db import records
 from computeapi.db.records import Rows
-from computeapi.db.tables.compute import servers, tasks
+from computeapi.db.tables.servers import Task, servers, tasks
 
-
-class Task(NamedTuple):
-    """What is to be done to a server, on whose behalf (context), and who does it until when."""
-
-    id: int
-    kind: str
-    server_id: str
-    context: dict[str, Any]
-    arguments: dict[str, Any]
-    action_id: int | None
-    owner: str | None
-    lease_until: datetime | None
-    not_before: datetime | None
-    attempts: int
-    created_at: datetime
-
+__all__ = ['Task']
 
 TASKS = Rows(Task, tasks)
 NOW: sa.BindParameter[Any] = sa.bindparam('now')

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from computeapi.db import listing
 from computeapi.db.listing import Page
 from computeapi.db.records import Rows
-from computeapi.db.tables.compute import servers
+from computeapi.db.tables.servers import servers
 
 
 class Span(NamedTuple):

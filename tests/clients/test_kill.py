@@ -8,7 +8,7 @@ import pytest
 
 from computeapi.compute import states
 from computeapi.db.engine import Store
-from computeapi.db.tables.compute import tasks
+from computeapi.db.tables.servers import tasks
 from tests.clients.load import Load
 from tests.soundness import problems
 

@@ -9,7 +9,8 @@ import sqlalchemy as sa
 
 from computeapi.compute.quotas import Quotas, check_injected_files, check_metadata
 from computeapi.context import Context
-from computeapi.db.tables.compute import keypairs, server_groups, servers
+from computeapi.db.tables.compute import keypairs, server_groups
+from computeapi.db.tables.servers import servers
 from computeapi.errors import Error, Invalid, OverQuota
 
 PROJECT, USER = 'project', 'bob'

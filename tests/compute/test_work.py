@@ -7,7 +7,7 @@ from computeapi.compute.tasks.transition import Transition
 from computeapi.compute.tasks.worker import MOST_ATTEMPTS, Runner, Worker
 from computeapi.context import Context
 from computeapi.db import actions
-from computeapi.db.tables.compute import server_actions
+from computeapi.db.tables.servers import server_actions
 from computeapi.errors import Conflict, Unavailable
 
 BOB = Context(user_id='bob', project_id='project', roles=frozenset({'member', 'reader'}), request_id='req-1')

@@ -1,43 +1,47 @@
-"""Tables of the compute service.  Sizes: memory in MiB, disks in GiB; ids of servers are UUIDs in text."""
+"""Tables of the compute service, but for those of servers.
 
-from typing import Any
+A record is a row; its fields are the columns of its table, except for those with a default.  Sizes: memory in MiB,
+disks in GiB; ids of servers are UUIDs in text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Annotated, Any, NamedTuple
 
 import sqlalchemy as sa
+from sqlalchemy import Column, Table
 
-from computeapi.db.tables.types import BigInteger, Id, LongText, Text, Timestamp, metadata
+from computeapi.db.tables.columns import INDEX, UNIQUE, AnyText, BigInt, Number, ShortText, UniqueId, table
+from computeapi.db.tables.types import BigInteger, Id, Text, Timestamp, metadata
 
-Column, Table = sa.Column, sa.Table
-
-
-def Json() -> sa.types.TypeEngine[Any]:
-    """A JSON value; None is NULL."""
-    return sa.JSON(none_as_null=True)
+ZONE = 'availability_zone'
 
 
-def number() -> sa.Column[int]:
-    """A primary key that counts."""
-    return Column('id', BigInteger, primary_key=True, autoincrement=True)
+class Flavor(NamedTuple):
+    """A flavor; memory and swap in MiB, disks in GiB."""
+
+    id: Number
+    flavorid: Annotated[str, UNIQUE]
+    name: Annotated[str, UNIQUE]
+    description: AnyText | None
+    memory_mb: BigInt
+    vcpus: int
+    root_gb: BigInt
+    ephemeral_gb: BigInt
+    swap: BigInt
+    rxtx_factor: float
+    disabled: bool
+    is_public: bool
+    extra_specs: dict[str, str]
+    created_at: datetime
+    updated_at: datetime | None
 
 
-flavors = Table(
-    'flavors',
-    metadata,
-    number(),
-    Column('flavorid', Text(255), nullable=False, unique=True),
-    Column('name', Text(255), nullable=False, unique=True),
-    Column('description', LongText()),
-    Column('memory_mb', sa.BigInteger, nullable=False),
-    Column('vcpus', sa.Integer, nullable=False),
-    Column('root_gb', sa.BigInteger, nullable=False),
-    Column('ephemeral_gb', sa.BigInteger, nullable=False),
-    Column('swap', sa.BigInteger, nullable=False),
-    Column('rxtx_factor', sa.Double, nullable=False),
-    Column('disabled', sa.Boolean, nullable=False),
-    Column('is_public', sa.Boolean, nullable=False),
-    Column('extra_specs', Json(), nullable=False),
-    Column('created_at', Timestamp(), nullable=False),
-    Column('updated_at', Timestamp()),
-)
+flavors = table('flavors', Flavor)
+
 
 flavor_projects = Table(
     'flavor_projects',
@@ -46,18 +50,26 @@ flavor_projects = Table(
     Column('project_id', Text(255), primary_key=True),
 )
 
-keypairs = Table(
-    'keypairs',
-    metadata,
-    number(),
-    Column('user_id', Text(255), nullable=False),
-    Column('name', Text(255), nullable=False),
-    Column('type', Text(16), nullable=False),
-    Column('fingerprint', Text(255), nullable=False),
-    Column('public_key', LongText(), nullable=False),
-    Column('created_at', Timestamp(), nullable=False),
-    sa.UniqueConstraint('user_id', 'name'),
-)
+
+@dataclass(frozen=True, slots=True)
+class Keypair:
+    """A public key under the name that its user gave it.
+
+    private_key: only on the pair that was generated a moment ago; it is not kept.
+    """
+
+    id: Number
+    user_id: str
+    name: str
+    type: Annotated[str, Text(16)]
+    fingerprint: str
+    public_key: AnyText
+    created_at: datetime
+    private_key: str | None = field(default=None, repr=False)
+
+
+keypairs = table('keypairs', Keypair, sa.UniqueConstraint('user_id', 'name'))
+
 
 # A limit of one project (user_id '') or of one user in it.
 quotas = Table(
@@ -80,42 +92,84 @@ quota_classes = Table(
 # A row to lock while the use of a project (or of a user, for key pairs) is counted and added to.
 quota_locks = Table('quota_locks', metadata, Column('project_id', Text(255), primary_key=True))
 
-services = Table(
-    'services',
-    metadata,
-    number(),
-    Column('uuid', Id(), nullable=False, unique=True),
-    Column('host', Text(255), nullable=False),
-    Column('binary', Text(64), nullable=False),
-    Column('disabled', sa.Boolean, nullable=False),
-    Column('disabled_reason', Text(255)),
-    Column('forced_down', sa.Boolean, nullable=False),
-    Column('seen_at', Timestamp()),
-    Column('created_at', Timestamp(), nullable=False),
-    Column('updated_at', Timestamp()),
-    sa.UniqueConstraint('host', 'binary'),
-)
 
-# What a compute host has; what is taken of it is the sum of its allocations.
-hypervisors = Table(
+class ComputeService(NamedTuple):
+    """A service on a host; named as the columns are. `seen_at`: its last sign of life."""
+
+    id: Number
+    uuid: UniqueId
+    host: str
+    binary: ShortText
+    disabled: bool
+    disabled_reason: str | None
+    forced_down: bool
+    seen_at: datetime | None
+    created_at: datetime
+    updated_at: datetime | None
+
+
+services = table('services', ComputeService, sa.UniqueConstraint('host', 'binary'))
+
+
+class Usage(NamedTuple):
+    """What is taken of a hypervisor. workload: how many of its servers have something under way."""
+
+    vcpus: int = 0
+    memory_mb: int = 0
+    disk_gb: int = 0
+    servers: int = 0
+    workload: int = 0
+
+
+class HostedServer(NamedTuple):
+    """A server on a hypervisor."""
+
+    uuid: str
+    name: str
+
+
+@dataclass(slots=True)
+class ComputeNode:
+    """What a compute host has; what is taken of it is the sum of its allocations."""
+
+    id: Number
+    uuid: UniqueId
+    host: str
+    hypervisor_hostname: Annotated[str, UNIQUE]
+    hypervisor_type: ShortText
+    hypervisor_version: int
+    host_ip: ShortText
+    cpu_info: dict[str, Any]
+    vcpus: int
+    memory_mb: BigInt
+    local_gb: BigInt
+    started_at: datetime
+    service: ComputeService
+    # Loaded on request; `servers` is None when nobody asked.
+    usage: Usage = Usage()
+    servers: list[HostedServer] | None = None
+    # Worked out by compute.hypervisors.
+    up: bool = False
+    uptime: str | None = None
+
+    @property
+    def free_memory_mb(self) -> int:
+        return self.memory_mb - self.usage.memory_mb
+
+    @property
+    def free_disk_gb(self) -> int:
+        return self.local_gb - self.usage.disk_gb
+
+
+hypervisors = table(
     'hypervisors',
-    metadata,
-    number(),
-    Column('uuid', Id(), nullable=False, unique=True),
-    Column('host', Text(255), nullable=False),
-    Column('hypervisor_hostname', Text(255), nullable=False, unique=True),
-    Column('hypervisor_type', Text(64), nullable=False),
-    Column('hypervisor_version', sa.Integer, nullable=False),
-    Column('host_ip', Text(64), nullable=False),
-    Column('cpu_info', Json(), nullable=False),
-    Column('vcpus', sa.Integer, nullable=False),
-    Column('memory_mb', sa.BigInteger, nullable=False),
-    Column('local_gb', sa.BigInteger, nullable=False),
-    Column('started_at', Timestamp(), nullable=False),
+    ComputeNode,
     Column('created_at', Timestamp(), nullable=False),
     Column('updated_at', Timestamp()),
     sa.Index(None, 'host'),
+    without=['service'],
 )
+
 
 # What a server, or the other side of its migration, holds of a host.
 allocations = Table(
@@ -129,16 +183,26 @@ allocations = Table(
     sa.Index(None, 'host'),
 )
 
-aggregates = Table(
-    'aggregates',
-    metadata,
-    number(),
-    Column('uuid', Id(), nullable=False, unique=True),
-    Column('name', Text(255), nullable=False, unique=True),
-    Column('metadata', Json(), nullable=False),
-    Column('created_at', Timestamp(), nullable=False),
-    Column('updated_at', Timestamp()),
-)
+
+@dataclass(slots=True)
+class Aggregate:
+    """A group of hosts; its metadata says what is special about them, `availability_zone` in which zone they are."""
+
+    id: Number
+    uuid: UniqueId
+    name: Annotated[str, UNIQUE]
+    metadata: dict[str, str]
+    created_at: datetime
+    updated_at: datetime | None
+    hosts: list[str] = field(default_factory=list)
+
+    @property
+    def availability_zone(self) -> str | None:
+        return self.metadata.get(ZONE)
+
+
+aggregates = table('aggregates', Aggregate)
+
 
 aggregate_hosts = Table(
     'aggregate_hosts',
@@ -147,208 +211,19 @@ aggregate_hosts = Table(
     Column('host', Text(255), primary_key=True),
 )
 
-server_groups = Table(
-    'server_groups',
-    metadata,
-    number(),
-    Column('uuid', Id(), nullable=False, unique=True),
-    Column('project_id', Text(255), nullable=False, index=True),
-    Column('user_id', Text(255), nullable=False),
-    Column('name', Text(255), nullable=False),
-    Column('policy', Text(64), nullable=False),
-    Column('rules', Json(), nullable=False),
-    Column('created_at', Timestamp(), nullable=False),
-)
 
-servers = Table(
-    'servers',
-    metadata,
-    number(),
-    Column('uuid', Id(), nullable=False, unique=True),
-    Column('project_id', Text(255), nullable=False),
-    Column('user_id', Text(255), nullable=False),
-    Column('name', Text(255), nullable=False),
-    Column('description', LongText()),
-    Column('hostname', Text(255), nullable=False),
-    # Where it is in its life.
-    Column('vm_state', Text(64), nullable=False),
-    Column('task_state', Text(64)),
-    Column('power_state', sa.Integer, nullable=False),
-    Column('progress', sa.Integer, nullable=False),
-    Column('locked_by', Text(16)),
-    Column('locked_reason', Text(255)),
-    Column('fault', Json()),
-    # Where it runs, and where it was asked to.
-    Column('host', Text(255)),
-    Column('node', Text(255)),
-    Column('availability_zone', Text(255)),
-    Column('pinned_availability_zone', Text(255)),
-    Column('scheduler_hints', Json(), nullable=False),
-    Column('server_group_id', Id()),
-    # What it is made of; the flavor is the one it was given, whatever becomes of the original.
-    Column('flavor', Json(), nullable=False),
-    Column('vcpus', sa.Integer, nullable=False),
-    Column('memory_mb', sa.BigInteger, nullable=False),
-    Column('root_gb', sa.BigInteger, nullable=False),
-    Column('ephemeral_gb', sa.BigInteger, nullable=False),
-    Column('image_id', Id()),
-    Column('image_properties', Json(), nullable=False),
-    Column('shelved_image_id', Id()),
-    Column('kernel_id', Text(255)),
-    Column('ramdisk_id', Text(255)),
-    Column('root_device_name', Text(255)),
-    Column('config_drive', Text(16), nullable=False),
-    Column('disk_config', Text(8), nullable=False),
-    Column('key_name', Text(255)),
-    Column('public_key', LongText()),
-    Column('user_data', LongText()),
-    Column('personality', Json()),
-    Column('metadata', Json(), nullable=False),
-    Column('trusted_image_certificates', Json()),
-    Column('password', LongText()),
-    # How it is reached: what the network service last said (see Server in db/servers.py).
-    Column('network_info', Json(), nullable=False),
-    Column('access_ip_v4', Text(64)),
-    Column('access_ip_v6', Text(64)),
-    # The request that made it.
-    Column('reservation_id', Text(64), nullable=False),
-    Column('launch_index', sa.Integer, nullable=False),
-    Column('created_at', Timestamp(), nullable=False),
-    Column('updated_at', Timestamp()),
-    Column('launched_at', Timestamp()),
-    Column('terminated_at', Timestamp()),
-    Column('deleted_at', Timestamp()),
-    sa.Index(None, 'project_id', 'deleted_at', 'created_at', 'id'),
-    sa.Index(None, 'deleted_at', 'created_at', 'id'),
-    sa.Index(None, 'host', 'deleted_at'),
-    sa.Index(None, 'reservation_id'),
-    sa.Index(None, 'server_group_id'),
-)
+class ServerGroup(NamedTuple):
+    """A server group, and the ids of the servers in it where they were asked for."""
 
-server_tags = Table(
-    'server_tags',
-    metadata,
-    Column('server_id', Id(), primary_key=True),
-    Column('tag', Text(80), primary_key=True),
-)
+    id: Number
+    uuid: UniqueId
+    project_id: Annotated[str, INDEX]
+    user_id: str
+    name: str
+    policy: ShortText
+    rules: dict[str, Any]
+    created_at: datetime
+    members: Sequence[str] = ()
 
-# The disks of a server: local ones, and volumes attached to it (destination_type volume).
-block_devices = Table(
-    'block_devices',
-    metadata,
-    number(),
-    Column('uuid', Id(), nullable=False, unique=True),
-    Column('server_id', Id(), nullable=False, index=True),
-    Column('source_type', Text(16), nullable=False),
-    Column('destination_type', Text(16), nullable=False),
-    Column('boot_index', sa.Integer),
-    Column('device_name', Text(255)),
-    Column('device_type', Text(255)),
-    Column('disk_bus', Text(255)),
-    Column('guest_format', Text(255)),
-    Column('volume_size', sa.Integer),
-    Column('volume_type', Text(255)),
-    Column('image_id', Id()),
-    Column('snapshot_id', Id()),
-    Column('volume_id', Id(), index=True),
-    Column('attachment_id', Id()),
-    Column('delete_on_termination', sa.Boolean, nullable=False),
-    Column('tag', Text(60)),
-    Column('created_at', Timestamp(), nullable=False),
-)
 
-# Who has such a token may connect to the console that it is for. It leads nowhere once the server has left `host`.
-console_tokens = Table(
-    'console_tokens',
-    metadata,
-    Column('hash', Text(64), primary_key=True),
-    Column('server_id', Id(), nullable=False, index=True),
-    Column('host', Text(255), nullable=False),
-    Column('address', Text(255), nullable=False),
-    Column('port', sa.Integer, nullable=False),
-    Column('tls_port', sa.Integer),
-    Column('internal_access_path', Text(255)),
-    Column('expires_at', Timestamp(), nullable=False),
-)
-
-# What clients call instance actions: one row per change that was asked for.
-server_actions = Table(
-    'server_actions',
-    metadata,
-    number(),
-    Column('server_id', Id(), nullable=False),
-    Column('action', Text(255), nullable=False),
-    Column('request_id', Text(64), nullable=False),
-    Column('user_id', Text(255)),
-    Column('project_id', Text(255)),
-    Column('start_time', Timestamp(), nullable=False),
-    Column('finish_time', Timestamp()),
-    Column('updated_at', Timestamp()),
-    Column('message', Text(255)),
-    sa.UniqueConstraint('server_id', 'request_id'),
-)
-
-server_action_events = Table(
-    'server_action_events',
-    metadata,
-    number(),
-    Column('action_id', BigInteger, sa.ForeignKey('server_actions.id', ondelete='CASCADE'), nullable=False, index=True),
-    Column('event', Text(255), nullable=False),
-    Column('start_time', Timestamp(), nullable=False),
-    Column('finish_time', Timestamp()),
-    Column('result', Text(64)),
-    Column('traceback', LongText()),
-    Column('host', Text(255)),
-    Column('details', Text(255)),
-)
-
-migrations = Table(
-    'migrations',
-    metadata,
-    number(),
-    Column('uuid', Id(), nullable=False, unique=True),
-    Column('server_id', Id(), nullable=False, index=True),
-    Column('migration_type', Text(32), nullable=False),
-    Column('status', Text(64), nullable=False),
-    Column('source_host', Text(255)),
-    Column('source_node', Text(255)),
-    Column('dest_host', Text(255)),
-    Column('dest_node', Text(255)),
-    Column('dest_ip', Text(64)),
-    Column('old_flavor', Json()),
-    Column('new_flavor', Json()),
-    Column('old_vm_state', Text(64)),
-    Column('user_id', Text(255)),
-    Column('project_id', Text(255)),
-    Column('progress', Json()),
-    Column('created_at', Timestamp(), nullable=False),
-    Column('updated_at', Timestamp()),
-)
-
-# Work that outlives its request. A row is claimed by setting `owner` and `lease_until`, and deleted when done.
-tasks = Table(
-    'tasks',
-    metadata,
-    number(),
-    Column('kind', Text(64), nullable=False),
-    Column('server_id', Id(), nullable=False, index=True),
-    Column('context', Json(), nullable=False),
-    Column('arguments', Json(), nullable=False),
-    Column('action_id', BigInteger),
-    Column('owner', Text(64)),
-    Column('lease_until', Timestamp()),
-    Column('not_before', Timestamp()),
-    Column('attempts', sa.Integer, nullable=False),
-    Column('created_at', Timestamp(), nullable=False),
-)
-
-# What the simulated hypervisor runs, so that a restart finds it again.
-domains = Table(
-    'domains',
-    metadata,
-    Column('server_id', Id(), primary_key=True),
-    Column('host', Text(255), primary_key=True),
-    Column('power_state', sa.Integer, nullable=False),
-    Column('console_log', LongText(), nullable=False),
-    Column('created_at', Timestamp(), nullable=False),
-)
+server_groups = table('server_groups', ServerGroup)

@@ -1,80 +1,96 @@
-"""Tables of the identity service."""
+"""Tables of the identity service, and the records that are their rows."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, NamedTuple
 
 import sqlalchemy as sa
 
-from computeapi.db.tables.types import Id, LongText, Text, Timestamp, metadata
+from computeapi.db.tables.columns import KEY, UNIQUE, AnyText, ShortText, TextId, table
+from computeapi.db.tables.types import Text, Timestamp, metadata
 
-domains = sa.Table(
-    'identity_domains',
-    metadata,
-    sa.Column('id', Id(), primary_key=True),
-    sa.Column('name', Text(64), nullable=False, unique=True),
-    sa.Column('description', LongText(), nullable=False),
-    sa.Column('enabled', sa.Boolean, nullable=False),
+
+class Domain(NamedTuple):
+    id: Annotated[TextId, KEY]
+    name: Annotated[ShortText, UNIQUE]
+    description: AnyText
+    enabled: bool
+
+
+domains = table('identity_domains', Domain)
+
+
+class Project(NamedTuple):
+    """`extra` holds the attributes that clients thought of."""
+
+    id: Annotated[TextId, KEY]
+    domain_id: Annotated[TextId, sa.ForeignKey('identity_domains.id')]
+    name: ShortText
+    description: AnyText
+    enabled: bool
+    tags: list[str]
+    extra: dict[str, Any]
+
+
+projects = table('identity_projects', Project, sa.UniqueConstraint('domain_id', 'name'))
+
+
+class User(NamedTuple):
+    """Without a password_hash a user cannot log in."""
+
+    id: Annotated[TextId, KEY]
+    domain_id: Annotated[TextId, sa.ForeignKey('identity_domains.id')]
+    name: str
+    description: AnyText
+    enabled: bool
+    password_hash: ShortText | None
+    default_project_id: Annotated[TextId, sa.ForeignKey('identity_projects.id', ondelete='SET NULL')] | None
+    options: dict[str, Any]
+    extra: dict[str, Any]
+
+
+users = table('identity_users', User, sa.UniqueConstraint('domain_id', 'name'))
+
+
+class Role(NamedTuple):
+    id: Annotated[TextId, KEY]
+    name: Annotated[str, UNIQUE]
+    description: AnyText
+    immutable: bool
+
+
+roles = table('identity_roles', Role)
+
+
+class Grant(NamedTuple):
+    """A role of a user on a project, a domain or the system; so the id of the target has no foreign key of its own."""
+
+    user_id: Annotated[TextId, sa.ForeignKey('identity_users.id', ondelete='CASCADE'), KEY]
+    target_kind: Annotated[str, Text(16), KEY]
+    target_id: Annotated[TextId, KEY]
+    role_id: Annotated[TextId, sa.ForeignKey('identity_roles.id', ondelete='CASCADE'), KEY]
+
+
+grants = table('identity_grants', Grant, sa.Index(None, 'target_kind', 'target_id'))
+
+
+class ApplicationCredential(NamedTuple):
+    id: Annotated[TextId, KEY]
+    user_id: Annotated[TextId, sa.ForeignKey('identity_users.id', ondelete='CASCADE')]
+    project_id: Annotated[TextId, sa.ForeignKey('identity_projects.id', ondelete='CASCADE')]
+    name: str
+    description: AnyText
+    secret_hash: ShortText
+    role_ids: list[str]
+    unrestricted: bool
+    expires_at: datetime | None
+
+
+application_credentials = table(
+    'identity_application_credentials', ApplicationCredential, sa.UniqueConstraint('user_id', 'name')
 )
 
-projects = sa.Table(
-    'identity_projects',
-    metadata,
-    sa.Column('id', Id(), primary_key=True),
-    sa.Column('domain_id', sa.ForeignKey(domains.c.id), nullable=False),
-    sa.Column('name', Text(64), nullable=False),
-    sa.Column('description', LongText(), nullable=False),
-    sa.Column('enabled', sa.Boolean, nullable=False),
-    sa.Column('tags', sa.JSON, nullable=False),
-    sa.Column('extra', sa.JSON, nullable=False),
-    sa.UniqueConstraint('domain_id', 'name'),
-)
-
-users = sa.Table(
-    'identity_users',
-    metadata,
-    sa.Column('id', Id(), primary_key=True),
-    sa.Column('domain_id', sa.ForeignKey(domains.c.id), nullable=False),
-    sa.Column('name', Text(255), nullable=False),
-    sa.Column('description', LongText(), nullable=False),
-    sa.Column('enabled', sa.Boolean, nullable=False),
-    sa.Column('password_hash', Text(64)),
-    sa.Column('default_project_id', sa.ForeignKey(projects.c.id, ondelete='SET NULL')),
-    sa.Column('options', sa.JSON, nullable=False),
-    sa.Column('extra', sa.JSON, nullable=False),
-    sa.UniqueConstraint('domain_id', 'name'),
-)
-
-roles = sa.Table(
-    'identity_roles',
-    metadata,
-    sa.Column('id', Id(), primary_key=True),
-    sa.Column('name', Text(255), nullable=False, unique=True),
-    sa.Column('description', LongText(), nullable=False),
-    sa.Column('immutable', sa.Boolean, nullable=False),
-)
-
-# A target is a project, a domain or the system, so its id has no foreign key of its own.
-grants = sa.Table(
-    'identity_grants',
-    metadata,
-    sa.Column('user_id', sa.ForeignKey(users.c.id, ondelete='CASCADE'), primary_key=True),
-    sa.Column('target_kind', Text(16), primary_key=True),
-    sa.Column('target_id', Id(), primary_key=True),
-    sa.Column('role_id', sa.ForeignKey(roles.c.id, ondelete='CASCADE'), primary_key=True),
-    sa.Index(None, 'target_kind', 'target_id'),
-)
-
-application_credentials = sa.Table(
-    'identity_application_credentials',
-    metadata,
-    sa.Column('id', Id(), primary_key=True),
-    sa.Column('user_id', sa.ForeignKey(users.c.id, ondelete='CASCADE'), nullable=False),
-    sa.Column('project_id', sa.ForeignKey(projects.c.id, ondelete='CASCADE'), nullable=False),
-    sa.Column('name', Text(255), nullable=False),
-    sa.Column('description', LongText(), nullable=False),
-    sa.Column('secret_hash', Text(64), nullable=False),
-    sa.Column('role_ids', sa.JSON, nullable=False),
-    sa.Column('unrestricted', sa.Boolean, nullable=False),
-    sa.Column('expires_at', Timestamp()),
-    sa.UniqueConstraint('user_id', 'name'),
-)
 
 # The token itself is never stored: who reads this table cannot use what it finds.
 tokens = sa.Table(

@@ -3,7 +3,8 @@
 import pytest
 
 from computeapi.context import Context
-from computeapi.db.tables.compute import services, tasks
+from computeapi.db.tables.compute import services
+from computeapi.db.tables.servers import tasks
 
 BOB = 'bob:project'
 IMAGE, NETWORK = '70a599e0-31e7-49b7-b260-868f441e862b', '3cb9bc59-5699-4588-a4b1-b87f96708bc6'

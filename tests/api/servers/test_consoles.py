@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import pytest
 
 from computeapi.clock import utcnow
-from computeapi.db.tables.compute import console_tokens
+from computeapi.db.tables.servers import console_tokens
 
 BOB = 'bob:project:member,reader'
 UUID = '[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}'

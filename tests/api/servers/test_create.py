@@ -8,7 +8,7 @@ import pytest
 import sqlalchemy as sa
 
 from computeapi.compute.servers.creation import rows
-from computeapi.db.tables.compute import server_actions, tasks
+from computeapi.db.tables.servers import server_actions, tasks
 from tests.api.servers.conftest import BOB, IMAGE, NETWORK, body
 
 ADMIN = 'admin:project'

@@ -4,7 +4,7 @@ import pytest
 import sqlalchemy as sa
 
 from computeapi.context import Context
-from computeapi.db.tables.compute import tasks
+from computeapi.db.tables.servers import tasks
 from tests.api.servers.conftest import BOB, NETWORK
 
 ADMIN, NIL = 'admin:project', '00000000-0000-0000-0000-000000000000'

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from computeapi.context import Context
 from computeapi.db import servers as rows
-from computeapi.db.tables.compute import domains, server_action_events, server_actions, tasks
+from computeapi.db.tables.servers import domains, server_action_events, server_actions, tasks
 
 BOB = 'bob:project:member,reader'
 IMAGE = '70a599e0-31e7-49b7-b260-868f441e862b'

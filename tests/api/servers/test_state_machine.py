@@ -17,7 +17,7 @@ from computeapi import config, states
 from computeapi.db import server_search
 from computeapi.db.listing import WHOLE
 from computeapi.db.tables import metadata
-from computeapi.db.tables.compute import tasks
+from computeapi.db.tables.servers import tasks
 from computeapi.main import Service
 from tests.api.servers.conftest import BOB, IMAGE, NETWORK, World, body
 from tests.conftest import Client

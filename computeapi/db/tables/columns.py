@@ -1,0 +1,75 @@
+"""Records as the source of tables: each field without a default is a column.
+
+class Keypair(NamedTuple):
+    id: Number
+    user_id: str
+    public_key: AnyText
+    updated_at: datetime | None
+
+
+keypairs = table('keypairs', Keypair, sa.UniqueConstraint('user_id'))
+
+A string has up to 255 characters, unless an annotation says otherwise; what may be None may be NULL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import datetime
+from enum import Enum
+from types import NoneType
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
+
+import sqlalchemy as sa
+
+from computeapi.db.records import required
+from computeapi.db.tables.types import BigInteger, Id, LongText, Text, Timestamp, metadata
+
+
+class Mark(Enum):
+    """What an annotation may say of a column, beside its type and its foreign key."""
+
+    KEY = 'primary_key'
+    UNIQUE = 'unique'
+    INDEX = 'index'
+
+
+KEY, UNIQUE, INDEX = Mark.KEY, Mark.UNIQUE, Mark.INDEX
+
+Number = Annotated[int, BigInteger, KEY]
+"""A primary key that counts."""
+NumberElsewhere = Annotated[int, BigInteger]
+BigInt = Annotated[int, sa.BigInteger()]
+ShortText = Annotated[str, Text(64)]
+AnyText = Annotated[str, LongText()]
+TextId = Annotated[str, Id()]
+UniqueId = Annotated[str, Id(), UNIQUE]
+
+TYPES: dict[Any, sa.types.TypeEngine[Any]] = {
+    str: Text(255),
+    int: sa.Integer(),
+    bool: sa.Boolean(),
+    float: sa.Double(),
+    datetime: Timestamp(),
+    # None is NULL, and not JSON's null.
+    dict: sa.JSON(none_as_null=True),
+    list: sa.JSON(none_as_null=True),
+}
+
+
+def table(name: str, record: type[Any], *others: sa.schema.SchemaItem, without: Collection[str] = ()) -> sa.Table:
+    """The table whose rows are these records, `without` some of their fields, with others of its columns and
+    constraints."""
+    hints = get_type_hints(record, include_extras=True)
+    columns = [_column(field, hints[field]) for field in required(record) if field not in without]
+    return sa.Table(name, metadata, *columns, *others)
+
+
+def _column(name: str, hint: Any) -> sa.Column[Any]:
+    nullable = NoneType in get_args(hint)
+    kind: Any = next(part for part in get_args(hint) if part is not NoneType) if nullable else hint
+    kind, *facts = get_args(kind) if get_origin(kind) is Annotated else (kind,)
+    of_type = next((fact for fact in facts if isinstance(fact, sa.types.TypeEngine)), None)
+    references = [fact for fact in facts if isinstance(fact, sa.ForeignKey)]
+    marks: dict[str, Any] = {fact.value: True for fact in facts if isinstance(fact, Mark)}
+    return sa.Column(name, of_type or TYPES[get_origin(kind) or kind], *references, nullable=nullable, **marks)

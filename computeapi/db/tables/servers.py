@@ -1,0 +1,268 @@
+"""Tables of servers and of what happens to them.
+
+A record is a row; its fields are the columns of its table, except for those with a default.  Sizes: memory in MiB,
+disks in GiB; ids of servers are UUIDs in text.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Annotated, Any, NamedTuple
+
+import sqlalchemy as sa
+from sqlalchemy import Column, Table
+
+from computeapi.db.tables.columns import (
+    INDEX,
+    KEY,
+    AnyText,
+    BigInt,
+    Number,
+    NumberElsewhere,
+    ShortText,
+    TextId,
+    UniqueId,
+    table,
+)
+from computeapi.db.tables.compute import ComputeService
+from computeapi.db.tables.types import Id, Text, metadata
+
+
+@dataclass(slots=True)
+class BlockDevice:
+    """A disk of a server: local, or an attached volume (destination_type 'volume')."""
+
+    id: Number
+    uuid: UniqueId
+    server_id: Annotated[TextId, INDEX]
+    source_type: Annotated[str, Text(16)]
+    destination_type: Annotated[str, Text(16)]
+    boot_index: int | None
+    device_name: str | None
+    device_type: str | None
+    disk_bus: str | None
+    guest_format: str | None
+    volume_size: int | None
+    volume_type: str | None
+    image_id: TextId | None
+    snapshot_id: TextId | None
+    volume_id: Annotated[TextId, INDEX] | None
+    attachment_id: TextId | None
+    delete_on_termination: bool
+    tag: Annotated[str, Text(60)] | None
+    created_at: datetime
+
+
+block_devices = table('block_devices', BlockDevice)
+
+
+@dataclass(slots=True)
+class Server:
+    """One server; memory in MiB, disks in GiB, times in UTC.
+
+    `flavor` is the flavor as it was when the server got it: the fields of db.flavors.Flavor that clients see.
+    `network_info` is a list of interfaces as the network service last described them: dicts with port_id,
+    network_id, network_name, mac_address, status, created (whether compute made the port), tag,
+    security_groups (names), and addresses: dicts with address, version (4 or 6), subnet_id and floating (a list
+    of addresses).
+    """
+
+    id: Number
+    uuid: UniqueId
+    project_id: str
+    user_id: str
+    name: str
+    description: AnyText | None
+    hostname: str
+    # Where it is in its life.
+    vm_state: ShortText
+    task_state: ShortText | None
+    power_state: int
+    progress: int
+    locked_by: Annotated[str, Text(16)] | None
+    locked_reason: str | None
+    fault: dict[str, Any] | None
+    # Where it runs, and where it was asked to.
+    host: str | None
+    node: str | None
+    availability_zone: str | None
+    pinned_availability_zone: str | None
+    scheduler_hints: dict[str, Any]
+    server_group_id: TextId | None
+    # What it is made of.
+    flavor: dict[str, Any]
+    vcpus: int
+    memory_mb: BigInt
+    root_gb: BigInt
+    ephemeral_gb: BigInt
+    image_id: TextId | None
+    image_properties: dict[str, Any]
+    shelved_image_id: TextId | None
+    kernel_id: str | None
+    ramdisk_id: str | None
+    root_device_name: str | None
+    config_drive: Annotated[str, Text(16)]
+    disk_config: Annotated[str, Text(8)]
+    key_name: str | None
+    public_key: AnyText | None
+    user_data: AnyText | None
+    personality: list[dict[str, str]] | None
+    metadata: dict[str, str]
+    trusted_image_certificates: list[str] | None
+    password: AnyText | None
+    network_info: list[dict[str, Any]]
+    access_ip_v4: ShortText | None
+    access_ip_v6: ShortText | None
+    # The request that made it.
+    reservation_id: TextId
+    launch_index: int
+    created_at: datetime
+    updated_at: datetime | None
+    launched_at: datetime | None
+    terminated_at: datetime | None
+    deleted_at: datetime | None
+    # Loaded on request.
+    tags: list[str] = field(default_factory=list)
+    volumes: list[BlockDevice] = field(default_factory=list)
+    service: ComputeService | None = None
+    # Worked out on request, by compute.servers.lookup.
+    host_status: str = ''
+    domain_name: str = ''
+
+    @property
+    def disk_gb(self) -> int:
+        """What the server takes of a host's disk."""
+        return self.root_gb + self.ephemeral_gb
+
+
+servers = table(
+    'servers',
+    Server,
+    sa.Index(None, 'deleted_at', 'created_at', 'id'),
+    sa.Index(None, 'host', 'deleted_at'),
+    sa.Index(None, 'project_id', 'deleted_at', 'created_at', 'id'),
+    sa.Index(None, 'reservation_id'),
+    sa.Index(None, 'server_group_id'),
+)
+
+
+server_tags = Table(
+    'server_tags',
+    metadata,
+    Column('server_id', Id(), primary_key=True),
+    Column('tag', Text(80), primary_key=True),
+)
+
+
+class ConsoleToken(NamedTuple):
+    """Where a token leads: who has it may connect to that console, as long as the server is on `host`."""
+
+    hash: Annotated[TextId, KEY]
+    server_id: Annotated[TextId, INDEX]
+    host: str
+    address: str
+    port: int
+    tls_port: int | None
+    internal_access_path: str | None
+    expires_at: datetime
+
+
+console_tokens = table('console_tokens', ConsoleToken)
+
+
+class ServerAction(NamedTuple):
+    """A change that was asked for."""
+
+    id: Number
+    server_id: TextId
+    action: str
+    request_id: TextId
+    user_id: str | None
+    project_id: str | None
+    start_time: datetime
+    finish_time: datetime | None
+    updated_at: datetime | None
+    message: str | None
+
+
+server_actions = table('server_actions', ServerAction, sa.UniqueConstraint('server_id', 'request_id'))
+
+
+class ServerActionEvent(NamedTuple):
+    """A step of an action."""
+
+    id: Number
+    action_id: Annotated[NumberElsewhere, sa.ForeignKey('server_actions.id', ondelete='CASCADE'), INDEX]
+    event: str
+    start_time: datetime
+    finish_time: datetime | None
+    result: ShortText | None
+    traceback: AnyText | None
+    host: str | None
+    details: str | None
+
+
+server_action_events = table('server_action_events', ServerActionEvent)
+
+
+class Migration(NamedTuple):
+    """A move; named as the columns are.
+
+    migration_type: resize, migration (cold), live-migration or evacuation.  progress: what a running live migration
+    has copied, in bytes, by the names clients read.  old_vm_state: what the server was before a resize.
+    """
+
+    id: Number
+    uuid: UniqueId
+    server_id: Annotated[TextId, INDEX]
+    migration_type: Annotated[str, Text(32)]
+    status: ShortText
+    source_host: str | None
+    source_node: str | None
+    dest_host: str | None
+    dest_node: str | None
+    dest_ip: ShortText | None
+    old_flavor: dict[str, Any] | None
+    new_flavor: dict[str, Any] | None
+    old_vm_state: ShortText | None
+    user_id: str | None
+    project_id: str | None
+    progress: dict[str, Any] | None
+    created_at: datetime
+    updated_at: datetime | None
+
+
+migrations = table('migrations', Migration)
+
+
+class Task(NamedTuple):
+    """What is to be done to a server, on whose behalf (context), and who does it until when."""
+
+    id: Number
+    kind: ShortText
+    server_id: Annotated[TextId, INDEX]
+    context: dict[str, Any]
+    arguments: dict[str, Any]
+    action_id: NumberElsewhere | None
+    owner: ShortText | None
+    lease_until: datetime | None
+    not_before: datetime | None
+    attempts: int
+    created_at: datetime
+
+
+tasks = table('tasks', Task)
+
+
+class VirtualMachine(NamedTuple):
+    """A virtual machine on a host; `power_state` in the numbers that clients read."""
+
+    server_id: Annotated[TextId, KEY]
+    host: Annotated[str, KEY]
+    power_state: int
+    console_log: AnyText
+    created_at: datetime
+
+
+domains = table('domains', VirtualMachine)
