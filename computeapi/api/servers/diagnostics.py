@@ -97,7 +97,7 @@ class ServerDiagnostics(ServerController):
 
     path = '/servers/{server_id}/diagnostics'
 
-    @operation('GET', policy=SHOW, response=changed({'2.1': OBJECT, ONE_FORMAT: DIAGNOSTICS}), errors=(404, 409))
+    @operation('GET', policy=SHOW, response=changed({'2.1': OBJECT, ONE_FORMAT: DIAGNOSTICS}), errors=(404, 409, 501))
     def index(self, req: Request, server: Server) -> dict[str, Any]:
         """Show what the machine of a server is doing, in the words of its driver."""
         return flat(self.cloud.machines.diagnose(server))

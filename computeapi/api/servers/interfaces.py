@@ -86,7 +86,7 @@ class ServerInterfaces(ServerController):
         also=(SHOW, ATTACH_EXTERNAL),
         body=closed({'interfaceAttachment': ATTACH}),
         response={'interfaceAttachment': INTERFACE},
-        errors=(403, 404, 409),
+        errors=(403, 404, 409, 501),
     )
     def create(self, req: Request, server: Server, body: Any) -> dict[str, Any]:
         """Attach a port to a server: the one that is named, or a new one on a network."""
@@ -108,7 +108,7 @@ class ServerInterfaces(ServerController):
         )
         return {'interfaceAttachment': INTERFACE.render(req, interface)}
 
-    @operation('DELETE', '/{id}', policy=DELETE, status=202, errors=(404, 409))
+    @operation('DELETE', '/{id}', policy=DELETE, status=202, errors=(404, 409, 501))
     def delete(self, req: Request, server: Server, id: str) -> None:
         """Detach a port from a server."""
         self.cloud.interfaces.detach(req.context, server, id)

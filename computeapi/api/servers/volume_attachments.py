@@ -166,7 +166,7 @@ class VolumeAttachments(ServerController):
         also=(UPDATE, SWAP),
         body=closed({'volumeAttachment': CHANGE}, required=['volumeAttachment']),
         status=202,
-        errors=(403, 404, 409),
+        errors=(403, 404, 409, 501),
     )
     def update(self, req: Request, server: Server, id: str, body: Any) -> None:
         """Put another volume in the place of an attached one, for block storage."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from computeapi.backends.hypervisor import Capability
 from computeapi.compute.servers import moves, placement
-from computeapi.compute.servers.changes import Changes, check, locked
+from computeapi.compute.servers.changes import Changes, locked
 from computeapi.compute.tasks.job import Job, unchanged
 from computeapi.compute.tasks.transition import Transition
 from computeapi.context import Context
@@ -47,7 +47,7 @@ class LiveMigrations:
 
     def live_migrate(self, context: Context, server: Server, host: str | None, *, force: bool = False) -> None:
         """To another host while the server runs; force: the scheduler is not asked about the host."""
-        check(context, server, LIVE_MIGRATE)
+        self.changes.check(context, server, LIVE_MIGRATE)
         if host is not None:
             moves.check_host(self.platform, host)
             if host == server.host:

@@ -182,7 +182,7 @@ class AttachedVolumes:
 
     def swap(self, context: Context, server: Server, volume_id: str, new_volume_id: str) -> None:
         """Let another volume take the place of one that block storage is moving; Conflict if it is not."""
-        check(context, server, SWAP)
+        self.changes.check(context, server, SWAP)
         old = self.volumes.get(context, volume_id)
         if not old.migration_status:
             raise Conflict(f'volume {volume_id} is not migrating; this API should only be called by Cinder')

@@ -249,6 +249,43 @@ def test_unshelve_to_a_zone_and_a_host(act, api, state, server):
     assert state(server)[0::4] == ('ACTIVE', 'compute2')
 
 
+@pytest.mark.parametrize(
+    ('action', 'argument', 'needed'),
+    [
+        ('pause', None, 'active'),
+        ('unpause', None, 'paused'),
+        ('suspend', None, 'active'),
+        ('resume', None, 'suspended'),
+        ('rescue', None, 'active'),
+        ('unrescue', None, 'rescued'),
+        ('trigger_crash_dump', None, 'active'),
+        ('os-migrateLive', {'host': None, 'block_migration': 'auto'}, 'active'),
+        ('changePassword', {'adminPass': 'secret'}, 'active'),
+        ('os-getConsoleOutput', {}, 'active'),
+    ],
+)
+def test_what_the_driver_cannot_do_is_refused_and_changes_nothing(
+    act, api, servers, server, monkeypatch, service, action, argument, needed
+):
+    servers.change(server, vm_state=needed)
+    before, done = servers.get(server), api.get(f'/servers/{server}/os-instance-actions').json
+    monkeypatch.setattr(type(service.hypervisor), 'capabilities', frozenset())
+    refused = act(server, action, argument, '2.30', as_='admin:admin')
+    assert refused.status == 501, refused
+    assert refused.json['notImplemented']['message'].startswith('The current driver does not support')
+    assert servers.get(server) == before
+    assert api.get(f'/servers/{server}/os-instance-actions').json == done
+
+
+def test_what_the_driver_cannot_attach_or_tell_is_refused(api, server, monkeypatch, service, world):
+    (port,) = api.get(f'/servers/{server}/os-interface').json['interfaceAttachments']
+    monkeypatch.setattr(type(service.hypervisor), 'capabilities', frozenset())
+    assert api.post(f'/servers/{server}/os-interface', {'interfaceAttachment': {}}).status == 501
+    assert api.delete(f'/servers/{server}/os-interface/{port["port_id"]}').status == 501
+    assert api.get(f'/servers/{server}/diagnostics').status == 501
+    assert api.get(f'/servers/{server}/os-interface').json['interfaceAttachments'] == [port]
+
+
 def test_reset_state(act, state, server):
     assert act(server, 'os-resetState', {'state': 'error'}).status == 403
     assert act(server, 'os-resetState', {'state': 'error'}, as_='admin:admin').status == 202

@@ -432,6 +432,15 @@ def test_what_cannot_be_swapped(api, path, moving, server, servers, world, statu
     assert status(old) == 'in-use'
 
 
+def test_a_driver_that_cannot_swap_leaves_both_volumes_as_they_are(
+    api, path, moving, attached, status, service, monkeypatch
+):
+    old, new = moving
+    monkeypatch.setattr(type(service.hypervisor), 'capabilities', frozenset())
+    assert swap(api, path, old, new).status == 501
+    assert (attached(), status(old), status(new)) == ([old], 'in-use', 'available')
+
+
 def test_a_failed_swap_keeps_the_old_volume(api, path, moving, attached, settle, status, world, events):
     old, new = moving
     world.service.conf.set_override('fail', ['swap'], 'simulated')
