@@ -7,8 +7,7 @@ from computeapi.standalone.identity.base import KeystoneApp
 from computeapi.standalone.identity.catalog import Catalog
 from computeapi.standalone.identity.credentials import KeystoneCredentials
 from computeapi.standalone.identity.discovery import CatalogRecords, version, versions
-from computeapi.standalone.identity.domains import KeystoneDomains
-from computeapi.standalone.identity.projects import KeystoneProjects, ProjectsOfUser
+from computeapi.standalone.identity.projects import KeystoneDomains, KeystoneProjects, ProjectsOfUser
 from computeapi.standalone.identity.roles import (
     DomainGrants,
     KeystoneRoles,

@@ -8,9 +8,9 @@ import webob.util
 
 from computeapi import errors
 from computeapi.backends.identity.local import LocalIdentity
-from computeapi.booleans import FALSE, TRUE, spoken
 from computeapi.standalone.access import require
 from computeapi.standalone.identity.catalog import Catalog
+from computeapi.standalone.query import truth
 from computeapi.standalone.service import ServiceApp, ServiceController, json_response
 from computeapi.versions import History
 from computeapi.web.request import Request
@@ -26,7 +26,6 @@ EXTRA = {'type': ['string', 'number', 'boolean', 'null'], 'maxLength': 1024}
 
 # What a client may send back with the rest of a record, if it leaves it as it is.
 FIXED = ('id', 'links', 'domain_id', 'parent_id', 'is_domain', 'password_expires_at')
-
 
 KEYSTONE = History({'3.14': 'The only version.'})
 
@@ -96,8 +95,11 @@ def url(req: Request, *parts: str) -> str:
     return '/'.join((req.endpoint, *parts))
 
 
-def link(req: Request, *parts: str) -> dict[str, Any]:
-    return {'links': {'self': url(req, *parts)}}
+def shown(req: Request, collection: str, record: Any, names: Iterable[str], **others: Any) -> dict[str, Any]:
+    """A record as clients see it: these attributes, others, its link, and what clients thought of themselves."""
+    attributes = {name: getattr(record, name) for name in ('id', *names)}
+    links = {'self': url(req, collection, record.id)}
+    return {**getattr(record, 'extra', {}), **attributes, **others, 'links': links}
 
 
 def collection(
@@ -110,9 +112,7 @@ def collection(
 def flag(req: Request, name: str) -> bool:
     """Whether the query has this parameter with a true value, or none."""
     value = req.parameter(name, 'false')
-    if value not in ('', *TRUE, *FALSE):
-        raise errors.Invalid(f"The query parameter '{name}' must be true or false.")
-    return not value or spoken(value)
+    return not value or truth(f"The query parameter '{name}'", value)
 
 
 def filters(req: Request, *names: str) -> dict[str, Any]:

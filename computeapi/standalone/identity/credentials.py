@@ -15,9 +15,9 @@ from computeapi.standalone.identity.base import (
     KeystoneController,
     collection,
     filters,
-    link,
     reference,
     require_self,
+    shown,
 )
 from computeapi.standalone.schema import wrapped
 from computeapi.web.controller import operation
@@ -37,6 +37,8 @@ CREATE = wrapped(
     },
     required=('name',),
 )
+
+SHOWN = ('name', 'description', 'user_id', 'project_id', 'unrestricted')
 
 
 class KeystoneCredentials(KeystoneController):
@@ -87,21 +89,13 @@ class KeystoneCredentials(KeystoneController):
 
 
 def credential_view(req: Request, row: ApplicationCredential, roles: Mapping[str, str]) -> dict[str, Any]:
-    return {
-        'id': row.id,
-        'name': row.name,
-        'description': row.description,
-        'user_id': row.user_id,
-        'project_id': row.project_id,
-        'roles': [
-            {'id': role_id, 'name': roles[role_id], 'domain_id': None} for role_id in row.role_ids if role_id in roles
-        ],
-        'unrestricted': row.unrestricted,
+    others = {
+        'roles': [{'id': each, 'name': roles[each], 'domain_id': None} for each in row.role_ids if each in roles],
         # Clients read this moment, unlike those of a token, without a zone.
         'expires_at': row.expires_at.isoformat(timespec='microseconds') if row.expires_at else None,
         'system': None,
-        **link(req, 'users', row.user_id, 'application_credentials', row.id),
     }
+    return shown(req, f'users/{row.user_id}/application_credentials', row, SHOWN, **others)
 
 
 def _moment(text: str | None) -> datetime | None:

@@ -1,11 +1,11 @@
-"""Projects: what owns the resources of a cloud."""
+"""Projects, which own the resources of a cloud, and the domains that they are in."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from computeapi import errors
 from computeapi.backends.identity.local.accounts import DEFAULT_DOMAIN
-from computeapi.db.identity import Project
+from computeapi.db.identity import Domain, Project
 from computeapi.standalone.access import ADMIN, CALLER, require
 from computeapi.standalone.identity.base import (
     BOOLEAN,
@@ -16,9 +16,9 @@ from computeapi.standalone.identity.base import (
     fields,
     filters,
     flag,
-    link,
     record,
     require_self,
+    shown,
 )
 from computeapi.web.controller import operation
 from computeapi.web.request import Request
@@ -44,6 +44,22 @@ TAG_FILTERS: dict[str, Callable[[set[str], set[str]], bool]] = {
 COLUMNS = ('name', 'description', 'enabled', 'tags')
 CREATE = record('project', PROPERTIES, 'name')
 UPDATE = record('project', PROPERTIES)
+
+
+class KeystoneDomains(KeystoneController):
+    path = '/domains'
+
+    @operation('GET', policy=ADMIN)
+    def list(self, req: Request) -> dict[str, Any]:
+        found = self.identity.domains.list(**filters(req, 'name', 'enabled'))
+        return collection(req, 'domains', found, domain_view)
+
+    @operation('GET', '/{domain_id}', policy=CALLER)
+    def show(self, req: Request, domain_id: str) -> dict[str, Any]:
+        context = req.context
+        own = (context.user_domain_id, context.project_domain_id, context.domain_id)
+        require(context.is_admin or domain_id in own)
+        return {'domain': domain_view(req, self.identity.domains.get(domain_id))}
 
 
 class KeystoneProjects(KeystoneController):
@@ -106,16 +122,9 @@ def tagged(req: Request, projects: Iterable[Project]) -> list[Project]:
 
 
 def project_view(req: Request, project: Project) -> dict[str, Any]:
-    return {
-        **project.extra,
-        'id': project.id,
-        'name': project.name,
-        'domain_id': project.domain_id,
-        'parent_id': project.domain_id,
-        'is_domain': False,
-        'description': project.description,
-        'enabled': project.enabled,
-        'tags': project.tags,
-        'options': {},
-        **link(req, 'projects', project.id),
-    }
+    fixed = {'parent_id': project.domain_id, 'is_domain': False, 'options': {}}
+    return shown(req, 'projects', project, (*COLUMNS, 'domain_id'), **fixed)
+
+
+def domain_view(req: Request, domain: Domain) -> dict[str, Any]:
+    return shown(req, 'domains', domain, ('name', 'description', 'enabled'), tags=[], options={})

@@ -13,8 +13,8 @@ from computeapi.standalone.identity.base import (
     collection,
     filters,
     flag,
-    link,
     require_self,
+    shown,
     url,
 )
 from computeapi.standalone.schema import wrapped
@@ -115,14 +115,8 @@ class RoleAssignments(KeystoneController):
 
 
 def role_view(req: Request, role: Role) -> dict[str, Any]:
-    return {
-        'id': role.id,
-        'name': role.name,
-        'domain_id': None,
-        'description': role.description,
-        'options': {'immutable': True} if role.immutable else {},
-        **link(req, 'roles', role.id),
-    }
+    options = {'immutable': True} if role.immutable else {}
+    return shown(req, 'roles', role, ('name', 'description'), domain_id=None, options=options)
 
 
 def assignment_view(req: Request, item: Assignment, domains: dict[str, str] | None) -> dict[str, Any]:

@@ -9,16 +9,8 @@ from computeapi import errors
 from computeapi.backends.identity.local.tokens import Login
 from computeapi.db.identity import Token
 from computeapi.standalone.access import ANYBODY, CALLER, require
-from computeapi.standalone.identity.base import (
-    SECRET,
-    KeystoneController,
-    collection,
-    flag,
-    reference,
-    url,
-)
-from computeapi.standalone.identity.domains import domain_view
-from computeapi.standalone.identity.projects import project_view
+from computeapi.standalone.identity.base import SECRET, KeystoneController, collection, flag, reference, url
+from computeapi.standalone.identity.projects import domain_view, project_view
 from computeapi.web.controller import operation
 from computeapi.web.request import Reply, Request
 

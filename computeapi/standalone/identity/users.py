@@ -15,9 +15,9 @@ from computeapi.standalone.identity.base import (
     collection,
     fields,
     filters,
-    link,
     record,
     require_self,
+    shown,
 )
 from computeapi.standalone.schema import wrapped
 from computeapi.web.controller import operation
@@ -49,6 +49,7 @@ PROPERTIES = {
     'options': OPTIONS,
 }
 COLUMNS = ('name', 'description', 'enabled', 'password', 'default_project_id', 'options')
+SHOWN = ('name', 'domain_id', 'description', 'enabled', 'default_project_id', 'options')
 CREATE = record('user', PROPERTIES, 'name')
 UPDATE = record('user', PROPERTIES)
 PASSWORD = wrapped(
@@ -89,15 +90,4 @@ class KeystoneUsers(KeystoneController):
 
 
 def user_view(req: Request, user: User) -> dict[str, Any]:
-    return {
-        **user.extra,
-        'id': user.id,
-        'name': user.name,
-        'domain_id': user.domain_id,
-        'description': user.description,
-        'enabled': user.enabled,
-        'default_project_id': user.default_project_id,
-        'password_expires_at': None,
-        'options': user.options,
-        **link(req, 'users', user.id),
-    }
+    return shown(req, 'users', user, SHOWN, password_expires_at=None)
