@@ -1,6 +1,6 @@
 """JSON schemas of request bodies, and errors that name the field that does not fit."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import jsonschema
@@ -36,14 +36,16 @@ def refuse(found: Iterable[jsonschema.ValidationError]) -> None:
         raise errors.Invalid(where + reason[:MAX_MESSAGE])
 
 
-def wrapped(
-    name: str, properties: dict[str, Any], *, required: tuple[str, ...] = (), extra: bool = False
-) -> dict[str, Any]:
+def having(properties: Mapping[str, Any], *required: str, **more: Any) -> dict[str, Any]:
+    """The schema of an object with these properties and maybe others. more: further keywords."""
+    return {'type': 'object', 'properties': properties, 'required': required, **more}
+
+
+def wrapped(name: str, properties: Mapping[str, Any], *required: str, extra: bool = False) -> dict[str, Any]:
     """The schema of {name: {properties}}; `extra` tolerates members that are not named."""
-    member = {
-        'type': 'object',
-        'properties': properties,
-        'required': list(required),
-        'additionalProperties': extra,
-    }
-    return {'type': 'object', 'properties': {name: member}, 'required': [name]}
+    return having({name: having(properties, *required, additionalProperties=extra)}, name)
+
+
+def optional(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The same, or null."""
+    return {**schema, 'type': [schema['type'], 'null']}

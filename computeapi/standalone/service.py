@@ -58,12 +58,13 @@ class ServiceApp(App):
         return self.run(req, self.choose(req, endpoint, body), parameters, body)
 
     def run(self, req: Request, bound: Bound, parameters: dict[str, Any], body: Any) -> webob.Response:
-        """Authorize, validate, handle, render."""
+        """Authorize, validate, handle, render; the handler of an action has its argument as the body."""
         operation = req.operation = bound.operation
         req.check(operation.policy)
         if operation.takes_body:
-            body = parameters['body'] = body or self.document(req)
+            body = body or self.document(req)
             refuse(operation.body_validator.errors(body, req.version))
+            parameters['body'] = body[operation.action] if operation.action else body
         return self.render(req, operation.handler(self.controllers[bound.kind], req, **parameters))
 
     def document(self, req: Request) -> Any:

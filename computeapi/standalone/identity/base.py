@@ -11,6 +11,7 @@ from computeapi.backends.identity.local import LocalIdentity
 from computeapi.standalone.access import require
 from computeapi.standalone.identity.catalog import Catalog
 from computeapi.standalone.query import truth
+from computeapi.standalone.schema import having
 from computeapi.standalone.service import ServiceApp, ServiceController, json_response
 from computeapi.versions import History
 from computeapi.web.request import Request
@@ -58,15 +59,8 @@ class KeystoneApp(ServiceApp):
 
 def record(name: str, properties: dict[str, Any], *required: str) -> dict[str, Any]:
     """The schema of {name: {properties}} with room for attributes of the client's own."""
-    member = {
-        'type': 'object',
-        'properties': {'links': {'type': 'object'}, **properties},
-        'required': required,
-        'additionalProperties': EXTRA,
-        'propertyNames': {'maxLength': 255},
-        'maxProperties': 64,
-    }
-    return {'type': 'object', 'properties': {name: member}, 'required': [name]}
+    limits = {'additionalProperties': EXTRA, 'propertyNames': {'maxLength': 255}, 'maxProperties': 64}
+    return having({name: having({'links': {'type': 'object'}, **properties}, *required, **limits)}, name)
 
 
 def reference(properties: dict[str, Any], *unless_id: str) -> dict[str, Any]:

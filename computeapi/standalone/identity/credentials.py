@@ -19,7 +19,7 @@ from computeapi.standalone.identity.base import (
     require_self,
     shown,
 )
-from computeapi.standalone.schema import wrapped
+from computeapi.standalone.schema import optional, wrapped
 from computeapi.web.controller import operation
 from computeapi.web.request import Request
 
@@ -28,14 +28,14 @@ CREATE = wrapped(
     {
         'name': NAME,
         'description': TEXT,
-        'secret': SECRET | {'type': ['string', 'null']},
+        'secret': optional(SECRET),
         'expires_at': {'type': ['string', 'null'], 'maxLength': 64},
         'roles': {'type': ['array', 'null'], 'items': reference({}, 'name'), 'maxItems': 100},
         'unrestricted': {'type': ['boolean', 'null']},
         'access_rules': {'type': ['array', 'null'], 'maxItems': 0},
         'project_id': {'type': ['string', 'null']},
     },
-    required=('name',),
+    'name',
 )
 
 SHOWN = ('name', 'description', 'user_id', 'project_id', 'unrestricted')

@@ -17,7 +17,7 @@ from computeapi.standalone.identity.base import (
     shown,
     url,
 )
-from computeapi.standalone.schema import wrapped
+from computeapi.standalone.schema import having, wrapped
 from computeapi.web.controller import operation
 from computeapi.web.request import Request
 
@@ -25,13 +25,9 @@ PROPERTIES = {
     'name': NAME,
     'description': TEXT,
     'domain_id': {'type': 'null'},
-    'options': {
-        'type': 'object',
-        'properties': {'immutable': {'type': ['boolean', 'null']}},
-        'additionalProperties': False,
-    },
+    'options': having({'immutable': {'type': ['boolean', 'null']}}, additionalProperties=False),
 }
-CREATE = wrapped('role', PROPERTIES, required=('name',))
+CREATE = wrapped('role', PROPERTIES, 'name')
 UPDATE = wrapped('role', PROPERTIES)
 
 # The filters of role assignments that name a grant's column.

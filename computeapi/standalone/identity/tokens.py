@@ -11,14 +11,11 @@ from computeapi.db.identity import Token
 from computeapi.standalone.access import ANYBODY, CALLER, require
 from computeapi.standalone.identity.base import SECRET, KeystoneController, collection, flag, reference, url
 from computeapi.standalone.identity.projects import domain_view, project_view
+from computeapi.standalone.schema import having
 from computeapi.web.controller import operation
 from computeapi.web.request import Reply, Request
 
 METHODS = ('password', 'token', 'application_credential')
-
-
-def _contains(item: str) -> dict[str, Any]:
-    return {'type': 'array', 'contains': {'const': item}}
 
 
 DOMAIN = reference({}, 'name')
@@ -26,52 +23,31 @@ PROJECT = reference({'domain': DOMAIN}, 'name', 'domain')
 USER = reference({'domain': DOMAIN, 'password': SECRET}, 'name', 'domain')
 CREDENTIAL = reference({'user': USER, 'secret': SECRET}, 'name', 'user') | {'required': ['secret']}
 
-SCOPE = {
-    'type': 'object',
-    'properties': {
-        'project': PROJECT,
-        'domain': DOMAIN,
-        'system': {'type': 'object', 'properties': {'all': {'const': True}}, 'required': ['all']},
-        'unscoped': {'type': 'object'},
-    },
-    'additionalProperties': False,
-    'minProperties': 1,
-    'maxProperties': 1,
+SCOPES = {
+    'project': PROJECT,
+    'domain': DOMAIN,
+    'system': having({'all': {'const': True}}, 'all'),
+    'unscoped': {'type': 'object'},
 }
+SCOPE = having(SCOPES, additionalProperties=False, minProperties=1, maxProperties=1)
 
-IDENTITY = {
-    'type': 'object',
-    'properties': {
-        'methods': {'type': 'array', 'items': {'enum': METHODS}, 'minItems': 1, 'uniqueItems': True},
-        'password': {
-            'type': 'object',
-            'properties': {'user': USER | {'required': ['password']}},
-            'required': ['user'],
-        },
-        'token': {'type': 'object', 'properties': {'id': SECRET}, 'required': ['id']},
-        'application_credential': CREDENTIAL,
-    },
-    'required': ['methods'],
-    'allOf': [
-        {'if': {'properties': {'methods': _contains(method)}, 'required': ['methods']}, 'then': {'required': [method]}}
-        for method in METHODS
-    ],
+PROOFS = {
+    'methods': {'type': 'array', 'items': {'enum': METHODS}, 'minItems': 1, 'uniqueItems': True},
+    'password': having({'user': USER | {'required': ['password']}}, 'user'),
+    'token': having({'id': SECRET}, 'id'),
+    'application_credential': CREDENTIAL,
 }
+EACH_PROVEN = [
+    {
+        'if': having({'methods': {'type': 'array', 'contains': {'const': method}}}, 'methods'),
+        'then': {'required': [method]},
+    }
+    for method in METHODS
+]
+IDENTITY = having(PROOFS, 'methods', allOf=EACH_PROVEN)
 
-AUTHENTICATION = {
-    'type': 'object',
-    'properties': {
-        'auth': {
-            'type': 'object',
-            'properties': {
-                'identity': IDENTITY,
-                'scope': {'if': {'type': 'string'}, 'then': {'const': 'unscoped'}, 'else': SCOPE},
-            },
-            'required': ['identity'],
-        }
-    },
-    'required': ['auth'],
-}
+ASKED_SCOPE = {'if': {'type': 'string'}, 'then': {'const': 'unscoped'}, 'else': SCOPE}
+AUTHENTICATION = having({'auth': having({'identity': IDENTITY, 'scope': ASKED_SCOPE}, 'identity')}, 'auth')
 
 
 class KeystoneTokens(KeystoneController):

@@ -19,41 +19,41 @@ from computeapi.standalone.identity.base import (
     require_self,
     shown,
 )
-from computeapi.standalone.schema import wrapped
+from computeapi.standalone.schema import having, optional, wrapped
 from computeapi.web.controller import operation
 from computeapi.web.request import Request
 
-OPTION = {'type': ['boolean', 'null']}
-
 # Passwords never expire and no one is ever locked out here, so the `ignore_` options hold by themselves.
+SWITCHES = (
+    'ignore_change_password_upon_first_use',
+    'ignore_password_expiry',
+    'ignore_lockout_failure_attempts',
+    'ignore_user_inactivity',
+    'lock_password',
+)
 OPTIONS = {
-    'type': 'object',
-    'properties': {
-        'ignore_change_password_upon_first_use': OPTION,
-        'ignore_password_expiry': OPTION,
-        'ignore_lockout_failure_attempts': OPTION,
-        'ignore_user_inactivity': OPTION,
-        'lock_password': OPTION,
-        'multi_factor_auth_enabled': {'enum': [False, None]},
-        'multi_factor_auth_rules': {'type': ['array', 'null'], 'maxItems': 0},
-    },
-    'additionalProperties': False,
+    **dict.fromkeys(SWITCHES, optional(BOOLEAN)),
+    'multi_factor_auth_enabled': {'enum': [False, None]},
+    'multi_factor_auth_rules': {'type': ['array', 'null'], 'maxItems': 0},
 }
 PROPERTIES = {
     'name': NAME,
     'domain_id': ID,
     'description': TEXT,
     'enabled': BOOLEAN,
-    'password': SECRET | {'type': ['string', 'null']},
-    'default_project_id': {'type': ['string', 'null'], 'minLength': 1, 'maxLength': 64},
-    'options': OPTIONS,
+    'password': optional(SECRET),
+    'default_project_id': optional(ID),
+    'options': having(OPTIONS, additionalProperties=False),
 }
 COLUMNS = ('name', 'description', 'enabled', 'password', 'default_project_id', 'options')
 SHOWN = ('name', 'domain_id', 'description', 'enabled', 'default_project_id', 'options')
 CREATE = record('user', PROPERTIES, 'name')
 UPDATE = record('user', PROPERTIES)
 PASSWORD = wrapped(
-    'user', {'password': SECRET, 'original_password': SECRET}, required=('password', 'original_password')
+    'user',
+    {'password': SECRET, 'original_password': SECRET},
+    'password',
+    'original_password',
 )
 
 

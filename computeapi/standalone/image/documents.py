@@ -1,6 +1,5 @@
 """Images and members as clients read and write them, and the schemas that say so."""
 
-from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
@@ -32,6 +31,9 @@ WRITABLE: dict[str, dict[str, Any]] = {
     'min_ram': COUNT,
     'tags': {'type': 'array', 'items': {'type': 'string', 'minLength': 1, 'maxLength': 255}},
 }
+
+RENAMED = {'os_hidden': 'hidden'}
+"""The attributes of Image that have other names."""
 
 READ_ONLY: dict[str, dict[str, Any]] = {
     'status': {'type': 'string', 'enum': ['queued', 'saving', 'active', 'deactivated']},
@@ -69,28 +71,24 @@ MEMBER = {
 }
 
 
-def _description(name: str, properties: Mapping[str, Any], **others: Any) -> dict[str, Any]:
-    return {'name': name, 'properties': properties, **others}
-
-
-def _list_description(name: str, item: dict[str, Any]) -> dict[str, Any]:
+def _list_of(name: str, item: dict[str, Any]) -> dict[str, Any]:
     link = {'type': 'string'}
     properties = {name: {'type': 'array', 'items': item}, 'first': link, 'next': link, 'schema': link}
-    return _description(name, properties)
+    return {'name': name, 'properties': properties}
 
 
-_IMAGE = _description(
-    'image',
-    WRITABLE | {name: {**schema, 'readOnly': True} for name, schema in READ_ONLY.items()},
-    additionalProperties={'type': 'string'},
-)
-_MEMBER = _description('member', MEMBER)
+_IMAGE = {
+    'name': 'image',
+    'properties': WRITABLE | {name: {**schema, 'readOnly': True} for name, schema in READ_ONLY.items()},
+    'additionalProperties': {'type': 'string'},
+}
+_MEMBER = {'name': 'member', 'properties': MEMBER}
 
 DESCRIPTIONS = {
     'image': _IMAGE,
-    'images': _list_description('images', _IMAGE),
+    'images': _list_of('images', _IMAGE),
     'member': _MEMBER,
-    'members': _list_description('members', _MEMBER),
+    'members': _list_of('members', _MEMBER),
 }
 
 
@@ -100,29 +98,14 @@ def time(moment: datetime | None) -> str | None:
 
 def writable(image: Image) -> dict[str, Any]:
     """What a client may change of the image; properties stand beside the attributes."""
-    return {
-        **image.properties,
-        'id': image.id,
-        'name': image.name,
-        'owner': image.owner,
-        'visibility': image.visibility,
-        'protected': image.protected,
-        'os_hidden': image.hidden,
-        'container_format': image.container_format,
-        'disk_format': image.disk_format,
-        'min_disk': image.min_disk,
-        'min_ram': image.min_ram,
-        'tags': list(image.tags),
-    }
+    attributes = {name: getattr(image, RENAMED.get(name, name)) for name in WRITABLE}
+    return {**image.properties, **attributes, 'tags': list(image.tags)}
 
 
 def view(image: Image) -> dict[str, Any]:
     return {
         **writable(image),
-        'status': image.status,
-        'size': image.size,
-        'virtual_size': image.virtual_size,
-        'checksum': image.checksum,
+        **{name: getattr(image, name) for name in ('status', 'size', 'virtual_size', 'checksum')},
         'os_hash_algo': 'sha512' if image.hash_value else None,
         'os_hash_value': image.hash_value,
         'created_at': time(image.created_at),
@@ -142,9 +125,8 @@ def facts(document: dict[str, Any]) -> dict[str, Any]:
     known = {name: value for name, value in document.items() if name in WRITABLE}
     for name in {'min_disk', 'min_ram'} & known.keys():
         known[name] = int(known[name])
-    if 'os_hidden' in known:
-        known['hidden'] = known.pop('os_hidden')
-    return {**known, 'properties': {name: value for name, value in document.items() if name not in WRITABLE}}
+    others = {name: value for name, value in document.items() if name not in WRITABLE}
+    return {**{RENAMED.get(name, name): value for name, value in known.items()}, 'properties': others}
 
 
 def member_view(member: Member) -> dict[str, Any]:

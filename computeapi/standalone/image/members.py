@@ -5,15 +5,12 @@ from typing import Any
 from computeapi.standalone.access import CALLER, WRITER
 from computeapi.standalone.image.documents import member_view
 from computeapi.standalone.image.service import GlanceController
+from computeapi.standalone.schema import having
 from computeapi.web.controller import operation
 from computeapi.web.request import Request
 
-OFFER = {
-    'type': 'object',
-    'properties': {'member': {'type': 'string', 'minLength': 1, 'maxLength': 64}},
-    'required': ['member'],
-}
-ANSWER = {'type': 'object', 'properties': {'status': {'type': 'string'}}, 'required': ['status']}
+OFFER = having({'member': {'type': 'string', 'minLength': 1, 'maxLength': 64}}, 'member')
+ANSWER = having({'status': {'type': 'string'}}, 'status')
 
 
 class GlanceMembers(GlanceController):

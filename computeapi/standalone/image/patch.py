@@ -4,27 +4,17 @@ from typing import Any
 
 from computeapi import errors
 from computeapi.standalone.image.documents import READ_ONLY, WRITABLE
-from computeapi.standalone.schema import Schema
+from computeapi.standalone.schema import Schema, having
 
 # In this type an operation is the name of a member, whose value is the path: {"replace": "/name", "value": "new"}.
 OLD_TYPE = 'application/openstack-images-v2.0-json-patch'
 KINDS = ('add', 'replace', 'remove')
-OPERATIONS = Schema(
-    {
-        'type': 'array',
-        'maxItems': 1000,
-        'items': {
-            'type': 'object',
-            'properties': {
-                'op': {'type': 'string', 'enum': [*KINDS]},
-                'path': {'type': 'string', 'pattern': '^/.'},
-            },
-            'required': ['op', 'path'],
-            'if': {'properties': {'op': {'const': 'remove'}}},
-            'else': {'required': ['value']},
-        },
-    }
-)
+OPERATION = {
+    **having({'op': {'type': 'string', 'enum': KINDS}, 'path': {'type': 'string', 'pattern': '^/.'}}, 'op', 'path'),
+    'if': {'properties': {'op': {'const': 'remove'}}},
+    'else': {'required': ['value']},
+}
+OPERATIONS = Schema({'type': 'array', 'maxItems': 1000, 'items': OPERATION})
 
 
 def operations_of(document: Any, content_type: str) -> list[dict[str, Any]]:

@@ -1,8 +1,7 @@
 """What clients may say about each kind of resource, and what they get to see of it."""
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -10,7 +9,7 @@ from computeapi import errors
 from computeapi.backends.network.local.quotas import MAX_PROJECT
 from computeapi.context import Context
 from computeapi.db.network_collection import BOOLEANS
-from computeapi.standalone.schema import Schema, wrapped
+from computeapi.standalone.schema import Schema, having, optional, wrapped
 
 MAX_ITEMS = 200
 NUMBER = re.compile(r'-?[0-9]{1,10}')
@@ -28,11 +27,6 @@ TAG = {'type': 'string', 'minLength': 1, 'maxLength': 255, 'pattern': r'^[^,/]*\
 TAGS = {'type': 'array', 'items': TAG, 'maxItems': 50}
 
 
-def optional(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The same, or null."""
-    return {**schema, 'type': [schema['type'], 'null']}
-
-
 def number(minimum: int, maximum: int) -> dict[str, Any]:
     return {'type': 'integer', 'minimum': minimum, 'maximum': maximum}
 
@@ -42,13 +36,7 @@ def several(item: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def record(properties: Mapping[str, Any], *required: str) -> dict[str, Any]:
-    return {
-        'type': 'object',
-        'properties': properties,
-        'required': required,
-        'additionalProperties': False,
-        'minProperties': 1,
-    }
+    return having(properties, *required, additionalProperties=False, minProperties=1)
 
 
 ROUTE = record({'destination': ADDRESS, 'nexthop': ADDRESS}, 'destination', 'nexthop')
@@ -72,17 +60,29 @@ COMMON = {'description': NAME}
 NEW = {'tenant_id': PROJECT, 'project_id': PROJECT, 'tags': TAGS}
 
 
-@dataclass(frozen=True)
 class NeutronResource:
-    """One kind: its names, bodies of POST and PUT, what only administrators may set and see, types of attributes."""
+    """One kind: its names, what clients may say of it, and what they get to see.
 
-    name: str
-    key: str
-    create: Schema
-    update: Schema
-    privileged: frozenset[str]
-    hidden: frozenset[str]
-    types: Mapping[str, Any]
+    both: the attributes of POST and PUT.  create, update: those of one of them, of which some are required for POST.
+    privileged, hidden: what only administrators may set, and see.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *required: str,
+        both: Mapping[str, Any] = {},
+        create: Mapping[str, Any] = {},
+        update: Mapping[str, Any] = {},
+        privileged: Iterable[str] = (),
+        hidden: Iterable[str] = (),
+    ):
+        self.name, self.key = name, f'{name}s'
+        self.kind = self.key.replace('_', '-')
+        self.create = Schema(wrapped(name, {**COMMON, **NEW, **both, **create}, *required))
+        self.update = Schema(wrapped(name, {**COMMON, **both, **update}))
+        self.privileged, self.hidden = frozenset(privileged), frozenset(hidden)
+        self.types = {name: schema.get('type', ()) for name, schema in {**both, **create}.items()}
 
     def facts(self, context: Context, schema: Schema, document: dict[str, Any]) -> dict[str, Any]:
         """What the body says, in the words of the service."""
@@ -137,30 +137,8 @@ def _rendered(value: Any) -> Any:
     return value
 
 
-def resource(
-    name: str,
-    *,
-    both: Mapping[str, Any],
-    create: Mapping[str, Any],
-    update: Mapping[str, Any] | None = None,
-    required: tuple[str, ...] = (),
-    privileged: tuple[str, ...] = (),
-    hidden: tuple[str, ...] = (),
-) -> NeutronResource:
-    """`both` are the attributes of POST and PUT, `create` and `update` those of one of them."""
-    return NeutronResource(
-        name=name,
-        key=f'{name}s',
-        create=Schema(wrapped(name, {**COMMON, **NEW, **both, **create}, required=required)),
-        update=Schema(wrapped(name, {**COMMON, **both, **(update or {})})),
-        privileged=frozenset(privileged),
-        hidden=frozenset(hidden),
-        types={name: schema.get('type', ()) for name, schema in {**both, **create}.items()},
-    )
-
-
-RESOURCES = {
-    'networks': resource(
+RESOURCES = (
+    NeutronResource(
         'network',
         both={
             'name': NAME,
@@ -171,11 +149,12 @@ RESOURCES = {
             'port_security_enabled': BOOLEAN,
             'mtu': number(68, 65535),
         },
-        create={},
         privileged=('shared', 'router:external', 'is_default'),
     ),
-    'subnets': resource(
+    NeutronResource(
         'subnet',
+        'network_id',
+        'cidr',
         both={
             'name': NAME,
             'gateway_ip': optional(ADDRESS),
@@ -191,10 +170,10 @@ RESOURCES = {
             'ipv6_ra_mode': IPV6_MODE,
             'ipv6_address_mode': IPV6_MODE,
         },
-        required=('network_id', 'cidr'),
     ),
-    'ports': resource(
+    NeutronResource(
         'port',
+        'network_id',
         both={
             'name': NAME,
             'admin_state_up': BOOLEAN,
@@ -212,31 +191,30 @@ RESOURCES = {
             'binding:profile': PROFILE,
         },
         create={'network_id': UUID},
-        required=('network_id',),
         privileged=('binding:host_id', 'binding:profile'),
         hidden=('binding:host_id', 'binding:profile', 'binding:vif_type'),
     ),
-    'routers': resource(
+    NeutronResource(
         'router',
         both={
             'name': NAME,
             'admin_state_up': BOOLEAN,
             'external_gateway_info': {'anyOf': [GATEWAY, {'type': 'null'}, {'type': 'object', 'maxProperties': 0}]},
         },
-        create={},
         update={'routes': several(ROUTE)},
     ),
-    'floatingips': resource(
+    NeutronResource(
         'floatingip',
+        'floating_network_id',
         both={'port_id': optional(UUID), 'fixed_ip_address': optional(ADDRESS)},
         create={'floating_network_id': UUID, 'floating_ip_address': optional(ADDRESS), 'subnet_id': optional(UUID)},
-        required=('floating_network_id',),
         privileged=('floating_ip_address',),
     ),
-    'security-groups': resource('security_group', both={'name': NAME, 'stateful': BOOLEAN}, create={}),
-    'security-group-rules': resource(
+    NeutronResource('security_group', both={'name': NAME, 'stateful': BOOLEAN}),
+    NeutronResource(
         'security_group_rule',
-        both={},
+        'security_group_id',
+        'direction',
         create={
             'security_group_id': UUID,
             'direction': {'enum': ['ingress', 'egress']},
@@ -247,6 +225,6 @@ RESOURCES = {
             'remote_ip_prefix': optional(ADDRESS),
             'remote_group_id': optional(UUID),
         },
-        required=('security_group_id', 'direction'),
     ),
-}
+)
+"""Every kind."""

@@ -8,13 +8,13 @@ from computeapi.standalone.access import CALLER, WRITER
 from computeapi.standalone.network import query
 from computeapi.standalone.network.attributes import MAX_ITEMS, RESOURCES, TAG, TAGS, NeutronResource
 from computeapi.standalone.network.service import NeutronController
-from computeapi.standalone.schema import Schema
+from computeapi.standalone.schema import Schema, having
 from computeapi.web.controller import operation
 from computeapi.web.request import Request
 
 OBJECT = {'type': 'object'}
-ALL_TAGS = {'type': 'object', 'properties': {'tags': TAGS}, 'required': ['tags'], 'additionalProperties': False}
-ONE_TAG = Schema({'type': 'object', 'properties': {'tag': TAG}})
+ALL_TAGS = having({'tags': TAGS}, 'tags', additionalProperties=False)
+ONE_TAG = Schema(having({'tag': TAG}))
 
 
 class NeutronCollection(NeutronController):
@@ -94,12 +94,11 @@ def _check_found(tag: str, found: bool) -> None:
         raise errors.NotFound(f'Tag {tag} could not be found.')
 
 
-def _collection(kind: str, resource: NeutronResource) -> type[NeutronCollection]:
+def _collection(resource: NeutronResource) -> type[NeutronCollection]:
     """The controller of one kind, which differs from the others by its path."""
-    facts = {'path': f'/{kind}', 'kind': kind, 'resource': resource}
-    return types.new_class(
-        f'NeutronCollection[{kind}]', (NeutronCollection,), exec_body=lambda body: body.update(facts)
-    )
+    facts = {'path': f'/{resource.kind}', 'kind': resource.kind, 'resource': resource}
+    name = f'NeutronCollection[{resource.kind}]'
+    return types.new_class(name, (NeutronCollection,), exec_body=lambda body: body.update(facts))
 
 
-COLLECTIONS = tuple(_collection(kind, resource) for kind, resource in RESOURCES.items())
+COLLECTIONS = tuple(map(_collection, RESOURCES))

@@ -6,10 +6,11 @@ from computeapi import errors
 from computeapi.standalone.access import CALLER, WRITER
 from computeapi.standalone.network.attributes import UUID
 from computeapi.standalone.network.service import NeutronController
+from computeapi.standalone.schema import having
 from computeapi.web.controller import operation
 from computeapi.web.request import Request
 
-INTERFACE = {'type': 'object', 'properties': {'port_id': UUID, 'subnet_id': UUID}, 'additionalProperties': False}
+INTERFACE = having({'port_id': UUID, 'subnet_id': UUID}, additionalProperties=False)
 DRY_RUN = 'dry-run'
 
 

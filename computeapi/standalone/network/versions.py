@@ -45,8 +45,8 @@ def versions(url: str) -> dict[str, Any]:
 
 def version(url: str) -> dict[str, Any]:
     shown = [
-        {'name': resource.name, 'collection': kind, 'links': _self_link(f'{url}/v2.0/{kind}')}
-        for kind, resource in RESOURCES.items()
+        {'name': resource.name, 'collection': resource.kind, 'links': _self_link(f'{url}/v2.0/{resource.kind}')}
+        for resource in RESOURCES
     ]
     return {'resources': shown}
 
@@ -69,16 +69,10 @@ class NeutronInformation(NeutronController):
         return {'extension': _extension(alias)}
 
     @operation('GET', '/agents', policy=CALLER)
-    def agents(self, req: Request) -> dict[str, Any]:
-        return {'agents': []}
-
     @operation('GET', '/availability_zones', policy=CALLER)
-    def zones(self, req: Request) -> dict[str, Any]:
-        return {'availability_zones': []}
-
     @operation('GET', '/service-providers', policy=CALLER)
-    def providers(self, req: Request) -> dict[str, Any]:
-        return {'service_providers': []}
+    def nothing(self, req: Request) -> dict[str, Any]:
+        return {req.operation.path.strip('/').replace('-', '_'): []}
 
 
 def _extension(alias: str) -> dict[str, Any]:

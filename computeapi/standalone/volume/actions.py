@@ -8,6 +8,7 @@ from computeapi.booleans import spoken
 from computeapi.standalone.access import ADMIN
 from computeapi.standalone.volume.attachments import check_release
 from computeapi.standalone.volume.documents import BOOLEAN, NAME, NOTHING, PAIRS, SIZE, TEXT, UUID
+from computeapi.standalone.volume.metadata import without
 from computeapi.standalone.volume.service import USER, CinderController, argued
 from computeapi.standalone.volume.versions import added
 from computeapi.web.controller import action, api_version
@@ -49,21 +50,20 @@ class CinderVolumeActions(CinderController):
     @argued('os-extend', {'new_size': SIZE}, 'new_size', behaviour={'in_use': added('3.42', True)})
     def extend(self, req: Request, id: str, body: Body) -> None:
         in_use = bool(req.behaviour.in_use)
-        self.volumes.extend(req.context, id, int(body['os-extend']['new_size']), in_use=in_use)
+        self.volumes.extend(req.context, id, int(body['new_size']), in_use=in_use)
 
     @argued('os-reset_status', RESET, policy=ADMIN)
     def reset_status(self, req: Request, id: str, body: Body) -> None:
-        asked = body['os-reset_status']
-        detached, moving = asked.get('attach_status') == 'detached', asked.get('migration_status')
-        self.volumes.reset_status(req.context, id, asked.get('status'), detached=detached, migration_status=moving)
+        detached, moving = body.get('attach_status') == 'detached', body.get('migration_status')
+        self.volumes.reset_status(req.context, id, body.get('status'), detached=detached, migration_status=moving)
 
     @argued('os-set_bootable', {'bootable': BOOLEAN}, 'bootable', status=200)
     def set_bootable(self, req: Request, id: str, body: Body) -> None:
-        self.volumes.update(req.context, id, bootable=spoken(body['os-set_bootable']['bootable']))
+        self.volumes.update(req.context, id, bootable=spoken(body['bootable']))
 
     @argued('os-update_readonly_flag', {'readonly': BOOLEAN}, 'readonly')
     def set_readonly(self, req: Request, id: str, body: Body) -> None:
-        readonly = spoken(body['os-update_readonly_flag']['readonly'])
+        readonly = spoken(body['readonly'])
 
         def change(volume: Volume) -> dict[str, Any]:
             if volume.status != 'available':
@@ -74,16 +74,15 @@ class CinderVolumeActions(CinderController):
 
     @argued('os-retype', {'new_type': TEXT}, 'new_type')
     def retype(self, req: Request, id: str, body: Body) -> None:
-        self.volumes.retype(req.context, id, body['os-retype']['new_type'])
+        self.volumes.retype(req.context, id, body['new_type'])
 
     @argued('os-reimage', {'image_id': UUID, 'reimage_reserved': BOOLEAN}, 'image_id')
     @api_version('3.68')
     def reimage(self, req: Request, id: str, body: Body) -> None:
-        asked = body['os-reimage']
         volume = self.volumes.get(req.context, id)
-        if volume.status == 'reserved' and not spoken(asked.get('reimage_reserved')):
+        if volume.status == 'reserved' and not spoken(body.get('reimage_reserved')):
             raise errors.Conflict(f'Volume {id} is reserved; reimage_reserved must be true to write over it.')
-        self.volumes.reimage(req.context, id, asked['image_id'])
+        self.volumes.reimage(req.context, id, body['image_id'])
 
     @action('os-reserve', policy=USER)
     def reserve(self, req: Request, id: str) -> None:
@@ -103,17 +102,15 @@ class CinderVolumeActions(CinderController):
 
     @argued('os-attach', ATTACH, 'mountpoint')
     def attach(self, req: Request, id: str, body: Body) -> None:
-        asked = body['os-attach']
-        server_id, host = asked.get('instance_uuid'), asked.get('host_name')
+        server_id, host = body.get('instance_uuid'), body.get('host_name')
         if not server_id and not host:
             raise errors.Invalid('Either instance_uuid or host_name must be given.')
-        mode = asked.get('mode') or 'rw'
-        self.volumes.attach(req.context, id, server_id=server_id, host=host, device=asked['mountpoint'], mode=mode)
+        mode = body.get('mode') or 'rw'
+        self.volumes.attach(req.context, id, server_id=server_id, host=host, device=body['mountpoint'], mode=mode)
 
     @action('os-detach', policy=USER, body={})
-    def detach(self, req: Request, id: str, body: Body) -> None:
-        asked = body['os-detach']
-        attachment_id = asked.get('attachment_id') if isinstance(asked, dict) else None
+    def detach(self, req: Request, id: str, body: Any) -> None:
+        attachment_id = body.get('attachment_id') if isinstance(body, dict) else None
         for use in self.volumes.get(req.context, id).attachments:
             if attachment_id in (None, use['attachment_id']):
                 check_release(req.context, use['server_id'])
@@ -121,7 +118,7 @@ class CinderVolumeActions(CinderController):
 
     @argued('os-force_detach', {'attachment_id': {'anyOf': [UUID, NOTHING]}}, policy=ADMIN)
     def force_detach(self, req: Request, id: str, body: Body) -> None:
-        self.volumes.detach(req.context, id, body['os-force_detach'].get('attachment_id'))
+        self.volumes.detach(req.context, id, body.get('attachment_id'))
 
     @action('os-force_delete', policy=ADMIN)
     def force_delete(self, req: Request, id: str) -> None:
@@ -129,11 +126,10 @@ class CinderVolumeActions(CinderController):
 
     @argued('os-set_image_metadata', {'metadata': PAIRS}, 'metadata', status=200)
     def set_image_metadata(self, req: Request, id: str, body: Body) -> dict[str, Any]:
-        given = body['os-set_image_metadata']['metadata']
-        changed = self.volumes.change(
-            req.context, id, lambda volume: {'image_metadata': {**volume.image_metadata, **given}}
-        )
-        return {'metadata': changed.image_metadata}
+        def change(volume: Volume) -> dict[str, Any]:
+            return {'image_metadata': {**volume.image_metadata, **body['metadata']}}
+
+        return {'metadata': self.volumes.change(req.context, id, change).image_metadata}
 
     @action('os-show_image_metadata', policy=USER, status=200)
     def show_image_metadata(self, req: Request, id: str) -> dict[str, Any]:
@@ -141,11 +137,9 @@ class CinderVolumeActions(CinderController):
 
     @argued('os-unset_image_metadata', {'key': TEXT}, 'key', status=200)
     def unset_image_metadata(self, req: Request, id: str, body: Body) -> None:
-        key = body['os-unset_image_metadata']['key']
+        missing = f'There is no image metadata {body["key"]}.'
 
         def change(volume: Volume) -> dict[str, Any]:
-            if key not in volume.image_metadata:
-                raise errors.NotFound(f'There is no image metadata {key}.')
-            return {'image_metadata': {name: value for name, value in volume.image_metadata.items() if name != key}}
+            return {'image_metadata': without(volume.image_metadata, body['key'], missing)}
 
         self.volumes.change(req.context, id, change)

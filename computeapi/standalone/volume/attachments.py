@@ -1,5 +1,6 @@
 """Attachments of volumes."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from computeapi import errors
@@ -8,11 +9,10 @@ from computeapi.context import Context
 from computeapi.standalone.access import CALLER
 from computeapi.standalone.schema import wrapped
 from computeapi.standalone.volume.documents import ATTACHMENT, ATTACHMENT_SUMMARY, NOTHING, UUID
-from computeapi.standalone.volume.query import ATTACHMENT_FILTERS, filters
-from computeapi.standalone.volume.service import USER, CinderController, page, paging
+from computeapi.standalone.volume.lists import ATTACHMENT_FILTERS, CinderCollection
+from computeapi.standalone.volume.service import USER
 from computeapi.standalone.volume.versions import added, removed
-from computeapi.web.contract import View
-from computeapi.web.controller import action, api_version, operation
+from computeapi.web.controller import Bounds, action, api_version, operation
 from computeapi.web.request import Request
 
 CREATE = wrapped(
@@ -23,38 +23,24 @@ CREATE = wrapped(
         'connector': {'type': ['object', 'null'], 'maxProperties': 64},
         'mode': added('3.54', {'type': 'string', 'enum': ['rw', 'ro']}),
     },
-    required=('volume_uuid',),
+    'volume_uuid',
 )
-UPDATE = wrapped(
-    'attachment',
-    {'connector': {'type': 'object', 'minProperties': 1, 'maxProperties': 64}},
-    required=('connector',),
-    extra=True,
-)
+CONNECTOR = {'type': 'object', 'minProperties': 1, 'maxProperties': 64}
+UPDATE = wrapped('attachment', {'connector': CONNECTOR}, 'connector', extra=True)
 # Before there was os-complete, a volume was in use as soon as somebody knew how to reach it.
 IN_USE_AT_ONCE = removed('3.44', True)
 
 
-class CinderAttachments(CinderController):
+class CinderAttachments(CinderCollection):
     path = '/attachments'
+    versions = Bounds('3.27')
+    noun, summary, detail, filters = 'attachments', ATTACHMENT_SUMMARY, ATTACHMENT, ATTACHMENT_FILTERS
+    counted = False
 
-    @operation('GET', policy=CALLER)
-    @api_version('3.27')
-    def list(self, req: Request) -> dict[str, Any]:
-        return self._list(req, ATTACHMENT_SUMMARY)
-
-    @operation('GET', '/detail', policy=CALLER)
-    @api_version('3.27')
-    def list_in_detail(self, req: Request) -> dict[str, Any]:
-        return self._list(req, ATTACHMENT)
-
-    def _list(self, req: Request, view: View) -> dict[str, Any]:
-        wanted = filters(req, ATTACHMENT_FILTERS)
-        found = self.volumes.attachments(req.context, filters=wanted, **paging(req))
-        return page(req, 'attachments', view.render_all(req, found))
+    def found(self, req: Request, **asked: Any) -> Iterable[Attachment]:
+        return self.volumes.attachments(req.context, **asked)
 
     @operation('POST', policy=USER, body=CREATE, behaviour={'in_use_at_once': IN_USE_AT_ONCE})
-    @api_version('3.27')
     def create(self, req: Request, body: dict[str, Any]) -> dict[str, Any]:
         asked = body['attachment']
         attachment_id = self.volumes.reserve(
@@ -65,12 +51,10 @@ class CinderAttachments(CinderController):
         return self.show(req, attachment_id)
 
     @operation('GET', '/{attachment_id}', policy=CALLER)
-    @api_version('3.27')
     def show(self, req: Request, attachment_id: str) -> dict[str, Any]:
         return {'attachment': ATTACHMENT.render(req, self._attachment(req, attachment_id))}
 
     @operation('PUT', '/{attachment_id}', policy=USER, body=UPDATE, behaviour={'in_use_at_once': IN_USE_AT_ONCE})
-    @api_version('3.27')
     def update(self, req: Request, attachment_id: str, body: dict[str, Any]) -> dict[str, Any]:
         self._connect(req, attachment_id, body['attachment']['connector'])
         return self.show(req, attachment_id)
@@ -81,7 +65,6 @@ class CinderAttachments(CinderController):
         self.volumes.complete(req.context, id)
 
     @operation('DELETE', '/{attachment_id}', policy=USER)
-    @api_version('3.27')
     def delete(self, req: Request, attachment_id: str) -> dict[str, Any]:
         attachment = self._attachment(req, attachment_id)
         check_release(req.context, attachment.server_id)

@@ -34,6 +34,7 @@ PAIRS = {
     'additionalProperties': {'type': 'string', 'maxLength': 255},
     'maxProperties': MAX_METADATA,
 }
+ONE_PAIR = {**PAIRS, 'minProperties': 1, 'maxProperties': 1}
 NOTHING = {'type': 'null'}
 
 

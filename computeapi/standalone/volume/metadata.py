@@ -6,17 +6,14 @@ from typing import Any
 from computeapi import errors
 from computeapi.backends.volume import Snapshot, Volume
 from computeapi.standalone.access import CALLER
-from computeapi.standalone.volume.documents import PAIRS
+from computeapi.standalone.schema import having
+from computeapi.standalone.volume.documents import ONE_PAIR, PAIRS
 from computeapi.standalone.volume.service import USER, CinderController
 from computeapi.web.controller import operation
 from computeapi.web.request import Request
 
-ITEMS = {'type': 'object', 'properties': {'metadata': PAIRS}, 'required': ['metadata']}
-ITEM = {
-    'type': 'object',
-    'properties': {'meta': {**PAIRS, 'minProperties': 1, 'maxProperties': 1}},
-    'required': ['meta'],
-}
+ITEMS = having({'metadata': PAIRS}, 'metadata')
+ITEM = having({'meta': ONE_PAIR}, 'meta')
 
 Pairs = dict[str, str]
 Change = Callable[[Any], dict[str, Pairs]]
@@ -46,8 +43,7 @@ class CinderMetadata(CinderController):
     @operation('GET', '/{key}', policy=CALLER)
     def show(self, req: Request, owner_id: str, key: str) -> dict[str, Any]:
         metadata = self.owner(req, owner_id).metadata
-        _check_present(metadata, key)
-        return {'meta': {key: metadata[key]}}
+        return {'meta': {key: present(metadata, key, f'There is no metadata {key}.')}}
 
     @operation('PUT', '/{key}', policy=USER, body=ITEM)
     def set(self, req: Request, owner_id: str, key: str, body: dict[str, Any]) -> dict[str, Any]:
@@ -59,11 +55,7 @@ class CinderMetadata(CinderController):
 
     @operation('DELETE', '/{key}', policy=USER)
     def remove(self, req: Request, owner_id: str, key: str) -> None:
-        def without(metadata: Pairs) -> Pairs:
-            _check_present(metadata, key)
-            return {name: value for name, value in metadata.items() if name != key}
-
-        self._change(req, owner_id, without)
+        self._change(req, owner_id, lambda metadata: without(metadata, key, f'There is no metadata {key}.'))
 
     def _change(self, req: Request, owner_id: str, change: Callable[[Pairs], Pairs]) -> Mapping[str, str]:
         return self.change_owner(req, owner_id, lambda owner: {'metadata': change(dict(owner.metadata))}).metadata
@@ -89,6 +81,14 @@ class CinderSnapshotMetadata(CinderMetadata):
         return self.volumes.change_snapshot(req.context, owner_id, change)
 
 
-def _check_present(metadata: Mapping[str, str], key: str) -> None:
-    if key not in metadata:
-        raise errors.NotFound(f'There is no metadata {key}.')
+def present(pairs: Mapping[str, Any], key: str, missing: str) -> Any:
+    """The value of a key; NotFound, with this text."""
+    if key not in pairs:
+        raise errors.NotFound(missing)
+    return pairs[key]
+
+
+def without(pairs: Mapping[str, Any], key: str, missing: str) -> dict[str, Any]:
+    """The pairs less one; NotFound, with this text."""
+    present(pairs, key, missing)
+    return {name: value for name, value in pairs.items() if name != key}

@@ -8,15 +8,13 @@ import webob
 
 from computeapi import errors
 from computeapi.backends.volume.local import LocalVolumes
-from computeapi.db.listing import MAX_PAGE
 from computeapi.standalone.access import WRITER, RoleRule
-from computeapi.standalone.query import number, truth
+from computeapi.standalone.schema import having
 from computeapi.standalone.service import ServiceApp, ServiceController, json_response
 from computeapi.standalone.volume.versions import CINDER
 from computeapi.web import faults
 from computeapi.web.app import LONGEST_SHOWN
 from computeapi.web.controller import Function, action
-from computeapi.web.paging import next_link
 from computeapi.web.request import Request
 from computeapi.web.routing import Bound, Endpoint
 
@@ -39,8 +37,7 @@ def argued(
     name: str, properties: dict[str, Any], *required: str, policy: RoleRule = USER, **facts: Any
 ) -> Callable[[Function], Function]:
     """An action whose argument is an object with these properties, and maybe others."""
-    argument = {'type': 'object', 'properties': properties, 'required': required}
-    return action(name, policy=policy, body={'properties': {name: argument}}, **facts)
+    return action(name, policy=policy, body={'properties': {name: having(properties, *required)}}, **facts)
 
 
 class CinderApp(ServiceApp):
@@ -56,24 +53,3 @@ class CinderApp(ServiceApp):
 
     def refusal(self, req: Request, status: int, message: str, error: Exception) -> webob.Response:
         return json_response(status, {NAMES.get(status, 'computeFault'): {'code': status, 'message': message}})
-
-
-def paging(req: Request) -> dict[str, Any]:
-    """The page of a list that the query asks for, and whether it is that of all projects."""
-    return {
-        'limit': number('limit', req.parameter('limit')) if 'limit' in req.query else None,
-        'marker': req.parameter('marker') or None,
-        'all_projects': truth('all_tenants', req.parameter('all_tenants') or '0'),
-    }
-
-
-def offset(req: Request) -> int | None:
-    return number('offset', req.parameter('offset')) if 'offset' in req.query else None
-
-
-def page(req: Request, name: str, items: list[dict[str, Any]]) -> dict[str, Any]:
-    """A list, with the address of the next page if this one is full."""
-    limit = min(number('limit', req.parameter('limit', str(MAX_PAGE))), MAX_PAGE)
-    last = items[-1]['id'] if items else ''
-    further = next_link(req, items, limit, last, without='offset')
-    return {name: items, f'{name}_links': further} if further else {name: items}

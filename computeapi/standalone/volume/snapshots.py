@@ -1,17 +1,17 @@
 """Snapshots of volumes."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from computeapi import errors
+from computeapi.backends.volume import Snapshot
 from computeapi.booleans import spoken
 from computeapi.standalone.access import ADMIN, CALLER
-from computeapi.standalone.query import sort, truth
 from computeapi.standalone.schema import wrapped
 from computeapi.standalone.volume.documents import BOOLEAN, NAME, NOTHING, PAIRS, SNAPSHOT, SNAPSHOT_SUMMARY, UUID
-from computeapi.standalone.volume.query import COUNT, SNAPSHOT_FILTERS, filters
-from computeapi.standalone.volume.service import USER, CinderController, argued, offset, page, paging
+from computeapi.standalone.volume.lists import SNAPSHOT_FILTERS, CinderCollection, window
+from computeapi.standalone.volume.service import USER, argued
 from computeapi.standalone.volume.versions import added
-from computeapi.web.contract import View
 from computeapi.web.controller import action, operation
 from computeapi.web.request import Request
 
@@ -24,7 +24,7 @@ CREATE = wrapped(
         'force': {'anyOf': [BOOLEAN, NOTHING]},
         'metadata': {'anyOf': [PAIRS, NOTHING]},
     },
-    required=('volume_id',),
+    'volume_id',
     extra=True,
 )
 UPDATABLE = {'name': NAME, 'description': NAME}
@@ -33,26 +33,15 @@ UPDATE = wrapped('snapshot', UPDATABLE, extra=True)
 STATUSES = ('available', 'creating', 'deleting', 'error', 'error_deleting')
 
 
-class CinderSnapshots(CinderController):
+class CinderSnapshots(CinderCollection):
     path = '/snapshots'
+    noun, summary, detail, filters = 'snapshots', SNAPSHOT_SUMMARY, SNAPSHOT, SNAPSHOT_FILTERS
 
-    @operation('GET', policy=CALLER, behaviour=COUNT)
-    def list(self, req: Request) -> dict[str, Any]:
-        return self._list(req, SNAPSHOT_SUMMARY)
+    def found(self, req: Request, **asked: Any) -> Iterable[Snapshot]:
+        return self.volumes.list_snapshots(req.context, **window(req), **asked)
 
-    @operation('GET', '/detail', policy=CALLER, behaviour=COUNT)
-    def list_in_detail(self, req: Request) -> dict[str, Any]:
-        return self._list(req, SNAPSHOT)
-
-    def _list(self, req: Request, view: View) -> dict[str, Any]:
-        wanted, asked = filters(req, SNAPSHOT_FILTERS), paging(req)
-        order, begin = sort(req), offset(req)
-        found = self.volumes.list_snapshots(req.context, filters=wanted, sort=order, offset=begin, **asked)
-        document = page(req, 'snapshots', view.render_all(req, found))
-        if req.behaviour.with_count and truth('with_count', req.parameter('with_count', '0')):
-            everybody = asked['all_projects']
-            document['count'] = self.volumes.count_snapshots(req.context, filters=wanted, all_projects=everybody)
-        return document
+    def count(self, req: Request, **asked: Any) -> int:
+        return self.volumes.count_snapshots(req.context, **asked)
 
     @operation('POST', policy=USER, body=CREATE, status=202, behaviour={'always_forced': added('3.66', True)})
     def create(self, req: Request, body: dict[str, Any]) -> dict[str, Any]:
@@ -87,8 +76,7 @@ class CinderSnapshots(CinderController):
 
     @argued('os-reset_status', {'status': {'type': 'string', 'enum': [*STATUSES]}}, 'status', policy=ADMIN)
     def reset_status(self, req: Request, id: str, body: dict[str, Any]) -> None:
-        status = body['os-reset_status']['status']
-        self.volumes.change_snapshot(req.context, id, lambda snapshot: {'status': status})
+        self.volumes.change_snapshot(req.context, id, lambda snapshot: {'status': body['status']})
 
 
 def _force(req: Request, given: Any) -> bool:

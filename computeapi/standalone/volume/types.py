@@ -7,8 +7,19 @@ from computeapi.backends.volume import VolumeType
 from computeapi.booleans import spoken
 from computeapi.standalone.access import ADMIN, CALLER
 from computeapi.standalone.query import truth
-from computeapi.standalone.schema import wrapped
-from computeapi.standalone.volume.documents import BOOLEAN, NAME, NOTHING, PAIRS, PROJECT_ID, TEXT, TYPE, WRITTEN_TYPE
+from computeapi.standalone.schema import having, wrapped
+from computeapi.standalone.volume.documents import (
+    BOOLEAN,
+    NAME,
+    NOTHING,
+    ONE_PAIR,
+    PAIRS,
+    PROJECT_ID,
+    TEXT,
+    TYPE,
+    WRITTEN_TYPE,
+)
+from computeapi.standalone.volume.metadata import present, without
 from computeapi.standalone.volume.service import CinderController, argued
 from computeapi.web.controller import operation
 from computeapi.web.request import Request
@@ -21,12 +32,12 @@ CREATE = wrapped(
         'os-volume-type-access:is_public': BOOLEAN,
         'extra_specs': {'anyOf': [PAIRS, NOTHING]},
     },
-    required=('name',),
+    'name',
     extra=True,
 )
 UPDATE = wrapped('volume_type', {'name': TEXT, 'description': NAME, 'is_public': BOOLEAN})
-SPECS = {'type': 'object', 'properties': {'extra_specs': PAIRS}, 'required': ['extra_specs']}
-SPEC = {**PAIRS, 'minProperties': 1, 'maxProperties': 1}
+SPECS = having({'extra_specs': PAIRS}, 'extra_specs')
+NO_SPEC = 'Volume Type {} has no extra specs with key {}.'
 
 
 class CinderTypes(CinderController):
@@ -81,11 +92,9 @@ class CinderTypes(CinderController):
 
     @operation('GET', '/{type_id}/extra_specs/{key}', policy=CALLER)
     def show_spec(self, req: Request, type_id: str, key: str) -> dict[str, Any]:
-        specs = self._type(req, type_id).extra_specs
-        _check_spec(type_id, specs, key)
-        return {key: specs[key]}
+        return {key: present(self._type(req, type_id).extra_specs, key, NO_SPEC.format(type_id, key))}
 
-    @operation('PUT', '/{type_id}/extra_specs/{key}', policy=ADMIN, body=SPEC)
+    @operation('PUT', '/{type_id}/extra_specs/{key}', policy=ADMIN, body=ONE_PAIR)
     def set_spec(self, req: Request, type_id: str, key: str, body: dict[str, Any]) -> dict[str, Any]:
         if key not in body:
             raise errors.Invalid('Request body and URI mismatch: the body must hold the key of the path.')
@@ -95,8 +104,7 @@ class CinderTypes(CinderController):
     @operation('DELETE', '/{type_id}/extra_specs/{key}', policy=ADMIN, status=202)
     def remove_spec(self, req: Request, type_id: str, key: str) -> None:
         def change(kind: VolumeType) -> dict[str, Any]:
-            _check_spec(type_id, kind.extra_specs, key)
-            return {'extra_specs': {name: value for name, value in kind.extra_specs.items() if name != key}}
+            return {'extra_specs': without(kind.extra_specs, key, NO_SPEC.format(type_id, key))}
 
         self.volumes.types.change(self._type(req, type_id).id, change)
 
@@ -107,11 +115,11 @@ class CinderTypes(CinderController):
 
     @argued('addProjectAccess', {'project': PROJECT_ID}, 'project', policy=ADMIN)
     def grant(self, req: Request, id: str, body: dict[str, Any]) -> None:
-        self.volumes.types.grant(self._type(req, id).id, body['addProjectAccess']['project'])
+        self.volumes.types.grant(self._type(req, id).id, body['project'])
 
     @argued('removeProjectAccess', {'project': PROJECT_ID}, 'project', policy=ADMIN)
     def revoke(self, req: Request, id: str, body: dict[str, Any]) -> None:
-        self.volumes.types.revoke(self._type(req, id).id, body['removeProjectAccess']['project'])
+        self.volumes.types.revoke(self._type(req, id).id, body['project'])
 
     @operation('GET', '/{type_id}/encryption', policy=ADMIN)
     def show_encryption(self, req: Request, type_id: str) -> dict[str, Any]:
@@ -131,8 +139,3 @@ class CinderTypes(CinderController):
             return {'extra_specs': {**kind.extra_specs, **given}}
 
         self.volumes.types.change(self._type(req, type_id).id, change)
-
-
-def _check_spec(type_id: str, specs: Any, key: str) -> None:
-    if key not in specs:
-        raise errors.NotFound(f'Volume Type {type_id} has no extra specs with key {key}.')

@@ -1,11 +1,13 @@
 """Volumes."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from computeapi import errors
+from computeapi.backends.volume import Volume
 from computeapi.booleans import spoken
 from computeapi.standalone.access import CALLER
-from computeapi.standalone.query import sort, truth
+from computeapi.standalone.query import truth
 from computeapi.standalone.schema import wrapped
 from computeapi.standalone.volume.documents import (
     BOOLEAN,
@@ -18,10 +20,9 @@ from computeapi.standalone.volume.documents import (
     VOLUME_SUMMARY,
     WRITTEN_VOLUME,
 )
-from computeapi.standalone.volume.query import COUNT, VOLUME_FILTERS, filters
-from computeapi.standalone.volume.service import USER, CinderController, offset, page, paging
+from computeapi.standalone.volume.lists import VOLUME_FILTERS, CinderCollection, window
+from computeapi.standalone.volume.service import USER
 from computeapi.standalone.volume.versions import added
-from computeapi.web.contract import View
 from computeapi.web.controller import api_version, operation
 from computeapi.web.request import Request
 
@@ -49,34 +50,24 @@ UPDATABLE = {'name': NAME, 'description': NAME, 'metadata': PAIRS}
 UPDATE = wrapped('volume', UPDATABLE, extra=True)
 
 
-class CinderVolumes(CinderController):
+class CinderVolumes(CinderCollection):
     path = '/volumes'
+    noun, summary, detail, filters = 'volumes', VOLUME_SUMMARY, VOLUME, VOLUME_FILTERS
 
-    @operation('GET', policy=CALLER, behaviour=COUNT)
-    def list(self, req: Request) -> dict[str, Any]:
-        return self._list(req, VOLUME_SUMMARY)
+    def found(self, req: Request, **asked: Any) -> Iterable[Volume]:
+        return self.volumes.list(req.context, **window(req), **asked)
 
-    @operation('GET', '/detail', policy=CALLER, behaviour=COUNT)
-    def list_in_detail(self, req: Request) -> dict[str, Any]:
-        return self._list(req, VOLUME)
-
-    def _list(self, req: Request, view: View) -> dict[str, Any]:
-        wanted, asked = filters(req, VOLUME_FILTERS), paging(req)
-        found = self.volumes.list(req.context, filters=wanted, sort=sort(req), offset=offset(req), **asked)
-        document = page(req, 'volumes', view.render_all(req, found))
-        if req.behaviour.with_count and truth('with_count', req.parameter('with_count', '0')):
-            all_projects = asked['all_projects']
-            document['count'] = self.volumes.count(req.context, filters=wanted, all_projects=all_projects)[0]
-        return document
+    def count(self, req: Request, **asked: Any) -> int:
+        return self.volumes.count(req.context, **asked)[0]
 
     @operation('GET', '/summary', policy=CALLER, behaviour={'metadata': added('3.36', True)})
     @api_version('3.12')
     def summarize(self, req: Request) -> dict[str, Any]:
-        wanted, everybody = filters(req, VOLUME_FILTERS), paging(req)['all_projects']
-        count, size = self.volumes.count(req.context, filters=wanted, all_projects=everybody)
+        asked = self.asked(req)
+        count, size = self.volumes.count(req.context, **asked)
         document: dict[str, Any] = {'total_count': count, 'total_size': size}
         if req.behaviour.metadata:
-            document['metadata'] = self.volumes.metadata_values(req.context, filters=wanted, all_projects=everybody)
+            document['metadata'] = self.volumes.metadata_values(req.context, **asked)
         return {'volume-summary': document}
 
     @operation('POST', policy=USER, body=CREATE, status=202)
