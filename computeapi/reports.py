@@ -11,7 +11,7 @@ from oslo_config import cfg
 
 from computeapi import api
 from computeapi import config as options
-from computeapi.versions import HISTORY, MAX, APIVersionRequest
+from computeapi.versions import COMPUTE, HISTORY, MAX, APIVersionRequest
 from computeapi.web import openapi as web_openapi
 from computeapi.web.contract import Operation
 from computeapi.web.history import changes
@@ -58,11 +58,7 @@ def openapi(out: TextIO, version: str = 'latest') -> None:
 
 def known(text: str) -> APIVersionRequest:
     """The version that is meant; ValueError for one that does not exist."""
-    if text == 'latest':
-        return MAX
-    if text not in HISTORY:
-        raise ValueError(f'{text} is not a version of this API')
-    return APIVersionRequest.parse(text)
+    return MAX if text == 'latest' else COMPUTE.version(text)
 
 
 # ------------------------------------------------------------------ samples

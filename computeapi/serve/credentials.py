@@ -61,11 +61,11 @@ def show(url: str, strategy: str, passwords: Mapping[str, str], directory: Direc
 
 def clouds_of(url: str, strategy: str, passwords: Mapping[str, str]) -> dict[str, Any]:
     """The document of a clouds.yaml: `computeapi` for the administrator, `computeapi-USER` for others."""
-    clouds = {}
-    for user, password in passwords.items():
-        name = 'computeapi' if user == 'admin' else f'computeapi-{user}'
-        clouds[name] = cloud_of(url, user, password) if strategy == 'local' else cloud_at(url, strategy, user, password)
-    return {'clouds': clouds}
+    clouds = {
+        user: cloud_of(url, user, password) if strategy == 'local' else cloud_at(url, strategy, user, password)
+        for user, password in passwords.items()
+    }
+    return {'clouds': {'computeapi' if user == 'admin' else f'computeapi-{user}': clouds[user] for user in clouds}}
 
 
 def cloud_of(url: str, user: str, password: str) -> dict[str, Any]:
@@ -93,17 +93,8 @@ def cloud_at(url: str, strategy: str, user: str, password: str) -> dict[str, Any
 
 def openrc_of(url: str, password: str) -> str:
     """The administrator's settings for a shell."""
-    variables = {
-        'OS_AUTH_URL': f'{url}/identity/v3',
-        'OS_USERNAME': 'admin',
-        'OS_PASSWORD': password,
-        'OS_PROJECT_NAME': 'admin',
-        'OS_USER_DOMAIN_NAME': 'Default',
-        'OS_PROJECT_DOMAIN_NAME': 'Default',
-        'OS_REGION_NAME': 'RegionOne',
-        'OS_IDENTITY_API_VERSION': '3',
-    }
-    return _exports(variables)
+    cloud = cloud_of(url, 'admin', password)
+    return _exports({f'OS_{name.upper()}': str(value) for name, value in (cloud.pop('auth') | cloud).items()})
 
 
 def openrc_by_cloud(directory: Directory) -> str:

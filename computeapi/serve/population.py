@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 
 from computeapi.backends.identity.local import LocalIdentity
@@ -60,8 +61,11 @@ def populate(service: Service, identity: LocalIdentity, passwords: dict[str, str
     built_in('image', LocalImages, service.images).populate(context.project_id)
     built_in('network', LocalNetworks, service.networks).populate(context, shared=False)
     built_in('volume', LocalVolumes, service.volumes).populate()
+    common = {'ephemeral_gb': 0, 'swap': 0, 'rxtx_factor': 1.0, 'is_public': True}
     for flavorid, name, vcpus, memory_mb, root_gb in FLAVORS:
-        add_flavor(service, flavorid, name, vcpus, memory_mb, root_gb)
+        size = {'vcpus': vcpus, 'memory_mb': memory_mb, 'root_gb': root_gb}
+        with contextlib.suppress(Conflict):
+            service.cloud.flavors.create(name, flavorid=flavorid, **size, **common)
 
 
 def administrator(identity: LocalIdentity) -> Context:
@@ -69,20 +73,3 @@ def administrator(identity: LocalIdentity) -> Context:
     [user] = identity.users.list(name='admin', domain_id='default')
     [project] = identity.projects.list(name='admin', domain_id='default')
     return Context(user_id=user.id, user_name=user.name, project_id=project.id, project_name=project.name).elevated()
-
-
-def add_flavor(service: Service, flavorid: str, name: str, vcpus: int, memory_mb: int, root_gb: int) -> None:
-    try:
-        service.cloud.flavors.create(
-            name,
-            flavorid=flavorid,
-            vcpus=vcpus,
-            memory_mb=memory_mb,
-            root_gb=root_gb,
-            ephemeral_gb=0,
-            swap=0,
-            rxtx_factor=1.0,
-            is_public=True,
-        )
-    except Conflict:
-        pass
