@@ -8,7 +8,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from computeapi.context import Context
-from computeapi.db import listing, records
+from computeapi.db import listing
 from computeapi.db.listing import Page
 from computeapi.db.records import Rows
 from computeapi.db.tables.servers import ServerAction, ServerActionEvent
@@ -39,7 +39,7 @@ def start(connection: sa.Connection, context: Context, server_id: str, action: s
         'start_time': now,
         'updated_at': now,
     }
-    return records.insert(connection, actions, values)
+    return ACTIONS.add(connection, **values)
 
 
 def finish(connection: sa.Connection, action_id: int, now: datetime, message: str | None = None) -> None:
@@ -60,7 +60,7 @@ def start_event(connection: sa.Connection, action_id: int, event: str, host: str
         return found
     begun = {'action_id': action_id, 'event': event, 'host': host, 'start_time': now}
     connection.execute(sa.update(actions).where(actions.c.id == action_id).values(updated_at=now))
-    return records.insert(connection, events, begun)
+    return EVENTS.add(connection, **begun)
 
 
 def finish_event(

@@ -8,7 +8,6 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from computeapi.db import records
 from computeapi.db.records import Rows
 from computeapi.db.tables.compute import ZONE, Aggregate, aggregate_hosts, aggregates
 from computeapi.db.tables.servers import servers
@@ -69,7 +68,7 @@ def is_taken(connection: sa.Connection, name: str) -> bool:
 
 def insert(connection: sa.Connection, values: Mapping[str, Any]) -> int:
     """The id of the new row."""
-    return records.insert(connection, aggregates, values)
+    return AGGREGATES.add(connection, **values)
 
 
 def update(connection: sa.Connection, aggregate_id: int, values: Mapping[str, Any]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple, TypeVar
@@ -77,45 +77,15 @@ class Assignment:
 R = TypeVar('R')
 
 
-class Repository(Rows[R]):
-    """The records of one kind; *values* are columns and what they hold."""
-
-    def __init__(self, record: Callable[..., R], table: sa.Table):
-        super().__init__(record, table)
-        self.table = table
-
-    def find(self, connection: sa.Connection, *, lock: bool = False, **values: Any) -> R | None:
-        """The one record with these values; with `lock`, nobody else changes it in this transaction."""
-        query = self.select.filter_by(**values)
-        return self.first(connection, query.with_for_update() if lock else query)
-
-    def named(self, connection: sa.Connection, **values: Any) -> list[R]:
-        """The records with these values, by name."""
-        return self.all(connection, self.select.filter_by(**values).order_by(self.table.c.name, self.table.c.id))
-
-    def insert(self, connection: sa.Connection, **values: Any) -> None:
-        connection.execute(sa.insert(self.table).values(values))
-
-    def update(self, connection: sa.Connection, record_id: str, **values: Any) -> bool:
-        """Whether there is such a record; it now has these values."""
-        if not values:
-            return self.find(connection, id=record_id) is not None
-        return connection.execute(sa.update(self.table).filter_by(id=record_id).values(values)).rowcount == 1
-
-    def delete(self, connection: sa.Connection, **values: Any) -> int:
-        """How many records with these values were there to delete."""
-        return connection.execute(sa.delete(self.table).filter_by(**values)).rowcount
+DOMAINS = Rows(Domain, domains)
+PROJECTS = Rows(Project, projects)
+USERS = Rows(User, users)
+ROLES = Rows(Role, roles)
+GRANTS = Rows(Grant, grants)
+CREDENTIALS = Rows(ApplicationCredential, application_credentials)
 
 
-DOMAINS = Repository(Domain, domains)
-PROJECTS = Repository(Project, projects)
-USERS = Repository(User, users)
-ROLES = Repository(Role, roles)
-GRANTS = Repository(Grant, grants)
-CREDENTIALS = Repository(ApplicationCredential, application_credentials)
-
-
-def find_referenced(connection: sa.Connection, records: Repository[R], reference: Reference) -> R | None:
+def find_referenced(connection: sa.Connection, records: Rows[R], reference: Reference) -> R | None:
     """The record with the reference's `id`, or else with its `name` (in its `domain`, itself a reference)."""
     if 'id' in reference:
         return records.find(connection, id=reference['id'])
@@ -178,7 +148,7 @@ def _grants_of(user_id: str, kind: str, target_id: str | sa.Column[str]) -> sa.C
     return sa.and_(grants.c.user_id == user_id, grants.c.target_kind == kind, grants.c.target_id == target_id)
 
 
-def _granted(connection: sa.Connection, records: Repository[R], user_id: str, kind: str) -> list[R]:
+def _granted(connection: sa.Connection, records: Rows[R], user_id: str, kind: str) -> list[R]:
     table = records.table
     granted = sa.exists().where(_grants_of(user_id, kind, table.c.id))
     return records.all(connection, records.select.where(granted).order_by(table.c.name, table.c.id))

@@ -5,7 +5,7 @@ from the database; reading, filtering, sorting and writing follow from that.
 """
 
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, TypeVar
@@ -14,7 +14,7 @@ import sqlalchemy as sa
 
 from computeapi import errors
 from computeapi.context import Context
-from computeapi.db import listing
+from computeapi.db import listing, pairs
 from computeapi.db.listing import WHOLE, Clause, Page
 from computeapi.db.tables import network as tables
 
@@ -59,29 +59,30 @@ def ids_of(documents: Iterable[Document]) -> list[str]:
 class Collection:
     """One kind of resource.
 
-    `attributes` is what a document holds, as SQL; `complete` adds what other tables know, in a constant number of
-    queries; `filters` turns query values into a clause where the attribute itself is no column.
+    A document holds the columns of the table, some by other names (`renamed`) and some not at all (`hidden`), and more
+    `attributes`, as SQL; `complete` adds what other tables know, in a constant number of queries; `filters` turns
+    query values into a clause where the attribute itself is no column.
     """
 
     def __init__(
         self,
         table: sa.Table,
-        attributes: Mapping[str, sa.ColumnElement[Any]],
         missing: type[errors.NotFound],
         *,
+        renamed: Mapping[str, str] | None = None,
+        hidden: Sequence[str] = (),
+        attributes: Mapping[str, sa.ColumnElement[Any]] | None = None,
         visible: Callable[[Context], Clause] | None = None,
         complete: Callable[[Work, list[Document]], None] | None = None,
         filters: Mapping[str, Callable[[list[str]], Clause]] | None = None,
     ):
         self.table = table
-        self.attributes = {
-            'id': table.c.id,
-            'project_id': table.c.project_id,
+        renamed = renamed or {}
+        shown = {renamed.get(each.name, str(each.name)): each for each in table.c if each.name not in hidden}
+        self.attributes: dict[str, sa.ColumnElement[Any]] = {
+            **shown,
             'tenant_id': table.c.project_id,
-            'description': table.c.description,
-            'created_at': table.c.created_at,
-            'updated_at': table.c.updated_at,
-            **attributes,
+            **(attributes or {}),
         }
         self.columns = {name: value.name for name, value in self.attributes.items() if isinstance(value, sa.Column)}
         self.missing = missing
@@ -90,11 +91,19 @@ class Collection:
         self.filters = {**tag_filters(table), **(filters or {})}
 
     def find(
-        self, work: Work, *clauses: Clause, filters: Mapping[str, list[str]] | None = None, page: Page = WHOLE
+        self,
+        work: Work,
+        *clauses: Clause,
+        filters: Mapping[str, list[str]] | None = None,
+        page: Page = WHOLE,
+        **values: object,
     ) -> list[Document]:
-        """The documents that the caller may see and that fit, oldest first unless the page is sorted otherwise."""
+        """The documents that the caller may see and that fit, oldest first unless the page is sorted otherwise.
+
+        values: what columns hold, or one of several values.
+        """
         chosen = [self.clause(name, values) for name, values in (filters or {}).items()]
-        statement = self._select().where(self.visible(work.context), *clauses, *chosen)
+        statement = self._select().where(self.visible(work.context), *clauses, *self._with(values), *chosen)
         rows = work.connection.execute(self._paged(work, statement, page))
         documents = [dict(row) for row in rows.mappings()]
         if documents:
@@ -104,7 +113,7 @@ class Collection:
         return documents
 
     def get(self, work: Work, resource_id: str) -> Document:
-        found = self.find(work, self.table.c.id == resource_id)
+        found = self.find(work, id=resource_id)
         if not found:
             raise self.missing(id=resource_id)
         return found[0]
@@ -129,7 +138,7 @@ class Collection:
         standard = {'id': resource_id, 'created_at': now, 'updated_at': now}
         work.connection.execute(self.table.insert().values(self._values(facts) | standard))
         if facts.get('tags'):
-            set_tags(work, resource_id, facts['tags'])
+            pairs.add_tags(work.connection, tables.tags, resource_id, sorted(set(facts['tags'])))
         return resource_id
 
     def update(self, work: Work, resource_id: str, facts: Mapping[str, Any]) -> None:
@@ -137,10 +146,15 @@ class Collection:
         values = self._values(facts) | {'updated_at': work.clock()}
         work.connection.execute(self.table.update().where(self.table.c.id == resource_id).values(values))
 
-    def delete(self, work: Work, clause: Clause) -> None:
-        ids = sa.select(self.table.c.id).where(clause)
+    def delete(self, work: Work, **values: object) -> None:
+        """Those whose columns hold these values, whoever sees them."""
+        chosen = self._with(values)
+        ids = sa.select(self.table.c.id).where(*chosen)
         work.connection.execute(tables.tags.delete().where(tables.tags.c.resource_id.in_(ids)))
-        work.connection.execute(self.table.delete().where(clause))
+        work.connection.execute(self.table.delete().where(*chosen))
+
+    def _with(self, values: Mapping[str, object]) -> list[Clause]:
+        return [listing.equals(self.table.c[name], value) for name, value in values.items()]
 
     def clause(self, name: str, values: list[str]) -> Clause:
         """The filter `name` with any of the values, as they stand in a URL."""
@@ -175,15 +189,9 @@ class Collection:
         return column
 
     def _add_tags(self, connection: sa.Connection, documents: list[Document]) -> None:
-        tags = tables.tags
-        rows = connection.execute(
-            sa.select(tags.c.resource_id, tags.c.tag)
-            .where(tags.c.resource_id.in_(ids_of(documents)))
-            .order_by(tags.c.tag)
-        )
-        held = grouped((resource_id, tag) for resource_id, tag in rows)
+        held = pairs.load_tags(connection, tables.tags, ids_of(documents))
         for document in documents:
-            document['tags'] = held.get(document['id'], [])
+            document['tags'] = list(held[document['id']])
 
 
 def _parsed(name: str, kind: type, text: str) -> Any:
@@ -200,10 +208,7 @@ def _parsed(name: str, kind: type, text: str) -> Any:
 
 def set_tags(work: Work, resource_id: str, tags: Iterable[str]) -> None:
     """Make these the tags of the resource."""
-    work.connection.execute(tables.tags.delete().where(tables.tags.c.resource_id == resource_id))
-    rows = [{'resource_id': resource_id, 'tag': tag} for tag in sorted(set(tags))]
-    if rows:
-        work.connection.execute(tables.tags.insert(), rows)
+    pairs.replace_tags(work.connection, tables.tags, resource_id, sorted(set(tags)))
 
 
 def tag_filters(table: sa.Table) -> dict[str, Callable[[list[str]], Clause]]:

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from computeapi.db.network_collection import Work
 from computeapi.db.tables import network as tables
 from computeapi.db.tables.network import quota_locks, quotas
-from computeapi.db.upsert import lock_row
+from computeapi.db.upsert import lock_row, upsert
 
 # By Neutron's name of the resource: the table that is counted and the limit of a project that has none of its own.
 RESOURCES: dict[str, tuple[sa.Table, int]] = {
@@ -54,11 +54,8 @@ def _count(table: sa.Table, project_id: str) -> sa.ScalarSelect[int]:
 
 def set_limits(work: Work, project_id: str, changes: dict[str, int]) -> None:
     """Limits of the project's own; those not named stay."""
-    mine = quotas.c.project_id == project_id
-    work.connection.execute(quotas.delete().where(mine, quotas.c.resource.in_(changes)))
     rows = [{'project_id': project_id, 'resource': name, 'limit': limit} for name, limit in changes.items()]
-    if rows:
-        work.connection.execute(quotas.insert(), rows)
+    upsert(work.connection, quotas, rows)
 
 
 def reset_limits(work: Work, project_id: str) -> None:

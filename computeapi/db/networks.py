@@ -34,17 +34,10 @@ def _add_subnets(work: Work, documents: list[Document]) -> None:
 
 NETWORKS = Collection(
     networks,
-    {
-        'name': networks.c.name,
-        'admin_state_up': networks.c.admin_state_up,
-        'status': sa.literal('ACTIVE'),
-        'shared': networks.c.shared,
-        'router:external': networks.c.external,
-        'is_default': networks.c.is_default,
-        'port_security_enabled': networks.c.port_security_enabled,
-        'mtu': networks.c.mtu,
-    },
     errors.NetworkNotFound,
+    renamed={'external': 'router:external'},
+    hidden=['auto_allocated'],
+    attributes={'status': sa.literal('ACTIVE')},
     visible=_visible_networks,
     complete=_add_subnets,
     filters={
@@ -52,47 +45,18 @@ NETWORKS = Collection(
     },
 )
 
-SUBNETS = Collection(
-    subnets,
-    {
-        'name': subnets.c.name,
-        'network_id': subnets.c.network_id,
-        'ip_version': subnets.c.ip_version,
-        'cidr': subnets.c.cidr,
-        'gateway_ip': subnets.c.gateway_ip,
-        'enable_dhcp': subnets.c.enable_dhcp,
-        'ipv6_ra_mode': subnets.c.ipv6_ra_mode,
-        'ipv6_address_mode': subnets.c.ipv6_address_mode,
-        'allocation_pools': subnets.c.allocation_pools,
-        'dns_nameservers': subnets.c.dns_nameservers,
-        'host_routes': subnets.c.host_routes,
-    },
-    errors.SubnetNotFound,
-    visible=_visible_subnets,
-)
+SUBNETS = Collection(subnets, errors.SubnetNotFound, hidden=['last_address'], visible=_visible_subnets)
 
 
 def usable_networks(work: Work) -> list[Document]:
     """What a server of the caller's project can be put on without being told: its own and shared networks."""
     reachable = sa.or_(networks.c.project_id == work.context.project_id, networks.c.shared)
-    return NETWORKS.find(work, reachable, networks.c.external.is_(False), networks.c.admin_state_up.is_(True))
-
-
-def external_networks(work: Work) -> list[Document]:
-    return NETWORKS.find(work, networks.c.external.is_(True))
-
-
-def networks_called(work: Work, names: Iterable[str]) -> list[Document]:
-    return NETWORKS.find(work, networks.c.name.in_(list(names)))
-
-
-def networks_by_id(work: Work, ids: Iterable[str]) -> list[Document]:
-    return NETWORKS.find(work, networks.c.id.in_(list(ids)))
+    return NETWORKS.find(work, reachable, external=False, admin_state_up=True)
 
 
 def subnets_of(work: Work, network_ids: Iterable[str]) -> list[Document]:
     """The subnets of these networks, whoever made them."""
-    return SUBNETS.find(work.elevated(), subnets.c.network_id.in_(list(network_ids)))
+    return SUBNETS.find(work.elevated(), network_id=list(network_ids))
 
 
 def auto_network(work: Work, project_id: str) -> str | None:
@@ -105,20 +69,6 @@ def set_auto_network(work: Work, network_id: str) -> None:
     work.connection.execute(networks.update().where(networks.c.id == network_id).values(auto_allocated=True))
 
 
-def subnets_by_id(work: Work, ids: Iterable[str]) -> list[Document]:
-    """These subnets, whoever made them."""
-    return SUBNETS.find(work.elevated(), subnets.c.id.in_(list(ids)))
-
-
 def clear_default(work: Work) -> None:
     """No network is the default external one any more."""
     work.connection.execute(networks.update().where(networks.c.is_default).values(is_default=False))
-
-
-def delete_network(work: Work, network_id: str) -> None:
-    SUBNETS.delete(work, subnets.c.network_id == network_id)
-    NETWORKS.delete(work, networks.c.id == network_id)
-
-
-def delete_subnet(work: Work, subnet_id: str) -> None:
-    SUBNETS.delete(work, subnets.c.id == subnet_id)

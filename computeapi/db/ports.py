@@ -73,44 +73,20 @@ STATUS = sa.case(
 
 PORTS = Collection(
     ports,
-    {
-        'name': ports.c.name,
-        'network_id': ports.c.network_id,
-        'mac_address': ports.c.mac_address,
-        'admin_state_up': ports.c.admin_state_up,
+    errors.PortNotFound,
+    renamed={'vnic_type': 'binding:vnic_type', 'host': 'binding:host_id', 'binding_profile': 'binding:profile'},
+    attributes={
         'status': STATUS,
-        'device_id': ports.c.device_id,
-        'device_owner': ports.c.device_owner,
-        'port_security_enabled': ports.c.port_security_enabled,
-        'dns_name': ports.c.dns_name,
-        'allowed_address_pairs': ports.c.allowed_address_pairs,
-        'extra_dhcp_opts': ports.c.extra_dhcp_opts,
-        'binding:vnic_type': ports.c.vnic_type,
-        'binding:host_id': ports.c.host,
-        'binding:profile': ports.c.binding_profile,
         'binding:vif_type': sa.case((ports.c.host != '', 'ovs'), else_='unbound'),
     },
-    errors.PortNotFound,
     complete=_add_relations,
     filters={'fixed_ips': _holds_fixed_ips, 'security_groups': _in_groups},
 )
 
 
-def ports_by_id(work: Work, ids: Iterable[str]) -> list[Document]:
-    return PORTS.find(work, ports.c.id.in_(ids))
-
-
-def ports_of_devices(work: Work, device_ids: Iterable[str], *clauses: Clause) -> list[Document]:
-    return PORTS.find(work, ports.c.device_id.in_(device_ids), *clauses)
-
-
 def ports_of_routers(work: Work, router_ids: Iterable[str], owner: str) -> list[Document]:
     """A router's gateway or its interfaces, whoever may see them."""
-    return ports_of_devices(work.elevated(), router_ids, ports.c.device_owner == owner)
-
-
-def ports_on_network(work: Work, network_id: str, owner: str) -> list[Document]:
-    return PORTS.find(work, ports.c.network_id == network_id, ports.c.device_owner == owner)
+    return PORTS.find(work.elevated(), device_id=list(router_ids), device_owner=owner)
 
 
 # By kind of resource, the condition that a port is affected by the one with this id.
@@ -148,10 +124,6 @@ def take_port(work: Work, port_id: str, device_id: str, facts: Document) -> bool
     free = ports.c.device_id.in_(['', device_id])
     values = {'device_id': device_id, 'updated_at': work.clock(), **facts}
     return bool(work.connection.execute(ports.update().where(ports.c.id == port_id, free).values(values)).rowcount)
-
-
-def delete_ports(work: Work, ids: Iterable[str]) -> None:
-    PORTS.delete(work, ports.c.id.in_(list(ids)))
 
 
 def set_security_groups(work: Work, port_id: str, group_ids: Iterable[str]) -> None:

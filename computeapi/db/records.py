@@ -22,8 +22,8 @@ class Rows(Generic[R]):
     a KeyError; one with a default is nothing that the statement loads. `select` is the statement to build on.
     """
 
-    def __init__(self, record: Callable[..., R], table: sa.FromClause, **others: sa.ColumnElement[Any]):
-        self.record = record
+    def __init__(self, record: Callable[..., R], table: sa.Table, **others: sa.ColumnElement[Any]):
+        self.record, self.table = record, table
         self.columns = [others[name] if name in others else table.c[name] for name in required(record)]
         self.select = sa.select(*self.columns)
 
@@ -40,12 +40,32 @@ class Rows(Generic[R]):
         row = connection.execute(statement, parameters).first()
         return None if row is None else self.record(*row)
 
+    def find(self, connection: sa.Connection, *, lock: bool = False, **values: Any) -> R | None:
+        """The one record with these values; with `lock`, nobody else changes it in this transaction."""
+        query = self.select.filter_by(**values)
+        return self.first(connection, query.with_for_update() if lock else query)
 
-def insert(connection: sa.Connection, table: sa.Table, values: Mapping[str, Any]) -> int:
-    """Add a row to a table whose key counts; the number it is given."""
-    key = connection.execute(sa.insert(table).values(**values)).inserted_primary_key
-    assert key is not None
-    return int(key[0])
+    def named(self, connection: sa.Connection, **values: Any) -> list[R]:
+        """The records with these values, by name."""
+        return self.all(connection, self.select.filter_by(**values).order_by(self.table.c.name, self.table.c.id))
+
+    def insert(self, connection: sa.Connection, **values: Any) -> None:
+        connection.execute(sa.insert(self.table).values(**values))
+
+    def add(self, connection: sa.Connection, **values: Any) -> int:
+        """As `insert`, for a table whose key counts; the number that the row is given."""
+        key = connection.execute(sa.insert(self.table).values(**values)).inserted_primary_key
+        assert key is not None
+        return int(key[0])
+
+    def update(self, connection: sa.Connection, values: Mapping[str, Any], **where: Any) -> None:
+        """Give the rows that have the values *where* other ones."""
+        if values:
+            connection.execute(sa.update(self.table).filter_by(**where).values(**values))
+
+    def delete(self, connection: sa.Connection, **values: Any) -> int:
+        """How many rows with these values were there to delete."""
+        return connection.execute(sa.delete(self.table).filter_by(**values)).rowcount
 
 
 def required(record: Any) -> list[str]:

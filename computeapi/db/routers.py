@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from computeapi import errors
 from computeapi.db.listing import Clause
 from computeapi.db.network_collection import Collection, Document, Work, grouped, ids_of
-from computeapi.db.ports import ROUTER_GATEWAY, ROUTER_INTERFACE, ports_by_id, ports_of_routers
+from computeapi.db.ports import PORTS, ROUTER_GATEWAY, ROUTER_INTERFACE, ports_of_routers
 from computeapi.db.tables.network import fixed_ips, floating_ips, ports, routers
 
 PORT_DETAILS = ('name', 'network_id', 'mac_address', 'admin_state_up', 'status', 'device_id', 'device_owner')
@@ -27,7 +27,7 @@ def _add_gateways(work: Work, documents: list[Document]) -> None:
 
 def _add_port_details(work: Work, documents: list[Document]) -> None:
     ids = {document['port_id'] for document in documents} - {None}
-    details = {port['id']: port for port in ports_by_id(work.elevated(), ids)} if ids else {}
+    details = {port['id']: port for port in PORTS.find(work.elevated(), id=ids)} if ids else {}
     for document in documents:
         port = details.get(document['port_id'])
         document['port_details'] = port and {name: port[name] for name in PORT_DETAILS}
@@ -55,37 +55,19 @@ def _leading_router() -> sa.ScalarSelect[str]:
 
 
 ROUTERS = Collection(
-    routers,
-    {
-        'name': routers.c.name,
-        'admin_state_up': routers.c.admin_state_up,
-        'status': sa.literal('ACTIVE'),
-        'routes': routers.c.routes,
-        'enable_snat': routers.c.enable_snat,
-    },
-    errors.RouterNotFound,
-    complete=_add_gateways,
+    routers, errors.RouterNotFound, attributes={'status': sa.literal('ACTIVE')}, complete=_add_gateways
 )
-
 FLOATING_IPS = Collection(
     floating_ips,
-    {
-        'floating_network_id': floating_ips.c.floating_network_id,
-        'floating_ip_address': floating_ips.c.floating_ip_address,
-        'port_id': floating_ips.c.port_id,
-        'fixed_ip_address': floating_ips.c.fixed_ip_address,
+    errors.FloatingIPNotFound,
+    attributes={
         'router_id': _leading_router(),
         'status': sa.case((floating_ips.c.port_id.is_not(None), 'ACTIVE'), else_='DOWN'),
     },
-    errors.FloatingIPNotFound,
     complete=_add_port_details,
 )
 
 NOWHERE = {'port_id': None, 'fixed_ip_address': None}
-
-
-def floating_ips_with(work: Work, addresses: Iterable[str]) -> list[Document]:
-    return FLOATING_IPS.find(work, floating_ips.c.floating_ip_address.in_(list(addresses)))
 
 
 def floating_ips_of_ports(work: Work, port_ids: Iterable[str]) -> dict[str, list[str]]:
@@ -127,11 +109,3 @@ def floating_ips_through(work: Work, router_id: str, subnet_id: str | None = Non
         )
         statement = statement.where(behind)
     return work.connection.scalar(statement.limit(1)) is not None
-
-
-def delete_router(work: Work, router_id: str) -> None:
-    ROUTERS.delete(work, routers.c.id == router_id)
-
-
-def delete_floating_ip(work: Work, floating_ip_id: str) -> None:
-    FLOATING_IPS.delete(work, floating_ips.c.id == floating_ip_id)

@@ -23,40 +23,23 @@ MEANING = (
     'remote_group_id',
 )
 
-RULES = Collection(
-    security_group_rules,
-    {name: security_group_rules.c[name] for name in (*MEANING, 'remote_ip_prefix')},
-    errors.SecurityGroupRuleNotFound,
-)
+RULES = Collection(security_group_rules, errors.SecurityGroupRuleNotFound)
 
 
 def _add_rules(work: Work, documents: list[Document]) -> None:
-    rules = RULES.find(work, security_group_rules.c.security_group_id.in_(ids_of(documents)))
+    rules = RULES.find(work, security_group_id=ids_of(documents))
     by_group = grouped((rule['security_group_id'], rule) for rule in rules)
     for document in documents:
         document['security_group_rules'] = by_group.get(document['id'], [])
 
 
-GROUPS = Collection(
-    security_groups,
-    {'name': security_groups.c.name, 'stateful': security_groups.c.stateful},
-    errors.SecurityGroupNotFound,
-    complete=_add_rules,
-)
-
-
-def groups_by_id(work: Work, ids: Iterable[str]) -> list[Document]:
-    return GROUPS.find(work, security_groups.c.id.in_(ids))
-
-
-def groups_of(work: Work, project_id: str) -> list[Document]:
-    return GROUPS.find(work, security_groups.c.project_id == project_id)
+GROUPS = Collection(security_groups, errors.SecurityGroupNotFound, complete=_add_rules)
 
 
 def groups_called(work: Work, project_id: str, names_or_ids: Iterable[str]) -> list[Document]:
     wanted = list(names_or_ids)
     called = sa.or_(security_groups.c.id.in_(wanted), security_groups.c.name.in_(wanted))
-    return GROUPS.find(work, security_groups.c.project_id == project_id, called)
+    return GROUPS.find(work, called, project_id=project_id)
 
 
 def default_group(work: Work, project_id: str) -> str | None:
@@ -85,10 +68,6 @@ def same_rule(work: Work, facts: Mapping[str, Any]) -> str | None:
 
 def delete_group(work: Work, group_id: str) -> None:
     """With its rules, and those of other groups that let its members in."""
-    rules = security_group_rules
-    RULES.delete(work, sa.or_(rules.c.security_group_id == group_id, rules.c.remote_group_id == group_id))
-    GROUPS.delete(work, security_groups.c.id == group_id)
-
-
-def delete_rule(work: Work, rule_id: str) -> None:
-    RULES.delete(work, security_group_rules.c.id == rule_id)
+    RULES.delete(work, security_group_id=group_id)
+    RULES.delete(work, remote_group_id=group_id)
+    GROUPS.delete(work, id=group_id)

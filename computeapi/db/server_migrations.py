@@ -10,7 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from computeapi.context import Context
-from computeapi.db import listing, records
+from computeapi.db import listing
 from computeapi.db.listing import Order, Page
 from computeapi.db.records import Rows
 from computeapi.db.servers import Server
@@ -61,7 +61,7 @@ def insert(
         'created_at': now,
         'updated_at': now,
     }
-    return records.insert(connection, migrations, values)
+    return MIGRATIONS.add(connection, **values)
 
 
 def get(connection: sa.Connection, migration_id: int) -> Migration | None:

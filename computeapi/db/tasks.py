@@ -12,7 +12,6 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from computeapi.db import records
 from computeapi.db.records import Rows
 from computeapi.db.tables.servers import Task, servers, tasks
 
@@ -45,7 +44,7 @@ STILL_DUE = DUE.where(tasks.c.id == sa.bindparam('task'))
 
 
 def insert(connection: sa.Connection, values: Mapping[str, Any]) -> Task:
-    return Task(id=records.insert(connection, tasks, values), **values)
+    return Task(id=TASKS.add(connection, **values), **values)
 
 
 def update(connection: sa.Connection, task: Task, values: Mapping[str, Any]) -> bool:

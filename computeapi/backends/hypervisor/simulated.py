@@ -24,8 +24,7 @@ from computeapi.backends.hypervisor import (
 )
 from computeapi.backends.hypervisor.behaviour import POLL_SECONDS, Behaviour
 from computeapi.clock import utcnow
-from computeapi.db import domains
-from computeapi.db.domains import VirtualMachine
+from computeapi.db.domains import DOMAINS, VirtualMachine
 from computeapi.db.engine import Store
 from computeapi.db.servers import BlockDevice, Server
 
@@ -53,7 +52,6 @@ class SimulatedHypervisor:
     def __init__(self, store: Store, options: cfg.ConfigOpts.GroupAttr, clock: Callable[[], datetime] = utcnow):
         self.store, self.options, self.clock = store, options, clock
         self.behaviour = Behaviour(store, options)
-        self.act = self.behaviour.act
 
     def stop(self) -> None:
         self.behaviour.stop()
@@ -79,56 +77,52 @@ class SimulatedHypervisor:
         lines = _appended('', *_labelled(server, _boot(server, devices)))
         with self.store.write() as connection:
             if _find(connection, server) is None:
-                domains.insert(connection, VirtualMachine(*_key(server), int(PowerState.RUNNING), lines, self.clock()))
+                running, now = int(PowerState.RUNNING), self.clock()
+                DOMAINS.insert(connection, **_key(server), power_state=running, console_log=lines, created_at=now)
 
     def destroy(self, server: Server) -> None:
         self.act('destroy', server)
         with self.store.write() as connection:
-            domains.delete(connection, *_key(server))
+            DOMAINS.delete(connection, **_key(server))
 
     def power_on(self, server: Server) -> None:
-        self.act('power_on', server, self.options.power_seconds)
-        self.set_power(server, PowerState.RUNNING, 'booting')
+        self.switch('power_on', server, PowerState.RUNNING, 'booting', self.options.power_seconds)
 
     def power_off(self, server: Server) -> None:
-        self.act('power_off', server, self.options.power_seconds)
-        self.set_power(server, PowerState.SHUTDOWN, 'shut down')
+        self.switch('power_off', server, PowerState.SHUTDOWN, 'shut down', self.options.power_seconds)
 
     def reboot(self, server: Server, *, hard: bool) -> None:
-        self.act('reboot', server, self.options.power_seconds)
-        self.set_power(server, PowerState.RUNNING, 'reset' if hard else 'rebooting')
+        self.switch('reboot', server, PowerState.RUNNING, 'reset' if hard else 'rebooting', self.options.power_seconds)
 
     def pause(self, server: Server) -> None:
-        self.act('pause', server)
-        self.set_power(server, PowerState.PAUSED, 'paused')
+        self.switch('pause', server, PowerState.PAUSED, 'paused')
 
     def unpause(self, server: Server) -> None:
-        self.act('unpause', server)
-        self.set_power(server, PowerState.RUNNING, 'unpaused')
+        self.switch('unpause', server, PowerState.RUNNING, 'unpaused')
 
     def suspend(self, server: Server) -> None:
-        self.act('suspend', server, self.options.power_seconds)
-        self.set_power(server, PowerState.SHUTDOWN, 'suspended')
+        self.switch('suspend', server, PowerState.SHUTDOWN, 'suspended', self.options.power_seconds)
 
     def resume(self, server: Server) -> None:
-        self.act('resume', server, self.options.power_seconds)
-        self.set_power(server, PowerState.RUNNING, 'resumed')
+        self.switch('resume', server, PowerState.RUNNING, 'resumed', self.options.power_seconds)
 
     def rescue(self, server: Server, image_id: str | None) -> None:
-        self.act('rescue', server, self.options.spawn_seconds)
-        self.set_power(server, PowerState.RUNNING, f'booting rescue image {image_id or server.image_id}')
+        self.switch(
+            'rescue',
+            server,
+            PowerState.RUNNING,
+            f'booting rescue image {image_id or server.image_id}',
+            self.options.spawn_seconds,
+        )
 
     def unrescue(self, server: Server) -> None:
-        self.act('unrescue', server, self.options.power_seconds)
-        self.set_power(server, PowerState.RUNNING, 'booting')
+        self.switch('unrescue', server, PowerState.RUNNING, 'booting', self.options.power_seconds)
 
     def crash_dump(self, server: Server) -> None:
-        self.act('crash_dump', server)
-        self.log(server, 'kernel: NMI received, writing a crash dump')
+        self.act('crash_dump', server, 0, 'kernel: NMI received, writing a crash dump')
 
     def set_password(self, server: Server, password: str) -> None:
-        self.act('set_password', server)
-        self.log(server, 'the password of the administrator was changed')
+        self.act('set_password', server, 0, 'the password of the administrator was changed')
 
     def power_state(self, server: Server) -> PowerState | None:
         with self.store.read() as connection:
@@ -158,38 +152,40 @@ class SimulatedHypervisor:
         return Console(options.console_host, options.console_port, internal_access_path=server.uuid)
 
     def plug(self, server: Server, interfaces: Iterable[Mapping[str, Any]]) -> None:
-        self.act('plug', server)
-        self.log(server, *(f'link up {interface["mac_address"]}' for interface in interfaces))
+        self.act('plug', server, 0, *(f'link up {interface["mac_address"]}' for interface in interfaces))
 
     def unplug(self, server: Server, interfaces: Iterable[Mapping[str, Any]]) -> None:
-        self.act('unplug', server)
-        self.log(server, *(f'link down {interface["mac_address"]}' for interface in interfaces))
+        self.act('unplug', server, 0, *(f'link down {interface["mac_address"]}' for interface in interfaces))
 
     def attach(self, server: Server, device: BlockDevice) -> None:
-        self.act('attach', server)
-        self.log(server, f'disk {device.device_name} connected')
+        self.act('attach', server, 0, f'disk {device.device_name} connected')
 
     def detach(self, server: Server, device: BlockDevice) -> None:
-        self.act('detach', server)
-        self.log(server, f'disk {device.device_name} disconnected')
+        self.act('detach', server, 0, f'disk {device.device_name} disconnected')
 
     def extend(self, server: Server, device: BlockDevice) -> None:
-        self.act('extend', server)
-        self.log(server, f'disk {device.device_name} has {device.volume_size} GiB')
+        self.act('extend', server, 0, f'disk {device.device_name} has {device.volume_size} GiB')
 
     def snapshot_volume(self, server: Server, device: BlockDevice, facts: Mapping[str, Any]) -> None:
-        self.act('snapshot_volume', server, self.options.snapshot_seconds)
-        self.log(server, f'disk {device.device_name} goes on in {facts["new_file"]}')
+        self.act(
+            'snapshot_volume',
+            server,
+            self.options.snapshot_seconds,
+            f'disk {device.device_name} goes on in {facts["new_file"]}',
+        )
 
     def delete_volume_snapshot(
         self, server: Server, device: BlockDevice, snapshot_id: str, facts: Mapping[str, Any]
     ) -> None:
-        self.act('delete_volume_snapshot', server, self.options.snapshot_seconds)
-        self.log(server, f'disk {device.device_name} merged snapshot {snapshot_id}')
+        self.act(
+            'delete_volume_snapshot',
+            server,
+            self.options.snapshot_seconds,
+            f'disk {device.device_name} merged snapshot {snapshot_id}',
+        )
 
     def swap(self, server: Server, old: BlockDevice, new: BlockDevice) -> None:
-        self.act('swap', server)
-        self.log(server, f'disk {old.device_name} copied to volume {new.volume_id}')
+        self.act('swap', server, 0, f'disk {old.device_name} copied to volume {new.volume_id}')
 
     def migrate(self, server: Server, host: str) -> None:
         self.act('migrate', server, self.options.migrate_seconds)
@@ -198,9 +194,9 @@ class SimulatedHypervisor:
             return
         with self.store.write() as connection:
             domain = _existing(connection, server)._replace(power_state=int(PowerState.SHUTDOWN))
-            domains.delete(connection, server.uuid, host)
-            domains.insert(connection, domain._replace(host=host, created_at=self.clock()))
-            domains.update(connection, *_key(server), {'power_state': int(PowerState.SHUTDOWN)})
+            DOMAINS.delete(connection, server_id=server.uuid, host=host)
+            DOMAINS.insert(connection, **domain._replace(host=host, created_at=self.clock())._asdict())
+            DOMAINS.update(connection, {'power_state': domain.power_state}, **_key(server))
 
     def check_live_migration(self, server: Server, host: str) -> None:
         self.act('check_live_migration', server)
@@ -217,8 +213,8 @@ class SimulatedHypervisor:
             return False
         self.behaviour.fail('live_migrate', server)
         with self.store.write() as connection:
-            domains.delete(connection, server.uuid, host)
-            domains.update(connection, *_key(server), {'host': host})
+            DOMAINS.delete(connection, server_id=server.uuid, host=host)
+            DOMAINS.update(connection, {'host': host}, **_key(server))
         return True
 
     def diagnostics(self, server: Server, devices: Sequence[BlockDevice]) -> Mapping[str, Any]:
@@ -242,25 +238,36 @@ class SimulatedHypervisor:
 
     # ------------------------------------------------------------ inside
 
+    def act(self, operation: str, server: Server, seconds: float = 0, *lines: str) -> None:
+        """Take the time, or go wrong as the rules say; then write the lines to the console."""
+        self.behaviour.act(operation, server, seconds)
+        if lines:
+            self.log(server, *lines)
+
+    def switch(self, operation: str, server: Server, power_state: PowerState, line: str, seconds: float = 0) -> None:
+        """As `act`; the virtual machine, which must be there, has another power state then."""
+        self.act(operation, server, seconds)
+        self.set_power(server, power_state, line)
+
     def set_power(self, server: Server, power_state: PowerState, line: str) -> None:
         with self.store.write() as connection:
             log = _appended(_existing(connection, server).console_log, *_labelled(server, [line]))
-            domains.update(connection, *_key(server), {'power_state': int(power_state), 'console_log': log})
+            DOMAINS.update(connection, {'power_state': int(power_state), 'console_log': log}, **_key(server))
 
     def log(self, server: Server, *lines: str) -> None:
         with self.store.write() as connection:
             domain = _find(connection, server)
             if domain is not None:
                 log = _appended(domain.console_log, *_labelled(server, lines))
-                domains.update(connection, *_key(server), {'console_log': log})
+                DOMAINS.update(connection, {'console_log': log}, **_key(server))
 
 
-def _key(server: Server) -> tuple[str, str]:
-    return server.uuid, server.host or ''
+def _key(server: Server) -> dict[str, Any]:
+    return {'server_id': server.uuid, 'host': server.host or ''}
 
 
 def _find(connection: sa.Connection, server: Server) -> VirtualMachine | None:
-    return domains.get(connection, *_key(server))
+    return DOMAINS.find(connection, **_key(server))
 
 
 def _existing(connection: sa.Connection, server: Server) -> VirtualMachine:

@@ -1,6 +1,7 @@
 """From Neutron's documents to the words of the compute service."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from typing import Any
 
 from computeapi.backends.network import FloatingIP, Network, Port, SecurityGroup
@@ -9,64 +10,38 @@ Document = Mapping[str, Any]
 
 
 def network(document: Document, subnets: Sequence[Document]) -> Network:
-    return Network(
-        id=document['id'],
-        name=document['name'],
-        project_id=document['project_id'],
-        shared=document['shared'],
-        external=document['router:external'],
-        admin_state_up=document['admin_state_up'],
-        port_security_enabled=document['port_security_enabled'],
-        mtu=document['mtu'],
-        subnets=tuple(subnets),
-        created_at=document['created_at'],
-    )
+    facts = {'external': document['router:external'], 'subnets': tuple(subnets)}
+    return Network(**_alike(Network, document) | facts)
 
 
 def port(document: Document, network: Document, floating_ips: Sequence[str]) -> Port:
     """`network` is the document of the network that the port is on."""
-    return Port(
-        id=document['id'],
-        network_id=document['network_id'],
-        network_name=network['name'],
-        project_id=document['project_id'],
-        mac_address=document['mac_address'],
-        name=document['name'],
-        status=document['status'],
-        device_id=document['device_id'],
-        device_owner=document['device_owner'],
-        host=document['binding:host_id'] or None,
-        fixed_ips=tuple(document['fixed_ips']),
-        floating_ips=tuple(floating_ips),
-        security_groups=tuple(document['security_groups']),
-        admin_state_up=document['admin_state_up'],
-        port_security_enabled=document['port_security_enabled'],
-        resource_request=document.get('resource_request'),
-        mtu=network['mtu'],
-    )
+    facts = {
+        'network_name': network['name'],
+        'mtu': network['mtu'],
+        'host': document['binding:host_id'] or None,
+        'floating_ips': tuple(floating_ips),
+    }
+    return Port(**_alike(Port, document) | facts)
 
 
 def security_group(document: Document) -> SecurityGroup:
-    return SecurityGroup(
-        id=document['id'],
-        name=document['name'],
-        description=document['description'],
-        project_id=document['project_id'],
-        rules=tuple(document['security_group_rules']),
-    )
+    return SecurityGroup(**_alike(SecurityGroup, document), rules=tuple(document['security_group_rules']))
 
 
 def floating_ip(document: Document, network: Document) -> FloatingIP:
     """`network` is the document of the external network that the address is from."""
-    return FloatingIP(
-        id=document['id'],
-        address=document['floating_ip_address'],
-        network_id=document['floating_network_id'],
-        network_name=network['name'],
-        project_id=document['project_id'],
-        port_id=document['port_id'],
-        fixed_address=document['fixed_ip_address'],
-        server_id=(document['port_details'] or {}).get('device_id') or None,
-        status=document['status'],
-        tags=tuple(document['tags']),
-    )
+    facts = {
+        'address': document['floating_ip_address'],
+        'network_id': document['floating_network_id'],
+        'network_name': network['name'],
+        'fixed_address': document['fixed_ip_address'],
+        'server_id': (document['port_details'] or {}).get('device_id') or None,
+    }
+    return FloatingIP(**_alike(FloatingIP, document) | facts)
+
+
+def _alike(record: Any, document: Document) -> dict[str, Any]:
+    """What the document calls as the record does; lists as tuples, for a record does not change."""
+    named = {field.name: document[field.name] for field in fields(record) if field.name in document}
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in named.items()}

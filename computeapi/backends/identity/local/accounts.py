@@ -8,7 +8,8 @@ from computeapi.backends.identity.local.managers import R, Recent, RecordManager
 from computeapi.backends.identity.local.passwords import Passwords
 from computeapi.db import identity as queries
 from computeapi.db.engine import Store
-from computeapi.db.identity import Domain, Project, Repository, User
+from computeapi.db.identity import Domain, Project, User
+from computeapi.db.records import Rows
 
 DEFAULT_DOMAIN = 'default'
 
@@ -18,7 +19,7 @@ class AccountManager(RecordManager[R]):
 
     def _require_parts(self, *, domain_id: str | None = None, default_project_id: str | None = None) -> None:
         """Invalid if a record would refer to a domain or project that is not there."""
-        wanted: list[tuple[str, Repository[Any], str | None]] = [
+        wanted: list[tuple[str, Rows[Any], str | None]] = [
             ('domain_id', queries.DOMAINS, domain_id),
             ('default_project_id', queries.PROJECTS, default_project_id),
         ]
@@ -65,7 +66,7 @@ class ProjectManager(AccountManager[Project]):
             project = self.require(connection, project_id, lock=True)
             if 'extra' in changes:
                 changes['extra'] = _given(project.extra | changes['extra'])
-            self.records.update(connection, project_id, **changes)
+            self.records.update(connection, changes, id=project_id)
             if not changes.get('enabled', True):
                 queries.delete_tokens(connection, project_id=project_id)
             return self.require(connection, project_id)
@@ -128,7 +129,7 @@ class UserManager(AccountManager[User]):
             user = self.require(connection, user_id, lock=True)
             for column in {'options', 'extra'} & changes.keys():
                 changes[column] = _given(getattr(user, column) | changes[column])
-            self.records.update(connection, user_id, **changes)
+            self.records.update(connection, changes, id=user_id)
             if 'password_hash' in changes or not changes.get('enabled', True):
                 queries.delete_tokens(connection, user_id=user_id)
             return self.require(connection, user_id)

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from computeapi import errors
 from computeapi.context import Context
 from computeapi.db.engine import Store
-from computeapi.db.identity import Repository
+from computeapi.db.records import Rows
 
 Clock = Callable[[], datetime]
 R = TypeVar('R')
@@ -70,7 +70,7 @@ class Manager:
 class RecordManager(Manager, Generic[R]):
     """A noun whose records have an id, a name, and a table of their own."""
 
-    records: Repository[R]
+    records: Rows[R]
 
     def get(self, record_id: str) -> R:
         with self.store.read() as connection:

@@ -9,7 +9,8 @@ import sqlalchemy as sa
 from computeapi import errors
 from computeapi.backends.identity.local.managers import Manager, RecordManager
 from computeapi.db import identity as queries
-from computeapi.db.identity import Assignment, Repository, Role
+from computeapi.db.identity import Assignment, Role
+from computeapi.db.records import Rows
 
 IMPLIES = {'admin': 'manager', 'manager': 'member', 'member': 'reader'}
 BUILT_IN = ('admin', 'manager', 'member', 'reader', 'service')
@@ -64,7 +65,7 @@ class RoleManager(RecordManager[Role]):
             self._require_mutable(connection, role_id, changes.get('immutable'))
             if 'name' in changes:
                 self._revoke_holders(connection, role_id)
-            self.records.update(connection, role_id, **changes)
+            self.records.update(connection, changes, id=role_id)
             return self.require(connection, role_id)
 
     def delete(self, role_id: str) -> None:
@@ -136,7 +137,7 @@ class GrantManager(Manager):
         return any(role.id == role_id for role in queries.granted_roles(connection, user_id, *target))
 
     def _require_all(self, connection: sa.Connection, user_id: str, target: Target, role_id: str | None = None) -> None:
-        wanted: list[tuple[str, Repository[Any], str | None]] = [
+        wanted: list[tuple[str, Rows[Any], str | None]] = [
             ('user', queries.USERS, user_id),
             ('role', queries.ROLES, role_id),
         ]

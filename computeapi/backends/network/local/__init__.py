@@ -18,6 +18,7 @@ from computeapi.db.network_collection import Document, Work, grouped
 from computeapi.db.networks import NETWORKS
 from computeapi.db.ports import PORTS
 from computeapi.db.routers import FLOATING_IPS
+from computeapi.db.security_groups import GROUPS
 
 COMPUTE_OWNER = 'compute:nova'
 MADE_PORTS = uuid.UUID('6d8f0f4e-53d6-4f27-9a34-52f3b8d6f0a1')
@@ -57,7 +58,7 @@ class LocalNetworks:
 
     def networks(self, context: Context, ids: Iterable[str] | None = None) -> list[Network]:
         with self.reading(context) as work:
-            found = networks.usable_networks(work) if ids is None else networks.networks_by_id(work, ids)
+            found = networks.usable_networks(work) if ids is None else NETWORKS.find(work, id=list(ids))
             return _networks(work, found)
 
     def network(self, context: Context, network_id: str) -> Network:
@@ -90,8 +91,8 @@ class LocalNetworks:
     ) -> list[Port]:
         with self.reading(context) as work:
             if ids is not None:
-                return _ports(work, stored_ports.ports_by_id(work, ids))
-            held = stored_ports.ports_of_devices(work, server_ids or ())
+                return _ports(work, PORTS.find(work, id=list(ids)))
+            held = PORTS.find(work, device_id=list(server_ids or ()))
             if key is not None:
                 held = [port for port in held if port['id'] == _made_id(port['device_id'], key)]
             return _ports(work, held)
@@ -122,7 +123,7 @@ class LocalNetworks:
             'id': port_id,
         }
         with self.changing(context) as work:
-            if port_id is not None and stored_ports.ports_by_id(work, [port_id]):
+            if port_id is not None and PORTS.find(work, id=port_id):
                 return _port(work, port_id)
             return _port(work, ports.create(work, facts))
 
@@ -136,17 +137,17 @@ class LocalNetworks:
 
     def unbind_port(self, context: Context, port_id: str) -> None:
         with self.changing(context) as work:
-            if stored_ports.ports_by_id(work, [port_id]):
+            if PORTS.find(work, id=port_id):
                 ports.update(work, port_id, {'device_id': '', 'device_owner': '', 'binding:host_id': ''})
 
     def delete_port(self, context: Context, port_id: str) -> None:
         with self.changing(context) as work:
-            if stored_ports.ports_by_id(work, [port_id]):
+            if PORTS.find(work, id=port_id):
                 ports.delete(work, port_id)
 
     def add_fixed_ip(self, context: Context, server_id: str, network_id: str) -> Port:
         with self.changing(context) as work:
-            held = stored_ports.ports_of_devices(work, [server_id])
+            held = PORTS.find(work, device_id=server_id)
             port = next((port for port in held if port['network_id'] == network_id), None)
             if port is None:
                 raise errors.NetworkNotFoundForServer(server_id=server_id)
@@ -155,7 +156,7 @@ class LocalNetworks:
 
     def remove_fixed_ip(self, context: Context, server_id: str, address: str) -> Port:
         with self.changing(context) as work:
-            for port in stored_ports.ports_of_devices(work, [server_id]):
+            for port in PORTS.find(work, device_id=server_id):
                 if any(held['ip_address'] == address for held in port['fixed_ips']):
                     ports.remove_address(work, port, address)
                     return _port(work, port['id'])
@@ -180,13 +181,13 @@ class LocalNetworks:
         project_id = context.project_id or ''
         with self.reading(context) as work:
             if ids is not None:
-                found = security_groups.groups_by_id(work, ids)
+                found = GROUPS.find(work, id=list(ids))
             elif names_or_ids is not None:
                 found = _groups_called(work, project_id, list(names_or_ids))
             elif all_projects:
-                found = security_groups.GROUPS.find(work)
+                found = GROUPS.find(work)
             else:
-                found = security_groups.groups_of(work, project_id)
+                found = GROUPS.find(work, project_id=project_id)
         return [documents.security_group(group) for group in found]
 
     def security_group(self, context: Context, group_id: str) -> SecurityGroup:
@@ -215,7 +216,7 @@ class LocalNetworks:
         with self.reading(context) as work:
             if addresses is None:
                 return _floating_ips(work, FLOATING_IPS.find(work))
-            return _floating_ips(work, routers.floating_ips_with(work, addresses))
+            return _floating_ips(work, FLOATING_IPS.find(work, floating_ip_address=list(addresses)))
 
     def floating_ip(self, context: Context, floating_ip_id: str) -> FloatingIP:
         with self.reading(context) as work:
@@ -223,7 +224,7 @@ class LocalNetworks:
 
     def create_floating_ip(self, context: Context, pool: str | None = None) -> FloatingIP:
         with self.reading(context) as work:
-            pools = networks.external_networks(work)
+            pools = NETWORKS.find(work, external=True)
         chosen = next((network for network in pools if pool in (None, network['id'], network['name'])), None)
         if chosen is None:
             raise errors.FloatingIPPoolNotFound()
@@ -244,7 +245,7 @@ class LocalNetworks:
 
     def floating_ip_pools(self, context: Context) -> list[Network]:
         with self.reading(context) as work:
-            return _networks(work, networks.external_networks(work))
+            return _networks(work, NETWORKS.find(work, external=True))
 
     def _update_floating_ip(self, context: Context, address: str, facts: Document) -> FloatingIP:
         found = self.floating_ips(context, addresses=[address])
@@ -275,7 +276,7 @@ def _networks(work: Work, found: list[Document]) -> list[Network]:
 
 def _networks_by_id(work: Work, ids: Iterable[str]) -> dict[str, Document]:
     """Networks that something of the caller's is on, whosever they are."""
-    return {network['id']: network for network in networks.networks_by_id(work.elevated(), set(ids))}
+    return {network['id']: network for network in NETWORKS.find(work.elevated(), id=set(ids))}
 
 
 def _port(work: Work, port_id: str) -> Port:

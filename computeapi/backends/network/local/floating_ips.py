@@ -7,7 +7,7 @@ from computeapi.backends.network.local import addressing, ports, quotas
 from computeapi.db import routers
 from computeapi.db.network_collection import Document, Work
 from computeapi.db.networks import NETWORKS
-from computeapi.db.ports import FLOATING_IP, PORTS, ports_of_devices
+from computeapi.db.ports import FLOATING_IP, PORTS
 from computeapi.db.routers import FLOATING_IPS, NOWHERE
 
 
@@ -44,9 +44,9 @@ def update(work: Work, floating_ip_id: str, facts: Document) -> None:
 
 def delete(work: Work, floating_ip_id: str) -> None:
     FLOATING_IPS.owned(work, floating_ip_id)
-    routers.delete_floating_ip(work, floating_ip_id)
-    held = ports_of_devices(work.elevated(), [floating_ip_id])
-    ports.remove(work, [port['id'] for port in held if port['device_owner'] == FLOATING_IP])
+    FLOATING_IPS.delete(work, id=floating_ip_id)
+    held = PORTS.find(work.elevated(), device_id=floating_ip_id, device_owner=FLOATING_IP)
+    ports.remove(work, [port['id'] for port in held])
 
 
 def _take_address(work: Work, floating_ip_id: str, facts: Document) -> str:

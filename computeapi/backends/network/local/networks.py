@@ -6,7 +6,7 @@ from computeapi import errors
 from computeapi.backends.network.local import quotas
 from computeapi.db import networks, ports
 from computeapi.db.network_collection import Document, Work
-from computeapi.db.networks import NETWORKS
+from computeapi.db.networks import NETWORKS, SUBNETS
 
 
 def create(work: Work, facts: Document) -> str:
@@ -32,7 +32,8 @@ def delete(work: Work, network_id: str) -> None:
     NETWORKS.owned(work, network_id)
     if ports.network_has_ports(work, network_id):
         raise errors.NetworkInUse(id=network_id)
-    networks.delete_network(work, network_id)
+    SUBNETS.delete(work, network_id=network_id)
+    NETWORKS.delete(work, id=network_id)
 
 
 def _turned_off(network: Document, facts: dict[str, Any], name: str) -> bool:

@@ -72,7 +72,7 @@ def remove(work: Work, port_ids: Iterable[str]) -> None:
     """Delete ports, whatever they are for; floating IPs lead to them no more."""
     ids = list(port_ids)
     routers.dissociate_ports(work, ids)
-    ports.delete_ports(work, ids)
+    PORTS.delete(work, id=ids)
 
 
 def add_address(work: Work, port: Document) -> None:

@@ -7,7 +7,7 @@ from computeapi.backends.network.local import ports, quotas
 from computeapi.backends.network.local.subnets import parse_routes
 from computeapi.db import routers
 from computeapi.db.network_collection import Document, Work
-from computeapi.db.networks import NETWORKS, SUBNETS, subnets_by_id
+from computeapi.db.networks import NETWORKS, SUBNETS
 from computeapi.db.ports import PORTS, ROUTER_GATEWAY, ROUTER_INTERFACE, ports_of_routers, take_port
 from computeapi.db.routers import ROUTERS
 
@@ -36,7 +36,7 @@ def delete(work: Work, router_id: str) -> None:
     if ports_of_routers(work, [router_id], ROUTER_INTERFACE):
         raise errors.RouterInUse(id=router_id)
     _clear_gateway(work, router_id)
-    routers.delete_router(work, router_id)
+    ROUTERS.delete(work, id=router_id)
 
 
 def add_interface(work: Work, router_id: str, facts: Document) -> Document:
@@ -95,7 +95,7 @@ def _take_port(work: Work, router: Document, port_id: str) -> str:
     if not port['fixed_ips']:
         raise errors.Invalid('Router port must have at least one fixed IP')
     held = {address['subnet_id'] for address in port['fixed_ips']}
-    _check_overlap(work, router, subnets_by_id(work, held))
+    _check_overlap(work, router, SUBNETS.find(work.elevated(), id=held))
     if port['device_id'] or not take_port(work, port_id, router['id'], {'device_owner': ROUTER_INTERFACE}):
         raise errors.PortInUse(id=port_id)
     return port_id
@@ -104,7 +104,7 @@ def _take_port(work: Work, router: Document, port_id: str) -> str:
 def _check_overlap(work: Work, router: Document, subnets: list[Document]) -> None:
     interfaces = ports_of_routers(work, [router['id']], ROUTER_INTERFACE)
     connected = {held['subnet_id'] for port in interfaces for held in port['fixed_ips']}
-    for other in subnets_by_id(work, connected):
+    for other in SUBNETS.find(work.elevated(), id=connected):
         for subnet in subnets:
             if subnet['id'] == other['id']:
                 raise errors.Invalid(f'Router already has a port on subnet {subnet["id"]}')

@@ -133,7 +133,7 @@ def update_rule(work: Work, rule_id: str, facts: Document) -> None:
 
 def delete_rule(work: Work, rule_id: str) -> None:
     RULES.owned(work, rule_id)
-    security_groups.delete_rule(work, rule_id)
+    RULES.delete(work, id=rule_id)
 
 
 def _checked_rule(facts: Document) -> Document:

@@ -50,7 +50,7 @@ def delete(work: Work, subnet_id: str) -> None:
     SUBNETS.owned(work, subnet_id)
     if ports.subnet_is_used(work, subnet_id):
         raise errors.SubnetInUse(id=subnet_id)
-    networks.delete_subnet(work, subnet_id)
+    SUBNETS.delete(work, id=subnet_id)
 
 
 def _check_version(network: addressing.IPNetwork, facts: Document) -> None:

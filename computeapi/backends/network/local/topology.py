@@ -7,7 +7,8 @@ from computeapi.backends.network.local import networks, routers, subnets
 from computeapi.db import network_projects
 from computeapi.db import networks as stored_networks
 from computeapi.db.network_collection import Document, Work
-from computeapi.db.ports import ROUTER_INTERFACE, ports_on_network
+from computeapi.db.networks import NETWORKS
+from computeapi.db.ports import PORTS, ROUTER_INTERFACE
 
 AUTO = 'auto_allocated_network'
 AUTO_SUBNET = {'name': 'auto_allocated_subnet_v4', 'cidr': '192.168.0.0/24'}
@@ -32,7 +33,7 @@ def auto_network(work: Work, project_id: str) -> str:
 
 def external_network(work: Work) -> Document:
     """The one that automatic networks lead to: the default one, or else the first."""
-    found = sorted(stored_networks.external_networks(work), key=lambda network: not network['is_default'])
+    found = sorted(NETWORKS.find(work, external=True), key=lambda network: not network['is_default'])
     if not found:
         raise errors.Invalid('Deployment error: there is no external network that an automatic network could lead to.')
     return found[0]
@@ -44,7 +45,7 @@ def delete_auto_network(work: Work, project_id: str) -> None:
     network_id = stored_networks.auto_network(work, project_id)
     if network_id is None:
         raise errors.NotFound(f'No auto-allocated topology was found for project {project_id}.')
-    for port in ports_on_network(work, network_id, ROUTER_INTERFACE):
+    for port in PORTS.find(work, network_id=network_id, device_owner=ROUTER_INTERFACE):
         routers.remove_interface(work, port['device_id'], {'port_id': port['id']})
         routers.delete(work, port['device_id'])
     networks.delete(work, network_id)
@@ -53,7 +54,7 @@ def delete_auto_network(work: Work, project_id: str) -> None:
 def populate(work: Work, shared: bool) -> None:
     """Make those of the networks to begin with that are not there."""
     network_projects.lock_project(work, work.context.project_id or '')
-    names = {network['name'] for network in stored_networks.networks_called(work, [PUBLIC, PRIVATE])}
+    names = {network['name'] for network in NETWORKS.find(work, name=[PUBLIC, PRIVATE])}
     if PUBLIC not in names:
         _add_network(work, {'name': PUBLIC, 'router:external': True, 'is_default': True}, PUBLIC_SUBNET)
     if PRIVATE not in names:
