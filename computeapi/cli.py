@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from oslo_config import cfg
@@ -14,8 +13,6 @@ from oslo_config import cfg
 from computeapi import __version__, config
 
 if TYPE_CHECKING:
-    from computeapi.db.engine import Store
-
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
 Run = Callable[[cfg.ConfigOpts, argparse.Namespace], int | None]
@@ -82,8 +79,8 @@ def _add_serve(commands: Commands) -> None:
 
 def _add_db(commands: Commands) -> None:
     db = commands.add_parser('db', help='the tables in the database').add_subparsers(metavar='COMMAND', required=True)
-    _add(db, 'upgrade', _db_upgrade, 'bring the tables to the newest revision')
-    _add(db, 'version', _db_version, 'print the revision of the tables')
+    _add(db, 'upgrade', _db, 'bring the tables to the newest revision').set_defaults(upgrade=True)
+    _add(db, 'version', _db, 'print the revision of the tables').set_defaults(upgrade=False)
 
 
 def _add_reports(commands: Commands) -> None:
@@ -128,31 +125,18 @@ def _serve(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
     serve.run(conf, options)
 
 
-def _db_upgrade(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
-    from computeapi.db import schema
-
-    with _store(conf) as store:
-        schema.upgrade(store)
-        print(schema.version(store))
-
-
-def _db_version(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
-    from computeapi.db import schema
-
-    with _store(conf) as store:
-        print(schema.version(store))
-
-
-@contextmanager
-def _store(conf: cfg.ConfigOpts) -> Iterator[Store]:
-    """The store that the configuration names; ConnectionError when the database does not answer."""
+def _db(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
+    """Print the revision of the tables, after an upgrade if that is asked; ConnectionError without an answer."""
     from sqlalchemy.exc import OperationalError
 
+    from computeapi.db import schema
     from computeapi.db.engine import Store
 
     store = Store(conf.database.connection)
     try:
-        yield store
+        if options.upgrade:
+            schema.upgrade(store)
+        print(schema.version(store))
     except OperationalError as error:
         raise ConnectionError(f'The database does not answer: {error.orig}') from None
     finally:

@@ -3,8 +3,7 @@
 from computeapi.backends.image.local import LocalImages
 from computeapi.standalone.image.images import GlanceImages
 from computeapi.standalone.image.members import GlanceMembers
-from computeapi.standalone.image.service import GlanceApp
-from computeapi.standalone.image.versions import GlanceInformation, versions
+from computeapi.standalone.image.service import GlanceApp, GlanceInformation, versions
 from computeapi.standalone.service import Authenticate, VersionPage, mounted
 from computeapi.web.filters import WSGIApp
 

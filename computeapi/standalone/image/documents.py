@@ -131,9 +131,7 @@ def facts(document: dict[str, Any]) -> dict[str, Any]:
 
 def member_view(member: Member) -> dict[str, Any]:
     return {
-        'member_id': member.member_id,
-        'image_id': member.image_id,
-        'status': member.status,
+        **{name: getattr(member, name) for name in ('member_id', 'image_id', 'status')},
         'created_at': time(member.created_at),
         'updated_at': time(member.updated_at),
         'schema': '/v2/schemas/member',

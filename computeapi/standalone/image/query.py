@@ -45,17 +45,10 @@ PARSERS: dict[str, Callable[[str, str], Any]] = {
     **dict.fromkeys(SEVERAL, several),
     'visibility': one_of(*VISIBILITIES, 'all'),
     'member_status': one_of(*STATUSES, 'all'),
-    'protected': boolean,
-    'hidden': boolean,
-    'os_hidden': boolean,
-    'size': size,
-    'size_min': size,
-    'size_max': size,
-    'virtual_size': size,
-    'min_disk': number,
-    'min_ram': number,
-    'created_at': comparison,
-    'updated_at': comparison,
+    **dict.fromkeys(('protected', 'hidden', 'os_hidden'), boolean),
+    **dict.fromkeys(('size', 'size_min', 'size_max', 'virtual_size'), size),
+    **dict.fromkeys(('min_disk', 'min_ram'), number),
+    **dict.fromkeys(('created_at', 'updated_at'), comparison),
 }
 
 

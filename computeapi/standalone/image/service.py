@@ -1,11 +1,17 @@
-"""What the resources of the image service share, and its way to say no."""
+"""What the resources of the image service share: its versions, its schemas, and its way to say no."""
+
+from typing import Any
 
 import webob
 import webob.exc
 
+from computeapi import errors
 from computeapi.backends.image.local import LocalImages
+from computeapi.standalone.access import CALLER
+from computeapi.standalone.image.documents import DESCRIPTIONS
 from computeapi.standalone.service import ServiceApp, ServiceController
 from computeapi.versions import History
+from computeapi.web.controller import operation
 from computeapi.web.request import Request
 
 GLANCE = History({'2.7': 'Images can be hidden, and have secure hashes.'})
@@ -26,3 +32,33 @@ class GlanceApp(ServiceApp):
 
     def refusal(self, req: Request, status: int, message: str, error: Exception) -> webob.Response:
         return webob.exc.status_map[status](explanation=message)
+
+
+def versions(url: str) -> dict[str, Any]:
+    links = [{'rel': 'self', 'href': f'{url}/v2/'}]
+    return {
+        'versions': [
+            {'id': f'v2.{minor}', 'status': 'CURRENT' if minor == GLANCE.max.minor else 'SUPPORTED', 'links': links}
+            for minor in range(GLANCE.max.minor, -1, -1)
+        ]
+    }
+
+
+class GlanceInformation(GlanceController):
+    """The schemas of documents, and the parts of v2 that this service leaves out."""
+
+    @operation('GET', '/schemas/{name}', policy=CALLER)
+    def schema(self, req: Request, name: str) -> dict[str, Any]:
+        if name not in DESCRIPTIONS:
+            raise errors.NotFound(f'There is no schema {name}.')
+        return DESCRIPTIONS[name]
+
+    # Clients of later versions ask, whatever the version here.
+    @operation('GET', '/images/{image_id}/tasks', policy=CALLER)
+    def tasks(self, req: Request, image_id: str) -> dict[str, Any]:
+        self.images.get(req.context, image_id)
+        return {'tasks': []}
+
+    @operation('GET', '/info/import', policy=CALLER)
+    def import_methods(self, req: Request) -> dict[str, Any]:
+        return {'import-methods': {'description': 'Import methods available.', 'type': 'array', 'value': []}}

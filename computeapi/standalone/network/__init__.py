@@ -3,9 +3,8 @@
 from computeapi.backends.network.local import LocalNetworks
 from computeapi.standalone.network.quotas import NeutronQuotas
 from computeapi.standalone.network.resources import COLLECTIONS
-from computeapi.standalone.network.service import NeutronApp, NeutronController
+from computeapi.standalone.network.service import NeutronApp, NeutronController, NeutronInformation, version, versions
 from computeapi.standalone.network.topology import AutoAllocatedTopology, RouterInterfaces
-from computeapi.standalone.network.versions import NeutronInformation, version, versions
 from computeapi.standalone.service import Authenticate, VersionPage, mounted
 from computeapi.web.filters import WSGIApp
 

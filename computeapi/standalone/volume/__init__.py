@@ -7,10 +7,9 @@ from computeapi.standalone.volume.actions import CinderVolumeActions
 from computeapi.standalone.volume.attachments import CinderAttachments
 from computeapi.standalone.volume.metadata import CinderSnapshotMetadata, CinderVolumeMetadata
 from computeapi.standalone.volume.quotas import CinderQuotas
-from computeapi.standalone.volume.service import CinderApp
+from computeapi.standalone.volume.service import CINDER, CinderApp, versions
 from computeapi.standalone.volume.snapshots import CinderSnapshots
 from computeapi.standalone.volume.types import CinderTypes
-from computeapi.standalone.volume.versions import CINDER, versions
 from computeapi.standalone.volume.volumes import CinderVolumes
 from computeapi.web.filters import Microversion, WSGIApp
 

@@ -4,8 +4,7 @@ from typing import Any
 
 from computeapi.standalone.access import ADMIN, CALLER
 from computeapi.standalone.volume.documents import time
-from computeapi.standalone.volume.service import CinderController
-from computeapi.standalone.volume.versions import UPDATED, added
+from computeapi.standalone.volume.service import UPDATED, CinderController, added
 from computeapi.versions import resolve
 from computeapi.web.controller import operation
 from computeapi.web.request import Request

@@ -1,5 +1,6 @@
 """What can be done to a volume besides changing what is written about it."""
 
+from collections.abc import Callable
 from typing import Any
 
 from computeapi import errors
@@ -8,9 +9,8 @@ from computeapi.booleans import spoken
 from computeapi.standalone.access import ADMIN
 from computeapi.standalone.volume.attachments import check_release
 from computeapi.standalone.volume.documents import BOOLEAN, NAME, NOTHING, PAIRS, SIZE, TEXT, UUID
-from computeapi.standalone.volume.metadata import without
-from computeapi.standalone.volume.service import USER, CinderController, argued
-from computeapi.standalone.volume.versions import added
+from computeapi.standalone.volume.metadata import Pairs, without
+from computeapi.standalone.volume.service import USER, CinderController, added, argued
 from computeapi.web.controller import action, api_version
 from computeapi.web.request import Request
 
@@ -126,10 +126,7 @@ class CinderVolumeActions(CinderController):
 
     @argued('os-set_image_metadata', {'metadata': PAIRS}, 'metadata', status=200)
     def set_image_metadata(self, req: Request, id: str, body: Body) -> dict[str, Any]:
-        def change(volume: Volume) -> dict[str, Any]:
-            return {'image_metadata': {**volume.image_metadata, **body['metadata']}}
-
-        return {'metadata': self.volumes.change(req.context, id, change).image_metadata}
+        return {'metadata': self._change_image(req, id, lambda pairs: {**pairs, **body['metadata']})}
 
     @action('os-show_image_metadata', policy=USER, status=200)
     def show_image_metadata(self, req: Request, id: str) -> dict[str, Any]:
@@ -139,7 +136,8 @@ class CinderVolumeActions(CinderController):
     def unset_image_metadata(self, req: Request, id: str, body: Body) -> None:
         missing = f'There is no image metadata {body["key"]}.'
 
-        def change(volume: Volume) -> dict[str, Any]:
-            return {'image_metadata': without(volume.image_metadata, body['key'], missing)}
+        self._change_image(req, id, lambda pairs: without(pairs, body['key'], missing))
 
-        self.volumes.change(req.context, id, change)
+    def _change_image(self, req: Request, id: str, change: Callable[[Pairs], Pairs]) -> Pairs:
+        changed = self.volumes.change(req.context, id, lambda volume: {'image_metadata': change(volume.image_metadata)})
+        return changed.image_metadata

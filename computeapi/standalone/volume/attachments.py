@@ -10,8 +10,7 @@ from computeapi.standalone.access import CALLER
 from computeapi.standalone.schema import wrapped
 from computeapi.standalone.volume.documents import ATTACHMENT, ATTACHMENT_SUMMARY, NOTHING, UUID
 from computeapi.standalone.volume.lists import ATTACHMENT_FILTERS, CinderCollection
-from computeapi.standalone.volume.service import USER
-from computeapi.standalone.volume.versions import added, removed
+from computeapi.standalone.volume.service import USER, added, removed
 from computeapi.web.controller import Bounds, action, api_version, operation
 from computeapi.web.request import Request
 

@@ -9,7 +9,7 @@ from computeapi.backends.volume.local.base import MAX_METADATA
 from computeapi.backends.volume.local.making import MAX_SIZE
 from computeapi.booleans import FALSE, TRUE
 from computeapi.standalone.access import ADMIN
-from computeapi.standalone.volume.versions import added
+from computeapi.standalone.volume.service import added
 from computeapi.versions import ABSENT
 from computeapi.web.contract import Field, View, attr
 

@@ -9,8 +9,7 @@ from computeapi import errors
 from computeapi.db.listing import MAX_PAGE
 from computeapi.standalone.access import CALLER
 from computeapi.standalone.query import comparison, number, sort, truth
-from computeapi.standalone.volume.service import CinderController
-from computeapi.standalone.volume.versions import added
+from computeapi.standalone.volume.service import CinderController, added
 from computeapi.web.contract import View
 from computeapi.web.controller import operation
 from computeapi.web.paging import next_link

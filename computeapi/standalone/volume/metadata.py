@@ -15,7 +15,7 @@ from computeapi.web.request import Request
 ITEMS = having({'metadata': PAIRS}, 'metadata')
 ITEM = having({'meta': ONE_PAIR}, 'meta')
 
-Pairs = dict[str, str]
+Pairs = Mapping[str, Any]
 Change = Callable[[Any], dict[str, Pairs]]
 
 
@@ -34,7 +34,7 @@ class CinderMetadata(CinderController):
 
     @operation('POST', policy=USER, body=ITEMS)
     def add(self, req: Request, owner_id: str, body: dict[str, Any]) -> dict[str, Any]:
-        return {'metadata': self._change(req, owner_id, lambda metadata: metadata | body['metadata'])}
+        return {'metadata': self._change(req, owner_id, lambda metadata: {**metadata, **body['metadata']})}
 
     @operation('PUT', policy=USER, body=ITEMS)
     def replace(self, req: Request, owner_id: str, body: dict[str, Any]) -> dict[str, Any]:
@@ -50,15 +50,15 @@ class CinderMetadata(CinderController):
         given = body['meta']
         if key not in given:
             raise errors.Invalid('Request body and URI mismatch: meta must hold the key of the path.')
-        self._change(req, owner_id, lambda metadata: metadata | given)
+        self._change(req, owner_id, lambda metadata: {**metadata, **given})
         return {'meta': given}
 
     @operation('DELETE', '/{key}', policy=USER)
     def remove(self, req: Request, owner_id: str, key: str) -> None:
         self._change(req, owner_id, lambda metadata: without(metadata, key, f'There is no metadata {key}.'))
 
-    def _change(self, req: Request, owner_id: str, change: Callable[[Pairs], Pairs]) -> Mapping[str, str]:
-        return self.change_owner(req, owner_id, lambda owner: {'metadata': change(dict(owner.metadata))}).metadata
+    def _change(self, req: Request, owner_id: str, change: Callable[[Pairs], Pairs]) -> Pairs:
+        return self.change_owner(req, owner_id, lambda owner: {'metadata': change(owner.metadata)}).metadata
 
 
 class CinderVolumeMetadata(CinderMetadata):
@@ -81,14 +81,14 @@ class CinderSnapshotMetadata(CinderMetadata):
         return self.volumes.change_snapshot(req.context, owner_id, change)
 
 
-def present(pairs: Mapping[str, Any], key: str, missing: str) -> Any:
+def present(pairs: Pairs, key: str, missing: str) -> Any:
     """The value of a key; NotFound, with this text."""
     if key not in pairs:
         raise errors.NotFound(missing)
     return pairs[key]
 
 
-def without(pairs: Mapping[str, Any], key: str, missing: str) -> dict[str, Any]:
+def without(pairs: Pairs, key: str, missing: str) -> Pairs:
     """The pairs less one; NotFound, with this text."""
     present(pairs, key, missing)
     return {name: value for name, value in pairs.items() if name != key}

@@ -10,8 +10,7 @@ from computeapi.standalone.access import ADMIN, CALLER
 from computeapi.standalone.schema import wrapped
 from computeapi.standalone.volume.documents import BOOLEAN, NAME, NOTHING, PAIRS, SNAPSHOT, SNAPSHOT_SUMMARY, UUID
 from computeapi.standalone.volume.lists import SNAPSHOT_FILTERS, CinderCollection, window
-from computeapi.standalone.volume.service import USER, argued
-from computeapi.standalone.volume.versions import added
+from computeapi.standalone.volume.service import USER, added, argued
 from computeapi.web.controller import action, operation
 from computeapi.web.request import Request
 

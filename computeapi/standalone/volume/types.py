@@ -1,5 +1,6 @@
 """Kinds of volumes, which administrators define."""
 
+from collections.abc import Callable
 from typing import Any
 
 from computeapi import errors
@@ -19,7 +20,7 @@ from computeapi.standalone.volume.documents import (
     TYPE,
     WRITTEN_TYPE,
 )
-from computeapi.standalone.volume.metadata import present, without
+from computeapi.standalone.volume.metadata import Pairs, present, without
 from computeapi.standalone.volume.service import CinderController, argued
 from computeapi.web.controller import operation
 from computeapi.web.request import Request
@@ -87,7 +88,7 @@ class CinderTypes(CinderController):
 
     @operation('POST', '/{type_id}/extra_specs', policy=ADMIN, body=SPECS)
     def add_specs(self, req: Request, type_id: str, body: dict[str, Any]) -> dict[str, Any]:
-        self._add_specs(req, type_id, body['extra_specs'])
+        self._change_specs(req, type_id, lambda specs: {**specs, **body['extra_specs']})
         return {'extra_specs': body['extra_specs']}
 
     @operation('GET', '/{type_id}/extra_specs/{key}', policy=CALLER)
@@ -98,15 +99,12 @@ class CinderTypes(CinderController):
     def set_spec(self, req: Request, type_id: str, key: str, body: dict[str, Any]) -> dict[str, Any]:
         if key not in body:
             raise errors.Invalid('Request body and URI mismatch: the body must hold the key of the path.')
-        self._add_specs(req, type_id, body)
+        self._change_specs(req, type_id, lambda specs: {**specs, **body})
         return body
 
     @operation('DELETE', '/{type_id}/extra_specs/{key}', policy=ADMIN, status=202)
     def remove_spec(self, req: Request, type_id: str, key: str) -> None:
-        def change(kind: VolumeType) -> dict[str, Any]:
-            return {'extra_specs': without(kind.extra_specs, key, NO_SPEC.format(type_id, key))}
-
-        self.volumes.types.change(self._type(req, type_id).id, change)
+        self._change_specs(req, type_id, lambda specs: without(specs, key, NO_SPEC.format(type_id, key)))
 
     @operation('GET', '/{type_id}/os-volume-type-access', policy=ADMIN)
     def list_access(self, req: Request, type_id: str) -> dict[str, Any]:
@@ -134,8 +132,6 @@ class CinderTypes(CinderController):
             raise errors.VolumeTypeNotFound(id=type_id)
         return kind
 
-    def _add_specs(self, req: Request, type_id: str, given: dict[str, str]) -> None:
-        def change(kind: VolumeType) -> dict[str, Any]:
-            return {'extra_specs': {**kind.extra_specs, **given}}
-
-        self.volumes.types.change(self._type(req, type_id).id, change)
+    def _change_specs(self, req: Request, type_id: str, change: Callable[[Pairs], Pairs]) -> None:
+        found = self._type(req, type_id)
+        self.volumes.types.change(found.id, lambda kind: {'extra_specs': change(kind.extra_specs)})

@@ -21,8 +21,7 @@ from computeapi.standalone.volume.documents import (
     WRITTEN_VOLUME,
 )
 from computeapi.standalone.volume.lists import VOLUME_FILTERS, CinderCollection, window
-from computeapi.standalone.volume.service import USER
-from computeapi.standalone.volume.versions import added
+from computeapi.standalone.volume.service import USER, added
 from computeapi.web.controller import api_version, operation
 from computeapi.web.request import Request
 
