@@ -26,10 +26,8 @@ def start(connection: sa.Connection, context: Context, server_id: str, action: s
     One request may do several things to a server; the record is of the first.
     """
     request_id = context.request_id or f'task-{now.timestamp()}'
-    same = (actions.c.server_id == server_id) & (actions.c.request_id == request_id)
-    found: int | None = connection.execute(sa.select(actions.c.id).where(same)).scalar()
-    if found is not None:
-        return found
+    if found := by_request(connection, server_id, request_id):
+        return found.id
     values = {
         'server_id': server_id,
         'action': action,
@@ -44,22 +42,18 @@ def start(connection: sa.Connection, context: Context, server_id: str, action: s
 
 def finish(connection: sa.Connection, action_id: int, now: datetime, message: str | None = None) -> None:
     """With a message (Error) it did not come to its end. Nor does any event go on, if a worker died in it."""
-    values: dict[str, Any] = {'finish_time': now, 'updated_at': now}
-    if message is not None:
-        values['message'] = message
+    values = {'finish_time': now, 'updated_at': now} | ({} if message is None else {'message': message})
     left = (events.c.action_id == action_id) & events.c.finish_time.is_(None)
     connection.execute(sa.update(events).where(left).values(finish_time=now, result=message or 'Success'))
-    connection.execute(sa.update(actions).where(actions.c.id == action_id).values(**values))
+    ACTIONS.update(connection, values, id=action_id)
 
 
 def start_event(connection: sa.Connection, action_id: int, event: str, host: str | None, now: datetime) -> int:
     """One that was begun before, by a worker that died, goes on."""
-    same = (events.c.action_id == action_id) & (events.c.event == event) & events.c.finish_time.is_(None)
-    found: int | None = connection.execute(sa.select(events.c.id).where(same)).scalar()
-    if found is not None:
-        return found
+    if found := EVENTS.find(connection, action_id=action_id, event=event, finish_time=None):
+        return found.id
     begun = {'action_id': action_id, 'event': event, 'host': host, 'start_time': now}
-    connection.execute(sa.update(actions).where(actions.c.id == action_id).values(updated_at=now))
+    ACTIONS.update(connection, {'updated_at': now}, id=action_id)
     return EVENTS.add(connection, **begun)
 
 
@@ -77,7 +71,7 @@ def finish_event(
     values: dict[str, Any] = {'finish_time': now, 'result': result, 'traceback': traceback, 'details': details}
     if host is not None:
         values['host'] = host
-    connection.execute(sa.update(events).where(events.c.id == event_id).values(**values))
+    EVENTS.update(connection, values, id=event_id)
 
 
 def page(
@@ -110,8 +104,7 @@ def page(
 
 
 def by_request(connection: sa.Connection, server_id: str, request_id: str) -> ServerAction | None:
-    condition = (actions.c.server_id == server_id) & (actions.c.request_id == request_id)
-    return ACTIONS.first(connection, ACTIONS.select.where(condition))
+    return ACTIONS.find(connection, server_id=server_id, request_id=request_id)
 
 
 def events_of(connection: sa.Connection, action_id: int) -> list[ServerActionEvent]:

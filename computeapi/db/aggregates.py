@@ -72,12 +72,11 @@ def insert(connection: sa.Connection, values: Mapping[str, Any]) -> int:
 
 
 def update(connection: sa.Connection, aggregate_id: int, values: Mapping[str, Any]) -> None:
-    if values:
-        connection.execute(sa.update(aggregates).where(aggregates.c.id == aggregate_id).values(**values))
+    AGGREGATES.update(connection, values, id=aggregate_id)
 
 
 def delete(connection: sa.Connection, aggregate_id: int) -> None:
-    connection.execute(sa.delete(aggregates).where(aggregates.c.id == aggregate_id))
+    AGGREGATES.delete(connection, id=aggregate_id)
 
 
 def add_host(connection: sa.Connection, aggregate_id: int, host: str) -> None:

@@ -9,6 +9,7 @@ import sqlalchemy as sa
 
 from computeapi.db.tables.compute import allocations
 from computeapi.db.tables.servers import servers
+from computeapi.db.upsert import upsert
 
 
 class Amounts(NamedTuple):
@@ -61,8 +62,7 @@ def members(connection: sa.Connection, group_id: str, besides: str) -> dict[str,
 
 def replace(connection: sa.Connection, server_id: str, host: str, amounts: Amounts) -> None:
     """Let the server hold just this of the host."""
-    connection.execute(sa.delete(allocations).where(_mine(server_id, host)))
-    connection.execute(sa.insert(allocations).values(server_id=server_id, host=host, **amounts._asdict()))
+    upsert(connection, allocations, [{'server_id': server_id, 'host': host, **amounts._asdict()}])
 
 
 def resize(connection: sa.Connection, server_id: str, host: str, needs: Mapping[str, int]) -> None:

@@ -16,7 +16,7 @@ TOKENS = Rows(ConsoleToken, tokens)
 
 
 def insert(connection: sa.Connection, token: ConsoleToken) -> None:
-    connection.execute(sa.insert(tokens).values(**token._asdict()))
+    TOKENS.insert(connection, **token._asdict())
 
 
 def get(connection: sa.Connection, token_hash: str, now: datetime) -> ConsoleToken | None:

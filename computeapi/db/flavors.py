@@ -70,16 +70,16 @@ def taken(connection: sa.Connection, flavorid: str, name: str) -> str | None:
 
 
 def insert(connection: sa.Connection, values: Mapping[str, Any]) -> None:
-    connection.execute(sa.insert(flavors).values(**values))
+    FLAVORS.insert(connection, **values)
 
 
 def update(connection: sa.Connection, flavor_id: int, values: Mapping[str, Any]) -> None:
-    connection.execute(sa.update(flavors).where(flavors.c.id == flavor_id).values(**values))
+    FLAVORS.update(connection, values, id=flavor_id)
 
 
 def delete(connection: sa.Connection, flavor_id: int) -> None:
     connection.execute(sa.delete(flavor_projects).where(flavor_projects.c.flavor_id == flavor_id))
-    connection.execute(sa.delete(flavors).where(flavors.c.id == flavor_id))
+    FLAVORS.delete(connection, id=flavor_id)
 
 
 def projects(connection: sa.Connection, flavor_id: int) -> list[str]:

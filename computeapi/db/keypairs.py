@@ -8,7 +8,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from computeapi.db import listing
-from computeapi.db.listing import Clause, Page
+from computeapi.db.listing import Page
 from computeapi.db.records import Rows
 from computeapi.db.tables.compute import Keypair, keypairs
 
@@ -18,7 +18,7 @@ KEYPAIRS = Rows(Keypair, keypairs)
 
 
 def get(connection: sa.Connection, user_id: str, name: str) -> Keypair | None:
-    return KEYPAIRS.first(connection, KEYPAIRS.select.where(*_named(user_id, name)))
+    return KEYPAIRS.find(connection, user_id=user_id, name=name)
 
 
 def page(connection: sa.Connection, user_id: str, page: Page) -> list[Keypair]:
@@ -35,13 +35,9 @@ def page(connection: sa.Connection, user_id: str, page: Page) -> list[Keypair]:
 
 
 def insert(connection: sa.Connection, values: Mapping[str, Any]) -> None:
-    connection.execute(sa.insert(keypairs).values(**values))
+    KEYPAIRS.insert(connection, **values)
 
 
 def delete(connection: sa.Connection, user_id: str, name: str) -> bool:
     """Whether there was such a key pair."""
-    return connection.execute(sa.delete(keypairs).where(*_named(user_id, name))).rowcount > 0
-
-
-def _named(user_id: str, name: str) -> tuple[Clause, ...]:
-    return keypairs.c.user_id == user_id, keypairs.c.name == name
+    return KEYPAIRS.delete(connection, user_id=user_id, name=name) > 0

@@ -19,7 +19,7 @@ IN_USE = sa.exists().where(servers.c.server_group_id == server_groups.c.uuid, se
 
 def get(connection: sa.Connection, group_id: str, *, members: bool = True) -> ServerGroup | None:
     """The group, with its members or without."""
-    group = GROUPS.first(connection, GROUPS.select.where(server_groups.c.uuid == group_id))
+    group = GROUPS.find(connection, uuid=group_id)
     return _with_members(connection, [group])[0] if group and members else group
 
 
@@ -60,11 +60,11 @@ def _members(connection: sa.Connection, group_ids: Sequence[str]) -> dict[str, l
 
 
 def insert(connection: sa.Connection, values: Mapping[str, Any]) -> None:
-    connection.execute(sa.insert(server_groups).values(**values))
+    GROUPS.insert(connection, **values)
 
 
 def delete(connection: sa.Connection, group_id: str) -> bool:
     """Whether there was such a group. Its servers stay, in no group."""
-    found = connection.execute(sa.delete(server_groups).where(server_groups.c.uuid == group_id)).rowcount > 0
+    found = GROUPS.delete(connection, uuid=group_id) > 0
     connection.execute(sa.update(servers).where(servers.c.server_group_id == group_id).values(server_group_id=None))
     return found

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from computeapi.db import services
+from computeapi.db import pairs, services
 from computeapi.db.records import Rows
 from computeapi.db.tables.servers import BlockDevice, Server, block_devices, console_tokens, server_tags, servers
 
@@ -110,11 +110,11 @@ def on_volume(connection: sa.Connection, volume_id: str) -> list[BlockDevice]:
 
 
 def insert(connection: sa.Connection, values: Mapping[str, Any]) -> None:
-    connection.execute(sa.insert(servers).values(**values))
+    SERVERS.insert(connection, **values)
 
 
 def update(connection: sa.Connection, server_id: str, values: Mapping[str, Any]) -> None:
-    connection.execute(sa.update(servers).where(servers.c.uuid == server_id).values(**values))
+    SERVERS.update(connection, values, uuid=server_id)
 
 
 def change(
@@ -144,21 +144,19 @@ def change_unless_newer(connection: sa.Connection, server: Server, values: Mappi
 
 def set_tags(connection: sa.Connection, server_id: str, tags: Collection[str]) -> None:
     """Replace all tags."""
-    connection.execute(sa.delete(server_tags).where(server_tags.c.server_id == server_id))
-    if tags:
-        connection.execute(sa.insert(server_tags), [{'server_id': server_id, 'tag': tag} for tag in tags])
+    pairs.replace_tags(connection, server_tags, server_id, tags)
 
 
 def insert_block_device(connection: sa.Connection, values: Mapping[str, Any]) -> None:
-    connection.execute(sa.insert(block_devices).values(**values))
+    DEVICES.insert(connection, **values)
 
 
 def update_block_device(connection: sa.Connection, device_id: str, values: Mapping[str, Any]) -> None:
-    connection.execute(sa.update(block_devices).where(block_devices.c.uuid == device_id).values(**values))
+    DEVICES.update(connection, values, uuid=device_id)
 
 
 def delete_block_device(connection: sa.Connection, device_id: str) -> None:
-    connection.execute(sa.delete(block_devices).where(block_devices.c.uuid == device_id))
+    DEVICES.delete(connection, uuid=device_id)
 
 
 def delete_belongings(connection: sa.Connection, server_id: str) -> None:
