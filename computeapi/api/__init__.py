@@ -5,42 +5,33 @@ import functools
 from oslo_policy.policy import RuleDefault
 
 from computeapi.api.aggregates import Aggregates
-from computeapi.api.assisted_volume_snapshots import AssistedVolumeSnapshots
-from computeapi.api.baremetal_nodes import BareMetalNodes
-from computeapi.api.console_auth_tokens import ConsoleAuthTokens
 from computeapi.api.controller import ComputeController
+from computeapi.api.documents import Versions
 from computeapi.api.extensions import Extensions
-from computeapi.api.external_events import ServerExternalEvents
 from computeapi.api.flavors import FlavorAccess, FlavorExtraSpecs, Flavors
-from computeapi.api.floating_ips import FloatingIPPools, FloatingIPs
-from computeapi.api.gone import GoneResources, RefusedRequests
+from computeapi.api.gone import BareMetalNodes, GoneResources, RefusedRequests
 from computeapi.api.hosts import Hosts
 from computeapi.api.hypervisors import Hypervisors
 from computeapi.api.images import ImageMetadata, ProxiedImages
-from computeapi.api.instance_usage_audit_log import InstanceUsageAuditLog
 from computeapi.api.keypairs import Keypairs
-from computeapi.api.limits import Limits
 from computeapi.api.migrations import Migrations
-from computeapi.api.networks import ProxiedNetworks, TenantNetworks
-from computeapi.api.quota_class_sets import QuotaClassSets
-from computeapi.api.quota_sets import QuotaSets
+from computeapi.api.networks import FloatingIPPools, FloatingIPs, ProxiedNetworks, TenantNetworks
+from computeapi.api.other_services import AssistedVolumeSnapshots, ServerExternalEvents
+from computeapi.api.quotas import Limits, QuotaClassSets, QuotaSets
 from computeapi.api.security_groups import SecurityGroupRules, SecurityGroups
 from computeapi.api.server_groups import ServerGroups
 from computeapi.api.servers import Servers
-from computeapi.api.servers.addresses import FloatingIPRemoval, ServerAddresses
-from computeapi.api.servers.consoles import RemoteConsoles, ServerConsoles
+from computeapi.api.servers.addresses import FloatingIPRemoval, ServerAddresses, ServerIPs
+from computeapi.api.servers.consoles import ConsoleAuthTokens, RemoteConsoles, ServerConsoles
 from computeapi.api.servers.create import ServerCreation
 from computeapi.api.servers.deletion import ServerDeletion
-from computeapi.api.servers.diagnostics import ServerDiagnostics
 from computeapi.api.servers.evacuation import ServerEvacuation
 from computeapi.api.servers.instance_actions import InstanceActions
 from computeapi.api.servers.interfaces import ServerInterfaces
-from computeapi.api.servers.ips import ServerIPs
 from computeapi.api.servers.live_migration import ServerLiveMigration, ServerMigrations
 from computeapi.api.servers.locks import ServerLocks
-from computeapi.api.servers.machines import ServerMachines
+from computeapi.api.servers.machines import ServerDiagnostics, ServerMachines, ServerPassword
 from computeapi.api.servers.metadata import ServerMetadata
-from computeapi.api.servers.password import ServerPassword
 from computeapi.api.servers.power import ServerPower
 from computeapi.api.servers.rebuild import ServerRebuild
 from computeapi.api.servers.rescue import ServerRescue
@@ -54,10 +45,8 @@ from computeapi.api.servers.tags import ServerTags
 from computeapi.api.servers.topology import ServerTopology
 from computeapi.api.servers.volume_attachments import VolumeAttachments
 from computeapi.api.services import Services
-from computeapi.api.snapshots import Snapshots
-from computeapi.api.tenant_usage import SimpleTenantUsage
-from computeapi.api.versions import Versions
-from computeapi.api.volumes import ProxiedVolumes
+from computeapi.api.usage import InstanceUsageAuditLog, SimpleTenantUsage
+from computeapi.api.volumes import ProxiedVolumes, Snapshots
 from computeapi.api.volumes_boot import VOLUMES_BOOT
 from computeapi.api.zones import AvailabilityZones
 from computeapi.web.contract import Operation

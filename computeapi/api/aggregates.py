@@ -22,11 +22,10 @@ from computeapi.api.types import (
 from computeapi.db.aggregates import Aggregate
 from computeapi.errors import Invalid
 from computeapi.versions import added
-from computeapi.web.contract import ADMIN, Field, Policy, View, array, attr, closed, lone
+from computeapi.web.contract import ADMIN, Field, Policy, View, attr
 from computeapi.web.controller import action, api_version, operation
 from computeapi.web.request import Request
-
-# ------------------------------------------------------------------ policies
+from computeapi.web.schemas import array, closed, lone
 
 policy = functools.partial(Policy, default=ADMIN)
 INDEX = policy('os_compute_api:os-aggregates:index', description='List the aggregates')
@@ -43,19 +42,15 @@ IMAGES = policy('compute:aggregates:images', description='Have images ready on t
 
 ZONE_NAME = NONEMPTY | {'pattern': '^[^:]*$'}
 ZONE = {'oneOf': [ZONE_NAME, NOTHING]}
-CREATE_BODY = closed({'aggregate': closed({'name': NAME, 'availability_zone': ZONE}, ['name'])}, ['aggregate'])
-UPDATE_BODY = closed(
-    # A new name may come with spaces around it at every version.
-    {'aggregate': closed({'name': SPACED_NAME, 'availability_zone': ZONE}) | {'minProperties': 1}},
-    ['aggregate'],
-)
-HOST_BODY = closed({'host': HOST}, ['host'])
+CREATE_BODY = lone('aggregate', closed({'name': NAME, 'availability_zone': ZONE}, ['name']))
+UPDATE_BODY = lone('aggregate', closed({'name': SPACED_NAME, 'availability_zone': ZONE}) | {'minProperties': 1})
+HOST_BODY = lone('host', HOST)
 METADATA = {
     'type': 'object',
     'patternProperties': {'^[^\x00-\x1f\x7f]{1,255}$': NULLABLE_STRING | {'maxLength': 255}},
     'additionalProperties': False,
 }
-IMAGES_BODY = closed({'cache': array(closed({'id': UUID}, ['id'])) | {'minItems': 1}}, ['cache'])
+IMAGES_BODY = lone('cache', array(lone('id', UUID)) | {'minItems': 1})
 
 # ------------------------------------------------------------------ views
 
@@ -78,8 +73,8 @@ AGGREGATE = View(
     }
 )
 ONE = {'aggregate': AGGREGATE}
-
-# ------------------------------------------------------------------ controller
+change = functools.partial(action, response=ONE, status=200, errors=(409,))
+"""An action that answers with the aggregate as it has become."""
 
 
 class Aggregates(ComputeController):
@@ -99,12 +94,12 @@ class Aggregates(ComputeController):
         made = self.cloud.aggregates.create(wanted['name'].strip(), wanted.get('availability_zone'))
         return {'aggregate': CREATED.render(req, made)}
 
-    @operation('GET', '/{id}', policy=SHOW, response=ONE, errors=(404,))
+    @operation('GET', '/{id}', policy=SHOW, response=ONE)
     def show(self, req: Request, id: str) -> dict[str, Any]:
         """Show an aggregate."""
         return self.answer(req, self.cloud.aggregates.get(integer_id(id)))
 
-    @operation('PUT', '/{id}', policy=UPDATE, body=UPDATE_BODY, response=ONE, errors=(404, 409))
+    @operation('PUT', '/{id}', policy=UPDATE, body=UPDATE_BODY, response=ONE, errors=(409,))
     def update(self, req: Request, id: str, body: Any) -> dict[str, Any]:
         """Rename an aggregate or change its zone."""
         changes = dict(body['aggregate'])
@@ -112,41 +107,27 @@ class Aggregates(ComputeController):
             changes['name'] = changes['name'].strip()
         return self.answer(req, self.cloud.aggregates.update(integer_id(id), changes))
 
-    @operation('DELETE', '/{id}', policy=DELETE, errors=(404,))
+    @operation('DELETE', '/{id}', policy=DELETE)
     def delete(self, req: Request, id: str) -> None:
         """Delete an aggregate that has no hosts."""
         self.cloud.aggregates.delete(integer_id(id))
 
-    @action('add_host', policy=ADD_HOST, body=lone('add_host', HOST_BODY), response=ONE, status=200, errors=(404, 409))
+    @change('add_host', policy=ADD_HOST, takes=HOST_BODY)
     def add_host(self, req: Request, id: str, body: Any) -> dict[str, Any]:
         """Add a host to an aggregate."""
         return self.answer(req, self.cloud.aggregates.add_host(integer_id(id), body['add_host']['host']))
 
-    @action(
-        'remove_host',
-        policy=REMOVE_HOST,
-        body=lone('remove_host', HOST_BODY),
-        response=ONE,
-        status=200,
-        errors=(404, 409),
-    )
+    @change('remove_host', policy=REMOVE_HOST, takes=HOST_BODY)
     def remove_host(self, req: Request, id: str, body: Any) -> dict[str, Any]:
         """Remove a host from an aggregate."""
         return self.answer(req, self.cloud.aggregates.remove_host(integer_id(id), body['remove_host']['host']))
 
-    @action(
-        'set_metadata',
-        policy=SET_METADATA,
-        body=lone('set_metadata', closed({'metadata': METADATA}, ['metadata'])),
-        response=ONE,
-        status=200,
-        errors=(404, 409),
-    )
+    @change('set_metadata', policy=SET_METADATA, takes=lone('metadata', METADATA))
     def set_metadata(self, req: Request, id: str, body: Any) -> dict[str, Any]:
         """Add to the metadata of an aggregate, or take keys away."""
         return self.answer(req, self.cloud.aggregates.set_metadata(integer_id(id), body['set_metadata']['metadata']))
 
-    @operation('POST', '/{id}/images', policy=IMAGES, body=IMAGES_BODY, status=202, errors=(404,))
+    @operation('POST', '/{id}/images', policy=IMAGES, body=IMAGES_BODY, status=202)
     @api_version('2.81')
     def images(self, req: Request, id: str, body: Any) -> None:
         """Have images ready on the hosts of an aggregate."""

@@ -1,7 +1,5 @@
 """Everything that the handlers of the API can call, in one place."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from oslo_config import cfg

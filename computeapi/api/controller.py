@@ -1,7 +1,5 @@
 """What the resources of the compute API share: the services that their handlers call."""
 
-from __future__ import annotations
-
 from computeapi.api.cloud import Cloud
 from computeapi.web.controller import Controller
 

@@ -1,9 +1,7 @@
 """The documents that say which versions there are: at /, at /v2, at /v2.1, and the choices elsewhere.
 
-They need no token and no database.
+They need no token and no database. `Versions` shows them again, to callers with a token (and a project in the URL).
 """
-
-from __future__ import annotations
 
 from typing import Any
 
@@ -11,10 +9,14 @@ import orjson
 import webob
 import webob.dec
 
-from computeapi.errors import Error
+from computeapi.api.controller import ComputeController
+from computeapi.api.types import OBJECT
+from computeapi.errors import Error, NotFound
 from computeapi.versions import MAX, MIN
 from computeapi.web import faults
+from computeapi.web.controller import operation
 from computeapi.web.request import VENDOR_JSON, Request
+from computeapi.web.schemas import lone, query
 
 API_REFERENCE = 'http://docs.openstack.org/'
 V20: dict[str, Any] = {
@@ -105,3 +107,29 @@ class VersionDocument:
         if VENDOR_JSON in req.headers.get('Accept', ''):
             response.content_type = VENDOR_JSON
         return response
+
+
+ANYTHING = query({}, strict=None)
+DOCUMENT = lone('version', OBJECT)
+
+
+class Versions(ComputeController):
+    """What the API can do, by version."""
+
+    @operation('GET', '/', policy=None, query=ANYTHING, response=DOCUMENT, errors=(404,))
+    def index(self, req: Request) -> dict[str, Any]:
+        """Show the version of this endpoint."""
+        return self.describe(req, V20 if req.legacy else V21)
+
+    @operation('GET', '/versions/{id}', policy=None, query=ANYTHING, response=DOCUMENT)
+    def show(self, req: Request, id: str) -> dict[str, Any]:
+        """Show one version; /v2 knows only itself."""
+        if req.legacy:
+            return self.describe(req, V20)
+        found = {version['id']: version for version in (V20, V21)}.get(id)
+        if found is None:
+            raise NotFound()
+        return self.describe(req, found)
+
+    def describe(self, req: Request, version: dict[str, Any]) -> dict[str, Any]:
+        return document(version, req.link_prefix + req.script_name)

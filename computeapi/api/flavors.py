@@ -1,5 +1,6 @@
 """/flavors: the sizes that servers come in."""
 
+import functools
 from collections.abc import Mapping
 from typing import Any
 
@@ -25,12 +26,11 @@ from computeapi.api.types import (
 from computeapi.booleans import spoken
 from computeapi.errors import Invalid
 from computeapi.versions import added, changed, removed
-from computeapi.web.contract import ADMIN, READER_OR_ADMIN, Field, Policy, View, array, attr, closed, lone, query
+from computeapi.web.contract import ADMIN, READER_OR_ADMIN, Field, Policy, View, attr
 from computeapi.web.controller import action, api_version, operation
 from computeapi.web.paging import sort_of
 from computeapi.web.request import Request
-
-# ------------------------------------------------------------------ policies
+from computeapi.web.schemas import array, closed, lone, one_of, query, whole
 
 CREATE = Policy('os_compute_api:os-flavor-manage:create', ADMIN, 'Create a flavor')
 UPDATE = Policy('os_compute_api:os-flavor-manage:update', ADMIN, 'Update a flavor')
@@ -51,22 +51,9 @@ DESCRIBED, TRIMMED = '2.55', '2.102'
 # ------------------------------------------------------------------ requests
 
 SORT_KEYS = [
-    'created_at',
-    'description',
-    'disabled',
-    'ephemeral_gb',
-    'flavorid',
-    'id',
-    'is_public',
-    'memory_mb',
-    'name',
-    'root_gb',
-    'rxtx_factor',
-    'swap',
-    'updated_at',
-    'vcpu_weight',
-    'vcpus',
-]
+    'created_at', 'description', 'disabled', 'ephemeral_gb', 'flavorid', 'id', 'is_public', 'memory_mb', 'name',
+    'root_gb', 'rxtx_factor', 'swap', 'updated_at', 'vcpu_weight', 'vcpus',
+]  # fmt: skip
 SORT_COLUMNS = {'vcpu_weight': 'vcpus'}
 LIST_QUERY = query(
     pages.PARAMETERS
@@ -80,7 +67,7 @@ LIST_QUERY = query(
                 TRIMMED: {'type': 'string', 'enum': [key for key in SORT_KEYS if key != 'rxtx_factor']},
             }
         ),
-        'sort_dir': {'type': 'string', 'enum': ['asc', 'desc']},
+        'sort_dir': one_of('asc', 'desc'),
         'name': added(TRIMMED, STRING),
     },
     strict='2.75',
@@ -100,32 +87,30 @@ RXTX = {
     'exclusiveMinimum': 0,
     'maximum': 3.40282e38,
 }
-CREATE_BODY = closed(
-    {
-        'flavor': closed(
-            {
-                'name': NAME,
-                'id': FLAVOR_ID,
-                'ram': POSITIVE,
-                'vcpus': POSITIVE,
-                'disk': NON_NEGATIVE,
-                'OS-FLV-EXT-DATA:ephemeral': NON_NEGATIVE,
-                'swap': NON_NEGATIVE,
-                'rxtx_factor': removed(TRIMMED, RXTX),
-                'os-flavor-access:is_public': SPOKEN_BOOLEAN,
-                'description': added(DESCRIBED, DESCRIPTION),
-            },
-            required=['name', 'ram', 'vcpus', 'disk'],
-        )
-    },
-    required=['flavor'],
+CREATE_BODY = lone(
+    'flavor',
+    closed(
+        {
+            'name': NAME,
+            'id': FLAVOR_ID,
+            'ram': POSITIVE,
+            'vcpus': POSITIVE,
+            'disk': NON_NEGATIVE,
+            'OS-FLV-EXT-DATA:ephemeral': NON_NEGATIVE,
+            'swap': NON_NEGATIVE,
+            'rxtx_factor': removed(TRIMMED, RXTX),
+            'os-flavor-access:is_public': SPOKEN_BOOLEAN,
+            'description': added(DESCRIBED, DESCRIPTION),
+        },
+        required=['name', 'ram', 'vcpus', 'disk'],
+    ),
 )
-UPDATE_BODY = closed({'flavor': closed({'description': DESCRIPTION}, required=['description'])}, required=['flavor'])
-TENANT = closed({'tenant': NONEMPTY}, required=['tenant'])
+UPDATE_BODY = lone('flavor', lone('description', DESCRIPTION))
+TENANT = lone('tenant', NONEMPTY)
 
 SPEC_VALUE = {'type': ['string', 'number'], 'maxLength': 255}
 SPECS = {'type': 'object', 'patternProperties': {schemas.METADATA_KEY: SPEC_VALUE}, 'additionalProperties': False}
-SPECS_BODY = closed({'extra_specs': SPECS}, required=['extra_specs'])
+SPECS_BODY = lone('extra_specs', SPECS)
 SPEC_BODY = SPECS | {'minProperties': 1, 'maxProperties': 1}
 VALIDATION = {'validated': added('2.86', True)}
 
@@ -152,10 +137,10 @@ DETAIL = LINKED | {
 SUMMARY = View(LINKED)
 FLAVOR = View(DETAIL)
 
-ACCESS_LIST = {'flavor_access': array(closed({'flavor_id': STRING, 'tenant_id': STRING}, ['flavor_id', 'tenant_id']))}
-
-
-# ------------------------------------------------------------------ controllers
+EVEN_PUBLIC = changed({'2.1': True, '2.7': False})
+ACCESS_LIST = {'flavor_access': array(whole({'flavor_id': STRING, 'tenant_id': STRING}))}
+access = functools.partial(action, takes=TENANT, response=ACCESS_LIST, status=200)
+"""An action that changes which projects may use a flavor."""
 
 
 class Flavors(ComputeController):
@@ -198,32 +183,24 @@ class Flavors(ComputeController):
         )
         return {'flavor': FLAVOR.render(req, created)}
 
-    @operation('GET', '/{id}', policy=None, query=SHOW_QUERY, response={'flavor': FLAVOR}, errors=(404,))
+    @operation('GET', '/{id}', policy=None, query=SHOW_QUERY, response={'flavor': FLAVOR})
     def show(self, req: Request, id: str) -> dict[str, Any]:
         """Show a flavor."""
         return {'flavor': FLAVOR.render(req, self.cloud.flavors.get(req.context, id))}
 
-    @operation('PUT', '/{id}', policy=UPDATE, body=UPDATE_BODY, response={'flavor': FLAVOR}, errors=(404,))
+    @operation('PUT', '/{id}', policy=UPDATE, body=UPDATE_BODY, response={'flavor': FLAVOR})
     @api_version(DESCRIBED)
     def update(self, req: Request, id: str, body: Any) -> dict[str, Any]:
         """Change the description of a flavor."""
         described = self.cloud.flavors.describe(req.context, id, body['flavor']['description'])
         return {'flavor': FLAVOR.render(req, described)}
 
-    @operation('DELETE', '/{id}', policy=DELETE, status=202, errors=(404,))
+    @operation('DELETE', '/{id}', policy=DELETE, status=202)
     def delete(self, req: Request, id: str) -> None:
         """Delete a flavor; servers that have it keep it."""
         self.cloud.flavors.delete(req.context, id)
 
-    @action(
-        'addTenantAccess',
-        policy=ADD_ACCESS,
-        body=lone('addTenantAccess', TENANT),
-        response=ACCESS_LIST,
-        status=200,
-        errors=(404, 409),
-        behaviour={'even_public': changed({'2.1': True, '2.7': False})},
-    )
+    @access('addTenantAccess', policy=ADD_ACCESS, errors=(409,), behaviour={'even_public': EVEN_PUBLIC})
     def add_access(self, req: Request, id: str, body: Any) -> dict[str, Any]:
         """Let a project use a flavor that is not public."""
         project_id = body['addTenantAccess']['tenant']
@@ -231,14 +208,7 @@ class Flavors(ComputeController):
         projects = self.cloud.flavors.grant(req.context, id, project_id, even_public=req.behaviour.even_public)
         return access_list(id, projects)
 
-    @action(
-        'removeTenantAccess',
-        policy=REMOVE_ACCESS,
-        body=lone('removeTenantAccess', TENANT),
-        response=ACCESS_LIST,
-        status=200,
-        errors=(404,),
-    )
+    @access('removeTenantAccess', policy=REMOVE_ACCESS)
     def remove_access(self, req: Request, id: str, body: Any) -> dict[str, Any]:
         """Take the use of a flavor from a project."""
         project_id = body['removeTenantAccess']['tenant']
@@ -251,7 +221,7 @@ class FlavorAccess(ComputeController):
 
     path = '/flavors/{flavor_id}/os-flavor-access'
 
-    @operation('GET', policy=ACCESS, response=ACCESS_LIST, errors=(404,))
+    @operation('GET', policy=ACCESS, response=ACCESS_LIST)
     def index(self, req: Request, flavor_id: str) -> dict[str, Any]:
         """List the projects that may use a flavor."""
         return access_list(flavor_id, self.cloud.flavors.projects(req.context, flavor_id))
@@ -262,7 +232,7 @@ class FlavorExtraSpecs(ComputeController):
 
     path = '/flavors/{flavor_id}/os-extra_specs'
 
-    @operation('GET', policy=SPECS_INDEX, response={'extra_specs': TEXTS}, errors=(404,))
+    @operation('GET', policy=SPECS_INDEX, response={'extra_specs': TEXTS})
     def index(self, req: Request, flavor_id: str) -> dict[str, Any]:
         """List the extra specs of a flavor."""
         return {'extra_specs': self.cloud.flavors.get(req.context, flavor_id).extra_specs}
@@ -272,27 +242,25 @@ class FlavorExtraSpecs(ComputeController):
         policy=SPECS_CREATE,
         body=SPECS_BODY,
         response={'extra_specs': TEXTS},
-        errors=(404, 409),
+        errors=(409,),
         behaviour=VALIDATION,
     )
     def create(self, req: Request, flavor_id: str, body: Any) -> dict[str, Any]:
         """Create or replace extra specs of a flavor."""
         return {'extra_specs': self.save(req, flavor_id, body['extra_specs'])}
 
-    @operation('GET', '/{id}', policy=SPECS_SHOW, response=TEXTS, errors=(404,))
+    @operation('GET', '/{id}', policy=SPECS_SHOW, response=TEXTS)
     def show(self, req: Request, flavor_id: str, id: str) -> dict[str, Any]:
         """Show an extra spec of a flavor."""
         return {id: extra_specs.value_of(self.cloud.flavors.get(req.context, flavor_id), id)}
 
-    @operation(
-        'PUT', '/{id}', policy=SPECS_UPDATE, body=SPEC_BODY, response=TEXTS, errors=(404, 409), behaviour=VALIDATION
-    )
+    @operation('PUT', '/{id}', policy=SPECS_UPDATE, body=SPEC_BODY, response=TEXTS, errors=(409,), behaviour=VALIDATION)
     def update(self, req: Request, flavor_id: str, id: str, body: Any) -> dict[str, Any]:
         """Set an extra spec of a flavor."""
         check_key(id, body)
         return self.save(req, flavor_id, body)
 
-    @operation('DELETE', '/{id}', policy=SPECS_DELETE, errors=(404,))
+    @operation('DELETE', '/{id}', policy=SPECS_DELETE)
     def delete(self, req: Request, flavor_id: str, id: str) -> None:
         """Delete an extra spec of a flavor."""
         self.cloud.flavors.delete_extra_spec(req.context, flavor_id, id)
@@ -309,15 +277,15 @@ class FlavorExtraSpecs(ComputeController):
 def filters(req: Request) -> dict[str, Any]:
     """The filters of a list in the words of the service."""
     found = {
-        'min_memory_mb': whole(req, 'minRam'),
-        'min_root_gb': whole(req, 'minDisk'),
+        'min_memory_mb': number(req, 'minRam'),
+        'min_root_gb': number(req, 'minDisk'),
         'is_public': public(req.parameter('is_public')) if req.context.is_admin else True,
     }
     name = req.parameter('name')
     return found | ({'name': name} if name else {})
 
 
-def whole(req: Request, name: str) -> int:
+def number(req: Request, name: str) -> int:
     text = req.parameter(name, '0')
     try:
         return min(int(text), 2**62)

@@ -4,12 +4,13 @@ from collections.abc import Callable
 from typing import Any
 
 from computeapi.api.controller import ComputeController
-from computeapi.api.types import STRING
-from computeapi.errors import Gone, Invalid
+from computeapi.api.types import NULLABLE_STRING, STRING
+from computeapi.errors import Gone, Invalid, NotSupported
 from computeapi.versions import ABSENT
-from computeapi.web.contract import closed
+from computeapi.web.contract import ADMIN, Policy
 from computeapi.web.controller import Bounds, Function, api_version, operation
 from computeapi.web.request import Request
+from computeapi.web.schemas import array, whole
 
 GONE = (
     ('/os-agents', 'GET', 'POST'),
@@ -74,7 +75,7 @@ TOLD = {request: message for requests in REFUSED.values() for request, message i
 
 def fault(name: str, status: int) -> dict[str, Any]:
     """The facts of an operation that has nothing but this fault to give."""
-    schema = closed({'code': {'const': status}, 'message': STRING}, required=['code', 'message'])
+    schema = whole({'code': {'const': status}, 'message': STRING})
     return {'policy': None, 'query': ABSENT, 'status': status, 'response': {name: schema}}
 
 
@@ -131,3 +132,33 @@ class RefusedRequests(ComputeController):
     def refuse(self, req: Request) -> None:
         known = req.operation
         raise Invalid(TOLD[known.method, known.path, known.action])
+
+
+# ------------------------------------------------------------------ bare metal
+
+LIST_NODES = Policy('os_compute_api:os-baremetal-nodes:list', ADMIN, 'List the nodes of the bare metal service')
+SHOW_NODE = Policy('os_compute_api:os-baremetal-nodes:show', ADMIN, 'Show a node of the bare metal service')
+
+LISTED_NODE = {
+    **dict.fromkeys(('id', 'host', 'task_state', 'cpus', 'memory_mb', 'disk_gb'), STRING),
+    'interfaces': array(STRING),
+}
+SHOWN_NODE = LISTED_NODE | {'instance_uuid': NULLABLE_STRING}
+NODES = array(whole(LISTED_NODE))
+
+
+class BareMetalNodes(ComputeController):
+    """The nodes of a bare metal service, of which this cloud has none."""
+
+    path = '/os-baremetal-nodes'
+    versions = PROXIES
+
+    @operation('GET', policy=LIST_NODES, query=ABSENT, response={'nodes': NODES}, errors=(501,))
+    def index(self, req: Request) -> None:
+        """List the nodes."""
+        raise NotSupported('There is no bare metal service.')
+
+    @operation('GET', '/{id}', policy=SHOW_NODE, query=ABSENT, response={'node': whole(SHOWN_NODE)}, errors=(501,))
+    def show(self, req: Request, id: str) -> None:
+        """Show a node."""
+        raise NotSupported('There is no bare metal service.')

@@ -8,11 +8,10 @@ from computeapi.compute.hypervisors import HostResources
 from computeapi.compute.services import ServiceStatus
 from computeapi.db.services import COMPUTE
 from computeapi.errors import NotSupported
-from computeapi.web.contract import ADMIN, Field, Policy, View, array, attr, closed, query
+from computeapi.web.contract import ADMIN, Field, Policy, View, attr
 from computeapi.web.controller import Bounds, operation
 from computeapi.web.request import Request
-
-# ------------------------------------------------------------------ policies
+from computeapi.web.schemas import array, closed, lone, one_of, query, whole
 
 LIST = Policy('os_compute_api:os-hosts:list', ADMIN, 'List the hosts')
 SHOW = Policy('os_compute_api:os-hosts:show', ADMIN, 'Show what is taken of a host')
@@ -24,7 +23,7 @@ STARTUP = Policy('os_compute_api:os-hosts:start', ADMIN, 'Start a host')
 # ------------------------------------------------------------------ requests
 
 LIST_QUERY = query({'zone': STRING})
-SWITCH = {'type': 'string', 'enum': ['enable', 'disable', 'Enable', 'Disable', 'ENABLE', 'DISABLE']}
+SWITCH = one_of('enable', 'disable', 'Enable', 'Disable', 'ENABLE', 'DISABLE')
 UPDATE_BODY = closed({'status': SWITCH, 'maintenance_mode': SWITCH}) | {
     'anyOf': [{'required': ['status']}, {'required': ['maintenance_mode']}]
 }
@@ -39,11 +38,11 @@ HOST_SERVICE = View(
     }
 )
 AMOUNTS = {'project': STRING, 'cpu': INTEGER, 'memory_mb': INTEGER, 'disk_gb': INTEGER, 'host': STRING}
-RESOURCES = array(closed({'resource': closed(AMOUNTS, AMOUNTS)}, ['resource']))
+RESOURCES = array(lone('resource', whole(AMOUNTS)))
 UPDATED = closed(
     {
         'host': STRING,
-        'status': {'type': 'string', 'enum': ['enabled', 'disabled']},
+        'status': one_of('enabled', 'disabled'),
         'maintenance_mode': {'const': 'off_maintenance'},
     },
     ['host'],
@@ -52,9 +51,6 @@ UPDATED = closed(
 
 def powered(word: str) -> dict[str, Any]:
     return {'host': STRING, 'power_action': {'const': word}}
-
-
-# ------------------------------------------------------------------ controller
 
 
 class Hosts(ComputeController):
@@ -70,13 +66,13 @@ class Hosts(ComputeController):
         found = [status for status in self.cloud.services.list() if not zone or status.zone == zone]
         return {'hosts': HOST_SERVICE.render_all(req, found)}
 
-    @operation('GET', '/{id}', policy=SHOW, response={'host': RESOURCES}, errors=(404,))
+    @operation('GET', '/{id}', policy=SHOW, response={'host': RESOURCES})
     def show(self, req: Request, id: str) -> dict[str, Any]:
         """Show what a compute host has, and who takes how much of it."""
         self.service_of(id)
         return {'host': [{'resource': resource(id, each)} for each in self.cloud.hypervisors.resources(id)]}
 
-    @operation('PUT', '/{id}', policy=UPDATE, body=UPDATE_BODY, response=UPDATED, errors=(404, 501))
+    @operation('PUT', '/{id}', policy=UPDATE, body=UPDATE_BODY, response=UPDATED, errors=(501,))
     def update(self, req: Request, id: str, body: Any) -> dict[str, Any]:
         """Let new servers come to a compute host, or not."""
         service = self.service_of(id).service
@@ -90,17 +86,17 @@ class Hosts(ComputeController):
             answer['status'] = 'disabled' if change(service).service.disabled else 'enabled'
         return answer
 
-    @operation('GET', '/{id}/reboot', policy=REBOOT, response=powered('reboot'), errors=(404, 501))
+    @operation('GET', '/{id}/reboot', policy=REBOOT, response=powered('reboot'), errors=(501,))
     def reboot(self, req: Request, id: str) -> None:
         """Reboot a compute host, which no hypervisor can."""
         raise self.powerless(id)
 
-    @operation('GET', '/{id}/shutdown', policy=SHUTDOWN, response=powered('shutdown'), errors=(404, 501))
+    @operation('GET', '/{id}/shutdown', policy=SHUTDOWN, response=powered('shutdown'), errors=(501,))
     def shutdown(self, req: Request, id: str) -> None:
         """Shut a compute host down, which no hypervisor can."""
         raise self.powerless(id)
 
-    @operation('GET', '/{id}/startup', policy=STARTUP, response=powered('startup'), errors=(404, 501))
+    @operation('GET', '/{id}/startup', policy=STARTUP, response=powered('startup'), errors=(501,))
     def startup(self, req: Request, id: str) -> dict[str, Any]:
         """See that a compute host is started; one that is not cannot be."""
         if not self.service_of(id).up:

@@ -20,11 +20,10 @@ from computeapi.booleans import TRUE
 from computeapi.db.hypervisors import SERVERS, USAGE, ComputeNode
 from computeapi.errors import HypervisorNotFound, Invalid
 from computeapi.versions import ABSENT, Versioned, added, before, changed, removed
-from computeapi.web.contract import ADMIN, Field, Policy, View, array, attr, closed, query
+from computeapi.web.contract import ADMIN, Field, Policy, View, attr
 from computeapi.web.controller import api_version, operation
 from computeapi.web.request import Request
-
-# ------------------------------------------------------------------ policies
+from computeapi.web.schemas import array, closed, query, whole
 
 LIST = Policy('os_compute_api:os-hypervisors:list', ADMIN, 'List the hypervisors')
 DETAIL = Policy('os_compute_api:os-hypervisors:list-detail', ADMIN, 'List the hypervisors with their details')
@@ -62,17 +61,13 @@ def some_members(hypervisor: ComputeNode) -> Any:
     return members(hypervisor) or ABSENT
 
 
-def number(name: str) -> Field:
-    return Field(INTEGER, attr(name))
-
-
 def used(name: str, schema: Any = INTEGER) -> Versioned:
-    """A number that is worked out from what is taken of the hypervisor."""
+    """A number that is known of the hypervisor until no usage is shown."""
     return removed(NO_USAGE, Field(schema, attr(name), needs=(USAGE,)))
 
 
-NUMBER_OR_UUID = changed({'2.1': number('id'), BY_UUID: Field(UUID, attr('uuid'))})
-MEMBER_LIST = array(closed({'name': STRING, 'uuid': UUID}, ['name', 'uuid']))
+NUMBER_OR_UUID = changed({'2.1': Field(INTEGER, attr('id')), BY_UUID: Field(UUID, attr('uuid'))})
+MEMBER_LIST = array(whole({'name': STRING, 'uuid': UUID}))
 SOME_MEMBERS = Field(MEMBER_LIST, some_members, optional=True)
 NAMED = {
     'id': NUMBER_OR_UUID,
@@ -92,11 +87,25 @@ SUMMARY = View(BRIEF)
 FOUND = View(NAMED)
 FOUND_WITH_SERVERS = View(NAMED | {'servers': SOME_MEMBERS})
 SINCE = View(BRIEF | {'uptime': Field(STRING, attr('uptime'))})
+AMOUNTS = {
+    'vcpus': 'vcpus',
+    'memory_mb': 'memory_mb',
+    'local_gb': 'local_gb',
+    'vcpus_used': 'usage.vcpus',
+    'memory_mb_used': 'usage.memory_mb',
+    'local_gb_used': 'usage.disk_gb',
+    'free_ram_mb': 'free_memory_mb',
+    'free_disk_gb': 'free_disk_gb',
+    'disk_available_least': 'free_disk_gb',
+    'running_vms': 'usage.servers',
+    'current_workload': 'usage.workload',
+}
+"""What hypervisors have and what is taken of it, and where it stands in the record."""
 HYPERVISOR = View(
     BRIEF
     | {
         'hypervisor_type': Field(STRING, attr('hypervisor_type')),
-        'hypervisor_version': number('hypervisor_version'),
+        'hypervisor_version': Field(INTEGER, attr('hypervisor_version')),
         'host_ip': Field(STRING, attr('host_ip')),
         'service': Field(
             SERVICE_BRIEF, lambda hypervisor, req: SERVICE_BRIEF.render(req, hypervisor.service), request=True
@@ -109,42 +118,16 @@ HYPERVISOR = View(
                 NO_USAGE: ABSENT,
             }
         ),
-        'vcpus': removed(NO_USAGE, number('vcpus')),
-        'memory_mb': removed(NO_USAGE, number('memory_mb')),
-        'local_gb': removed(NO_USAGE, number('local_gb')),
-        'vcpus_used': used('usage.vcpus'),
-        'memory_mb_used': used('usage.memory_mb'),
-        'local_gb_used': used('usage.disk_gb'),
-        'free_ram_mb': used('free_memory_mb'),
-        'free_disk_gb': used('free_disk_gb'),
-        # Disks are not allowed to outgrow their host: what is free now is the least that will be.
-        'disk_available_least': used('free_disk_gb', NULLABLE_INTEGER),
-        'running_vms': used('usage.servers'),
-        'current_workload': used('usage.workload'),
     }
+    | {name: used(source) for name, source in AMOUNTS.items()}
+    # Disks are not allowed to outgrow their host: what is free now is the least that will be.
+    | {'disk_available_least': used('free_disk_gb', NULLABLE_INTEGER)}
 )
-
-SUMMED = {
-    'vcpus': attr('vcpus'),
-    'memory_mb': attr('memory_mb'),
-    'local_gb': attr('local_gb'),
-    'vcpus_used': attr('usage.vcpus'),
-    'memory_mb_used': attr('usage.memory_mb'),
-    'local_gb_used': attr('usage.disk_gb'),
-    'free_ram_mb': attr('free_memory_mb'),
-    'free_disk_gb': attr('free_disk_gb'),
-    'disk_available_least': attr('free_disk_gb'),
-    'running_vms': attr('usage.servers'),
-    'current_workload': attr('usage.workload'),
-}
-TOTALS = closed(dict.fromkeys(['count', *SUMMED], INTEGER), ['count', *SUMMED])
+TOTALS = closed(dict.fromkeys(['count', *AMOUNTS], INTEGER), ['count', *AMOUNTS])
 
 
 def listed(view: View) -> dict[str, Any]:
     return pages.schema('hypervisors', view, added(PAGED, LINKS))
-
-
-# ------------------------------------------------------------------ controller
 
 
 class Hypervisors(ComputeController):
@@ -177,10 +160,10 @@ class Hypervisors(ComputeController):
     def statistics(self, req: Request) -> dict[str, Any]:
         """Sum up the hypervisors of all hosts that are in use."""
         found = self.cloud.hypervisors.enabled()
-        sums = {name: sum(map(get, found)) for name, get in SUMMED.items()}
+        sums = {name: sum(map(attr(source), found)) for name, source in AMOUNTS.items()}
         return {'hypervisor_statistics': {'count': len(found), **sums}}
 
-    @operation('GET', '/{id}', policy=SHOW, query=SHOW_QUERY, response={'hypervisor': HYPERVISOR}, errors=(404,))
+    @operation('GET', '/{id}', policy=SHOW, query=SHOW_QUERY, response={'hypervisor': HYPERVISOR})
     def show(self, req: Request, id: str) -> dict[str, Any]:
         """Show a hypervisor by its number."""
         return self.shown(req, numbered(id))
@@ -194,7 +177,7 @@ class Hypervisors(ComputeController):
         found = self.cloud.hypervisors.get(id, needed(req, HYPERVISOR))
         return {'hypervisor': HYPERVISOR.render(req, found)}
 
-    @operation('GET', '/{id}/uptime', policy=UPTIME, response={'hypervisor': SINCE}, errors=(404,))
+    @operation('GET', '/{id}/uptime', policy=UPTIME, response={'hypervisor': SINCE})
     def uptime(self, req: Request, id: str) -> dict[str, Any]:
         """Show since when a hypervisor runs, by its number."""
         return self.since(req, numbered(id))
@@ -210,15 +193,13 @@ class Hypervisors(ComputeController):
             raise Invalid(f'Compute service of {found.host} is unavailable at this time.')
         return {'hypervisor': SINCE.render(req, found)}
 
-    @operation('GET', '/{id}/search', policy=SEARCH, response={'hypervisors': array(FOUND)}, errors=(404,))
+    @operation('GET', '/{id}/search', policy=SEARCH, response={'hypervisors': array(FOUND)})
     @api_version('2.1', before(BY_UUID))
     def search(self, req: Request, id: str) -> dict[str, Any]:
         """Find the hypervisors that have a text in their hostname."""
         return {'hypervisors': FOUND.render_all(req, self.cloud.hypervisors.matching(id))}
 
-    @operation(
-        'GET', '/{id}/servers', policy=MEMBERS, response={'hypervisors': array(FOUND_WITH_SERVERS)}, errors=(404,)
-    )
+    @operation('GET', '/{id}/servers', policy=MEMBERS, response={'hypervisors': array(FOUND_WITH_SERVERS)})
     @api_version('2.1', before(BY_UUID))
     def servers(self, req: Request, id: str) -> dict[str, Any]:
         """List the servers on the hypervisors that have a text in their hostname."""

@@ -15,9 +15,10 @@ from computeapi.backends.image import Image
 from computeapi.compute.images import ATTRIBUTES
 from computeapi.errors import Invalid, NotFound
 from computeapi.versions import ABSENT
-from computeapi.web.contract import Field, View, attr, closed, query
+from computeapi.web.contract import Field, View, attr
 from computeapi.web.controller import Bounds, operation
 from computeapi.web.request import Request
+from computeapi.web.schemas import query, whole
 
 # ------------------------------------------------------------------ requests
 
@@ -117,12 +118,9 @@ IMAGE = View(
         'updated': date('image.updated_at'),
         'OS-EXT-IMG-SIZE:size': Field(INTEGER, lambda shown: shown.image.size or 0),
         'OS-DCF:diskConfig': Field(STRING, disk_config, optional=True),
-        'server': Field(closed({'id': STRING, 'links': LINKS}, ['id', 'links']), server, request=True, optional=True),
+        'server': Field(whole({'id': STRING, 'links': LINKS}), server, request=True, optional=True),
     }
 )
-
-
-# ------------------------------------------------------------------ controllers
 
 
 class ProxiedImages(ComputeController):
@@ -150,13 +148,13 @@ class ProxiedImages(ComputeController):
     def addressed(self, req: Request, image: Image) -> ImageAtAddress:
         return ImageAtAddress(image, self.cloud.conf.api.glance_link_prefix or req.link_prefix + '/image')
 
-    @operation('GET', '/{id}', policy=None, response={'image': IMAGE}, errors=(404,))
+    @operation('GET', '/{id}', policy=None, response={'image': IMAGE})
     def show(self, req: Request, id: str) -> dict[str, Any]:
         """Show an image."""
         image = self.cloud.image_proxy.get(req.context, id)
         return {'image': IMAGE.render(req, self.addressed(req, image))}
 
-    @operation('DELETE', '/{id}', policy=None, status=204, errors=(403, 404))
+    @operation('DELETE', '/{id}', policy=None, status=204, errors=(403,))
     def delete(self, req: Request, id: str) -> None:
         """Delete an image."""
         self.cloud.image_proxy.delete(req.context, id)
@@ -168,12 +166,12 @@ class ImageMetadata(ComputeController):
     path = '/images/{image_id}/metadata'
     versions = Bounds(last='2.38')
 
-    @operation('GET', policy=None, response={'metadata': TEXTS}, errors=(403, 404))
+    @operation('GET', policy=None, response={'metadata': TEXTS}, errors=(403,))
     def index(self, req: Request, image_id: str) -> dict[str, Any]:
         """List the metadata of an image."""
         return {'metadata': self.cloud.image_proxy.metadata(req.context, image_id)}
 
-    @operation('GET', '/{id}', policy=None, response={'meta': TEXTS}, errors=(403, 404))
+    @operation('GET', '/{id}', policy=None, response={'meta': TEXTS}, errors=(403,))
     def show(self, req: Request, image_id: str, id: str) -> dict[str, Any]:
         """Show a metadata item of an image."""
         items = self.cloud.image_proxy.metadata(req.context, image_id)
@@ -181,24 +179,24 @@ class ImageMetadata(ComputeController):
             raise NotFound()
         return {'meta': {id: items[id]}}
 
-    @operation('POST', policy=None, body=ITEMS_BODY, response={'metadata': TEXTS}, errors=(403, 404))
+    @operation('POST', policy=None, body=ITEMS_BODY, response={'metadata': TEXTS}, errors=(403,))
     def create(self, req: Request, image_id: str, body: Any) -> dict[str, Any]:
         """Set metadata items of an image; the others stay."""
         return {'metadata': self.cloud.image_proxy.add_metadata(req.context, image_id, body['metadata'])}
 
-    @operation('PUT', policy=None, body=ITEMS_BODY, response={'metadata': TEXTS}, errors=(403, 404))
+    @operation('PUT', policy=None, body=ITEMS_BODY, response={'metadata': TEXTS}, errors=(403,))
     def replace(self, req: Request, image_id: str, body: Any) -> dict[str, Any]:
         """Replace the metadata of an image."""
         return {'metadata': self.cloud.image_proxy.replace_metadata(req.context, image_id, body['metadata'])}
 
-    @operation('PUT', '/{id}', policy=None, body=ITEM_BODY, response={'meta': TEXTS}, errors=(403, 404))
+    @operation('PUT', '/{id}', policy=None, body=ITEM_BODY, response={'meta': TEXTS}, errors=(403,))
     def update(self, req: Request, image_id: str, id: str, body: Any) -> dict[str, Any]:
         """Set a metadata item of an image."""
         check_key(id, body['meta'])
         self.cloud.image_proxy.add_metadata(req.context, image_id, body['meta'])
         return {'meta': body['meta']}
 
-    @operation('DELETE', '/{id}', policy=None, status=204, errors=(403, 404))
+    @operation('DELETE', '/{id}', policy=None, status=204, errors=(403,))
     def delete(self, req: Request, image_id: str, id: str) -> None:
         """Delete a metadata item of an image."""
         self.cloud.image_proxy.delete_metadata(req.context, image_id, id)

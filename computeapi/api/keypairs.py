@@ -5,23 +5,13 @@ from typing import Any
 
 from computeapi.api import pages
 from computeapi.api.controller import ComputeController
-from computeapi.api.types import (
-    BOOLEAN,
-    INTEGER,
-    LINKS,
-    NAME,
-    NULLABLE_DATETIME,
-    STRING,
-    TEXT,
-    exact_date,
-)
+from computeapi.api.types import BOOLEAN, INTEGER, LINKS, NAME, NULLABLE_DATETIME, STRING, TEXT, exact_date
 from computeapi.compute.keys import SSH, X509
 from computeapi.versions import ABSENT, added, changed, removed
-from computeapi.web.contract import Field, Policy, View, attr, closed, query
+from computeapi.web.contract import Field, Policy, View, attr
 from computeapi.web.controller import operation
 from computeapi.web.request import Request
-
-# ------------------------------------------------------------------ policies
+from computeapi.web.schemas import closed, lone, one_of, query
 
 OWNER_OR_ADMIN = '(rule:context_is_admin) or user_id:%(user_id)s'
 INDEX = Policy('os_compute_api:os-keypairs:index', OWNER_OR_ADMIN, 'List the key pairs of a user')
@@ -44,19 +34,17 @@ CHARACTERS = changed(
         IMPORTED: {'pattern': r'^[_\-\@\. a-zA-Z0-9]+$'},
     }
 )
-CREATE_BODY = closed(
-    {
-        'keypair': closed(
-            {
-                'name': {'allOf': [NAME, CHARACTERS]},
-                'public_key': STRING,
-                'type': added(TYPED, {'type': 'string', 'enum': [SSH, X509]}),
-                'user_id': added(OF_OTHERS, TEXT),
-            },
-            required=['name', added(IMPORTED, 'public_key')],
-        )
-    },
-    required=['keypair'],
+CREATE_BODY = lone(
+    'keypair',
+    closed(
+        {
+            'name': {'allOf': [NAME, CHARACTERS]},
+            'public_key': STRING,
+            'type': added(TYPED, one_of(SSH, X509)),
+            'user_id': added(OF_OTHERS, TEXT),
+        },
+        required=['name', added(IMPORTED, 'public_key')],
+    ),
 )
 
 # ------------------------------------------------------------------ views
@@ -82,9 +70,7 @@ CREATED = OWNED | {
 }
 SUMMARY, NEW_KEYPAIR, KEYPAIR = View(NAMED), View(CREATED), View(DETAIL)
 
-LISTED = pages.schema('keypairs', closed({'keypair': SUMMARY}, ['keypair']), added(PAGED, LINKS))
-
-# ------------------------------------------------------------------ controller
+LISTED = pages.schema('keypairs', lone('keypair', SUMMARY), added(PAGED, LINKS))
 
 
 class Keypairs(ComputeController):
@@ -123,14 +109,12 @@ class Keypairs(ComputeController):
             pair = self.cloud.keypairs.generate(*wanted)
         return {'keypair': NEW_KEYPAIR.render(req, pair)}
 
-    @operation('GET', '/{id}', policy=SHOW, query=SHOW_QUERY, response={'keypair': KEYPAIR}, errors=(404,))
+    @operation('GET', '/{id}', policy=SHOW, query=SHOW_QUERY, response={'keypair': KEYPAIR})
     def show(self, req: Request, id: str) -> dict[str, Any]:
         """Show a key pair."""
         return {'keypair': KEYPAIR.render(req, self.cloud.keypairs.get(owner(req), id))}
 
-    @operation(
-        'DELETE', '/{id}', policy=DELETE, query=SHOW_QUERY, status=changed({'2.1': 202, TYPED: 204}), errors=(404,)
-    )
+    @operation('DELETE', '/{id}', policy=DELETE, query=SHOW_QUERY, status=changed({'2.1': 202, TYPED: 204}))
     def delete(self, req: Request, id: str) -> None:
         """Delete a key pair; servers that were made with it keep it."""
         self.cloud.keypairs.delete(owner(req), id)

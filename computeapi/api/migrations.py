@@ -1,7 +1,5 @@
 """/os-migrations: the moves of servers from host to host, as clients see them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -12,12 +10,11 @@ from computeapi.booleans import spoken
 from computeapi.compute.servers.live_migration import UNDER_WAY
 from computeapi.db.server_migrations import Migration
 from computeapi.versions import ABSENT, added
-from computeapi.web.contract import ADMIN, MANAGER_OR_ADMIN, Field, Policy, View, attr, query
+from computeapi.web.contract import ADMIN, MANAGER_OR_ADMIN, Field, Policy, View, attr
 from computeapi.web.controller import operation
-from computeapi.web.paging import limit_of, next_link, period_of
+from computeapi.web.paging import limit_of, period_of
 from computeapi.web.request import Request
-
-# ------------------------------------------------------------------ policies
+from computeapi.web.schemas import query
 
 INDEX = Policy('os_compute_api:os-migrations:index', MANAGER_OR_ADMIN, 'List the migrations of servers')
 ALL_PROJECTS = Policy('os_compute_api:os-migrations:index:all_projects', ADMIN, 'List the migrations of all projects')
@@ -120,22 +117,13 @@ LIVE = SHARED | PROGRESS | {'server_uuid': Field(STRING, attr('server_id'))}
 LISTED_LIVE_MIGRATION, LIVE_MIGRATION = View(LIVE | places(SERVER_HOST)), View(LIVE | places(None))
 LIST = pages.schema('migrations', MIGRATION, added(PAGES, LINKS))
 
-# ------------------------------------------------------------------ controllers
-
 
 class Migrations(ComputeController):
     """The moves of servers."""
 
     path = '/os-migrations'
 
-    @operation(
-        'GET',
-        policy=INDEX,
-        also=(ALL_PROJECTS, INDEX_HOST),
-        query=LIST_QUERY,
-        response=LIST,
-        errors=(400,),
-    )
+    @operation('GET', policy=INDEX, also=(ALL_PROJECTS, INDEX_HOST), query=LIST_QUERY, response=LIST)
     def index(self, req: Request) -> dict[str, Any]:
         """List the migrations of servers."""
         filters = {name: req.parameter(name) for name in FILTERS if name in req.query}
@@ -147,5 +135,4 @@ class Migrations(ComputeController):
         since, before = period_of(req)
         limit, marker = limit_of(req, self.cloud.max_limit), req.parameter('marker')
         found = self.cloud.migration_lists.select(limit, marker, filters=filters, since=since, before=before)
-        link = next_link(req, found, limit, found[-1].uuid if found else '')
-        return {'migrations': MIGRATION.render_all(req, found)} | ({'migrations_links': link} if link else {})
+        return pages.answer(req, 'migrations', MIGRATION.render_all(req, found), limit, marker='uuid')

@@ -1,15 +1,13 @@
 """Lists in pages: what a request asks for, and the answer with the link to the next page."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from computeapi.api.types import LIMIT, LINKS, MARKER
 from computeapi.db.listing import Page
 from computeapi.versions import added
-from computeapi.web.contract import array, closed
 from computeapi.web.paging import limit_of, next_link
 from computeapi.web.request import Request
+from computeapi.web.schemas import array, closed
 
 PARAMETERS = {'limit': LIMIT, 'marker': MARKER}
 WINDOW = {'limit': LIMIT, 'offset': LIMIT}
@@ -46,6 +44,6 @@ def answer(
     marker: the field of an item that the next page is asked for with.  links: another name for the links.
     parameters: those that the path of the operation has.
     """
-    last = str(shown[-1][marker]) if shown else ''
-    further = next_link(req, shown, limit, last, **parameters)
+    last = shown[-1].get(marker) if shown else None
+    further = next_link(req, shown, limit, str(last), **parameters)
     return {name: shown} | ({links or f'{name}_links': further} if further else {})

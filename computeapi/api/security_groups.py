@@ -8,12 +8,11 @@ from computeapi.api.gone import PROXIES
 from computeapi.api.types import NULLABLE_INTEGER, NULLABLE_STRING, NULLABLE_UUID, STRING, TEXT, UUID, parts
 from computeapi.booleans import spoken
 from computeapi.compute.security_groups import Rule
-from computeapi.web.contract import MEMBER_OR_ADMIN, READER_OR_ADMIN, Field, Policy, View, array, attr, closed, query
+from computeapi.web.contract import MEMBER_OR_ADMIN, READER_OR_ADMIN, Field, Policy, View, attr
 from computeapi.web.controller import operation
 from computeapi.web.paging import window_of
 from computeapi.web.request import Request
-
-# ------------------------------------------------------------------ policies
+from computeapi.web.schemas import array, closed, query
 
 LIST = Policy('os_compute_api:os-security-groups:get', READER_OR_ADMIN, 'List security groups')
 SHOW = Policy('os_compute_api:os-security-groups:show', READER_OR_ADMIN, 'Show a security group')
@@ -83,22 +82,13 @@ def source_of(rule: Rule) -> dict[str, str]:
     return {'name': rule.source.name, 'tenant_id': rule.source.project_id} if rule.source else {}
 
 
-# ------------------------------------------------------------------ controllers
-
-
 class SecurityGroups(ComputeController):
     """Security groups, by way of the compute API, until 2.35; later clients ask the network service."""
 
     path = '/os-security-groups'
     versions = PROXIES
 
-    @operation(
-        'GET',
-        policy=LIST,
-        query=LIST_QUERY,
-        response={'security_groups': array(SECURITY_GROUP)},
-        errors=(404,),
-    )
+    @operation('GET', policy=LIST, query=LIST_QUERY, response={'security_groups': array(SECURITY_GROUP)}, errors=(404,))
     def index(self, req: Request) -> dict[str, Any]:
         """List security groups."""
         limit, offset = window_of(req, self.cloud.max_limit)
@@ -106,7 +96,7 @@ class SecurityGroups(ComputeController):
         found = self.cloud.security_groups.list(req.context, limit, offset, all_projects=everybody)
         return {'security_groups': SECURITY_GROUP.render_all(req, found)}
 
-    @operation('GET', '/{id}', policy=SHOW, response={'security_group': SECURITY_GROUP}, errors=(404,))
+    @operation('GET', '/{id}', policy=SHOW, response={'security_group': SECURITY_GROUP})
     def show(self, req: Request, id: str) -> dict[str, Any]:
         """Show a security group."""
         return {'security_group': SECURITY_GROUP.render(req, self.cloud.security_groups.get(req.context, id))}
@@ -118,16 +108,14 @@ class SecurityGroups(ComputeController):
         group = self.cloud.security_groups.create(req.context, wanted['name'], wanted['description'])
         return {'security_group': SECURITY_GROUP.render(req, group)}
 
-    @operation(
-        'PUT', '/{id}', policy=UPDATE, body=GROUP_BODY, response={'security_group': SECURITY_GROUP}, errors=(404,)
-    )
+    @operation('PUT', '/{id}', policy=UPDATE, body=GROUP_BODY, response={'security_group': SECURITY_GROUP})
     def update(self, req: Request, id: str, body: Any) -> dict[str, Any]:
         """Update the name and description of a security group."""
         wanted = body['security_group']
         group = self.cloud.security_groups.update(req.context, id, wanted['name'], wanted['description'])
         return {'security_group': SECURITY_GROUP.render(req, group)}
 
-    @operation('DELETE', '/{id}', policy=DELETE, status=202, errors=(404,))
+    @operation('DELETE', '/{id}', policy=DELETE, status=202)
     def delete(self, req: Request, id: str) -> None:
         """Delete a security group."""
         self.cloud.security_groups.delete(req.context, id)
@@ -145,7 +133,7 @@ class SecurityGroupRules(ComputeController):
         rule = self.cloud.security_groups.add_rule(req.context, body['security_group_rule'])
         return {'security_group_rule': RULE.render(req, rule)}
 
-    @operation('DELETE', '/{id}', policy=DELETE_RULE, status=202, errors=(404, 409))
+    @operation('DELETE', '/{id}', policy=DELETE_RULE, status=202, errors=(409,))
     def delete(self, req: Request, id: str) -> None:
         """Delete a security group rule."""
         self.cloud.security_groups.delete_rule(req.context, id)

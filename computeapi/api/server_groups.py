@@ -9,23 +9,11 @@ from computeapi.api.types import NONEMPTY, OBJECT, POSITIVE, STRING, UUID
 from computeapi.compute.server_groups import AFFINITY, ANTI_AFFINITY, SOFT_AFFINITY, SOFT_ANTI_AFFINITY
 from computeapi.db.server_groups import ServerGroup
 from computeapi.versions import added, changed, removed
-from computeapi.web.contract import (
-    ADMIN,
-    MEMBER_OR_ADMIN,
-    READER_OR_ADMIN,
-    Field,
-    Policy,
-    View,
-    array,
-    attr,
-    closed,
-    query,
-)
+from computeapi.web.contract import ADMIN, MEMBER_OR_ADMIN, READER_OR_ADMIN, Field, Policy, View, attr
 from computeapi.web.controller import api_version, operation
 from computeapi.web.paging import window_of
 from computeapi.web.request import Request
-
-# ------------------------------------------------------------------ policies
+from computeapi.web.schemas import array, closed, lone, query
 
 INDEX = Policy('os_compute_api:os-server-groups:index', READER_OR_ADMIN, 'List the server groups')
 ALL_PROJECTS = Policy('os_compute_api:os-server-groups:index:all_projects', ADMIN, 'List those of all projects')
@@ -44,19 +32,17 @@ ALL = [*HARD, SOFT_ANTI_AFFINITY, SOFT_AFFINITY]
 POLICY = {'type': 'string', 'enum': ALL}
 POLICIES = array({'enum': changed({'2.1': HARD, '2.15': ALL})}) | {'minItems': 1, 'maxItems': 1}
 RULES = closed({'max_server_per_host': POSITIVE})
-CREATE_BODY = closed(
-    {
-        'server_group': closed(
-            {
-                'name': NONEMPTY | {'format': 'name'},
-                'policies': removed(ONE_POLICY, POLICIES),
-                'policy': added(ONE_POLICY, POLICY),
-                'rules': added(ONE_POLICY, RULES),
-            },
-            required=['name', changed({'2.1': 'policies', ONE_POLICY: 'policy'})],
-        )
-    },
-    required=['server_group'],
+CREATE_BODY = lone(
+    'server_group',
+    closed(
+        {
+            'name': NONEMPTY | {'format': 'name'},
+            'policies': removed(ONE_POLICY, POLICIES),
+            'policy': added(ONE_POLICY, POLICY),
+            'rules': added(ONE_POLICY, RULES),
+        },
+        required=['name', changed({'2.1': 'policies', ONE_POLICY: 'policy'})],
+    ),
 )
 
 # ------------------------------------------------------------------ view
@@ -75,8 +61,6 @@ GROUP = View(
     }
 )
 
-# ------------------------------------------------------------------ controller
-
 
 class ServerGroups(ComputeController):
     """Servers that are to share a host, or not to."""
@@ -87,13 +71,7 @@ class ServerGroups(ComputeController):
     def find(self, req: Request, identifier: str) -> ServerGroup:
         return self.cloud.server_groups.get(req.context, identifier)
 
-    @operation(
-        'GET',
-        policy=INDEX,
-        also=(ALL_PROJECTS,),
-        query=LIST_QUERY,
-        response={'server_groups': array(GROUP)},
-    )
+    @operation('GET', policy=INDEX, also=(ALL_PROJECTS,), query=LIST_QUERY, response={'server_groups': array(GROUP)})
     def index(self, req: Request) -> dict[str, Any]:
         """List the server groups of the project, or (administrators) of all."""
         everybody = req.context.is_admin and 'all_projects' in req.query
@@ -119,12 +97,12 @@ class ServerGroups(ComputeController):
     def made(self, req: Request, name: str, policy: str, rules: Mapping[str, int]) -> dict[str, Any]:
         return {'server_group': GROUP.render(req, self.cloud.server_groups.create(req.context, name, policy, rules))}
 
-    @operation('GET', '/{group_id}', policy=SHOW, response={'server_group': GROUP}, errors=(404,))
+    @operation('GET', '/{group_id}', policy=SHOW, response={'server_group': GROUP})
     def show(self, req: Request, group: ServerGroup) -> dict[str, Any]:
         """Show a server group and its members."""
         return {'server_group': GROUP.render(req, group)}
 
-    @operation('DELETE', '/{group_id}', policy=DELETE, status=204, errors=(404,))
+    @operation('DELETE', '/{group_id}', policy=DELETE, status=204)
     def delete(self, req: Request, group: ServerGroup) -> None:
         """Delete a server group; its servers stay."""
         self.cloud.server_groups.delete(group)

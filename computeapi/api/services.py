@@ -21,11 +21,10 @@ from computeapi.booleans import spoken
 from computeapi.compute.services import ServiceStatus
 from computeapi.errors import Invalid, NotFound
 from computeapi.versions import added, changed
-from computeapi.web.contract import ADMIN, Field, Policy, View, array, attr, closed, query
+from computeapi.web.contract import ADMIN, Field, Policy, View, attr
 from computeapi.web.controller import api_version, operation
 from computeapi.web.request import Request
-
-# ------------------------------------------------------------------ policies
+from computeapi.web.schemas import array, closed, one_of, query
 
 LIST = Policy('os_compute_api:os-services:list', ADMIN, 'List the services')
 UPDATE = Policy('os_compute_api:os-services:update', ADMIN, 'Take a service out of use, or back')
@@ -44,7 +43,7 @@ UPDATE_BODY = changed(
         ),
         BY_UUID: closed(
             {
-                'status': {'type': 'string', 'enum': ['enabled', 'disabled']},
+                'status': one_of('enabled', 'disabled'),
                 'disabled_reason': NONEMPTY,
                 'forced_down': SPOKEN_BOOLEAN,
             }
@@ -96,8 +95,6 @@ CHANGED = View(
 )
 UPDATED = {'service': changed({'2.1': CHANGED, BY_UUID: SERVICE})}
 
-# ------------------------------------------------------------------ controller
-
 
 class Services(ComputeController):
     """The services that make up the cloud."""
@@ -110,9 +107,7 @@ class Services(ComputeController):
         found = self.cloud.services.list(req.parameter('host'), req.parameter('binary'))
         return {'services': SERVICE.render_all(req, found)}
 
-    @operation(
-        'PUT', '/{id}', policy=UPDATE, body=UPDATE_BODY, response=UPDATED, errors=(404,), behaviour={'actions': ACTIONS}
-    )
+    @operation('PUT', '/{id}', policy=UPDATE, body=UPDATE_BODY, response=UPDATED, behaviour={'actions': ACTIONS})
     def update(self, req: Request, id: str, body: Any) -> dict[str, Any]:
         """Take a service out of use, or back, by an action on its host and binary."""
         if id not in req.behaviour.actions:
@@ -146,7 +141,7 @@ class Services(ComputeController):
             status = self.cloud.services.force_down(status.service, spoken(body['forced_down']))
         return {'service': SERVICE.render(req, status)}
 
-    @operation('DELETE', '/{id}', policy=DELETE, status=204, errors=(404, 409))
+    @operation('DELETE', '/{id}', policy=DELETE, status=204, errors=(409,))
     def delete(self, req: Request, id: str) -> None:
         """Forget a service that is gone, by its number."""
         integer_id(id)

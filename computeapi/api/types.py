@@ -1,7 +1,5 @@
 """Schema leaves that several resources share."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 from collections.abc import Iterable, Mapping
@@ -12,8 +10,9 @@ from computeapi.booleans import FALSE, TRUE
 from computeapi.db.listing import MOST_DIGITS
 from computeapi.errors import Invalid
 from computeapi.versions import changed
-from computeapi.web.contract import Field, View, array, attr, closed
+from computeapi.web.contract import Field, View, attr
 from computeapi.web.formats import uuid_like
+from computeapi.web.schemas import array, closed
 
 STRING = {'type': 'string'}
 NULLABLE_STRING = {'type': ['string', 'null']}
@@ -27,6 +26,7 @@ NULLABLE_UUID = {'oneOf': [UUID, NOTHING]}
 DATETIME = {'type': 'string', 'format': 'date-time'}
 NULLABLE_DATETIME = {'type': ['string', 'null'], 'format': 'date-time'}
 TEXTS = {'type': 'object', 'additionalProperties': {'type': 'string'}}
+OR_NULL = {'type': ['object', 'null']}
 LINKS = array(closed({'rel': STRING, 'href': STRING, 'type': STRING}, ['rel', 'href']))
 
 # What clients send. Numbers and booleans may come as text, as they always could.

@@ -5,22 +5,20 @@ from typing import Any
 from computeapi.api.controller import ComputeController
 from computeapi.api.types import BOOLEAN, NOTHING, NULLABLE_DATETIME, STRING, bare
 from computeapi.compute.zones import INTERNAL, Zone
-from computeapi.web.contract import ADMIN, ANYONE, Field, Policy, View, array, attr, closed
+from computeapi.web.contract import ADMIN, ANYONE, Field, Policy, View, attr
 from computeapi.web.controller import operation
 from computeapi.web.request import Request
+from computeapi.web.schemas import array, lone, whole
 
 LIST = Policy('os_compute_api:os-availability-zone:list', ANYONE, 'List the availability zones')
 DETAIL = Policy('os_compute_api:os-availability-zone:detail', ADMIN, 'List the availability zones and their services')
 
-MEMBER = closed(
-    {'active': BOOLEAN, 'available': BOOLEAN, 'updated_at': NULLABLE_DATETIME},
-    required=['active', 'available', 'updated_at'],
-)
+MEMBER = whole({'active': BOOLEAN, 'available': BOOLEAN, 'updated_at': NULLABLE_DATETIME})
 HOSTS = {
     'type': ['object', 'null'],
     'additionalProperties': {'type': 'object', 'additionalProperties': MEMBER},
 }
-STATE = closed({'available': BOOLEAN}, required=['available'])
+STATE = lone('available', BOOLEAN)
 ZONE = {
     'zoneName': Field(STRING, attr('name')),
     'zoneState': Field(STATE, lambda zone: {'available': zone.available}),

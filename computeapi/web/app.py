@@ -1,7 +1,5 @@
 """The whole life of a request, in the order in which errors win."""
 
-from __future__ import annotations
-
 import logging
 import re
 from collections.abc import Iterable

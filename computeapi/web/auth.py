@@ -3,8 +3,6 @@
 The four strategies leave the same thing behind: a `Context` in the WSGI environment.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 from collections.abc import Callable

@@ -12,16 +12,8 @@ from operator import attrgetter
 from types import SimpleNamespace
 from typing import Any, NamedTuple, Protocol
 
-from computeapi.versions import (
-    ABSENT,
-    MAX,
-    MIN,
-    APIVersionRequest,
-    Versioned,
-    breakpoints,
-    changed,
-    compiled,
-)
+from computeapi.versions import ABSENT, MAX, MIN, APIVersionRequest, Versioned, breakpoints, compiled
+from computeapi.web.schemas import closed
 from computeapi.web.validation import BodyValidator, QueryValidator, ResponseValidator
 
 JSON = 'application/json'
@@ -49,47 +41,6 @@ MANAGER_OR_ADMIN = 'rule:project_manager_or_admin'
 MEMBER_OR_ADMIN = 'rule:project_member_or_admin'
 READER_OR_ADMIN = 'rule:project_reader_or_admin'
 SERVICE_OR_ADMIN = 'rule:service_or_admin'
-
-# ------------------------------------------------------------------ schemas
-
-
-def closed(properties: Mapping[str, Any], required: Any = ()) -> dict[str, Any]:
-    """An object with these properties and no others."""
-    return {
-        'type': 'object',
-        'properties': dict(properties),
-        'required': required if isinstance(required, Versioned) else list(required),
-        'additionalProperties': False,
-    }
-
-
-def lone(name: str, schema: Any = None) -> dict[str, Any]:
-    """The body of an action: an object with this key alone; without *schema* it may hold anything."""
-    return closed({name: {} if schema is None else schema}, [name])
-
-
-def array(items: Any) -> dict[str, Any]:
-    """A list of such items."""
-    return {'type': 'array', 'items': items}
-
-
-def query(
-    parameters: Any, *, strict: str | None = '2.102', single: Any = False, legacy: bool = True, **more: Any
-) -> Any:
-    """What a query string may hold: {name: schema of one value}; a name may stand several times.
-
-    strict: the version from which an unknown name is an error (None: never); before it is dropped.
-    single: a parameter may stand only once.  legacy: whether /v2 checks it too.  more: further keywords.
-    """
-    tree = {
-        'type': 'object',
-        'properties': parameters,
-        'additionalProperties': changed({'2.1': True, strict: False}) if strict else True,
-        'single': single,
-        **more,
-    }
-    return tree if legacy else changed({'2.0': ABSENT, '2.1': tree})
-
 
 # ------------------------------------------------------------------ views
 
@@ -152,7 +103,7 @@ class View:
     @functools.cached_property
     def schema(self) -> dict[str, Any]:
         """The JSON schema of the rendered object, marked by version."""
-        properties = {name: _step(field, lambda f: f.schema) for name, field in self.fields.items()}
+        properties = {name: each_step(field, lambda f: f.schema) for name, field in self.fields.items()}
         return closed(properties, _always(self.fields))
 
     def without(self, *names: str) -> View:
@@ -171,7 +122,10 @@ def _fields_at(fields: Mapping[str, Any], version: APIVersionRequest) -> dict[st
     return {name: field for name, field in chosen if field is not ABSENT}
 
 
-def _step(value: Any, function: Callable[[Any], Any]) -> Any:
+def each_step(value: Any, function: Callable[[Any], Any]) -> Any:
+    """*function* of the value, at each of its steps if it has some; what is absent remains so."""
+    if value is ABSENT:
+        return ABSENT
     return value.map(function) if isinstance(value, Versioned) else function(value)
 
 
@@ -181,7 +135,7 @@ def _always(properties: Mapping[str, Any]) -> list[Any]:
     def named(name: str) -> Callable[[Any], Any]:
         return lambda value: ABSENT if isinstance(value, Field) and (value.policy or value.optional) else name
 
-    return [_step(value, named(name)) for name, value in properties.items()]
+    return [each_step(value, named(name)) for name, value in properties.items()]
 
 
 class _Shape:
@@ -308,7 +262,7 @@ class Operation:
     @functools.cached_property
     def response_schema(self) -> Any:
         """The JSON schema of the answer, marked by version; ABSENT where it has no body."""
-        return _step(self.response, lambda tree: schemas(_object(tree)))
+        return each_step(self.response, lambda tree: schemas(_object(tree)))
 
     @functools.cached_property
     def changes(self) -> frozenset[APIVersionRequest]:

@@ -14,8 +14,6 @@ The decorators note facts and leave the function as it is. The same name again, 
 operation from that version on; it takes over the facts of the definition before it where it states none of its own.
 """
 
-from __future__ import annotations
-
 import functools
 import operator
 from collections.abc import Callable, Mapping
@@ -23,8 +21,9 @@ from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
 from computeapi.versions import ABSENT, COMPUTE, APIVersionRequest, History
-from computeapi.web.contract import Operation, Policy, query
+from computeapi.web.contract import Operation, Policy, each_step
 from computeapi.web.request import Request
+from computeapi.web.schemas import lone, query
 
 Function = TypeVar('Function', bound=Callable[..., Any])
 NO_PARAMETERS = query({}, legacy=False)
@@ -61,9 +60,12 @@ def operation(
     return note
 
 
-def action(name: str, *, path: str = '/{id}/action', status: Any = 202, **facts: Any) -> Callable[[Function], Function]:
-    """Declare that this method answers POST {name: ...} on the action URL of the resource."""
-    return operation('POST', path, action=name, status=status, **facts)
+def action(
+    name: str, *, takes: Any = ABSENT, path: str = '/{id}/action', status: Any = 202, **facts: Any
+) -> Callable[[Function], Function]:
+    """Declare that this method answers POST {name: what it takes} on the action URL of the resource."""
+    body = each_step(takes, functools.partial(lone, name))
+    return operation('POST', path, action=name, status=status, **{'body': body, **facts})
 
 
 def api_version(first: str, last: str | None = None) -> Callable[[Function], Function]:
@@ -116,6 +118,7 @@ class _ControllerType(type):
     path: str
     history: History
     parameters: Any
+    any_name: bool
     versions: Bounds
     noted: dict[str, list[Definition]]
     operations: list[Operation]
@@ -145,7 +148,9 @@ class _ControllerType(type):
         if low > high:
             raise TypeError(f'{cls.__name__}: {fact} has two definitions at {low}, or none')
         asked = unsaid if fact.query is None else fact.query
-        return replace(fact, path=cls.path + fact.path, min=low, max=high, query=asked)
+        path = cls.path + fact.path
+        errors = (*fact.errors, 404) if '{' in path and not cls.any_name else fact.errors
+        return replace(fact, path=path, min=low, max=high, query=asked, errors=errors)
 
 
 class Controller(metaclass=_ControllerType):
@@ -156,6 +161,7 @@ class Controller(metaclass=_ControllerType):
     the id: `{server_id}` in the path, `server` in the handler.
     history: the versions of the service.  versions: those at which the resource is there, if not at all of them.
     parameters: the query of a GET that states none.
+    any_name: whether a path may name what nobody knows; elsewhere that is a 404, which no operation needs to state.
     """
 
     path = ''
@@ -163,6 +169,7 @@ class Controller(metaclass=_ControllerType):
     history: History = COMPUTE
     versions: Bounds = Bounds()
     parameters: Any = NO_PARAMETERS
+    any_name: bool = False
 
     def find(self, req: Request, identifier: str) -> Any:
         """The subject, bound to what the caller may see, loaded as `req.operation` needs it; NotFound."""

@@ -1,7 +1,5 @@
 """Errors as clients see them: the one table from domain class to status, and the shapes of faults."""
 
-from __future__ import annotations
-
 import orjson
 import webob
 

@@ -3,8 +3,6 @@
 The other filters are oslo.middleware's and keystonemiddleware's.
 """
 
-from __future__ import annotations
-
 import functools
 import logging
 import re
@@ -37,6 +35,13 @@ MEDIA_TYPE_VERSION = re.compile(r';\s*version=(2(?:\.\d+)?)\b')
 REQUEST_ID_HEADERS = ('x-openstack-request-id', 'x-compute-request-id')
 
 
+class PasteFilter:
+    """What stands before an app in the pipeline."""
+
+    def __init__(self, app: WSGIApp):
+        self.app = app
+
+
 class RequestId:
     """compute_req_id: gives each request an id, sent back under both names that clients look for.
 
@@ -63,13 +68,10 @@ class RequestId:
         return self.app(environ, start)
 
 
-class FaultWrap:
+class FaultWrap(PasteFilter):
     """faultwrap: the last resort, for what goes wrong outside a handler."""
 
     MESSAGE = 'The server has either erred or is incapable of performing the requested operation.'
-
-    def __init__(self, app: WSGIApp):
-        self.app = app
 
     def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
         try:
@@ -79,11 +81,8 @@ class FaultWrap:
             return faults.fault(500, self.MESSAGE)(environ, start_response)
 
 
-class RequestLog:
+class RequestLog(PasteFilter):
     """request_log: one line per request, without query values or headers, which may hold secrets."""
-
-    def __init__(self, app: WSGIApp):
-        self.app = app
 
     def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
         if not LOG.isEnabledFor(logging.INFO):
@@ -117,14 +116,11 @@ def _path(environ: Environ) -> str:
     return quote(path, safe='/{}', encoding='latin-1', errors='replace')
 
 
-class LegacyV2Compatible:
+class LegacyV2Compatible(PasteFilter):
     """legacy_v2_compatible: marks the requests that come in on /v2 and /v1.1.
 
     Their version headers are dropped unread, and their answers carry none.
     """
-
-    def __init__(self, app: WSGIApp):
-        self.app = app
 
     def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
         for key in ENVIRON_KEYS.values():

@@ -1,7 +1,5 @@
 """What each version changed, found by comparing the operations before it and at it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 

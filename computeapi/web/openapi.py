@@ -1,7 +1,5 @@
 """OpenAPI 3.1 from the table of operations: what a client of one version can do."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from http import HTTPStatus
@@ -14,9 +12,10 @@ import webob.exc
 
 from computeapi.versions import ABSENT, HISTORY, MAX, MIN, APIVersionRequest, resolve
 from computeapi.web import faults
-from computeapi.web.contract import JSON, Operation, closed
+from computeapi.web.contract import JSON, Operation
 from computeapi.web.controller import Controller
 from computeapi.web.filters import LEGACY_HEADER, SERVICE, STANDARD_HEADER
+from computeapi.web.schemas import closed, whole
 
 Document = dict[str, Any]
 
@@ -28,7 +27,7 @@ VERBS = {
     'DELETE': ('clear', 'delete'),
 }
 TEXT = {'type': 'string'}
-UNAUTHORIZED = closed({'error': closed({'code': {'const': 401}, 'title': TEXT, 'message': TEXT})}, ['error'])
+UNAUTHORIZED = whole({'error': closed({'code': {'const': 401}, 'title': TEXT, 'message': TEXT})})
 
 
 class OpenAPI:
@@ -252,7 +251,7 @@ def _components(version: APIVersionRequest) -> Document:
 
 def _fault(status: int) -> Document:
     name = faults.NAMES.get(status, 'computeFault')
-    schema = closed({name: closed({'code': {'const': status}, 'message': TEXT}, ['code', 'message'])}, [name])
+    schema = closed({name: whole({'code': {'const': status}, 'message': TEXT})}, [name])
     return {'oneOf': [schema, UNAUTHORIZED]} if status == 401 else schema
 
 

@@ -1,7 +1,5 @@
 """limit, marker, sort_key and sort_dir of a request, and the link to the next page."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any

@@ -1,7 +1,5 @@
 """Who may do what: oslo.policy over the rules that operations and fields declare."""
 
-from __future__ import annotations
-
 import time
 import warnings
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """One request to the API, as controllers see it."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 from collections.abc import Iterable, Mapping, Sequence

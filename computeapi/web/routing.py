@@ -4,8 +4,6 @@ The Routes map is derived from the operations. There is one map per first segmen
 that a request is matched against the few routes of its own collection.
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 import re

@@ -3,8 +3,6 @@
 The texts of errors are part of the contract: which field, its value, what is wrong with it.
 """
 
-from __future__ import annotations
-
 import contextlib
 import re
 from collections.abc import Callable, Iterator

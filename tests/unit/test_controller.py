@@ -3,9 +3,10 @@
 import pytest
 
 from computeapi.versions import LEGACY, MAX, MIN, APIVersionRequest, added, changed, removed, resolve
-from computeapi.web.contract import ADMIN, Field, Operation, Policy, View, attr, query, views
+from computeapi.web.contract import ADMIN, Field, Operation, Policy, View, attr, views
 from computeapi.web.controller import Bounds, Controller, action, api_version, operation
 from computeapi.web.routing import RouteTable
+from computeapi.web.schemas import query
 
 ASK = Policy('things:show', ADMIN)
 SEE = Policy('things:secret', ADMIN)

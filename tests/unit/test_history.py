@@ -3,8 +3,9 @@
 import pytest
 
 from computeapi.versions import ABSENT, APIVersionRequest, added, changed, removed
-from computeapi.web.contract import HTML, JSON, Operation, closed, query
+from computeapi.web.contract import HTML, JSON, Operation
 from computeapi.web.history import changes, compare
+from computeapi.web.schemas import closed, query
 
 TEXT = {'type': 'string'}
 

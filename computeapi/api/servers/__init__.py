@@ -11,11 +11,10 @@ from computeapi.api.servers.view import DETAIL, READER_POLICIES, SHOW, SUMMARY, 
 from computeapi.api.types import NAME, NULLABLE_STRING
 from computeapi.db.servers import Server
 from computeapi.versions import LEGACY, added, resolve
-from computeapi.web.contract import ADMIN, MEMBER_OR_ADMIN, READER_OR_ADMIN, Policy, View, closed
+from computeapi.web.contract import ADMIN, MEMBER_OR_ADMIN, READER_OR_ADMIN, Policy, View
 from computeapi.web.controller import operation
 from computeapi.web.request import Request
-
-# ------------------------------------------------------------------ policies
+from computeapi.web.schemas import closed, lone
 
 INDEX = Policy('os_compute_api:servers:index', READER_OR_ADMIN, 'List servers')
 INDEX_EVERYWHERE = Policy('os_compute_api:servers:index:get_all_tenants', ADMIN, 'List the servers of all projects')
@@ -38,12 +37,9 @@ CHANGES = {
     'hostname': HOSTNAME,
     'pinned_availability_zone': added('2.104', NULLABLE_ZONE),
 }
-UPDATE_BODY = closed({'server': closed(CHANGES)}, ['server'])
+UPDATE_BODY = lone('server', closed(CHANGES))
 OF_V2 = frozenset(resolve(CHANGES, LEGACY))
 COLUMNS = {'accessIPv4': 'access_ip_v4', 'accessIPv6': 'access_ip_v6', 'OS-DCF:diskConfig': 'disk_config'}
-
-
-# ------------------------------------------------------------------ controller
 
 
 class Servers(ServerController):
@@ -80,9 +76,7 @@ class Servers(ServerController):
         found = self.cloud.servers.list(req.context, page, needs=view.needs(req), **search)
         return pages.answer(req, 'servers', view.render_all(req, found), page.limit)
 
-    @operation(
-        'GET', '/{server_id}', policy=SHOW_SERVER, also=READER_POLICIES, response={'server': SHOW}, errors=(404,)
-    )
+    @operation('GET', '/{server_id}', policy=SHOW_SERVER, also=READER_POLICIES, response={'server': SHOW})
     def show(self, req: Request, server: Server) -> dict[str, Any]:
         """Show a server."""
         return {'server': SHOW.render(req, server)}
@@ -94,7 +88,7 @@ class Servers(ServerController):
         also=READER_POLICIES,
         body=UPDATE_BODY,
         response={'server': UPDATE},
-        errors=(404, 409),
+        errors=(409,),
     )
     def update(self, req: Request, server: Server, body: Any) -> dict[str, Any]:
         """Update a server."""

@@ -1,19 +1,28 @@
-"""The actions that give addresses to servers and take them away: until 2.43, later clients ask the network service."""
+"""/servers/{server_id}/ips: the addresses of a server.
+
+The actions that give and take them end with 2.43; later clients ask the network service.
+"""
 
 from typing import Any
 
 from computeapi.api.controller import ComputeController
+from computeapi.api.servers.readers import plain_addresses
 from computeapi.api.servers.schemas import IPV4, IPV6
 from computeapi.api.servers.subject import ServerController, action
+from computeapi.api.servers.view import ADDRESS as SHOWN_ADDRESS
+from computeapi.api.servers.view import by_network
+from computeapi.api.types import NONEMPTY
 from computeapi.compute.servers.floating_ips import not_associated
 from computeapi.db.servers import Server
-from computeapi.web.contract import HTML, MEMBER_OR_ADMIN, Policy, closed, lone
-from computeapi.web.controller import Bounds
+from computeapi.errors import NotFound
+from computeapi.web.contract import HTML, MEMBER_OR_ADMIN, READER_OR_ADMIN, Policy
+from computeapi.web.controller import Bounds, operation
 from computeapi.web.controller import action as any_action
 from computeapi.web.request import Request
+from computeapi.web.schemas import closed, lone
 
-# ------------------------------------------------------------------ policies
-
+INDEX = Policy('os_compute_api:ips:index', READER_OR_ADMIN, 'List the addresses of a server')
+SHOW = Policy('os_compute_api:ips:show', READER_OR_ADMIN, 'List the addresses of a server on one network')
 ADD_FIXED_IP = Policy('os_compute_api:os-multinic:add', MEMBER_OR_ADMIN, 'Add an address to a server')
 REMOVE_FIXED_IP = Policy('os_compute_api:os-multinic:remove', MEMBER_OR_ADMIN, 'Take an address from a server')
 ADD_FLOATING_IP = Policy('os_compute_api:os-floating-ips:add', MEMBER_OR_ADMIN, 'Let a floating IP lead to a server')
@@ -26,15 +35,28 @@ REMOVE_FLOATING_IP = Policy(
 BEFORE_NEUTRON = Bounds(last='2.43')
 
 ADDRESS = {'anyOf': [IPV4, IPV6]}
-NETWORK = {'type': ['string', 'number'], 'minLength': 1, 'maxLength': 255}
+NETWORK = NONEMPTY | {'type': ['string', 'number']}
+ADDRESSED = lone('address', ADDRESS)
+ASSOCIATED = closed({'address': ADDRESS, 'fixed_address': ADDRESS}, ['address'])
 
 
-def addressed(name: str, **more: Any) -> dict[str, Any]:
-    """The body of an action on an address."""
-    return lone(name, closed({'address': ADDRESS, **more}, ['address']))
+class ServerIPs(ServerController):
+    """The addresses of a server, by the name of the network."""
 
+    path = '/servers/{server_id}/ips'
 
-# ------------------------------------------------------------------ controllers
+    @operation('GET', policy=INDEX, response={'addresses': by_network(SHOWN_ADDRESS)})
+    def index(self, req: Request, server: Server) -> dict[str, Any]:
+        """List the addresses of a server."""
+        return {'addresses': plain_addresses(server)}
+
+    @operation('GET', '/{id}', policy=SHOW, response=by_network(SHOWN_ADDRESS))
+    def show(self, req: Request, server: Server, id: str) -> dict[str, Any]:
+        """List the addresses of a server on one network."""
+        found = plain_addresses(server)
+        if id not in found:
+            raise NotFound('Instance is not a member of specified network')
+        return {id: found[id]}
 
 
 class ServerAddresses(ServerController):
@@ -42,28 +64,17 @@ class ServerAddresses(ServerController):
 
     versions = BEFORE_NEUTRON
 
-    @action(
-        'addFixedIp',
-        policy=ADD_FIXED_IP,
-        body=lone('addFixedIp', closed({'networkId': NETWORK}, ['networkId'])),
-        errors=(404, 409),
-    )
+    @action('addFixedIp', policy=ADD_FIXED_IP, takes=lone('networkId', NETWORK), errors=(409,))
     def add_fixed_ip(self, req: Request, server: Server, body: Any) -> None:
         """Add an address of a network to a server."""
         self.cloud.interfaces.add_fixed_ip(req.context, server, str(body['addFixedIp']['networkId']))
 
-    @action('removeFixedIp', policy=REMOVE_FIXED_IP, body=addressed('removeFixedIp'), errors=(404, 409))
+    @action('removeFixedIp', policy=REMOVE_FIXED_IP, takes=ADDRESSED, errors=(409,))
     def remove_fixed_ip(self, req: Request, server: Server, body: Any) -> None:
         """Take an address from a server."""
         self.cloud.interfaces.remove_fixed_ip(req.context, server, body['removeFixedIp']['address'])
 
-    @action(
-        'addFloatingIp',
-        policy=ADD_FLOATING_IP,
-        body=addressed('addFloatingIp', fixed_address=ADDRESS),
-        media_type=HTML,
-        errors=(404,),
-    )
+    @action('addFloatingIp', policy=ADD_FLOATING_IP, takes=ASSOCIATED, media_type=HTML)
     def add_floating_ip(self, req: Request, server: Server, body: Any) -> None:
         """Let a floating IP lead to a server."""
         wanted = body['addFloatingIp']
@@ -81,9 +92,9 @@ class FloatingIPRemoval(ComputeController):
         path='/{server_id}/action',
         policy=None,
         also=(REMOVE_FLOATING_IP,),
-        body=addressed('removeFloatingIp'),
+        takes=ADDRESSED,
         media_type=HTML,
-        errors=(404, 409),
+        errors=(409,),
     )
     def remove_floating_ip(self, req: Request, server_id: str, body: Any) -> None:
         """Let a floating IP lead to a server no more."""

@@ -2,7 +2,7 @@
 
 import ipaddress
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from computeapi.api.controller import ComputeController
 from computeapi.api.servers.disks import FIELDS as DISKS
@@ -18,18 +18,17 @@ from computeapi.api.servers.schemas import (
     TAG,
     TAGS,
 )
-from computeapi.api.types import HOST, LINKS, MOST, NAME, NULLABLE_UUID, SPOKEN_BOOLEAN, STRING, UUID
+from computeapi.api.types import HOST, LINKS, MOST, NAME, NONEMPTY, NULLABLE_UUID, SPOKEN_BOOLEAN, STRING, UUID
 from computeapi.booleans import spoken
 from computeapi.compute import passwords
 from computeapi.compute.servers.creation import NetworkRequest, Rights, ServerRequest
 from computeapi.db.servers import Server
 from computeapi.errors import Invalid
 from computeapi.versions import ABSENT, added, changed, removed
-from computeapi.web.contract import ADMIN, MEMBER_OR_ADMIN, Field, Policy, View, attr, closed
+from computeapi.web.contract import ADMIN, MEMBER_OR_ADMIN, Policy
 from computeapi.web.controller import operation
 from computeapi.web.request import Reply, Request
-
-# ------------------------------------------------------------------ policies
+from computeapi.web.schemas import array, closed, lone, one_of, whole
 
 CREATE = Policy('os_compute_api:servers:create', MEMBER_OR_ADMIN, 'Create a server')
 TRUSTED_CERTS = Policy(
@@ -58,21 +57,20 @@ DESCRIPTIONS = '2.19'
 
 IMAGE_OR_NONE = {'oneOf': [UUID, {'type': 'string', 'maxLength': 0}]}
 ADDRESS = {'oneOf': [IPV4, IPV6]}
-INTERFACES = {
-    'type': 'array',
-    'items': closed(
+INTERFACES = array(
+    closed(
         {
             'fixed_ip': ADDRESS,
             'port': NULLABLE_UUID,
             'uuid': UUID,
             'tag': changed({'2.32': TAG, '2.37': ABSENT, '2.42': TAG}),
         }
-    ),
-}
-NETWORKS = changed({'2.1': INTERFACES, '2.37': {'oneOf': [INTERFACES, {'type': 'string', 'enum': ['none', 'auto']}]}})
-GROUPS = {'type': 'array', 'items': closed({'name': {'type': 'string', 'minLength': 1, 'maxLength': 255}})}
+    )
+)
+NETWORKS = changed({'2.1': INTERFACES, '2.37': {'oneOf': [INTERFACES, one_of('none', 'auto')]}})
+GROUPS = array(closed({'name': NONEMPTY}))
 COUNT = {'type': ['integer', 'string'], 'minLength': 1, 'pattern': '^[0-9]*$', 'minimum': 1, 'maximum': MOST}
-FILE = closed({'path': STRING, 'contents': {'type': 'string', 'format': 'base64'}}, required=['path', 'contents'])
+FILE = whole({'path': STRING, 'contents': {'type': 'string', 'format': 'base64'}})
 CERTIFICATES = {
     'type': ['array', 'null'],
     'minItems': 1,
@@ -95,7 +93,7 @@ SERVER = closed(
         'user_data': changed({'2.0': USER_DATA | {'type': ['string', 'null']}, '2.1': USER_DATA}),
         'config_drive': SPOKEN_BOOLEAN,
         'metadata': METADATA,
-        'personality': removed('2.57', {'type': 'array', 'items': FILE}),
+        'personality': removed('2.57', array(FILE)),
         'adminPass': STRING,
         'min_count': COUNT,
         'max_count': COUNT,
@@ -112,7 +110,7 @@ SERVER = closed(
     required=['name', 'flavorRef', added('2.37', 'networks')],
 )
 SERVER_IDS = {'type': ['string', 'array'], 'items': UUID}
-CELL = {'type': 'string', 'minLength': 1, 'maxLength': 255}
+CELL = NONEMPTY
 # Operators may add filters of their own, and so there may be any other hint.
 HINTS = {
     'type': 'object',
@@ -131,29 +129,16 @@ HINTS = {
 HINT_NAMES = ('os:scheduler_hints', 'OS-SCH-HNT:scheduler_hints')
 BODY = closed({'server': SERVER, **dict.fromkeys(HINT_NAMES, HINTS)}, required=['server'])
 
-# ------------------------------------------------------------------ views
+# ------------------------------------------------------------------ answers
 
-
-class Created(NamedTuple):
-    """A new server, and what is said about it this once."""
-
-    server: Server
-    password: str
-    security_groups: list[str]
-
-
-CREATED = View(
-    {
-        'id': Field(UUID, attr('server.uuid')),
-        'links': Field(LINKS, lambda created, req: req.links('servers', created.server.uuid), request=True),
-        'OS-DCF:diskConfig': Field(DISK_CONFIG, attr('server.disk_config')),
-        'security_groups': Field(GROUPS, lambda created: [{'name': name} for name in created.security_groups]),
-        'adminPass': Field(STRING, attr('password')),
-    }
-)
-ANSWER = {'oneOf': [closed({'server': CREATED}, ['server']), closed({'reservation_id': STRING}, ['reservation_id'])]}
-
-# ------------------------------------------------------------------ controller
+CREATED = {
+    'id': UUID,
+    'links': LINKS,
+    'OS-DCF:diskConfig': DISK_CONFIG,
+    'security_groups': GROUPS,
+    'adminPass': STRING,
+}
+ANSWER = {'oneOf': [lone('server', whole(CREATED)), lone('reservation_id', STRING)]}
 
 
 class ServerCreation(ComputeController):
@@ -176,7 +161,7 @@ class ServerCreation(ComputeController):
         body=BODY,
         response=ANSWER,
         status=202,
-        errors=(400, 403, 409),
+        errors=(403, 409),
         behaviour={
             'described': added(DESCRIPTIONS, True),
             'multiattach_volumes': added('2.60', True),
@@ -203,9 +188,14 @@ class ServerCreation(ComputeController):
         password = server.get('adminPass')
         if password is None:
             password = passwords.generate(self.cloud.conf.password_length)
-        created = Created(made, password, groups_of(server) or ['default'])
-        location = f'{req.endpoint}/servers/{made.uuid}'
-        return Reply({'server': CREATED.render(req, created)}, {'Location': location})
+        shown = {
+            'id': made.uuid,
+            'links': req.links('servers', made.uuid),
+            'OS-DCF:diskConfig': made.disk_config,
+            'security_groups': [{'name': name} for name in groups_of(server) or ['default']],
+            'adminPass': password,
+        }
+        return Reply({'server': shown}, {'Location': f'{req.endpoint}/servers/{made.uuid}'})
 
 
 def check_rights(req: Request, wanted: ServerRequest) -> None:

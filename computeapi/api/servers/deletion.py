@@ -1,12 +1,10 @@
 """DELETE /servers/{id}, and the actions of servers that are deleted later: forceDelete, restore."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from computeapi.api.servers.subject import ServerController, action
 from computeapi.db.servers import Server
-from computeapi.web.contract import MEMBER_OR_ADMIN, Policy, lone
+from computeapi.web.contract import MEMBER_OR_ADMIN, Policy
 from computeapi.web.controller import operation
 from computeapi.web.request import Request
 
@@ -18,17 +16,17 @@ RESTORE = Policy('os_compute_api:os-deferred-delete:restore', MEMBER_OR_ADMIN, '
 class ServerDeletion(ServerController):
     """Deleting servers, and taking them back."""
 
-    @operation('DELETE', '/{server_id}', policy=DELETE, status=204, errors=(404, 409))
+    @operation('DELETE', '/{server_id}', policy=DELETE, status=204, errors=(409,))
     def delete(self, req: Request, server: Server) -> None:
         """Delete a server."""
         self.cloud.deletion.delete(req.context, server)
 
-    @action('forceDelete', policy=FORCE_DELETE, body=lone('forceDelete'), errors=(404, 409))
+    @action('forceDelete', policy=FORCE_DELETE, errors=(409,))
     def force_delete(self, req: Request, server: Server, body: Any) -> None:
         """Delete a server at once."""
         self.cloud.deletion.force_delete(req.context, server)
 
-    @action('restore', policy=RESTORE, body=lone('restore'), errors=(403, 404, 409))
+    @action('restore', policy=RESTORE, errors=(403, 409))
     def restore(self, req: Request, server: Server, body: Any) -> None:
         """Restore a server that was deleted and is kept for a while."""
         self.cloud.deletion.restore(req.context, server)

@@ -10,7 +10,7 @@ from computeapi.compute.servers.creation import Device
 from computeapi.compute.servers.creation.devices import bad, of_facts, of_old_facts
 from computeapi.errors import Invalid
 from computeapi.versions import ABSENT, added, changed
-from computeapi.web.contract import array, closed
+from computeapi.web.schemas import array, closed, one_of
 
 # ------------------------------------------------------------------ schemas
 
@@ -28,10 +28,10 @@ OLD_DEVICE = closed(COMMON)
 DEVICE = closed(
     COMMON
     | {
-        'source_type': {'type': 'string', 'enum': ['volume', 'image', 'snapshot', 'blank']},
+        'source_type': one_of('volume', 'image', 'snapshot', 'blank'),
         'uuid': NONEMPTY | {'pattern': '^[a-zA-Z0-9._-]*$'},
         'image_id': UUID,
-        'destination_type': {'type': 'string', 'enum': ['volume', 'local']},
+        'destination_type': one_of('volume', 'local'),
         'guest_format': TEXT,
         'device_type': TEXT,
         'disk_bus': TEXT,

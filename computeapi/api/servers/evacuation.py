@@ -1,7 +1,5 @@
 """POST /servers/{id}/action {evacuate}: a server of a host that is down is rebuilt on another one."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from computeapi.api.servers.subject import ServerController, action
@@ -10,27 +8,23 @@ from computeapi.booleans import spoken
 from computeapi.compute.passwords import generate
 from computeapi.db.servers import Server
 from computeapi.versions import ABSENT, added, changed, removed
-from computeapi.web.contract import ADMIN, Policy, closed, lone
+from computeapi.web.contract import ADMIN, Policy
 from computeapi.web.controller import api_version
 from computeapi.web.request import Request
+from computeapi.web.schemas import closed
 
 EVACUATE = Policy('os_compute_api:os-evacuate', ADMIN, 'Evacuate a server from a host that is down')
 
 HOST_IS_CHECKED = '2.29'
 STORAGE_IS_FOUND_OUT = '2.14'
-BODY = lone(
-    'evacuate',
+FACTS = closed(
     {
-        'type': 'object',
-        'properties': {
-            'host': HOST,
-            'onSharedStorage': removed(STORAGE_IS_FOUND_OUT, SPOKEN_BOOLEAN),
-            'adminPass': STRING,
-            'force': changed({HOST_IS_CHECKED: SPOKEN_BOOLEAN, '2.68': ABSENT}),
-        },
-        'required': [removed(STORAGE_IS_FOUND_OUT, 'onSharedStorage')],
-        'additionalProperties': False,
+        'host': HOST,
+        'onSharedStorage': removed(STORAGE_IS_FOUND_OUT, SPOKEN_BOOLEAN),
+        'adminPass': STRING,
+        'force': changed({HOST_IS_CHECKED: SPOKEN_BOOLEAN, '2.68': ABSENT}),
     },
+    required=[removed(STORAGE_IS_FOUND_OUT, 'onSharedStorage')],
 )
 
 
@@ -40,10 +34,10 @@ class ServerEvacuation(ServerController):
     @action(
         'evacuate',
         policy=EVACUATE,
-        body=BODY,
+        takes=FACTS,
         response=removed(STORAGE_IS_FOUND_OUT, closed({'adminPass': STRING})),
         status=200,
-        errors=(403, 404, 409),
+        errors=(403, 409),
         behaviour={'host_is_checked': added(HOST_IS_CHECKED, True), 'start': removed('2.95', True)},
     )
     def evacuate(self, req: Request, server: Server, body: Any) -> dict[str, str]:

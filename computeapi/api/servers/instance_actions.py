@@ -9,12 +9,11 @@ from computeapi.api.types import DATETIME, LINKS, NULLABLE_STRING, STRING, UUID,
 from computeapi.db.actions import ServerAction, ServerActionEvent
 from computeapi.db.servers import Server
 from computeapi.versions import added, changed
-from computeapi.web.contract import ADMIN, READER_OR_ADMIN, Field, Policy, View, array, attr, closed, query
+from computeapi.web.contract import ADMIN, READER_OR_ADMIN, Field, Policy, View, attr
 from computeapi.web.controller import operation
 from computeapi.web.paging import period_of
 from computeapi.web.request import Request
-
-# ------------------------------------------------------------------ policies
+from computeapi.web.schemas import array, closed, query
 
 LIST = Policy('os_compute_api:os-instance-actions:list', READER_OR_ADMIN, 'List the actions on a server')
 SHOW = Policy('os_compute_api:os-instance-actions:show', READER_OR_ADMIN, 'Show an action on a server')
@@ -84,8 +83,6 @@ ACTION = View(
 )
 SUMMARY = ACTION.without('events')
 
-# ------------------------------------------------------------------ controller
-
 
 class InstanceActions(ServerController):
     """What was done to a server."""
@@ -100,7 +97,6 @@ class InstanceActions(ServerController):
         policy=LIST,
         query=LIST_QUERY,
         response=closed({'instanceActions': array(SUMMARY), 'links': added(PAGED, LINKS)}, ['instanceActions']),
-        errors=(404,),
         behaviour=DELETED_TOO,
     )
     def index(self, req: Request, server: Server) -> dict[str, Any]:
@@ -114,13 +110,7 @@ class InstanceActions(ServerController):
         )
 
     @operation(
-        'GET',
-        '/{id}',
-        policy=SHOW,
-        also=(EVENTS, DETAILS),
-        response={'instanceAction': ACTION},
-        errors=(404,),
-        behaviour=DELETED_TOO,
+        'GET', '/{id}', policy=SHOW, also=(EVENTS, DETAILS), response={'instanceAction': ACTION}, behaviour=DELETED_TOO
     )
     def show(self, req: Request, server: Server, id: str) -> dict[str, Any]:
         """Show an action on a server and its events."""

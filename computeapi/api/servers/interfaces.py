@@ -1,7 +1,5 @@
 """/servers/{id}/os-interface: the ports of a server."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from computeapi.api.servers.create import ATTACH_EXTERNAL
@@ -12,11 +10,10 @@ from computeapi.compute.servers.interfaces import Interface
 from computeapi.db.servers import Server
 from computeapi.errors import Invalid
 from computeapi.versions import added
-from computeapi.web.contract import MEMBER_OR_ADMIN, READER_OR_ADMIN, Field, Policy, View, attr, closed
+from computeapi.web.contract import MEMBER_OR_ADMIN, READER_OR_ADMIN, Field, Policy, View, attr
 from computeapi.web.controller import operation
 from computeapi.web.request import Request, target_of
-
-# ------------------------------------------------------------------ policies
+from computeapi.web.schemas import array, closed, lone, whole
 
 LIST = Policy('os_compute_api:os-attach-interfaces:list', READER_OR_ADMIN, 'List the ports of a server')
 SHOW = Policy('os_compute_api:os-attach-interfaces:show', READER_OR_ADMIN, 'Show a port of a server')
@@ -25,7 +22,7 @@ DELETE = Policy('os_compute_api:os-attach-interfaces:delete', MEMBER_OR_ADMIN, '
 
 # ------------------------------------------------------------------ requests
 
-ADDRESS = closed({'ip_address': {'anyOf': [IPV4, IPV6]}}, required=['ip_address'])
+ADDRESS = lone('ip_address', {'anyOf': [IPV4, IPV6]})
 ATTACH = closed(
     {
         'net_id': UUID,
@@ -49,14 +46,12 @@ INTERFACE = View(
         'mac_addr': Field(STRING, attr('port.mac_address')),
         'port_state': Field(STRING, attr('port.status')),
         'fixed_ips': Field(
-            {'type': 'array', 'items': closed({'subnet_id': UUID, 'ip_address': STRING}, ['subnet_id', 'ip_address'])},
+            array(whole({'subnet_id': UUID, 'ip_address': STRING})),
             addresses,
         ),
         'tag': added('2.70', Field(NULLABLE_STRING, attr('tag'))),
     }
 )
-
-# ------------------------------------------------------------------ controller
 
 
 class ServerInterfaces(ServerController):
@@ -64,18 +59,13 @@ class ServerInterfaces(ServerController):
 
     path = '/servers/{server_id}/os-interface'
 
-    @operation(
-        'GET',
-        policy=LIST,
-        response={'interfaceAttachments': {'type': 'array', 'items': INTERFACE}},
-        errors=(404,),
-    )
+    @operation('GET', policy=LIST, response={'interfaceAttachments': array(INTERFACE)})
     def index(self, req: Request, server: Server) -> dict[str, Any]:
         """List the ports of a server."""
         found = self.cloud.interfaces.list(req.context, server)
         return {'interfaceAttachments': INTERFACE.render_all(req, found)}
 
-    @operation('GET', '/{id}', policy=SHOW, response={'interfaceAttachment': INTERFACE}, errors=(404,))
+    @operation('GET', '/{id}', policy=SHOW, response={'interfaceAttachment': INTERFACE})
     def show(self, req: Request, server: Server, id: str) -> dict[str, Any]:
         """Show a port of a server."""
         return {'interfaceAttachment': INTERFACE.render(req, self.cloud.interfaces.get(req.context, server, id))}
@@ -86,7 +76,7 @@ class ServerInterfaces(ServerController):
         also=(SHOW, ATTACH_EXTERNAL),
         body=closed({'interfaceAttachment': ATTACH}),
         response={'interfaceAttachment': INTERFACE},
-        errors=(403, 404, 409, 501),
+        errors=(403, 409, 501),
     )
     def create(self, req: Request, server: Server, body: Any) -> dict[str, Any]:
         """Attach a port to a server: the one that is named, or a new one on a network."""
@@ -108,7 +98,7 @@ class ServerInterfaces(ServerController):
         )
         return {'interfaceAttachment': INTERFACE.render(req, interface)}
 
-    @operation('DELETE', '/{id}', policy=DELETE, status=202, errors=(404, 409, 501))
+    @operation('DELETE', '/{id}', policy=DELETE, status=202, errors=(409, 501))
     def delete(self, req: Request, server: Server, id: str) -> None:
         """Detach a port from a server."""
         self.cloud.interfaces.detach(req.context, server, id)

@@ -1,7 +1,5 @@
 """What servers may be searched by, by whom, at which version, and what is meant by it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -15,8 +13,9 @@ from computeapi.compute.servers.lookup import MOST_TAGS
 from computeapi.errors import Forbidden, Invalid
 from computeapi.states import VMState, states_of
 from computeapi.versions import added
-from computeapi.web.contract import ADMIN, Policy, query
+from computeapi.web.contract import ADMIN, Policy
 from computeapi.web.request import Request
+from computeapi.web.schemas import query
 
 ALL_FILTERS = Policy(
     'os_compute_api:servers:allow_all_filters', ADMIN, 'Search servers by every attribute, not only by the common ones'

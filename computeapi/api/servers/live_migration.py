@@ -1,7 +1,5 @@
 """POST /servers/{id}/action {os-migrateLive}, and /servers/{id}/migrations: live migrations that are not over."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from computeapi.api.migrations import LISTED_LIVE_MIGRATION, LIVE_MIGRATION, SERVER_HOST
@@ -15,12 +13,11 @@ from computeapi.db.servers import Server
 from computeapi.errors import Conflict, NotFound
 from computeapi.states import TaskState
 from computeapi.versions import ABSENT, added, changed, removed
-from computeapi.web.contract import ADMIN, MANAGER_OR_ADMIN, Policy, closed, lone
+from computeapi.web.contract import ADMIN, MANAGER_OR_ADMIN, Policy
 from computeapi.web.controller import action as any_action
 from computeapi.web.controller import api_version, operation
 from computeapi.web.request import Request, target_of
-
-# ------------------------------------------------------------------ policies
+from computeapi.web.schemas import array, closed
 
 LIVE = Policy('os_compute_api:os-migrate-server:migrate_live', MANAGER_OR_ADMIN, 'Live migrate a server')
 LIVE_TO = Policy('os_compute_api:os-migrate-server:migrate_live:host', ADMIN, 'Live migrate a server to a named host')
@@ -38,23 +35,15 @@ ABORT = Policy('os_compute_api:servers:migrations:delete', MANAGER_OR_ADMIN, 'Ab
 HOST_IS_CHECKED = '2.30'
 DISKS_ARE_FOUND_OUT = '2.25'
 BLOCK_OR_AUTO = {'type': ['boolean', 'string'], 'enum': [True, *TRUE, False, *FALSE, 'auto']}
-BODY = lone(
-    'os-migrateLive',
+FACTS = closed(
     {
-        'type': 'object',
-        'properties': {
-            'host': HOST_OR_NULL,
-            'block_migration': changed({'2.1': SPOKEN_BOOLEAN, DISKS_ARE_FOUND_OUT: BLOCK_OR_AUTO}),
-            'disk_over_commit': removed(DISKS_ARE_FOUND_OUT, SPOKEN_BOOLEAN),
-            'force': changed({HOST_IS_CHECKED: SPOKEN_BOOLEAN, '2.68': ABSENT}),
-        },
-        'required': ['block_migration', removed(DISKS_ARE_FOUND_OUT, 'disk_over_commit'), 'host'],
-        'additionalProperties': False,
+        'host': HOST_OR_NULL,
+        'block_migration': changed({'2.1': SPOKEN_BOOLEAN, DISKS_ARE_FOUND_OUT: BLOCK_OR_AUTO}),
+        'disk_over_commit': removed(DISKS_ARE_FOUND_OUT, SPOKEN_BOOLEAN),
+        'force': changed({HOST_IS_CHECKED: SPOKEN_BOOLEAN, '2.68': ABSENT}),
     },
+    required=['block_migration', removed(DISKS_ARE_FOUND_OUT, 'disk_over_commit'), 'host'],
 )
-LIST = closed({'migrations': {'type': 'array', 'items': LISTED_LIVE_MIGRATION}}, ['migrations'])
-
-# ------------------------------------------------------------------ controllers
 
 
 class ServerLiveMigration(ServerController):
@@ -64,8 +53,8 @@ class ServerLiveMigration(ServerController):
         'os-migrateLive',
         policy=None,
         also=(LIVE, LIVE_TO),
-        body=BODY,
-        errors=(403, 404, 409, 501),
+        takes=FACTS,
+        errors=(403, 409, 501),
         behaviour={'host_is_checked': added(HOST_IS_CHECKED, True)},
     )
     def live_migrate(self, req: Request, server: Server, body: Any) -> None:
@@ -83,13 +72,13 @@ class ServerMigrations(ServerController):
 
     path = '/servers/{server_id}/migrations'
 
-    @operation('GET', policy=INDEX, also=(SERVER_HOST,), response=LIST, errors=(404,))
+    @operation('GET', policy=INDEX, also=(SERVER_HOST,), response={'migrations': array(LISTED_LIVE_MIGRATION)})
     @api_version('2.23')
     def index(self, req: Request, server: Server) -> dict[str, Any]:
         """List the running live migrations of a server."""
         return {'migrations': LISTED_LIVE_MIGRATION.render_all(req, self.cloud.live_migrations.under_way(server))}
 
-    @operation('GET', '/{id}', policy=SHOW, response={'migration': LIVE_MIGRATION}, errors=(404,))
+    @operation('GET', '/{id}', policy=SHOW, response={'migration': LIVE_MIGRATION})
     @api_version('2.23')
     def show(self, req: Request, server: Server, id: str) -> dict[str, Any]:
         """Show a running live migration of a server."""
@@ -100,12 +89,7 @@ class ServerMigrations(ServerController):
         return {'migration': LIVE_MIGRATION.render(req, move)}
 
     @operation(
-        'DELETE',
-        '/{id}',
-        policy=ABORT,
-        status=202,
-        errors=(400, 404, 409),
-        behaviour={'even_waiting': added('2.65', True)},
+        'DELETE', '/{id}', policy=ABORT, status=202, errors=(409,), behaviour={'even_waiting': added('2.65', True)}
     )
     @api_version('2.24')
     def abort(self, req: Request, server: Server, id: str) -> None:
@@ -114,12 +98,7 @@ class ServerMigrations(ServerController):
         move = self.cloud.live_migrations.find(server, number(id, NotFound()))
         self.cloud.live_migrations.abort(req.context, server, move, even_waiting=bool(req.behaviour.even_waiting))
 
-    @any_action(
-        'force_complete',
-        policy=FORCE,
-        body=closed({'force_complete': NOTHING}, ['force_complete']),
-        errors=(400, 403, 404, 409),
-    )
+    @any_action('force_complete', policy=FORCE, takes=NOTHING, errors=(403, 409))
     @api_version('2.22')
     def force_complete(self, req: Request, server: Server, id: str, body: Any) -> None:
         """Let a live migration complete at once."""

@@ -1,14 +1,14 @@
 """POST /servers/{id}/action: locks against changes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from computeapi.api.servers.subject import ServerController, action
+from computeapi.api.types import NONEMPTY, OR_NULL
 from computeapi.db.servers import Server
-from computeapi.versions import ABSENT, added, changed
-from computeapi.web.contract import ADMIN, MEMBER_OR_ADMIN, Policy, lone
+from computeapi.versions import added, changed, removed
+from computeapi.web.contract import ADMIN, MEMBER_OR_ADMIN, Policy
 from computeapi.web.request import Request, target_of
+from computeapi.web.schemas import closed
 
 LOCK = Policy('os_compute_api:os-lock-server:lock', MEMBER_OR_ADMIN, 'Lock a server')
 UNLOCK = Policy('os_compute_api:os-lock-server:unlock', MEMBER_OR_ADMIN, 'Unlock a server')
@@ -17,14 +17,7 @@ UNLOCK_OVERRIDE = Policy(
 )
 
 REASONS = '2.73'
-WITH_REASON = lone(
-    'lock',
-    {
-        'type': ['object', 'null'],
-        'properties': {'locked_reason': {'type': 'string', 'minLength': 1, 'maxLength': 255}},
-        'additionalProperties': False,
-    },
-)
+WITH_REASON = closed({'locked_reason': NONEMPTY}) | OR_NULL
 
 
 class ServerLocks(ServerController):
@@ -33,8 +26,7 @@ class ServerLocks(ServerController):
     @action(
         'lock',
         policy=LOCK,
-        body=changed({'2.1': lone('lock'), REASONS: WITH_REASON}),
-        errors=(404,),
+        takes=changed({'2.1': {}, REASONS: WITH_REASON}),
         behaviour={'reasons': added(REASONS, True)},
     )
     def lock(self, req: Request, server: Server, body: Any) -> None:
@@ -42,13 +34,7 @@ class ServerLocks(ServerController):
         facts = (body['lock'] or {}) if req.behaviour.reasons else {}
         self.cloud.locks.lock(req.context, server, facts.get('locked_reason'))
 
-    @action(
-        'unlock',
-        policy=UNLOCK,
-        also=(UNLOCK_OVERRIDE,),
-        body=changed({'2.1': lone('unlock'), REASONS: ABSENT}),
-        errors=(404,),
-    )
+    @action('unlock', policy=UNLOCK, also=(UNLOCK_OVERRIDE,), takes=removed(REASONS, {}))
     def unlock(self, req: Request, server: Server, body: Any) -> None:
         """Unlock a server."""
         expected = 'owner' if server.project_id == req.context.project_id else 'admin'

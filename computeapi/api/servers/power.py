@@ -1,16 +1,15 @@
 """POST /servers/{id}/action: whether and how a server runs."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from computeapi.api.servers.subject import ServerController, action
 from computeapi.api.types import NOTHING
 from computeapi.compute.servers import power
 from computeapi.db.servers import Server
-from computeapi.web.contract import MEMBER_OR_ADMIN, Policy, closed, lone
+from computeapi.web.contract import MEMBER_OR_ADMIN, Policy
 from computeapi.web.controller import api_version
 from computeapi.web.request import Request
+from computeapi.web.schemas import lone, one_of
 
 START = Policy('os_compute_api:servers:start', MEMBER_OR_ADMIN, 'Start a server')
 STOP = Policy('os_compute_api:servers:stop', MEMBER_OR_ADMIN, 'Stop a server')
@@ -21,49 +20,49 @@ SUSPEND = Policy('os_compute_api:os-suspend-server:suspend', MEMBER_OR_ADMIN, 'S
 RESUME = Policy('os_compute_api:os-suspend-server:resume', MEMBER_OR_ADMIN, 'Resume a server')
 CRASH_DUMP = Policy('os_compute_api:servers:trigger_crash_dump', MEMBER_OR_ADMIN, 'Trigger a crash dump in a server')
 
-REBOOT_TYPE = {'type': 'string', 'enum': ['HARD', 'Hard', 'hard', 'SOFT', 'Soft', 'soft']}
+REBOOT_TYPE = one_of('HARD', 'Hard', 'hard', 'SOFT', 'Soft', 'soft')
 
 
 class ServerPower(ServerController):
     """Whether and how a server runs."""
 
-    @action('os-start', policy=START, body=lone('os-start'), errors=(404, 409))
+    @action('os-start', policy=START, errors=(409,))
     def start(self, req: Request, server: Server, body: Any) -> None:
         """Start a stopped server."""
         self.begin(req, server, power.START)
 
-    @action('os-stop', policy=STOP, body=lone('os-stop'), errors=(404, 409))
+    @action('os-stop', policy=STOP, errors=(409,))
     def stop(self, req: Request, server: Server, body: Any) -> None:
         """Stop a running server."""
         self.begin(req, server, power.STOP)
 
-    @action('reboot', policy=REBOOT, body=lone('reboot', closed({'type': REBOOT_TYPE}, ['type'])), errors=(404, 409))
+    @action('reboot', policy=REBOOT, takes=lone('type', REBOOT_TYPE), errors=(409,))
     def reboot(self, req: Request, server: Server, body: Any) -> None:
         """Reboot a server: SOFT lets it shut down, HARD does not."""
         hard = body['reboot']['type'].upper() == 'HARD'
         self.begin(req, server, power.HARD_REBOOT if hard else power.SOFT_REBOOT)
 
-    @action('pause', policy=PAUSE, body=lone('pause'), errors=(404, 409, 501))
+    @action('pause', policy=PAUSE, errors=(409, 501))
     def pause(self, req: Request, server: Server, body: Any) -> None:
         """Pause a server: it stays in memory and does nothing."""
         self.begin(req, server, power.PAUSE)
 
-    @action('unpause', policy=UNPAUSE, body=lone('unpause'), errors=(404, 409, 501))
+    @action('unpause', policy=UNPAUSE, errors=(409, 501))
     def unpause(self, req: Request, server: Server, body: Any) -> None:
         """Let a paused server go on."""
         self.begin(req, server, power.UNPAUSE)
 
-    @action('suspend', policy=SUSPEND, body=lone('suspend'), errors=(403, 404, 409, 501))
+    @action('suspend', policy=SUSPEND, errors=(403, 409, 501))
     def suspend(self, req: Request, server: Server, body: Any) -> None:
         """Suspend a server: its memory is written to disk."""
         self.begin(req, server, power.SUSPEND)
 
-    @action('resume', policy=RESUME, body=lone('resume'), errors=(404, 409, 501))
+    @action('resume', policy=RESUME, errors=(409, 501))
     def resume(self, req: Request, server: Server, body: Any) -> None:
         """Resume a suspended server."""
         self.begin(req, server, power.RESUME)
 
-    @action('trigger_crash_dump', policy=CRASH_DUMP, body=lone('trigger_crash_dump', NOTHING), errors=(404, 409, 501))
+    @action('trigger_crash_dump', policy=CRASH_DUMP, takes=NOTHING, errors=(409, 501))
     @api_version('2.17')
     def crash_dump(self, req: Request, server: Server, body: Any) -> None:
         """Trigger a crash dump in a server."""

@@ -1,7 +1,5 @@
 """How the fields of a server are read from its record. Readers only read: no look-ups, no clock."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator
 from typing import Any

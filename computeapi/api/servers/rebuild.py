@@ -7,16 +7,15 @@ from computeapi.api.servers.create import CERTIFICATES, FILE, USER_DATA, shortes
 from computeapi.api.servers.schemas import DESCRIPTION, DISK_CONFIG, HOSTNAME, IPV4, IPV6, METADATA
 from computeapi.api.servers.subject import ServerController, action
 from computeapi.api.servers.view import READER_POLICIES, REBUILD
-from computeapi.api.types import NAME, SPOKEN_BOOLEAN, STRING, UUID
+from computeapi.api.types import NAME, NONEMPTY, SPOKEN_BOOLEAN, STRING, UUID
 from computeapi.booleans import spoken
 from computeapi.compute import passwords
 from computeapi.compute.servers.rebuild import RebuildRequest
 from computeapi.db.servers import Server
 from computeapi.versions import added, removed
-from computeapi.web.contract import MEMBER_OR_ADMIN, Policy, closed, lone
+from computeapi.web.contract import MEMBER_OR_ADMIN, Policy
 from computeapi.web.request import Reply, Request, target_of
-
-# ------------------------------------------------------------------ policies
+from computeapi.web.schemas import array, closed
 
 REBUILD_SERVER = Policy('os_compute_api:servers:rebuild', MEMBER_OR_ADMIN, 'Rebuild a server')
 TRUSTED_CERTS = Policy(
@@ -43,8 +42,8 @@ BODY = closed(
         'accessIPv6': IPV6,
         'OS-DCF:diskConfig': DISK_CONFIG,
         'preserve_ephemeral': SPOKEN_BOOLEAN,
-        'personality': removed('2.57', {'type': 'array', 'items': FILE}),
-        'key_name': added('2.54', or_null({'type': 'string', 'minLength': 1, 'maxLength': 255})),
+        'personality': removed('2.57', array(FILE)),
+        'key_name': added('2.54', or_null(NONEMPTY)),
         'user_data': added('2.57', or_null(USER_DATA)),
         'trusted_image_certificates': added('2.63', CERTIFICATES),
     },
@@ -52,8 +51,6 @@ BODY = closed(
 )
 KEPT = ('description', 'hostname', 'metadata', 'key_name', 'user_data', 'trusted_image_certificates')
 """What becomes of the server as it stands in the body, under the same name."""
-
-# ------------------------------------------------------------------ controller
 
 
 class ServerRebuild(ServerController):
@@ -63,9 +60,9 @@ class ServerRebuild(ServerController):
         'rebuild',
         policy=REBUILD_SERVER,
         also=(TRUSTED_CERTS, *READER_POLICIES),
-        body=lone('rebuild', BODY),
+        takes=BODY,
         response={'server': REBUILD},
-        errors=(403, 404, 409),
+        errors=(403, 409),
         behaviour={'even_on_volume': added('2.93', True)},
     )
     def rebuild(self, req: Request, server: Server, body: Any) -> Reply:

@@ -1,29 +1,21 @@
 """POST /servers/{id}/action: rescue, which boots a server from another image with its own disk beside it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from computeapi.api.servers.subject import ServerController, action
-from computeapi.api.types import STRING
+from computeapi.api.types import OR_NULL, STRING, UUID
 from computeapi.compute.passwords import generate
 from computeapi.compute.servers import rescue
 from computeapi.db.servers import Server
 from computeapi.versions import added
-from computeapi.web.contract import MEMBER_OR_ADMIN, Policy, closed, lone
+from computeapi.web.contract import MEMBER_OR_ADMIN, Policy
 from computeapi.web.request import Request
+from computeapi.web.schemas import closed
 
 RESCUE = Policy('os_compute_api:os-rescue', MEMBER_OR_ADMIN, 'Boot a server from a rescue image')
 UNRESCUE = Policy('os_compute_api:os-unrescue', MEMBER_OR_ADMIN, 'End the rescue of a server')
 
-RESCUE_BODY = lone(
-    'rescue',
-    {
-        'type': ['object', 'null'],
-        'properties': {'adminPass': STRING, 'rescue_image_ref': {'type': 'string', 'format': 'uuid'}},
-        'additionalProperties': False,
-    },
-)
+RESCUE_FACTS = closed({'adminPass': STRING, 'rescue_image_ref': UUID}) | OR_NULL
 
 
 class ServerRescue(ServerController):
@@ -32,10 +24,10 @@ class ServerRescue(ServerController):
     @action(
         'rescue',
         policy=RESCUE,
-        body=RESCUE_BODY,
+        takes=RESCUE_FACTS,
         response=closed({'adminPass': STRING}),
         status=200,
-        errors=(404, 409, 501),
+        errors=(409, 501),
         behaviour={'even_on_volume': added('2.87', True)},
     )
     def rescue(self, req: Request, server: Server, body: Any) -> dict[str, str]:
@@ -46,7 +38,7 @@ class ServerRescue(ServerController):
         self.cloud.rescues.rescue(req.context, server, image_id, even_on_volume=even_on_volume)
         return {'adminPass': password}
 
-    @action('unrescue', policy=UNRESCUE, body=lone('unrescue'), errors=(404, 409, 501))
+    @action('unrescue', policy=UNRESCUE, errors=(409, 501))
     def unrescue(self, req: Request, server: Server, body: Any) -> None:
         """End the rescue of a server: it boots from its own disk again."""
         self.begin(req, server, rescue.UNRESCUE)

@@ -1,29 +1,23 @@
 """POST /servers/{id}/action {os-resetState}: the state of a server set by hand."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from computeapi.api.servers.subject import ServerController, action
 from computeapi.db.servers import Server
 from computeapi.states import VMState
-from computeapi.web.contract import ADMIN, Policy, closed, lone
+from computeapi.web.contract import ADMIN, Policy
 from computeapi.web.request import Request
+from computeapi.web.schemas import lone, one_of
 
 RESET_STATE = Policy('os_compute_api:os-admin-actions:reset_state', ADMIN, 'Set the state of a server by hand')
 
-STATE = {'type': 'string', 'enum': [VMState.ACTIVE.value, VMState.ERROR.value]}
+STATE = one_of(VMState.ACTIVE.value, VMState.ERROR.value)
 
 
 class ServerReset(ServerController):
     """The state of a server, set by hand."""
 
-    @action(
-        'os-resetState',
-        policy=RESET_STATE,
-        body=lone('os-resetState', closed({'state': STATE}, ['state'])),
-        errors=(404,),
-    )
+    @action('os-resetState', policy=RESET_STATE, takes=lone('state', STATE))
     def reset_state(self, req: Request, server: Server, body: Any) -> None:
         """Set the state of a server by hand."""
         self.cloud.resets.reset(req.context, server, VMState(body['os-resetState']['state']))

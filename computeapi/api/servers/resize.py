@@ -1,18 +1,16 @@
 """POST /servers/{id}/action: resize and cold migration, confirmed or reverted."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from computeapi.api.servers.schemas import DISK_CONFIG, FLAVOR_REF, HOST_OR_NULL
 from computeapi.api.servers.subject import ServerController, action
+from computeapi.api.types import OR_NULL
 from computeapi.db.servers import Server
 from computeapi.errors import FlavorNotFound, Invalid
 from computeapi.versions import ABSENT, added, changed
-from computeapi.web.contract import ADMIN, MANAGER_OR_ADMIN, MEMBER_OR_ADMIN, NOBODY, Policy, closed, lone
+from computeapi.web.contract import ADMIN, MANAGER_OR_ADMIN, MEMBER_OR_ADMIN, NOBODY, Policy
 from computeapi.web.request import Request, target_of
-
-# ------------------------------------------------------------------ policies
+from computeapi.web.schemas import closed
 
 RESIZE = Policy('os_compute_api:servers:resize', MEMBER_OR_ADMIN, 'Resize a server')
 CROSS_CELL = Policy('compute:servers:resize:cross_cell', NOBODY, 'Resize or migrate a server to another cell')
@@ -23,19 +21,15 @@ MIGRATE_TO = Policy('os_compute_api:os-migrate-server:migrate:host', ADMIN, 'Mig
 
 # ------------------------------------------------------------------ requests
 
-RESIZE_BODY = lone('resize', closed({'flavorRef': FLAVOR_REF, 'OS-DCF:diskConfig': DISK_CONFIG}, ['flavorRef']))
+SIZE = closed({'flavorRef': FLAVOR_REF, 'OS-DCF:diskConfig': DISK_CONFIG}, ['flavorRef'])
 HOSTS = '2.56'
-WITH_HOST = lone(
-    'migrate', {'type': ['object', 'null'], 'properties': {'host': HOST_OR_NULL}, 'additionalProperties': False}
-)
-
-# ------------------------------------------------------------------ controller
+WITH_HOST = closed({'host': HOST_OR_NULL}) | OR_NULL
 
 
 class ServerResize(ServerController):
     """Resizing servers, and moving them switched off."""
 
-    @action('resize', policy=RESIZE, also=(CROSS_CELL,), body=RESIZE_BODY, errors=(403, 404, 409))
+    @action('resize', policy=RESIZE, also=(CROSS_CELL,), takes=SIZE, errors=(403, 409))
     def resize(self, req: Request, server: Server, body: Any) -> None:
         """Resize a server to another flavor."""
         wanted = body['resize']
@@ -45,12 +39,12 @@ class ServerResize(ServerController):
             raise Invalid(str(error)) from None
         self.cloud.resizes.resize(req.context, server, flavor, wanted.get('OS-DCF:diskConfig'))
 
-    @action('confirmResize', policy=CONFIRM, body=lone('confirmResize'), status=204, errors=(404, 409))
+    @action('confirmResize', policy=CONFIRM, status=204, errors=(409,))
     def confirm(self, req: Request, server: Server, body: Any) -> None:
         """Confirm the resize or migration of a server."""
         self.cloud.resizes.confirm(req.context, server)
 
-    @action('revertResize', policy=REVERT, body=lone('revertResize'), errors=(404, 409))
+    @action('revertResize', policy=REVERT, errors=(409,))
     def revert(self, req: Request, server: Server, body: Any) -> None:
         """Revert the resize or migration of a server."""
         self.cloud.resizes.revert(req.context, server)
@@ -59,8 +53,8 @@ class ServerResize(ServerController):
         'migrate',
         policy=None,
         also=(MIGRATE, MIGRATE_TO),
-        body=changed({'2.1': ABSENT, HOSTS: WITH_HOST}),
-        errors=(403, 404, 409),
+        takes=changed({'2.1': ABSENT, HOSTS: WITH_HOST}),
+        errors=(403, 409),
         behaviour={'hosts': added(HOSTS, True)},
     )
     def migrate(self, req: Request, server: Server, body: Any) -> None:

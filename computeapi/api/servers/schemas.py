@@ -3,7 +3,7 @@
 from computeapi.api.types import HOST, NULLABLE_STRING
 from computeapi.compute.servers.lookup import MOST_TAGS
 from computeapi.versions import changed
-from computeapi.web.contract import array, closed
+from computeapi.web.schemas import array, lone, one_of
 
 DESCRIPTION = NULLABLE_STRING | {'minLength': 0, 'maxLength': 255, 'pattern': r'^[^\x00-\x1f\x7f-\x9f]*$'}
 HOSTNAME = changed(
@@ -21,7 +21,7 @@ IPV4 = {'type': 'string', 'format': 'ipv4'}
 IPV6 = {'type': 'string', 'format': 'ipv6'}
 FLAVOR_REF = {'type': ['string', 'integer'], 'minLength': 1}
 HOST_OR_NULL = HOST | {'type': ['string', 'null']}
-DISK_CONFIG = {'type': 'string', 'enum': ['AUTO', 'MANUAL']}
+DISK_CONFIG = one_of('AUTO', 'MANUAL')
 
 METADATA_KEY = '^[a-zA-Z0-9-_:. ]{1,255}$'
 METADATA = {
@@ -30,8 +30,8 @@ METADATA = {
     'additionalProperties': False,
 }
 
-ITEMS_BODY = closed({'metadata': METADATA}, ['metadata'])
-ITEM_BODY = closed({'meta': METADATA | {'minProperties': 1, 'maxProperties': 1}}, ['meta'])
+ITEMS_BODY = lone('metadata', METADATA)
+ITEM_BODY = lone('meta', METADATA | {'minProperties': 1, 'maxProperties': 1})
 
 TAG = {'type': 'string', 'minLength': 1, 'maxLength': 60, 'pattern': '^[^,/]*$'}
 TAGS = array(TAG) | {'maxItems': MOST_TAGS}

@@ -7,11 +7,10 @@ from computeapi.api.types import NONEMPTY, NULLABLE_STRING, STRING, UUID
 from computeapi.compute.servers import shares
 from computeapi.db.servers import Server
 from computeapi.errors import ShareNotFound
-from computeapi.web.contract import MEMBER_OR_ADMIN, READER_OR_ADMIN, Policy, array, closed, query
+from computeapi.web.contract import MEMBER_OR_ADMIN, READER_OR_ADMIN, Policy
 from computeapi.web.controller import Bounds, operation
 from computeapi.web.request import Request
-
-# ------------------------------------------------------------------ policies
+from computeapi.web.schemas import array, closed, lone, query, whole
 
 INDEX = Policy('os_compute_api:os-server-shares:index', READER_OR_ADMIN, 'List the shares of a server')
 CREATE = Policy('os_compute_api:os-server-shares:create', MEMBER_OR_ADMIN, 'Attach a share to a server')
@@ -22,22 +21,18 @@ DELETE = Policy('os_compute_api:os-server-shares:delete', MEMBER_OR_ADMIN, 'Deta
 
 SINCE = '2.97'
 NO_QUERY = query({}, strict=SINCE)
-CREATE_BODY = closed(
-    {
-        'share': closed(
-            {
-                'share_id': UUID,
-                'tag': NONEMPTY | {'pattern': '^[a-zA-Z0-9-]*$'},
-            },
-            required=['share_id'],
-        )
-    },
-    required=['share'],
+CREATE_BODY = lone(
+    'share',
+    closed(
+        {
+            'share_id': UUID,
+            'tag': NONEMPTY | {'pattern': '^[a-zA-Z0-9-]*$'},
+        },
+        required=['share_id'],
+    ),
 )
-LISTED = closed({'share_id': STRING, 'status': STRING, 'tag': STRING}, required=['share_id', 'status', 'tag'])
+LISTED = whole({'share_id': STRING, 'status': STRING, 'tag': STRING})
 SHARE = closed(LISTED['properties'] | {'uuid': STRING, 'export_location': NULLABLE_STRING}, required=LISTED['required'])
-
-# ------------------------------------------------------------------ controller
 
 
 class ServerShares(ServerController):
@@ -50,22 +45,22 @@ class ServerShares(ServerController):
         """A server of any project: here the policies, which are asked about it, tell who may do what."""
         return self.cloud.servers.get(req.context, identifier, any_project=True)
 
-    @operation('GET', policy=INDEX, query=NO_QUERY, response={'shares': array(LISTED)}, errors=(404,))
+    @operation('GET', policy=INDEX, query=NO_QUERY, response={'shares': array(LISTED)})
     def index(self, req: Request, server: Server) -> dict[str, Any]:
         """List the shares of a server."""
         return {'shares': []}
 
-    @operation('POST', policy=CREATE, body=CREATE_BODY, status=201, response={'share': SHARE}, errors=(404, 409))
+    @operation('POST', policy=CREATE, body=CREATE_BODY, status=201, response={'share': SHARE}, errors=(409,))
     def create(self, req: Request, server: Server, body: Any) -> None:
         """Attach a share to a server that is stopped."""
         shares.attach(req.context, server, body['share']['share_id'])
 
-    @operation('GET', '/{id}', policy=SHOW, query=NO_QUERY, response={'share': SHARE}, errors=(404,))
+    @operation('GET', '/{id}', policy=SHOW, query=NO_QUERY, response={'share': SHARE})
     def show(self, req: Request, server: Server, id: str) -> None:
         """Show a share of a server."""
         raise ShareNotFound(id=id)
 
-    @operation('DELETE', '/{id}', policy=DELETE, errors=(404, 409))
+    @operation('DELETE', '/{id}', policy=DELETE, errors=(409,))
     def delete(self, req: Request, server: Server, id: str) -> None:
         """Detach a share from a server that is stopped."""
         shares.detach(req.context, server, id)

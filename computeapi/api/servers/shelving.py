@@ -1,16 +1,15 @@
 """POST /servers/{id}/action: shelving."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from computeapi.api.servers.subject import ServerController, action
-from computeapi.api.types import STRING
+from computeapi.api.types import NONEMPTY, NULLABLE_STRING, OR_NULL, STRING
 from computeapi.compute.servers import shelving
 from computeapi.db.servers import Server
 from computeapi.versions import added, changed
-from computeapi.web.contract import ADMIN, MEMBER_OR_ADMIN, Policy, lone
+from computeapi.web.contract import ADMIN, MEMBER_OR_ADMIN, Policy
 from computeapi.web.request import Request, target_of
+from computeapi.web.schemas import closed
 
 SHELVE = Policy('os_compute_api:os-shelve:shelve', MEMBER_OR_ADMIN, 'Shelve a server')
 UNSHELVE = Policy('os_compute_api:os-shelve:unshelve', MEMBER_OR_ADMIN, 'Unshelve a server')
@@ -19,35 +18,24 @@ OFFLOAD = Policy('os_compute_api:os-shelve:shelve_offload', ADMIN, 'Take a shelv
 
 ZONES, HOSTS = '2.77', '2.91'
 
-ZONE = {'type': 'string', 'minLength': 1, 'maxLength': 255}
-UNSHELVE_BODY = changed(
+DESTINATION = closed(
     {
-        '2.1': lone('unshelve'),
-        ZONES: lone(
-            'unshelve',
-            {
-                'type': ['object', 'null'],
-                'properties': {
-                    'availability_zone': changed({ZONES: STRING, HOSTS: ZONE | {'type': ['string', 'null']}}),
-                    'host': added(HOSTS, ZONE),
-                },
-                'required': changed({ZONES: ['availability_zone'], HOSTS: []}),
-                'additionalProperties': False,
-            },
-        ),
-    }
+        'availability_zone': changed({ZONES: STRING, HOSTS: NONEMPTY | NULLABLE_STRING}),
+        'host': added(HOSTS, NONEMPTY),
+    },
+    required=changed({ZONES: ['availability_zone'], HOSTS: []}),
 )
 
 
 class ServerShelving(ServerController):
     """Shelving: an image of the server is kept and its host given up, until it is unshelved."""
 
-    @action('shelve', policy=SHELVE, body=lone('shelve'), errors=(403, 404, 409))
+    @action('shelve', policy=SHELVE, errors=(403, 409))
     def shelve(self, req: Request, server: Server, body: Any) -> None:
         """Shelve a server."""
         self.cloud.shelves.shelve(req.context, server)
 
-    @action('shelveOffload', policy=OFFLOAD, body=lone('shelveOffload'), errors=(404, 409))
+    @action('shelveOffload', policy=OFFLOAD, errors=(409,))
     def offload(self, req: Request, server: Server, body: Any) -> None:
         """Take a shelved server from its host."""
         self.begin(req, server, shelving.OFFLOAD)
@@ -56,8 +44,8 @@ class ServerShelving(ServerController):
         'unshelve',
         policy=UNSHELVE,
         also=(UNSHELVE_TO_HOST,),
-        body=UNSHELVE_BODY,
-        errors=(403, 404, 409),
+        takes=changed({'2.1': {}, ZONES: DESTINATION | OR_NULL}),
+        errors=(403, 409),
         behaviour={'zones': added(ZONES, True)},
     )
     def unshelve(self, req: Request, server: Server, body: Any) -> None:

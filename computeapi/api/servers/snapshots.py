@@ -7,11 +7,10 @@ from computeapi.api.servers.subject import ServerController, action
 from computeapi.api.types import NAME, NON_NEGATIVE, STRING
 from computeapi.db.servers import VOLUMES, Server, is_volume_backed
 from computeapi.versions import MIN, added, changed, removed, resolve
-from computeapi.web.contract import HTML, JSON, MEMBER_OR_ADMIN, Policy, closed, lone
+from computeapi.web.contract import HTML, JSON, MEMBER_OR_ADMIN, Policy
 from computeapi.web.controller import api_version
 from computeapi.web.request import Reply, Request, target_of
-
-# ------------------------------------------------------------------ policies
+from computeapi.web.schemas import closed, lone
 
 CREATE_IMAGE = Policy('os_compute_api:servers:create_image', MEMBER_OR_ADMIN, 'Make an image of a server')
 CREATE_VOLUME_IMAGE = Policy(
@@ -29,13 +28,11 @@ BACKUP = closed(
     ['name', 'backup_type', 'rotation'],
 )
 FACTS: dict[str, Any] = {
-    'response': added(ID_IN_BODY, closed({'image_id': STRING}, ['image_id'])),
+    'response': added(ID_IN_BODY, lone('image_id', STRING)),
     'media_type': changed({'2.1': HTML, ID_IN_BODY: JSON}),
     'errors': (403, 404, 409),
     'behaviour': {'quota_on_metadata': removed('2.39', True)},
 }
-
-# ------------------------------------------------------------------ controller
 
 
 class ServerImages(ServerController):
@@ -43,7 +40,7 @@ class ServerImages(ServerController):
 
     needs = (VOLUMES,)
 
-    @action('createImage', policy=CREATE_IMAGE, also=(CREATE_VOLUME_IMAGE,), body=lone('createImage', IMAGE), **FACTS)
+    @action('createImage', policy=CREATE_IMAGE, also=(CREATE_VOLUME_IMAGE,), takes=IMAGE, **FACTS)
     def create_image(self, req: Request, server: Server, body: Any) -> Reply:
         """Make an image of a server, and answer with its location."""
         prefix = self.cloud.conf.api.glance_link_prefix or req.host_url + '/image'
@@ -54,7 +51,7 @@ class ServerImages(ServerController):
         """Make an image of a server, and answer with its id."""
         return {'image_id': self.make_image(req, server, body['createImage'])}
 
-    @action('createBackup', policy=CREATE_BACKUP, body=lone('createBackup', BACKUP), **FACTS)
+    @action('createBackup', policy=CREATE_BACKUP, takes=BACKUP, **FACTS)
     def create_backup(self, req: Request, server: Server, body: Any) -> Reply:
         """Make an image of a server, delete the oldest of this type, and answer with the location of the new one."""
         image_id = self.make_backup(req, server, body['createBackup'])

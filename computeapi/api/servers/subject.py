@@ -1,7 +1,5 @@
 """What the controllers of servers share: the server that the path names, and how its changes begin."""
 
-from __future__ import annotations
-
 import functools
 
 from computeapi.api.controller import ComputeController
@@ -11,8 +9,8 @@ from computeapi.web.contract import views
 from computeapi.web.controller import action as any_action
 from computeapi.web.request import Request
 
-action = functools.partial(any_action, path='/{server_id}/action')
-"""An action on a server: POST /servers/{server_id}/action."""
+action = functools.partial(any_action, path='/{server_id}/action', takes={})
+"""An action on a server: POST /servers/{server_id}/action. It takes anything where it does not say what."""
 
 
 class ServerController(ComputeController):

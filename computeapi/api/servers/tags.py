@@ -10,12 +10,11 @@ from computeapi.compute.servers.lookup import check_tag
 from computeapi.db import servers as rows
 from computeapi.db.servers import Server
 from computeapi.errors import Invalid
-from computeapi.web.contract import HTML, MEMBER_OR_ADMIN, READER_OR_ADMIN, Policy, array, closed, query
+from computeapi.web.contract import HTML, MEMBER_OR_ADMIN, READER_OR_ADMIN, Policy
 from computeapi.web.controller import Bounds, operation
 from computeapi.web.request import Reply, Request
+from computeapi.web.schemas import array, lone, query
 from computeapi.web.validation import STRICT
-
-# ------------------------------------------------------------------ policies
 
 INDEX = Policy('os_compute_api:os-server-tags:index', READER_OR_ADMIN, 'List the tags of a server')
 SHOW = Policy('os_compute_api:os-server-tags:show', READER_OR_ADMIN, 'See whether a server has a tag')
@@ -27,7 +26,7 @@ DELETE = Policy('os_compute_api:os-server-tags:delete', MEMBER_OR_ADMIN, 'Delete
 # ------------------------------------------------------------------ requests
 
 ANY_QUERY = query({}, strict=None)
-BODY = closed({'tags': TAGS}, ['tags'])
+BODY = lone('tags', TAGS)
 SHOWN = {'tags': array(STRING)}
 
 
@@ -42,28 +41,28 @@ class ServerTags(ServerController):
         """A server of any project: here the policies, which are asked about it, tell who may do what."""
         return self.cloud.servers.get(req.context, identifier, needs=self.needs, any_project=True)
 
-    @operation('GET', policy=INDEX, query=ANY_QUERY, response=SHOWN, errors=(404,))
+    @operation('GET', policy=INDEX, query=ANY_QUERY, response=SHOWN)
     def index(self, req: Request, server: Server) -> dict[str, Any]:
         """List the tags of a server."""
         return {'tags': server.tags}
 
-    @operation('PUT', policy=UPDATE_ALL, body=BODY, response=SHOWN, errors=(404, 409))
+    @operation('PUT', policy=UPDATE_ALL, body=BODY, response=SHOWN, errors=(409,))
     def update_all(self, req: Request, server: Server, body: Any) -> dict[str, Any]:
         """Replace the tags of a server."""
         return {'tags': self.cloud.servers.replace_tags(req.context, server, body['tags'])}
 
-    @operation('DELETE', policy=DELETE_ALL, status=204, errors=(404, 409))
+    @operation('DELETE', policy=DELETE_ALL, status=204, errors=(409,))
     def delete_all(self, req: Request, server: Server) -> None:
         """Delete the tags of a server."""
         self.cloud.servers.replace_tags(req.context, server, ())
 
-    @operation('GET', '/{id}', policy=SHOW, query=ANY_QUERY, status=204, errors=(404,))
+    @operation('GET', '/{id}', policy=SHOW, query=ANY_QUERY, status=204)
     def show(self, req: Request, server: Server, id: str) -> None:
         """See whether a server has a tag."""
         check_tag(server, server.tags, id)
 
     @operation(
-        'PUT', '/{id}', policy=UPDATE, body=NOTHING, status=201, successes=(204,), media_type=HTML, errors=(404, 409)
+        'PUT', '/{id}', policy=UPDATE, body=NOTHING, status=201, successes=(204,), media_type=HTML, errors=(409,)
     )
     def update(self, req: Request, server: Server, id: str, body: Any) -> Reply:
         """Add a tag to a server."""
@@ -72,7 +71,7 @@ class ServerTags(ServerController):
             return Reply(status=204)
         return Reply(headers={'Location': f'{req.endpoint}/servers/{server.uuid}/tags/{quote(id)}'})
 
-    @operation('DELETE', '/{id}', policy=DELETE, status=204, errors=(404, 409))
+    @operation('DELETE', '/{id}', policy=DELETE, status=204, errors=(409,))
     def delete(self, req: Request, server: Server, id: str) -> None:
         """Delete a tag of a server."""
         self.cloud.servers.delete_tag(req.context, server, id)

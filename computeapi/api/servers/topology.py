@@ -6,9 +6,10 @@ from computeapi.api.servers.subject import ServerController
 from computeapi.api.types import INTEGER, NULLABLE_INTEGER, parts
 from computeapi.compute.servers.topology import topology_of
 from computeapi.db.servers import Server
-from computeapi.web.contract import ADMIN, READER_OR_ADMIN, Field, Policy, View, array, attr
+from computeapi.web.contract import ADMIN, READER_OR_ADMIN, Field, Policy, View, attr
 from computeapi.web.controller import api_version, operation
 from computeapi.web.request import Request
+from computeapi.web.schemas import array
 
 INDEX = Policy('compute:server:topology:index', READER_OR_ADMIN, 'Show the NUMA topology of a server')
 HOST = Policy('compute:server:topology:host:index', ADMIN, 'See which parts of its host a server uses')
@@ -37,7 +38,7 @@ class ServerTopology(ServerController):
 
     path = '/servers/{server_id}/topology'
 
-    @operation('GET', policy=INDEX, also=(HOST,), response=TOPOLOGY, errors=(404,))
+    @operation('GET', policy=INDEX, also=(HOST,), response=TOPOLOGY)
     @api_version('2.78')
     def index(self, req: Request, server: Server) -> dict[str, Any]:
         """Show the NUMA topology of a server."""

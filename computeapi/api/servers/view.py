@@ -4,8 +4,6 @@ SUMMARY (lists), DETAIL (lists with details), SHOW, and what an update (UPDATE) 
 answer: less than the others until 2.75, as much as SHOW from there on.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from computeapi.api.servers import readers
@@ -24,7 +22,8 @@ from computeapi.api.types import (
 )
 from computeapi.db.servers import DOMAIN_NAME, SERVICE, TAGS, VOLUMES, Server
 from computeapi.versions import ABSENT, COMPUTE, Versioned, added, changed
-from computeapi.web.contract import ADMIN, Field, Policy, View, array, attr, closed
+from computeapi.web.contract import ADMIN, Field, Policy, View, attr
+from computeapi.web.schemas import array, closed, whole
 
 EXTENDED = Policy('os_compute_api:os-extended-server-attributes', ADMIN, 'See where a server runs and how it was made')
 READER_POLICIES = (readers.EXTRA_SPECS, readers.HOST_STATUS, readers.HOST_UNKNOWN)
@@ -34,7 +33,7 @@ READER_POLICIES = (readers.EXTRA_SPECS, readers.HOST_STATUS, readers.HOST_UNKNOW
 
 STRINGS = array(STRING)
 NULLABLE_STRINGS = {'type': ['array', 'null'], 'items': STRING}
-LINK = closed({'id': STRING, 'links': LINKS}, ['id', 'links'])
+LINK = whole({'id': STRING, 'links': LINKS})
 IMAGE = {'anyOf': [{'const': ''}, LINK]}
 IMAGE_WITH_PROPERTIES = {
     'anyOf': [{'const': ''}, closed({**LINK['properties'], 'properties': TEXTS}, ['id', 'links', 'properties'])]
@@ -62,7 +61,7 @@ def by_network(address: dict[str, Any]) -> dict[str, Any]:
 
 
 def objects(properties: dict[str, Any]) -> dict[str, Any]:
-    return array(closed(properties, properties))
+    return array(whole(properties))
 
 
 # ------------------------------------------------------------------ fields

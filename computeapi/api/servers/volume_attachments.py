@@ -1,7 +1,5 @@
 """/servers/{id}/os-volume_attachments: the volumes of a server."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from computeapi.api.servers.schemas import TAG
@@ -20,14 +18,11 @@ from computeapi.web.contract import (
     Policy,
     View,
     attr,
-    closed,
-    query,
 )
 from computeapi.web.controller import api_version, operation
 from computeapi.web.paging import window_of
 from computeapi.web.request import Request, target_of
-
-# ------------------------------------------------------------------ policies
+from computeapi.web.schemas import array, closed, lone, query
 
 INDEX = Policy('os_compute_api:os-volumes-attachments:index', READER_OR_ADMIN, 'List the volumes of a server')
 SHOW = Policy('os_compute_api:os-volumes-attachments:show', READER_OR_ADMIN, 'Show a volume of a server')
@@ -93,8 +88,6 @@ NEW_ATTACHMENT = View(
     ATTACHED | {'id': Field(UUID, attr('volume_id')), 'device': Field(NULLABLE_STRING, attr('device_name'))}
 )
 
-# ------------------------------------------------------------------ controller
-
 
 class VolumeAttachments(ServerController):
     """The volumes of a server."""
@@ -105,8 +98,7 @@ class VolumeAttachments(ServerController):
         'GET',
         policy=INDEX,
         query=query(WINDOW, strict='2.75'),
-        response={'volumeAttachments': {'type': 'array', 'items': ATTACHMENT}},
-        errors=(404,),
+        response={'volumeAttachments': array(ATTACHMENT)},
     )
     def index(self, req: Request, server: Server) -> dict[str, Any]:
         """List the volumes of a server."""
@@ -114,14 +106,7 @@ class VolumeAttachments(ServerController):
         devices = self.cloud.attachments.list(server, limit, offset)
         return {'volumeAttachments': ATTACHMENT.render_all(req, devices)}
 
-    @operation(
-        'GET',
-        '/{id}',
-        policy=SHOW,
-        query=query({}, strict=None),
-        response={'volumeAttachment': ATTACHMENT},
-        errors=(404,),
-    )
+    @operation('GET', '/{id}', policy=SHOW, query=query({}, strict=None), response={'volumeAttachment': ATTACHMENT})
     def show(self, req: Request, server: Server, id: str) -> dict[str, Any]:
         """Show a volume of a server."""
         return {'volumeAttachment': ATTACHMENT.render(req, self.cloud.attachments.get(server, id))}
@@ -129,11 +114,11 @@ class VolumeAttachments(ServerController):
     @operation(
         'POST',
         policy=CREATE,
-        body=closed({'volumeAttachment': ATTACH}, required=['volumeAttachment']),
-        response=removed(WITHOUT_BODY, closed({'volumeAttachment': NEW_ATTACHMENT}, ['volumeAttachment'])),
+        body=lone('volumeAttachment', ATTACH),
+        response=removed(WITHOUT_BODY, lone('volumeAttachment', NEW_ATTACHMENT)),
         status=changed({'2.1': 200, WITHOUT_BODY: 202}),
         media_type=changed({'2.1': JSON, WITHOUT_BODY: HTML}),
-        errors=(403, 404, 409, 503),
+        errors=(403, 409, 503),
         behaviour=ON_SHELVED | {'multiattach': added('2.60', True)},
     )
     def create(self, req: Request, server: Server, body: Any) -> dict[str, Any]:
@@ -164,9 +149,9 @@ class VolumeAttachments(ServerController):
         '/{id}',
         policy=None,
         also=(UPDATE, SWAP),
-        body=closed({'volumeAttachment': CHANGE}, required=['volumeAttachment']),
+        body=lone('volumeAttachment', CHANGE),
         status=202,
-        errors=(403, 404, 409, 501),
+        errors=(403, 409, 501),
     )
     def update(self, req: Request, server: Server, id: str, body: Any) -> None:
         """Put another volume in the place of an attached one, for block storage."""
@@ -188,7 +173,7 @@ class VolumeAttachments(ServerController):
         req.check(SWAP)
         self.cloud.attachments.swap(req.context, server, volume_id, new_volume_id)
 
-    @operation('DELETE', '/{id}', policy=DELETE, status=202, errors=(403, 404, 409), behaviour=ON_SHELVED)
+    @operation('DELETE', '/{id}', policy=DELETE, status=202, errors=(403, 409), behaviour=ON_SHELVED)
     def delete(self, req: Request, server: Server, id: str) -> None:
         """Detach a volume from a server."""
         self.cloud.attachments.detach(req.context, server, id, shelved=bool(req.behaviour.shelved))

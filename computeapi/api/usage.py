@@ -1,4 +1,4 @@
-"""/os-simple-tenant-usage: what projects used in a time."""
+"""/os-simple-tenant-usage: what projects used in a time; /os-instance_usage_audit_log: which hosts have audited it."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -6,17 +6,17 @@ from typing import Any
 
 from computeapi.api import pages
 from computeapi.api.controller import ComputeController
-from computeapi.api.types import DATETIME, INTEGER, LINKS, STRING, UUID, exact_date, moment, parts
+from computeapi.api.types import DATETIME, INTEGER, LINKS, OBJECT, STRING, UUID, exact_date, moment, parts
 from computeapi.compute.usage import ProjectUsage
+from computeapi.compute.usage_audits import Audit
 from computeapi.db.listing import Page
 from computeapi.errors import Invalid
 from computeapi.versions import added
-from computeapi.web.contract import ADMIN, READER_OR_ADMIN, Field, Policy, View, attr, closed, query
+from computeapi.web.contract import ADMIN, READER_OR_ADMIN, Field, Policy, View, attr
 from computeapi.web.controller import operation
 from computeapi.web.paging import next_link
 from computeapi.web.request import Request
-
-# ------------------------------------------------------------------ policies
+from computeapi.web.schemas import array, closed, query
 
 LIST = Policy('os_compute_api:os-simple-tenant-usage:list', ADMIN, 'List what all projects used')
 SHOW = Policy('os_compute_api:os-simple-tenant-usage:show', READER_OR_ADMIN, 'Show what a project used')
@@ -65,13 +65,12 @@ LINKED = added(PAGED, LINKS)
 LISTED = pages.schema('tenant_usages', {'anyOf': [USAGE, DETAILED]}, LINKED)
 SHOWN = closed({'tenant_usage': {'anyOf': [DETAILED, closed({})]}, 'tenant_usage_links': LINKED}, ['tenant_usage'])
 
-# ------------------------------------------------------------------ controller
-
 
 class SimpleTenantUsage(ComputeController):
     """What projects used in a time."""
 
     path = '/os-simple-tenant-usage'
+    any_name = True
 
     def target(self, req: Request, parameters: Mapping[str, Any]) -> Mapping[str, Any] | None:
         """The project in the path, if there is one."""
@@ -113,3 +112,58 @@ def moment_of(req: Request, name: str) -> datetime | None:
     if text and found is None:
         raise Invalid('Invalid datetime string: Datetime is in invalid format')
     return found
+
+
+# ------------------------------------------------------------------ audits
+
+LAST_AUDIT = Policy('os_compute_api:os-instance-usage-audit-log:list', ADMIN, 'Show the audit of the last month')
+AUDIT_BEFORE = Policy('os_compute_api:os-instance-usage-audit-log:show', ADMIN, 'Show the audit of an earlier month')
+
+AUDIT_FORMATS = ('%Y-%m-%d %H:%M:%S', '%Y-%m-%d %H:%M:%S.%f')
+
+
+def hosts(audit: Audit) -> int:
+    return len(audit.hosts_not_run)
+
+
+def overall(audit: Audit) -> str:
+    return f'0 of {hosts(audit)} hosts done. 0 errors.' if hosts(audit) else 'ALL hosts done. 0 errors.'
+
+
+# Of hosts that have audited, and of what they found, there is nothing to tell: see compute.usage_audits.
+NONE = Field({'const': 0}, lambda audit: 0)
+AUDIT = View(
+    {
+        'period_beginning': Field(STRING, lambda audit: str(audit.begin)),
+        'period_ending': Field(STRING, lambda audit: str(audit.end)),
+        'num_hosts': Field(INTEGER, hosts),
+        'num_hosts_done': NONE,
+        'num_hosts_running': NONE,
+        'num_hosts_not_run': Field(INTEGER, hosts),
+        'hosts_not_run': Field(array(STRING), attr('hosts_not_run')),
+        'total_instances': NONE,
+        'total_errors': NONE,
+        'overall_status': Field(STRING, overall),
+        'log': Field(OBJECT | {'maxProperties': 0}, lambda audit: {}),
+    }
+)
+
+
+class InstanceUsageAuditLog(ComputeController):
+    """Which hosts have audited what their servers used in a month."""
+
+    path = '/os-instance_usage_audit_log'
+    any_name = True
+
+    @operation('GET', policy=LAST_AUDIT, response={'instance_usage_audit_logs': AUDIT})
+    def index(self, req: Request) -> dict[str, Any]:
+        """Show the audit of the last month."""
+        return {'instance_usage_audit_logs': AUDIT.render(req, self.cloud.usage_audits.last())}
+
+    @operation('GET', '/{id}', policy=AUDIT_BEFORE, response={'instance_usage_audit_log': AUDIT})
+    def show(self, req: Request, id: str) -> dict[str, Any]:
+        """Show the audit of the last month before a moment."""
+        before = moment(id, AUDIT_FORMATS)
+        if before is None:
+            raise Invalid(f'Invalid timestamp for date {id}')
+        return {'instance_usage_audit_log': AUDIT.render(req, self.cloud.usage_audits.last(before))}

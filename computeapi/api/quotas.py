@@ -1,4 +1,4 @@
-"""/os-quota-sets: how much of the cloud a project, or one user in it, may have."""
+"""/os-quota-sets, /os-quota-class-sets and /limits: how much of the cloud projects, or users in them, may have."""
 
 from collections.abc import Callable, Mapping
 from operator import itemgetter
@@ -8,18 +8,22 @@ from computeapi.api.controller import ComputeController
 from computeapi.api.types import INTEGER, MOST, SPOKEN_BOOLEAN, STRING, TEXT
 from computeapi.booleans import spoken
 from computeapi.compute.quotas import NETWORK
-from computeapi.versions import removed
-from computeapi.web.contract import ADMIN, ANYONE, READER_OR_ADMIN, Field, Policy, View, closed, query
+from computeapi.errors import Invalid
+from computeapi.versions import added, removed
+from computeapi.web.contract import ADMIN, ANYONE, READER_OR_ADMIN, Field, Policy, View
 from computeapi.web.controller import operation
 from computeapi.web.request import Request
-
-# ------------------------------------------------------------------ policies
+from computeapi.web.schemas import closed, lone, query, whole
 
 SHOW = Policy('os_compute_api:os-quota-sets:show', READER_OR_ADMIN, 'Show the quotas of a project')
 DETAIL = Policy('os_compute_api:os-quota-sets:detail', READER_OR_ADMIN, 'Show the quotas of a project and their use')
 DEFAULTS = Policy('os_compute_api:os-quota-sets:defaults', ANYONE, 'Show the quotas that a project starts with')
 UPDATE = Policy('os_compute_api:os-quota-sets:update', ADMIN, 'Change the quotas of a project')
 DELETE = Policy('os_compute_api:os-quota-sets:delete', ADMIN, 'Set the quotas of a project back to the defaults')
+SHOW_CLASS = Policy('os_compute_api:os-quota-class-sets:show', ADMIN, 'Show the quotas of a quota class')
+UPDATE_CLASS = Policy('os_compute_api:os-quota-class-sets:update', ADMIN, 'Change the quotas of a quota class')
+SHOW_LIMITS = Policy('os_compute_api:limits', ANYONE, 'Show the limits of the own project')
+OTHER_PROJECT = Policy('os_compute_api:limits:other_project', ADMIN, 'Show the limits of another project')
 
 # ------------------------------------------------------------------ resources
 
@@ -47,16 +51,13 @@ def chosen(facts: dict[str, Any]) -> dict[str, int]:
 
 NO_NETWORKS = '2.36'
 QUOTA = {'type': ['integer', 'string'], 'pattern': '^-?[0-9]+$', 'minimum': -1, 'maximum': MOST}
-UPDATE_BODY = closed(
-    {'quota_set': closed(each_resource(lambda name: QUOTA, NO_NETWORKS) | {'force': SPOKEN_BOOLEAN})},
-    required=['quota_set'],
-)
+UPDATE_BODY = lone('quota_set', closed(each_resource(lambda name: QUOTA, NO_NETWORKS) | {'force': SPOKEN_BOOLEAN}))
 USER_QUERY = query({'user_id': TEXT}, strict='2.75')
 DEFAULTS_QUERY = query({}, strict=None)
 
 # ------------------------------------------------------------------ views
 
-USE = closed({'limit': INTEGER, 'in_use': INTEGER, 'reserved': INTEGER}, required=['limit', 'in_use', 'reserved'])
+USE = whole({'limit': INTEGER, 'in_use': INTEGER, 'reserved': INTEGER})
 ID = {'id': Field(STRING, itemgetter('id'))}
 QUOTA_SET = View(ID | each_resource(lambda name: Field(INTEGER, itemgetter(name)), NO_NETWORKS))
 UPDATED = QUOTA_SET.without('id')
@@ -68,13 +69,11 @@ def use(limit: int, used: int) -> dict[str, int]:
     return {'limit': limit, 'in_use': used, 'reserved': 0}
 
 
-# ------------------------------------------------------------------ controller
-
-
 class QuotaSets(ComputeController):
     """How much of the cloud a project, or one user in it, may have."""
 
     path = '/os-quota-sets/{id}'
+    any_name = True
 
     def target(self, req: Request, parameters: Mapping[str, Any]) -> Mapping[str, Any] | None:
         """The project in the path."""
@@ -119,3 +118,93 @@ class QuotaSets(ComputeController):
 def user_of(req: Request) -> str | None:
     """The user in the project that a request is about; None: the whole project."""
     return req.parameter('user_id') or None
+
+
+# ------------------------------------------------------------------ classes
+
+GROUPS_NO_NETWORKS = '2.50'
+UPDATE_CLASS_BODY = lone('quota_class_set', closed(each_resource(lambda name: QUOTA, GROUPS_NO_NETWORKS)))
+LONGEST_NAME = 255
+
+CLASS_LIMITS = each_resource(lambda name: Field(INTEGER, itemgetter(name)), GROUPS_NO_NETWORKS)
+UPDATED_CLASS = View(CLASS_LIMITS | {name: added(GROUPS_NO_NETWORKS, CLASS_LIMITS[name]) for name in GROUPS})
+QUOTA_CLASS_SET = View(ID | UPDATED_CLASS.fields)
+
+
+class QuotaClassSets(ComputeController):
+    """Limits by class."""
+
+    path = '/os-quota-class-sets/{id}'
+    any_name = True
+
+    @operation('GET', policy=SHOW_CLASS, response={'quota_class_set': QUOTA_CLASS_SET})
+    def show(self, req: Request, id: str) -> dict[str, Any]:
+        """Show the quotas of a class; one that nobody has written has the configured ones."""
+        return {'quota_class_set': QUOTA_CLASS_SET.render(req, {'id': id, **self.cloud.quotas.class_limits(id)})}
+
+    @operation('PUT', policy=UPDATE_CLASS, body=UPDATE_CLASS_BODY, response={'quota_class_set': UPDATED_CLASS})
+    def update(self, req: Request, id: str, body: Any) -> dict[str, Any]:
+        """Change quotas of a class."""
+        if len(id) > LONGEST_NAME:
+            raise Invalid(f'quota_class_name has {len(id)} characters, more than {LONGEST_NAME}.')
+        limits = self.cloud.quotas.set_class_limits(id, chosen(body['quota_class_set']))
+        return {'quota_class_set': UPDATED_CLASS.render(req, limits)}
+
+
+# ------------------------------------------------------------------ limits
+
+
+def limit(resource: str) -> Field:
+    return Field(INTEGER, lambda project: project.limits[resource])
+
+
+def used(resource: str) -> Field:
+    return Field(INTEGER, lambda project: project.used[resource])
+
+
+NO_NETWORKS, NO_PERSONALITY = '2.36', '2.57'
+ABSOLUTE = View(
+    {
+        'maxTotalInstances': limit('instances'),
+        'maxTotalCores': limit('cores'),
+        'maxTotalRAMSize': limit('ram'),
+        'maxTotalKeypairs': limit('key_pairs'),
+        'maxServerMeta': limit('metadata_items'),
+        'maxServerGroups': limit('server_groups'),
+        'maxServerGroupMembers': limit('server_group_members'),
+        'maxTotalFloatingIps': removed(NO_NETWORKS, limit('floating_ips')),
+        'maxSecurityGroups': removed(NO_NETWORKS, limit('security_groups')),
+        'maxSecurityGroupRules': removed(NO_NETWORKS, limit('security_group_rules')),
+        'maxImageMeta': removed('2.39', limit('metadata_items')),
+        'maxPersonality': removed(NO_PERSONALITY, limit('injected_files')),
+        'maxPersonalitySize': removed(NO_PERSONALITY, limit('injected_file_content_bytes')),
+        'totalInstancesUsed': used('instances'),
+        'totalCoresUsed': used('cores'),
+        'totalRAMUsed': used('ram'),
+        'totalServerGroupsUsed': used('server_groups'),
+        'totalFloatingIpsUsed': removed(NO_NETWORKS, used('floating_ips')),
+        'totalSecurityGroupsUsed': removed(NO_NETWORKS, used('security_groups')),
+    }
+)
+# How often clients may ask is not limited here, and the list of such limits is empty.
+LIMITS = whole({'absolute': ABSOLUTE, 'rate': {'type': 'array', 'maxItems': 0}})
+
+
+class Limits(ComputeController):
+    """What a project may have and has."""
+
+    @operation(
+        'GET',
+        '/limits',
+        policy=SHOW_LIMITS,
+        also=(OTHER_PROJECT,),
+        query=query({'tenant_id': STRING}, strict='2.75', legacy=False),
+        response={'limits': LIMITS},
+    )
+    def index(self, req: Request) -> dict[str, Any]:
+        """Show the limits of the own project or, for administrators, of another."""
+        project_id = req.parameter('tenant_id')
+        if project_id:
+            req.check(OTHER_PROJECT)
+        usage = self.cloud.quotas.usage(project_id or req.context.project_id or '')
+        return {'limits': {'absolute': ABSOLUTE.render(req, usage), 'rate': []}}

@@ -1,0 +1,140 @@
+"""What other services ask of compute: /os-server-external-events, /os-assisted-volume-snapshots."""
+
+from typing import Any
+
+import orjson
+
+from computeapi.api.controller import ComputeController
+from computeapi.api.types import INTEGER, STRING, TEXT, UUID
+from computeapi.compute.servers.events import (
+    ACCELERATOR_BOUND,
+    COMPLETED,
+    FAILED,
+    NETWORK,
+    POWER_UPDATE,
+    VOLUME_EXTENDED,
+    VOLUME_REIMAGED,
+    Event,
+    Outcome,
+)
+from computeapi.errors import Invalid
+from computeapi.versions import added
+from computeapi.web.contract import SERVICE_OR_ADMIN, Policy
+from computeapi.web.controller import operation
+from computeapi.web.request import Reply, Request
+from computeapi.web.schemas import array, closed, lone, one_of, query, whole
+
+CREATE = Policy('os_compute_api:os-server-external-events:create', SERVICE_OR_ADMIN, 'Tell of external events')
+
+# ------------------------------------------------------------------ requests
+
+NAMES = one_of(
+    *NETWORK,
+    added('2.51', VOLUME_EXTENDED),
+    added('2.76', POWER_UPDATE),
+    added('2.82', ACCELERATOR_BOUND),
+    added('2.93', VOLUME_REIMAGED),
+)
+FACTS = {
+    'server_uuid': UUID,
+    'name': NAMES,
+    'status': one_of(FAILED, COMPLETED, 'in-progress'),
+    'tag': TEXT,
+}
+CREATE_BODY = lone('events', array(closed(FACTS, required=['server_uuid', 'name'])) | {'minItems': 1})
+
+# ------------------------------------------------------------------ answers
+
+CODES = {Outcome.ACCEPTED: 200, Outcome.UNTAGGED: 400, Outcome.UNKNOWN: 404, Outcome.HOMELESS: 422}
+TOLD = closed(
+    {
+        'server_uuid': STRING,
+        'name': NAMES,
+        'status': STRING,
+        'tag': STRING,
+        'code': INTEGER,
+    },
+    required=['server_uuid', 'name', 'status', 'code'],
+)
+
+
+class ServerExternalEvents(ComputeController):
+    """What happened to what servers stand on."""
+
+    path = '/os-server-external-events'
+
+    @operation('POST', policy=CREATE, body=CREATE_BODY, response={'events': array(TOLD)}, successes=(207,))
+    def create(self, req: Request, body: Any) -> Reply:
+        """Tell of events; 207 when not all of them could be acted on."""
+        told = body['events']
+        events = [
+            Event(each['name'], each['server_uuid'], each.get('tag'), each.get('status', COMPLETED)) for each in told
+        ]
+        outcomes = self.cloud.external_events.take(req.context, events)
+        answers = [answer(each, outcome) for each, outcome in zip(told, outcomes, strict=True)]
+        everything = all(outcome is Outcome.ACCEPTED for outcome in outcomes)
+        return Reply({'events': answers}, status=200 if everything else 207)
+
+
+def answer(told: dict[str, Any], outcome: Outcome) -> dict[str, Any]:
+    status = told.get('status', COMPLETED) if outcome is Outcome.ACCEPTED else FAILED
+    return told | {'status': status, 'code': CODES[outcome]}
+
+
+# ------------------------------------------------------------------ snapshots
+
+CREATE_SNAPSHOT = Policy(
+    'os_compute_api:os-assisted-volume-snapshots:create', SERVICE_OR_ADMIN, 'Take a snapshot of an attached volume'
+)
+DELETE_SNAPSHOT = Policy(
+    'os_compute_api:os-assisted-volume-snapshots:delete', SERVICE_OR_ADMIN, 'Delete a snapshot of an attached volume'
+)
+
+NEEDED = {'type': 'string', 'minLength': 1}
+CREATE_INFO = closed(
+    {
+        'snapshot_id': NEEDED,
+        'type': one_of('qcow2'),
+        'new_file': NEEDED,
+        'id': NEEDED,
+    },
+    required=['snapshot_id', 'type', 'new_file'],
+)
+SNAPSHOT_BODY = lone('snapshot', whole({'volume_id': NEEDED, 'create_info': CREATE_INFO}))
+DELETE_QUERY = query({'delete_info': STRING}, strict='2.75')
+SNAPSHOT = whole({'id': STRING, 'volumeId': STRING})
+
+
+class AssistedVolumeSnapshots(ComputeController):
+    """Snapshots that the machine which uses a volume takes for the volume service."""
+
+    path = '/os-assisted-volume-snapshots'
+    any_name = True
+
+    @operation('POST', policy=CREATE_SNAPSHOT, body=SNAPSHOT_BODY, response={'snapshot': SNAPSHOT})
+    def create(self, req: Request, body: Any) -> dict[str, Any]:
+        """Take a snapshot of an attached volume."""
+        wanted = body['snapshot']
+        info = wanted['create_info']
+        self.cloud.assisted_snapshots.create(req.context, wanted['volume_id'], info)
+        return {'snapshot': {'id': info.get('id', info['snapshot_id']), 'volumeId': wanted['volume_id']}}
+
+    @operation('DELETE', '/{id}', policy=DELETE_SNAPSHOT, query=DELETE_QUERY, status=204)
+    def delete(self, req: Request, id: str) -> None:
+        """Delete a snapshot of an attached volume."""
+        info = delete_info(req)
+        self.cloud.assisted_snapshots.delete(req.context, info['volume_id'], id, info)
+
+
+def delete_info(req: Request) -> dict[str, Any]:
+    """What the query string says about the snapshot: an object in JSON that names the volume."""
+    text = req.parameter('delete_info')
+    if text is None:
+        raise Invalid("'delete_info' is a required query parameter")
+    try:
+        info = orjson.loads(text)
+    except ValueError as error:
+        raise Invalid(f'Invalid input for query parameters delete_info: {error}') from None
+    if not isinstance(info, dict) or not isinstance(info.get('volume_id'), str):
+        raise Invalid("Invalid input for query parameters delete_info: 'volume_id' is a required property")
+    return info
