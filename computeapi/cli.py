@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 from oslo_config import cfg
@@ -132,15 +133,13 @@ def _db(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
     from computeapi.db import schema
     from computeapi.db.engine import Store
 
-    store = Store(conf.database.connection)
     try:
-        if options.upgrade:
-            schema.upgrade(store)
-        print(schema.version(store))
+        with closing(Store(conf.database.connection)) as store:
+            if options.upgrade:
+                schema.upgrade(store)
+            print(schema.version(store))
     except OperationalError as error:
         raise ConnectionError(f'The database does not answer: {error.orig}') from None
-    finally:
-        store.close()
 
 
 def _status(conf: cfg.ConfigOpts, options: argparse.Namespace) -> int:

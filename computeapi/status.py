@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import enum
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
@@ -38,7 +39,8 @@ def checks(conf: cfg.ConfigOpts) -> Iterator[Check]:
 
 def database(conf: cfg.ConfigOpts) -> tuple[Result, str]:
     try:
-        url, version = _version(conf)
+        with contextlib.closing(Store(conf.database.connection)) as store:
+            url, version = store.url.render_as_string(), schema.version(store)
     except (sa.exc.SQLAlchemyError, ImportError) as error:
         reason = str(getattr(error, 'orig', error)).partition('\n')[0]
         return Result.Failure, f'The database cannot be reached: {reason}'
@@ -48,14 +50,6 @@ def database(conf: cfg.ConfigOpts) -> tuple[Result, str]:
     if version is not None and version > head:
         return Result.Warning, f'{url} is at revision {version}, newer than this release ({head})'
     return Result.Failure, f'{url} is at revision {version}, not {head}: run `computeapi db upgrade`'
-
-
-def _version(conf: cfg.ConfigOpts) -> tuple[str, str | None]:
-    store = Store(conf.database.connection)
-    try:
-        return store.url.render_as_string(), schema.version(store)
-    finally:
-        store.close()
 
 
 def paste_file(conf: cfg.ConfigOpts) -> tuple[Result, str]:
