@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
+from computeapi.db.records import upsert
 from computeapi.db.tables.compute import allocations
 from computeapi.db.tables.servers import servers
-from computeapi.db.upsert import upsert
 
 
 class Amounts(NamedTuple):

@@ -1,13 +1,19 @@
-"""Projects as the network service knows them: their quotas and what they use."""
+"""Projects as the network service knows them: what belongs to them, their quotas and what they use."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import sqlalchemy as sa
 
+from computeapi import errors
 from computeapi.db.network_collection import Work
+from computeapi.db.records import lock_row, upsert
 from computeapi.db.tables import network as tables
 from computeapi.db.tables.network import quota_locks, quotas
-from computeapi.db.upsert import lock_row, upsert
+
+UNLIMITED = -1
+# Of its id, in characters.
+LONGEST_PROJECT = 255
 
 # By Neutron's name of the resource: the table that is counted and the limit of a project that has none of its own.
 RESOURCES: dict[str, tuple[sa.Table, int]] = {
@@ -65,3 +71,24 @@ def reset_limits(work: Work, project_id: str) -> None:
 def lock_project(work: Work, project_id: str) -> None:
     """One at a time makes things for a project, so that two cannot share the last place of its quota."""
     lock_row(work.connection, quota_locks, {'project_id': project_id})
+
+
+def owner(work: Work, facts: Mapping[str, Any]) -> str:
+    """The project that the facts name, or the caller's; only an administrator may name another."""
+    project_id: str | None = facts.get('project_id', work.context.project_id)
+    if not project_id:
+        raise errors.Invalid('Invalid input for project_id. Reason: the token has no project, so it must be given.')
+    if project_id != work.context.project_id and not work.context.is_admin:
+        raise errors.Invalid(
+            "Specifying 'project_id' or 'tenant_id' other than the authenticated project in request requires admin "
+            'privileges'
+        )
+    return project_id
+
+
+def reserve(work: Work, project_id: str, resource: str) -> None:
+    """OverQuota if the project has as many as it may; others of the project wait until this transaction ends."""
+    lock_project(work, project_id)
+    limit = limits(work, project_id)[resource]
+    if limit != UNLIMITED and usage(work, project_id, (resource,))[resource] >= limit:
+        raise errors.OverQuota(f"Quota exceeded for resources: ['{resource}'].")

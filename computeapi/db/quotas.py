@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import sqlalchemy as sa
 
+from computeapi.db.records import lock_row, upsert
 from computeapi.db.tables.compute import keypairs, quota_classes, quota_locks, quotas, server_groups
 from computeapi.db.tables.servers import servers
-from computeapi.db.upsert import lock_row, upsert
 from computeapi.states import VMState
 
 # What the user_id of a limit is when it is the whole project's.

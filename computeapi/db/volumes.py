@@ -9,6 +9,7 @@ from computeapi import errors
 from computeapi.context import Context
 from computeapi.db.facts import Facts, FactTable
 from computeapi.db.listing import Clause
+from computeapi.db.records import lock_row, upsert
 from computeapi.db.tables.volume import (
     volume_attachments,
     volume_image_metadata,
@@ -22,7 +23,6 @@ from computeapi.db.tables.volume import (
     volume_types,
     volumes,
 )
-from computeapi.db.upsert import lock_row, upsert
 
 
 def _attached(connection: sa.Connection, volume_ids: Collection[str]) -> dict[str, tuple[Facts, ...]]:

@@ -209,4 +209,8 @@ class Hypervisor(Operations, Protocol):
 def require(hypervisor: Hypervisor, capability: Capability) -> None:
     """NotSupported for what the driver cannot do; asked before anything is begun."""
     if capability not in hypervisor.capabilities:
-        raise NotSupported(f'The current driver does not support {capability.value}.')
+        raise unsupported(capability)
+
+
+def unsupported(capability: Capability) -> NotSupported:
+    return NotSupported(f'The current driver does not support {capability.value}.')

@@ -5,6 +5,7 @@ What it "runs" is kept in the store, so that a restart finds it again.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
@@ -20,13 +21,16 @@ from computeapi.backends.hypervisor import (
     Console,
     Host,
     HypervisorError,
+    Interrupted,
+    Operations,
     PowerState,
 )
-from computeapi.backends.hypervisor.behaviour import POLL_SECONDS, Behaviour
 from computeapi.clock import utcnow
+from computeapi.db import servers
 from computeapi.db.domains import DOMAINS, VirtualMachine
 from computeapi.db.engine import Store
 from computeapi.db.servers import BlockDevice, Server
+from computeapi.states import TaskState
 
 MOST_LOG = 100_000
 IMAGE_BLOCK = 64 * 1024
@@ -39,6 +43,11 @@ CPU = {
 }
 # How a line of a console log begins.
 PROMPT = '[simulated]'
+# What rules can be for.
+OPERATIONS = frozenset(name for name in vars(Operations) if not name.startswith('_'))
+POLL_SECONDS = 0.05
+LONGEST_HANG_SECONDS = 3600
+GOING = (TaskState.DELETING, TaskState.SOFT_DELETING)
 
 
 class SimulatedHypervisor:
@@ -293,3 +302,61 @@ def _labelled(server: Server, lines: Iterable[str]) -> Iterator[str]:
 
 def _appended(log: str, *lines: str) -> str:
     return (log + ''.join(f'{line}\n' for line in lines))[-MOST_LOG:]
+
+
+class Behaviour:
+    """It takes its time, hangs and fails as the configuration says.
+
+    options: the group [simulated]; ValueError for rules about what there is not."""
+
+    def __init__(self, store: Store, options: cfg.ConfigOpts.GroupAttr):
+        self.store, self.options = store, options
+        self.stopping = threading.Event()
+        for name in ('fail', 'hang'):
+            unknown = {rule.partition(':')[0] for rule in options[name]} - OPERATIONS
+            if unknown:
+                raise ValueError(f'[simulated]{name}: there is no operation {", ".join(sorted(unknown))}')
+
+    def stop(self) -> None:
+        """Interrupt what is under way, and whatever begins."""
+        self.stopping.set()
+
+    def act(self, operation: str, server: Server, seconds: float = 0) -> None:
+        """Take the time, then hang or fail if there is a rule that says so."""
+        self.wait(seconds)
+        until = time.monotonic() + LONGEST_HANG_SECONDS
+        while self.hangs(operation, server):
+            if time.monotonic() > until or self.is_overtaken(server):
+                raise HypervisorError(f'The simulated hypervisor was told to hang: {operation}')
+            self.wait(POLL_SECONDS)
+        self.fail(operation, server)
+
+    def fail(self, operation: str, server: Server) -> None:
+        """Fail if there is a rule that says so."""
+        rule = self.rule('fail', operation, server)
+        if rule is not None:
+            raise HypervisorError(f'The simulated hypervisor was told to fail: {rule}')
+
+    def wait(self, seconds: float) -> None:
+        if self.stopping.wait(seconds):
+            raise Interrupted()
+
+    def hangs(self, operation: str, server: Server) -> bool:
+        return self.rule('hang', operation, server) is not None
+
+    def rule(self, kind: str, operation: str, server: Server) -> str | None:
+        """The rule of this kind for the operation on that server, if there is one."""
+        rules: list[str] = self.options[kind]
+        for rule in rules:
+            name, _, prefix = rule.partition(':')
+            if name == operation and server.name.startswith(prefix):
+                return rule
+        return None
+
+    def is_overtaken(self, server: Server) -> bool:
+        """Whether the server is going, or is not doing any more what it was when the operation began."""
+        with self.store.read() as connection:
+            found = servers.get(connection, server.uuid)
+        if found is None or found.task_state in GOING:
+            return server.task_state not in GOING
+        return server.task_state not in (None, found.task_state)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any, Protocol
 
 from computeapi.context import Context
+
+Document = Mapping[str, Any]
+"""A resource in Neutron's words; each record can be made `of` one."""
 
 NetworkListener = Callable[[Context, Collection[str]], None]
 """Is told, after the fact, whose change it was and which servers it touched. It may be told again."""
@@ -27,6 +30,11 @@ class Network:
     mtu: int = 1500
     subnets: Sequence[Mapping[str, Any]] = ()
     created_at: datetime | None = None
+
+    @classmethod
+    def of(cls, document: Document, subnets: Sequence[Document]) -> Network:
+        facts = {'external': document['router:external'], 'subnets': tuple(subnets)}
+        return cls(**alike(cls, document) | facts)
 
 
 @dataclass(frozen=True)
@@ -55,6 +63,17 @@ class Port:
     resource_request: Mapping[str, Any] | None = None
     mtu: int = 1500
 
+    @classmethod
+    def of(cls, document: Document, network: Document, floating_ips: Sequence[str]) -> Port:
+        """network: that the port is on."""
+        facts = {
+            'network_name': network['name'],
+            'mtu': network['mtu'],
+            'host': document['binding:host_id'] or None,
+            'floating_ips': tuple(floating_ips),
+        }
+        return cls(**alike(cls, document) | facts)
+
 
 @dataclass(frozen=True)
 class SecurityGroup:
@@ -66,6 +85,10 @@ class SecurityGroup:
     description: str
     project_id: str
     rules: Sequence[Mapping[str, Any]] = ()
+
+    @classmethod
+    def of(cls, document: Document) -> SecurityGroup:
+        return cls(**alike(cls, document), rules=tuple(document['security_group_rules']))
 
 
 @dataclass(frozen=True)
@@ -80,6 +103,24 @@ class FloatingIP:
     server_id: str | None = None
     status: str = 'DOWN'
     tags: Sequence[str] = field(default_factory=tuple)
+
+    @classmethod
+    def of(cls, document: Document, network: Document) -> FloatingIP:
+        """network: the external one that the address is from."""
+        facts = {
+            'address': document['floating_ip_address'],
+            'network_id': document['floating_network_id'],
+            'network_name': network['name'],
+            'fixed_address': document['fixed_ip_address'],
+            'server_id': (document['port_details'] or {}).get('device_id') or None,
+        }
+        return cls(**alike(cls, document) | facts)
+
+
+def alike(record: Any, document: Document) -> dict[str, Any]:
+    """What the document calls as the record does; lists as tuples, for a record does not change."""
+    named = {each.name: document[each.name] for each in fields(record) if each.name in document}
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in named.items()}
 
 
 class Networks(Protocol):

@@ -8,7 +8,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from computeapi.backends.hypervisor import require
+from computeapi.backends.hypervisor import unsupported
 from computeapi.compute.platform import Platform
 from computeapi.compute.tasks.transition import Requirement, Transition
 from computeapi.context import Context
@@ -82,8 +82,9 @@ class Changes:
     def check(self, context: Context, server: Server, transition: Transition) -> None:
         """Refuse what can be refused by looking at the server as it was found, and at the driver."""
         check(context, server, transition)
-        if transition.capability is not None:
-            require(self.platform.hypervisor, transition.capability)
+        needed = transition.capability
+        if needed is not None and needed not in self.platform.hypervisor.capabilities:
+            raise unsupported(needed)
 
     def record(self, connection: sa.Connection, context: Context, server: Server, name: str) -> None:
         """Note an action that is done at once."""

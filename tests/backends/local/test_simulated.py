@@ -3,8 +3,7 @@
 import pytest
 
 from computeapi.backends.hypervisor import HypervisorError, PowerState
-from computeapi.backends.hypervisor.behaviour import OPERATIONS
-from computeapi.backends.hypervisor.simulated import SimulatedHypervisor
+from computeapi.backends.hypervisor.simulated import OPERATIONS, SimulatedHypervisor
 
 NAMES = {
     *('spawn', 'destroy', 'power_on', 'power_off', 'reboot', 'pause', 'unpause', 'suspend', 'resume', 'rescue'),

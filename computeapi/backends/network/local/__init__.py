@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from computeapi import errors
-from computeapi.backends.network import FloatingIP, Network, NetworkListener, Port, SecurityGroup, documents
+from computeapi.backends.network import FloatingIP, Network, NetworkListener, Port, SecurityGroup
 from computeapi.backends.network.local import ports
 from computeapi.backends.network.local.resources import Resources
 from computeapi.clock import utcnow
@@ -177,7 +177,8 @@ class LocalNetworks:
         names_or_ids: Iterable[str] | None = None,
         all_projects: bool = False,
     ) -> list[SecurityGroup]:
-        self.resources.ensure_default_group(context)
+        if ids is None:
+            self.resources.ensure_default_group(context)
         project_id = context.project_id or ''
         with self.reading(context) as work:
             if ids is not None:
@@ -188,17 +189,17 @@ class LocalNetworks:
                 found = GROUPS.find(work)
             else:
                 found = GROUPS.find(work, project_id=project_id)
-        return [documents.security_group(group) for group in found]
+        return [SecurityGroup.of(group) for group in found]
 
     def security_group(self, context: Context, group_id: str) -> SecurityGroup:
-        return documents.security_group(self.resources.get(context, 'security-groups', group_id))
+        return SecurityGroup.of(self.resources.get(context, 'security-groups', group_id))
 
     def create_security_group(self, context: Context, name: str, description: str) -> SecurityGroup:
         facts = {'name': name, 'description': description}
-        return documents.security_group(self.resources.create(context, 'security-groups', facts))
+        return SecurityGroup.of(self.resources.create(context, 'security-groups', facts))
 
     def update_security_group(self, context: Context, group_id: str, **facts: str) -> SecurityGroup:
-        return documents.security_group(self.resources.update(context, 'security-groups', group_id, facts))
+        return SecurityGroup.of(self.resources.update(context, 'security-groups', group_id, facts))
 
     def delete_security_group(self, context: Context, group_id: str) -> None:
         self.resources.delete(context, 'security-groups', group_id)
@@ -229,7 +230,7 @@ class LocalNetworks:
         if chosen is None:
             raise errors.FloatingIPPoolNotFound()
         made = self.resources.create(context, 'floatingips', {'floating_network_id': chosen['id']})
-        return documents.floating_ip(made, chosen)
+        return FloatingIP.of(made, chosen)
 
     def associate_floating_ip(
         self, context: Context, address: str, port_id: str, fixed_address: str | None = None
@@ -271,7 +272,7 @@ def _made_id(server_id: str, key: str) -> str:
 def _networks(work: Work, found: list[Document]) -> list[Network]:
     ids = [network['id'] for network in found]
     subnets = grouped((subnet['network_id'], subnet) for subnet in networks.subnets_of(work, ids))
-    return [documents.network(network, subnets.get(network['id'], ())) for network in found]
+    return [Network.of(network, subnets.get(network['id'], ())) for network in found]
 
 
 def _networks_by_id(work: Work, ids: Iterable[str]) -> dict[str, Document]:
@@ -288,14 +289,14 @@ def _ports(work: Work, found: list[Document]) -> list[Port]:
         return []
     on = _networks_by_id(work, (port['network_id'] for port in found))
     leading = routers.floating_ips_of_ports(work, [port['id'] for port in found])
-    return [documents.port(port, on[port['network_id']], leading.get(port['id'], ())) for port in found]
+    return [Port.of(port, on[port['network_id']], leading.get(port['id'], ())) for port in found]
 
 
 def _floating_ips(work: Work, found: list[Document]) -> list[FloatingIP]:
     if not found:
         return []
     on = _networks_by_id(work, (floating_ip['floating_network_id'] for floating_ip in found))
-    return [documents.floating_ip(floating_ip, on[floating_ip['floating_network_id']]) for floating_ip in found]
+    return [FloatingIP.of(floating_ip, on[floating_ip['floating_network_id']]) for floating_ip in found]
 
 
 def _groups_called(work: Work, project_id: str, names_or_ids: list[str]) -> list[Document]:

@@ -1,19 +1,160 @@
-"""Giving addresses to ports, never one address twice.
+"""IP and MAC addresses: how they are written and counted, and which of them ports get, never one address twice.
 
 Who gives addresses of a network holds the lock on the network's row.
 """
 
+import ipaddress
+import random
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
 from computeapi import errors
-from computeapi.backends.network.local import addressing
 from computeapi.db import ports
 from computeapi.db.network_collection import Document, Work
 from computeapi.db.networks import subnets_of
 
+IPNetwork = ipaddress.IPv4Network | ipaddress.IPv6Network
+IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
+IPInterface = ipaddress.IPv4Interface | ipaddress.IPv6Interface
+
+MAC_PREFIX = 'fa:16:3e'
+MAC = re.compile(r'([0-9a-f]{2}:){5}[0-9a-f]{2}')
+
+STATELESS = ('slaac', 'dhcpv6-stateless')
+
 FIRST_LOOK = 64
+
+
+def invalid(field: str, value: object, reason: str) -> errors.Invalid:
+    return errors.Invalid(f"Invalid input for {field}. Reason: '{str(value)[:64]}' {reason}.")
+
+
+def parse_cidr(text: str, field: str = 'cidr') -> IPNetwork:
+    """The network that the text means; bits beyond the prefix are dropped."""
+    try:
+        if '/' not in text:
+            raise ValueError(text)
+        return ipaddress.ip_network(text, strict=False)
+    except ValueError:
+        raise invalid(field, text, 'is not a valid IP subnet') from None
+
+
+def parse_address(text: str, field: str = 'ip_address') -> IPAddress:
+    try:
+        return ipaddress.ip_address(_without_scope(text))
+    except ValueError:
+        raise invalid(field, text, 'is not a valid IP address') from None
+
+
+def parse_prefix(text: str, field: str) -> IPInterface:
+    """An address with the length of its prefix, which is the whole address if none is given."""
+    try:
+        return ipaddress.ip_interface(_without_scope(text))
+    except ValueError:
+        raise invalid(field, text, 'is not a CIDR') from None
+
+
+def _without_scope(text: str) -> str:
+    """The text; ValueError for a scope ("fe80::1%eth0"), which means something on one host only."""
+    if '%' in text:
+        raise ValueError(text)
+    return text
+
+
+def parse_mac(text: str) -> str:
+    mac = text.lower().replace('-', ':')
+    if not MAC.fullmatch(mac):
+        raise invalid('mac_address', text, 'is not a valid MAC address')
+    return mac
+
+
+def random_mac() -> str:
+    tail = random.getrandbits(24).to_bytes(3, 'big')
+    return f'{MAC_PREFIX}:{tail.hex(":")}'
+
+
+def eui64(cidr: str, mac_address: str) -> str:
+    """The address that a device gives itself by SLAAC."""
+    octets = bytes.fromhex(mac_address.replace(':', ''))
+    interface = bytes([octets[0] ^ 2]) + octets[1:3] + b'\xff\xfe' + octets[3:]
+    network = ipaddress.IPv6Network(cidr)
+    return str(network.network_address + int.from_bytes(interface, 'big'))
+
+
+def is_stateless(subnet: Mapping[str, Any]) -> bool:
+    """Whether devices on the subnet choose their own addresses."""
+    return subnet['ipv6_address_mode'] in STATELESS
+
+
+def hosts(network: IPNetwork) -> tuple[int, int]:
+    """The first and the last address that a host may have."""
+    first, last = int(network.network_address), int(network.broadcast_address)
+    if network.num_addresses > 2:
+        first += 1
+        # IPv6 has no broadcast address.
+        last -= network.version == 4
+    return first, last
+
+
+def is_host(network: IPNetwork, address: IPAddress) -> bool:
+    first, last = hosts(network)
+    return address.version == network.version and first <= int(address) <= last
+
+
+def first_host(network: IPNetwork) -> str:
+    return str(type(network.network_address)(hosts(network)[0]))
+
+
+def default_pools(network: IPNetwork, gateway: str | None) -> list[dict[str, str]]:
+    """All hosts but the gateway."""
+    first, last = hosts(network)
+    if gateway is None or not first <= (skipped := int(ipaddress.ip_address(gateway))) <= last:
+        ranges = [(first, last)]
+    else:
+        ranges = [(first, skipped - 1), (skipped + 1, last)]
+    make = type(network.network_address)
+    return [{'start': str(make(start)), 'end': str(make(end))} for start, end in ranges if start <= end]
+
+
+def check_pools(network: IPNetwork, pools: Iterable[Mapping[str, str]], gateway: str | None) -> list[dict[str, str]]:
+    """The pools in order and in canonical form; Invalid or Conflict if they do not fit the subnet."""
+    ranges = sorted((_check_range(network, pool) for pool in pools), key=lambda ends: int(ends[0]))
+    for (_, end), (start, _) in zip(ranges, ranges[1:], strict=False):
+        if int(start) <= int(end):
+            raise errors.Conflict(f'Found overlapping allocation pools at {start} for subnet {network}.')
+    check_gateway_outside(ranges, gateway)
+    return [{'start': str(start), 'end': str(end)} for start, end in ranges]
+
+
+def _check_range(network: IPNetwork, pool: Mapping[str, str]) -> tuple[IPAddress, IPAddress]:
+    start = parse_address(pool['start'], 'allocation_pools')
+    end = parse_address(pool['end'], 'allocation_pools')
+    if not (is_host(network, start) and is_host(network, end) and int(start) <= int(end)):
+        raise invalid('allocation_pools', f'{start}-{end}', f'is no range within {network}')
+    return start, end
+
+
+def check_gateway_outside(ranges: Iterable[tuple[IPAddress, IPAddress]], gateway: str | None) -> None:
+    for start, end in ranges:
+        if gateway is not None and int(start) <= int(ipaddress.ip_address(gateway)) <= int(end):
+            raise errors.Conflict(f'Gateway ip {gateway} conflicts with allocation pool {start}-{end}.')
+
+
+def after(pools: Iterable[Mapping[str, str]], last: str | None) -> Iterator[str]:
+    """Every address of the pools once, beginning with the one after `last` and coming round to it."""
+    turn = -1 if last is None else int(ipaddress.ip_address(last))
+    ranges = [(ipaddress.ip_address(pool['start']), ipaddress.ip_address(pool['end'])) for pool in pools]
+    for start, end in ranges:
+        for number in range(max(int(start), turn + 1), int(end) + 1):
+            yield str(type(start)(number))
+    for start, end in ranges:
+        for number in range(int(start), min(int(end), turn) + 1):
+            yield str(type(start)(number))
+
+
+# ------------------------------------------------------------------ giving addresses to ports
 
 
 def allocate(work: Work, port: Document, wanted: Iterable[Mapping[str, Any]] | None) -> None:
@@ -31,20 +172,20 @@ def allocate(work: Work, port: Document, wanted: Iterable[Mapping[str, Any]] | N
 
 def _allocate_usual(work: Work, port: Document, subnets: list[Document]) -> None:
     for version in (4, 6):
-        managed = [s for s in subnets if s['ip_version'] == version and not addressing.is_stateless(s)]
+        managed = [s for s in subnets if s['ip_version'] == version and not is_stateless(s)]
         if managed:
             _allocate_from(work, port, managed)
     for subnet in subnets:
-        if addressing.is_stateless(subnet):
-            _give(work, port, subnet, addressing.eui64(subnet['cidr'], port['mac_address']))
+        if is_stateless(subnet):
+            _give(work, port, subnet, eui64(subnet['cidr'], port['mac_address']))
 
 
 def _allocate_wanted(work: Work, port: Document, subnets: list[Document], want: Mapping[str, Any]) -> None:
     candidates = _candidates(port, subnets, want)
     if 'ip_address' in want:
         _give_chosen(work, port, candidates, want['ip_address'])
-    elif candidates and addressing.is_stateless(candidates[0]):
-        _give(work, port, candidates[0], addressing.eui64(candidates[0]['cidr'], port['mac_address']))
+    elif candidates and is_stateless(candidates[0]):
+        _give(work, port, candidates[0], eui64(candidates[0]['cidr'], port['mac_address']))
     else:
         _allocate_from(work, port, candidates)
 
@@ -60,9 +201,9 @@ def _candidates(port: Document, subnets: list[Document], want: Mapping[str, Any]
 
 
 def _give_chosen(work: Work, port: Document, subnets: list[Document], text: str) -> None:
-    address = addressing.parse_address(text)
+    address = parse_address(text)
     for subnet in subnets:
-        if addressing.is_host(addressing.parse_cidr(subnet['cidr']), address):
+        if is_host(parse_cidr(subnet['cidr']), address):
             _give(work, port, subnet, str(address))
             return
     raise errors.Invalid(f'IP address {address} is not a valid IP for any of the subnets on the specified network.')
@@ -98,4 +239,4 @@ def _free_address(work: Work, subnet: Document) -> str | None:
 
 
 def _addresses(subnet: Mapping[str, Any], last: str | None) -> Iterator[str]:
-    return addressing.after(subnet['allocation_pools'], last)
+    return after(subnet['allocation_pools'], last)

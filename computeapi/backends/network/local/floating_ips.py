@@ -3,8 +3,8 @@
 import uuid
 
 from computeapi import errors
-from computeapi.backends.network.local import addressing, ports, quotas
-from computeapi.db import routers
+from computeapi.backends.network.local import addresses, ports
+from computeapi.db import network_projects, routers
 from computeapi.db.network_collection import Document, Work
 from computeapi.db.networks import NETWORKS
 from computeapi.db.ports import FLOATING_IP, PORTS
@@ -12,8 +12,8 @@ from computeapi.db.routers import FLOATING_IPS, NOWHERE
 
 
 def create(work: Work, facts: Document) -> str:
-    project_id = quotas.owner(work, facts)
-    quotas.reserve(work, project_id, 'floatingip')
+    project_id = network_projects.owner(work, facts)
+    network_projects.reserve(work, project_id, 'floatingip')
     if not NETWORKS.get(work, facts['floating_network_id'])['router:external']:
         raise errors.Invalid(f'Network {facts["floating_network_id"]} is not a valid external network.')
     floating_ip_id = str(uuid.uuid4())
@@ -82,9 +82,9 @@ def _fixed_address(port: Document, wanted: str | None) -> str:
     """The IPv4 address of the port that is meant: the wanted one, or its only one."""
     held: list[str] = [fixed['ip_address'] for fixed in port['fixed_ips'] if ':' not in fixed['ip_address']]
     if wanted is not None:
-        address = str(addressing.parse_address(wanted, 'fixed_ip_address'))
+        address = str(addresses.parse_address(wanted, 'fixed_ip_address'))
         if address not in held:
-            raise addressing.invalid('fixed_ip_address', wanted, f'is not an IPv4 address of port {port["id"]}')
+            raise addresses.invalid('fixed_ip_address', wanted, f'is not an IPv4 address of port {port["id"]}')
         return address
     if not held:
         raise errors.Invalid(f'Cannot add floating IP to port {port["id"]} that has no fixed IPv4 addresses')

@@ -3,15 +3,14 @@
 from typing import Any
 
 from computeapi import errors
-from computeapi.backends.network.local import quotas
-from computeapi.db import networks, ports
+from computeapi.db import network_projects, networks, ports
 from computeapi.db.network_collection import Document, Work
 from computeapi.db.networks import NETWORKS, SUBNETS
 
 
 def create(work: Work, facts: Document) -> str:
-    project_id = quotas.owner(work, facts)
-    quotas.reserve(work, project_id, 'network')
+    project_id = network_projects.owner(work, facts)
+    network_projects.reserve(work, project_id, 'network')
     _check_default(work, facts)
     return NETWORKS.insert(work, {**facts, 'project_id': project_id})
 

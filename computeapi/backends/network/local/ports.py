@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from computeapi import errors
-from computeapi.backends.network.local import addresses, addressing, quotas, security_groups
-from computeapi.db import ports, routers
+from computeapi.backends.network.local import addresses, security_groups
+from computeapi.db import network_projects, ports, routers
 from computeapi.db.network_collection import Document, Work
 from computeapi.db.networks import NETWORKS
 from computeapi.db.ports import FLOATING_IP, PORTS, ROUTER_GATEWAY, ROUTER_INTERFACE
@@ -18,9 +18,9 @@ BOUND = {'device_id', 'device_owner', 'fixed_ips', 'mac_address'}
 
 
 def create(work: Work, facts: Document) -> str:
-    project_id = quotas.owner(work, facts)
+    project_id = network_projects.owner(work, facts)
     _check_device_owner(work, facts)
-    quotas.reserve(work, project_id, 'port')
+    network_projects.reserve(work, project_id, 'port')
     return add(work, {**facts, 'project_id': project_id})
 
 
@@ -90,7 +90,7 @@ def remove_address(work: Work, port: Document, address: str) -> None:
 def _check_device_owner(work: Work, facts: Document) -> None:
     owner = facts.get('device_owner', '')
     if owner in SERVICE_OWNERS:
-        raise addressing.invalid('device_owner', owner, 'is for routers and floating IPs only')
+        raise addresses.invalid('device_owner', owner, 'is for routers and floating IPs only')
     if owner.startswith('network:') and not work.context.is_admin:
         raise errors.Forbidden('rule:create_port:device_owner is disallowed by policy')
 
@@ -98,8 +98,8 @@ def _check_device_owner(work: Work, facts: Document) -> None:
 def _mac_address(work: Work, facts: Document) -> str:
     network_id = facts['network_id']
     if not facts.get('mac_address'):
-        return next(mac for mac in iter(addressing.random_mac, '') if not ports.mac_is_taken(work, network_id, mac))
-    mac = addressing.parse_mac(facts['mac_address'])
+        return next(mac for mac in iter(addresses.random_mac, '') if not ports.mac_is_taken(work, network_id, mac))
+    mac = addresses.parse_mac(facts['mac_address'])
     if ports.mac_is_taken(work, network_id, mac):
         raise errors.Conflict(
             f'Unable to complete operation for network {network_id}. The mac address {mac} is in use.'
@@ -118,7 +118,7 @@ def _address_pairs(port: Document) -> list[Document]:
     return [
         {
             'ip_address': _address_or_cidr(pair['ip_address']),
-            'mac_address': addressing.parse_mac(pair.get('mac_address') or port['mac_address']),
+            'mac_address': addresses.parse_mac(pair.get('mac_address') or port['mac_address']),
         }
         for pair in port.get('allowed_address_pairs') or ()
     ]
@@ -126,7 +126,7 @@ def _address_pairs(port: Document) -> list[Document]:
 
 def _address_or_cidr(text: str) -> str:
     field = 'allowed_address_pairs'
-    return str(addressing.parse_cidr(text, field) if '/' in text else addressing.parse_address(text, field))
+    return str(addresses.parse_cidr(text, field) if '/' in text else addresses.parse_address(text, field))
 
 
 def _groups(work: Work, port: Document) -> Sequence[str]:

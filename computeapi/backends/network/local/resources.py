@@ -13,7 +13,6 @@ from computeapi.backends.network.local import (
     floating_ips,
     networks,
     ports,
-    quotas,
     routers,
     security_groups,
     subnets,
@@ -150,7 +149,7 @@ class Resources:
         """Make the default group of the caller's project, or of the one that an administrator asks for."""
         asked = (filters or {}).get('project_id') or (filters or {}).get('tenant_id')
         project_id = asked[0] if asked and context.is_admin else context.project_id
-        if not project_id or len(project_id) > quotas.MAX_PROJECT:
+        if not project_id or len(project_id) > network_projects.LONGEST_PROJECT:
             return
         with self.reading(context) as work:
             if security_groups.has_default_group(work, project_id):

@@ -3,9 +3,9 @@
 import ipaddress
 
 from computeapi import errors
-from computeapi.backends.network.local import ports, quotas
+from computeapi.backends.network.local import ports
 from computeapi.backends.network.local.subnets import parse_routes
-from computeapi.db import routers
+from computeapi.db import network_projects, routers
 from computeapi.db.network_collection import Document, Work
 from computeapi.db.networks import NETWORKS, SUBNETS
 from computeapi.db.ports import PORTS, ROUTER_GATEWAY, ROUTER_INTERFACE, ports_of_routers, take_port
@@ -13,8 +13,8 @@ from computeapi.db.routers import ROUTERS
 
 
 def create(work: Work, facts: Document) -> str:
-    project_id = quotas.owner(work, facts)
-    quotas.reserve(work, project_id, 'router')
+    project_id = network_projects.owner(work, facts)
+    network_projects.reserve(work, project_id, 'router')
     router_id = ROUTERS.insert(work, {**facts, 'project_id': project_id})
     if facts.get('external_gateway_info'):
         _set_gateway(work, router_id, facts['external_gateway_info'])
@@ -86,7 +86,7 @@ def _add_port(work: Work, router: Document, subnet: Document) -> str:
         'device_owner': ROUTER_INTERFACE,
         'fixed_ips': [{'subnet_id': subnet['id'], 'ip_address': subnet['gateway_ip']}],
     }
-    quotas.reserve(work, router['project_id'], 'port')
+    network_projects.reserve(work, router['project_id'], 'port')
     return ports.add(work.elevated(), facts)
 
 

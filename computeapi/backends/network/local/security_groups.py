@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from computeapi import errors
-from computeapi.backends.network.local import addressing, quotas
+from computeapi.backends.network.local import addresses
 from computeapi.db import network_projects, security_groups
 from computeapi.db.network_collection import Document, Work
 from computeapi.db.security_groups import DEFAULT, GROUPS, RULES
@@ -45,11 +45,11 @@ ICMP = {PROTOCOLS['icmp'], PROTOCOLS['icmpv6']}
 
 
 def create(work: Work, facts: Document) -> str:
-    project_id = quotas.owner(work, facts)
+    project_id = network_projects.owner(work, facts)
     default_group(work, project_id)
     if facts.get('name') == DEFAULT:
         raise errors.Conflict('Default security group already exists.')
-    quotas.reserve(work, project_id, 'security_group')
+    network_projects.reserve(work, project_id, 'security_group')
     return _add_group(work, {**facts, 'project_id': project_id})
 
 
@@ -119,7 +119,7 @@ def create_rule(work: Work, facts: Document) -> str:
     rule = {**facts, **_checked_rule(facts), 'project_id': group['project_id']}
     if rule.get('remote_group_id') is not None:
         GROUPS.get(work, rule['remote_group_id'])
-    quotas.reserve(work, group['project_id'], 'security_group_rule')
+    network_projects.reserve(work, group['project_id'], 'security_group_rule')
     same = security_groups.same_rule(work, rule)
     if same:
         raise errors.SecurityGroupRuleExists(id=same)
@@ -140,7 +140,7 @@ def _checked_rule(facts: Document) -> Document:
     """The facts that have more than one way to be written, in the one that is kept."""
     ethertype = ETHERTYPES.get((facts.get('ethertype') or 'IPv4').lower())
     if ethertype is None:
-        raise addressing.invalid('ethertype', facts['ethertype'], 'is neither IPv4 nor IPv6')
+        raise addresses.invalid('ethertype', facts['ethertype'], 'is neither IPv4 nor IPv6')
     protocol, number = _protocol(facts.get('protocol'))
     _check_ports(number, facts.get('port_range_min'), facts.get('port_range_max'))
     prefix, network = _remote_prefix(facts.get('remote_ip_prefix'), ethertype)
@@ -158,7 +158,7 @@ def _protocol(value: str | int | None) -> tuple[str | None, int | None]:
         return text, PROTOCOLS[text]
     if text.isdecimal() and len(text) <= 3 and int(text) <= 255:
         return str(int(text)), int(text)
-    raise addressing.invalid('protocol', value, 'is neither the name of a protocol nor a number from 0 to 255')
+    raise addresses.invalid('protocol', value, 'is neither the name of a protocol nor a number from 0 to 255')
 
 
 def _check_ports(protocol: int | None, low: int | None, high: int | None) -> None:
@@ -169,7 +169,7 @@ def _check_ports(protocol: int | None, low: int | None, high: int | None) -> Non
     if protocol in ICMP:
         _check_icmp(low, high)
     elif protocol not in WITH_PORTS:
-        raise addressing.invalid('port_range_min', low, f'makes no sense for protocol {protocol}')
+        raise addresses.invalid('port_range_min', low, f'makes no sense for protocol {protocol}')
     elif low is None or high is None or not 0 <= low <= high <= MAX_PORT:
         raise errors.Invalid(
             f'Invalid input for port_range_min, port_range_max. Reason: {low}-{high} is no range within 0 to 65535.'
@@ -179,7 +179,7 @@ def _check_ports(protocol: int | None, low: int | None, high: int | None) -> Non
 def _check_icmp(kind: int | None, code: int | None) -> None:
     for field, value in (('port_range_min', kind), ('port_range_max', code)):
         if value is not None and not 0 <= value <= MAX_ICMP:
-            raise addressing.invalid(field, value, 'is no ICMP type or code')
+            raise addresses.invalid(field, value, 'is no ICMP type or code')
     if kind is None:
         raise errors.Invalid('ICMP code (port-range-max) is provided but ICMP type (port-range-min) is missing.')
 
@@ -188,7 +188,7 @@ def _remote_prefix(text: str | None, ethertype: str) -> tuple[str | None, str | 
     """The prefix with its length, and the network that it means: the bits of a host in it stay as they were given."""
     if not text:
         return None, None
-    address = addressing.parse_prefix(text, 'remote_ip_prefix')
+    address = addresses.parse_prefix(text, 'remote_ip_prefix')
     if VERSIONS[address.version] != ethertype:
-        raise addressing.invalid('remote_ip_prefix', text, f'is not {ethertype}')
+        raise addresses.invalid('remote_ip_prefix', text, f'is not {ethertype}')
     return str(address), str(address.network)

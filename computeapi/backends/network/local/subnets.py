@@ -3,8 +3,8 @@
 import ipaddress
 
 from computeapi import errors
-from computeapi.backends.network.local import addressing, quotas
-from computeapi.db import networks, ports
+from computeapi.backends.network.local import addresses
+from computeapi.db import network_projects, networks, ports
 from computeapi.db.network_collection import Document, Work
 from computeapi.db.networks import NETWORKS, SUBNETS
 
@@ -12,10 +12,10 @@ MODES = ('ipv6_ra_mode', 'ipv6_address_mode')
 
 
 def create(work: Work, facts: Document) -> str:
-    project_id = quotas.owner(work, facts)
-    quotas.reserve(work, project_id, 'subnet')
+    project_id = network_projects.owner(work, facts)
+    network_projects.reserve(work, project_id, 'subnet')
     NETWORKS.owned(work, facts['network_id'])
-    network = addressing.parse_cidr(facts['cidr'])
+    network = addresses.parse_cidr(facts['cidr'])
     _check_version(network, facts)
     _check_overlap(work, facts['network_id'], network)
     gateway = _gateway(network, facts)
@@ -26,9 +26,9 @@ def create(work: Work, facts: Document) -> str:
         'ip_version': network.version,
         'gateway_ip': gateway,
         'allocation_pools': (
-            addressing.default_pools(network, gateway)
+            addresses.default_pools(network, gateway)
             if pools is None
-            else addressing.check_pools(network, pools, gateway)
+            else addresses.check_pools(network, pools, gateway)
         ),
     }
     return SUBNETS.insert(work, {**facts, **ours, **_resolvers_and_routes(facts)})
@@ -53,19 +53,19 @@ def delete(work: Work, subnet_id: str) -> None:
     SUBNETS.delete(work, id=subnet_id)
 
 
-def _check_version(network: addressing.IPNetwork, facts: Document) -> None:
+def _check_version(network: addresses.IPNetwork, facts: Document) -> None:
     if facts.get('ip_version', network.version) != network.version:
-        raise addressing.invalid('ip_version', facts['ip_version'], f'is not the version of {network}')
+        raise addresses.invalid('ip_version', facts['ip_version'], f'is not the version of {network}')
     given = [mode for mode in MODES if facts.get(mode)]
     if given and network.version == 4:
-        raise addressing.invalid(given[0], facts[given[0]], 'is for IPv6 subnets only')
+        raise addresses.invalid(given[0], facts[given[0]], 'is for IPv6 subnets only')
     if len({facts[mode] for mode in given}) > 1:
-        raise addressing.invalid('ipv6_address_mode', facts['ipv6_address_mode'], 'is not the same as ipv6_ra_mode')
-    if addressing.is_stateless({'ipv6_address_mode': None, **facts}) and network.prefixlen != 64:
-        raise addressing.invalid('cidr', network, 'must have a prefix of /64 for stateless addresses')
+        raise addresses.invalid('ipv6_address_mode', facts['ipv6_address_mode'], 'is not the same as ipv6_ra_mode')
+    if addresses.is_stateless({'ipv6_address_mode': None, **facts}) and network.prefixlen != 64:
+        raise addresses.invalid('cidr', network, 'must have a prefix of /64 for stateless addresses')
 
 
-def _check_overlap(work: Work, network_id: str, network: addressing.IPNetwork) -> None:
+def _check_overlap(work: Work, network_id: str, network: addresses.IPNetwork) -> None:
     for subnet in networks.subnets_of(work, [network_id]):
         if network.overlaps(ipaddress.ip_network(subnet['cidr'])):
             raise errors.Invalid(
@@ -74,15 +74,15 @@ def _check_overlap(work: Work, network_id: str, network: addressing.IPNetwork) -
             )
 
 
-def _gateway(network: addressing.IPNetwork, facts: Document) -> str | None:
+def _gateway(network: addresses.IPNetwork, facts: Document) -> str | None:
     """The gateway that the facts say: the first host unless they name one, none if they say so."""
     if 'gateway_ip' not in facts:
-        return addressing.first_host(network)
+        return addresses.first_host(network)
     if facts['gateway_ip'] is None:
         return None
-    gateway = addressing.parse_address(facts['gateway_ip'], 'gateway_ip')
-    if not addressing.is_host(network, gateway):
-        raise addressing.invalid('gateway_ip', gateway, f'is not a host of {network}')
+    gateway = addresses.parse_address(facts['gateway_ip'], 'gateway_ip')
+    if not addresses.is_host(network, gateway):
+        raise addresses.invalid('gateway_ip', gateway, f'is not a host of {network}')
     return str(gateway)
 
 
@@ -93,7 +93,7 @@ def _rearranged(work: Work, subnet: Document, facts: Document) -> Document:
     if gateway != subnet['gateway_ip'] and ports.taken_addresses(work, subnet['id'], [subnet['gateway_ip'] or '']):
         raise errors.Conflict(f'Current gateway ip {subnet["gateway_ip"]} already in use by a port. Unable to update.')
     pools = (subnet | facts)['allocation_pools']
-    return {'gateway_ip': gateway, 'allocation_pools': addressing.check_pools(network, pools, gateway)}
+    return {'gateway_ip': gateway, 'allocation_pools': addresses.check_pools(network, pools, gateway)}
 
 
 def _resolvers_and_routes(facts: Document) -> Document:
@@ -101,7 +101,7 @@ def _resolvers_and_routes(facts: Document) -> Document:
     given: Document = {}
     if 'dns_nameservers' in facts:
         servers = facts['dns_nameservers']
-        given['dns_nameservers'] = [str(addressing.parse_address(text, 'dns_nameservers')) for text in servers]
+        given['dns_nameservers'] = [str(addresses.parse_address(text, 'dns_nameservers')) for text in servers]
     if 'host_routes' in facts:
         given['host_routes'] = parse_routes(facts['host_routes'], 'host_routes')
     return given
@@ -111,8 +111,8 @@ def parse_routes(routes: list[Document], field: str) -> list[Document]:
     """Routes in canonical form: {'destination': CIDR, 'nexthop': address}."""
     return [
         {
-            'destination': str(addressing.parse_cidr(route['destination'], field)),
-            'nexthop': str(addressing.parse_address(route['nexthop'], field)),
+            'destination': str(addresses.parse_cidr(route['destination'], field)),
+            'nexthop': str(addresses.parse_address(route['nexthop'], field)),
         }
         for route in routes
     ]
