@@ -1,7 +1,5 @@
 """The words that mean yes and no, in request bodies, query strings, image properties and extra specs."""
 
-from __future__ import annotations
-
 TRUE = ('True', 'TRUE', 'true', '1', 'ON', 'On', 'on', 'YES', 'Yes', 'yes')
 FALSE = ('False', 'FALSE', 'false', '0', 'OFF', 'Off', 'off', 'NO', 'No', 'no')
 

@@ -1,7 +1,5 @@
 """Every option of the service, with its help.  Names follow the field's where it has one."""
 
-from __future__ import annotations
-
 import itertools
 import os
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ Only the service's own lines can be made more verbose: libraries log headers and
 asked for more, and with them what is secret.
 """
 
-from __future__ import annotations
-
 import logging
 import logging.handlers
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """What can be printed from the table of operations and from the options: no list here is kept by hand."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Iterator
 from typing import Any, TextIO

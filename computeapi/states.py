@@ -3,8 +3,6 @@
 `vm_state` says what a server is, `task_state` what is under way. Clients see `status`, which follows from the two.
 """
 
-from __future__ import annotations
-
 from enum import StrEnum
 
 

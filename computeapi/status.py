@@ -1,7 +1,5 @@
 """Whether the service can run as it is configured: what `computeapi status` checks."""
 
-from __future__ import annotations
-
 import contextlib
 import enum
 from collections.abc import Callable, Iterable, Iterator

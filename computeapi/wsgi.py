@@ -8,8 +8,6 @@ It is set up by the files that OS_COMPUTEAPI_CONFIG_FILES names (separated by `;
 /etc/computeapi/computeapi.conf, and by OS_<GROUP>__<OPTION> in the environment.
 """
 
-from __future__ import annotations
-
 import atexit
 import threading
 from collections.abc import Iterable

@@ -3,8 +3,6 @@
 Each is imported when it is made: what is not configured is not loaded.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Protocol, TypeVar, runtime_checkable

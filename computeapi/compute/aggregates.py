@@ -1,7 +1,5 @@
 """Host aggregates: groups of hosts with metadata that zones and the scheduler go by."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager

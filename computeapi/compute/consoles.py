@@ -1,7 +1,5 @@
 """Consoles of servers: the URLs at which proxies offer them, and where a proxy finds what a token is for."""
 
-from __future__ import annotations
-
 import hashlib
 import uuid
 from collections.abc import Callable, Mapping

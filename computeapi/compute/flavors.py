@@ -1,7 +1,5 @@
 """Flavors: the sizes that servers come in."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Callable, Mapping
 from datetime import datetime

@@ -1,7 +1,5 @@
 """The compute hosts: what they are, whether they are up, and what is taken of them."""
 
-from __future__ import annotations
-
 import logging
 import threading
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Hypervisors: what the compute hosts have, what is taken of it, and since when they run."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple

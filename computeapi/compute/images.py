@@ -1,7 +1,5 @@
 """Images as the compute API shows and changes them: their metadata are the image's properties."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import fields
 

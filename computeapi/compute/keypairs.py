@@ -1,7 +1,5 @@
 """Key pairs: what lets a user into its servers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime

@@ -1,7 +1,5 @@
 """SSH keys and X.509 certificates: made for those who bring none, and told apart by their fingerprints."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 from datetime import timedelta

@@ -1,7 +1,5 @@
 """Passwords of administrators of servers. They go to the client and are kept nowhere."""
 
-from __future__ import annotations
-
 import secrets
 
 # Without what is easily taken for something else: 0 and O, 1, l and I.

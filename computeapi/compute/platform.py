@@ -1,7 +1,5 @@
 """What compute stands on: the store, the queue, the scheduler, and the services behind their Protocols."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,7 +1,5 @@
 """The projects that others may be given something for."""
 
-from __future__ import annotations
-
 from computeapi.backends.identity import Identity
 from computeapi.context import Context
 from computeapi.errors import Invalid

@@ -1,7 +1,5 @@
 """Quotas: how much of the cloud a project, or one user in it, may have, and has."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple

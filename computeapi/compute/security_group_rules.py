@@ -1,7 +1,5 @@
 """The rules of security groups as clients of the compute API write them: what may come in, over TCP, UDP or ICMP."""
 
-from __future__ import annotations
-
 import ipaddress
 from collections.abc import Mapping
 from typing import Any

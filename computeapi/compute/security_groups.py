@@ -1,7 +1,5 @@
 """Security groups as the compute API knows them: what they let in."""
 
-from __future__ import annotations
-
 import builtins
 import uuid
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,5 @@
 """Server groups: servers that are to share a host, or not to."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Callable, Mapping
 from datetime import datetime

@@ -1,7 +1,5 @@
 """The services that make up the cloud: whether they are up, and taking them out of use."""
 
-from __future__ import annotations
-
 import builtins
 from collections.abc import Callable, Sequence
 from datetime import datetime

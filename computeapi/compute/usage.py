@@ -1,7 +1,5 @@
 """What projects used in a time: the hours that their servers ran, times their sizes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta

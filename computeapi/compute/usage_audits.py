@@ -3,8 +3,6 @@
 An audit tells its findings by notifications, which this service does not send; so no host has run one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import MINYEAR, datetime
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Availability zones: the parts of the cloud that a server can be asked into."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import NamedTuple

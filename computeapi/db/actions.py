@@ -1,7 +1,5 @@
 """What was done to a server, as rows: the actions that were asked for, and the events of each."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Searching in the addresses of servers, which are part of the JSON that describes their interfaces."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import sqlalchemy as sa

@@ -1,7 +1,5 @@
 """Groups of hosts that an administrator makes, as rows."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any

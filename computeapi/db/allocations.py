@@ -1,7 +1,5 @@
 """What servers hold of the hosts, as rows: where they run, and where they are on their way to."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Tokens of consoles as rows. Only their hashes are kept: who reads the store cannot connect to a console."""
 
-from __future__ import annotations
-
 from datetime import datetime
 
 import sqlalchemy as sa

@@ -1,7 +1,5 @@
 """Things as dicts of facts: the columns of a row, and what belongs to it in tables of its own."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 

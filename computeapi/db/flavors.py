@@ -1,7 +1,5 @@
 """Flavors and the projects that may use them, as rows."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The hypervisors and what is taken of them, as rows; memory in MiB, disk in GiB."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Queries of the identity service: accounts, what they were granted, and their tokens."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime

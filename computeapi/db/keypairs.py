@@ -1,7 +1,5 @@
 """Key pairs of users, as rows."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What lists have in common: pages, their order, what comes after a marker in it, and what rows are chosen by."""
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Changes of the network service that others are still to hear of, by the servers they touched."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import sqlalchemy as sa

@@ -6,8 +6,6 @@ PostgreSQL and SQLite (by RE2) then match in linear time; MariaDB backtracks, an
 Case does not count.
 """
 
-from __future__ import annotations
-
 import functools
 import re
 from typing import Any

@@ -1,7 +1,5 @@
 """Limits, and what counts against them, as rows."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import sqlalchemy as sa

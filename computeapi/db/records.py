@@ -5,8 +5,6 @@ ACTIONS = Rows(Action, actions)
 ACTIONS.all(connection, ACTIONS.select.where(actions.c.server_id == server_id))
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, TypeVar

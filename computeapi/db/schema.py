@@ -4,8 +4,6 @@ Revisions are counted: the one of `0001_initial.py` is `0001`, and they follow e
 the newest can be told without Alembic, which is loaded only when there is something to do.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path

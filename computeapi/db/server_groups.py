@@ -1,7 +1,5 @@
 """Server groups as rows, and the servers in them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Lists of servers: what they are searched by, each filter as a condition on their rows."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection, Mapping
 from datetime import datetime, timedelta

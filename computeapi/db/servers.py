@@ -4,8 +4,6 @@ A `Server` is the row of `servers`, followed by what is loaded only when asked f
 statements for any number of servers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 

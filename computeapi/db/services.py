@@ -1,7 +1,5 @@
 """The services that make up the cloud, as rows."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Collection, Mapping
 from datetime import datetime

@@ -4,8 +4,6 @@ A row is claimed by setting `owner` and `lease_until` and counting `attempts`, a
 the number of attempts tells whose a task is: whoever claimed it before finds its row no more.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any

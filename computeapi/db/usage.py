@@ -1,7 +1,5 @@
 """From when until when servers ran, as rows."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Any, NamedTuple
 

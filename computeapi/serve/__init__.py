@@ -1,7 +1,5 @@
 """`computeapi serve`: a whole cloud in one process, from an empty folder to answering requests."""
 
-from __future__ import annotations
-
 import argparse
 import logging
 import os

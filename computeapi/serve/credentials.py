@@ -1,7 +1,5 @@
 """What a user needs to talk to the service: an openrc file, a clouds.yaml and a line for curl."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import textwrap

@@ -1,7 +1,5 @@
 """The folder in which a standalone service keeps everything: database, images, passwords."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import tempfile

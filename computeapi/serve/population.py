@@ -1,7 +1,5 @@
 """What a cloud begins with: users, an image, networks, volume types and flavors."""
 
-from __future__ import annotations
-
 import contextlib
 import secrets
 

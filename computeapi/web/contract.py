@@ -172,7 +172,7 @@ def _of_request(get: Callable[..., Any], req: Asking) -> Callable[[Any], Any]:
 
 # ------------------------------------------------------------------ operations
 
-SHARED_ERRORS = (400, 401, 406, 413, 415, 500)
+SHARED_ERRORS = (400, 401, 406, 413, 415, 500, 503)
 """The statuses of errors that any request may meet."""
 
 

@@ -118,7 +118,7 @@ class VolumeAttachments(ServerController):
         response=removed(WITHOUT_BODY, lone('volumeAttachment', NEW_ATTACHMENT)),
         status=changed({'2.1': 200, WITHOUT_BODY: 202}),
         media_type=changed({'2.1': JSON, WITHOUT_BODY: HTML}),
-        errors=(403, 409, 503),
+        errors=(403, 409),
         behaviour=ON_SHELVED | {'multiattach': added('2.60', True)},
     )
     def create(self, req: Request, server: Server, body: Any) -> dict[str, Any]:

@@ -4,8 +4,6 @@ A driver does what one host does; the host is the server's. Every method may be 
 was cut short: what is there already stays, what is gone is no error.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, IntEnum

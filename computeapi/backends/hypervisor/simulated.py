@@ -3,8 +3,6 @@
 What it "runs" is kept in the store, so that a restart finds it again.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Images: what servers boot from and what snapshots become."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Volumes and their snapshots: disks that outlive a server."""
 
-from __future__ import annotations
-
 import builtins
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

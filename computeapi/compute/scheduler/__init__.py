@@ -1,7 +1,5 @@
 """Which host a server goes to: filters say which can take it, weighers which is best; what it needs is claimed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import TypeVar

@@ -1,7 +1,5 @@
 """The filters of the scheduler, by the names operators configure: (host, spec) -> whether it can take the server."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

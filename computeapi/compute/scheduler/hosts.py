@@ -3,8 +3,6 @@
 Two servers never get the same of a host.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """What an extra spec asks of a value: `>= 4`, `<or> intel <or> amd`; without an operator the texts must be equal."""
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Callable
 

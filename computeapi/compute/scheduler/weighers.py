@@ -1,7 +1,5 @@
 """The weighers of the scheduler, by the names operators configure: (host, spec) -> a number, more is better."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from computeapi.compute.scheduler.hosts import HostState

@@ -1,7 +1,5 @@
 """What was done to a server, for those who ask."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import datetime
 

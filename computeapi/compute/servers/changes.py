@@ -1,7 +1,5 @@
 """How a change of a server begins: checked and written down in one transaction, done by a worker."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any

@@ -1,7 +1,5 @@
 """Deleting servers, at once or after a time in which they can be restored, and everything that goes with them."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 from computeapi.backends.hypervisor import PowerState

@@ -1,7 +1,5 @@
 """A server's volumes: made, attached, released."""
 
-from __future__ import annotations
-
 import logging
 import uuid
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Evacuation: the server of a host that is down is booted on another one."""
 
-from __future__ import annotations
-
 import logging
 
 from computeapi.backends.hypervisor import HypervisorError, PowerState

@@ -1,7 +1,5 @@
 """What other services tell about what servers stand on: their ports, volumes and machines changed."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from enum import Enum
 from typing import NamedTuple

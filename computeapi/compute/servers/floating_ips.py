@@ -1,7 +1,5 @@
 """Floating IPs and the servers that they lead to."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 

@@ -1,7 +1,5 @@
 """The network interfaces of a server that is there already."""
 
-from __future__ import annotations
-
 import uuid
 from typing import Any, NamedTuple
 

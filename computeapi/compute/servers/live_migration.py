@@ -1,7 +1,5 @@
 """Live migration: to another host while the server runs, and nobody is asked afterwards."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from computeapi.backends.hypervisor import Capability

@@ -1,7 +1,5 @@
 """Locks: a server that refuses changes."""
 
-from __future__ import annotations
-
 from computeapi.compute.servers.changes import Changes
 from computeapi.context import Context
 from computeapi.db import servers as rows

@@ -1,7 +1,5 @@
 """Finding servers, and changing what nobody has to work for: names, metadata, tags."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any

@@ -1,7 +1,5 @@
 """What the machine of a server is asked, and answers at once: diagnostics, its serial console, a new password."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 from computeapi.backends.hypervisor import Capability, Hypervisor, HypervisorError, PowerState, require

@@ -1,7 +1,5 @@
 """Reading the moves of servers."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import datetime
 

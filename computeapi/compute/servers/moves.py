@@ -1,7 +1,5 @@
 """What all moves of a server have in common: a row that says how far it is, checks of the host, and a way back."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import sqlalchemy as sa

@@ -1,7 +1,5 @@
 """The hosts on which a server has an allocation: where its machine is, and where its ports and volumes are used."""
 
-from __future__ import annotations
-
 import contextlib
 from dataclasses import replace
 from typing import Any

@@ -3,8 +3,6 @@
 An entry of network_info is what db.servers says; one whose port is still to be made has no port_id and no mac_address.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime

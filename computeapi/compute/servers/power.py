@@ -1,7 +1,5 @@
 """Whether and how a server runs: start, stop, reboot, pause, suspend, crash dumps."""
 
-from __future__ import annotations
-
 from computeapi.backends.hypervisor import Capability, PowerState
 from computeapi.compute.tasks.job import Job, into_error, unchanged
 from computeapi.compute.tasks.transition import Transition

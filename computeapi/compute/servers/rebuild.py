@@ -1,7 +1,5 @@
 """Rebuilding a server: it stays the one it was, on the same host with the same addresses, with a new root disk."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any

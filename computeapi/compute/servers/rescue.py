@@ -1,7 +1,5 @@
 """Rescue: a server boots from another image, with its own disk beside it."""
 
-from __future__ import annotations
-
 from computeapi.backends.hypervisor import Capability, PowerState
 from computeapi.backends.image import Images
 from computeapi.compute.servers.changes import Changes, check

@@ -1,7 +1,5 @@
 """Setting the state of a server by hand, and looking after what that leaves."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from computeapi.compute.servers import disks, placement, ports

@@ -5,8 +5,6 @@ anything is moved, the one on the old host is given back last. A move that fails
 its machine is, and nothing elsewhere.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any

@@ -1,7 +1,5 @@
 """The security groups of a server: those of its ports."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from computeapi.backends.network import Port, SecurityGroup

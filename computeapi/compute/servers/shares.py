@@ -1,7 +1,5 @@
 """File systems that servers share. This cloud has no service that keeps any, so no server has one."""
 
-from __future__ import annotations
-
 from computeapi.compute.servers.changes import check
 from computeapi.compute.tasks.transition import Requirement
 from computeapi.context import Context

@@ -1,7 +1,5 @@
 """Shelving: an image of the server is kept and its host given up, until it is unshelved."""
 
-from __future__ import annotations
-
 import functools
 import uuid
 from datetime import timedelta

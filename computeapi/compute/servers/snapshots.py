@@ -1,7 +1,5 @@
 """Images of servers: once, as one of their backups, or as snapshots of their volumes."""
 
-from __future__ import annotations
-
 import functools
 import json
 import logging

@@ -1,7 +1,5 @@
 """The NUMA nodes that a server sees: what its flavor, or else its image, asks for."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import NamedTuple

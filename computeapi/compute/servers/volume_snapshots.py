@@ -1,7 +1,5 @@
 """Snapshots of volumes that only the machine which uses them can take, for volume services that ask for it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The volumes of a server that is there already: attached, detached, swapped."""
 
-from __future__ import annotations
-
 import builtins
 import logging
 import uuid

@@ -1,7 +1,5 @@
 """One task in the hands of a worker, and how it ends."""
 
-from __future__ import annotations
-
 import functools
 import traceback
 from collections.abc import Iterator

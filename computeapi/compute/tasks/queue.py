@@ -5,8 +5,6 @@ takes the work over. A worker that was taken for dead cannot finish what it bega
 whose it is. The tasks of one server are done one after the other, in the order they came.
 """
 
-from __future__ import annotations
-
 import threading
 import uuid
 from collections.abc import Callable, Iterator, Mapping

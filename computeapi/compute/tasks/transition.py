@@ -10,8 +10,6 @@ function. Its steps may run again after a worker died, so each first looks wheth
 `job.finish(...)`, which writes the outcome and removes the task in one transaction.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Set
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any

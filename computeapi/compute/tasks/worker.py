@@ -1,7 +1,5 @@
 """The threads that do tasks: from a task to the function that does it, and what follows when it does not."""
 
-from __future__ import annotations
-
 import logging
 import threading
 import traceback

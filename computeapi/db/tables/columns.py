@@ -12,8 +12,6 @@ keypairs = table('keypairs', Keypair, sa.UniqueConstraint('user_id'))
 A string has up to 255 characters, unless an annotation says otherwise; what may be None may be NULL.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from datetime import datetime
 from enum import Enum

@@ -1,7 +1,5 @@
 """Tables of the identity service, and the records that are their rows."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Annotated, Any, NamedTuple
 

@@ -4,8 +4,6 @@ A record is a row; its fields are the columns of its table, except for those wit
 disks in GiB; ids of servers are UUIDs in text.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Annotated, Any, NamedTuple

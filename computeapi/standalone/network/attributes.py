@@ -6,9 +6,9 @@ from datetime import datetime
 from typing import Any
 
 from computeapi import errors
-from computeapi.backends.network.local.quotas import MAX_PROJECT
 from computeapi.context import Context
 from computeapi.db.network_collection import BOOLEANS
+from computeapi.db.network_projects import LONGEST_PROJECT
 from computeapi.standalone.schema import Schema, having, optional, wrapped
 
 MAX_ITEMS = 200
@@ -16,7 +16,7 @@ NUMBER = re.compile(r'-?[0-9]{1,10}')
 
 BOOLEAN = {'type': 'boolean'}
 NAME = {'type': 'string', 'maxLength': 255}
-PROJECT = {'type': 'string', 'minLength': 1, 'maxLength': MAX_PROJECT}
+PROJECT = {'type': 'string', 'minLength': 1, 'maxLength': LONGEST_PROJECT}
 UUID = {
     'type': 'string',
     'pattern': r'^[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}\Z',

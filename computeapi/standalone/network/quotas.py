@@ -3,8 +3,7 @@
 from typing import Any
 
 from computeapi import errors
-from computeapi.backends.network.local.quotas import MAX_PROJECT
-from computeapi.db.network_projects import RESOURCES, defaults
+from computeapi.db.network_projects import LONGEST_PROJECT, RESOURCES, defaults
 from computeapi.standalone.access import ADMIN, CALLER
 from computeapi.standalone.network.attributes import converted, number
 from computeapi.standalone.network.service import NeutronController
@@ -45,8 +44,10 @@ class NeutronQuotas(NeutronController):
     def update(self, req: Request, project_id: str, body: dict[str, Any]) -> dict[str, Any]:
         document = converted('quota', TYPES, body)
         LIMITS.check(document)
-        if len(project_id) > MAX_PROJECT:
-            raise errors.Invalid(f'Invalid input for project_id. Reason: it is longer than {MAX_PROJECT} characters.')
+        if len(project_id) > LONGEST_PROJECT:
+            raise errors.Invalid(
+                f'Invalid input for project_id. Reason: it is longer than {LONGEST_PROJECT} characters.'
+            )
         return {'quota': self.networks.set_quotas(req.context, project_id, document['quota'])}
 
     @operation('DELETE', '/{project_id}', policy=ADMIN, status=204)

@@ -1,7 +1,5 @@
 """Telling others which servers a change touched, even when the process that made it dies."""
 
-from __future__ import annotations
-
 import logging
 import uuid
 from collections.abc import Collection, Iterable

@@ -1,7 +1,5 @@
 """What a server boots from: an image, or a volume that was or will be made from one."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """Booting a new server: scheduling, networking, disks, spawning."""
 
-from __future__ import annotations
-
 from computeapi.backends.hypervisor import PowerState
 from computeapi.compute.platform import Platform
 from computeapi.compute.scheduler import Spec

@@ -1,7 +1,5 @@
 """From a request to servers that workers will boot."""
 
-from __future__ import annotations
-
 import functools
 import uuid
 from collections.abc import Mapping

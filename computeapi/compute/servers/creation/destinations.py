@@ -1,7 +1,5 @@
 """Where a new server is asked to be."""
 
-from __future__ import annotations
-
 from computeapi.compute.server_groups import ServerGroupManager
 from computeapi.compute.servers.creation.request import ServerRequest
 from computeapi.compute.zones import Zones

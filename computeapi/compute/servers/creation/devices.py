@@ -1,7 +1,5 @@
 """The disks of a new server: from the request, from the image, from the flavor."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any

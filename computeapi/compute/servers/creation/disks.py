@@ -1,7 +1,5 @@
 """Whether the disks of a new server can be had."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The networks, ports and security groups that a new server asks for."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from dataclasses import asdict
 

@@ -1,7 +1,5 @@
 """What a client may ask of new servers."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any

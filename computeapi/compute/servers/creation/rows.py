@@ -1,7 +1,5 @@
 """New servers as rows."""
 
-from __future__ import annotations
-
 import re
 import secrets
 import string
