@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from computeapi.compute import states
+from computeapi import states
 from computeapi.db.engine import Store
 from computeapi.db.tables.servers import tasks
 from tests.clients.load import Load
