@@ -27,6 +27,8 @@ URLS = {
 }
 DATABASES = ['sqlite', *(name for name, url in URLS.items() if url)]
 """The databases that are switched on."""
+SAME_ON_ALL = {'api', 'standalone'}
+"""The folders of tests that go through the same lines on every database."""
 
 FILLED = sa.select(*(sa.exists().select_from(table).label(table.name) for table in metadata.sorted_tables))
 """Whether each table has any row."""
@@ -78,12 +80,18 @@ def database(request):
 
 
 def pytest_collection_modifyitems(items):
-    """What is marked `several_writers` is not asked of SQLite, which has one at a time."""
+    """What is marked `several_writers` is not asked of SQLite, which has one at a time.
 
-    def has_one_writer(item):
-        return 'callspec' in vars(item) and item.callspec.params.get('database') == 'sqlite'
+    Coverage, which takes as long again, is counted where the databases differ, and elsewhere once.
+    """
+    items[:] = [item for item in items if not (item.get_closest_marker('several_writers') and is_on(item, 'sqlite'))]
+    for item in items:
+        if is_on(item, 'postgresql', 'mariadb') and SAME_ON_ALL.intersection(item.path.parts):
+            item.add_marker('no_cover')
 
-    items[:] = [item for item in items if not (item.get_closest_marker('several_writers') and has_one_writer(item))]
+
+def is_on(item, *names):
+    return 'callspec' in vars(item) and item.callspec.params.get('database') in names
 
 
 @pytest.fixture
