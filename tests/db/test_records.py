@@ -31,10 +31,12 @@ class Stranger(NamedTuple):
 
 @pytest.fixture
 def connection():
-    with sa.create_engine('sqlite://').connect() as connection:
+    engine = sa.create_engine('sqlite://')
+    with engine.connect() as connection:
         PEOPLE.create(connection)
         connection.execute(PEOPLE.insert(), [{'id': 1, 'name': 'Ada'}, {'id': 2, 'name': 'Ben'}])
         yield connection
+    engine.dispose()
 
 
 def test_fields_are_filled_by_name(connection):
