@@ -254,7 +254,7 @@ def request_of(req: Request, body: Mapping[str, Any]) -> ServerRequest:
         node=server.get('hypervisor_hostname'),
         scheduler_hints=next((body[name] for name in HINT_NAMES if name in body), {}),
         **disks,
-        **place_of(server.get('availability_zone', '')),
+        **destination_of(server.get('availability_zone', '')),
     )
 
 
@@ -282,7 +282,7 @@ def networks_of(value: Any) -> Any:
     ]
 
 
-def place_of(zone: str) -> dict[str, Any]:
+def destination_of(zone: str) -> dict[str, Any]:
     """zone, zone:host, zone:host:node or zone::node; the zone may be empty in all of them."""
     parts = zone.split(':')
     if len(parts) > 3:
