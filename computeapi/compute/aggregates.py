@@ -14,11 +14,9 @@ from computeapi.clock import utcnow
 from computeapi.context import Context
 from computeapi.db import aggregates as rows
 from computeapi.db import hypervisors
-from computeapi.db.aggregates import Aggregate
+from computeapi.db.aggregates import ZONE, Aggregate
 from computeapi.db.engine import Store
 from computeapi.errors import AggregateNotFound, ComputeHostNotFound, Conflict, Invalid, NotFound
-
-ZONE = 'availability_zone'
 
 
 class AggregateManager:

@@ -10,7 +10,7 @@ from computeapi.db.records import Rows
 from computeapi.db.tables.compute import ZONE, Aggregate, aggregate_hosts, aggregates
 from computeapi.db.tables.servers import servers
 
-__all__ = ['Aggregate']
+__all__ = ['ZONE', 'Aggregate']
 
 AGGREGATES = Rows(Aggregate, aggregates)
 

@@ -6,7 +6,7 @@ from computeapi.backends.hypervisor import PowerState
 from computeapi.compute.quotas import Quotas
 from computeapi.compute.servers import disks, placement, ports
 from computeapi.compute.servers.changes import Changes, check
-from computeapi.compute.servers.snapshots import discard
+from computeapi.compute.servers.snapshots import discard_shelved
 from computeapi.compute.tasks.job import Job, Superseded
 from computeapi.compute.tasks.transition import Transition
 from computeapi.context import Context
@@ -98,8 +98,7 @@ def restore(job: Job) -> None:
     server = job.server
     with job.event('compute_restore_instance'):
         job.driver.power_on(server)
-    if server.shelved_image_id is not None:
-        discard(job.platform.images, job.elevated, server.shelved_image_id)
+    discard_shelved(job)
     with job.store.write() as connection:
         job.platform.tasks.cancel(connection, server.uuid)
         job.conclude(
@@ -118,8 +117,7 @@ def delete(job: Job) -> None:
     server = job.server
     with job.event('compute_terminate_instance'):
         placement.remove_machines(job.platform, server)
-        if server.shelved_image_id is not None:
-            discard(job.platform.images, job.elevated, server.shelved_image_id)
+        discard_shelved(job)
         ports.disconnect(job.platform.networks, job.elevated, server.uuid, server.network_info)
         disks.release_all(job)
     now = job.clock()

@@ -10,7 +10,7 @@ from computeapi.compute.scheduler import Spec
 from computeapi.compute.servers import disks, placement
 from computeapi.compute.servers.changes import Changes, check
 from computeapi.compute.servers.moves import check_host
-from computeapi.compute.servers.snapshots import described, discard, discard_image, fill
+from computeapi.compute.servers.snapshots import described, discard, discard_image, discard_shelved, fill
 from computeapi.compute.tasks.job import Job, Superseded, unchanged
 from computeapi.compute.tasks.transition import Transition
 from computeapi.compute.zones import Zones
@@ -176,8 +176,7 @@ def unshelve(job: Job) -> None:
             job.driver.spawn(server, job.devices())
         else:
             job.driver.power_on(server)
-    if server.shelved_image_id is not None:
-        discard(job.platform.images, job.elevated, server.shelved_image_id)
+    discard_shelved(job)
     now = job.clock()
     with job.store.write() as connection:
         job.platform.tasks.cancel(connection, server.uuid)

@@ -35,6 +35,12 @@ def discard(images: Images, context: Context, image_id: str) -> None:
         return
 
 
+def discard_shelved(job: Job) -> None:
+    """The image that the server was shelved as, if it was, is of no more use."""
+    if job.server.shelved_image_id is not None:
+        discard(job.platform.images, job.elevated, job.server.shelved_image_id)
+
+
 def discard_image(platform: Platform, task: Task, server: Server | None) -> None:
     """Nobody will fill the image that was made for the task."""
     if 'image_id' in task.arguments:
