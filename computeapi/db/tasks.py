@@ -91,6 +91,14 @@ def cancel(connection: sa.Connection, server_id: str) -> None:
     connection.execute(sa.delete(tasks).where(tasks.c.server_id == server_id, waiting))
 
 
+def remove(connection: sa.Connection, kind: str, server_id: str) -> list[int]:
+    """Remove a server's tasks of that kind, whosever they are; the ids of their actions."""
+    found = (tasks.c.kind == kind) & (tasks.c.server_id == server_id)
+    action_ids = connection.scalars(sa.select(tasks.c.action_id).where(found, tasks.c.action_id.is_not(None))).all()
+    connection.execute(sa.delete(tasks).where(found))
+    return list(action_ids)
+
+
 def release_all(connection: sa.Connection) -> None:
     """Take every task from its owner."""
     connection.execute(sa.update(tasks).values(owner=None, lease_until=None))

@@ -214,6 +214,8 @@ def test_what_is_not_there_cannot_move(driver, server, there):
 
 def test_a_live_migration_ends_on_the_other_host(driver, running, moved, there):
     driver.check_live_migration(running, there)
+    driver.prepare_live_migration(running, there)
+    assert (driver.power_state(running), driver.power_state(moved)) == (PowerState.RUNNING, None)
     assert driver.live_migrate(running, there, lambda: 'running')
     assert (driver.power_state(running), driver.power_state(moved)) == (None, PowerState.RUNNING)
 

@@ -55,7 +55,7 @@ class ServerLiveMigration(ServerController):
         also=(LIVE, LIVE_TO),
         takes=FACTS,
         errors=(403, 409, 501),
-        behaviour={'host_is_checked': added(HOST_IS_CHECKED, True)},
+        behaviour={'host_is_checked': added(HOST_IS_CHECKED, True), 'checks_follow_the_answer': added('2.34', True)},
     )
     def live_migrate(self, req: Request, server: Server, body: Any) -> None:
         """Migrate a server to another host while it runs."""
@@ -64,7 +64,8 @@ class ServerLiveMigration(ServerController):
         req.check(LIVE_TO if host else LIVE, target_of(server))
         unchecked = host is not None and not req.behaviour.host_is_checked
         force = spoken(wanted['force']) if 'force' in wanted else unchecked
-        self.cloud.live_migrations.live_migrate(req.context, server, host, force=force)
+        check_first = not req.behaviour.checks_follow_the_answer
+        self.cloud.live_migrations.live_migrate(req.context, server, host, force=force, check_first=check_first)
 
 
 class ServerMigrations(ServerController):

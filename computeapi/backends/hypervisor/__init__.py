@@ -165,6 +165,9 @@ class Operations(Protocol):
     def check_live_migration(self, server: Server, host: str) -> None:
         """HypervisorError when the virtual machine could not run on that host."""
 
+    def prepare_live_migration(self, server: Server, host: str) -> None:
+        """Get that host ready for the virtual machine, which stays where it is."""
+
     def live_migrate(self, server: Server, host: str, wish: Callable[[], str]) -> bool:
         """Move the virtual machine to another host while it runs; whether it moved. It is on one of both at any time.
 

@@ -210,6 +210,9 @@ class SimulatedHypervisor:
         with self.store.read() as connection:
             _existing(connection, server)
 
+    def prepare_live_migration(self, server: Server, host: str) -> None:
+        self.act('prepare_live_migration', server)
+
     def live_migrate(self, server: Server, host: str, wish: Callable[[], str]) -> bool:
         until = time.monotonic() + self.options.migrate_seconds
         while time.monotonic() < until or self.behaviour.hangs('live_migrate', server):

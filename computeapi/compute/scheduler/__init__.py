@@ -34,13 +34,21 @@ class Scheduler:
         self.weighers = [_named(WEIGHERS, name) for name in options.weight_classes]
         self.ratios = Ratios(options.cpu_allocation_ratio, options.ram_allocation_ratio, options.disk_allocation_ratio)
 
-    def allocate(self, spec: Spec, keep: Callable[[sa.Connection, HostState], None]) -> HostState:
-        """Choose a host and claim what the server needs there; NoValidHost.
+    def allocate(
+        self,
+        spec: Spec,
+        keep: Callable[[sa.Connection, HostState], None],
+        check: Callable[[HostState], None] | None = None,
+    ) -> HostState:
+        """Choose a host and claim what the server needs there; NoValidHost, and whatever *check* finds.
 
         keep: writes down which host it is, in the transaction of the claim, so that no claim is without its reason.
+        check: is asked about a host before anything is claimed there.
         """
         hosts, trail = self.candidates(spec)
         for host in hosts:
+            if check is not None:
+                check(host)
             with self.store.write() as connection:
                 if claim(connection, spec, host, self.ratios):
                     keep(connection, host)

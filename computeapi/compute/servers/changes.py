@@ -51,6 +51,13 @@ class Changes:
         action_id = actions.start(connection, context, server.uuid, transition.name, self.clock())
         self.tasks.add(connection, transition, server.uuid, context, arguments, action_id=action_id)
 
+    def withdraw(self, connection: sa.Connection, server: Server, transition: Transition) -> None:
+        """Take back what was begun: the state, the action and the task. A worker that has it can do nothing more."""
+        now = self.clock()
+        rows.change(connection, server.uuid, {'task_state': None, 'updated_at': now}, task_states=transition.doing)
+        for action_id in self.tasks.remove(connection, transition, server.uuid):
+            actions.finish(connection, action_id, now)
+
     def _enter(self, connection: sa.Connection, server: Server, transition: Transition, **values: Any) -> None:
         """The new state, if the server is still in one that allows it."""
         new = {'task_state': transition.during, 'updated_at': self.clock(), **values}

@@ -2,19 +2,24 @@
 
 from typing import Any
 
-from computeapi.backends.hypervisor import Capability
+import sqlalchemy as sa
+
+from computeapi.backends.hypervisor import Capability, HypervisorError
+from computeapi.compute.scheduler import HostState, NoValidHost
 from computeapi.compute.servers import moves, placement
 from computeapi.compute.servers.changes import Changes, locked
-from computeapi.compute.tasks.job import Job, unchanged
+from computeapi.compute.tasks.job import Job, Superseded, unchanged
 from computeapi.compute.tasks.transition import Transition
 from computeapi.context import Context
-from computeapi.db import server_migrations
+from computeapi.db import allocations, server_migrations
+from computeapi.db import servers as rows
 from computeapi.db.server_migrations import Migration
-from computeapi.db.servers import Server
+from computeapi.db.servers import Server, is_volume_backed
 from computeapi.errors import Invalid, MigrationNotFound
 from computeapi.states import MigrationStatus, TaskState, VMState
 
-# What a live migration passes through before it is over.
+# What a live migration passes through before it is over: it waits for a worker, for the hosts to agree, and for the
+# other one to be ready; then the server is copied.
 RUNNING = (MigrationStatus.RUNNING,)
 WAITING = (MigrationStatus.ACCEPTED, MigrationStatus.QUEUED, MigrationStatus.PREPARING)
 UNDER_WAY = (*WAITING, *RUNNING, MigrationStatus.CANCELLING, MigrationStatus.FORCING)
@@ -43,20 +48,51 @@ class LiveMigrations:
     def __init__(self, changes: Changes):
         self.changes, self.platform = changes, changes.platform
 
-    def live_migrate(self, context: Context, server: Server, host: str | None, *, force: bool = False) -> None:
-        """To another host while the server runs; force: the scheduler is not asked about the host."""
+    def live_migrate(
+        self, context: Context, server: Server, host: str | None, *, force: bool = False, check_first: bool = False
+    ) -> None:
+        """To another host while the server runs; force: the scheduler is not asked about the host.
+
+        check_first: Invalid when no host will do, and nothing was begun; else a worker finds that out."""
         self.changes.check(context, server, LIVE_MIGRATE)
         if host is not None:
             moves.check_host(self.platform, host)
             if host == server.host:
                 raise Invalid(f'Migration pre-check error: Unable to migrate {server.uuid} to current host ({host}).')
-        with self.changes.store.write() as connection:
-            server = locked(connection, context, server, LIVE_MIGRATE)
-            accepted, now = MigrationStatus.ACCEPTED, self.changes.clock()
-            migration_id = server_migrations.insert(connection, context, server, 'live-migration', accepted, now)
-            arguments = {'migration_id': migration_id, 'host': host, 'force': force}
-            self.changes.begin_in(connection, context, server, LIVE_MIGRATE, arguments)
+        if check_first:
+            self._begin_checked(context, server, host, force)
+        else:
+            with self.changes.store.write() as connection:
+                self._begin_in(connection, context, server, host, force)
         self.changes.tasks.wake()
+
+    def _begin_in(
+        self, connection: sa.Connection, context: Context, server: Server, host: str | None, force: bool
+    ) -> int:
+        """Write down that the server is to go; the id of the migration."""
+        server = locked(connection, context, server, LIVE_MIGRATE)
+        accepted, now = MigrationStatus.ACCEPTED, self.changes.clock()
+        migration_id = server_migrations.insert(connection, context, server, 'live-migration', accepted, now)
+        arguments = {'migration_id': migration_id, 'host': host, 'force': force}
+        self.changes.begin_in(connection, context, server, LIVE_MIGRATE, arguments)
+        return migration_id
+
+    def _begin_checked(self, context: Context, server: Server, host: str | None, force: bool) -> None:
+        """The same in the transaction that claims an allocation on a host, after that host was asked."""
+        devices = self.changes.store.ask(rows.block_devices_of, [server.uuid])
+        spec = moves.elsewhere(server, host, forced=force, on_volume=is_volume_backed(server, devices))
+
+        def check(found: HostState) -> None:
+            self.platform.hypervisor.check_live_migration(server, found.name)
+
+        def keep(connection: sa.Connection, found: HostState) -> None:
+            migration_id = self._begin_in(connection, context, server, host, force)
+            server_migrations.change(connection, migration_id, moves.destination(found))
+
+        try:
+            self.platform.scheduler.allocate(spec, keep, check)
+        except (NoValidHost, HypervisorError) as error:
+            raise Invalid(f'Migration pre-check error: {error}') from error
 
     def under_way(self, server: Server) -> list[Migration]:
         """The live migrations of the server that are not over."""
@@ -70,26 +106,31 @@ class LiveMigrations:
         return migration
 
     def abort(self, context: Context, server: Server, migration: Migration, *, even_waiting: bool) -> None:
-        """Stop a live migration that is running, or (even_waiting) that has not begun to."""
-        self._steer(context, server, migration, 'live_migration_abort', MigrationStatus.CANCELLING, even_waiting)
+        """Stop a live migration that is running, or (even_waiting) that has not begun to: then it is over at once."""
+        if not (even_waiting and self._withdraw(context, server, migration)):
+            self._steer(context, server, migration, 'live_migration_abort', MigrationStatus.CANCELLING)
 
     def force_complete(self, context: Context, server: Server, migration: Migration) -> None:
         """Let a running live migration end now, at the cost of a pause."""
-        self._steer(context, server, migration, 'live_migration_force_complete', MigrationStatus.FORCING, False)
+        self._steer(context, server, migration, 'live_migration_force_complete', MigrationStatus.FORCING)
+
+    def _withdraw(self, context: Context, server: Server, migration: Migration) -> bool:
+        """Cancel a live migration for which nothing was done that outlasts its claim; whether it was still waiting."""
+        values = {'status': MigrationStatus.CANCELLED, 'updated_at': self.changes.clock()}
+        with self.changes.store.write() as connection:
+            if not server_migrations.change(connection, migration.id, values, WAITING):
+                return False
+            self.changes.withdraw(connection, server, LIVE_MIGRATE)
+            allocations.release(connection, server.uuid, keep=server.host)
+            self.changes.record(connection, context, server, 'live_migration_abort')
+        return True
 
     def _steer(
-        self,
-        context: Context,
-        server: Server,
-        migration: Migration,
-        action: str,
-        status: MigrationStatus,
-        even_waiting: bool,
+        self, context: Context, server: Server, migration: Migration, action: str, status: MigrationStatus
     ) -> None:
-        allowed = (*WAITING, *RUNNING) if even_waiting else RUNNING
         values = {'status': status, 'updated_at': self.changes.clock()}
         with self.changes.store.write() as connection:
-            if not server_migrations.change(connection, migration.id, values, allowed):
+            if not server_migrations.change(connection, migration.id, values, RUNNING):
                 raise Invalid(
                     f'Migration {migration.id} state of instance {server.uuid} is {migration.status}. Cannot '
                     f'{action} while the migration state is in this state.'
@@ -124,26 +165,26 @@ def live_migrate(job: Job) -> None:
 def copy(job: Job, migration: Migration) -> bool:
     """Let the driver move the server while others may abort it or make it hurry; whether it moved."""
     host = migration.dest_host or ''
+    advance(job, MigrationStatus.ACCEPTED, MigrationStatus.QUEUED)
     with (
         job.event('compute_check_can_live_migrate_destination', host),
         job.event('compute_check_can_live_migrate_source'),
     ):
         job.driver.check_live_migration(job.server, host)
+    advance(job, MigrationStatus.QUEUED, MigrationStatus.PREPARING)
     with job.event('compute_pre_live_migration', host):
-        advance(job, migration, MigrationStatus.PREPARING, (MigrationStatus.ACCEPTED, MigrationStatus.QUEUED))
+        job.driver.prepare_live_migration(job.server, host)
+    advance(job, MigrationStatus.PREPARING, MigrationStatus.RUNNING, progress=progress_of(job, 0))
     with job.event('compute_live_migration'):
-        advance(job, migration, MigrationStatus.RUNNING, (MigrationStatus.PREPARING,), progress=progress_of(job, 0))
-        if moves.migration_of(job).status not in (MigrationStatus.RUNNING, MigrationStatus.FORCING):
-            return False
         return job.driver.live_migrate(job.server, host, lambda: moves.migration_of(job).status)
 
 
-def advance(
-    job: Job, migration: Migration, status: MigrationStatus, before: tuple[MigrationStatus, ...], **values: Any
-) -> None:
-    """On to the next status, unless somebody aborted the migration, or it is further already."""
-    values |= {'status': status, 'updated_at': job.clock()}
-    job.store.tell(server_migrations.change, migration.id, values, before)
+def advance(job: Job, status: MigrationStatus, following: MigrationStatus, **values: Any) -> None:
+    """From one status to the following, unless it is further already; Superseded when it was aborted."""
+    values |= {'status': following, 'updated_at': job.clock()}
+    job.store.tell(server_migrations.change, job.arguments['migration_id'], values, (status,))
+    if moves.migration_of(job).status == MigrationStatus.CANCELLED:
+        raise Superseded()
 
 
 def progress_of(job: Job, done: int) -> dict[str, int]:

@@ -63,13 +63,13 @@ def mark(job: Job, connection: sa.Connection, migration: Migration, status: Migr
 
 def spec_elsewhere(job: Job) -> Spec:
     """What the server asks of another host: the one that the request names, if it does."""
-    return Spec.of(
-        job.server,
-        on_volume=job.on_volume,
-        host=job.arguments.get('host'),
-        forced=bool(job.arguments.get('force')),
-        ignored_hosts=frozenset({job.server.host}),
-    )
+    host, forced = job.arguments.get('host'), bool(job.arguments.get('force'))
+    return elsewhere(job.server, host, forced=forced, on_volume=job.on_volume)
+
+
+def elsewhere(server: Server, host: str | None, *, forced: bool, on_volume: bool) -> Spec:
+    ignored = frozenset({server.host})
+    return Spec.of(server, on_volume=on_volume, host=host, forced=forced, ignored_hosts=ignored)
 
 
 def find_host(job: Job, migration: Migration, spec: Spec) -> Migration:
@@ -81,11 +81,16 @@ def find_host(job: Job, migration: Migration, spec: Spec) -> Migration:
     def keep(connection: sa.Connection, host: HostState) -> None:
         # The server may have been deleted meanwhile, and nobody would give back what is claimed now.
         job.write(connection)
-        found.update(dest_host=host.name, dest_node=host.node, dest_ip=host.host_ip, updated_at=job.clock())
+        found.update(destination(host), updated_at=job.clock())
         server_migrations.change(connection, migration.id, found)
 
     job.platform.scheduler.allocate(spec, keep)
     return migration._replace(**found)
+
+
+def destination(host: HostState) -> dict[str, Any]:
+    """The columns of a move that say where it goes."""
+    return {'dest_host': host.name, 'dest_node': host.node, 'dest_ip': host.host_ip}
 
 
 def end(job: Job, status: MigrationStatus) -> Migration:

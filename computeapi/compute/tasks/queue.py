@@ -151,6 +151,10 @@ class Tasks:
         later = {'owner': NOBODY, 'lease_until': self.clock() + timedelta(seconds=seconds)}
         self.store.tell(rows.update, task, later)
 
+    def remove(self, connection: sa.Connection, work: Doable, server_id: str) -> list[int]:
+        """Forget work on a server, though a worker may be at it; the actions that it was for."""
+        return rows.remove(connection, work.kind, server_id)
+
     def cancel(self, connection: sa.Connection, server_id: str) -> None:
         """Forget what waits for its time: the server has gone another way."""
         rows.cancel(connection, server_id)

@@ -6,6 +6,7 @@ and every time something else happens before another one of its transactions.
 
 import contextlib
 import functools
+import itertools
 import os
 import zlib
 
@@ -177,6 +178,7 @@ CHANGES = {
     'revert': ([acting('resize', {'flavorRef': '2'})], acting('revertResize')),
     'migrate': ([acting('os-stop')], acting('migrate')),
     'live-migrate': ([], acting('os-migrateLive', {'host': None, 'block_migration': 'auto'})),
+    'live-migrate-checked': ([], acting('os-migrateLive', {'host': None, 'block_migration': 'auto'}, '2.33')),
     'evacuate': ([], evacuate),
     'shelve': ([], acting('shelve')),
     'unshelve': ([acting('shelve')], acting('unshelve')),
@@ -212,6 +214,11 @@ def reset_and_deleted(cloud, server):
     deleted(cloud, server)
 
 
+def aborted(cloud, server):
+    for each in cloud.api.get(f'/servers/{server}/migrations', '2.65').json['migrations']:
+        cloud.api.delete(f'/servers/{server}/migrations/{each["id"]}', '2.65')
+
+
 def nothing(cloud, server):
     """Nobody does anything before the process is there again."""
 
@@ -225,6 +232,11 @@ INTERRUPTIONS = {
     'killed-and-reset': (killed, reset),
     'killed-reset-and-deleted': (killed, reset_and_deleted),
 }
+ABORTS = {'aborted': (aborted, nothing), 'killed-and-aborted': (killed, aborted)}
+SCENES = [
+    *itertools.product(CHANGES, INTERRUPTIONS),
+    *itertools.product(['live-migrate', 'live-migrate-checked'], ABORTS),
+]
 # All of it takes minutes; without this set, interruptions come at some of the steps, most of them on SQLite.
 THOROUGH = bool(os.environ.get('COMPUTEAPI_TEST_THOROUGH'))
 
@@ -236,11 +248,10 @@ def steps(name, interruption, database):
     return range(zlib.crc32(f'{name} {interruption} {database}'.encode()) % stride, MOST_STEPS, stride)
 
 
-@pytest.mark.parametrize('interruption', INTERRUPTIONS)
-@pytest.mark.parametrize('change', CHANGES)
+@pytest.mark.parametrize(('change', 'interruption'), SCENES)
 def test_between_any_two_steps(cloud, database, change, interruption):
     before, ask = CHANGES[change]
-    during, after = INTERRUPTIONS[interruption]
+    during, after = (INTERRUPTIONS | ABORTS)[interruption]
     for step in steps(change, interruption, database):
         server = prepare(cloud, before)
         cloud.store.after(step, functools.partial(during, cloud, server))

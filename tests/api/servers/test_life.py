@@ -173,35 +173,6 @@ def test_migrate_to_a_named_host(act, state, server):
     assert state(server)[0::4] == ('ACTIVE', other)
 
 
-def test_live_migration(act, api, state, world, server, settle):
-    before = state(server)[4]
-    argument = {'host': None, 'block_migration': 'auto'}
-    act(server, 'os-migrateLive', argument, '2.30', as_='admin:admin', work=False)
-    assert status(state, server) == 'MIGRATING'
-    (running,) = api.get(f'/servers/{server}/migrations', '2.80').json['migrations']
-    assert running['status'] == 'accepted'
-    settle()
-    assert status(state, server) == 'ACTIVE'
-    after = state(server)[4]
-    assert after != before and held(world, server) == {after: 1}
-    assert api.get(f'/servers/{server}/migrations', '2.23').json == {'migrations': []}
-    (done,) = api.get('/os-migrations', '2.80').json['migrations']
-    assert (done['status'], done['source_compute'], done['dest_compute']) == ('completed', before, after)
-
-
-def test_a_live_migration_is_aborted(act, api, state, world, server, settle):
-    before = state(server)[4]
-    argument = {'host': None, 'block_migration': 'auto'}
-    act(server, 'os-migrateLive', argument, '2.30', as_='admin:admin', work=False)
-    (running,) = api.get(f'/servers/{server}/migrations', '2.65').json['migrations']
-    assert api.delete(f'/servers/{server}/migrations/{running["id"]}', '2.64').status == 400
-    assert api.delete(f'/servers/{server}/migrations/{running["id"]}', '2.65').status == 202
-    settle()
-    assert state(server)[0::4] == ('ACTIVE', before)
-    assert held(world, server) == {before: 1}
-    assert api.get('/os-migrations').json['migrations'][0]['status'] == 'cancelled'
-
-
 def test_evacuation_needs_a_host_that_is_down(act, state, world, server):
     before = state(server)[4]
     refused = act(server, 'evacuate', {}, '2.68', as_='admin:admin')

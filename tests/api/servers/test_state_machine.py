@@ -108,7 +108,7 @@ BODIES = {
 }
 # What may fail. What cannot be destroyed is kept, and cannot be told from what was forgotten.
 FAILING = ('spawn', 'power_on', 'power_off', 'reboot', 'pause', 'suspend', 'resume', 'rescue', 'snapshot', 'migrate')
-FAILING += ('check_live_migration', 'live_migrate', 'attach', 'detach')
+FAILING += ('check_live_migration', 'prepare_live_migration', 'live_migrate', 'attach', 'detach')
 # Tables that no refused request may change.
 KEPT = [table for table in metadata.sorted_tables if table.name not in ('quota_locks', 'network_quota_locks')]
 

@@ -1,0 +1,211 @@
+"""Live migrations: what is checked when, what they pass through, and how they are aborted."""
+
+import threading
+import time
+
+import pytest
+
+from computeapi.db.tables.compute import allocations
+from computeapi.db.tables.servers import migrations, tasks
+
+AUTO = {'host': None, 'block_migration': 'auto'}
+OLD = {'host': None, 'block_migration': False, 'disk_over_commit': False}
+
+
+@pytest.fixture
+def cloud(world):
+    """Two hosts."""
+    world.service.conf.set_override('hosts', 2, 'simulated')
+    world.service.hosts.register()
+    return world
+
+
+@pytest.fixture
+def server(cloud, server):
+    return server
+
+
+@pytest.fixture
+def migrate(api, server):
+    """migrate('2.34'): ask for a live migration of the server; the answer."""
+
+    def post(version='2.30', **facts):
+        return api.post(f'/servers/{server}/action', {'os-migrateLive': AUTO | facts}, version)
+
+    return post
+
+
+@pytest.fixture
+def shown(api, server):
+    """shown(): status, task_state and host of the server."""
+
+    def get():
+        found = api.get(f'/servers/{server}').json['server']
+        return found['status'], found['OS-EXT-STS:task_state'], found['OS-EXT-SRV-ATTR:host']
+
+    return get
+
+
+@pytest.fixture
+def running(api, server):
+    """running(): the live migrations of the server that are not over."""
+    return lambda: api.get(f'/servers/{server}/migrations', '2.80').json['migrations']
+
+
+@pytest.fixture
+def held(store, server):
+    """held(): the hosts of which the server holds something."""
+
+    def get():
+        with store.read() as connection:
+            rows = connection.execute(allocations.select().where(allocations.c.server_id == server)).all()
+        return [row.host for row in rows]
+
+    return get
+
+
+def other(host):
+    return {'compute1': 'compute2', 'compute2': 'compute1'}[host]
+
+
+def eventually(found, wanted):
+    """Wait until a worker has brought it about."""
+    until = time.monotonic() + 10
+    while found() != wanted and time.monotonic() < until:
+        time.sleep(0.01)
+    assert found() == wanted
+
+
+def last(api):
+    """The status and the hosts of the move that began last."""
+    move = api.get('/os-migrations', '2.59').json['migrations'][0]
+    return move['status'], move['source_compute'], move['dest_compute']
+
+
+@pytest.mark.parametrize('version', ['2.33', '2.34'])
+def test_a_server_moves_while_it_runs(api, migrate, shown, running, held, settle, version):
+    before = shown()[-1]
+    assert migrate(version).status == 202
+    assert shown() == ('MIGRATING', 'migrating', before)
+    (move,) = running()
+    assert move['status'] == 'accepted'
+    settle()
+    assert shown() == ('ACTIVE', None, other(before)) and held() == [other(before)]
+    assert running() == [] and last(api) == ('completed', before, other(before))
+
+
+# ------------------------------------------------------------------ checks
+
+
+def no_host(cloud):
+    for host in ('compute1', 'compute2'):
+        cloud.down(host)
+
+
+def unsuitable(cloud):
+    cloud.service.conf.set_override('fail', ['check_live_migration'], 'simulated')
+
+
+@pytest.mark.parametrize(('hinder', 'reason'), [(no_host, 'No valid host was found.'), (unsuitable, 'told to fail')])
+def test_hosts_are_checked_before_the_answer_until_2_33(api, store, cloud, migrate, shown, held, hinder, reason):
+    before = shown()
+    hinder(cloud)
+    answer = migrate('2.33')
+    assert answer.status == 400 and answer.json['badRequest']['message'].startswith('Migration pre-check error: ')
+    assert reason in answer.text
+    assert shown() == before and held() == [before[-1]]
+    with store.read() as connection:
+        assert [connection.execute(table.select()).all() for table in (migrations, tasks)] == [[], []]
+
+
+def test_they_are_checked_before_the_answer_on_v2(legacy, cloud, server):
+    no_host(cloud)
+    assert legacy.post(f'/servers/{server}/action', {'os-migrateLive': OLD}).status == 400
+
+
+@pytest.mark.parametrize(('hinder', 'status'), [(no_host, 'error'), (unsuitable, 'failed')])
+def test_hosts_are_checked_after_the_answer_from_2_34(api, cloud, migrate, shown, held, settle, hinder, status):
+    before = shown()
+    hinder(cloud)
+    assert migrate('2.34').status == 202
+    settle()
+    assert shown() == before and held() == [before[-1]]
+    assert last(api)[0] == status
+
+
+def test_a_host_without_room_will_not_do(cloud, store, migrate, shown):
+    (there,) = {'compute1', 'compute2'} - {shown()[-1]}
+    full = {'server_id': 'other', 'host': there, 'vcpus': 0, 'memory_mb': 1024 * 1024, 'disk_gb': 0}
+    with store.write() as connection:
+        connection.execute(allocations.insert().values(**full))
+    assert migrate('2.33').status == 400
+
+
+# ------------------------------------------------------------------ aborts
+
+
+@pytest.fixture
+def abort(api, server):
+    """abort(migration, '2.65')"""
+    return lambda move, version: api.delete(f'/servers/{server}/migrations/{move["id"]}', version)
+
+
+@pytest.fixture
+def waiting(cloud, migrate, running, settle):
+    """waiting('preparing'): a live migration that stays in that status."""
+    hung = {'queued': 'check_live_migration', 'preparing': 'prepare_live_migration', 'running': 'live_migrate'}
+    worker = threading.Thread(target=settle)
+
+    def begin(status):
+        cloud.service.conf.set_override('hang', [hung[status]], 'simulated')
+        migrate('2.34')
+        worker.start()
+        eventually(lambda: running()[0]['status'], status)
+        return running()[0]
+
+    yield begin
+    cloud.service.conf.clear_override('hang', 'simulated')
+    if worker.ident is not None:
+        worker.join()
+
+
+@pytest.mark.parametrize('status', ['queued', 'preparing'])
+def test_what_waits_is_over_at_once_when_it_is_aborted(
+    api, waiting, abort, shown, running, held, settle, history, server, status
+):
+    before = shown()[-1]
+    move = waiting(status)
+    assert shown() == ('MIGRATING', 'migrating', before) and sorted(held()) == ['compute1', 'compute2']
+    refused = abort(move, '2.64')
+    assert refused.status == 400 and f'is {status}. Cannot live_migration_abort' in refused.text
+    assert abort(move, '2.65').status == 202
+    assert shown() == ('ACTIVE', None, before) and held() == [before]
+    assert running() == [] and last(api)[0] == 'cancelled'
+    assert {name for name, *_ in history(server)} == {'live-migration', 'live_migration_abort'}
+    settle()
+    assert shown() == ('ACTIVE', None, before) and last(api)[0] == 'cancelled'
+
+
+def test_an_abort_leaves_the_next_one_alone(waiting, abort, cloud, migrate, shown):
+    """The worker that was at the first one finds out later, and gives back nothing that is the second one's."""
+    before = shown()[-1]
+    abort(waiting('preparing'), '2.65')
+    assert migrate('2.33').status == 202
+    cloud.service.conf.clear_override('hang', 'simulated')
+    eventually(shown, ('ACTIVE', None, other(before)))
+
+
+def test_what_runs_is_aborted_when_the_driver_stops(api, waiting, abort, shown, held):
+    before = shown()[-1]
+    assert abort(waiting('running'), '2.24').status == 202
+    eventually(shown, ('ACTIVE', None, before))
+    assert held() == [before] and last(api)[0] == 'cancelled'
+
+
+def test_an_abort_before_a_worker_came(api, migrate, running, abort, shown, settle):
+    migrate()
+    (move,) = running()
+    assert abort(move, '2.64').status == 400
+    assert abort(move, '2.65').status == 202
+    settle()
+    assert shown()[:2] == ('ACTIVE', None) and last(api)[0] == 'cancelled'
