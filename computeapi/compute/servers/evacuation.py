@@ -3,6 +3,7 @@
 import logging
 
 from computeapi.backends.hypervisor import HypervisorError, PowerState
+from computeapi.compute.hosts import CONTROLLER
 from computeapi.compute.servers import moves, placement
 from computeapi.compute.servers.changes import Changes, check, locked
 from computeapi.compute.tasks.job import Job
@@ -64,7 +65,7 @@ def evacuate(job: Job) -> None:
     """Boot the server of a host that is down on another one."""
     migration = moves.migration_of(job)
     runs = bool(job.arguments.get('start')) and migration.old_vm_state != VMState.STOPPED
-    with job.event('conductor_rebuild_instance'):
+    with job.event('rebuild_server', CONTROLLER):
         migration = moves.find_host(job, migration, moves.spec_elsewhere(job))
     with job.event('compute_rebuild_instance', migration.dest_host):
         if job.server.host != migration.dest_host:

@@ -5,6 +5,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from computeapi.backends.hypervisor import Capability, HypervisorError
+from computeapi.compute.hosts import CONTROLLER
 from computeapi.compute.scheduler import HostState, NoValidHost
 from computeapi.compute.servers import moves, placement
 from computeapi.compute.servers.changes import Changes, locked
@@ -145,7 +146,7 @@ class LiveMigrations:
 def live_migrate(job: Job) -> None:
     """To another host while it runs. Whatever goes wrong before the switch leaves the server where it is."""
     migration = moves.migration_of(job)
-    with job.event('conductor_live_migrate_instance'):
+    with job.event('conductor_live_migrate_instance', CONTROLLER):
         migration = moves.find_host(job, migration, moves.spec_elsewhere(job))
     arrived = job.server.host == migration.dest_host or moves.has_moved(job.platform, job.server, migration)
     if not arrived and not copy(job, migration):

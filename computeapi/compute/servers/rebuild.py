@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from computeapi.backends.hypervisor import Capability, PowerState, require
+from computeapi.compute.hosts import CONTROLLER
 from computeapi.compute.keypairs import KeypairManager
 from computeapi.compute.quotas import Quotas, check_injected_files, check_metadata
 from computeapi.compute.scheduler import Spec
@@ -173,6 +174,9 @@ def former(server: Server, values: Mapping[str, Any]) -> dict[str, Any]:
 def rebuild(job: Job) -> None:
     """Another machine under the same name, with a new root disk. One that was switched off is so in the end."""
     stopped = job.server.vm_state == VMState.STOPPED
+    if job.server.task_state == TaskState.REBUILDING:
+        with job.event('rebuild_server', CONTROLLER):
+            check_possible(job)
     with job.event('compute_rebuild_instance'):
         remove(job)
         renew_disk(job)
@@ -185,7 +189,6 @@ def rebuild(job: Job) -> None:
 
 def remove(job: Job) -> None:
     if job.server.task_state == TaskState.REBUILDING:
-        check_possible(job)
         job.driver.destroy(job.server)
         job.save(task_state=TaskState.REBUILD_BLOCK_DEVICE_MAPPING)
 

@@ -12,6 +12,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from computeapi.backends.hypervisor import PowerState
+from computeapi.compute.hosts import CONTROLLER
 from computeapi.compute.quotas import Quotas
 from computeapi.compute.scheduler import Spec
 from computeapi.compute.scheduler.spec import needs_of
@@ -148,10 +149,12 @@ def sizes(job: Job) -> dict[str, int]:
 def resize(job: Job) -> None:
     """To the flavor of the migration, on another host; the server then waits to be confirmed or reverted."""
     migration = moves.migration_of(job)
-    with job.event('compute_prep_resize'):
-        migration = prepare(job, migration)
-    with job.event('compute_resize_instance'):
+    if migration.dest_host is None:
+        with job.event('conductor_migrate_server', CONTROLLER), job.event('cold_migrate', CONTROLLER):
+            migration = prepare(job, migration)
+    with job.event('compute_prep_resize', migration.dest_host):
         step(job, migration, TaskState.RESIZE_PREP, TaskState.RESIZE_MIGRATING, MigrationStatus.MIGRATING)
+    with job.event('compute_resize_instance'):
         if job.server.task_state == TaskState.RESIZE_MIGRATING:
             job.driver.migrate(job.server, migration.dest_host or '')
         step(job, migration, TaskState.RESIZE_MIGRATING, TaskState.RESIZE_MIGRATED, MigrationStatus.POST_MIGRATING)

@@ -5,6 +5,7 @@ import uuid
 from datetime import timedelta
 
 from computeapi.backends.hypervisor import PowerState
+from computeapi.compute.hosts import CONTROLLER
 from computeapi.compute.platform import Platform
 from computeapi.compute.scheduler import Spec
 from computeapi.compute.servers import disks, placement
@@ -17,7 +18,7 @@ from computeapi.compute.zones import Zones
 from computeapi.context import Context
 from computeapi.db import allocations
 from computeapi.db.servers import Server
-from computeapi.errors import Invalid
+from computeapi.errors import ImageNotFound, Invalid
 from computeapi.states import TaskState, VMState
 
 
@@ -30,13 +31,14 @@ def not_shelved(job: Job, error: Exception) -> None:
 
 
 def still_shelved(job: Job, error: Exception) -> None:
-    """What had left its host has none again."""
+    """What had left its host has none again; without its image it can never run again, and is in ERROR."""
     if job.server.vm_state == VMState.SHELVED:
         unchanged(job, error)
         return
     placement.leave(job)
     job.store.tell(allocations.release, job.server.uuid)
-    job.fail(error, power_state=PowerState.SHUTDOWN, **placement.NOWHERE)
+    lost = {'vm_state': VMState.ERROR, 'shelved_image_id': None} if isinstance(error, ImageNotFound) else {}
+    job.fail(error, power_state=PowerState.SHUTDOWN, **placement.NOWHERE, **lost)
 
 
 SHELVE = Transition(
@@ -125,14 +127,15 @@ def offload_after(platform: Platform) -> timedelta | None:
 def shelve(job: Job) -> None:
     """Keep an image, switch off, and give the host up when that is due at once."""
     image_id, former = job.arguments.get('image_id'), job.server.shelved_image_id
-    with job.event('compute_shelve_instance'):
+    with job.event('compute_shelve_instance' if image_id else 'compute_shelve_offload_instance'):
         job.driver.power_off(job.server)
         if image_id is not None:
             fill(job, image_id, TaskState.SHELVING_IMAGE_UPLOADING)
     if former is not None:
         # An administrator said that the server is not shelved any more.
         discard(job.platform.images, job.elevated, former)
-    delay = offload_after(job.platform)
+    # What is on volumes has nothing on its host to come back to soon.
+    delay = offload_after(job.platform) if image_id else timedelta(0)
     now = job.clock()
     with job.store.write() as connection:
         if delay is not None:
@@ -167,19 +170,19 @@ def offload(job: Job) -> None:
 @UNSHELVE.work
 def unshelve(job: Job) -> None:
     """Run again, where the server still is or on a host that is found."""
-    server = job.server
-    with job.event('compute_unshelve_instance'):
-        if server.vm_state == VMState.SHELVED_OFFLOADED:
-            schedule(job)
+    if job.server.vm_state == VMState.SHELVED:
+        with job.event('compute_start_instance'):
+            job.driver.power_on(job.server)
+    else:
+        schedule(job)
+        with job.event('compute_unshelve_instance'):
             disks.attach_all(job)
             placement.connect(job)
-            job.driver.spawn(server, job.devices())
-        else:
-            job.driver.power_on(server)
+            job.driver.spawn(job.server, job.devices())
     discard_shelved(job)
     now = job.clock()
     with job.store.write() as connection:
-        job.platform.tasks.cancel(connection, server.uuid)
+        job.platform.tasks.cancel(connection, job.server.uuid)
         job.conclude(
             connection,
             vm_state=VMState.ACTIVE,
@@ -190,6 +193,12 @@ def unshelve(job: Job) -> None:
 
 
 def schedule(job: Job) -> None:
-    if job.server.host is None:
+    """Find a host, unless that is done; the image must still be there."""
+    if job.server.host is not None:
+        return
+    if job.server.shelved_image_id is not None:
+        with job.event('get_image_info', CONTROLLER):
+            job.platform.images.get(job.elevated, job.server.shelved_image_id)
+    with job.event('schedule_instances', CONTROLLER):
         spec = Spec.of(job.server, on_volume=job.on_volume, host=job.arguments.get('host'))
         placement.find(job, spec, task_state=TaskState.SPAWNING)

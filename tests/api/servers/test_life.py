@@ -6,43 +6,10 @@ BOB = 'bob:project'
 
 
 @pytest.fixture
-def cloud(world, settle):
-    """Two hosts and a running server."""
-    world.service.conf.set_override('hosts', 2, 'simulated')
-    world.service.hosts.register()
-    return world
-
-
-@pytest.fixture
-def act(api, cloud, settle):
-    """act(server, 'pause'): ask for an action and let the workers do it; the answer."""
-
-    def post(server, name, argument=None, version='2.1', as_=BOB, work=True):
-        answer = api.post(f'/servers/{server}/action', {name: argument}, version, as_=as_)
-        if work:
-            settle()
-        return answer
-
-    return post
-
-
-@pytest.fixture
 def server(create, cloud, settle):
     made = create().json['server']['id']
     settle()
     return made
-
-
-@pytest.fixture
-def state(api):
-    """state(server): (status, vm_state, power_state, task_state, host)."""
-
-    def get(server):
-        shown = api.get(f'/servers/{server}', '2.96').json['server']
-        names = ('vm_state', 'power_state', 'task_state')
-        return (shown['status'], *(shown[f'OS-EXT-STS:{name}'] for name in names), shown['OS-EXT-SRV-ATTR:host'])
-
-    return get
 
 
 def status(state, server):
