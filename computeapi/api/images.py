@@ -10,9 +10,9 @@ from computeapi.api import pages
 from computeapi.api.controller import ComputeController
 from computeapi.api.gone import PROXIES
 from computeapi.api.servers.schemas import ITEM_BODY, ITEMS_BODY
-from computeapi.api.types import INTEGER, LIMIT, LINKS, MARKER, NULLABLE_STRING, STRING, TEXTS, check_key, date
+from computeapi.api.types import INTEGER, LIMIT, LINKS, MARKER, NULLABLE_STRING, STRING, check_key, date
 from computeapi.backends.image import Image
-from computeapi.compute.images import ATTRIBUTES
+from computeapi.compute.images import ATTRIBUTES, metadata_of
 from computeapi.errors import Invalid, NotFound
 from computeapi.versions import ABSENT
 from computeapi.web.contract import Field, View, attr
@@ -70,6 +70,8 @@ def property_name(parameter: str) -> str:
 
 # ------------------------------------------------------------------ view
 
+# Nearly all are texts; those that list disks are lists.
+METADATA = {'type': 'object', 'additionalProperties': {}}
 PROGRESS = {'queued': 25, 'saving': 50, 'active': 100}
 ALTERNATE = 'application/vnd.openstack.image'
 
@@ -113,7 +115,7 @@ IMAGE = View(
         'progress': Field(INTEGER, lambda shown: PROGRESS.get(shown.image.status, 0)),
         'minDisk': Field(INTEGER, attr('image.min_disk')),
         'minRam': Field(INTEGER, attr('image.min_ram')),
-        'metadata': Field(TEXTS, attr('image.properties')),
+        'metadata': Field(METADATA, lambda shown: metadata_of(shown.image)),
         'created': date('image.created_at'),
         'updated': date('image.updated_at'),
         'OS-EXT-IMG-SIZE:size': Field(INTEGER, lambda shown: shown.image.size or 0),
@@ -166,12 +168,12 @@ class ImageMetadata(ComputeController):
     path = '/images/{image_id}/metadata'
     versions = Bounds(last='2.38')
 
-    @operation('GET', policy=None, response={'metadata': TEXTS}, errors=(403,))
+    @operation('GET', policy=None, response={'metadata': METADATA}, errors=(403,))
     def index(self, req: Request, image_id: str) -> dict[str, Any]:
         """List the metadata of an image."""
         return {'metadata': self.cloud.image_proxy.metadata(req.context, image_id)}
 
-    @operation('GET', '/{id}', policy=None, response={'meta': TEXTS}, errors=(403,))
+    @operation('GET', '/{id}', policy=None, response={'meta': METADATA}, errors=(403,))
     def show(self, req: Request, image_id: str, id: str) -> dict[str, Any]:
         """Show a metadata item of an image."""
         items = self.cloud.image_proxy.metadata(req.context, image_id)
@@ -179,17 +181,17 @@ class ImageMetadata(ComputeController):
             raise NotFound()
         return {'meta': {id: items[id]}}
 
-    @operation('POST', policy=None, body=ITEMS_BODY, response={'metadata': TEXTS}, errors=(403,))
+    @operation('POST', policy=None, body=ITEMS_BODY, response={'metadata': METADATA}, errors=(403,))
     def create(self, req: Request, image_id: str, body: Any) -> dict[str, Any]:
         """Set metadata items of an image; the others stay."""
         return {'metadata': self.cloud.image_proxy.add_metadata(req.context, image_id, body['metadata'])}
 
-    @operation('PUT', policy=None, body=ITEMS_BODY, response={'metadata': TEXTS}, errors=(403,))
+    @operation('PUT', policy=None, body=ITEMS_BODY, response={'metadata': METADATA}, errors=(403,))
     def replace(self, req: Request, image_id: str, body: Any) -> dict[str, Any]:
         """Replace the metadata of an image."""
         return {'metadata': self.cloud.image_proxy.replace_metadata(req.context, image_id, body['metadata'])}
 
-    @operation('PUT', '/{id}', policy=None, body=ITEM_BODY, response={'meta': TEXTS}, errors=(403,))
+    @operation('PUT', '/{id}', policy=None, body=ITEM_BODY, response={'meta': METADATA}, errors=(403,))
     def update(self, req: Request, image_id: str, id: str, body: Any) -> dict[str, Any]:
         """Set a metadata item of an image."""
         check_key(id, body['meta'])

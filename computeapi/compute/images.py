@@ -2,15 +2,20 @@
 
 from collections.abc import Mapping
 from dataclasses import fields
+from typing import Any
+
+import orjson
 
 from computeapi.backends.image import Image, Images
 from computeapi.compute.quotas import Quotas, check_image_metadata
 from computeapi.context import Context
 from computeapi.errors import Forbidden, ImageNotFound, NotFound
 
-Metadata = dict[str, str]
+Metadata = dict[str, Any]
 ATTRIBUTES = frozenset(field.name for field in fields(Image)) | {'size_min', 'size_max'}
 """What a filter of images may name beside their properties."""
+# Properties that list disks; image services keep them as text.
+LISTS = frozenset({'block_device_mapping', 'mappings'})
 
 
 class ImageProxy:
@@ -35,13 +40,13 @@ class ImageProxy:
     # ------------------------------------------------------------ metadata
 
     def metadata(self, context: Context, image_id: str) -> Metadata:
-        return dict(self.get(context, image_id).properties)
+        return metadata_of(self.get(context, image_id))
 
-    def add_metadata(self, context: Context, image_id: str, items: Mapping[str, str]) -> Metadata:
+    def add_metadata(self, context: Context, image_id: str, items: Mapping[str, Any]) -> Metadata:
         """Set these items and keep the others; all of them. OverQuota."""
         return self._write(context, image_id, {**self.metadata(context, image_id), **items})
 
-    def replace_metadata(self, context: Context, image_id: str, items: Mapping[str, str]) -> Metadata:
+    def replace_metadata(self, context: Context, image_id: str, items: Mapping[str, Any]) -> Metadata:
         self.get(context, image_id)
         return self._write(context, image_id, items)
 
@@ -53,9 +58,22 @@ class ImageProxy:
         del items[key]
         self._write(context, image_id, items)
 
-    def _write(self, context: Context, image_id: str, items: Mapping[str, str]) -> Metadata:
+    def _write(self, context: Context, image_id: str, items: Mapping[str, Any]) -> Metadata:
         check_image_metadata(self.quotas.limits(context.project_id or ''), len(items))
         try:
-            return dict(self.images.update(context, image_id, properties=dict(items)).properties)
+            return metadata_of(self.images.update(context, image_id, properties=dict(items)))
         except Forbidden:
             raise Forbidden(f'Not authorized for image {image_id}.') from None
+
+
+def metadata_of(image: Image) -> Metadata:
+    """The properties of an image; what lists disks is a list."""
+    return {name: disks(value) if name in LISTS else value for name, value in image.properties.items()}
+
+
+def disks(text: Any) -> Any:
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        # Anybody can write anything into an image.
+        return text

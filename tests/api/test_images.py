@@ -155,6 +155,14 @@ def test_metadata_that_are_not_there(api, image):
         assert answer.json == NOT_FOUND
 
 
+def test_disks_are_lists_where_they_are_any(api, make):
+    image = make(block_device_mapping=[{'boot_index': 0}], mappings='none')
+    wanted = {'block_device_mapping': [{'boot_index': 0}], 'mappings': 'none'}
+    assert api.get(f'/images/{image}', as_=BOB).json['image']['metadata'] == wanted
+    added = api.post(f'/images/{image}/metadata', {'metadata': {'key': 'value'}}, as_=BOB)
+    assert added.json['metadata'] == {**wanted, 'key': 'value'}
+
+
 @pytest.mark.parametrize('body', [{}, {'metadata': {'k': 5}}, {'metadata': []}, {'metadata': {}, 'x': 1}])
 def test_bad_metadata(api, image, body):
     assert api.post(f'/images/{image}/metadata', body, as_=BOB).status == 400

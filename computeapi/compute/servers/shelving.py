@@ -85,7 +85,7 @@ class Shelves:
                 context,
                 f'{server.name}-shelved',
                 image_id=image_id,
-                properties=described(server),
+                properties=described(context, server),
                 disk_format='raw',
                 container_format='bare',
             )

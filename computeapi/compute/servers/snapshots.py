@@ -24,7 +24,24 @@ from computeapi.states import TaskState, VMState
 
 LOG = logging.getLogger(__name__)
 # Properties that describe one image and not what is on its disk.
-OWN = frozenset({'cache_in_nova', 'bittorrent', 'img_signature', 'img_signature_hash_method', 'block_device_mapping'})
+OWN = frozenset(
+    {
+        'description',
+        'cache_in_nova',
+        'bittorrent',
+        'cinder_encryption_key_id',
+        'cinder_encryption_key_deletion_policy',
+        'img_signature',
+        'img_signature_hash_method',
+        'img_signature_key_type',
+        'img_signature_certificate_uuid',
+    }
+)
+# What the image service writes itself, and nobody else may.
+RESERVED = 'os_glance'
+# What an image of volumes must say of a disk, though it says nothing of it.
+UNSAID = frozenset({'encrypted', 'encryption_format', 'encryption_options', 'encryption_secret_uuid'})
+UNSAID |= {'image_id', 'snapshot_id', 'volume_id', 'no_device'}
 
 
 def discard(images: Images, context: Context, image_id: str) -> None:
@@ -91,9 +108,9 @@ class ServerSnapshots:
         """Begin an image of the server; its id. One of a server on volumes is made of snapshots of them, at once."""
         check(context, server, CREATE_IMAGE)
         devices = self.devices(server)
-        properties = described(server) | dict(metadata)
         if is_volume_backed(server, devices):
-            return self.of_volumes(context, server, name, properties, devices)
+            return self.of_volumes(context, server, name, inherited(server) | dict(metadata), devices)
+        properties = described(context, server) | dict(metadata)
         return self.begin(context, server, CREATE_IMAGE, name, properties, {})
 
     def create_backup(
@@ -103,7 +120,7 @@ class ServerSnapshots:
         check(context, server, CREATE_BACKUP)
         if is_volume_backed(server, self.devices(server)):
             raise Invalid('Backup is not supported for volume-backed instances.')
-        properties = described(server) | dict(metadata) | {'image_type': 'backup', 'backup_type': kind}
+        properties = described(context, server) | dict(metadata) | {'image_type': 'backup', 'backup_type': kind}
         arguments = {'backup_type': kind, 'rotation': rotation}
         return self.begin(context, server, CREATE_BACKUP, name, properties, arguments)
 
@@ -187,7 +204,7 @@ class ServerSnapshots:
             key: getattr(device, key)
             for key in ('boot_index', 'device_name', 'device_type', 'disk_bus', 'guest_format', 'volume_type')
         }
-        facts |= {'delete_on_termination': device.delete_on_termination, 'tag': device.tag, 'no_device': None}
+        facts |= {'delete_on_termination': device.delete_on_termination, 'tag': device.tag, **dict.fromkeys(UNSAID)}
         if device.destination_type != 'volume' or device.volume_id is None:
             local = {'source_type': device.source_type, 'destination_type': 'local', 'volume_size': device.volume_size}
             return facts | local | {'image_id': device.image_id}
@@ -208,15 +225,28 @@ class ServerSnapshots:
             return None
 
 
-def described(server: Server) -> dict[str, Any]:
-    """The properties that tell where an image came from."""
-    inherited = {key: value for key, value in server.image_properties.items() if key not in OWN}
-    return inherited | {
-        'image_type': 'snapshot',
-        'instance_uuid': server.uuid,
-        'user_id': server.user_id,
-        'owner_id': server.project_id,
+def inherited(server: Server) -> dict[str, Any]:
+    """The properties of what the server was made from, and who made it."""
+    properties = server.image_properties.items()
+    kept = {key: value for key, value in properties if key not in OWN and not key.startswith(RESERVED)}
+    creator = server.creator or {}
+    return kept | {
         'base_image_ref': server.image_id or '',
+        'owner_user_name': creator.get('user_name'),
+        'owner_project_name': creator.get('project_name'),
+        'boot_roles': ','.join(creator.get('roles', ())),
+    }
+
+
+def described(context: Context, server: Server) -> dict[str, Any]:
+    """The same, and what tells that an image is one of the server."""
+    return inherited(server) | {
+        'image_type': 'snapshot',
+        'image_location': 'snapshot',
+        'image_state': 'available',
+        'instance_uuid': server.uuid,
+        'user_id': context.user_id,
+        'owner_id': server.project_id,
     }
 
 

@@ -60,6 +60,7 @@ class Server:
     """One server; memory in MiB, disks in GiB, times in UTC.
 
     `flavor` is the flavor as it was when the server got it: the fields of db.flavors.Flavor that clients see.
+    `creator` is who asked for it, by name: user_name, project_name and roles.
     `network_info` is a list of interfaces as the network service last described them: dicts with port_id,
     network_id, network_name, mac_address, status, created (whether compute made the port), tag,
     security_groups (names), and addresses: dicts with address, version (4 or 6), subnet_id and floating (a list
@@ -113,6 +114,7 @@ class Server:
     access_ip_v4: ShortText | None
     access_ip_v6: ShortText | None
     # The request that made it.
+    creator: dict[str, Any] | None
     reservation_id: TextId
     launch_index: int
     created_at: datetime

@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from tests.api.servers.conftest import IMAGE
+
 BOB = 'bob:project:member,reader'
 
 
@@ -100,6 +102,27 @@ def test_metadata_is_kept_with_the_image(world, act, settle):
     settle()
     properties = world.images.get(world.bob, image_id).properties
     assert properties['key'] == 'value' and properties['image_type'] == 'snapshot'
+
+
+def test_an_image_tells_of_the_server_and_of_who_made_it(world, api, made, settle):
+    world.images.update(world.bob, IMAGE, properties={'hw_vif_model': 'virtio', 'description': 'a disk'})
+    server = made()[-1].uuid
+    settle()
+    body = {'createImage': {'name': 'made', 'metadata': {'key': 'value'}}}
+    answer = api.post(f'/servers/{server}/action', body, '2.45', as_='admin:project:admin')
+    assert world.images.get(world.bob, answer.json['image_id']).properties == {
+        'hw_vif_model': 'virtio',
+        'base_image_ref': IMAGE,
+        'owner_user_name': 'bob',
+        'boot_roles': 'member,reader',
+        'image_type': 'snapshot',
+        'image_location': 'snapshot',
+        'image_state': 'available',
+        'instance_uuid': server,
+        'user_id': 'admin',
+        'owner_id': 'project',
+        'key': 'value',
+    }
 
 
 @pytest.fixture
@@ -240,9 +263,6 @@ def on_volume(world, made, settle):
     return server.uuid
 
 
-IMAGE = '70a599e0-31e7-49b7-b260-868f441e862b'
-
-
 def test_volumes_are_not_backed_up(api, on_volume):
     body = {'createBackup': {'name': 'backup', 'backup_type': 'daily', 'rotation': 1}}
     answer = api.post(f'/servers/{on_volume}/action', body, '2.104', as_=BOB)
@@ -257,6 +277,9 @@ def test_an_image_of_a_server_on_volumes_is_made_of_snapshots(world, api, on_vol
     (snapshot,) = world.volumes.list_snapshots(world.bob)
     assert (disk['source_type'], disk['snapshot_id'], disk['boot_index']) == ('snapshot', snapshot.id, 0)
     assert image.status == 'active' and image.size == 0
+    assert image.properties['boot_roles'] == 'member,reader' and 'instance_uuid' not in image.properties
+    shown = api.get(f'/images/{image.id}', as_=BOB).json['image']
+    assert shown['metadata']['block_device_mapping'] == [disk] and 'server' not in shown
 
 
 @pytest.fixture

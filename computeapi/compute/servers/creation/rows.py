@@ -74,6 +74,7 @@ def server(context: Context, plan: Plan, server_id: str, index: int, count: int,
         'name': name,
         'description': request.description,
         'hostname': request.hostname or hostname(name, server_id),
+        'creator': creator(context),
         'reservation_id': plan.reservation_id,
         'launch_index': index,
         'created_at': now,
@@ -86,6 +87,12 @@ def server(context: Context, plan: Plan, server_id: str, index: int, count: int,
         'public_key': plan.public_key,
         'disk_config': plan.disk_config,
     }
+
+
+def creator(context: Context) -> dict[str, Any]:
+    """Who asks, by name; the images of the server tell of it."""
+    names = {'user_name': context.user_name, 'project_name': context.project_name}
+    return names | {'roles': sorted(context.roles)}
 
 
 def beginning() -> dict[str, Any]:
