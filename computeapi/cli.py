@@ -70,6 +70,12 @@ def _add_serve(commands: Commands) -> None:
     serve = _add(commands, 'serve', _serve, text)
     serve.add_argument('--host', default='127.0.0.1', help='the address to listen at (%(default)s)')
     serve.add_argument('--port', type=_port, default=8774, help='the port, 0 for any that is free (%(default)s)')
+    serve.add_argument(
+        '--metadata-port',
+        type=_port,
+        metavar='PORT',
+        help='where guests, or a proxy before them, read their metadata; its secret is in the data directory (none)',
+    )
     where = serve.add_mutually_exclusive_group()
     where.add_argument('--data-dir', metavar='DIR', help='where everything is kept (./computeapi-data)')
     where.add_argument('--in-memory', action='store_true', help='forget everything at the end')

@@ -41,6 +41,11 @@ API = [
         'glance_link_prefix',
         help='What the Location of a new image starts with (below 2.45); unset: /image on the host in the request.',
     ),
+    cfg.StrOpt('dhcp_domain', default='novalocal', help="What follows a server's hostname in what its guest reads."),
+    cfg.StrOpt(
+        'vendordata_jsonfile_path',
+        help='A file with a JSON object that every guest reads as vendor_data.json.',
+    ),
 ]
 
 DATABASE = [
@@ -212,6 +217,15 @@ NETWORK = [
     ),
 ]
 
+NEUTRON = [
+    cfg.StrOpt(
+        'metadata_proxy_shared_secret',
+        secret=True,
+        default='',
+        help='What the proxy between guests and the metadata service signs with; empty: the service refuses everybody.',
+    ),
+]
+
 VOLUME = [
     cfg.StrOpt(
         'backend',
@@ -245,6 +259,7 @@ GROUPS: dict[str, Sequence[cfg.Opt]] = {
     'identity': IDENTITY,
     'image': IMAGE,
     'network': NETWORK,
+    'neutron': NEUTRON,
     'volume': VOLUME,
     'hypervisor': HYPERVISOR,
     'simulated': SIMULATED,

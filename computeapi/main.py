@@ -17,6 +17,7 @@ from computeapi import api
 from computeapi.api import cloud
 from computeapi.api.cloud import Cloud
 from computeapi.api.documents import V20, V21, VersionChoices, VersionDocument
+from computeapi.api.guests import MetadataAddress, MetadataForAdministrators
 from computeapi.backends import registry
 from computeapi.backends.hypervisor import Hypervisor
 from computeapi.backends.identity import Identity
@@ -200,6 +201,15 @@ def openapi_app(global_conf: dict[str, str], **local_conf: str) -> WSGIApp:
     from computeapi.web.openapi import OpenAPI
 
     return OpenAPI(api.CONTROLLERS)
+
+
+def metadata_app(global_conf: dict[str, str], **local_conf: str) -> WSGIApp:
+    service = _building.get()
+    return MetadataAddress(service.cloud, service.conf.neutron.metadata_proxy_shared_secret)
+
+
+def server_metadata_app(global_conf: dict[str, str], **local_conf: str) -> WSGIApp:
+    return MetadataForAdministrators(_building.get().cloud)
 
 
 def identity_app(global_conf: dict[str, str], **local_conf: str) -> WSGIApp:

@@ -4,7 +4,9 @@
     gunicorn --workers 4 --threads 8 computeapi.wsgi:application
     WSGIScriptAlias /compute .../computeapi/wsgi.py            (mod_wsgi)
 
-It is set up by the files that OS_COMPUTEAPI_CONFIG_FILES names (separated by `;`), or else by
+`computeapi.wsgi:metadata` is what guests ask, by way of a proxy such as neutron-metadata-agent.
+
+Both are set up by the files that OS_COMPUTEAPI_CONFIG_FILES names (separated by `;`), or else by
 /etc/computeapi/computeapi.conf, and by OS_<GROUP>__<OPTION> in the environment.
 """
 
@@ -21,10 +23,13 @@ from computeapi.web.filters import WSGIApp
 
 
 class Application:
-    """The Paste app `compute`, made at the first request: neither connections nor threads survive a fork before."""
+    """A Paste app, made at the first request: neither connections nor threads survive a fork before.
 
-    def __init__(self, conf: cfg.ConfigOpts):
-        self.conf = conf
+    works: whether this process does what the requests leave to be done.
+    """
+
+    def __init__(self, conf: cfg.ConfigOpts, name: str, *, works: bool):
+        self.conf, self.name, self.works = conf, name, works
         self.app: WSGIApp | None = None
         self.lock = threading.Lock()
 
@@ -37,15 +42,18 @@ class Application:
             if self.app is None:
                 log.start(self.conf)
                 service = Service(self.conf)
-                self.app = service.load('compute')
-                service.start()
-                atexit.register(_end, service)
+                self.app = service.load(self.name)
+                if self.works:
+                    service.start()
+                atexit.register(self.end, service)
             return self.app
 
+    def end(self, service: Service) -> None:
+        if self.works:
+            service.stop()
+        service.close()
 
-def _end(service: Service) -> None:
-    service.stop()
-    service.close()
 
-
-application = Application(config.load(config.standard_files()))
+conf = config.load(config.standard_files())
+application = Application(conf, 'compute', works=True)
+metadata = Application(conf, 'metadata', works=False)

@@ -11,6 +11,7 @@ from computeapi.backends.volume import Volumes
 from computeapi.compute.aggregates import AggregateManager
 from computeapi.compute.consoles import Consoles
 from computeapi.compute.flavors import FlavorManager
+from computeapi.compute.guest.reader import GuestDocuments
 from computeapi.compute.hypervisors import HypervisorManager
 from computeapi.compute.images import ImageProxy
 from computeapi.compute.keypairs import KeypairManager
@@ -70,6 +71,7 @@ class Cloud:
     evacuations: Evacuations
     external_events: ExternalEvents
     floating_ips: FloatingIPManager
+    guests: GuestDocuments
     interfaces: InterfaceManager
     live_migrations: LiveMigrations
     locks: Locks
@@ -123,6 +125,7 @@ def build(platform: Platform, identity: Identity | None) -> Cloud:
         evacuations=Evacuations(changes),
         external_events=ExternalEvents(changes, addresses),
         floating_ips=FloatingIPManager(platform),
+        guests=GuestDocuments(platform),
         interfaces=InterfaceManager(changes),
         live_migrations=LiveMigrations(changes),
         locks=Locks(changes),

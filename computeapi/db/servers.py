@@ -140,6 +140,12 @@ def change_unless_newer(connection: sa.Connection, server: Server, values: Mappi
     return connection.execute(sa.update(servers).where(*conditions).values(**values)).rowcount == 1
 
 
+def set_first_password(connection: sa.Connection, server_id: str, password: str | None) -> bool:
+    """Set the password of the server that has none; whether that was so."""
+    lacking = (servers.c.uuid == server_id, servers.c.deleted_at.is_(None), servers.c.password.is_(None))
+    return connection.execute(sa.update(servers).where(*lacking).values(password=password)).rowcount == 1
+
+
 def set_tags(connection: sa.Connection, server_id: str, tags: Collection[str]) -> None:
     """Replace all tags."""
     pairs.replace_tags(connection, server_tags, server_id, tags)

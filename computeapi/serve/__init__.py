@@ -16,7 +16,7 @@ from computeapi import log
 from computeapi.db import schema
 from computeapi.db.engine import Store
 from computeapi.main import Service
-from computeapi.serve import credentials, population
+from computeapi.serve import credentials, guests, population
 from computeapi.serve.directory import Directory, opened
 from computeapi.web.filters import WSGIApp
 
@@ -29,13 +29,19 @@ def run(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
     _exit_on_signals()
     os.umask(0o077)
     with (
-        socket.create_server((options.host, options.port), family=_family(options.host), backlog=1024) as listening,
+        ExitStack() as stack,
+        _listening(options.host, options.port) as listening,
         opened(None if options.in_memory else options.data_dir or conf.standalone.data_dir) as directory,
     ):
         configure(conf, directory)
-        with running(conf, directory, options.admin_password) as (app, passwords):
+        sockets, for_guests = [listening], None
+        if options.metadata_port is not None:
+            for_guests = stack.enter_context(_listening(options.host, options.metadata_port))
+            guests.share_secret(conf, directory)
+            sockets.append(for_guests)
+        with running(conf, directory, options.admin_password, for_guests) as (app, passwords):
             shown = credentials.show(url(listening), conf.api.auth_strategy, passwords, directory)
-            _serve(app, listening, conf.standalone.max_image_bytes, shown)
+            _serve(app, sockets, conf.standalone.max_image_bytes, shown)
 
 
 def configure(conf: cfg.ConfigOpts, directory: Directory) -> None:
@@ -54,9 +60,14 @@ def configure(conf: cfg.ConfigOpts, directory: Directory) -> None:
 
 @contextmanager
 def running(
-    conf: cfg.ConfigOpts, directory: Directory, admin_password: str | None = None
+    conf: cfg.ConfigOpts,
+    directory: Directory,
+    admin_password: str | None = None,
+    for_guests: socket.socket | None = None,
 ) -> Iterator[tuple[WSGIApp, dict[str, str]]]:
-    """The service at work, with its tables and what a cloud begins with: the app and the passwords of its users."""
+    """The service at work, with its tables and what a cloud begins with: the app and the passwords of its users.
+
+    for_guests: where they ask, if they do."""
     with ExitStack() as stack:
         pool_size = max(conf.database.max_pool_size, THREADS + conf.workers)
         service = Service(conf, Store(conf.database.connection, durable=not directory.temporary, pool_size=pool_size))
@@ -64,6 +75,8 @@ def running(
         schema.upgrade(service.store)
         passwords = population.prepare(service, directory, admin_password)
         app = service.load('standalone')
+        if for_guests is not None:
+            app = guests.ByPort(app, service.load('metadata'), for_guests)
         # The directory is locked, so the work of whoever used it before may be taken over at once.
         service.start(alone=service.store.url.database == str(directory.path / 'computeapi.db'))
         stack.callback(service.stop)
@@ -77,10 +90,10 @@ def url(listening: socket.socket) -> str:
     return f'http://[{host}]:{port}' if ':' in host else f'http://{host}:{port}'
 
 
-def _serve(app: WSGIApp, listening: socket.socket, max_body: int, ready: str) -> None:
+def _serve(app: WSGIApp, sockets: list[socket.socket], max_body: int, ready: str) -> None:
     server = waitress.create_server(
         app,
-        sockets=[listening],
+        sockets=sockets,
         threads=THREADS,
         ident=None,
         connection_limit=1000,
@@ -90,6 +103,10 @@ def _serve(app: WSGIApp, listening: socket.socket, max_body: int, ready: str) ->
     print(ready, flush=True)
     server.run()
     server.close()
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    return socket.create_server((host, port), family=_family(host), backlog=1024)
 
 
 def _family(host: str) -> socket.AddressFamily:

@@ -1,7 +1,7 @@
 """What any driver does with the virtual machine of a server."""
 
 import uuid
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import pytest
 
@@ -152,6 +152,15 @@ def test_a_console_is_somewhere(driver, running, protocol):
     if CONSOLES[protocol] in driver.capabilities:
         console = driver.console(running, protocol)
         assert console.host and 0 < console.port < 65536
+
+
+def test_a_guest_finds_each_device_at_a_place_of_its_own(driver, running):
+    running.network_info = [{'port_id': 'first'}, {'port_id': 'second'}]
+    disks = [disk(running), replace(disk(running), device_name='/dev/vdc')]
+    found = driver.bus_addresses(running, disks)
+    assert set(found) == {'first', 'second', disks[0].uuid, disks[1].uuid}
+    assert len(set(found.values())) == 4
+    assert {place.bus for place in found.values()} <= {'pci', 'scsi', 'ide', 'usb'}
 
 
 def test_what_a_server_wrote_can_be_read_from_its_end(driver, running):

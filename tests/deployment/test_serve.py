@@ -1,18 +1,23 @@
 """`computeapi serve`, as somebody uses it who has nothing yet."""
 
+import hashlib
+import hmac
 import os
 import re
 import shlex
 import signal
+import socket
 import stat
 import subprocess
 
 import pytest
+import requests
 from openstack.config import OpenStackConfig
 from openstack.connection import Connection
 
 MOST_MEMORY = 120
 """What the service may take of a machine, in MB, before it has done anything."""
+SMALL = {'flavor_id': '1', 'networks': 'none'}
 
 
 class Served:
@@ -37,6 +42,12 @@ def serve(start):
         return Served(start(command, environment))
 
     return serve
+
+
+@pytest.fixture
+def free_port():
+    with socket.create_server(('127.0.0.1', 0)) as listening:
+        return listening.getsockname()[1]
 
 
 def names(resources):
@@ -107,6 +118,24 @@ def test_a_port_that_is_taken_is_an_error_in_one_line(serve, start):
     second = start(['-m', 'computeapi.cli', 'serve', '--in-memory', '--port', port])
     assert second.process.wait(timeout=30) == 2
     assert second.log.read_text().count('\n') == 1
+
+
+def test_guests_have_a_port_of_their_own(serve, free_port, tmp_path):
+    served = serve('--metadata-port', str(free_port))
+    with served.connect() as cloud:
+        server = cloud.compute.create_server(name='web', image_id=cloud.image.find_image('cirros').id, **SMALL)
+        secret = (tmp_path / 'computeapi-data' / 'metadata-secret').read_text().strip()
+        signature = hmac.new(secret.encode(), server.id.encode(), hashlib.sha256).hexdigest()
+        headers = {
+            'X-Instance-ID': server.id,
+            'X-Tenant-ID': cloud.current_project_id,
+            'X-Instance-ID-Signature': signature,
+        }
+    url = f'http://127.0.0.1:{free_port}/openstack/latest/meta_data.json'
+    assert requests.get(url, headers=headers, timeout=30).json()['name'] == 'web'
+    assert requests.get(url, headers=headers | {'X-Instance-ID-Signature': 'forged'}, timeout=30).status_code == 403
+    assert requests.get(f'{served.url}/openstack/latest/meta_data.json', headers=headers, timeout=30).status_code == 300
+    assert secret not in served.process.log.read_text()
 
 
 @pytest.mark.parametrize('number', [signal.SIGTERM, signal.SIGINT])

@@ -96,6 +96,13 @@ class Console(NamedTuple):
     internal_access_path: str | None = None
 
 
+class BusAddress(NamedTuple):
+    """Where a guest finds a device: pci, scsi, ide or usb, and the place on that bus as a kernel writes it."""
+
+    bus: str
+    address: str
+
+
 class Operations(Protocol):
     """What a driver is told to do with a server. It may take long, and be told again. Errors: HypervisorError."""
 
@@ -191,6 +198,10 @@ class Hypervisor(Operations, Protocol):
 
     def power_state(self, server: Server) -> PowerState | None:
         """None: there is no virtual machine."""
+
+    def bus_addresses(self, server: Server, devices: Sequence[BlockDevice]) -> Mapping[str, BusAddress]:
+        """Where the guest finds its interfaces, by the ids of their ports, and its disks, by their uuids; less what is
+        not known."""
 
     def diagnostics(self, server: Server, devices: Sequence[BlockDevice]) -> Mapping[str, Any]:
         """What the virtual machine is doing, less what is not known.

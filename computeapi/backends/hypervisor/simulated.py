@@ -15,6 +15,7 @@ from oslo_config import cfg
 from computeapi.backends.hypervisor import (
     DISK_COUNTERS,
     INTERFACE_COUNTERS,
+    BusAddress,
     Capability,
     Console,
     Host,
@@ -23,6 +24,7 @@ from computeapi.backends.hypervisor import (
     Operations,
     PowerState,
 )
+from computeapi.backends.hypervisor.simulated_buses import places
 from computeapi.clock import utcnow
 from computeapi.db import servers
 from computeapi.db.domains import DOMAINS, VirtualMachine
@@ -135,6 +137,9 @@ class SimulatedHypervisor:
         with self.store.read() as connection:
             domain = _find(connection, server)
         return None if domain is None else PowerState(domain.power_state)
+
+    def bus_addresses(self, server: Server, devices: Sequence[BlockDevice]) -> Mapping[str, BusAddress]:
+        return places(server.network_info, devices)
 
     def snapshot(self, server: Server) -> Iterator[bytes]:
         self.act('snapshot', server, self.options.snapshot_seconds)

@@ -1,0 +1,87 @@
+"""What guests read of their servers, over HTTP: at the metadata address for themselves, at a URL for administrators."""
+
+import hashlib
+import hmac
+
+import webob
+import webob.dec
+
+from computeapi.api.cloud import Cloud
+from computeapi.compute.guest.reader import LONGEST_PASSWORD, Document
+from computeapi.context import Context
+from computeapi.db.servers import Server
+from computeapi.errors import Error, Forbidden, Invalid, NotFound
+from computeapi.web import faults
+from computeapi.web.request import CONTEXT
+
+ID, PROJECT, SIGNATURE = 'X-Instance-ID', 'X-Tenant-ID', 'X-Instance-ID-Signature'
+
+
+class MetadataAddress:
+    """What a guest reaches at 169.254.169.254, by a proxy that says whose request it is and signs that.
+
+    secret: what the proxy signs with.
+    """
+
+    def __init__(self, cloud: Cloud, secret: str):
+        self.cloud, self.secret = cloud, secret.encode()
+
+    @webob.dec.wsgify
+    def __call__(self, req: webob.Request) -> webob.Response:
+        try:
+            server_id, project_id = self.check(req)
+            context = Context(user_id=None, project_id=project_id)
+            server = self.cloud.servers.get(context, server_id)
+            return answer(self.answer(req, context, server))
+        except Error as error:
+            return faults.of(error)
+
+    def check(self, req: webob.Request) -> tuple[str, str]:
+        """The server and its project; Invalid, Forbidden."""
+        for name in (ID, SIGNATURE, PROJECT):
+            if name not in req.headers:
+                raise Invalid(f'{name} header is missing from request.')
+        server_id: str = req.headers[ID]
+        expected = hmac.new(self.secret, server_id.encode('latin-1'), hashlib.sha256).hexdigest()
+        signed = hmac.compare_digest(expected.encode(), req.headers[SIGNATURE].encode('latin-1'))
+        if not self.secret or not signed:
+            raise Forbidden('Invalid proxy request signature.')
+        return server_id, req.headers[PROJECT]
+
+    def answer(self, req: webob.Request, context: Context, server: Server) -> Document:
+        path = path_of(req)
+        document = self.cloud.guests.read(context, server, path)
+        if req.method == 'POST' and path.rstrip('/').endswith('/password'):
+            self.cloud.guests.set_password(server, req.body_file.read(LONGEST_PASSWORD + 1))
+            return Document(b'')
+        return document
+
+
+class MetadataForAdministrators:
+    """/metadata/{server_id}/...: the same documents of any server."""
+
+    def __init__(self, cloud: Cloud):
+        self.cloud = cloud
+
+    @webob.dec.wsgify
+    def __call__(self, req: webob.Request) -> webob.Response:
+        try:
+            context: Context = req.environ[CONTEXT]
+            if not context.is_admin:
+                raise Forbidden()
+            server_id, _, path = path_of(req).lstrip('/').partition('/')
+            return answer(self.cloud.guests.read(context, self.cloud.servers.get(context, server_id), path))
+        except Error as error:
+            return faults.of(error)
+
+
+def path_of(req: webob.Request) -> str:
+    """The path byte for byte, for all that stands at one is plain text; NotFound for what no database looks for."""
+    path: str = req.environ['PATH_INFO']
+    if '\0' in path:
+        raise NotFound()
+    return path
+
+
+def answer(document: Document) -> webob.Response:
+    return webob.Response(body=document.body, content_type=document.media_type, charset='UTF-8')

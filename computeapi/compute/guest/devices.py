@@ -1,0 +1,49 @@
+"""The devices that a guest can tell apart by the tags that its owner gave them."""
+
+from typing import Any, NamedTuple
+
+from computeapi.backends.hypervisor import BusAddress
+from computeapi.compute.guest.facts import Guest, Part, parts
+
+FIRST = '2016-06-30'
+NOWHERE = BusAddress('none', 'none')
+
+
+class TaggedDevice(NamedTuple):
+    """An interface, an entry of network_info, or a disk."""
+
+    bus: BusAddress
+    tag: str
+    facts: Any
+
+
+BUS = {
+    'bus': Part(FIRST, lambda device, _: device.bus.bus),
+    'address': Part(FIRST, lambda device, _: device.bus.address),
+    'tags': Part(FIRST, lambda device, _: [device.tag]),
+}
+INTERFACE = BUS | {
+    'type': Part(FIRST, lambda *_: 'nic'),
+    'mac': Part(FIRST, lambda device, _: device.facts['mac_address']),
+    # Only a function of a physical card can be trusted, and no port here is one.
+    'vf_trusted': Part('2018-08-27', lambda *_: False),
+}
+DISK = BUS | {
+    'type': Part(FIRST, lambda *_: 'disk'),
+    'path': Part(FIRST, lambda device, _: device.facts.device_name),
+    'serial': Part(FIRST, lambda device, _: device.facts.volume_id),
+}
+
+
+def tagged_devices(guest: Guest, version: str) -> list[dict[str, Any]]:
+    """The interfaces and disks that have a tag, as they are now."""
+    interfaces = [
+        TaggedDevice(guest.buses.get(entry['port_id'], NOWHERE), entry['tag'], entry)
+        for entry in guest.server.network_info
+        if entry.get('tag') and entry['mac_address']
+    ]
+    disks = [TaggedDevice(guest.buses.get(disk.uuid, NOWHERE), disk.tag, disk) for disk in guest.disks if disk.tag]
+    return [
+        *(parts(INTERFACE, each, version) for each in interfaces),
+        *(parts(DISK, each, version) for each in disks),
+    ]

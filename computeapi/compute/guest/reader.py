@@ -1,0 +1,83 @@
+"""Reading the documents of a server as its guest does."""
+
+import secrets
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+
+from computeapi.compute.guest import ec2, openstack
+from computeapi.compute.guest.facts import Guest
+from computeapi.compute.platform import Platform
+from computeapi.context import Context
+from computeapi.db import servers as rows
+from computeapi.db.servers import Server
+from computeapi.errors import Conflict, Invalid
+
+NETWORK_DATA = 'network_data.json'
+LONGEST_PASSWORD = 1020
+SEED_BYTES = 512
+
+
+class Document(NamedTuple):
+    """What stands at a path."""
+
+    body: bytes
+    media_type: str = 'text/plain'
+
+
+class GuestDocuments:
+    """The documents of servers, made when they are asked for: what they say is so now. Errors: NotFound."""
+
+    def __init__(self, platform: Platform):
+        self.store, self.networks, self.hypervisor = platform.store, platform.networks, platform.hypervisor
+        options = platform.conf.api
+        self.domain = options.dhcp_domain
+        self.vendor_data: dict[str, Any] = read_json(options.vendordata_jsonfile_path)
+
+    def read(self, context: Context, server: Server, path: str) -> Document:
+        """What stands at the path below the root that a guest sees; a folder is the list of the names in it."""
+        segments = [segment for segment in path.split('/') if segment]
+        guest = self._guest(context, server, with_networks=NETWORK_DATA in segments)
+        if segments[:1] == ['openstack']:
+            return written(openstack.find(guest, segments[1:]))
+        return written(ec2.find(guest, segments[1:] if segments[:1] == ['ec2'] else segments))
+
+    def _guest(self, context: Context, server: Server, *, with_networks: bool) -> Guest:
+        disks = self.store.ask(rows.block_devices_of, [server.uuid])
+        ids = {entry['network_id'] for entry in server.network_info} if with_networks else ()
+        networks = self.networks.networks(context.elevated(), ids) if ids else ()
+        return Guest(
+            server=server,
+            disks=disks,
+            buses=self.hypervisor.bus_addresses(server, disks) if server.host else {},
+            networks={network.id: network for network in networks},
+            domain=self.domain,
+            seed=secrets.token_bytes(SEED_BYTES),
+            vendor_data=self.vendor_data,
+        )
+
+    def set_password(self, server: Server, password: bytes) -> None:
+        """Keep the password that the guest made and encrypted, as long as there is none: Conflict. Invalid."""
+        text = password.decode('ascii', 'replace')
+        if len(text) > LONGEST_PASSWORD:
+            raise Invalid('Request is too large.')
+        if not text.isascii() or '\0' in text:
+            raise Invalid('The password must be encrypted, and written in ASCII.')
+        if not self.store.tell(rows.set_first_password, server.uuid, text or None):
+            raise Conflict(f'Server {server.uuid} has a password.')
+
+
+def read_json(path: str | None) -> dict[str, Any]:
+    """The object in a JSON file; none without a path."""
+    found: dict[str, Any] = orjson.loads(Path(path).read_bytes()) if path else {}
+    return found
+
+
+def written(found: Any) -> Document:
+    """As it goes to the guest: objects as JSON, names in lines."""
+    if isinstance(found, dict):
+        return Document(orjson.dumps(found), 'application/json')
+    if isinstance(found, list):
+        found = '\n'.join(found)
+    return Document(found if isinstance(found, bytes) else str(found).encode())
