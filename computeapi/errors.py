@@ -114,6 +114,14 @@ class FixedIPNotFound(NotFound):
     text = "Instance {server_id} doesn't have fixed IP '{address}'."
 
 
+class DNSDomainNotFound(NotFound):
+    text = 'Domain {domain} could not be found.'
+
+
+class DNSEntryNotFound(NotFound):
+    text = 'DNS entries not found.'
+
+
 class NetworkNotFoundForServer(NotFound):
     text = 'Network could not be found for instance {server_id}.'
 

@@ -8,7 +8,10 @@ from computeapi.api.aggregates import Aggregates
 from computeapi.api.controller import ComputeController
 from computeapi.api.documents import Versions
 from computeapi.api.extensions import Extensions
+from computeapi.api.fixed_ips import FixedIPs
 from computeapi.api.flavors import FlavorAccess, FlavorExtraSpecs, Flavors
+from computeapi.api.floating_ip_dns import FloatingIPDNS
+from computeapi.api.floating_ips_bulk import FloatingIPsBulk
 from computeapi.api.gone import BareMetalNodes, GoneResources, RefusedRequests
 from computeapi.api.hosts import Hosts
 from computeapi.api.hypervisors import Hypervisors
@@ -27,7 +30,7 @@ from computeapi.api.servers.create import ServerCreation
 from computeapi.api.servers.deletion import ServerDeletion
 from computeapi.api.servers.evacuation import ServerEvacuation
 from computeapi.api.servers.instance_actions import InstanceActions
-from computeapi.api.servers.interfaces import ServerInterfaces
+from computeapi.api.servers.interfaces import ServerInterfaces, VirtualInterfaces
 from computeapi.api.servers.live_migration import ServerLiveMigration, ServerMigrations
 from computeapi.api.servers.locks import ServerLocks
 from computeapi.api.servers.machines import ServerDiagnostics, ServerMachines, ServerPassword
@@ -81,6 +84,7 @@ CONTROLLERS: tuple[type[ComputeController], ...] = (
     ServerAddresses,
     FloatingIPRemoval,
     ServerInterfaces,
+    VirtualInterfaces,
     VolumeAttachments,
     ServerDiagnostics,
     ServerTopology,
@@ -110,8 +114,11 @@ CONTROLLERS: tuple[type[ComputeController], ...] = (
     ImageMetadata,
     ProxiedNetworks,
     TenantNetworks,
+    FixedIPs,
     FloatingIPPools,
     FloatingIPs,
+    FloatingIPsBulk,
+    FloatingIPDNS,
     SecurityGroups,
     SecurityGroupRules,
     ProxiedVolumes,

@@ -26,6 +26,7 @@ from computeapi.compute.servers.creation import Builder
 from computeapi.compute.servers.deletion import Deletion
 from computeapi.compute.servers.evacuation import Evacuations
 from computeapi.compute.servers.events import ExternalEvents
+from computeapi.compute.servers.fixed_ips import FixedIPManager
 from computeapi.compute.servers.floating_ips import FloatingIPManager
 from computeapi.compute.servers.interfaces import InterfaceManager
 from computeapi.compute.servers.live_migration import LiveMigrations
@@ -70,6 +71,7 @@ class Cloud:
     deletion: Deletion
     evacuations: Evacuations
     external_events: ExternalEvents
+    fixed_ips: FixedIPManager
     floating_ips: FloatingIPManager
     guests: GuestDocuments
     interfaces: InterfaceManager
@@ -124,6 +126,7 @@ def build(platform: Platform, identity: Identity | None) -> Cloud:
         deletion=Deletion(changes, quotas),
         evacuations=Evacuations(changes),
         external_events=ExternalEvents(changes, addresses),
+        fixed_ips=FixedIPManager(platform),
         floating_ips=FloatingIPManager(platform),
         guests=GuestDocuments(platform),
         interfaces=InterfaceManager(changes),

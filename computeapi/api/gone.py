@@ -26,12 +26,6 @@ GONE = (
     ('/os-certificates/{id}', 'GET'),
     ('/os-cloudpipe', 'GET', 'POST'),
     ('/os-cloudpipe/{id}', 'PUT'),
-    ('/os-fixed-ips/{id}', 'GET'),
-    ('/os-floating-ip-dns', 'GET'),
-    ('/os-floating-ip-dns/{id}', 'PUT', 'DELETE'),
-    ('/os-floating-ip-dns/{domain_id}/entries/{id}', 'GET', 'PUT', 'DELETE'),
-    ('/os-floating-ips-bulk', 'GET', 'POST'),
-    ('/os-floating-ips-bulk/{id}', 'GET', 'PUT'),
     ('/os-fping', 'GET'),
     ('/os-fping/{id}', 'GET'),
     ('/os-networks', 'POST'),
@@ -43,12 +37,10 @@ GONE = (
     ('/os-tenant-networks/{id}', 'DELETE'),
     ('/servers/{server_id}/consoles', 'GET', 'POST'),
     ('/servers/{server_id}/consoles/{id}', 'GET', 'DELETE'),
-    ('/servers/{server_id}/os-virtual-interfaces', 'GET'),
 )
 """Paths, each with the methods that are gone."""
 
 GONE_ACTIONS = (
-    ('/os-fixed-ips/{id}/action', 'reserve', 'unreserve'),
     ('/os-networks/{id}/action', 'associate_host', 'disassociate', 'disassociate_host', 'disassociate_project'),
     ('/servers/{server_id}/action', 'resetNetwork'),
 )

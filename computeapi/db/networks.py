@@ -45,7 +45,7 @@ NETWORKS = Collection(
     },
 )
 
-SUBNETS = Collection(subnets, errors.SubnetNotFound, hidden=['last_address'], visible=_visible_subnets)
+SUBNETS = Collection(subnets, errors.SubnetNotFound, hidden=['last_address', 'interface'], visible=_visible_subnets)
 
 
 def usable_networks(work: Work) -> list[Document]:

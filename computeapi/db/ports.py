@@ -8,7 +8,14 @@ import sqlalchemy as sa
 from computeapi import errors
 from computeapi.db.listing import Clause
 from computeapi.db.network_collection import Collection, Document, Work, grouped, ids_of
-from computeapi.db.tables.network import fixed_ips, floating_ips, port_security_groups, ports, subnets
+from computeapi.db.tables.network import (
+    fixed_ips,
+    floating_ips,
+    port_security_groups,
+    ports,
+    reserved_addresses,
+    subnets,
+)
 
 FLOATING_IP = 'network:floatingip'
 ROUTER_GATEWAY = 'network:router_gateway'
@@ -134,10 +141,20 @@ def set_security_groups(work: Work, port_id: str, group_ids: Iterable[str]) -> N
         work.connection.execute(held.insert(), rows)
 
 
+def held_addresses(work: Work, subnet_id: str, among: Sequence[str] | None = None) -> set[str]:
+    """Those that ports have."""
+    return _addresses(work, fixed_ips, subnet_id, among)
+
+
 def taken_addresses(work: Work, subnet_id: str, among: Sequence[str] | None = None) -> set[str]:
-    statement = sa.select(fixed_ips.c.ip_address).where(fixed_ips.c.subnet_id == subnet_id)
+    """Those that no other port can get: a port has them, or they are reserved."""
+    return held_addresses(work, subnet_id, among) | _addresses(work, reserved_addresses, subnet_id, among)
+
+
+def _addresses(work: Work, table: sa.Table, subnet_id: str, among: Sequence[str] | None) -> set[str]:
+    statement = sa.select(table.c.ip_address).where(table.c.subnet_id == subnet_id)
     if among is not None:
-        statement = statement.where(fixed_ips.c.ip_address.in_(among))
+        statement = statement.where(table.c.ip_address.in_(among))
     return set(work.connection.scalars(statement))
 
 

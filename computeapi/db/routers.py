@@ -80,6 +80,11 @@ def floating_ips_of_ports(work: Work, port_ids: Iterable[str]) -> dict[str, list
     return grouped((port_id, address) for port_id, address in rows)
 
 
+def floating_ips_on(work: Work, host: str) -> list[Document]:
+    """Those of the caller's that lead to a port on the host."""
+    return FLOATING_IPS.find(work, floating_ips.c.port_id.in_(sa.select(ports.c.id).where(ports.c.host == host)))
+
+
 def dissociate_ports(work: Work, port_ids: Iterable[str], address: str | None = None) -> None:
     """No floating IP leads to these ports (or to this address of theirs) any more."""
     clauses: list[Clause] = [floating_ips.c.port_id.in_(list(port_ids))]

@@ -21,7 +21,7 @@ def filled(path):
 
 
 def test_how_much_is_gone():
-    assert len(REQUESTS) == 53
+    assert len(REQUESTS) == 39
 
 
 @pytest.mark.parametrize('version', ['2.1', '2.104'])

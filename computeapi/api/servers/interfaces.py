@@ -1,7 +1,11 @@
-"""/servers/{id}/os-interface: the ports of a server."""
+"""/servers/{id}/os-interface: the ports of a server; until 2.43 also /servers/{id}/os-virtual-interfaces."""
 
+from collections.abc import Mapping
+from operator import itemgetter
 from typing import Any
 
+from computeapi.api.pages import WINDOW
+from computeapi.api.servers.addresses import BEFORE_NEUTRON
 from computeapi.api.servers.create import ATTACH_EXTERNAL
 from computeapi.api.servers.schemas import IPV4, IPV6, TAG
 from computeapi.api.servers.subject import ServerController
@@ -9,16 +13,18 @@ from computeapi.api.types import NULLABLE_STRING, STRING, UUID
 from computeapi.compute.servers.interfaces import Interface
 from computeapi.db.servers import Server
 from computeapi.errors import Invalid
-from computeapi.versions import added
+from computeapi.versions import ABSENT, added
 from computeapi.web.contract import MEMBER_OR_ADMIN, READER_OR_ADMIN, Field, Policy, View, attr
 from computeapi.web.controller import operation
+from computeapi.web.paging import window_of
 from computeapi.web.request import Request, target_of
-from computeapi.web.schemas import array, closed, lone, whole
+from computeapi.web.schemas import array, closed, lone, query, whole
 
 LIST = Policy('os_compute_api:os-attach-interfaces:list', READER_OR_ADMIN, 'List the ports of a server')
 SHOW = Policy('os_compute_api:os-attach-interfaces:show', READER_OR_ADMIN, 'Show a port of a server')
 CREATE = Policy('os_compute_api:os-attach-interfaces:create', MEMBER_OR_ADMIN, 'Attach a port to a server')
 DELETE = Policy('os_compute_api:os-attach-interfaces:delete', MEMBER_OR_ADMIN, 'Detach a port from a server')
+LIST_VIRTUAL = Policy('os_compute_api:os-virtual-interfaces', READER_OR_ADMIN, 'List the interfaces of a server')
 
 # ------------------------------------------------------------------ requests
 
@@ -50,6 +56,20 @@ INTERFACE = View(
             addresses,
         ),
         'tag': added('2.70', Field(NULLABLE_STRING, attr('tag'))),
+    }
+)
+
+
+def network_in_v2(entry: Mapping[str, Any], req: Request) -> Any:
+    return entry['network_id'] if req.legacy else ABSENT
+
+
+VIRTUAL_INTERFACE = View(
+    {
+        'id': Field(UUID, itemgetter('port_id')),
+        'mac_address': Field(STRING, itemgetter('mac_address')),
+        'OS-EXT-VIF-NET:net_id': Field(UUID, network_in_v2, request=True, optional=True),
+        'net_id': added('2.12', Field(UUID, itemgetter('network_id'))),
     }
 )
 
@@ -102,3 +122,22 @@ class ServerInterfaces(ServerController):
     def delete(self, req: Request, server: Server, id: str) -> None:
         """Detach a port from a server."""
         self.cloud.interfaces.detach(req.context, server, id)
+
+
+class VirtualInterfaces(ServerController):
+    """The network interfaces of a server, as compute knows them by itself."""
+
+    path = '/servers/{server_id}/os-virtual-interfaces'
+    versions = BEFORE_NEUTRON
+
+    @operation(
+        'GET',
+        policy=LIST_VIRTUAL,
+        query=query(WINDOW),
+        response={'virtual_interfaces': array(VIRTUAL_INTERFACE)},
+    )
+    def index(self, req: Request, server: Server) -> dict[str, Any]:
+        """List the interfaces of a server."""
+        limit, offset = window_of(req, self.cloud.max_limit)
+        made = [entry for entry in server.network_info if entry['mac_address'] is not None]
+        return {'virtual_interfaces': VIRTUAL_INTERFACE.render_all(req, made[offset : offset + limit])}

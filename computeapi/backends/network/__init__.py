@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any, Protocol
 
+from computeapi.backends.network.former import FormerNetworks
 from computeapi.context import Context
 
 Document = Mapping[str, Any]
@@ -123,11 +124,11 @@ def alike(record: Any, document: Document) -> dict[str, Any]:
     return {name: tuple(value) if isinstance(value, list) else value for name, value in named.items()}
 
 
-class Networks(Protocol):
+class Networks(FormerNetworks, Protocol):
     """Look-ups are bound to the caller's project and what is shared with it (an administrator sees all).
 
     Errors: NetworkNotFound, PortNotFound, SecurityGroupNotFound, FloatingIPNotFound, PortInUse, AddressInUse,
-    NoMoreAddresses, FloatingIPInUse, Invalid, OverQuota.
+    NoMoreAddresses, FloatingIPInUse, Invalid, OverQuota, NotSupported.
     """
 
     def networks(self, context: Context, ids: Iterable[str] | None = None) -> list[Network]:

@@ -91,6 +91,8 @@ subnets = _resource(
     _documents('host_routes'),
     # The search for a free address starts after the one given last, so that a freed one rests for a while.
     sa.Column('last_address', Text(64)),
+    # Of a host, on which an administrator says that the addresses are.
+    sa.Column('interface', Text(255)),
 )
 
 ports = _resource(
@@ -118,6 +120,14 @@ fixed_ips = sa.Table(
     _reference('subnet_id', 'subnets'),
     sa.Column('ip_address', Text(64), nullable=False),
     sa.UniqueConstraint('subnet_id', 'ip_address'),
+)
+
+# Addresses that no port is given.
+reserved_addresses = sa.Table(
+    'reserved_addresses',
+    metadata,
+    sa.Column('subnet_id', Id(), sa.ForeignKey('subnets.id', ondelete='CASCADE'), primary_key=True),
+    sa.Column('ip_address', Text(64), primary_key=True),
 )
 
 security_groups = _resource('security_groups', _flag('stateful', True))
@@ -169,4 +179,23 @@ floating_ips = sa.Table(
     sa.Column('fixed_ip_address', Text(64)),
     sa.UniqueConstraint('floating_network_id', 'floating_ip_address'),
     sa.UniqueConstraint('port_id', 'fixed_ip_address'),
+)
+
+dns_domains = sa.Table(
+    'dns_domains',
+    metadata,
+    sa.Column('domain', Text(255), primary_key=True),
+    sa.Column('scope', Text(16), nullable=False),
+    # None: the domain is everybody's.
+    sa.Column('project_id', Text(255)),
+    sa.Column('availability_zone', Text(255)),
+)
+
+dns_entries = sa.Table(
+    'dns_entries',
+    metadata,
+    sa.Column('domain', Text(255), sa.ForeignKey('dns_domains.domain', ondelete='CASCADE'), primary_key=True),
+    sa.Column('name', Text(255), primary_key=True),
+    sa.Column('project_id', Text(255), nullable=False),
+    sa.Column('ip_address', Text(64), nullable=False),
 )

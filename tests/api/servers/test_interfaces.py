@@ -241,6 +241,34 @@ def test_lists_take_no_parameters(api, path):
     assert api.get(f'{path}?x=1', '2.102').status == 400
 
 
+# ------------------------------------------------------------------ virtual interfaces
+
+
+@pytest.fixture
+def virtual(server):
+    return f'/servers/{server}/os-virtual-interfaces'
+
+
+@pytest.mark.parametrize(('version', 'name'), [('2.11', 'vifs-list-resp'), ('2.12', 'v2.12/vifs-list-resp')])
+def test_virtual_interfaces_look_like_the_samples(api, attach, virtual, listed, sample, shape, version, name):
+    attach(net_id=NETWORK)
+    shown = api.get(virtual, version, as_=READER).json
+    assert shape(shown) == shape(sample(f'os-virtual-interfaces/{name}.json'))
+    assert [each['id'] for each in shown['virtual_interfaces']] == listed()
+    assert {each.get('net_id', NETWORK) for each in shown['virtual_interfaces']} == {NETWORK}
+    second = api.get(f'{virtual}?limit=1&offset=1', version).json['virtual_interfaces']
+    assert second == shown['virtual_interfaces'][1:]
+
+
+def test_virtual_interfaces_of_v2(legacy, virtual, sample, shape):
+    assert shape(legacy.get(virtual).json) == shape(sample('os-virtual-interfaces/vifs-list-resp-v2.json'))
+
+
+def test_virtual_interfaces_end_with_2_43(api, virtual):
+    assert (api.get(virtual, '2.43').status, api.get(virtual, '2.44').status) == (200, 404)
+    assert api.get(virtual, '2.43', as_=ALICE).status == 404
+
+
 # ------------------------------------------------------------------ detaching
 
 

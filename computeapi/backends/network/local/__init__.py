@@ -1,19 +1,16 @@
 """A network service in this process: everything is kept, nothing is wired."""
 
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from computeapi import errors
-from computeapi.backends.network import FloatingIP, Network, NetworkListener, Port, SecurityGroup
+from computeapi.backends.network import FloatingIP, Network, Port, SecurityGroup
 from computeapi.backends.network.local import ports
-from computeapi.backends.network.local.resources import Resources
-from computeapi.clock import utcnow
+from computeapi.backends.network.local.former import LocalFormerNetworks
 from computeapi.context import Context
 from computeapi.db import network_projects, networks, routers, security_groups
 from computeapi.db import ports as stored_ports
-from computeapi.db.engine import Store
 from computeapi.db.network_collection import Document, Work, grouped
 from computeapi.db.networks import NETWORKS
 from computeapi.db.ports import PORTS
@@ -33,18 +30,8 @@ QUOTA_NAMES = {
 }
 
 
-class LocalNetworks:
-    """The `Networks` of compute; `resources` is the same service as its REST API sees it.
-
-    `listeners` are told which servers a change of a resource touched; not of the changes compute makes by itself.
-    """
-
-    def __init__(
-        self, store: Store, *, clock: Callable[[], datetime] = utcnow, listeners: Iterable[NetworkListener] = ()
-    ):
-        self.resources = Resources(store, clock, listeners)
-        self.reading = self.resources.reading
-        self.changing = self.resources.changing
+class LocalNetworks(LocalFormerNetworks):
+    """The `Networks` of compute; `resources` is the same service as its REST API sees it."""
 
     def populate(self, context: Context, *, shared: bool = True) -> None:
         """An external network `public` and, behind a router, `private`, in the caller's project; again is no error."""

@@ -1,6 +1,7 @@
 """What may be done with floating IPs."""
 
 import uuid
+from collections.abc import Sequence
 
 from computeapi import errors
 from computeapi.backends.network.local import addresses, ports
@@ -44,8 +45,13 @@ def update(work: Work, floating_ip_id: str, facts: Document) -> None:
 
 def delete(work: Work, floating_ip_id: str) -> None:
     FLOATING_IPS.owned(work, floating_ip_id)
-    FLOATING_IPS.delete(work, id=floating_ip_id)
-    held = PORTS.find(work.elevated(), device_id=floating_ip_id, device_owner=FLOATING_IP)
+    remove(work, [floating_ip_id])
+
+
+def remove(work: Work, ids: Sequence[str]) -> None:
+    """Delete floating IPs, whosever they are."""
+    FLOATING_IPS.delete(work, id=ids)
+    held = PORTS.find(work.elevated(), device_id=ids, device_owner=FLOATING_IP)
     ports.remove(work, [port['id'] for port in held])
 
 

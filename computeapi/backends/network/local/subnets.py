@@ -90,7 +90,7 @@ def _rearranged(work: Work, subnet: Document, facts: Document) -> Document:
     """New pools and gateway, fitting each other and what is there."""
     network = ipaddress.ip_network(subnet['cidr'])
     gateway = _gateway(network, subnet | facts)
-    if gateway != subnet['gateway_ip'] and ports.taken_addresses(work, subnet['id'], [subnet['gateway_ip'] or '']):
+    if gateway != subnet['gateway_ip'] and ports.held_addresses(work, subnet['id'], [subnet['gateway_ip'] or '']):
         raise errors.Conflict(f'Current gateway ip {subnet["gateway_ip"]} already in use by a port. Unable to update.')
     pools = (subnet | facts)['allocation_pools']
     return {'gateway_ip': gateway, 'allocation_pools': addresses.check_pools(network, pools, gateway)}

@@ -1,0 +1,57 @@
+"""/os-fixed-ips: the addresses of networks, until 2.35."""
+
+from typing import Any
+
+from computeapi.api.controller import ComputeController
+from computeapi.api.gone import PROXIES
+from computeapi.api.types import BOOLEAN, NULLABLE_STRING, STRING
+from computeapi.compute.servers.fixed_ips import FixedAddress
+from computeapi.versions import added
+from computeapi.web.contract import ADMIN, Field, Policy, View, attr
+from computeapi.web.controller import action, operation
+from computeapi.web.request import Request
+
+POLICY = Policy('os_compute_api:os-fixed-ips', ADMIN, 'Show, reserve and unreserve a fixed IP')
+
+NOTHING_MORE: dict[str, Any] = {'enum': [None, 'None', {}]}
+
+
+def host(found: FixedAddress) -> str | None:
+    return None if found.server is None else found.server.host
+
+
+def hostname(found: FixedAddress) -> str | None:
+    return None if found.server is None else found.server.hostname
+
+
+FIXED_IP = View(
+    {
+        'address': Field(STRING, attr('fixed_ip.address')),
+        'cidr': Field(STRING, attr('fixed_ip.cidr')),
+        'host': Field(NULLABLE_STRING, host),
+        'hostname': Field(NULLABLE_STRING, hostname),
+        'reserved': added('2.4', Field(BOOLEAN, attr('fixed_ip.reserved'))),
+    }
+)
+
+
+class FixedIPs(ComputeController):
+    """The addresses of networks that ports can have."""
+
+    path = '/os-fixed-ips'
+    versions = PROXIES
+
+    @operation('GET', '/{id}', policy=POLICY, response={'fixed_ip': FIXED_IP}, errors=(501,))
+    def show(self, req: Request, id: str) -> dict[str, Any]:
+        """Show a fixed IP and the server that has it."""
+        return {'fixed_ip': FIXED_IP.render(req, self.cloud.fixed_ips.get(req.context, id))}
+
+    @action('reserve', policy=POLICY, takes=NOTHING_MORE, errors=(501,))
+    def reserve(self, req: Request, id: str, body: Any) -> None:
+        """Keep a fixed IP from being given to a port."""
+        self.cloud.networks.reserve_fixed_ip(req.context, id)
+
+    @action('unreserve', policy=POLICY, takes=NOTHING_MORE, errors=(501,))
+    def unreserve(self, req: Request, id: str, body: Any) -> None:
+        """Let a fixed IP be given to a port again."""
+        self.cloud.networks.unreserve_fixed_ip(req.context, id)
