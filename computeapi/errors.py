@@ -146,6 +146,30 @@ class VolumeTypeNotFound(NotFound):
     text = 'Volume type {id} could not be found.'
 
 
+class QosSpecsNotFound(NotFound):
+    text = 'QoS specs {id} could not be found.'
+
+
+class BackupNotFound(NotFound):
+    text = 'Backup {id} could not be found.'
+
+
+class TransferNotFound(NotFound):
+    text = 'Transfer {id} could not be found.'
+
+
+class GroupNotFound(NotFound):
+    text = 'Group {id} could not be found.'
+
+
+class GroupTypeNotFound(NotFound):
+    text = 'Group type {id} could not be found.'
+
+
+class MessageNotFound(NotFound):
+    text = 'Message {id} could not be found.'
+
+
 class AttachmentNotFound(NotFound):
     text = 'Volume attachment {id} could not be found.'
 

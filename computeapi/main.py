@@ -32,6 +32,7 @@ from computeapi.compute.servers.events import VOLUME_EXTENDED, Event
 from computeapi.compute.tasks.queue import Tasks
 from computeapi.compute.tasks.worker import Runner, Worker
 from computeapi.context import Context
+from computeapi.db import servers
 from computeapi.db.engine import Store
 from computeapi.web import auth, filters
 from computeapi.web.app import App
@@ -78,13 +79,18 @@ class Service:
 
     @functools.cached_property
     def volumes(self) -> Volumes:
-        return registry.VOLUME[self.conf.volume.backend](self.conf, self.store, self.images, self.tell_of_growth)
+        make = registry.VOLUME[self.conf.volume.backend]
+        return make(self.conf, self.store, self.images, self.tell_of_growth, self.uses)
 
     def tell_of_growth(self, context: Context, volume: Volume) -> None:
         """What a block storage service elsewhere would tell by an external event."""
         holders = [attachment['server_id'] for attachment in volume.attachments]
         events = [Event(VOLUME_EXTENDED, server_id, volume.id) for server_id in holders if server_id]
         self.cloud.external_events.take(context, events)
+
+    def uses(self, volume_id: str, server_id: str) -> bool:
+        """What a block storage service elsewhere would ask the compute API."""
+        return any(disk.server_id == server_id for disk in self.store.ask(servers.on_volume, volume_id))
 
     @functools.cached_property
     def hypervisor(self) -> Hypervisor:

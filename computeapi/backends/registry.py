@@ -13,7 +13,7 @@ from computeapi.backends.hypervisor import Hypervisor
 from computeapi.backends.identity import Identity
 from computeapi.backends.image import Images
 from computeapi.backends.network import NetworkListener, Networks
-from computeapi.backends.volume import VolumeListener, Volumes
+from computeapi.backends.volume import VolumeListener, Volumes, VolumeUsers
 from computeapi.db.engine import Store
 
 # The types of the built-in volumes, which hold no data: one as other services name theirs, one that servers can share.
@@ -56,10 +56,12 @@ def local_networks(conf: cfg.ConfigOpts, store: Store, listener: NetworkListener
     return LocalNetworks(store, listeners=[listener])
 
 
-def local_volumes(conf: cfg.ConfigOpts, store: Store, images: Images, listener: VolumeListener) -> Volumes:
+def local_volumes(
+    conf: cfg.ConfigOpts, store: Store, images: Images, listener: VolumeListener, used: VolumeUsers
+) -> Volumes:
     from computeapi.backends.volume.local import LocalVolumes
 
-    return LocalVolumes(store, images, types=VOLUME_TYPES, listeners=[listener])
+    return LocalVolumes(store, images, types=VOLUME_TYPES, listeners=[listener], used=used)
 
 
 def simulated_hypervisor(conf: cfg.ConfigOpts, store: Store) -> Hypervisor:
@@ -72,5 +74,7 @@ def simulated_hypervisor(conf: cfg.ConfigOpts, store: Store) -> Hypervisor:
 IDENTITY: Mapping[str, Callable[[cfg.ConfigOpts, Store], Identity]] = {'local': local_identity}
 IMAGE: Mapping[str, Callable[[cfg.ConfigOpts, Store], Images]] = {'local': local_images}
 NETWORK: Mapping[str, Callable[[cfg.ConfigOpts, Store, NetworkListener], Networks]] = {'local': local_networks}
-VOLUME: Mapping[str, Callable[[cfg.ConfigOpts, Store, Images, VolumeListener], Volumes]] = {'local': local_volumes}
+VOLUME: Mapping[str, Callable[[cfg.ConfigOpts, Store, Images, VolumeListener, VolumeUsers], Volumes]] = {
+    'local': local_volumes
+}
 HYPERVISOR: Mapping[str, Callable[[cfg.ConfigOpts, Store], Hypervisor]] = {'simulated': simulated_hypervisor}

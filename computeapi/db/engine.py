@@ -56,6 +56,17 @@ class Store:
             with connection.begin():
                 yield connection
 
+    @contextmanager
+    def rebuild(self) -> Iterator[sa.Connection]:
+        """As `write`, to change tables: SQLite, which makes a table anew and drops the old one, would delete what
+        refers to it as if its rows had gone."""
+        with self.engine.connect() as connection, _unbound(connection):
+            connection = connection.execution_options(computeapi_write=True)
+            with connection.begin():
+                yield connection
+                if self.dialect == 'sqlite' and connection.exec_driver_sql('PRAGMA foreign_key_check').first():
+                    raise ValueError('Rows would refer to others that are not there.')
+
     def ask(self, query: Callable[Concatenate[sa.Connection, P], T], *args: P.args, **facts: P.kwargs) -> T:
         """One look-up: what the query, a function of db/, finds."""
         with self.read() as connection:
@@ -68,6 +79,20 @@ class Store:
 
     def close(self) -> None:
         self.engine.dispose()
+
+
+@contextmanager
+def _unbound(connection: sa.Connection) -> Iterator[None]:
+    """Let SQLite look at no foreign keys; it can be told so only between two transactions."""
+    driver: Any = connection.connection.dbapi_connection
+    sqlite = connection.dialect.name == 'sqlite'
+    if sqlite:
+        driver.execute('PRAGMA foreign_keys=OFF')
+    try:
+        yield
+    finally:
+        if sqlite:
+            driver.execute('PRAGMA foreign_keys=ON')
 
 
 def _sqlite_engine(url: sa.URL, durable: bool) -> sa.Engine:

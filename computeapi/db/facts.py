@@ -34,7 +34,7 @@ class FactTable:
         visible: Callable[[Context], Clause] | None = None,
         *,
         source: sa.FromClause | None = None,
-        joined: Mapping[str, sa.Column[Any]] | None = None,
+        joined: Mapping[str, sa.ColumnElement[Any]] | None = None,
         pairs: Mapping[str, sa.Table] | None = None,
         tags: sa.Table | None = None,
         found: Mapping[str, Callable[[sa.Connection, Sequence[str]], Mapping[str, Any]]] | None = None,
@@ -56,8 +56,9 @@ class FactTable:
         return self.table.c.id.in_(set(ids))
 
     def listed(self, context: Context, filters: Mapping[str, Any] | None, all_projects: bool) -> list[Clause]:
-        """What a list shows; an administrator sees all projects if it asks for them."""
-        mine = self.visible(context) if all_projects else owned(self.table, context)
+        """What a list shows; an administrator sees all projects if it asks for them. Some things belong to none."""
+        everything = all_projects or 'project_id' not in self.table.c
+        mine = self.visible(context) if everything else owned(self.table, context)
         return [mine, *self.matches(filters or {})]
 
     def matches(self, filters: Mapping[str, Any]) -> list[Clause]:
@@ -130,7 +131,8 @@ class FactTable:
 
     def update(self, connection: sa.Connection, thing_id: str, facts: Facts) -> None:
         """Set what is given; pairs and tags replace all there are."""
-        connection.execute(sa.update(self.table).where(self.table.c.id == thing_id).values(self._values(facts)))
+        if values := self._values(facts):
+            connection.execute(sa.update(self.table).where(self.table.c.id == thing_id).values(values))
         for name, table in self.pairs.items():
             if name in facts:
                 pairs.replace(connection, table, thing_id, facts[name])

@@ -41,10 +41,10 @@ def upgrade(store: Store) -> bool:
     """
     if version(store) == head():
         return False
-    with store.write() as connection, _one_at_a_time(connection):
+    with store.rebuild() as connection, _one_at_a_time(connection):
         if _version(connection) == head():
             return False
-        _run(connection)
+        run(connection)
     return True
 
 
@@ -74,10 +74,11 @@ def _one_at_a_time(connection: sa.Connection) -> Iterator[None]:
         connection.execute(sa.select(sa.func.release_lock(name)))
 
 
-def _run(connection: sa.Connection) -> None:
+def run(connection: sa.Connection, revision: str = 'head') -> None:
+    """Bring the tables to this revision, without waiting for others."""
     from alembic import command
     from alembic.config import Config
 
     config = Config(attributes={'connection': connection})
     config.set_main_option('script_location', str(MIGRATIONS).replace('%', '%%'))
-    command.upgrade(config, 'head')
+    command.upgrade(config, revision)

@@ -1,25 +1,30 @@
-"""Volumes in the store, their types, snapshots and attachments, and how much of them a project may have."""
+"""Volumes in the store, their snapshots, backups and attachments, and how much of them a project may have."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
 
 from computeapi import errors
-from computeapi.context import Context
 from computeapi.db.facts import Facts, FactTable
 from computeapi.db.listing import Clause
 from computeapi.db.records import lock_row, upsert
 from computeapi.db.tables.volume import (
     volume_attachments,
+    volume_backup_image_metadata,
+    volume_backup_metadata,
+    volume_backups,
     volume_image_metadata,
+    volume_messages,
     volume_metadata,
     volume_projects,
+    volume_quota_classes,
     volume_quotas,
     volume_snapshot_metadata,
     volume_snapshots,
-    volume_type_projects,
-    volume_type_specs,
+    volume_transfers,
+    volume_type_encryptions,
     volume_types,
     volumes,
 )
@@ -41,13 +46,11 @@ def _attached(connection: sa.Connection, volume_ids: Collection[str]) -> dict[st
     return found
 
 
-def _usable_types(context: Context) -> Clause:
-    """Public types, and private ones for the projects that were let in."""
-    if context.is_admin:
-        return sa.true()
-    grants = volume_type_projects.c
-    granted = sa.select(grants.type_id).where(grants.project_id == (context.project_id or ''))
-    return sa.or_(volume_types.c.is_public, volume_types.c.id.in_(granted))
+def _continued(connection: sa.Connection, backup_ids: Sequence[str]) -> dict[str, bool]:
+    """Whether other backups hold only what changed since these ones, by backup."""
+    query = sa.select(volume_backups.c.parent_id).where(volume_backups.c.parent_id.in_(backup_ids)).distinct()
+    parents = set(connection.scalars(query)) if backup_ids else set()
+    return {backup_id: backup_id in parents for backup_id in backup_ids}
 
 
 def _sorts(table: sa.Table, *more: str) -> dict[str, sa.Column[Any]]:
@@ -59,8 +62,13 @@ def _sorts(table: sa.Table, *more: str) -> dict[str, sa.Column[Any]]:
 VOLUMES = FactTable(
     volumes,
     errors.VolumeNotFound,
-    source=volumes.join(volume_types, volume_types.c.id == volumes.c.volume_type_id),
-    joined={'volume_type': volume_types.c.name},
+    source=volumes.join(volume_types, volume_types.c.id == volumes.c.volume_type_id).outerjoin(
+        volume_type_encryptions, volume_type_encryptions.c.volume_type_id == volumes.c.volume_type_id
+    ),
+    joined={
+        'volume_type': volume_types.c.name,
+        'encrypted': volume_type_encryptions.c.encryption_id.is_not(None),
+    },
     pairs={'metadata': volume_metadata, 'image_metadata': volume_image_metadata},
     found={'attachments': _attached},
     sorts=_sorts(volumes, 'availability_zone', 'bootable'),
@@ -82,12 +90,29 @@ ATTACHMENTS = FactTable(
     sorts={'created_at': volume_attachments.c.created_at},
     unknown='marker: attachment {marker} could not be found.',
 )
-TYPES = FactTable(
-    volume_types,
-    errors.VolumeTypeNotFound,
-    _usable_types,
-    pairs={'extra_specs': volume_type_specs},
-    order=[volume_types.c.name],
+BACKUPS = FactTable(
+    volume_backups,
+    errors.BackupNotFound,
+    found={'has_dependent_backups': _continued},
+    pairs={'metadata': volume_backup_metadata, 'image_metadata': volume_backup_image_metadata},
+    sorts=_sorts(volume_backups, 'volume_id'),
+    unknown='marker: Backup {marker} could not be found.',
+)
+TRANSFERS = FactTable(
+    volume_transfers,
+    errors.TransferNotFound,
+    source=volume_transfers.join(volumes, volumes.c.id == volume_transfers.c.volume_id),
+    sorts={name: volume_transfers.c[name] for name in ('id', 'name', 'created_at')},
+    unknown='marker: Transfer {marker} could not be found.',
+)
+MESSAGES = FactTable(
+    volume_messages,
+    errors.MessageNotFound,
+    sorts={
+        name: volume_messages.c[name]
+        for name in ('id', 'event_id', 'resource_type', 'resource_uuid', 'request_id', 'created_at')
+    },
+    unknown='marker: Message {marker} could not be found.',
 )
 
 
@@ -102,7 +127,20 @@ def metadata_values(connection: sa.Connection, *where: Clause) -> dict[str, list
     return found
 
 
-# Snapshots and attachments
+# What belongs to a volume
+
+
+def expired_messages(moment: datetime) -> Clause:
+    return volume_messages.c.guaranteed_until < moment
+
+
+def backups_on(backup_id: str) -> Clause:
+    """The backups that hold what changed since this one."""
+    return volume_backups.c.parent_id == backup_id
+
+
+def transfers_of(volume_id: str) -> Clause:
+    return volume_transfers.c.volume_id == volume_id
 
 
 def snapshots_of(volume_id: str) -> Clause:
@@ -116,40 +154,6 @@ def attachments_of(volume_id: str) -> Clause:
 def attachment_statuses(connection: sa.Connection, volume_id: str) -> set[str]:
     """What the attachments of the volume are doing."""
     return set(connection.scalars(sa.select(volume_attachments.c.status).where(attachments_of(volume_id))))
-
-
-# Types
-
-
-def types_named(name_or_id: str) -> Clause:
-    return sa.or_(volume_types.c.id == name_or_id, volume_types.c.name == name_or_id)
-
-
-def keep_type(connection: sa.Connection, type_id: str) -> bool:
-    """Whether the type is there; if so nobody deletes it before this transaction ends."""
-    query = sa.select(volume_types.c.id).where(volume_types.c.id == type_id)
-    return connection.scalar(query.with_for_update(read=True)) is not None
-
-
-def type_is_used(connection: sa.Connection, type_id: str) -> bool:
-    query = sa.select(volumes.c.id).where(volumes.c.volume_type_id == type_id).limit(1)
-    return connection.scalar(query) is not None
-
-
-def type_projects(connection: sa.Connection, type_id: str) -> list[str]:
-    """The projects that were let in to a private type."""
-    query = sa.select(volume_type_projects.c.project_id).where(volume_type_projects.c.type_id == type_id)
-    return list(connection.scalars(query.order_by(volume_type_projects.c.project_id)))
-
-
-def grant_type(connection: sa.Connection, type_id: str, project_id: str) -> None:
-    connection.execute(sa.insert(volume_type_projects).values(type_id=type_id, project_id=project_id))
-
-
-def revoke_type(connection: sa.Connection, type_id: str, project_id: str) -> bool:
-    """Whether there was a grant to take back."""
-    query = sa.delete(volume_type_projects).filter_by(type_id=type_id, project_id=project_id)
-    return connection.execute(query).rowcount > 0
 
 
 # Quotas
@@ -167,6 +171,19 @@ def set_limits(connection: sa.Connection, project_id: str, limits: Mapping[str, 
         {'project_id': project_id, 'name': name, 'limit': limit} for name, limit in limits.items()
     ]
     upsert(connection, volume_quotas, rows)
+
+
+def class_limits(connection: sa.Connection, class_name: str) -> dict[str, int]:
+    """The limits that were set for a class of projects."""
+    limits = volume_quota_classes.c
+    query = sa.select(limits.name, limits.limit).where(limits.class_name == class_name)
+    return {row.name: row.limit for row in connection.execute(query)}
+
+
+def set_class_limits(connection: sa.Connection, class_name: str, limits: Mapping[str, int]) -> None:
+    """Set the limits that are given; the others stay."""
+    rows = [{'class_name': class_name, 'name': name, 'limit': limit} for name, limit in limits.items()]
+    upsert(connection, volume_quota_classes, rows)
 
 
 def reset_limits(connection: sa.Connection, project_id: str) -> None:

@@ -2,8 +2,10 @@
 
 import subprocess
 import sys
+from datetime import datetime
 
 import pytest
+import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
@@ -38,6 +40,31 @@ def test_an_upgrade_from_nothing_makes_the_tables(empty):
     with empty.engine.connect() as connection:
         difference = compare_metadata(MigrationContext.configure(connection), metadata)
     assert not difference, 'Write a revision: see computeapi/db/migrations/__init__.py'
+
+
+def test_an_upgrade_keeps_what_belongs_to_a_table_that_changes(empty):
+    with empty.write() as connection:
+        schema.run(connection, '0002')
+    now = datetime(2030, 1, 1)
+    text = {'project_id': 'p', 'name': 'data', 'status': 'available', 'availability_zone': 'nova'}
+    flags = {'bootable': False, 'multiattach': False, 'readonly': False, 'is_public': True}
+    times = {'created_at': now, 'updated_at': now}
+    with empty.write() as connection:
+        tables = sa.MetaData()
+        tables.reflect(connection, only=['volumes', 'volume_types', 'volume_metadata'])
+        kind, volume, pair = (tables.tables[name] for name in ('volume_types', 'volumes', 'volume_metadata'))
+        for table, row in (
+            (kind, {'id': 't'}),
+            (volume, {'id': 'v', 'size': 1, 'volume_type_id': 't'}),
+            (pair, {'owner_id': 'v', 'name': 'color', 'value': 'red'}),
+        ):
+            facts = {**text, **flags, **times, **row}
+            connection.execute(table.insert(), {name: value for name, value in facts.items() if name in table.c})
+    assert schema.upgrade(empty)
+    with empty.read() as connection:
+        assert connection.execute(sa.select(pair.c.name, pair.c.value)).all() == [('color', 'red')]
+    with pytest.raises(sa.exc.IntegrityError), empty.write() as connection:
+        connection.execute(pair.insert().values(owner_id='nobody', name='color', value='red'))
 
 
 def test_there_is_nothing_to_do_twice(empty):

@@ -34,6 +34,8 @@ class Volume:
     availability_zone: str = 'nova'
     snapshot_id: str | None = None
     source_volume_id: str | None = None
+    group_id: str | None = None
+    encrypted: bool = False
     metadata: Mapping[str, str] = field(default_factory=dict)
     image_metadata: Mapping[str, Any] = field(default_factory=dict)
     attachments: Sequence[Mapping[str, Any]] = ()
@@ -80,13 +82,18 @@ class Attachment:
 
 @dataclass(frozen=True)
 class VolumeType:
-    """A kind of volume; the extra spec `multiattach` with the value `<is> True` lets several servers share one."""
+    """A kind of volume; the extra spec `multiattach` with the value `<is> True` lets several servers share one.
+
+    `encryption` has provider, cipher, key_size and control_location; None: volumes of the type are not encrypted.
+    """
 
     id: str
     name: str
     description: str | None = None
     is_public: bool = True
     extra_specs: Mapping[str, str] = field(default_factory=dict)
+    qos_specs_id: str | None = None
+    encryption: Mapping[str, Any] | None = None
     created_at: datetime | None = None
     updated_at: datetime | None = None
 
@@ -97,6 +104,10 @@ class VolumeType:
 
 VolumeListener = Callable[[Context, Volume], None]
 """Is told, after the fact, whose change it was and how the volume is now."""
+
+
+VolumeUsers = Callable[[str, str], bool]
+"""Whether compute says that this volume is a disk of this server."""
 
 
 class Volumes(Protocol):

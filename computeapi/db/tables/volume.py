@@ -16,6 +16,17 @@ def _pairs(name: str, owner: str) -> sa.Table:
     )
 
 
+volume_qos = sa.Table(
+    'volume_qos',
+    metadata,
+    sa.Column('id', Id(), primary_key=True),
+    sa.Column('name', Text(255), nullable=False, unique=True),
+    sa.Column('consumer', Text(16), nullable=False),
+    sa.Column('created_at', Timestamp(), nullable=False),
+)
+
+volume_qos_specs = _pairs('volume_qos_specs', 'volume_qos.id')
+
 volume_types = sa.Table(
     'volume_types',
     metadata,
@@ -23,6 +34,7 @@ volume_types = sa.Table(
     sa.Column('name', Text(255), nullable=False, unique=True),
     sa.Column('description', Text(255)),
     sa.Column('is_public', sa.Boolean, nullable=False),
+    sa.Column('qos_specs_id', Id(), sa.ForeignKey('volume_qos.id'), index=True),
     sa.Column('created_at', Timestamp(), nullable=False),
     sa.Column('updated_at', Timestamp(), nullable=False),
 )
@@ -34,6 +46,53 @@ volume_type_projects = sa.Table(
     metadata,
     sa.Column('type_id', Id(), sa.ForeignKey('volume_types.id', ondelete='CASCADE'), primary_key=True),
     sa.Column('project_id', Id(), primary_key=True),
+)
+
+volume_type_encryptions = sa.Table(
+    'volume_type_encryptions',
+    metadata,
+    sa.Column('volume_type_id', Id(), sa.ForeignKey('volume_types.id', ondelete='CASCADE'), primary_key=True),
+    sa.Column('encryption_id', Id(), nullable=False),
+    sa.Column('provider', Text(255), nullable=False),
+    sa.Column('cipher', Text(255)),
+    sa.Column('key_size', sa.Integer),
+    sa.Column('control_location', Text(16), nullable=False),
+    sa.Column('created_at', Timestamp(), nullable=False),
+    sa.Column('updated_at', Timestamp()),
+)
+
+volume_group_types = sa.Table(
+    'volume_group_types',
+    metadata,
+    sa.Column('id', Id(), primary_key=True),
+    sa.Column('name', Text(255), nullable=False, unique=True),
+    sa.Column('description', Text(255)),
+    sa.Column('is_public', sa.Boolean, nullable=False),
+    sa.Column('created_at', Timestamp(), nullable=False),
+)
+
+volume_group_type_specs = _pairs('volume_group_type_specs', 'volume_group_types.id')
+
+volume_groups = sa.Table(
+    'volume_groups',
+    metadata,
+    sa.Column('id', Id(), primary_key=True),
+    sa.Column('project_id', Id(), nullable=False, index=True),
+    sa.Column('user_id', Id()),
+    sa.Column('name', Text(255)),
+    sa.Column('description', Text(255)),
+    sa.Column('status', Text(32), nullable=False),
+    sa.Column('availability_zone', Text(255), nullable=False),
+    sa.Column('group_type', Id(), sa.ForeignKey('volume_group_types.id'), nullable=False, index=True),
+    sa.Column('created_at', Timestamp(), nullable=False, index=True),
+    sa.Column('updated_at', Timestamp(), nullable=False),
+)
+
+volume_group_volume_types = sa.Table(
+    'volume_group_volume_types',
+    metadata,
+    sa.Column('group_id', Id(), sa.ForeignKey('volume_groups.id', ondelete='CASCADE'), primary_key=True),
+    sa.Column('type_id', Id(), sa.ForeignKey('volume_types.id', ondelete='CASCADE'), primary_key=True),
 )
 
 volumes = sa.Table(
@@ -54,6 +113,7 @@ volumes = sa.Table(
     sa.Column('migration_status', Text(32)),
     sa.Column('snapshot_id', Id()),
     sa.Column('source_volume_id', Id()),
+    sa.Column('group_id', Id(), sa.ForeignKey('volume_groups.id'), index=True),
     sa.Column('created_at', Timestamp(), nullable=False, index=True),
     sa.Column('updated_at', Timestamp(), nullable=False),
 )
@@ -93,6 +153,57 @@ volume_attachments = sa.Table(
     sa.Column('attached_at', Timestamp()),
 )
 
+volume_backups = sa.Table(
+    'volume_backups',
+    metadata,
+    sa.Column('id', Id(), primary_key=True),
+    sa.Column('project_id', Id(), nullable=False, index=True),
+    sa.Column('user_id', Id()),
+    sa.Column('volume_id', Id(), nullable=False, index=True),
+    sa.Column('snapshot_id', Id()),
+    sa.Column('parent_id', Id(), index=True),
+    sa.Column('name', Text(255)),
+    sa.Column('description', Text(255)),
+    sa.Column('status', Text(32), nullable=False),
+    sa.Column('size', sa.Integer, nullable=False),
+    sa.Column('container', Text(255)),
+    sa.Column('availability_zone', Text(255), nullable=False),
+    sa.Column('bootable', sa.Boolean, nullable=False),
+    sa.Column('data_timestamp', Timestamp(), nullable=False),
+    sa.Column('created_at', Timestamp(), nullable=False, index=True),
+    sa.Column('updated_at', Timestamp(), nullable=False),
+)
+
+volume_backup_metadata = _pairs('volume_backup_metadata', 'volume_backups.id')
+volume_backup_image_metadata = _pairs('volume_backup_image_metadata', 'volume_backups.id')
+
+volume_transfers = sa.Table(
+    'volume_transfers',
+    metadata,
+    sa.Column('id', Id(), primary_key=True),
+    sa.Column('project_id', Id(), nullable=False, index=True),
+    sa.Column('volume_id', Id(), sa.ForeignKey('volumes.id', ondelete='CASCADE'), nullable=False, unique=True),
+    sa.Column('name', Text(255)),
+    sa.Column('key_hash', Text(64), nullable=False),
+    sa.Column('no_snapshots', sa.Boolean, nullable=False),
+    sa.Column('created_at', Timestamp(), nullable=False),
+)
+
+volume_messages = sa.Table(
+    'volume_messages',
+    metadata,
+    sa.Column('id', Id(), primary_key=True),
+    sa.Column('project_id', Id(), nullable=False, index=True),
+    sa.Column('request_id', Text(255)),
+    sa.Column('resource_type', Text(32), nullable=False),
+    sa.Column('resource_uuid', Id(), nullable=False),
+    sa.Column('event_id', Text(64), nullable=False),
+    sa.Column('user_message', Text(1024), nullable=False),
+    sa.Column('message_level', Text(16), nullable=False),
+    sa.Column('created_at', Timestamp(), nullable=False, index=True),
+    sa.Column('guaranteed_until', Timestamp(), nullable=False, index=True),
+)
+
 volume_projects = sa.Table(
     'volume_projects',
     metadata,
@@ -103,6 +214,14 @@ volume_quotas = sa.Table(
     'volume_quotas',
     metadata,
     sa.Column('project_id', Id(), primary_key=True),
+    sa.Column('name', Text(64), primary_key=True),
+    sa.Column('limit', sa.Integer, nullable=False),
+)
+
+volume_quota_classes = sa.Table(
+    'volume_quota_classes',
+    metadata,
+    sa.Column('class_name', Text(255), primary_key=True),
     sa.Column('name', Text(64), primary_key=True),
     sa.Column('limit', sa.Integer, nullable=False),
 )

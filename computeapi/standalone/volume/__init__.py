@@ -5,10 +5,16 @@ from computeapi.standalone.service import Authenticate, VersionPage, mounted
 from computeapi.standalone.volume.about import CinderInformation
 from computeapi.standalone.volume.actions import CinderVolumeActions
 from computeapi.standalone.volume.attachments import CinderAttachments
+from computeapi.standalone.volume.backups import CinderBackups
+from computeapi.standalone.volume.encryptions import CinderEncryptions
+from computeapi.standalone.volume.groups import CinderGroups, CinderGroupTypes
+from computeapi.standalone.volume.messages import CinderMessages
 from computeapi.standalone.volume.metadata import CinderSnapshotMetadata, CinderVolumeMetadata
-from computeapi.standalone.volume.quotas import CinderQuotas
+from computeapi.standalone.volume.qos import CinderQos
+from computeapi.standalone.volume.quotas import CinderQuotaClasses, CinderQuotas
 from computeapi.standalone.volume.service import CINDER, CinderApp, versions
 from computeapi.standalone.volume.snapshots import CinderSnapshots
+from computeapi.standalone.volume.transfers import CinderTransfers, CinderVolumeTransfers
 from computeapi.standalone.volume.types import CinderTypes
 from computeapi.standalone.volume.volumes import CinderVolumes
 from computeapi.web.filters import Microversion, WSGIApp
@@ -21,8 +27,17 @@ CONTROLLERS = (
     CinderSnapshots,
     CinderSnapshotMetadata,
     CinderAttachments,
+    CinderTransfers,
+    CinderVolumeTransfers,
+    CinderBackups,
+    CinderGroupTypes,
+    CinderGroups,
+    CinderMessages,
     CinderTypes,
+    CinderEncryptions,
+    CinderQos,
     CinderQuotas,
+    CinderQuotaClasses,
 )
 
 

@@ -44,11 +44,14 @@ class CinderInformation(CinderController):
 
     @operation('GET', '/os-services', policy=ADMIN)
     def services(self, req: Request) -> dict[str, Any]:
-        """One service in each zone, which is up as long as it answers."""
+        """Each is up as long as this one answers: a scheduler, and the storage of each zone."""
+        zones = self.volumes.availability_zones(req.context)
+        binaries = [('cinder-scheduler', 'local', zones[0]), ('cinder-backup', 'local', zones[0])]
+        binaries += [('cinder-volume', f'local@{zone}', zone) for zone in zones]
         services = [
             {
-                'binary': 'cinder-volume',
-                'host': f'local@{zone}',
+                'binary': binary,
+                'host': host,
                 'zone': zone,
                 'status': 'enabled',
                 'state': 'up',
@@ -56,7 +59,7 @@ class CinderInformation(CinderController):
                 'updated_at': time(self.volumes.clock()),
                 **resolve(LATER, req.version),
             }
-            for zone in self.volumes.availability_zones(req.context)
+            for binary, host, zone in binaries
         ]
         wanted = {name: req.parameter(name) for name in ('binary', 'host') if name in req.query}
         return {'services': [service for service in services if wanted.items() <= service.items()]}
@@ -80,7 +83,3 @@ class CinderInformation(CinderController):
             'totalBackupGigabytesUsed': used['backup_gigabytes'],
         }
         return {'limits': {'rate': [], 'absolute': absolute}}
-
-    @operation('GET', '/qos-specs', policy=ADMIN)
-    def qos_specs(self, req: Request) -> dict[str, Any]:
-        return {'qos_specs': []}

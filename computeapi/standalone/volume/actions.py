@@ -41,6 +41,7 @@ ATTACH = {
     'mountpoint': TEXT,
     'mode': {'type': ['string', 'null'], 'enum': [None, 'rw', 'ro']},
 }
+CONNECTION = {'connector': {'type': 'object', 'maxProperties': 64}}
 Body = dict[str, Any]
 
 
@@ -100,6 +101,16 @@ class CinderVolumeActions(CinderController):
     def roll_detaching(self, req: Request, id: str) -> None:
         self.volumes.stop_detaching(req.context, id)
 
+    @argued('os-initialize_connection', CONNECTION, 'connector', status=200)
+    def initialize_connection(self, req: Request, id: str, body: Body) -> dict[str, Any]:
+        """How the host of the connector reaches the volume: volumes here hold no data, so there is nothing to reach."""
+        volume = self.volumes.get(req.context, id)
+        return {'connection_info': {'driver_volume_type': 'local', 'data': {'volume_id': volume.id}}}
+
+    @argued('os-terminate_connection', CONNECTION, 'connector')
+    def terminate_connection(self, req: Request, id: str, body: Body) -> None:
+        self.volumes.get(req.context, id)
+
     @argued('os-attach', ATTACH, 'mountpoint')
     def attach(self, req: Request, id: str, body: Body) -> None:
         server_id, host = body.get('instance_uuid'), body.get('host_name')
@@ -113,12 +124,12 @@ class CinderVolumeActions(CinderController):
         attachment_id = body.get('attachment_id') if isinstance(body, dict) else None
         for use in self.volumes.get(req.context, id).attachments:
             if attachment_id in (None, use['attachment_id']):
-                check_release(req.context, use['server_id'])
+                check_release(req, self.volumes, id, use['server_id'])
         self.volumes.detach(req.context, id, attachment_id)
 
     @argued('os-force_detach', {'attachment_id': {'anyOf': [UUID, NOTHING]}}, policy=ADMIN)
     def force_detach(self, req: Request, id: str, body: Body) -> None:
-        self.volumes.detach(req.context, id, body.get('attachment_id'))
+        self.volumes.detach(req.context, id, body.get('attachment_id'), force=True)
 
     @action('os-force_delete', policy=ADMIN)
     def force_delete(self, req: Request, id: str) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 from computeapi import errors
 from computeapi.backends.volume import Attachment
-from computeapi.context import Context
+from computeapi.backends.volume.local import LocalVolumes
 from computeapi.standalone.access import CALLER
 from computeapi.standalone.schema import wrapped
 from computeapi.standalone.volume.documents import ATTACHMENT, ATTACHMENT_SUMMARY, NOTHING, UUID
@@ -66,7 +66,7 @@ class CinderAttachments(CinderCollection):
     @operation('DELETE', '/{attachment_id}', policy=USER)
     def delete(self, req: Request, attachment_id: str) -> dict[str, Any]:
         attachment = self._attachment(req, attachment_id)
-        check_release(req.context, attachment.server_id)
+        check_release(req, self.volumes, attachment.volume_id, attachment.server_id)
         self.volumes.release(req.context, attachment_id)
         left = self.volumes.attachments(req.context, filters={'volume_id': attachment.volume_id})
         return {'attachments': ATTACHMENT_SUMMARY.render_all(req, left)}
@@ -80,7 +80,7 @@ class CinderAttachments(CinderCollection):
             self.volumes.complete(req.context, attachment_id)
 
 
-def check_release(context: Context, server_id: str | None) -> None:
-    """A user who took a volume from a running server behind its back could give it to another one with data on it."""
-    if server_id is not None and not context.is_admin and 'service' not in context.roles:
+def check_release(req: Request, volumes: LocalVolumes, volume_id: str, server_id: str | None) -> None:
+    """Whoever took a volume from a server behind its back could give it to another one with data on it."""
+    if server_id is not None and 'service' not in req.context.roles and volumes.used(volume_id, server_id):
         raise errors.Conflict(f'Detach volume from instance {server_id} using the Compute API')

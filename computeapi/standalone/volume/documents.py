@@ -72,7 +72,13 @@ def _uses(volume: Volume) -> list[dict[str, Any]]:
 
 
 TIMES = {'created_at': read(lambda row: time(row.created_at)), 'updated_at': read(lambda row: time(row.updated_at))}
-LINKS = read(lambda volume, req: req.links('volumes', volume.id), request=True)
+
+
+def links_to(collection: str) -> Field:
+    return read(lambda row, req: req.links(collection, row.id), request=True)
+
+
+LINKS = links_to('volumes')
 
 VOLUME_SUMMARY = View({**each('id', 'name'), 'links': LINKS})
 
@@ -82,14 +88,14 @@ _WRITTEN = {
     **each('snapshot_id', 'migration_status', 'user_id'),
     'source_volid': read(attr('source_volume_id')),
     'bootable': read(lambda volume: str(volume.bootable).lower()),
-    'encrypted': constant(False),
+    'encrypted': read(attr('encrypted')),
     'consistencygroup_id': constant(None),
     'replication_status': constant(None),
     'metadata': read(lambda volume: {**volume.metadata, **({'readonly': 'True'} if volume.readonly else {})}),
     'attachments': read(_uses),
     **TIMES,
     'links': LINKS,
-    'group_id': added('3.13', constant(None)),
+    'group_id': added('3.13', read(attr('group_id'))),
     'service_uuid': added('3.48', constant(None)),
     'shared_targets': added('3.48', constant(False)),
     'volume_type_id': added('3.63', read(attr('volume_type_id'))),
@@ -158,4 +164,4 @@ _WRITTEN_TYPE = {
     'os-volume-type-access:is_public': read(attr('is_public')),
 }
 WRITTEN_TYPE = View(_WRITTEN_TYPE)
-TYPE = View({**_WRITTEN_TYPE, 'qos_specs_id': constant(None)})
+TYPE = View({**_WRITTEN_TYPE, 'qos_specs_id': read(attr('qos_specs_id'))})

@@ -43,11 +43,17 @@ COMMON: Parsers = {
 }
 VOLUME_FILTERS: Parsers = {
     **COMMON,
-    **dict.fromkeys(('availability_zone', 'volume_type', 'snapshot_id'), text),
+    **dict.fromkeys(('availability_zone', 'volume_type', 'snapshot_id', 'group_id'), text),
     **dict.fromkeys(('bootable', 'multiattach'), truth),
     'glance_metadata': mapping,
 }
 SNAPSHOT_FILTERS: Parsers = {**COMMON, 'volume_id': text}
+BACKUP_FILTERS: Parsers = {**COMMON, 'volume_id': text, 'snapshot_id': text}
+TRANSFER_FILTERS: Parsers = dict.fromkeys(('id', 'name', 'volume_id'), text)
+GROUP_FILTERS: Parsers = dict.fromkeys(('id', 'name', 'status', 'group_type', 'project_id'), text)
+MESSAGE_FILTERS: Parsers = dict.fromkeys(
+    ('event_id', 'message_level', 'request_id', 'resource_type', 'resource_uuid'), text
+)
 ATTACHMENT_FILTERS: Parsers = dict.fromkeys(('status', 'project_id', 'volume_id', 'instance_id'), text)
 
 RENAMED = {'glance_metadata': 'image_metadata', 'instance_id': 'server_id'}
@@ -101,6 +107,12 @@ class CinderCollection(CinderController):
             'filters': {RENAMED.get(name, name): self.filters[name](name, value) for name, value in known},
             'all_projects': truth('all_tenants', req.parameter('all_tenants') or '0'),
         }
+
+
+def page(req: Request) -> dict[str, Any]:
+    """The part of a list that is asked for, where it does not say what comes next."""
+    limit = number('limit', req.parameter('limit')) if 'limit' in req.query else None
+    return {**window(req), 'limit': limit, 'marker': req.parameter('marker') or None}
 
 
 def window(req: Request) -> dict[str, Any]:

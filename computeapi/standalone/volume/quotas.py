@@ -3,7 +3,7 @@
 from typing import Any
 
 from computeapi import errors
-from computeapi.backends.volume.local.quotas import DEFAULTS
+from computeapi.backends.volume.local.quotas import DEFAULT_CLASS, DEFAULTS
 from computeapi.standalone.access import ADMIN, CALLER
 from computeapi.standalone.query import MAX_INTEGER, truth
 from computeapi.standalone.schema import wrapped
@@ -15,6 +15,10 @@ LIMIT = {'type': 'integer', 'minimum': -1, 'maximum': MAX_INTEGER}
 SET = wrapped('quota_set', dict.fromkeys(DEFAULTS, LIMIT))
 
 MAX_PROJECT_ID = 64
+MAX_CLASS_NAME = 255
+
+
+SET_CLASS = wrapped('quota_class_set', dict.fromkeys(DEFAULTS, LIMIT))
 
 
 class CinderQuotas(CinderController):
@@ -32,7 +36,7 @@ class CinderQuotas(CinderController):
 
     @operation('GET', '/defaults', policy=CALLER)
     def show_defaults(self, req: Request, project_id: str) -> dict[str, Any]:
-        return {'quota_set': {'id': project_id, **DEFAULTS}}
+        return {'quota_set': {'id': project_id, **self.volumes.quotas.class_limits(DEFAULT_CLASS)}}
 
     @operation('PUT', policy=ADMIN, body=SET)
     def update(self, req: Request, project_id: str, body: dict[str, Any]) -> dict[str, Any]:
@@ -43,3 +47,17 @@ class CinderQuotas(CinderController):
     @operation('DELETE', policy=ADMIN)
     def reset(self, req: Request, project_id: str) -> None:
         self.volumes.quotas.reset(project_id)
+
+
+class CinderQuotaClasses(CinderController):
+    path = '/os-quota-class-sets/{class_name}'
+
+    @operation('GET', policy=ADMIN)
+    def show(self, req: Request, class_name: str) -> dict[str, Any]:
+        return {'quota_class_set': {'id': class_name, **self.volumes.quotas.class_limits(class_name)}}
+
+    @operation('PUT', policy=ADMIN, body=SET_CLASS)
+    def update(self, req: Request, class_name: str, body: dict[str, Any]) -> dict[str, Any]:
+        if len(class_name) > MAX_CLASS_NAME:
+            raise errors.Invalid(f'The name of a class must not be longer than {MAX_CLASS_NAME} characters.')
+        return {'quota_class_set': self.volumes.quotas.set_class_limits(class_name, body['quota_class_set'])}

@@ -119,12 +119,6 @@ class CinderTypes(CinderController):
     def revoke(self, req: Request, id: str, body: dict[str, Any]) -> None:
         self.volumes.types.revoke(self._type(req, id).id, body['project'])
 
-    @operation('GET', '/{type_id}/encryption', policy=ADMIN)
-    def show_encryption(self, req: Request, type_id: str) -> dict[str, Any]:
-        """No volume is encrypted here."""
-        self._type(req, type_id)
-        return {}
-
     def _type(self, req: Request, type_id: str) -> VolumeType:
         """By id only: clients look for a name in the list after it was not found as an id."""
         kind = self.volumes.types.get(req.context, type_id)

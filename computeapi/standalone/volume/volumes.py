@@ -38,9 +38,9 @@ CREATE = wrapped(
         'availability_zone': NAME,
         'metadata': {'anyOf': [PAIRS, NOTHING]},
         'multiattach': {'anyOf': [BOOLEAN, NOTHING]},
+        'backup_id': added('3.47', ID),
+        'group_id': added('3.13', ID),
         # What this service does not have can only be left out.
-        'backup_id': NOTHING,
-        'group_id': NOTHING,
         'consistencygroup_id': NOTHING,
     },
     extra=True,
@@ -84,6 +84,8 @@ class CinderVolumes(CinderCollection):
             availability_zone=asked.get('availability_zone') or None,
             metadata=asked.get('metadata'),
             multiattach=spoken(asked.get('multiattach')),
+            backup_id=asked.get('backup_id') or None,
+            group_id=asked.get('group_id') or None,
         )
         return {'volume': WRITTEN_VOLUME.render(req, volume)}
 

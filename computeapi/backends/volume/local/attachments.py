@@ -8,6 +8,7 @@ import builtins
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -15,7 +16,8 @@ import sqlalchemy as sa
 
 from computeapi import errors
 from computeapi.backends.volume import Attachment, Volume
-from computeapi.backends.volume.local.base import NEWEST_FIRST, VolumeStore, unfit
+from computeapi.backends.volume.local.base import VolumeStore, unfit
+from computeapi.backends.volume.local.kept import NEWEST_FIRST
 from computeapi.context import Context
 from computeapi.db import volumes
 from computeapi.db.listing import bounded
@@ -132,8 +134,10 @@ class VolumeUse(VolumeStore):
             self._add(connection, volume, None, status='attached', mode=mode, **facts)
             self._settle(connection, volume)
 
-    def detach(self, context: Context, volume_id: str, attachment_id: str | None = None) -> None:
-        """Without an id the only attachment there is; Invalid if there are several."""
+    def detach(
+        self, context: Context, volume_id: str, attachment_id: str | None = None, *, force: bool = False
+    ) -> None:
+        """Without an id the only attachment there is; Invalid if there are several. `force`: whatever the status."""
         with self._locked(context, volume_id) as (connection, volume):
             found = ATTACHMENTS.select(connection, volumes.attachments_of(volume_id))
             chosen = [one['id'] for one in found if attachment_id in (None, one['id'])]
@@ -142,7 +146,7 @@ class VolumeUse(VolumeStore):
             if attachment_id is not None and not chosen:
                 raise errors.AttachmentNotFound(id=attachment_id)
             ATTACHMENTS.delete(connection, ATTACHMENTS.among(chosen))
-            self._settle(connection, volume)
+            self._settle(connection, replace(volume, status='detaching') if force else volume)
 
     def begin_attaching(self, context: Context, volume_id: str) -> None:
         """Keep others off the volume before it is attached."""

@@ -10,7 +10,8 @@ import sqlalchemy as sa
 
 from computeapi import errors
 from computeapi.backends.image import Images
-from computeapi.backends.volume import Volume, VolumeListener
+from computeapi.backends.volume import Volume, VolumeListener, VolumeUsers
+from computeapi.backends.volume.local.messages import VolumeMessages
 from computeapi.backends.volume.local.quotas import VolumeQuotas
 from computeapi.backends.volume.local.types import VolumeTypes
 from computeapi.clock import utcnow
@@ -22,8 +23,6 @@ MAX_METADATA = 128
 MAX_IMAGE_METADATA = 256
 """All that an image may have, and more that is written about it on the volume."""
 
-NEWEST_FIRST = (('created_at', 'desc'),)
-
 Change = Callable[[Volume], Mapping[str, Any]]
 """From a volume as it is to the facts that shall differ."""
 
@@ -31,7 +30,7 @@ Change = Callable[[Volume], Mapping[str, Any]]
 class VolumeStore:
     """Volumes made from `images`, in availability `zones`; `types` are those to begin with and their extra specs.
 
-    `listeners` are told when a volume that servers use has grown.
+    `listeners` are told when a volume that servers use has grown; `used` tells whether a server really uses one.
     """
 
     def __init__(
@@ -42,15 +41,18 @@ class VolumeStore:
         types: Mapping[str, Mapping[str, str]] | None = None,
         zones: Sequence[str] = ('nova',),
         listeners: Iterable[VolumeListener] = (),
+        used: VolumeUsers = lambda volume_id, server_id: True,
         clock: Callable[[], datetime] = utcnow,
     ):
         self.store = store
         self.images = images
         self.zones = zones
         self.listeners = tuple(listeners)
+        self.used = used
         self.clock = clock
         self.types = VolumeTypes(store, types or {}, clock)
         self.quotas = VolumeQuotas(store)
+        self.messages = VolumeMessages(store, clock)
 
     def change(self, context: Context, volume_id: str, change: Change) -> Volume:
         """Change facts that depend on the volume as it is: nothing comes between reading and writing."""

@@ -12,9 +12,15 @@ from computeapi import errors
 from computeapi.backends.image import Image
 from computeapi.backends.volume import Volume, VolumeType
 from computeapi.backends.volume.local.base import VolumeStore, check_metadata, project_of
+from computeapi.backends.volume.local.groups import VolumeGroup, check_member
 from computeapi.context import Context
-from computeapi.db import volumes
-from computeapi.db.volumes import SNAPSHOTS, TYPES, VOLUMES
+from computeapi.db import volume_types
+from computeapi.db.volume_groups import GROUPS
+from computeapi.db.volume_types import TYPES
+from computeapi.db.volumes import BACKUPS, SNAPSHOTS, VOLUMES
+
+BACKEND, BACKEND_NAME = 'local', 'volume_backend_name'
+NO_BACKEND = ('VOLUME_VOLUME_001_002', 'schedule allocate volume: No backend is what the type of the volume asks for.')
 
 GIB = 1024**3
 MAX_SIZE = 2**31 - 1
@@ -22,9 +28,10 @@ MAX_SIZE = 2**31 - 1
 
 @dataclass(frozen=True)
 class Origin:
-    """What a volume is made from; by default nothing."""
+    """What a volume is made from; by default nothing. `sized`: its size is the volume's if nobody says another."""
 
     size: int = 0
+    sized: bool = False
     volume_type_id: str | None = None
     availability_zone: str | None = None
     bootable: bool = False
@@ -46,18 +53,20 @@ class VolumeMaking(VolumeStore):
         availability_zone: str | None = None,
         metadata: Mapping[str, str] | None = None,
         multiattach: bool = False,
+        backup_id: str | None = None,
+        group_id: str | None = None,
         volume_id: str | None = None,
     ) -> Volume:
         """Without a size it has that of the snapshot or volume that it is made from."""
         if volume_id is not None and (made := self.get_many(context, [volume_id])):
             return made[volume_id]
         project_id = project_of(context)
-        self._check_request(availability_zone, image_id, snapshot_id, source_volume_id)
+        self._check_request(availability_zone, image_id, snapshot_id, source_volume_id, backup_id)
         wanted = self.types.get(context, volume_type) if volume_type else None
         default = self.types.default()
         image = None if image_id is None else self._image(context, image_id)
         with self.store.write() as connection:
-            source = self._source(connection, context, image, snapshot_id, source_volume_id)
+            source = self._source(connection, context, image, snapshot_id, source_volume_id, backup_id)
             kind = keep_type(connection, wanted.id if wanted else source.volume_type_id or default.id)
             volume = Volume(
                 **self._facts(source, kind),
@@ -74,6 +83,10 @@ class VolumeMaking(VolumeStore):
                 metadata=dict(metadata or {}),
             )
             self._insert(connection, volume)
+            if group_id is not None:
+                volume = self._join(connection, context, volume, group_id)
+            if volume.status == 'error':
+                self.messages.add(connection, context, volume, *NO_BACKEND)
         return volume
 
     def get_many(self, context: Context, volume_ids: Iterable[str]) -> dict[str, Volume]:
@@ -83,7 +96,7 @@ class VolumeMaking(VolumeStore):
 
     def _check_request(self, zone: str | None, *origins: str | None) -> None:
         if sum(origin is not None for origin in origins) > 1:
-            raise errors.Invalid('Only one of imageRef, snapshot_id and source_volid may be given.')
+            raise errors.Invalid('Only one of imageRef, snapshot_id, source_volid and backup_id may be given.')
         if zone is not None and zone not in self.zones:
             raise errors.Invalid(f"Availability zone '{zone}' is invalid.")
 
@@ -103,6 +116,7 @@ class VolumeMaking(VolumeStore):
         image: Image | None,
         snapshot_id: str | None,
         volume_id: str | None,
+        backup_id: str | None,
     ) -> Origin:
         if image is not None:
             return from_image(image)
@@ -110,6 +124,8 @@ class VolumeMaking(VolumeStore):
             return _from_snapshot(connection, context, snapshot_id)
         if volume_id is not None:
             return _from_volume(self._lock(connection, context, volume_id))
+        if backup_id is not None:
+            return _from_backup(connection, context, backup_id)
         return Origin()
 
     def _insert(self, connection: sa.Connection, volume: Volume) -> None:
@@ -118,11 +134,16 @@ class VolumeMaking(VolumeStore):
         self.quotas.take(connection, volume.project_id, volumes=1, gigabytes=size, per_volume_gigabytes=size)
         VOLUMES.insert(connection, vars(volume))
 
+    def _join(self, connection: sa.Connection, context: Context, volume: Volume, group_id: str) -> Volume:
+        check_member(VolumeGroup(**GROUPS.get(connection, context, group_id, lock=True)), volume)
+        return self._write(connection, volume, {'group_id': group_id})
+
     def _facts(self, source: Origin, kind: VolumeType) -> dict[str, Any]:
         """What is so whatever was asked for."""
         now = self.clock()
         return {
-            'status': 'available',
+            'status': 'available' if _held_here(kind) else 'error',
+            'encrypted': kind.encryption is not None,
             'bootable': source.bootable,
             'image_metadata': source.image_metadata,
             'volume_type': kind.name,
@@ -132,9 +153,15 @@ class VolumeMaking(VolumeStore):
         }
 
 
+def _held_here(kind: VolumeType) -> bool:
+    """Whether this storage is what the extra specs of the type ask for, if they ask for one by its name."""
+    names = {kind.extra_specs.get(name, BACKEND) for name in (BACKEND_NAME, f'capabilities:{BACKEND_NAME}')}
+    return names == {BACKEND}
+
+
 def keep_type(connection: sa.Connection, type_id: str) -> VolumeType:
     """The type, which nobody deletes before the transaction ends."""
-    if not volumes.keep_type(connection, type_id):
+    if not volume_types.keep_type(connection, type_id):
         raise errors.VolumeTypeNotFound(id=type_id)
     return VolumeType(**TYPES.get(connection, Context(is_admin=True), type_id))
 
@@ -162,6 +189,14 @@ def _from_snapshot(connection: sa.Connection, context: Context, snapshot_id: str
     return _like(Volume(**origin), snapshot['size'])
 
 
+def _from_backup(connection: sa.Connection, context: Context, backup_id: str) -> Origin:
+    backup = BACKUPS.get(connection, context, backup_id, lock=True)
+    if backup['status'] != 'available':
+        raise errors.Invalid(f'Invalid backup: Backup {backup_id} is {backup["status"]}.')
+    kept = {name: backup[name] for name in ('bootable', 'image_metadata', 'availability_zone')}
+    return Origin(backup['size'], sized=True, **kept)
+
+
 def _from_volume(volume: Volume) -> Origin:
     if volume.status not in ('available', 'in-use'):
         raise errors.Invalid(f'Invalid volume: Source volume {volume.id} is {volume.status}.')
@@ -169,11 +204,11 @@ def _from_volume(volume: Volume) -> Origin:
 
 
 def _like(volume: Volume, size: int) -> Origin:
-    return Origin(size, volume.volume_type_id, volume.availability_zone, volume.bootable, volume.image_metadata)
+    return Origin(size, True, volume.volume_type_id, volume.availability_zone, volume.bootable, volume.image_metadata)
 
 
 def checked_size(size: int | None, source: Origin) -> int:
-    if size is None and source.volume_type_id is not None:
+    if size is None and source.sized:
         return source.size
     if size is None or not 1 <= size <= MAX_SIZE:
         raise errors.Invalid(f'size must be a number of GiB from 1 to {MAX_SIZE}.')

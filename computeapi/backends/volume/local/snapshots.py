@@ -8,7 +8,8 @@ from typing import Any
 
 from computeapi import errors
 from computeapi.backends.volume import Snapshot
-from computeapi.backends.volume.local.base import NEWEST_FIRST, VolumeStore, check_metadata
+from computeapi.backends.volume.local.base import VolumeStore, check_metadata
+from computeapi.backends.volume.local.kept import NEWEST_FIRST
 from computeapi.context import Context
 from computeapi.db.listing import bounded
 from computeapi.db.volumes import SNAPSHOTS

@@ -12,11 +12,14 @@ import sqlalchemy as sa
 from computeapi import errors
 from computeapi.backends.volume import VolumeType
 from computeapi.context import Context
-from computeapi.db import volumes
+from computeapi.db import volume_types
 from computeapi.db.engine import Store
-from computeapi.db.volumes import TYPES
+from computeapi.db.volume_types import TYPES
 
 DEFAULT = '__DEFAULT__'
+
+UNENCRYPTED = {'cipher': None, 'key_size': None, 'control_location': 'front-end'}
+"""What encryption is where nothing else is said of it."""
 
 
 class VolumeTypes:
@@ -63,7 +66,8 @@ class VolumeTypes:
         extra_specs: Mapping[str, str] | None = None,
     ) -> VolumeType:
         now = self.clock()
-        kind = VolumeType(str(uuid.uuid4()), name, description, is_public, dict(extra_specs or {}), now, now)
+        facts = (str(uuid.uuid4()), name, description, is_public, dict(extra_specs or {}))
+        kind = VolumeType(*facts, created_at=now, updated_at=now)
         with _unique(name), self.store.write() as connection:
             TYPES.insert(connection, vars(kind))
         return kind
@@ -83,32 +87,48 @@ class VolumeTypes:
             kind = VolumeType(**TYPES.get(connection, Context(is_admin=True), type_id, lock=True))
             if kind.name == DEFAULT:
                 raise errors.Invalid(f'The volume type {DEFAULT} is the default and cannot be deleted.')
-            if volumes.type_is_used(connection, kind.id):
+            if volume_types.type_is_used(connection, kind.id):
                 raise errors.Invalid('Target volume type is still in use.')
             TYPES.delete(connection, TYPES.among([kind.id]))
+
+    def encrypt(self, type_id: str, facts: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+        """Let volumes of the type be encrypted in this way, or not at all; Invalid while there are some.
+
+        Facts that are left out stay as they are."""
+        with self.store.write() as connection:
+            kind = VolumeType(**TYPES.get(connection, Context(is_admin=True), type_id, lock=True))
+            if volume_types.type_is_used(connection, kind.id):
+                raise errors.Invalid(f'Volume type {kind.id} is in use: its encryption cannot change.')
+            now, encryption = self.clock(), None
+            if facts is not None:
+                known = kind.encryption or {**UNENCRYPTED, 'encryption_id': str(uuid.uuid4()), 'created_at': now}
+                encryption = {**known, **facts, 'updated_at': now if kind.encryption else None}
+                encryption.pop('volume_type_id', None)
+            volume_types.set_encryption(connection, kind.id, encryption)
+        return self.get(Context(is_admin=True), type_id).encryption
 
     def projects(self, type_id: str) -> builtins.list[str]:
         """Who may use a private type."""
         with self.store.read() as connection:
-            return volumes.type_projects(connection, _private(connection, type_id).id)
+            return volume_types.type_projects(connection, _private(connection, type_id).id)
 
     def grant(self, type_id: str, project_id: str) -> None:
         with self.store.write() as connection:
             kind = _private(connection, type_id, lock=True)
-            if project_id in volumes.type_projects(connection, kind.id):
+            if project_id in volume_types.type_projects(connection, kind.id):
                 raise errors.Conflict(f'Project {project_id} may use volume type {kind.id} already.')
-            volumes.grant_type(connection, kind.id, project_id)
+            volume_types.grant_type(connection, kind.id, project_id)
 
     def revoke(self, type_id: str, project_id: str) -> None:
         with self.store.write() as connection:
             kind = _private(connection, type_id, lock=True)
-            if not volumes.revoke_type(connection, kind.id, project_id):
+            if not volume_types.revoke_type(connection, kind.id, project_id):
                 raise errors.NotFound(f'Project {project_id} may not use volume type {kind.id} anyway.')
 
 
 def _find(connection: sa.Connection, context: Context, name_or_id: str) -> VolumeType:
     """A name that is another type's id yields the one with that id."""
-    where = (volumes.types_named(name_or_id), TYPES.visible(context))
+    where = (volume_types.types_named(name_or_id), TYPES.visible(context))
     found = [VolumeType(**facts) for facts in TYPES.select(connection, *where)]
     if not found:
         raise errors.VolumeTypeNotFound(id=name_or_id)

@@ -6,7 +6,8 @@ from typing import Any
 
 from computeapi import errors
 from computeapi.backends.volume import Volume, VolumeType
-from computeapi.backends.volume.local.base import NEWEST_FIRST, unfit
+from computeapi.backends.volume.local.base import unfit
+from computeapi.backends.volume.local.kept import NEWEST_FIRST
 from computeapi.backends.volume.local.making import MAX_SIZE, VolumeMaking, checked_size, from_image, keep_type
 from computeapi.context import Context
 from computeapi.db import volumes
@@ -134,7 +135,8 @@ class VolumeLife(VolumeMaking):
         """`force` does not mind the status, `cascade` takes the snapshots along."""
         with self._locked(context, volume_id) as (connection, volume):
             held = volumes.attachment_statuses(connection, volume_id)
-            if 'attached' in held or not force and (held or volume.status not in DELETABLE):
+            busy = held or volume.group_id or volume.status not in DELETABLE
+            if 'attached' in held or not force and busy:
                 raise errors.Invalid(UNDELETABLE)
             if cascade:
                 SNAPSHOTS.delete(connection, volumes.snapshots_of(volume_id))

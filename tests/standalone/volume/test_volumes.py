@@ -1,92 +1,11 @@
-"""Cinder v3 as clients speak it."""
+"""Cinder v3 as clients speak it: volumes, their snapshots, attachments and types."""
 
 import urllib.parse
 
 import pytest
-import webob
-
-from computeapi import errors
-from computeapi.backends.image.local import LocalImages
-from computeapi.backends.volume.local import LocalVolumes
-from computeapi.context import Context
-from computeapi.standalone.volume import cinder
-
-CALLERS = {
-    'admin': Context(user_id='root', project_id='admin', is_admin=True, roles=frozenset({'admin'})),
-    'alice': Context(user_id='alice', project_id='apples', roles=frozenset({'member'})),
-    'bob': Context(user_id='bob', project_id='bananas', roles=frozenset({'member'})),
-    'reader': Context(user_id='ron', project_id='apples', roles=frozenset({'reader'})),
-    'nova': Context(user_id='nova', project_id='apples', roles=frozenset({'service'})),
-}
 
 SERVER = '5b5ab8b0-7a65-4ba5-a1f9-6e8ad8d0c6a4'
 NOWHERE = '00000000-0000-4000-8000-00000000dead'
-FAULTS = {400: 'badRequest', 401: 'unauthorized', 403: 'forbidden', 404: 'itemNotFound', 409: 'conflictingRequest'}
-
-
-def authenticate(token):
-    try:
-        return CALLERS[token]
-    except KeyError:
-        raise errors.NotAuthenticated from None
-
-
-@pytest.fixture
-def images(store, tmp_path):
-    return LocalImages(store, tmp_path / 'images')
-
-
-@pytest.fixture
-def app(store, images):
-    volumes = LocalVolumes(store, images, types={'fake': {}, 'multiattach': {'multiattach': '<is> True'}})
-    volumes.populate()
-    return cinder(volumes, authenticate)
-
-
-@pytest.fixture
-def ask(app):
-    """ask('POST /v3/volumes', {...}, by='alice', version='3.27') -> the response, of the status `expect`."""
-
-    def ask(request, json=None, *, by='alice', version='3.68', expect=200, **others):
-        method, path = request.split(' ', 1)
-        if json is not None:
-            others['json'] = json
-        req = webob.Request.blank(path, method=method, **others)
-        if by:
-            req.headers['X-Auth-Token'] = by
-        if version:
-            req.headers['OpenStack-API-Version'] = f'volume {version}'
-        response = req.get_response(app)
-        assert response.status_code == expect, response.text
-        if expect in FAULTS:
-            fault = response.json[FAULTS[expect]]
-            assert fault['code'] == expect
-            response.message = fault['message']
-        return response
-
-    return ask
-
-
-@pytest.fixture
-def create(ask):
-    def create(by='alice', **document):
-        return ask('POST /v3/volumes', {'volume': {'size': 1, **document}}, by=by, expect=202).json['volume']
-
-    return create
-
-
-@pytest.fixture
-def act(ask):
-    def act(volume, name, argument=None, **others):
-        others = {'expect': 202, **others}
-        return ask(f'POST /v3/volumes/{volume["id"]}/action', {name: argument}, **others)
-
-    return act
-
-
-@pytest.fixture
-def status(ask):
-    return lambda volume: ask(f'GET /v3/volumes/{volume["id"]}').json['volume']['status']
 
 
 @pytest.mark.parametrize('path,status', [('/', 300), ('/v3', 200), ('/v3/', 200)])
@@ -159,9 +78,9 @@ def test_fields_come_with_their_version(ask, create):
     assert 'os-vol-host-attr:host' in ask(f'GET /v3/volumes/{volume}', by='admin').json['volume']
 
 
-def test_a_volume_from_an_image(ask, create, images):
+def test_a_volume_from_an_image(ask, create, images, alice):
     facts = {'disk_format': 'raw', 'container_format': 'bare', 'properties': {'hw_disk_bus': 'virtio'}}
-    image = images.upload(CALLERS['alice'], images.create(CALLERS['alice'], 'system', **facts).id, [b'x'])
+    image = images.upload(alice, images.create(alice, 'system', **facts).id, [b'x'])
     volume = create(imageRef=image.id)
     assert volume['bootable'] == 'true'
     assert 'volume_image_metadata' not in volume
@@ -198,7 +117,7 @@ def test_several_servers_may_share_a_volume(create):
         ({'availability_zone': 'moon'}, 'zone'),
         ({'imageRef': NOWHERE}, 'image'),
         ({'imageRef': 5}, 'imageRef'),
-        ({'backup_id': NOWHERE}, 'backup_id'),
+        ({'consistencygroup_id': NOWHERE}, 'consistencygroup_id'),
         ({'snapshot_id': NOWHERE, 'source_volid': NOWHERE}, 'snapshot_id'),
     ],
 )
@@ -206,7 +125,7 @@ def test_bad_documents_name_the_field(ask, document, word):
     assert word in ask('POST /v3/volumes', {'volume': {'size': 1, **document}}, expect=400).message
 
 
-@pytest.mark.parametrize('field', ['volume_type', 'snapshot_id', 'source_volid'])
+@pytest.mark.parametrize('field', ['volume_type', 'snapshot_id', 'source_volid', 'backup_id', 'group_id'])
 def test_what_a_volume_is_made_from_must_be_there(ask, field):
     assert NOWHERE in ask('POST /v3/volumes', {'volume': {'size': 1, field: NOWHERE}}, expect=404).message
 
@@ -401,18 +320,26 @@ def test_attaching_by_actions(ask, create, act, status):
     assert status(volume) == 'available'
 
 
-def test_users_do_not_take_volumes_from_servers_behind_their_back(ask, create, act, status):
+def test_nobody_takes_volumes_from_servers_behind_their_back(ask, create, act, status, disks):
     volume = create()
+    disks.add((volume['id'], SERVER))
     act(volume, 'os-attach', {'instance_uuid': SERVER, 'mountpoint': '/dev/vdb'})
     (use,) = ask(f'GET /v3/volumes/{volume["id"]}').json['volume']['attachments']
     assert 'Compute API' in act(volume, 'os-detach', {}, expect=409).message
-    ask(f'DELETE /v3/attachments/{use["attachment_id"]}', expect=409)
+    for caller in ('alice', 'admin'):
+        ask(f'DELETE /v3/attachments/{use["attachment_id"]}', by=caller, expect=409)
     act(volume, 'os-force_detach', {'attachment_id': use['attachment_id']}, expect=403)
     assert status(volume) == 'in-use'
     ask(f'DELETE /v3/attachments/{use["attachment_id"]}', by='nova')
     assert status(volume) == 'available'
     act(volume, 'os-attach', {'instance_uuid': SERVER, 'mountpoint': '/dev/vdb'})
+    act(volume, 'os-begin_detaching')
+    act(volume, 'os-reset_status', {'status': 'error_extending'}, by='admin')
     act(volume, 'os-force_detach', {}, by='admin')
+    assert status(volume) == 'available'
+    disks.clear()
+    act(volume, 'os-attach', {'instance_uuid': SERVER, 'mountpoint': '/dev/vdb'})
+    act(volume, 'os-detach', {})
     assert status(volume) == 'available'
 
 
@@ -531,13 +458,13 @@ def test_image_metadata(ask, create, act):
     assert ask(f'GET /v3/volumes/{volume["id"]}').json['volume']['volume_image_metadata'] == {'c': 'd'}
 
 
-def test_retype_and_reimage(ask, create, act, images):
+def test_retype_and_reimage(ask, create, act, images, alice):
     volume = create()
     act(volume, 'os-retype', {'new_type': 'multiattach', 'migration_policy': 'never'})
     assert ask(f'GET /v3/volumes/{volume["id"]}').json['volume']['multiattach']
     act(volume, 'os-retype', {'new_type': 'nothing'}, expect=404)
     facts = {'disk_format': 'raw', 'container_format': 'bare'}
-    image = images.upload(CALLERS['alice'], images.create(CALLERS['alice'], 'system', **facts).id, [b'x'])
+    image = images.upload(alice, images.create(alice, 'system', **facts).id, [b'x'])
     act(volume, 'os-reimage', {'image_id': image.id}, version='3.67', expect=404)
     act(volume, 'os-reimage', {'image_id': image.id})
     assert ask(f'GET /v3/volumes/{volume["id"]}').json['volume']['bootable'] == 'true'
@@ -709,13 +636,12 @@ def test_the_service_itself(ask):
     zones = ask('GET /v3/os-availability-zone').json['availabilityZoneInfo']
     assert zones == [{'zoneName': 'nova', 'zoneState': {'available': True}}]
     ask('GET /v3/os-services', expect=403)
-    (service,) = ask('GET /v3/os-services', by='admin').json['services']
-    assert (service['binary'], service['zone'], service['state']) == ('cinder-volume', 'nova', 'up')
-    assert ask('GET /v3/os-services?binary=cinder-backup', by='admin').json == {'services': []}
+    services = ask('GET /v3/os-services', by='admin').json['services']
+    assert [service['binary'] for service in services] == ['cinder-scheduler', 'cinder-backup', 'cinder-volume']
+    (service,) = ask('GET /v3/os-services?binary=cinder-volume', by='admin').json['services']
+    assert (service['host'], service['zone'], service['state']) == ('local@nova', 'nova', 'up')
+    assert ask('GET /v3/os-services?host=moon', by='admin').json == {'services': []}
     assert 'os-volume-actions' in [extension['alias'] for extension in ask('GET /v3/extensions').json['extensions']]
-    assert ask('GET /v3/qos-specs', by='admin').json == {'qos_specs': []}
-    for missing in ('/v3/backups', '/v3/groups/detail', '/v3/volume-transfers'):
-        ask(f'GET {missing}', expect=404)
 
 
 def test_a_next_page_keeps_the_filters(ask, create):
@@ -724,3 +650,12 @@ def test_a_next_page_keeps_the_filters(ask, create):
     page = ask('GET /v3/volumes?name=a%20%26%20b&limit=1')
     query = urllib.parse.parse_qs(urllib.parse.urlsplit(page.json['volumes_links'][0]['href']).query)
     assert (query['name'], query['limit'], query['marker']) == (['a & b'], ['1'], [page.json['volumes'][0]['id']])
+
+
+def test_connections_lead_nowhere(ask, create, act):
+    volume = create()
+    connector = {'connector': {'host': 'node'}}
+    connected = act(volume, 'os-initialize_connection', connector, expect=200).json['connection_info']
+    assert connected['data'] == {'volume_id': volume['id']}
+    act(volume, 'os-terminate_connection', connector)
+    act(volume, 'os-terminate_connection', connector, by='bob', expect=404)

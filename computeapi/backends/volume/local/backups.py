@@ -1,0 +1,143 @@
+"""Backups of volumes.  Volumes here hold no data: a backup keeps what is known about one."""
+
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+
+from computeapi import errors
+from computeapi.backends.volume import Volume
+from computeapi.backends.volume.local.base import check_metadata, unfit
+from computeapi.backends.volume.local.kept import Kept
+from computeapi.backends.volume.local.quotas import VolumeQuotas
+from computeapi.context import Context
+from computeapi.db.engine import Store
+from computeapi.db.volumes import BACKUPS, SNAPSHOTS, VOLUMES, backups_on
+
+DELETABLE = ('available', 'error')
+
+
+@dataclass(frozen=True)
+class Backup:
+    """`size` in GiB; with a parent it holds only what changed since that one; `data_timestamp` is what it is of."""
+
+    id: str
+    project_id: str
+    volume_id: str
+    name: str | None
+    status: str
+    size: int
+    availability_zone: str
+    bootable: bool
+    data_timestamp: datetime
+    created_at: datetime
+    updated_at: datetime
+    user_id: str | None = None
+    snapshot_id: str | None = None
+    parent_id: str | None = None
+    description: str | None = None
+    container: str | None = None
+    has_dependent_backups: bool = False
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    image_metadata: Mapping[str, str] = field(default_factory=dict)
+
+
+class VolumeBackups(Kept[Backup]):
+    table, record = BACKUPS, Backup
+
+    def __init__(self, store: Store, clock: Callable[[], datetime], quotas: VolumeQuotas):
+        super().__init__(store, clock)
+        self.quotas = quotas
+
+    def create(
+        self,
+        context: Context,
+        volume_id: str,
+        *,
+        snapshot_id: str | None = None,
+        incremental: bool = False,
+        force: bool = False,
+        name: str | None = None,
+        description: str | None = None,
+        container: str | None = None,
+        metadata: Mapping[str, str] | None = None,
+    ) -> Backup:
+        """Of an available volume, with force also of one in use, or of a snapshot of it; OverQuota, Invalid."""
+        check_metadata({'metadata': metadata or {}})
+        with self.store.write() as connection:
+            volume = Volume(**VOLUMES.get(connection, context, volume_id, lock=True))
+            size, moment = self._source(connection, context, volume, snapshot_id, force)
+            now = self.clock()
+            backup = Backup(
+                id=str(uuid.uuid4()),
+                project_id=volume.project_id,
+                user_id=context.user_id,
+                volume_id=volume_id,
+                snapshot_id=snapshot_id,
+                parent_id=self._newest(connection, context, volume_id) if incremental else None,
+                name=name,
+                description=description,
+                status='available',
+                size=size,
+                container=container,
+                availability_zone=volume.availability_zone,
+                bootable=volume.bootable,
+                image_metadata=volume.image_metadata,
+                metadata=dict(metadata or {}),
+                data_timestamp=moment or now,
+                created_at=now,
+                updated_at=now,
+            )
+            self.quotas.take(connection, volume.project_id, backups=1, backup_gigabytes=size)
+            BACKUPS.insert(connection, vars(backup))
+        return backup
+
+    def _source(
+        self, connection: sa.Connection, context: Context, volume: Volume, snapshot_id: str | None, force: bool
+    ) -> tuple[int, datetime | None]:
+        """The size of what is backed up, and of when it is."""
+        if snapshot_id is not None:
+            snapshot = SNAPSHOTS.get(connection, context, snapshot_id)
+            if snapshot['volume_id'] != volume.id or snapshot['status'] != 'available':
+                raise errors.Invalid(f'Invalid snapshot: {snapshot_id} is no available snapshot of the volume.')
+            return snapshot['size'], snapshot['created_at']
+        if volume.status not in (('available', 'in-use') if force else ('available',)):
+            raise unfit(volume, 'backed up')
+        return volume.size, None
+
+    def _newest(self, connection: sa.Connection, context: Context, volume_id: str) -> str:
+        where = BACKUPS.matches({'volume_id': volume_id, 'status': 'available'})
+        found = BACKUPS.select(connection, BACKUPS.visible(context), *where)
+        if not found:
+            raise errors.Invalid('No backups available to do an incremental backup.')
+        newest: str = max(found, key=lambda facts: (facts['data_timestamp'], facts['created_at']))['id']
+        return newest
+
+    def delete(self, context: Context, backup_id: str, *, force: bool = False) -> None:
+        """`force` does not mind the status."""
+        with self.store.write() as connection:
+            backup = Backup(**BACKUPS.get(connection, context, backup_id, lock=True))
+            if not force and backup.status not in DELETABLE:
+                raise errors.Invalid('Invalid backup: Backup status must be available or error')
+            if BACKUPS.select(connection, backups_on(backup_id)):
+                raise errors.Invalid('Invalid backup: Incremental backups exist for this backup.')
+            BACKUPS.delete(connection, BACKUPS.among([backup_id]))
+
+    def restore(self, context: Context, backup: Backup, volume_id: str) -> Volume:
+        """Write the backup over an available volume that is large enough."""
+        with self.store.write() as connection:
+            volume = Volume(**VOLUMES.get(connection, context, volume_id, lock=True))
+            if volume.status != 'available':
+                raise unfit(volume, 'restored to')
+            if volume.size < backup.size:
+                raise errors.Invalid(f'Invalid volume: Volume {volume_id} is smaller than the backup.')
+            VOLUMES.update(connection, volume_id, {**contents(backup), 'updated_at': self.clock()})
+        return volume
+
+
+def contents(backup: Backup) -> dict[str, Any]:
+    """What a volume has from its backup."""
+    return {'bootable': backup.bootable, 'image_metadata': backup.image_metadata}

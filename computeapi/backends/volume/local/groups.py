@@ -1,0 +1,155 @@
+"""Groups of volumes, and their kinds."""
+
+import uuid
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+
+from computeapi import errors
+from computeapi.backends.volume import Volume
+from computeapi.backends.volume.local.base import project_of
+from computeapi.backends.volume.local.kept import Kept
+from computeapi.backends.volume.local.quotas import VolumeQuotas
+from computeapi.backends.volume.local.types import VolumeTypes
+from computeapi.context import Context
+from computeapi.db import volume_groups, volumes
+from computeapi.db.engine import Store
+from computeapi.db.volume_groups import GROUP_TYPES, GROUPS
+from computeapi.db.volumes import SNAPSHOTS, VOLUMES
+
+REMOVABLE = ('available', 'in-use', 'error', 'error_deleting')
+
+
+@dataclass(frozen=True)
+class VolumeGroupType:
+    """A kind of group; the specs are for whoever reads them."""
+
+    id: str
+    name: str
+    description: str | None
+    is_public: bool
+    created_at: datetime
+    group_specs: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class VolumeGroup:
+    """Volumes of these types that belong together; `volumes` are their ids."""
+
+    id: str
+    project_id: str
+    user_id: str | None
+    name: str | None
+    description: str | None
+    status: str
+    availability_zone: str
+    group_type: str
+    created_at: datetime
+    updated_at: datetime
+    volume_types: Sequence[str] = ()
+    volumes: Sequence[str] = ()
+
+
+class VolumeGroupTypes(Kept[VolumeGroupType]):
+    """Kinds of groups; who may change them is for the caller to check."""
+
+    table, record = GROUP_TYPES, VolumeGroupType
+
+    def create(
+        self, name: str, *, description: str | None, is_public: bool, group_specs: Mapping[str, str] | None
+    ) -> VolumeGroupType:
+        made = VolumeGroupType(str(uuid.uuid4()), name, description, is_public, self.clock(), dict(group_specs or {}))
+        try:
+            with self.store.write() as connection:
+                GROUP_TYPES.insert(connection, vars(made))
+        except sa.exc.IntegrityError:
+            raise errors.Conflict(f'Group Type {name} already exists.') from None
+        return made
+
+    def change(
+        self, context: Context, thing_id: str, change: Callable[[VolumeGroupType], Mapping[str, Any]]
+    ) -> VolumeGroupType:
+        try:
+            return super().change(context, thing_id, change)
+        except sa.exc.IntegrityError:
+            raise errors.Conflict('Another group type has that name.') from None
+
+    def delete(self, context: Context, type_id: str) -> None:
+        """Invalid while there are groups of the type."""
+        with self.store.write() as connection:
+            GROUP_TYPES.get(connection, context, type_id, lock=True)
+            if volume_groups.type_is_used(connection, type_id):
+                raise errors.Invalid('Target group type is still in use.')
+            GROUP_TYPES.delete(connection, GROUP_TYPES.among([type_id]))
+
+
+class VolumeGroups(Kept[VolumeGroup]):
+    table, record = GROUPS, VolumeGroup
+
+    def __init__(self, store: Store, clock: Callable[[], datetime], types: VolumeTypes, quotas: VolumeQuotas):
+        super().__init__(store, clock)
+        self.types, self.quotas, self.kinds = types, quotas, VolumeGroupTypes(store, clock)
+
+    def create(
+        self,
+        context: Context,
+        group_type: str,
+        volume_types: Collection[str],
+        *,
+        name: str | None = None,
+        description: str | None = None,
+        availability_zone: str,
+    ) -> VolumeGroup:
+        project_id, now = project_of(context), self.clock()
+        kind = self.kinds.get(context, group_type)
+        allowed = {self.types.get(context, each).id for each in volume_types}
+        facts = {'project_id': project_id, 'user_id': context.user_id, 'name': name, 'description': description}
+        facts |= {'status': 'available', 'availability_zone': availability_zone, 'group_type': kind.id}
+        with self.store.write() as connection:
+            group_id = str(uuid.uuid4())
+            self.quotas.take(connection, project_id, groups=1)
+            GROUPS.insert(connection, {'id': group_id, **facts, 'created_at': now, 'updated_at': now})
+            volume_groups.allow_types(connection, group_id, allowed)
+        return self.get(context, group_id)
+
+    def move(self, context: Context, group_id: str, add: Collection[str], remove: Collection[str]) -> None:
+        """Change which volumes are in the group; Invalid for one that cannot be."""
+        with self.store.write() as connection:
+            group = VolumeGroup(**GROUPS.get(connection, context, group_id, lock=True))
+            for volume_id in add:
+                check_member(group, Volume(**VOLUMES.get(connection, context, volume_id, lock=True)))
+            if strange := set(remove) - set(group.volumes):
+                raise errors.Invalid(f'Cannot remove volume {min(strange)} from group {group_id}: it is not in it.')
+            volume_groups.set_members(connection, add, group_id)
+            volume_groups.set_members(connection, remove, None)
+
+    def delete(self, context: Context, group_id: str, *, with_volumes: bool = False) -> None:
+        """Invalid if there are volumes in it and they shall not go along, or cannot."""
+        with self.store.write() as connection:
+            group = VolumeGroup(**GROUPS.get(connection, context, group_id, lock=True))
+            if group.volumes and not with_volumes:
+                raise errors.Invalid(f'Group {group_id} is not empty. delete-volumes flag is required to delete it.')
+            for volume_id in group.volumes:
+                self._delete_volume(connection, context, volume_id)
+            GROUPS.delete(connection, GROUPS.among([group_id]))
+
+    def _delete_volume(self, connection: sa.Connection, context: Context, volume_id: str) -> None:
+        volume = Volume(**VOLUMES.get(connection, context, volume_id, lock=True))
+        held = volumes.attachment_statuses(connection, volume_id)
+        snapshots, _ = SNAPSHOTS.count(connection, volumes.snapshots_of(volume_id))
+        if held or snapshots or volume.status not in ('available', 'error'):
+            raise errors.Invalid(f'Volume {volume_id} of the group is in use or has snapshots.')
+        VOLUMES.delete(connection, VOLUMES.among([volume_id]))
+
+
+def check_member(group: VolumeGroup, volume: Volume) -> None:
+    """Invalid if the volume cannot join the group."""
+    fits = volume.project_id == group.project_id and volume.volume_type_id in group.volume_types
+    if volume.group_id is not None or volume.status not in ('available', 'in-use') or not fits:
+        raise errors.Invalid(
+            f'Cannot add volume {volume.id} to group {group.id}: it must be available or in use, in no group, and of '
+            'a type that the group has.'
+        )

@@ -1,0 +1,57 @@
+"""What the volume service tells users about what went wrong after a request."""
+
+import uuid
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import sqlalchemy as sa
+
+from computeapi.backends.volume import Volume
+from computeapi.backends.volume.local.kept import Kept
+from computeapi.context import Context
+from computeapi.db.volumes import MESSAGES, expired_messages
+
+KEPT = timedelta(days=30)
+
+
+@dataclass(frozen=True)
+class Message:
+    """`event_id` tells programs what `user_message` tells people; nobody need keep it after `guaranteed_until`."""
+
+    id: str
+    project_id: str
+    request_id: str | None
+    resource_type: str
+    resource_uuid: str
+    event_id: str
+    user_message: str
+    message_level: str
+    created_at: datetime
+    guaranteed_until: datetime
+
+
+class VolumeMessages(Kept[Message]):
+    table, record = MESSAGES, Message
+
+    def add(self, connection: sa.Connection, context: Context, volume: Volume, event: str, text: str) -> None:
+        """Tell the volume's project; with this, messages that are too old go."""
+        now = self.clock()
+        MESSAGES.delete(connection, expired_messages(now))
+        message = Message(
+            id=str(uuid.uuid4()),
+            project_id=volume.project_id,
+            request_id=context.request_id,
+            resource_type='VOLUME',
+            resource_uuid=volume.id,
+            event_id=event,
+            user_message=text,
+            message_level='ERROR',
+            created_at=now,
+            guaranteed_until=now + KEPT,
+        )
+        MESSAGES.insert(connection, vars(message))
+
+    def delete(self, context: Context, message_id: str) -> None:
+        with self.store.write() as connection:
+            MESSAGES.get(connection, context, message_id)
+            MESSAGES.delete(connection, MESSAGES.among([message_id]))

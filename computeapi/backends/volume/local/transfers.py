@@ -1,0 +1,93 @@
+"""Volumes that go from one project to another."""
+
+import hashlib
+import hmac
+import secrets
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+import sqlalchemy as sa
+
+from computeapi import errors
+from computeapi.backends.volume import Volume
+from computeapi.backends.volume.local.base import project_of, unfit
+from computeapi.backends.volume.local.kept import Kept
+from computeapi.backends.volume.local.quotas import VolumeQuotas
+from computeapi.context import Context
+from computeapi.db import volumes
+from computeapi.db.engine import Store
+from computeapi.db.volumes import SNAPSHOTS, TRANSFERS, VOLUMES
+
+AWAITING = 'awaiting-transfer'
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """A volume that its project offers; who knows the key, of which a hash is kept, may take it."""
+
+    id: str
+    project_id: str
+    volume_id: str
+    name: str | None
+    key_hash: str
+    no_snapshots: bool
+    created_at: datetime
+
+
+class VolumeTransfers(Kept[Transfer]):
+    table, record = TRANSFERS, Transfer
+
+    def __init__(self, store: Store, clock: Callable[[], datetime], quotas: VolumeQuotas):
+        super().__init__(store, clock)
+        self.quotas = quotas
+
+    def create(
+        self, context: Context, volume_id: str, *, name: str | None = None, no_snapshots: bool = False
+    ) -> tuple[Transfer, str]:
+        """Offer an available volume; the transfer, and the key that it takes to accept it."""
+        key = secrets.token_hex(8)
+        with self.store.write() as connection:
+            volume = Volume(**VOLUMES.get(connection, context, volume_id, lock=True))
+            if volume.status != 'available':
+                raise unfit(volume, 'transferred')
+            found = str(uuid.uuid4()), volume.project_id, volume_id, name, _hash(key), no_snapshots, self.clock()
+            transfer = Transfer(*found)
+            TRANSFERS.insert(connection, vars(transfer))
+            VOLUMES.update(connection, volume_id, {'status': AWAITING, 'updated_at': self.clock()})
+        return transfer, key
+
+    def accept(self, context: Context, transfer_id: str, key: str) -> Transfer:
+        """Take the volume, with its snapshots unless they were left out. Invalid for a wrong key; OverQuota."""
+        project_id = project_of(context)
+        with self.store.write() as connection:
+            transfer = Transfer(**TRANSFERS.get(connection, context.elevated(), transfer_id, lock=True))
+            if not hmac.compare_digest(_hash(key), transfer.key_hash):
+                raise errors.Invalid(f'Invalid auth key: Attempt to transfer {transfer_id} with invalid auth key.')
+            self._take(connection, context, transfer, project_id)
+            TRANSFERS.delete(connection, TRANSFERS.among([transfer_id]))
+        return transfer
+
+    def _take(self, connection: sa.Connection, context: Context, transfer: Transfer, project_id: str) -> None:
+        volume = Volume(**VOLUMES.get(connection, context.elevated(), transfer.volume_id, lock=True))
+        if volume.status != AWAITING:
+            raise unfit(volume, 'transferred')
+        snapshots = [] if transfer.no_snapshots else SNAPSHOTS.select(connection, volumes.snapshots_of(volume.id))
+        size = volume.size + sum(snapshot['size'] for snapshot in snapshots)
+        self.quotas.take(connection, project_id, volumes=1, snapshots=len(snapshots), gigabytes=size)
+        owner = {'project_id': project_id, 'user_id': context.user_id, 'updated_at': self.clock()}
+        for snapshot in snapshots:
+            SNAPSHOTS.update(connection, snapshot['id'], owner)
+        VOLUMES.update(connection, volume.id, {**owner, 'status': 'available', 'group_id': None})
+
+    def delete(self, context: Context, transfer_id: str) -> None:
+        """Take back the offer."""
+        with self.store.write() as connection:
+            transfer = Transfer(**TRANSFERS.get(connection, context, transfer_id, lock=True))
+            TRANSFERS.delete(connection, TRANSFERS.among([transfer_id]))
+            VOLUMES.update(connection, transfer.volume_id, {'status': 'available', 'updated_at': self.clock()})
+
+
+def _hash(key: str) -> str:
+    return hashlib.sha256(key.encode()).hexdigest()

@@ -1,0 +1,102 @@
+"""Kinds of volumes in the store, what they ask of a host, and how they are encrypted."""
+
+from collections.abc import Sequence
+
+import sqlalchemy as sa
+
+from computeapi import errors
+from computeapi.context import Context
+from computeapi.db.facts import Facts, FactTable
+from computeapi.db.listing import Clause
+from computeapi.db.tables.volume import (
+    volume_qos,
+    volume_qos_specs,
+    volume_type_encryptions,
+    volume_type_projects,
+    volume_type_specs,
+    volume_types,
+    volumes,
+)
+
+
+def _encryptions(connection: sa.Connection, type_ids: Sequence[str]) -> dict[str, Facts | None]:
+    """How the types are encrypted, by type; None: not at all."""
+    found: dict[str, Facts | None] = dict.fromkeys(type_ids)
+    query = sa.select(volume_type_encryptions).where(volume_type_encryptions.c.volume_type_id.in_(type_ids))
+    for row in connection.execute(query).mappings() if type_ids else ():
+        found[row['volume_type_id']] = dict(row)
+    return found
+
+
+def _usable_types(context: Context) -> Clause:
+    """Public types, and private ones for the projects that were let in."""
+    if context.is_admin:
+        return sa.true()
+    grants = volume_type_projects.c
+    granted = sa.select(grants.type_id).where(grants.project_id == (context.project_id or ''))
+    return sa.or_(volume_types.c.is_public, volume_types.c.id.in_(granted))
+
+
+TYPES = FactTable(
+    volume_types,
+    errors.VolumeTypeNotFound,
+    _usable_types,
+    pairs={'extra_specs': volume_type_specs},
+    found={'encryption': _encryptions},
+    order=[volume_types.c.name],
+)
+QOS = FactTable(
+    volume_qos,
+    errors.QosSpecsNotFound,
+    lambda context: sa.true(),
+    pairs={'specs': volume_qos_specs},
+    sorts={name: volume_qos.c[name] for name in ('id', 'name', 'created_at')},
+    unknown='marker: QoS specs {marker} could not be found.',
+)
+
+
+def types_named(name_or_id: str) -> Clause:
+    return sa.or_(volume_types.c.id == name_or_id, volume_types.c.name == name_or_id)
+
+
+def keep_type(connection: sa.Connection, type_id: str) -> bool:
+    """Whether the type is there; if so nobody deletes it before this transaction ends."""
+    query = sa.select(volume_types.c.id).where(volume_types.c.id == type_id)
+    return connection.scalar(query.with_for_update(read=True)) is not None
+
+
+def type_is_used(connection: sa.Connection, type_id: str) -> bool:
+    query = sa.select(volumes.c.id).where(volumes.c.volume_type_id == type_id).limit(1)
+    return connection.scalar(query) is not None
+
+
+def type_projects(connection: sa.Connection, type_id: str) -> list[str]:
+    """The projects that were let in to a private type."""
+    query = sa.select(volume_type_projects.c.project_id).where(volume_type_projects.c.type_id == type_id)
+    return list(connection.scalars(query.order_by(volume_type_projects.c.project_id)))
+
+
+def grant_type(connection: sa.Connection, type_id: str, project_id: str) -> None:
+    connection.execute(sa.insert(volume_type_projects).values(type_id=type_id, project_id=project_id))
+
+
+def revoke_type(connection: sa.Connection, type_id: str, project_id: str) -> bool:
+    """Whether there was a grant to take back."""
+    query = sa.delete(volume_type_projects).filter_by(type_id=type_id, project_id=project_id)
+    return connection.execute(query).rowcount > 0
+
+
+def set_encryption(connection: sa.Connection, type_id: str, facts: Facts | None) -> None:
+    """Let the type be encrypted in this way; None: not at all."""
+    connection.execute(sa.delete(volume_type_encryptions).filter_by(volume_type_id=type_id))
+    if facts is not None:
+        connection.execute(sa.insert(volume_type_encryptions).values(**facts, volume_type_id=type_id))
+
+
+def types_with_qos(qos_id: str) -> Clause:
+    return volume_types.c.qos_specs_id == qos_id
+
+
+def set_qos(connection: sa.Connection, where: Clause, qos_id: str | None) -> None:
+    """Let these types ask this of a host; None: nothing."""
+    connection.execute(sa.update(volume_types).where(where).values(qos_specs_id=qos_id))

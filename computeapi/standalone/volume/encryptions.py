@@ -1,0 +1,70 @@
+"""How the volumes of a type are encrypted: one encryption for a type, which clients address by an id all the same."""
+
+from typing import Any
+
+from computeapi import errors
+from computeapi.backends.volume import VolumeType
+from computeapi.standalone.access import ADMIN
+from computeapi.standalone.schema import wrapped
+from computeapi.standalone.volume.documents import NAME, NOTHING, TEXT, time
+from computeapi.standalone.volume.metadata import present
+from computeapi.standalone.volume.service import CinderController
+from computeapi.web.controller import operation
+from computeapi.web.request import Request
+
+FACTS = {
+    'provider': TEXT,
+    'cipher': NAME,
+    'key_size': {'anyOf': [{'type': 'integer', 'minimum': 0, 'maximum': 1 << 20}, NOTHING]},
+    'control_location': {'type': 'string', 'enum': ['front-end', 'back-end']},
+}
+CREATE = wrapped('encryption', FACTS, 'provider')
+UPDATE = wrapped('encryption', FACTS)
+MISSING = 'Volume type encryption for type {} does not exist.'
+
+
+class CinderEncryptions(CinderController):
+    path = '/types/{type_id}/encryption'
+
+    @operation('GET', policy=ADMIN)
+    def show(self, req: Request, type_id: str) -> dict[str, Any]:
+        """Nothing, if volumes of the type are not encrypted."""
+        kind = self.volumes.types.get(req.context, type_id)
+        return _document(kind) if kind.encryption else {}
+
+    @operation('POST', policy=ADMIN, body=CREATE)
+    def create(self, req: Request, type_id: str, body: dict[str, Any]) -> dict[str, Any]:
+        if self.volumes.types.get(req.context, type_id).encryption:
+            raise errors.Conflict(f'Volume type encryption for type {type_id} already exists.')
+        return self._encrypt(type_id, body['encryption'])
+
+    @operation('GET', '/{encryption_id}', policy=ADMIN)
+    def show_fact(self, req: Request, type_id: str, encryption_id: str) -> dict[str, Any]:
+        kind = self.volumes.types.get(req.context, type_id)
+        fact = encryption_id  # clients ask for one fact by its name, where they change all by the id
+        return {fact: present(_document(kind) if kind.encryption else {}, fact, MISSING.format(type_id))}
+
+    @operation('PUT', '/{encryption_id}', policy=ADMIN, body=UPDATE)
+    def update(self, req: Request, type_id: str, encryption_id: str, body: dict[str, Any]) -> dict[str, Any]:
+        self._check(req, type_id, encryption_id)
+        return self._encrypt(type_id, body['encryption'])
+
+    @operation('DELETE', '/{encryption_id}', policy=ADMIN, status=202)
+    def delete(self, req: Request, type_id: str, encryption_id: str) -> None:
+        self._check(req, type_id, encryption_id)
+        self.volumes.types.encrypt(type_id, None)
+
+    def _check(self, req: Request, type_id: str, encryption_id: str) -> None:
+        encryption = self.volumes.types.get(req.context, type_id).encryption or {}
+        if encryption.get('encryption_id') != encryption_id:
+            raise errors.NotFound(MISSING.format(type_id))
+
+    def _encrypt(self, type_id: str, facts: dict[str, Any]) -> dict[str, Any]:
+        encryption = self.volumes.types.encrypt(type_id, facts) or {}
+        return {'encryption': {name: encryption.get(name) for name in ('volume_type_id', 'encryption_id', *FACTS)}}
+
+
+def _document(kind: VolumeType) -> dict[str, Any]:
+    encryption = kind.encryption or {}
+    times = {name: time(encryption.get(name)) for name in ('created_at', 'updated_at')}
+    return {**encryption, **times, 'deleted': False, 'deleted_at': None}

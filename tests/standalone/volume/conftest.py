@@ -1,0 +1,97 @@
+"""Cinder v3 on volumes of its own, with callers whose tokens are their names."""
+
+import pytest
+import webob
+
+from computeapi import errors
+from computeapi.backends.image.local import LocalImages
+from computeapi.backends.volume.local import LocalVolumes
+from computeapi.context import Context
+from computeapi.standalone.volume import cinder
+
+CALLERS = {
+    'admin': Context(user_id='root', project_id='admin', is_admin=True, roles=frozenset({'admin'})),
+    'alice': Context(user_id='alice', project_id='apples', roles=frozenset({'member'})),
+    'bob': Context(user_id='bob', project_id='bananas', roles=frozenset({'member'})),
+    'reader': Context(user_id='ron', project_id='apples', roles=frozenset({'reader'})),
+    'nova': Context(user_id='nova', project_id='apples', roles=frozenset({'service'})),
+}
+
+FAULTS = {400: 'badRequest', 401: 'unauthorized', 403: 'forbidden', 404: 'itemNotFound', 409: 'conflictingRequest'}
+
+
+def authenticate(token):
+    try:
+        return CALLERS[token]
+    except KeyError:
+        raise errors.NotAuthenticated from None
+
+
+@pytest.fixture
+def images(store, tmp_path):
+    return LocalImages(store, tmp_path / 'images')
+
+
+@pytest.fixture
+def disks():
+    """What compute says which servers use: pairs of a volume's and a server's id."""
+    return set()
+
+
+@pytest.fixture
+def app(store, images, disks):
+    types = {'fake': {}, 'multiattach': {'multiattach': '<is> True'}}
+    volumes = LocalVolumes(store, images, types=types, used=lambda *pair: pair in disks)
+    volumes.populate()
+    return cinder(volumes, authenticate)
+
+
+@pytest.fixture
+def ask(app):
+    """ask('POST /v3/volumes', {...}, by='alice', version='3.27') -> the response, of the status `expect`."""
+
+    def ask(request, json=None, *, by='alice', version='3.68', expect=200, **others):
+        method, path = request.split(' ', 1)
+        if json is not None:
+            others['json'] = json
+        req = webob.Request.blank(path, method=method, **others)
+        if by:
+            req.headers['X-Auth-Token'] = by
+        if version:
+            req.headers['OpenStack-API-Version'] = f'volume {version}'
+        response = req.get_response(app)
+        assert response.status_code == expect, response.text
+        if expect in FAULTS:
+            fault = response.json[FAULTS[expect]]
+            assert fault['code'] == expect
+            response.message = fault['message']
+        return response
+
+    return ask
+
+
+@pytest.fixture
+def create(ask):
+    def create(by='alice', **document):
+        return ask('POST /v3/volumes', {'volume': {'size': 1, **document}}, by=by, expect=202).json['volume']
+
+    return create
+
+
+@pytest.fixture
+def act(ask):
+    def act(volume, name, argument=None, **others):
+        others = {'expect': 202, **others}
+        return ask(f'POST /v3/volumes/{volume["id"]}/action', {name: argument}, **others)
+
+    return act
+
+
+@pytest.fixture
+def status(ask):
+    return lambda volume: ask(f'GET /v3/volumes/{volume["id"]}').json['volume']['status']
+
+
+@pytest.fixture
+def alice():
+    return CALLERS['alice']

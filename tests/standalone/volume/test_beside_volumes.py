@@ -1,0 +1,267 @@
+"""Cinder v3 as clients speak it: backups, transfers, groups, QoS, encryption, messages and classes of quotas."""
+
+import pytest
+
+NOWHERE = '00000000-0000-4000-8000-00000000dead'
+
+
+@pytest.fixture
+def back_up(ask):
+    def back_up(volume, **document):
+        asked = {'backup': {'volume_id': volume['id'], **document}}
+        return ask('POST /v3/backups', asked, expect=202).json['backup']['id']
+
+    return back_up
+
+
+def shown(ask, path, noun, **others):
+    return ask(f'GET /v3/{path}', **others).json[noun]
+
+
+def test_a_backup_outlives_its_volume(ask, create, back_up):
+    volume = create(name='data', size=2, metadata={'a': 'b'})
+    backup = back_up(volume, name='daily', metadata={'day': '1'})
+    found = shown(ask, f'backups/{backup}', 'backup')
+    assert (found['name'], found['status'], found['size'], found['volume_id']) == (
+        'daily',
+        'available',
+        2,
+        volume['id'],
+    )
+    assert (found['metadata'], found['is_incremental']) == ({'day': '1'}, False)
+    assert 'metadata' not in shown(ask, f'backups/{backup}', 'backup', version='3.42')
+    assert ask('GET /v3/backups', by='bob').json == {'backups': []}
+    ask(f'GET /v3/backups/{backup}', by='bob', expect=404)
+    ask(f'DELETE /v3/volumes/{volume["id"]}', expect=202)
+    restored = ask(f'POST /v3/backups/{backup}/restore', {'restore': {}}, expect=202).json['restore']
+    assert restored['backup_id'] == backup
+    assert shown(ask, f'volumes/{restored["volume_id"]}', 'volume')['size'] == 2
+    assert create(size=3, backup_id=backup)['size'] == 3
+    ask('POST /v3/volumes', {'volume': {'size': 1, 'backup_id': backup}}, expect=400)
+    ask(f'PUT /v3/backups/{backup}', {'backup': {'name': 'weekly'}})
+    assert [each['name'] for each in ask('GET /v3/backups/detail?name=weekly').json['backups']] == ['weekly']
+    ask(f'DELETE /v3/backups/{backup}', expect=202)
+    ask(f'GET /v3/backups/{backup}', expect=404)
+
+
+def test_a_backup_of_changes_needs_the_one_before(ask, create, back_up):
+    volume = create()
+    ask('POST /v3/backups', {'backup': {'volume_id': volume['id'], 'incremental': True}}, expect=400)
+    first = back_up(volume)
+    second = back_up(volume, incremental=True)
+    assert shown(ask, f'backups/{second}', 'backup')['is_incremental']
+    assert shown(ask, f'backups/{first}', 'backup')['has_dependent_backups']
+    ask(f'DELETE /v3/backups/{first}', expect=400)
+    ask(f'DELETE /v3/backups/{second}', expect=202)
+    ask(f'DELETE /v3/backups/{first}', expect=202)
+
+
+def test_backups_of_volumes_in_use_and_of_snapshots(ask, create, act, back_up):
+    volume = create()
+    snapshot = ask('POST /v3/snapshots', {'snapshot': {'volume_id': volume['id']}}, expect=202).json['snapshot']
+    act(volume, 'os-attach', {'host_name': 'node', 'mountpoint': '/dev/vdb'})
+    ask('POST /v3/backups', {'backup': {'volume_id': volume['id']}}, expect=400)
+    back_up(volume, force=True)
+    backup = back_up(volume, snapshot_id=snapshot['id'])
+    assert shown(ask, f'backups/{backup}', 'backup')['snapshot_id'] == snapshot['id']
+    ask('POST /v3/backups', {'backup': {'volume_id': create()['id'], 'snapshot_id': snapshot['id']}}, expect=400)
+    ask(f'POST /v3/backups/{backup}/restore', {'restore': {'volume_id': volume['id']}}, expect=400)
+    other = create()
+    restored = ask(f'POST /v3/backups/{backup}/restore', {'restore': {'volume_id': other['id']}}, expect=202)
+    assert restored.json['restore']['volume_id'] == other['id']
+
+
+def test_administrators_reset_and_force_backups(ask, create, back_up):
+    backup = back_up(create())
+    path = f'/v3/backups/{backup}/action'
+    ask(f'POST {path}', {'os-reset_status': {'status': 'error'}}, expect=403)
+    ask(f'POST {path}', {'os-reset_status': {'status': 'error'}}, by='admin', expect=202)
+    assert shown(ask, f'backups/{backup}', 'backup')['status'] == 'error'
+    ask(f'POST {path}', {'os-force_delete': None}, by='admin', expect=202)
+    assert ask('GET /v3/backups').json == {'backups': []}
+
+
+def offer(ask, volume, path='os-volume-transfer', **document):
+    asked = {'transfer': {'volume_id': volume['id'], **document}}
+    return ask(f'POST /v3/{path}', asked, expect=202).json['transfer']
+
+
+@pytest.mark.parametrize('path', ['os-volume-transfer', 'volume-transfers'])
+def test_a_volume_goes_to_whoever_has_the_key(ask, create, status, path):
+    volume = create()
+    ask('POST /v3/snapshots', {'snapshot': {'volume_id': volume['id'], 'name': 'before'}}, expect=202)
+    transfer = offer(ask, volume, path, name='gift')
+    assert status(volume) == 'awaiting-transfer'
+    assert 'auth_key' not in shown(ask, f'{path}/{transfer["id"]}', 'transfer')
+    ask(f'GET /v3/{path}/{transfer["id"]}', by='bob', expect=404)
+    accept = f'POST /v3/{path}/{transfer["id"]}/accept'
+    ask(accept, {'accept': {'auth_key': 'wrong'}}, by='bob', expect=400)
+    ask(accept, {'accept': {'auth_key': transfer['auth_key']}}, by='bob', expect=202)
+    ask(accept, {'accept': {'auth_key': transfer['auth_key']}}, by='bob', expect=404)
+    ask(f'GET /v3/volumes/{volume["id"]}', expect=404)
+    assert shown(ask, f'volumes/{volume["id"]}', 'volume', by='bob')['status'] == 'available'
+    assert [each['name'] for each in ask('GET /v3/snapshots', by='bob').json['snapshots']] == ['before']
+
+
+def test_an_offer_can_be_taken_back_and_leave_snapshots_behind(ask, create, status):
+    volume = create()
+    ask('POST /v3/snapshots', {'snapshot': {'volume_id': volume['id']}}, expect=202)
+    transfer = offer(ask, volume)
+    ask('POST /v3/os-volume-transfer', {'transfer': {'volume_id': volume['id']}}, expect=400)
+    ask(f'DELETE /v3/os-volume-transfer/{transfer["id"]}', by='bob', expect=404)
+    ask(f'DELETE /v3/os-volume-transfer/{transfer["id"]}', expect=202)
+    assert status(volume) == 'available'
+    transfer = offer(ask, volume, 'volume-transfers', no_snapshots=True)
+    ask(
+        f'POST /v3/volume-transfers/{transfer["id"]}/accept',
+        {'accept': {'auth_key': transfer['auth_key']}},
+        by='bob',
+        expect=202,
+    )
+    assert len(ask('GET /v3/snapshots').json['snapshots']) == 1
+    assert ask('GET /v3/snapshots', by='bob').json == {'snapshots': []}
+
+
+def test_who_accepts_needs_the_quota(ask, create):
+    transfer = offer(ask, create())
+    ask('PUT /v3/os-quota-sets/bananas', {'quota_set': {'volumes': 0}}, by='admin')
+    accept = {'accept': {'auth_key': transfer['auth_key']}}
+    ask(f'POST /v3/os-volume-transfer/{transfer["id"]}/accept', accept, by='bob', expect=413)
+
+
+@pytest.fixture
+def kind(ask):
+    return ask('POST /v3/types', {'volume_type': {'name': 'disk'}}, by='admin').json['volume_type']
+
+
+@pytest.fixture
+def group_type(ask):
+    asked = {'group_type': {'name': 'together', 'group_specs': {'a': 'b'}}}
+    return ask('POST /v3/group_types', asked, by='admin', expect=202).json['group_type']
+
+
+def test_groups(ask, create, kind, group_type, status):
+    asked = {'name': 'pair', 'group_type': group_type['id'], 'volume_types': [kind['id']]}
+    ask('POST /v3/groups', {'group': {**asked, 'volume_types': ['nothing']}}, expect=404)
+    group = ask('POST /v3/groups', {'group': asked}, expect=202).json['group']['id']
+    found = shown(ask, f'groups/{group}', 'group')
+    assert (found['name'], found['status'], found['volume_types']) == ('pair', 'available', [kind['id']])
+    ask(f'GET /v3/groups/{group}', by='bob', expect=404)
+    ask('POST /v3/volumes', {'volume': {'size': 1, 'group_id': group}}, expect=400)
+    first = create(volume_type='disk', group_id=group)
+    second = create(volume_type='disk')
+    move = {'group': {'add_volumes': second['id'], 'remove_volumes': first['id'], 'name': 'one'}}
+    ask(f'PUT /v3/groups/{group}', move, expect=202)
+    assert shown(ask, f'groups/{group}', 'group')['volumes'] == [second['id']]
+    assert shown(ask, f'volumes/{second["id"]}', 'volume')['group_id'] == group
+    ask(f'DELETE /v3/volumes/{second["id"]}', expect=400)
+    ask(f'DELETE /v3/group_types/{group_type["id"]}', by='admin', expect=400)
+    act = f'POST /v3/groups/{group}/action'
+    ask(act, {'delete': {'delete-volumes': False}}, expect=400)
+    ask(act, {'reset_status': {'status': 'error'}}, expect=403)
+    ask(act, {'delete': {'delete-volumes': True}}, expect=202)
+    ask(f'GET /v3/volumes/{second["id"]}', expect=404)
+    assert status(first) == 'available'
+    assert ask('GET /v3/groups/detail').json == {'groups': []}
+    ask(f'DELETE /v3/group_types/{group_type["id"]}', by='admin', expect=202)
+
+
+def test_kinds_of_groups(ask, group_type):
+    path = f'/v3/group_types/{group_type["id"]}'
+    ask('POST /v3/group_types', {'group_type': {'name': 'together'}}, by='admin', expect=409)
+    ask('POST /v3/group_types', {'group_type': {'name': 'mine'}}, expect=403)
+    ask(f'PUT {path}', {'group_type': {'name': 'apart', 'is_public': False}}, by='admin')
+    assert ask('GET /v3/group_types').json == {'group_types': []}
+    ask(f'GET {path}', expect=404)
+    ask(f'POST {path}/group_specs', {'group_specs': {'c': 'd'}}, by='admin', expect=202)
+    ask(f'DELETE {path}/group_specs/a', by='admin', expect=202)
+    assert ask(f'GET {path}/group_specs', by='admin').json == {'group_specs': {'c': 'd'}}
+    ask('GET /v3/group_types', version='3.10', expect=404)
+
+
+def test_qos(ask, kind):
+    asked = {'qos_specs': {'name': 'slow', 'consumer': 'front-end', 'total_iops_sec': '10'}}
+    ask('POST /v3/qos-specs', asked, expect=403)
+    specs = ask('POST /v3/qos-specs', asked, by='admin').json['qos_specs']
+    assert (specs['name'], specs['consumer'], specs['specs']) == ('slow', 'front-end', {'total_iops_sec': '10'})
+    ask('POST /v3/qos-specs', asked, by='admin', expect=409)
+    path = f'/v3/qos-specs/{specs["id"]}'
+    ask(f'PUT {path}', {'qos_specs': {'more': '1', 'consumer': 'both'}}, by='admin')
+    ask(f'PUT {path}/delete_keys', {'keys': ['total_iops_sec']}, by='admin', expect=202)
+    ask(f'PUT {path}/delete_keys', {'keys': ['total_iops_sec']}, by='admin', expect=400)
+    assert shown(ask, f'qos-specs/{specs["id"]}', 'qos_specs', by='admin') == {
+        'id': specs['id'],
+        'name': 'slow',
+        'consumer': 'both',
+        'specs': {'more': '1'},
+    }
+    ask(f'GET {path}/associate?vol_type_id={kind["id"]}', by='admin', expect=202)
+    (associated,) = ask(f'GET {path}/associations', by='admin').json['qos_associations']
+    assert (associated['id'], associated['association_type']) == (kind['id'], 'volume_type')
+    assert shown(ask, f'types/{kind["id"]}', 'volume_type', by='admin')['qos_specs_id'] == specs['id']
+    ask(f'DELETE {path}', by='admin', expect=400)
+    ask(f'GET {path}/disassociate?vol_type_id={kind["id"]}', by='admin', expect=202)
+    ask(f'GET {path}/associate', by='admin', expect=400)
+    ask(f'DELETE {path}', by='admin', expect=202)
+    assert ask('GET /v3/qos-specs', by='admin').json == {'qos_specs': []}
+
+
+def test_encrypted_types(ask, create, kind):
+    path = f'/v3/types/{kind["id"]}/encryption'
+    assert ask(f'GET {path}', by='admin').json == {}
+    assert not create(volume_type='__DEFAULT__')['encrypted']
+    asked = {'provider': 'luks', 'cipher': 'aes-xts-plain64', 'key_size': 256}
+    made = ask(f'POST {path}', {'encryption': asked}, by='admin').json['encryption']
+    assert made == {
+        **asked,
+        'control_location': 'front-end',
+        'volume_type_id': kind['id'],
+        'encryption_id': made['encryption_id'],
+    }
+    ask(f'POST {path}', {'encryption': asked}, by='admin', expect=409)
+    assert ask(f'GET {path}/cipher', by='admin').json == {'cipher': 'aes-xts-plain64'}
+    ask(f'PUT {path}/{NOWHERE}', {'encryption': {'key_size': 128}}, by='admin', expect=404)
+    changed = ask(f'PUT {path}/{made["encryption_id"]}', {'encryption': {'key_size': 128}}, by='admin')
+    assert changed.json['encryption']['key_size'] == 128
+    volume = create(volume_type='disk')
+    assert volume['encrypted']
+    ask(f'DELETE {path}/{made["encryption_id"]}', by='admin', expect=400)
+    ask(f'DELETE /v3/volumes/{volume["id"]}', expect=202)
+    ask(f'DELETE {path}/{made["encryption_id"]}', by='admin', expect=202)
+    assert ask(f'GET {path}', by='admin').json == {}
+
+
+def test_a_volume_that_cannot_be_made_says_why(ask, create, status):
+    specs = {'name': 'elsewhere', 'extra_specs': {'volume_backend_name': 'moon'}}
+    ask('POST /v3/types', {'volume_type': specs}, by='admin')
+    volume = create(volume_type='elsewhere')
+    assert status(volume) == 'error'
+    (message,) = ask('GET /v3/messages').json['messages']
+    assert (message['resource_uuid'], message['message_level']) == (volume['id'], 'ERROR')
+    assert 'backend' in message['user_message']
+    path = f'/v3/messages/{message["id"]}'
+    ask(f'GET {path}', by='bob', expect=404)
+    ask(f'GET {path}', version='3.2', expect=404)
+    ask(f'DELETE {path}', expect=204)
+    assert ask('GET /v3/messages').json == {'messages': []}
+
+
+def test_classes_of_quotas(ask, create):
+    path = '/v3/os-quota-class-sets/default'
+    ask(f'GET {path}', expect=403)
+    assert ask(f'GET {path}', by='admin').json['quota_class_set']['volumes'] == 10
+    ask(f'PUT {path}', {'quota_class_set': {'volumes': 1}}, by='admin')
+    assert shown(ask, 'os-quota-sets/apples', 'quota_set')['volumes'] == 1
+    create()
+    ask('POST /v3/volumes', {'volume': {'size': 1}}, expect=413)
+    ask('PUT /v3/os-quota-sets/apples', {'quota_set': {'volumes': 2}}, by='admin')
+    create()
+
+
+@pytest.mark.parametrize('name', ['backups', 'backup_gigabytes', 'groups'])
+def test_quotas_of_what_stands_beside(ask, create, kind, group_type, name):
+    volume = create(volume_type='disk')
+    ask('PUT /v3/os-quota-sets/apples', {'quota_set': {name: 0}}, by='admin')
+    group = {'group_type': group_type['id'], 'volume_types': [kind['id']]}
+    noun, asked = ('group', group) if name == 'groups' else ('backup', {'volume_id': volume['id']})
+    ask(f'POST /v3/{noun}s', {noun: asked}, expect=413)
