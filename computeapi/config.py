@@ -175,6 +175,10 @@ CONSOLES: dict[str, list[cfg.Opt]] = {
             help='URL of the proxy that clients of SPICE itself are sent to.',
         ),
     ],
+    'rdp': [
+        cfg.BoolOpt('enabled', default=False, help='Whether servers have RDP consoles.'),
+        cfg.StrOpt('html5_proxy_base_url', default='http://127.0.0.1:6083/', help='URL of the proxy.'),
+    ],
     'serial_console': [
         cfg.BoolOpt('enabled', default=True, help='Whether servers have serial consoles.'),
         cfg.StrOpt('base_url', default='ws://127.0.0.1:6083/', help='URL of the proxy.'),

@@ -25,7 +25,7 @@ from computeapi.api.security_groups import SecurityGroupRules, SecurityGroups
 from computeapi.api.server_groups import ServerGroups
 from computeapi.api.servers import Servers
 from computeapi.api.servers.addresses import FloatingIPRemoval, ServerAddresses, ServerIPs
-from computeapi.api.servers.consoles import ConsoleAuthTokens, RemoteConsoles, ServerConsoles
+from computeapi.api.servers.consoles import ConsoleAuthTokens, RDPConsoles, RemoteConsoles, ServerConsoles
 from computeapi.api.servers.create import ServerCreation
 from computeapi.api.servers.deletion import ServerDeletion
 from computeapi.api.servers.evacuation import ServerEvacuation
@@ -77,6 +77,7 @@ CONTROLLERS: tuple[type[ComputeController], ...] = (
     ServerRebuild,
     ServerImages,
     ServerConsoles,
+    RDPConsoles,
     RemoteConsoles,
     ServerMetadata,
     ServerTags,

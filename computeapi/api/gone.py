@@ -45,15 +45,12 @@ GONE_ACTIONS = (
     ('/servers/{server_id}/action', 'resetNetwork'),
 )
 
-MALFORMED = 'The server could not comply with the request since it is either malformed or otherwise incorrect.'
 LAST_PROXY = '2.35'
 PROXIES = Bounds(last=LAST_PROXY)
 """When requests were passed on to the image, network, volume and bare metal services; later clients ask these."""
 
 IRONIC = 'Command not supported. Please use Ironic command {} to perform this action.'
 REFUSED: dict[str, dict[tuple[str, str, str | None], str]] = {
-    '2.5': {('POST', '/servers/{server_id}/action', 'os-getRDPConsole'): MALFORMED},
-    '2.30': {('GET', '/os-console-auth-tokens/{id}', None): MALFORMED},
     LAST_PROXY: {
         ('POST', '/os-baremetal-nodes', None): IRONIC.format('node-create'),
         ('DELETE', '/os-baremetal-nodes/{id}', None): IRONIC.format('node-delete'),
@@ -105,16 +102,6 @@ class GoneResources(ComputeController):
 
 class RefusedRequests(ComputeController):
     """Requests that were once meant for other services."""
-
-    @refused('2.5')
-    def console(self, req: Request, **parameters: Any) -> None:
-        """Nothing: this request is always refused."""
-        self.refuse(req)
-
-    @refused('2.30')
-    def console_token(self, req: Request, **parameters: Any) -> None:
-        """Nothing: this request is always refused."""
-        self.refuse(req)
 
     @refused(LAST_PROXY)
     def bare_metal(self, req: Request, **parameters: Any) -> None:

@@ -30,6 +30,7 @@ class Proxy:
 PROXIES = {
     'vnc': Proxy('vnc', {'novnc': 'novncproxy_base_url'}),
     'spice': Proxy('spice', {'spice-html5': 'html5proxy_base_url', 'spice-direct': 'spice_direct_proxy_base_url'}),
+    'rdp': Proxy('rdp', {'rdp-html5': 'html5_proxy_base_url'}),
     'serial': Proxy('serial_console', {'serial': 'base_url'}),
     'mks': Proxy('mks', {'webmks': 'mksproxy_base_url'}),
 }
@@ -56,17 +57,20 @@ class Consoles:
         expires_at = now + timedelta(seconds=self.conf.consoleauth.token_ttl)
         with self.store.write() as connection:
             rows.delete_expired(connection, server.uuid, now)
-            rows.insert(connection, ConsoleToken(hash_of(token), server.uuid, server.host, *address, expires_at))
+            rows.insert(connection, ConsoleToken(hash_of(token), server.uuid, server.host, kind, *address, expires_at))
         return url_of(base, kind, token)
 
     def base_url(self, protocol: str, kind: str) -> str:
+        self.check_offered(protocol, kind)
         proxy = PROXIES[protocol]
-        options = self.conf[proxy.group]
-        if not options.enabled:
-            raise Invalid(f'Unavailable console type {kind}.')
         if kind not in proxy.urls:
             raise Invalid(f'Invalid console type {kind}')
-        return str(options[proxy.urls[kind]])
+        return str(self.conf[proxy.group][proxy.urls[kind]])
+
+    def check_offered(self, protocol: str, kind: str) -> None:
+        """Invalid for a protocol that the cloud does not have."""
+        if not self.conf[PROXIES[protocol].group].enabled:
+            raise Invalid(f'Unavailable console type {kind}.')
 
     def find(self, token: str) -> ConsoleToken:
         """Where the token leads; ConsoleTokenNotFound."""

@@ -48,7 +48,6 @@ def test_whatever_is_asked(api, legacy):
         ('DELETE', '/os-baremetal-nodes/1', None, '2.35', '2.36', 'node-delete'),
         ('POST', '/os-baremetal-nodes/1/action', {'add_interface': {}}, '2.35', '2.36', 'port-create'),
         ('POST', '/os-baremetal-nodes/1/action', {'remove_interface': ''}, '2.35', '2.36', 'port-delete'),
-        ('POST', '/servers/1/action', {'os-getRDPConsole': {}}, '2.5', '2.6', 'malformed or otherwise incorrect'),
     ],
 )
 def test_it_is_refused(api, legacy, method, path, body, last, first_without, hint):

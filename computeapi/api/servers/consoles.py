@@ -5,13 +5,13 @@ and /os-console-auth-tokens, what a console proxy asks about the token that a cl
 from collections.abc import Callable
 from typing import Any
 
+from computeapi.api.cloud import Cloud
 from computeapi.api.controller import ComputeController
-from computeapi.api.gone import MALFORMED
 from computeapi.api.servers.subject import ServerController, action
 from computeapi.api.types import INTEGER, NULLABLE_STRING, STRING, UUID
 from computeapi.db.consoles import ConsoleToken
 from computeapi.db.servers import Server
-from computeapi.errors import Invalid
+from computeapi.errors import NotAuthenticated
 from computeapi.versions import ABSENT, added, before
 from computeapi.web.contract import ADMIN, MEMBER_OR_ADMIN, Field, Policy, View, attr
 from computeapi.web.controller import Bounds, Function, api_version, operation
@@ -23,13 +23,11 @@ SHOW_TOKEN = Policy('os_compute_api:os-console-auth-tokens', ADMIN, 'See where t
 
 # ------------------------------------------------------------------ requests and answers
 
-REMOTE, MKS = '2.6', '2.8'
+REMOTE, MKS, ANY_TOKEN = '2.6', '2.8', '2.31'
+RDP = 'rdp-html5'
 
-# What was once RDP is still understood, and refused.
 PROTOCOL = one_of('vnc', 'spice', 'serial', 'rdp', added(MKS, 'mks'))
-TYPE = one_of(
-    'novnc', 'xvpvnc', 'spice-html5', 'serial', 'rdp-html5', added(MKS, 'webmks'), added('2.99', 'spice-direct')
-)
+TYPE = one_of('novnc', 'xvpvnc', 'spice-html5', 'serial', RDP, added(MKS, 'webmks'), added('2.99', 'spice-direct'))
 WANTED = {'protocol': PROTOCOL, 'type': TYPE}
 BODY = lone('remote_console', whole(WANTED))
 OPENED = WANTED | {'url': STRING}
@@ -72,20 +70,36 @@ class ServerConsoles(ServerController):
     @console_action('os-getVNCConsole', 'novnc', 'xvpvnc')
     def vnc(self, req: Request, server: Server, body: Any) -> dict[str, Any]:
         """Open a VNC console of a server."""
-        return self.opened(server, 'vnc', body['os-getVNCConsole']['type'])
+        return opened(self.cloud, server, 'vnc', body['os-getVNCConsole'])
 
     @console_action('os-getSPICEConsole', 'spice-html5')
     def spice(self, req: Request, server: Server, body: Any) -> dict[str, Any]:
         """Open a SPICE console of a server."""
-        return self.opened(server, 'spice', body['os-getSPICEConsole']['type'])
+        return opened(self.cloud, server, 'spice', body['os-getSPICEConsole'])
 
     @console_action('os-getSerialConsole', 'serial')
     def serial(self, req: Request, server: Server, body: Any) -> dict[str, Any]:
         """Open a serial console of a server."""
-        return self.opened(server, 'serial', body['os-getSerialConsole']['type'])
+        return opened(self.cloud, server, 'serial', body['os-getSerialConsole'])
 
-    def opened(self, server: Server, protocol: str, kind: str) -> dict[str, Any]:
-        return {'console': {'type': kind, 'url': self.cloud.consoles.open(server, protocol, kind)}}
+
+class RDPConsoles(ServerController):
+    """Consoles by RDP, which few clouds have: the others refuse the request whatever server it names."""
+
+    versions = Bounds(last=before(REMOTE))
+
+    @console_action('os-getRDPConsole', RDP)
+    def rdp(self, req: Request, server: Server, body: Any) -> dict[str, Any]:
+        """Open an RDP console of a server."""
+        return opened(self.cloud, server, 'rdp', body['os-getRDPConsole'])
+
+    def find(self, req: Request, identifier: str) -> Server:
+        self.cloud.consoles.check_offered('rdp', RDP)
+        return super().find(req, identifier)
+
+
+def opened(cloud: Cloud, server: Server, protocol: str, wanted: Any) -> dict[str, Any]:
+    return {'console': {'type': wanted['type'], 'url': cloud.consoles.open(server, protocol, wanted['type'])}}
 
 
 class RemoteConsoles(ServerController):
@@ -104,16 +118,33 @@ class RemoteConsoles(ServerController):
     def create(self, req: Request, server: Server, body: Any) -> dict[str, Any]:
         """Open a console of a server."""
         wanted = body['remote_console']
-        if wanted['protocol'] == 'rdp':
-            raise Invalid(MALFORMED)
         url = self.cloud.consoles.open(server, wanted['protocol'], wanted['type'])
         return {'remote_console': {'protocol': wanted['protocol'], 'type': wanted['type'], 'url': url}}
 
 
 class ConsoleAuthTokens(ComputeController):
-    """The tokens in the URLs of consoles. Requests before 2.31 are refused: see computeapi.api.gone."""
+    """The tokens in the URLs of consoles: first of RDP alone, so that a cloud without it refused whatever was asked."""
 
     path = '/os-console-auth-tokens'
+
+    @operation(
+        'GET',
+        '/{id}',
+        policy=None,
+        also=(SHOW_TOKEN,),
+        query=ABSENT,
+        response={'console': CONSOLE},
+        secret_path=True,
+    )
+    @api_version('2.1', before(ANY_TOKEN))
+    def show_rdp(self, req: Request, id: str) -> dict[str, Any]:
+        """Show where the token of an RDP console leads."""
+        self.cloud.consoles.check_offered('rdp', RDP)
+        req.check(SHOW_TOKEN)
+        token = self.cloud.consoles.find(id)
+        if token.kind != RDP:
+            raise NotAuthenticated('The requested console type details are not accessible')
+        return {'console': CONSOLE.render(req, token)}
 
     @operation(
         'GET',
@@ -123,7 +154,7 @@ class ConsoleAuthTokens(ComputeController):
         response={'console': CONSOLE},
         secret_path=True,
     )
-    @api_version('2.31')
+    @api_version(ANY_TOKEN)
     def show(self, req: Request, id: str) -> dict[str, Any]:
         """Show where the token of a console leads."""
         return {'console': CONSOLE.render(req, self.cloud.consoles.find(id))}

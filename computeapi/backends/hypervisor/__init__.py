@@ -42,6 +42,7 @@ class Capability(Enum):
     CONSOLE_OUTPUT = 'the output of consoles'
     VNC_CONSOLE = 'VNC consoles'
     SPICE_CONSOLE = 'SPICE consoles'
+    RDP_CONSOLE = 'RDP consoles'
     SERIAL_CONSOLE = 'serial consoles'
     MKS_CONSOLE = 'WebMKS consoles'
     ATTACH_INTERFACE = 'attaching interfaces'
@@ -56,6 +57,7 @@ class Capability(Enum):
 CONSOLES = {
     'vnc': Capability.VNC_CONSOLE,
     'spice': Capability.SPICE_CONSOLE,
+    'rdp': Capability.RDP_CONSOLE,
     'serial': Capability.SERIAL_CONSOLE,
     'mks': Capability.MKS_CONSOLE,
 }
@@ -215,7 +217,7 @@ class Hypervisor(Operations, Protocol):
         """The last *lines* of what the server wrote to its serial console; None: all that is kept."""
 
     def console(self, server: Server, protocol: str) -> Console:
-        """The server's console by that protocol: vnc, spice, serial or mks."""
+        """The server's console by that protocol, one of CONSOLES."""
 
 
 def require(hypervisor: Hypervisor, capability: Capability) -> None:

@@ -161,6 +161,7 @@ class ConsoleToken(NamedTuple):
     hash: Annotated[TextId, KEY]
     server_id: Annotated[TextId, INDEX]
     host: str
+    kind: str
     address: str
     port: int
     tls_port: int | None

@@ -17,7 +17,7 @@ UUID = '[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}'
 @pytest.fixture
 def conf(conf):
     """All kinds of consoles."""
-    for group in ('spice', 'mks'):
+    for group in ('spice', 'rdp', 'mks'):
         conf.set_override('enabled', True, group)
     conf.set_override('console_tls_port', 6970, 'simulated')
     return conf
@@ -84,6 +84,23 @@ def test_actions_until_2_5(act, sample, action, kind, name):
     assert act(action, kind, '2.6').status == 404
 
 
+def test_rdp_until_2_5(conf, act, api):
+    conf.set_override('html5_proxy_base_url', 'http://example.com:6083/rdp', 'rdp')
+    console = act('os-getRDPConsole', 'rdp-html5', '2.5').json['console']
+    assert without_token(console) == {'type': 'rdp-html5', 'url': 'http://example.com:6083/rdp?token=TOKEN'}
+    assert act('os-getRDPConsole', 'novnc', '2.5').status == 400
+    assert act('os-getRDPConsole', 'rdp-html5', '2.6').status == 404
+    assert api.post('/servers/1/action', {'os-getRDPConsole': {'type': 'rdp-html5'}}, '2.5').status == 404
+
+
+def test_a_cloud_without_rdp_refuses_it_whoever_asks_for_whatever_server(conf, api, legacy):
+    conf.set_override('enabled', False, 'rdp')
+    body = {'os-getRDPConsole': {'type': 'rdp-html5'}}
+    for answer in (api.post('/servers/1/action', body, '2.5'), legacy.post('/servers/1/action', body)):
+        assert_refused(answer, 'Unavailable console type rdp-html5.')
+    assert api.post('/servers/1/action', body, '2.6').status == 404
+
+
 def test_actions_on_v2(legacy, server):
     answer = legacy.post(f'/servers/{server}/action', {'os-getVNCConsole': {'type': 'novnc', 'other': 1}}, as_=BOB)
     assert answer.json['console']['type'] == 'novnc'
@@ -125,7 +142,8 @@ def test_a_proxy_may_have_a_query_of_its_own(conf, remote):
         ('2.98', 'spice', 'spice-direct', "'spice-direct' is not one of ['novnc', 'xvpvnc', 'spice-html5', 'serial',"),
         ('2.104', 'vnc', 'serial', 'Invalid console type serial'),
         ('2.104', 'vnc', 'xvpvnc', 'Invalid console type xvpvnc'),
-        ('2.104', 'rdp', 'rdp-html5', 'The server could not comply with the request since it is either malformed or'),
+        ('2.104', 'rdp', 'novnc', 'Invalid console type novnc'),
+        ('2.104', 'vnc', 'xpvnc', "'xpvnc' is not one of ["),
     ],
 )
 def test_kinds_that_there_are_not(remote, version, protocol, kind, message):
@@ -139,6 +157,7 @@ def test_kinds_that_there_are_not(remote, version, protocol, kind, message):
         ('vnc', 'vnc', 'novnc'),
         ('spice', 'spice', 'spice-html5'),
         ('spice', 'spice', 'spice-direct'),
+        ('rdp', 'rdp', 'rdp-html5'),
         ('serial_console', 'serial', 'serial'),
         ('mks', 'mks', 'webmks'),
     ],
@@ -181,13 +200,25 @@ def test_only_administrators_see_where_a_token_leads(api, token):
     assert answer.status == 403
 
 
-def test_tokens_are_refused_before_2_31(api, legacy, token):
+def test_only_tokens_of_rdp_are_shown_before_2_31(api, legacy, remote, server, token):
+    rdp = token_of(remote('rdp', 'rdp-html5', '2.6').json['remote_console']['url'])
+    for answer in (api.get(f'/os-console-auth-tokens/{rdp}?x=1', '2.30'), legacy.get(f'/os-console-auth-tokens/{rdp}')):
+        assert answer.status == 200 and answer.json['console']['instance_uuid'] == server
+    assert api.get(f'/os-console-auth-tokens/{rdp}', '2.31').status == 200
+    assert api.get(f'/os-console-auth-tokens/{rdp}', '2.30', as_=BOB).status == 403
+    refused = api.get(f'/os-console-auth-tokens/{token}', '2.30')
+    assert refused.status == 401 and 'details are not accessible' in refused.json['unauthorized']['message']
+    assert api.get('/os-console-auth-tokens/x', '2.30').status == 404
+
+
+def test_no_tokens_are_shown_before_2_31_where_there_is_no_rdp(conf, api, legacy, token):
+    conf.set_override('enabled', False, 'rdp')
     answers = [
         api.get(f'/os-console-auth-tokens/{token}?x=1', '2.30', as_=BOB),
         legacy.get('/os-console-auth-tokens/x'),
     ]
     for answer in answers:
-        assert answer.status == 400 and 'could not comply' in answer.text
+        assert_refused(answer, 'Unavailable console type rdp-html5.')
 
 
 def test_unknown_parameters(api, token):
