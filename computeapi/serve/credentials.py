@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 
 from computeapi import __version__
+from computeapi.backends.image import blank
 from computeapi.serve.directory import Directory
 
 # Below these, clients find the versions of each service by themselves.
@@ -37,7 +38,7 @@ Settings for clients, also in {folder}/clouds.yaml:
 Try:
 
     . {folder}/openrc
-    openstack server create --image cirros --flavor m1.tiny --network private --wait first
+    openstack server create --image {image} --flavor m1.tiny --network private --wait first
 
     {curl}
 """
@@ -54,7 +55,7 @@ def show(url: str, strategy: str, passwords: Mapping[str, str], directory: Direc
     directory.write('clouds.yaml', clouds)
     directory.write('openrc', openrc)
     shown = {'openrc': _indented(openrc), 'clouds': _indented(clouds), 'curl': curl(url, strategy, passwords['admin'])}
-    return greeting + FILES.format(folder=folder, **shown)
+    return greeting + FILES.format(folder=folder, image=blank.NAME, **shown)
 
 
 def clouds_of(url: str, strategy: str, passwords: Mapping[str, str]) -> dict[str, Any]:

@@ -30,7 +30,7 @@ def node(driver):
     node = driver.create_node(
         name='libcloud',
         size=named(driver.list_sizes(), 'm1.tiny'),
-        image=named(driver.list_images(), 'cirros'),
+        image=named(driver.list_images(), 'cirros-0.6.3-x86_64-disk'),
         networks=[named(driver.ex_list_networks(), 'private')],
     )
     ((node, addresses),) = driver.wait_until_running([node], wait_period=0.1, timeout=60, ssh_interface='private_ips')

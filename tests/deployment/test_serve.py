@@ -58,7 +58,8 @@ def test_a_new_cloud_has_what_a_first_server_needs(serve):
     served = serve('--in-memory')
     with served.connect() as cloud:
         assert names(cloud.compute.flavors()) == {'m1.tiny', 'm1.small', 'm1.medium', 'm1.large', 'm1.xlarge'}
-        assert [image.name for image in cloud.image.images()] == ['cirros']
+        [image] = cloud.image.images()
+        assert (image.name, image.disk_format) == ('cirros-0.6.3-x86_64-disk', 'qcow2')
         assert names(cloud.network.networks()) == {'public', 'private'}
         assert list(cloud.block_storage.types())
     with served.connect('computeapi-demo') as cloud:

@@ -13,7 +13,7 @@ import orjson
 import sqlalchemy as sa
 
 from computeapi import errors
-from computeapi.backends.image import Image
+from computeapi.backends.image import Image, blank
 from computeapi.backends.image.files import FileChunks, ImageFiles, Written
 from computeapi.backends.image.members import ImageMembers
 from computeapi.clock import utcnow
@@ -27,8 +27,6 @@ VISIBILITIES = ('public', 'private', 'shared', 'community')
 MAX_BYTES = 10 * 1024**3
 MAX_PROPERTIES = 128
 MAX_TAGS = 128
-
-CIRROS_ID = str(uuid.uuid5(uuid.NAMESPACE_DNS, 'cirros.image.computeapi'))
 
 Change = Callable[[Image], Mapping[str, Any]]
 """From an image as it is to the facts that shall differ."""
@@ -55,9 +53,9 @@ class LocalImages:
         context = Context(project_id=project_id, is_admin=True)
         # Another process may be doing the same, and one before it may have been stopped half way.
         with contextlib.suppress(errors.Conflict):
-            self.create(context, 'cirros', image_id=CIRROS_ID, **BLANK_DISK)
+            self.create(context, blank.NAME, image_id=blank.IMAGE_ID, **blank.FACTS)
         with contextlib.suppress(errors.Conflict):
-            self.upload(context, CIRROS_ID, blank_disk())
+            self.upload(context, blank.IMAGE_ID, [blank.disk()])
 
     def get(self, context: Context, image_id: str) -> Image:
         with self.store.read() as connection:
@@ -247,20 +245,3 @@ def _switch(image: Image, before: str, after: str) -> dict[str, Any]:
     if image.status not in (before, after):
         raise errors.Conflict(f'Not allowed to make an image {after} in status {image.status}')
     return {'status': after}
-
-
-BLANK_DISK: dict[str, Any] = {
-    'visibility': 'public',
-    'disk_format': 'raw',
-    'container_format': 'bare',
-    'properties': {
-        'architecture': 'x86_64',
-        'description': 'A blank disk whose boot sector halts the processor; not the CirrOS operating system.',
-    },
-}
-
-
-def blank_disk() -> Iterable[bytes]:
-    """A raw disk of 64 KiB that a PC boots and then sleeps on: hlt, jump back, boot signature."""
-    yield b'\xf4\xeb\xfd'.ljust(510, b'\0') + b'\x55\xaa'
-    yield bytes(64 * 1024 - 512)
