@@ -58,7 +58,7 @@ class Rows(Generic[R]):
         assert key is not None
         return int(key[0])
 
-    def update(self, connection: sa.Connection, values: Mapping[str, Any], **where: Any) -> None:
+    def update(self, connection: sa.Connection, /, values: Mapping[str, Any], **where: Any) -> None:
         """Give the rows that have the values *where* other ones."""
         if values:
             connection.execute(sa.update(self.table).filter_by(**where).values(**values))

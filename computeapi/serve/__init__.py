@@ -51,8 +51,6 @@ def configure(conf: cfg.ConfigOpts, directory: Directory) -> None:
     # On a cloud of one host there is nowhere else to resize to.
     conf.set_default('allow_resize_to_same_host', conf.simulated.hosts == 1)
     conf.set_default('connection', database, 'database')
-    # Passwords that nobody chose need no more work to be safe, and every command of a client waits for it.
-    conf.set_default('bcrypt_cost', 10, 'identity')
     conf.set_override('data_dir', str(directory.path), 'standalone')
     if directory.temporary:
         conf.set_override('connection', database, 'database')

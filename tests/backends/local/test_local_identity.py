@@ -131,6 +131,17 @@ def test_an_unknown_user_costs_a_check_of_the_same_strength(cloud):
     assert not passwords.matches('x', None)
 
 
+def test_a_password_is_hashed_anew_at_a_login(cloud, store):
+    other = LocalIdentity(store, bcrypt_cost=5)
+    token = cloud.token()
+    with pytest.raises(errors.NotAuthenticated):
+        other.authenticate_password('demo', 'wrong')
+    assert cloud.user('demo').password_hash.startswith('$2b$04$')
+    other.authenticate_password('demo', 'demo-secret')
+    assert cloud.user('demo').password_hash.startswith('$2b$05$')
+    assert cloud.login() and cloud.is_live(token)
+
+
 def test_secrets_are_stored_as_hashes_only(cloud, store):
     token = cloud.token()
     row, secret = cloud.identity.credentials.create(cloud.identity.tokens.get(token), 'robot')
@@ -329,7 +340,7 @@ def test_a_caller_is_remembered_for_some_seconds(remembering, statements):
 def test_what_another_process_revokes_is_forgotten_after_some_seconds(remembering, store):
     token = remembering.token()
     assert remembering.is_live(token)
-    LocalIdentity(store).tokens.revoke(token)
+    LocalIdentity(store, bcrypt_cost=4).tokens.revoke(token)
     remembering.clock.forward(seconds=6)
     assert not remembering.is_live(token)
 

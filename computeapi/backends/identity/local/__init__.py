@@ -28,8 +28,8 @@ class LocalIdentity:
         self,
         store: Store,
         *,
+        bcrypt_cost: int,
         token_hours: float = 24,
-        bcrypt_cost: int = 12,
         cache_seconds: float = 5,
         clock: Clock = utcnow,
     ):

@@ -146,8 +146,13 @@ class UserManager(AccountManager[User]):
 
     def verify(self, user: User | None, password: str) -> bool:
         """Whether this is an enabled user's password; it takes as long if there is no such user."""
-        matches = self.passwords.matches(password, user.password_hash if user else None)
-        return matches and user is not None and user.enabled
+        password_hash = user.password_hash if user else None
+        if not self.passwords.matches(password, password_hash) or user is None or not user.enabled:
+            return False
+        if password_hash and not self.passwords.is_current(password_hash):
+            anew = {'password_hash': self.passwords.hash(password)}
+            self.store.tell(self.records.update, anew, id=user.id, password_hash=password_hash)
+        return True
 
     def delete(self, user_id: str) -> None:
         with self.change() as connection:

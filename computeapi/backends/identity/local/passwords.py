@@ -20,6 +20,10 @@ class Passwords:
         expected = password_hash.encode() if password_hash else self.nobody
         return bcrypt.checkpw(_digest(password), expected) and password_hash is not None
 
+    def is_current(self, password_hash: str) -> bool:
+        """Whether as much work guards the password as is wanted now."""
+        return int(password_hash.split('$')[2]) == self.cost
+
 
 def _digest(password: str) -> bytes:
     """A password of any length in 44 bytes, for bcrypt takes no more than 72."""
