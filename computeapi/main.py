@@ -54,10 +54,13 @@ CATALOG = (
 
 
 class Service:
-    """One process of the service: the store, the backends that the configuration names, and the API on them."""
+    """One process of the service: the store, the backends that the configuration names, and the API on them.
 
-    def __init__(self, conf: cfg.ConfigOpts, store: Store | None = None):
-        self.conf = conf
+    lonely: how to get more hosts, for the Scheduler to tell.
+    """
+
+    def __init__(self, conf: cfg.ConfigOpts, store: Store | None = None, *, lonely: str | None = None):
+        self.conf, self.lonely = conf, lonely
         self.store = store or Store(conf.database.connection, pool_size=conf.database.max_pool_size)
         self.policies = Policies(conf, api.rules())
 
@@ -111,7 +114,7 @@ class Service:
             conf=self.conf,
             store=self.store,
             tasks=Tasks(self.store, self.conf.task_lease),
-            scheduler=Scheduler(self.store, self.conf),
+            scheduler=Scheduler(self.store, self.conf, lonely=self.lonely),
             hypervisor=self.hypervisor,
             images=self.images,
             networks=self.networks,

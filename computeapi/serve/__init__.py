@@ -1,6 +1,7 @@
 """`computeapi serve`: a whole cloud in one process, from an empty folder to answering requests."""
 
 import argparse
+import errno
 import logging
 import os
 import signal
@@ -21,6 +22,7 @@ from computeapi.serve.directory import Directory, opened
 from computeapi.web.filters import WSGIApp
 
 THREADS = 8
+LONELY = 'There is one; `computeapi serve --hosts 2` has two.'
 
 
 def run(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
@@ -36,7 +38,7 @@ def run(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
         configure(conf, directory)
         sockets, for_guests = [listening], None
         if options.metadata_port is not None:
-            for_guests = stack.enter_context(_listening(options.host, options.metadata_port))
+            for_guests = stack.enter_context(_listening(options.host, options.metadata_port, '--metadata-port'))
             guests.share_secret(conf, directory)
             sockets.append(for_guests)
         with running(conf, directory, options.admin_password, for_guests) as (app, passwords):
@@ -68,7 +70,8 @@ def running(
     for_guests: where they ask, if they do."""
     with ExitStack() as stack:
         pool_size = max(conf.database.max_pool_size, THREADS + conf.workers)
-        service = Service(conf, Store(conf.database.connection, durable=not directory.temporary, pool_size=pool_size))
+        store = Store(conf.database.connection, durable=not directory.temporary, pool_size=pool_size)
+        service = Service(conf, store, lonely=LONELY)
         stack.callback(service.close)
         schema.upgrade(service.store)
         passwords = population.prepare(service, directory, admin_password)
@@ -103,12 +106,16 @@ def _serve(app: WSGIApp, sockets: list[socket.socket], max_body: int, ready: str
     server.close()
 
 
-def _listening(host: str, port: int) -> socket.socket:
-    return socket.create_server((host, port), family=_family(host), backlog=1024)
-
-
-def _family(host: str) -> socket.AddressFamily:
-    return socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)[0][0]
+def _listening(host: str, port: int, option: str = '--port') -> socket.socket:
+    family = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)[0][0]
+    try:
+        return socket.create_server((host, port), family=family, backlog=1024)
+    except OSError as error:
+        if error.errno != errno.EADDRINUSE:
+            raise
+        raise OSError(
+            f'Port {port} of {host} is in use; {option} names another one, or 0 for any that is free.'
+        ) from None
 
 
 def _exit_on_signals() -> None:

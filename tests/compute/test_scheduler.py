@@ -3,6 +3,7 @@
 import uuid
 
 import pytest
+from oslo_config import cfg
 
 from computeapi.clock import utcnow
 from computeapi.compute.scheduler import NoValidHost, Scheduler, Spec
@@ -317,7 +318,7 @@ def test_there_is_a_host_but_no_room(hosts):
 
 
 def test_names_of_filters_and_weighers_are_checked_at_start(hosts):
-    with pytest.raises(ValueError, match='There is no MyFilter; there are Agg'):
+    with pytest.raises(cfg.Error, match='There is no MyFilter; there are Agg'):
         hosts.scheduler(enabled_filters=['MyFilter'])
-    with pytest.raises(ValueError, match='There is no MyWeigher'):
+    with pytest.raises(cfg.Error, match='There is no MyWeigher'):
         hosts.scheduler(weight_classes=['MyWeigher'])

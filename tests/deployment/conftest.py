@@ -1,12 +1,18 @@
 """Processes of the service, as a user or an operator starts them."""
 
 import os
+import re
 import signal
+import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
+import requests
+from openstack.config import OpenStackConfig
+from openstack.connection import Connection
 
 import computeapi
 
@@ -32,6 +38,16 @@ class Process:
             if text in line:
                 return ''.join(lines)
         raise AssertionError(f'{text!r} was not printed, but: {"".join(lines)} {self.log.read_text()}')
+
+    def answer(self, url):
+        """What it answers at that URL, as soon as it does."""
+        for _ in range(300):
+            try:
+                return requests.get(url, timeout=10)
+            except requests.ConnectionError:
+                assert self.process.poll() is None, self.log.read_text()
+                time.sleep(0.1)
+        raise AssertionError(self.log.read_text())
 
     def memory(self):
         """What it has in memory, in MB."""
@@ -61,3 +77,32 @@ def start(tmp_path):
     yield start
     for process in started:
         process.stop()
+
+
+def free_port():
+    with socket.create_server(('127.0.0.1', 0)) as unused:
+        return unused.getsockname()[1]
+
+
+class Served:
+    """A running `computeapi serve` and what it printed."""
+
+    def __init__(self, process):
+        self.process = process
+        self.greeting = process.lines_until('curl')
+        self.url = re.search('ready at (http://\\S+)', self.greeting)[1]
+        self.openrc, self.clouds = re.findall('also in (\\S+):', self.greeting)
+
+    def connect(self, cloud='computeapi'):
+        """An unmodified SDK, set up by the file that the service wrote."""
+        config = OpenStackConfig(config_files=[self.clouds], vendor_files=[], secure_files=[])
+        return Connection(config=config.get_one(cloud))
+
+
+@pytest.fixture
+def serve(start):
+    def serve(*arguments, **environment):
+        command = ['-m', 'computeapi.cli', 'serve', '--port', '0', *arguments]
+        return Served(start(command, environment))
+
+    return serve

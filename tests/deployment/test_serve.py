@@ -6,48 +6,17 @@ import os
 import re
 import shlex
 import signal
-import socket
 import stat
 import subprocess
 
 import pytest
 import requests
-from openstack.config import OpenStackConfig
-from openstack.connection import Connection
+
+from tests.deployment.conftest import free_port
 
 MOST_MEMORY = 120
 """What the service may take of a machine, in MB, before it has done anything."""
 SMALL = {'flavor_id': '1', 'networks': 'none'}
-
-
-class Served:
-    """A running `computeapi serve` and what it printed."""
-
-    def __init__(self, process):
-        self.process = process
-        self.greeting = process.lines_until('curl')
-        self.url = re.search('ready at (http://\\S+)', self.greeting)[1]
-        self.openrc, self.clouds = re.findall('also in (\\S+):', self.greeting)
-
-    def connect(self, cloud='computeapi'):
-        """An unmodified SDK, set up by the file that the service wrote."""
-        config = OpenStackConfig(config_files=[self.clouds], vendor_files=[], secure_files=[])
-        return Connection(config=config.get_one(cloud))
-
-
-@pytest.fixture
-def serve(start):
-    def serve(*arguments, **environment):
-        command = ['-m', 'computeapi.cli', 'serve', '--port', '0', *arguments]
-        return Served(start(command, environment))
-
-    return serve
-
-
-@pytest.fixture
-def free_port():
-    with socket.create_server(('127.0.0.1', 0)) as listening:
-        return listening.getsockname()[1]
 
 
 def names(resources):
@@ -118,13 +87,43 @@ def test_a_port_that_is_taken_is_an_error_in_one_line(serve, start):
     port = serve('--in-memory').url.rpartition(':')[2]
     second = start(['-m', 'computeapi.cli', 'serve', '--in-memory', '--port', port])
     assert second.process.wait(timeout=30) == 2
-    assert second.log.read_text().count('\n') == 1
+    [line] = second.log.read_text().splitlines()
+    assert f'Port {port} of 127.0.0.1 is in use' in line and '--port' in line
 
 
-def test_guests_have_a_port_of_their_own(serve, free_port, tmp_path):
-    served = serve('--metadata-port', str(free_port))
+@pytest.mark.parametrize(
+    ('values', 'reason'),
+    [
+        ('spawn_seconds = 5  # a boot takes its time', 'spawn_seconds'),
+        ('fail = spawn:bad, migrat', '[simulated]fail: there is no operation migrat; there are attach, '),
+    ],
+)
+def test_a_mistake_about_the_simulation_is_an_error_in_one_line(start, tmp_path, values, reason):
+    (tmp_path / 'computeapi.conf').write_text(f'[simulated]\n{values}\n')
+    process = start(['-m', 'computeapi.cli', 'serve', '--in-memory', '--port', '0', '--config-file', 'computeapi.conf'])
+    assert process.process.wait(timeout=30) == 2
+    [line] = process.log.read_text().splitlines()
+    assert reason in line
+
+
+def test_who_needs_another_host_is_told_how_to_get_one(serve):
+    with serve('--in-memory').connect() as cloud:
+        image = next(cloud.image.images())
+        server = cloud.compute.create_server(name='server', image_id=image.id, **SMALL)
+        cloud.compute.wait_for_server(server)
+        cloud.compute.migrate_server(server)
+        while cloud.compute.get_server(server).task_state:
+            pass
+        [migrated] = [each for each in cloud.compute.server_actions(server) if each.action == 'migrate']
+        [event] = cloud.compute.get_server_action(migrated, server).events
+        assert '--hosts' in event.details
+
+
+def test_guests_have_a_port_of_their_own(serve, tmp_path):
+    port = free_port()
+    served = serve('--metadata-port', str(port))
     with served.connect() as cloud:
-        server = cloud.compute.create_server(name='web', image_id=cloud.image.find_image('cirros').id, **SMALL)
+        server = cloud.compute.create_server(name='web', image_id=next(cloud.image.images()).id, **SMALL)
         secret = (tmp_path / 'computeapi-data' / 'metadata-secret').read_text().strip()
         signature = hmac.new(secret.encode(), server.id.encode(), hashlib.sha256).hexdigest()
         headers = {
@@ -132,7 +131,7 @@ def test_guests_have_a_port_of_their_own(serve, free_port, tmp_path):
             'X-Tenant-ID': cloud.current_project_id,
             'X-Instance-ID-Signature': signature,
         }
-    url = f'http://127.0.0.1:{free_port}/openstack/latest/meta_data.json'
+    url = f'http://127.0.0.1:{port}/openstack/latest/meta_data.json'
     assert requests.get(url, headers=headers, timeout=30).json()['name'] == 'web'
     assert requests.get(url, headers=headers | {'X-Instance-ID-Signature': 'forged'}, timeout=30).status_code == 403
     assert requests.get(f'{served.url}/openstack/latest/meta_data.json', headers=headers, timeout=30).status_code == 300

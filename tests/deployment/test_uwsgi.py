@@ -2,9 +2,7 @@
 
 import os
 import shutil
-import socket
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -13,6 +11,7 @@ import requests
 
 from computeapi.db import schema
 from computeapi.db.engine import Store
+from tests.deployment.conftest import free_port
 
 INI = Path(__file__).parents[2] / 'etc/computeapi/uwsgi.ini'
 UWSGI = shutil.which('uwsgi', path=Path(sys.executable).parent)
@@ -44,24 +43,9 @@ def uwsgi(start, database_url, tmp_path):
     address = f'127.0.0.1:{free_port()}'
     environment = {'OS_COMPUTEAPI_CONFIG_FILES': str(conf), 'COMPUTEAPI_LISTEN': address}
     process = start([UWSGI, '--ini', str(INI)], environment)
-    wait_for(f'http://{address}', process)
+    process.answer(f'http://{address}')
     yield process, f'http://{address}'
     assert process.stop() == 0, process.log.read_text()
-
-
-def free_port():
-    with socket.create_server(('127.0.0.1', 0)) as unused:
-        return unused.getsockname()[1]
-
-
-def wait_for(url, process):
-    for _ in range(100):
-        try:
-            return requests.get(url, timeout=10)
-        except requests.ConnectionError:
-            assert process.process.poll() is None, process.log.read_text()
-            time.sleep(0.1)
-    raise AssertionError(process.log.read_text())
 
 
 def make_flavor(url, name):

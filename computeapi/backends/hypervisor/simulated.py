@@ -313,7 +313,7 @@ def _appended(log: str, *lines: str) -> str:
 class Behaviour:
     """It takes its time, hangs and fails as the configuration says.
 
-    options: the group [simulated]; ValueError for rules about what there is not."""
+    options: the group [simulated]; cfg.Error for rules about what there is not."""
 
     def __init__(self, store: Store, options: cfg.ConfigOpts.GroupAttr):
         self.store, self.options = store, options
@@ -321,7 +321,10 @@ class Behaviour:
         for name in ('fail', 'hang'):
             unknown = {rule.partition(':')[0] for rule in options[name]} - OPERATIONS
             if unknown:
-                raise ValueError(f'[simulated]{name}: there is no operation {", ".join(sorted(unknown))}')
+                raise cfg.ConfigFileValueError(
+                    f'[simulated]{name}: there is no operation {", ".join(sorted(unknown))}; '
+                    f'there are {", ".join(sorted(OPERATIONS))}'
+                )
 
     def stop(self) -> None:
         """Interrupt what is under way, and whatever begins."""

@@ -25,10 +25,15 @@ class NoValidHost(Error):
 
 
 class Scheduler:
-    """Unknown names of filters or weighers in the configuration are a ValueError at start."""
+    """Unknown names of filters or weighers in the configuration are a cfg.Error at start.
 
-    def __init__(self, store: Store, conf: cfg.ConfigOpts, clock: Callable[[], datetime] = utcnow):
-        self.store, self.conf, self.clock = store, conf, clock
+    lonely: what to tell whoever finds that the only host there is will not do.
+    """
+
+    def __init__(
+        self, store: Store, conf: cfg.ConfigOpts, clock: Callable[[], datetime] = utcnow, lonely: str | None = None
+    ):
+        self.store, self.conf, self.clock, self.lonely = store, conf, clock, lonely
         options = conf.filter_scheduler
         self.filters = [(name, _named(FILTERS, name)) for name in options.enabled_filters]
         self.weighers = [_named(WEIGHERS, name) for name in options.weight_classes]
@@ -64,8 +69,8 @@ class Scheduler:
 
     def candidates(self, spec: Spec) -> tuple[list[HostState], list[str]]:
         """The hosts that pass, best first, and how many each filter left that refused some; NoValidHost for none."""
-        hosts = self.store.ask(load, self.conf, self.ratios, self.clock(), spec)
-        hosts = [host for host in hosts if host.name not in spec.ignored_hosts and host.is_asked_for(spec)]
+        known = self.store.ask(load, self.conf, self.ratios, self.clock(), spec)
+        hosts = [host for host in known if host.name not in spec.ignored_hosts and host.is_asked_for(spec)]
         trail = [f'{len(hosts)} hosts to begin with']
         for name, passes in () if spec.forced else self.filters:
             passed = [host for host in hosts if passes(host, spec)]
@@ -73,13 +78,16 @@ class Scheduler:
                 trail.append(f'{name}: {len(passed)} hosts')
             hosts = passed
         if not hosts:
-            raise NoValidHost(reason='There are not enough hosts available. Filter results: ' + '; '.join(trail))
+            advice = f'{self.lonely} ' if self.lonely and len(known) == 1 else ''
+            raise NoValidHost(
+                reason=f'There are not enough hosts available. {advice}Filter results: {"; ".join(trail)}'
+            )
         return sorted(hosts, key=lambda host: [-weigh(host, spec) for weigh in self.weighers]), trail
 
 
 def _named(table: Mapping[str, T], name: str) -> T:
     if name not in table:
-        raise ValueError(f'There is no {name}; there are {", ".join(sorted(table))}')
+        raise cfg.ConfigFileValueError(f'[filter_scheduler]: There is no {name}; there are {", ".join(sorted(table))}')
     return table[name]
 
 

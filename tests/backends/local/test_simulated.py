@@ -1,6 +1,7 @@
 """How the simulated hypervisor is told to behave."""
 
 import pytest
+from oslo_config import cfg
 
 from computeapi.backends.hypervisor import HypervisorError, PowerState
 from computeapi.backends.hypervisor.simulated import OPERATIONS, SimulatedHypervisor
@@ -21,7 +22,7 @@ def test_rules_are_for_what_a_driver_is_told_to_do():
 @pytest.mark.parametrize('name', ['power_state', 'stop', 'hosts', 'console', 'fly', ''])
 def test_a_rule_for_anything_else_is_refused(store, conf, kind, name):
     conf.set_override(kind, [f'{name}:web'], 'simulated')
-    with pytest.raises(ValueError, match=rf'\[simulated\]{kind}: there is no operation {name}$'):
+    with pytest.raises(cfg.Error, match=rf'\[simulated\]{kind}: there is no operation {name}; there are attach, '):
         SimulatedHypervisor(store, conf.simulated)
 
 
