@@ -408,6 +408,13 @@ def test_sharing(ask, create):
     ask(f'GET {path}', by='bob', expect=404)
 
 
+def test_names_of_the_service_itself_are_reserved(ask, create):
+    ask('POST /v2/images', {'name': 'x', 'os_glance_importing': 'yes'}, expect=403)
+    change = [{'op': 'add', 'path': '/os_glance_importing', 'value': 'yes'}]
+    content_type = 'application/openstack-images-v2.1-json-patch'
+    ask(f'PATCH /v2/images/{create()["id"]}', change, content_type=content_type, expect=403)
+
+
 @pytest.mark.parametrize('document', [{}, {'member': 5}, {'member': ''}, {'member': 'x' * 65}])
 def test_bad_members_name_the_field(ask, create, document):
     assert 'member' in ask(f'POST /v2/images/{create()["id"]}/members', document, expect=400).text
@@ -433,4 +440,7 @@ def test_nothing_can_be_imported(ask):
 
 def test_nothing_is_done_to_images_in_the_background(ask, create):
     assert ask(f'GET /v2/images/{create()["id"]}/tasks').json == {'tasks': []}
+    assert ask('GET /v2/tasks').json['tasks'] == []
+    assert ask('GET /v2/metadefs/namespaces').json['namespaces'] == []
+    assert ask('GET /v2/metadefs/resource_types').json == {'resource_types': []}
     ask('GET /v2/images/x/tasks', expect=404)

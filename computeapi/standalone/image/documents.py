@@ -1,5 +1,6 @@
 """Images and members as clients read and write them, and the schemas that say so."""
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
@@ -51,6 +52,9 @@ READ_ONLY: dict[str, dict[str, Any]] = {
     'locations': {'type': 'array'},
     'stores': {'type': 'string'},
 }
+
+RESERVED = 'os_glance'
+"""What the names of properties begin with that are the image service's own."""
 
 IMAGE = Schema(
     {
@@ -118,15 +122,22 @@ def view(image: Image) -> dict[str, Any]:
 
 def facts(document: dict[str, Any]) -> dict[str, Any]:
     """The document as attributes of Image; Invalid if it does not fit, Forbidden for what clients cannot set."""
-    for name in document:
-        if name in READ_ONLY:
-            raise errors.Forbidden(f"Attribute '{name}' is read-only.")
+    check_names(document)
     IMAGE.check(document)
     known = {name: value for name, value in document.items() if name in WRITABLE}
     for name in {'min_disk', 'min_ram'} & known.keys():
         known[name] = int(known[name])
     others = {name: value for name, value in document.items() if name not in WRITABLE}
     return {**{RENAMED.get(name, name): value for name, value in known.items()}, 'properties': others}
+
+
+def check_names(names: Iterable[str]) -> None:
+    """Forbidden if a client cannot set one of them."""
+    for name in names:
+        if name in READ_ONLY:
+            raise errors.Forbidden(f"Attribute '{name}' is read-only.")
+        if name.startswith(RESERVED):
+            raise errors.Forbidden(f"Attribute '{name}' is reserved.")
 
 
 def member_view(member: Member) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from computeapi import errors
-from computeapi.standalone.image.documents import READ_ONLY, WRITABLE
+from computeapi.standalone.image.documents import WRITABLE, check_names
 from computeapi.standalone.schema import Schema, having
 
 # In this type an operation is the name of a member, whose value is the path: {"replace": "/name", "value": "new"}.
@@ -40,7 +40,8 @@ def patched(document: dict[str, Any], operations: list[dict[str, Any]]) -> dict[
     document = {**document, 'tags': list(document['tags'])}
     for operation in operations:
         name, *rest = (step.replace('~1', '/').replace('~0', '~') for step in operation['path'][1:].split('/'))
-        if name in READ_ONLY or name == 'id':
+        check_names([name])
+        if name == 'id':
             raise errors.Forbidden(f"Attribute '{name}' is read-only.")
         if name == 'tags' and len(rest) == 1:
             _change_tag(document['tags'], rest[0], operation)

@@ -59,6 +59,21 @@ class GlanceInformation(GlanceController):
         self.images.get(req.context, image_id)
         return {'tasks': []}
 
+    @operation('GET', '/tasks', policy=CALLER)
+    def all_tasks(self, req: Request) -> dict[str, Any]:
+        """None: what is asked for is done before the answer."""
+        return {'tasks': [], 'first': '/v2/tasks', 'schema': '/v2/schemas/tasks'}
+
+    @operation('GET', '/metadefs/namespaces', policy=CALLER)
+    def namespaces(self, req: Request) -> dict[str, Any]:
+        """None: properties of images have no definitions here."""
+        path = '/v2/metadefs/namespaces'
+        return {'namespaces': [], 'first': path, 'schema': '/v2/schemas/metadefs/namespaces'}
+
+    @operation('GET', '/metadefs/resource_types', policy=CALLER)
+    def resource_types(self, req: Request) -> dict[str, Any]:
+        return {'resource_types': []}
+
     @operation('GET', '/info/import', policy=CALLER)
     def import_methods(self, req: Request) -> dict[str, Any]:
         return {'import-methods': {'description': 'Import methods available.', 'type': 'array', 'value': []}}

@@ -18,6 +18,7 @@ FACTS = {
     'key_size': {'anyOf': [{'type': 'integer', 'minimum': 0, 'maximum': 1 << 20}, NOTHING]},
     'control_location': {'type': 'string', 'enum': ['front-end', 'back-end']},
 }
+SHOWN = ('volume_type_id', 'encryption_id', *FACTS)
 CREATE = wrapped('encryption', FACTS, 'provider')
 UPDATE = wrapped('encryption', FACTS)
 MISSING = 'Volume type encryption for type {} does not exist.'
@@ -61,10 +62,10 @@ class CinderEncryptions(CinderController):
 
     def _encrypt(self, type_id: str, facts: dict[str, Any]) -> dict[str, Any]:
         encryption = self.volumes.types.encrypt(type_id, facts) or {}
-        return {'encryption': {name: encryption.get(name) for name in ('volume_type_id', 'encryption_id', *FACTS)}}
+        return {'encryption': {name: encryption.get(name) for name in SHOWN}}
 
 
 def _document(kind: VolumeType) -> dict[str, Any]:
     encryption = kind.encryption or {}
     times = {name: time(encryption.get(name)) for name in ('created_at', 'updated_at')}
-    return {**encryption, **times, 'deleted': False, 'deleted_at': None}
+    return {**{name: encryption.get(name) for name in SHOWN}, **times, 'deleted': False, 'deleted_at': None}

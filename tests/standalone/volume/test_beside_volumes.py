@@ -219,6 +219,7 @@ def test_encrypted_types(ask, create, kind):
         'encryption_id': made['encryption_id'],
     }
     ask(f'POST {path}', {'encryption': asked}, by='admin', expect=409)
+    assert made.items() <= ask(f'GET {path}', by='admin').json.items()
     assert ask(f'GET {path}/cipher', by='admin').json == {'cipher': 'aes-xts-plain64'}
     ask(f'PUT {path}/{NOWHERE}', {'encryption': {'key_size': 128}}, by='admin', expect=404)
     changed = ask(f'PUT {path}/{made["encryption_id"]}', {'encryption': {'key_size': 128}}, by='admin')
