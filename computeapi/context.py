@@ -1,5 +1,8 @@
 """Who asks: the facts about one caller that every layer below the web needs."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 
 
@@ -28,3 +31,17 @@ class Context:
     def elevated(self) -> 'Context':
         """The same caller with the rights of an administrator."""
         return replace(self, is_admin=True, roles=self.roles | {'admin', 'member', 'reader'})
+
+
+ACTING: ContextVar[Context | None] = ContextVar('acting', default=None)
+"""For whom this thread works: only the log asks. What decides anything is given its Context."""
+
+
+@contextmanager
+def acting_for(context: Context) -> Iterator[None]:
+    """What is logged in the block is logged as done for that caller."""
+    token = ACTING.set(context)
+    try:
+        yield
+    finally:
+        ACTING.reset(token)

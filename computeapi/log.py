@@ -11,14 +11,22 @@ from datetime import UTC, datetime
 import orjson
 from oslo_config import cfg
 
-FORMAT = '%(asctime)s %(process)d %(levelname)s %(name)s [%(request_id)s] %(message)s'
+from computeapi.context import ACTING
+
+# Who asked for what a line tells of.
+CALLER = ('request_id', 'global_request_id', 'user_id', 'project_id')
+FORMAT = '%(asctime)s %(process)d %(levelname)s %(name)s [%(caller)s] %(message)s'
 
 
 class Lines(logging.Formatter):
-    """Plain text, in UTC."""
+    """Plain text, in UTC; a message is one line, whatever names clients have put into it."""
 
     def __init__(self) -> None:
-        super().__init__(FORMAT, defaults={'request_id': '-'})
+        super().__init__(FORMAT)
+
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        record.caller = getattr(record, 'request_id', None) or '-'
+        return super().formatMessage(record).replace('\n', '\\n')
 
     def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:
         return datetime.fromtimestamp(record.created, UTC).isoformat(timespec='milliseconds')
@@ -33,7 +41,7 @@ class JSONLines(Lines):
             'process': record.process,
             'level': record.levelname,
             'logger': record.name,
-            'request_id': getattr(record, 'request_id', None),
+            **{name: getattr(record, name, None) for name in CALLER},
             'message': record.getMessage(),
         }
         if record.exc_info:
@@ -41,9 +49,23 @@ class JSONLines(Lines):
         return orjson.dumps(line).decode()
 
 
+class Callers(logging.Filter):
+    """Notes on each line who asked for it, as far as that is known and not said."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        caller = ACTING.get()
+        for name in CALLER:
+            if getattr(record, name, None) is None:
+                setattr(record, name, getattr(caller, name, None))
+        return True
+
+
 def start(conf: cfg.ConfigOpts, level: int = logging.INFO) -> None:
     """Log as the configuration says, from `level` on for the service itself and from WARNING on for libraries."""
     handler = logging.handlers.WatchedFileHandler(conf.log_file) if conf.log_file else logging.StreamHandler()
     handler.setFormatter(JSONLines() if conf.use_json else Lines())
+    handler.addFilter(Callers())
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
     logging.getLogger('computeapi').setLevel(logging.DEBUG if conf.debug else level)
+    # It warns whenever more requests wait than there are threads.
+    logging.getLogger('waitress.queue').setLevel(logging.ERROR)

@@ -38,7 +38,9 @@ def _due() -> sa.Select[Any]:
 # Asked all the time, and made once.
 DUE = _due()
 OLDEST_DUE = DUE.limit(8)
-STILL_DUE = DUE.where(tasks.c.id == sa.bindparam('task'))
+STILL_DUE = DUE.where(tasks.c.id == sa.bindparam('task')).add_columns(tasks.c.owner)
+# A lease that ran out.
+LONG_AGO = datetime(1970, 1, 1)
 
 
 def insert(connection: sa.Connection, values: Mapping[str, Any]) -> Task:
@@ -69,14 +71,16 @@ def claim(connection: sa.Connection, task_id: int, owner: str, now: datetime, le
     """The task for its new owner, if it is still due; others who want one of the same server wait for that."""
     server = sa.select(tasks.c.server_id).where(tasks.c.id == task_id).scalar_subquery()
     connection.execute(sa.select(servers.c.id).where(servers.c.uuid == server).with_for_update()).all()
-    if connection.execute(STILL_DUE, {'now': now, 'task': task_id}).first() is None:
+    due = connection.execute(STILL_DUE, {'now': now, 'task': task_id}).first()
+    if due is None:
         return None
     taken = {'owner': owner, 'lease_until': lease_until, 'attempts': tasks.c.attempts + 1}
     # A server that is not there makes nobody wait, so the task is looked at again.
     free = (tasks.c.id == task_id) & ~_leased(tasks)
     if connection.execute(sa.update(tasks).where(free).values(**taken), {'now': now}).rowcount == 0:
         return None
-    return TASKS.first(connection, TASKS.select.where(tasks.c.id == task_id))
+    task = TASKS.find(connection, id=task_id)
+    return task and task._replace(taken_from=due.owner)
 
 
 def renew(connection: sa.Connection, task_ids: Collection[int], owner: str, lease_until: datetime) -> None:
@@ -101,7 +105,7 @@ def remove(connection: sa.Connection, kind: str, server_id: str) -> list[int]:
 
 def release_all(connection: sa.Connection) -> None:
     """Take every task from its owner."""
-    connection.execute(sa.update(tasks).values(owner=None, lease_until=None))
+    connection.execute(sa.update(tasks).where(tasks.c.owner.is_not(None)).values(lease_until=LONG_AGO))
 
 
 def is_empty(connection: sa.Connection, now: datetime) -> bool:

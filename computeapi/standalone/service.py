@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -17,7 +18,7 @@ from computeapi.web import faults
 from computeapi.web.app import App
 from computeapi.web.controller import Controller
 from computeapi.web.filters import RequestId, URLMap, WSGIApp
-from computeapi.web.request import CONTEXT, Request
+from computeapi.web.request import CONTEXT, REQUEST_ID, Request
 from computeapi.web.routing import Bound, Endpoint
 
 MAX_DOCUMENT = 1024 * 1024
@@ -51,7 +52,8 @@ class ServiceApp(App):
         """Find the caller, then run the operation; any Error may come out of it."""
         # A client may send the token that has just expired while it asks for the next.
         anonymous = all(each.policy is ANYBODY for each in endpoint.operations)
-        req.environ[CONTEXT] = Context() if anonymous else self.authenticate(req.headers.get('X-Auth-Token', ''))
+        caller = Context() if anonymous else self.authenticate(req.headers.get('X-Auth-Token', ''))
+        req.environ[CONTEXT] = replace(caller, request_id=req.environ.get(REQUEST_ID))
         require(any(req.allows(each.policy) for each in endpoint.operations if each.policy))
         req.query = req.raw_query()
         body = self.document(req) if endpoint.actions else None

@@ -16,7 +16,7 @@ from computeapi.web import faults
 from computeapi.web.contract import JSON
 from computeapi.web.controller import Controller
 from computeapi.web.policy import Rules
-from computeapi.web.request import LOGGED_PATH, VENDOR_JSON, Reply, Request, target_of
+from computeapi.web.request import LOGGED_PATH, VENDOR_JSON, Reply, Request, caller_of, target_of
 from computeapi.web.routing import PROJECT, Bound, Endpoint, route_table
 
 LOG = logging.getLogger(__name__)
@@ -59,7 +59,8 @@ class App:
             return self.answer(req, match.endpoint, match.parameters)
         except Exception as error:
             if not isinstance(error, Error):
-                LOG.exception('Unexpected error in %s %s', req.method, match.endpoint.path)
+                path = match.endpoint.path
+                LOG.exception('Unexpected error in %s %s', req.method, path, extra=caller_of(req.environ))
             return self.fault(req, error)
 
     def missing(self, req: Request) -> webob.Response:

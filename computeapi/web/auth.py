@@ -13,7 +13,7 @@ import orjson
 import webob
 
 from computeapi import errors
-from computeapi.context import Context
+from computeapi.context import Context, acting_for
 from computeapi.web.policy import Policies
 from computeapi.web.request import CONTEXT, GLOBAL_REQUEST_ID, REQUEST_ID
 
@@ -132,10 +132,11 @@ class KeystoneContext:
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Any:
         context = environ[CONTEXT]
-        environ[CONTEXT] = replace(
+        context = environ[CONTEXT] = replace(
             context,
             is_admin=self.policies.is_admin(context),
             request_id=environ.get(REQUEST_ID),
             global_request_id=environ.get(GLOBAL_REQUEST_ID),
         )
-        return self.app(environ, start_response)
+        with acting_for(context):
+            return self.app(environ, start_response)

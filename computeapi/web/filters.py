@@ -17,7 +17,15 @@ import microversion_parse
 from computeapi.errors import Error, Invalid
 from computeapi.versions import COMPUTE, APIVersionRequest, History
 from computeapi.web import faults
-from computeapi.web.request import GLOBAL_REQUEST_ID, LEGACY_V2, LOGGED_PATH, REQUEST_ID, VERSION, VERSION_TAKEN
+from computeapi.web.request import (
+    GLOBAL_REQUEST_ID,
+    LEGACY_V2,
+    LOGGED_PATH,
+    REQUEST_ID,
+    VERSION,
+    VERSION_TAKEN,
+    caller_of,
+)
 
 LOG = logging.getLogger('computeapi.request')
 
@@ -77,7 +85,8 @@ class FaultWrap(PasteFilter):
         try:
             return self.app(environ, start_response)
         except Exception:
-            LOG.exception('Unexpected error outside a handler: %s', environ['REQUEST_METHOD'])
+            method = environ['REQUEST_METHOD']
+            LOG.exception('Unexpected error outside a handler: %s', method, extra=caller_of(environ))
             return faults.fault(500, self.MESSAGE)(environ, start_response)
 
 
@@ -100,10 +109,7 @@ class RequestLog(PasteFilter):
                 values.get('content-length', '-'),
                 values.get(LEGACY_HEADER.lower(), '-'),
                 time.monotonic() - started,
-                extra={
-                    'request_id': environ.get(REQUEST_ID, '-'),
-                    'global_request_id': environ.get(GLOBAL_REQUEST_ID),
-                },
+                extra=caller_of(environ),
             )
             return start_response(status, headers, exc_info)
 

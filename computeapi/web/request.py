@@ -34,6 +34,13 @@ VERSION_TAKEN = 'computeapi.version_taken'
 LOGGED_PATH = 'computeapi.logged_path'
 
 
+def caller_of(environ: Mapping[str, Any]) -> dict[str, Any]:
+    """Who asks, as far as that is known yet, for the log."""
+    context = environ.get(CONTEXT) or Context()
+    ids = {'request_id': environ.get(REQUEST_ID), 'global_request_id': environ.get(GLOBAL_REQUEST_ID)}
+    return ids | {'user_id': context.user_id, 'project_id': context.project_id}
+
+
 class Reply(NamedTuple):
     """What a handler returns when a body is not all there is to say."""
 

@@ -1,5 +1,6 @@
 """What clients see when something is wrong outside the operations, and when there is a bug in one."""
 
+import json
 import logging
 import re
 
@@ -8,6 +9,7 @@ import webob
 
 from computeapi import errors
 from computeapi.context import Context
+from computeapi.log import JSONLines
 from computeapi.web import faults
 from computeapi.web.app import App
 from computeapi.web.contract import ADMIN, READER_OR_ADMIN, Policy
@@ -228,6 +230,14 @@ def test_the_id_of_the_client_is_kept_for_the_log_and_for_other_services(caplog)
             webob.Request.blank('/', headers={'X-OpenStack-Request-ID': inbound}).get_response(pipeline)
     assert [record.global_request_id for record in caplog.records] == [INBOUND, None, None, None]
     assert seen['openstack.request_id'] == caplog.records[-1].request_id != INBOUND
+
+
+def test_a_line_of_the_log_says_who_asked(api, caplog):
+    with caplog.at_level(logging.INFO, 'computeapi.request'):
+        answer = api.get('/flavors', as_='bob:project')
+    [line] = [json.loads(JSONLines().format(record)) for record in caplog.records]
+    assert (line['user_id'], line['project_id']) == ('bob', 'project')
+    assert line['request_id'] == answer.headers['x-openstack-request-id']
 
 
 def test_the_log_has_no_secrets(api, caplog):

@@ -1,7 +1,12 @@
 """How work on a server ends: well, in an error, after some trouble, or overtaken by something else."""
 
+import json
+import logging
+import re
+
 import pytest
 
+from computeapi import log
 from computeapi.compute.tasks.queue import Tasks
 from computeapi.compute.tasks.transition import Transition
 from computeapi.compute.tasks.worker import MOST_ATTEMPTS, Runner, Worker
@@ -170,3 +175,63 @@ def test_each_kind_of_work_has_one_function(platform):
             Runner(platform, wrong)
     with pytest.raises(TypeError, match='already'):
         first.work(lambda job: job.finish())
+
+
+# ------------------------------------------------------------------ the log
+
+
+@pytest.fixture
+def lines(caplog):
+    """lines(): what was logged, as the service's own log has it, in JSON."""
+    caplog.set_level(logging.INFO, 'computeapi')
+    caplog.handler.addFilter(log.Callers())
+    return lambda: [json.loads(log.JSONLines().format(record)) for record in caplog.records]
+
+
+def refuse(job):
+    raise Conflict('There is no room.')
+
+
+def break_down(job):
+    raise RuntimeError('a bug')
+
+
+@pytest.mark.parametrize(
+    ('function', 'level', 'how', 'traced'),
+    [
+        (lambda job: job.finish(vm_state='stopped'), 'INFO', r'is done after \d\.\d{3} s', False),
+        (refuse, 'WARNING', r'failed after \d\.\d{3} s: There is no room\.', False),
+        (break_down, 'ERROR', r'failed after \d\.\d{3} s: a bug', True),
+    ],
+)
+def test_work_is_one_line(ask, work, lines, function, level, how, traced):
+    server_id = ask(function)
+    work()
+    [line] = lines()
+    assert line['level'] == level and re.fullmatch(f'test of server {server_id} {how}', line['message'])
+    assert (line['request_id'], line['user_id'], line['project_id']) == ('req-1', 'bob', 'project')
+    assert ('exception' in line) == traced
+
+
+def test_work_that_is_tried_again_is_a_line_each_time(ask, work, lines):
+    def try_again(job):
+        if job.task.attempts == 1:
+            raise Unavailable('The network service does not answer.')
+        job.finish(vm_state='active')
+
+    server_id = ask(try_again)
+    work()
+    first, second = (line['message'] for line in lines())
+    reason = 'The network service does not answer.'
+    assert first == f'test of server {server_id} is tried again in 1 s (attempt 1 failed): {reason}'
+    assert second.startswith(f'test of server {server_id} is done after ')
+
+
+def test_work_that_is_taken_over_is_a_line(platform, clock, ask, work, lines):
+    server_id = ask(lambda job: job.finish())
+    platform.tasks.claim()
+    clock.forward(platform.conf.task_lease + 1)
+    work()
+    first, second = (line['message'] for line in lines())
+    assert first == f'test of server {server_id} is taken over from a worker that is gone (attempt 2)'
+    assert second.startswith(f'test of server {server_id} is done after ')

@@ -17,7 +17,7 @@ LAYERS = {
     'states': set(),
     'booleans': set(),
     'config': set(),
-    'log': set(),
+    'log': {'context'},
     'web': BASE,
     'db': BASE,
     'backends': BASE | {'db'},

@@ -2,7 +2,7 @@
 
 import logging
 import threading
-import traceback
+import time
 from collections.abc import Callable, Iterable
 
 from sqlalchemy import exc
@@ -10,8 +10,9 @@ from sqlalchemy import exc
 from computeapi.backends.hypervisor import Interrupted
 from computeapi.compute.platform import Platform
 from computeapi.compute.tasks.job import FAULT, Job, Superseded
-from computeapi.compute.tasks.queue import Tasks
+from computeapi.compute.tasks.queue import Tasks, thawed
 from computeapi.compute.tasks.transition import Transition
+from computeapi.context import acting_for
 from computeapi.db import actions
 from computeapi.db import servers as rows
 from computeapi.db.servers import Server
@@ -62,21 +63,28 @@ class Worker:
             return False
         self.tasks.running.add(task.id)
         try:
-            self.do(task)
+            with acting_for(thawed(task.context)):
+                self.do(task)
         finally:
             self.tasks.running.discard(task.id)
             self.tasks.wake()
         return True
 
     def do(self, task: Task) -> None:
+        if task.taken_from:
+            LOG.warning(
+                '%s of server %s is taken over from a worker that is gone (attempt %d)',
+                *(task.kind, task.server_id, task.attempts),
+            )
         try:
             self.run(task)
         except Interrupted:
             self.tasks.put_off(task, 0)
-        except Exception:
+        except Exception as error:
             LOG.error(
                 '%s of server %s is tried again in %g s (attempt %d failed): %s',
-                *(task.kind, task.server_id, self.sweep_seconds, task.attempts, traceback.format_exc()),
+                *(task.kind, task.server_id, self.sweep_seconds, task.attempts, reason_of(error)),
+                exc_info=None if isinstance(error, TROUBLE) else error,
             )
             self.tasks.put_off(task, self.sweep_seconds)
 
@@ -113,14 +121,22 @@ class Runner:
             raise Superseded()
         job = Job(task, server, self.platform)
         assert transition.function is not None
+        begun = time.monotonic()
         try:
             check_failure(task)
             transition.function(job)
         except (Superseded, *TROUBLE):
             raise
         except Exception as error:
-            LOG.warning('Server %s: %s failed', task.server_id, transition.name, exc_info=error)
+            # What the cloud refuses is no bug, and needs no traceback.
+            bug = None if isinstance(error, Error) else error
+            how = (task.kind, task.server_id, time.monotonic() - begun, reason_of(error))
+            LOG.log(
+                logging.ERROR if bug else logging.WARNING, '%s of server %s failed after %.3f s: %s', *how, exc_info=bug
+            )
             self.fail(transition, job, error)
+        else:
+            LOG.info('%s of server %s is done after %.3f s', task.kind, task.server_id, time.monotonic() - begun)
 
     def server_of(self, task: Task) -> Server | None:
         return self.platform.store.ask(rows.get, task.server_id)
@@ -141,12 +157,18 @@ class Runner:
         """There is nothing left to do, unless it is another worker's to do now."""
         if not self.platform.tasks.is_mine(task):
             return
+        LOG.info('%s of server %s is dropped: the server has gone another way', task.kind, task.server_id)
         server = self.server_of(task)
         if transition.undo is not None:
             transition.undo(self.platform, task, server)
         with self.platform.store.write() as connection:
             if self.platform.tasks.done(connection, task) and task.action_id is not None:
                 actions.finish(connection, task.action_id, self.platform.clock(), None if server is None else 'Error')
+
+
+def reason_of(error: Exception) -> str:
+    """What went wrong, in a line; of the database its own words, without the statement."""
+    return str(getattr(error, 'orig', None) or error) or type(error).__name__
 
 
 def check_failure(task: Task) -> None:

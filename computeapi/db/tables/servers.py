@@ -238,7 +238,10 @@ migrations = table('migrations', Migration)
 
 
 class Task(NamedTuple):
-    """What is to be done to a server, on whose behalf (context), and who does it until when."""
+    """What is to be done to a server, on whose behalf (context), and who does it until when.
+
+    taken_from: whose it was when its time ran out, if it was anybody's.
+    """
 
     id: Number
     kind: ShortText
@@ -251,6 +254,7 @@ class Task(NamedTuple):
     not_before: datetime | None
     attempts: int
     created_at: datetime
+    taken_from: str | None = None
 
 
 tasks = table('tasks', Task)
