@@ -53,7 +53,7 @@ def members(hypervisor: ComputeNode) -> Any:
     """The servers, if they were asked for."""
     if hypervisor.servers is None:
         return ABSENT
-    return [{'uuid': each.uuid, 'name': each.name} for each in hypervisor.servers]
+    return [{'uuid': each.uuid, 'name': each.domain_name} for each in hypervisor.servers]
 
 
 def some_members(hypervisor: ComputeNode) -> Any:

@@ -53,12 +53,12 @@ class AggregateManager:
     def update(self, aggregate_id: int, changes: Mapping[str, Any]) -> Aggregate:
         """Change the name, the zone, or both."""
         with self._changing(aggregate_id) as (connection, aggregate):
-            values = {}
+            values: dict[str, Any] = {}
             if 'name' in changes and changes['name'] != aggregate.name:
                 self._check_name(connection, changes['name'])
-                values['name'] = changes['name']
+                values = {'name': changes['name'], 'updated_at': self.clock()}
             if ZONE in changes:
-                values['metadata'] = self._merged(connection, aggregate, {ZONE: changes[ZONE]})
+                values['metadata'] = _merged(connection, aggregate, {ZONE: changes[ZONE]}, 'update')
             rows.update(connection, aggregate_id, values)
             updated = self._get(connection, aggregate_id)
             return self._dated(updated) if 'metadata' in values else updated
@@ -66,12 +66,12 @@ class AggregateManager:
     def set_metadata(self, aggregate_id: int, metadata: Mapping[str, str | None]) -> Aggregate:
         """Add to the metadata; None takes a key away."""
         with self._changing(aggregate_id) as (connection, aggregate):
-            merged = self._merged(connection, aggregate, metadata)
+            merged = _merged(connection, aggregate, metadata, 'update metadata of')
             rows.update(connection, aggregate_id, {'metadata': merged})
             return self._dated(self._get(connection, aggregate_id))
 
     def _dated(self, aggregate: Aggregate) -> Aggregate:
-        """Clients know the moment of a change from the answer to it, and an aggregate that is read as never dated."""
+        """The answer tells the moment of a change of metadata, and nothing else does; that of a new name is kept."""
         return replace(aggregate, updated_at=self.clock())
 
     def delete(self, aggregate_id: int) -> None:
@@ -87,7 +87,9 @@ class AggregateManager:
             aggregate = self._get(connection, aggregate_id, lock=True)
             if host in aggregate.hosts:
                 raise Conflict(f'Aggregate {aggregate_id} already has host {host}.')
-            self._check_zone(connection, aggregate, aggregate.availability_zone, [host], 'add host to')
+            zone = aggregate.availability_zone
+            if reason := _clash(connection, aggregate, zone, [host]) or _shift(connection, aggregate, host):
+                raise Conflict(f'Cannot add host to aggregate {aggregate_id}. Reason: {reason}')
             rows.add_host(connection, aggregate_id, host)
             return self._get(connection, aggregate_id)
 
@@ -96,11 +98,8 @@ class AggregateManager:
             aggregate = rows.get(connection, aggregate_id, lock=True)
             if aggregate is None or host not in aggregate.hosts:
                 raise NotFound(f'Cannot remove host {host} in aggregate {aggregate_id}')
-            if aggregate.availability_zone and rows.hosts_with_servers(connection, [host]):
-                raise Conflict(
-                    f'Cannot remove host from aggregate {aggregate_id}. Reason: One or more hosts contain instances '
-                    'in this zone.'
-                )
+            if reason := _shift(connection, aggregate, host):
+                raise Conflict(f'Cannot remove host from aggregate {aggregate_id}. Reason: {reason}')
             rows.remove_host(connection, aggregate_id, host)
             return self._get(connection, aggregate_id)
 
@@ -116,34 +115,47 @@ class AggregateManager:
         if rows.is_taken(connection, name):
             raise Conflict(f'Aggregate {name} already exists.')
 
-    def _merged(
-        self, connection: sa.Connection, aggregate: Aggregate, changes: Mapping[str, str | None]
-    ) -> dict[str, str]:
-        if ZONE in changes:
-            zone = changes[ZONE]
-            if not zone:
-                raise Invalid(
-                    f'Cannot update metadata of aggregate {aggregate.id}. Reason: Aggregate {aggregate.name} does '
-                    'not support empty named availability zone.'
-                )
-            self._check_zone(connection, aggregate, zone, aggregate.hosts, 'update metadata of')
-        merged = {**aggregate.metadata, **changes}
-        return {key: value for key, value in merged.items() if value is not None}
 
-    def _check_zone(
-        self, connection: sa.Connection, aggregate: Aggregate, zone: str | None, names: list[str], what: str
-    ) -> None:
-        """A host is in one zone, and servers do not change theirs with it."""
-        if zone is None or not names:
-            return
-        for other in rows.select(connection):
-            shared = other.id != aggregate.id and set(other.hosts) & set(names)
-            if shared and other.availability_zone not in (None, zone):
-                raise Conflict(
-                    f'Cannot {what} aggregate {aggregate.id}. Reason: One or more hosts already in availability '
-                    f"zone(s) ['{other.availability_zone}']."
-                )
-        if aggregate.availability_zone != zone and rows.hosts_with_servers(connection, names):
-            raise Conflict(
-                f'Cannot {what} aggregate {aggregate.id}. Reason: One or more hosts contain instances in this zone.'
-            )
+def _merged(
+    connection: sa.Connection, aggregate: Aggregate, changes: Mapping[str, str | None], what: str
+) -> dict[str, str]:
+    """The metadata with these changes; Invalid, in the words of *what*, for a zone that it cannot get."""
+    if ZONE in changes and (reason := _zone_problem(connection, aggregate, changes[ZONE])):
+        raise Invalid(f'Cannot {what} aggregate {aggregate.id}. Reason: {reason}')
+    merged = {**aggregate.metadata, **changes}
+    return {key: value for key, value in merged.items() if value is not None}
+
+
+# ------------------------------------------------------------------ why not
+
+
+def _zone_problem(connection: sa.Connection, aggregate: Aggregate, zone: str | None) -> str | None:
+    """Why the aggregate cannot be in that zone, if it cannot."""
+    if not zone:
+        return f'Aggregate {aggregate.name} does not support empty named availability zone.'
+    if reason := _clash(connection, aggregate, zone, aggregate.hosts):
+        return reason
+    if aggregate.availability_zone != zone and rows.hosts_with_servers(connection, aggregate.hosts):
+        return 'One or more hosts contain instances in this zone.'
+    return None
+
+
+def _clash(connection: sa.Connection, aggregate: Aggregate, zone: str | None, hosts: list[str]) -> str | None:
+    """Why these hosts cannot be in the zone, if another aggregate puts one of them in another."""
+    others = sorted(_zones_beside(connection, aggregate, hosts) - {zone})
+    return f'One or more hosts already in availability zone(s) {others}.' if zone and others else None
+
+
+def _shift(connection: sa.Connection, aggregate: Aggregate, host: str) -> str | None:
+    """Why the host cannot come into the aggregate, or leave it, if servers on it would change their zone."""
+    zone = aggregate.availability_zone
+    if zone is None or zone in _zones_beside(connection, aggregate, [host]):
+        return None
+    there = rows.hosts_with_servers(connection, [host])
+    return f'The servers on {host} would be in another availability zone.' if there else None
+
+
+def _zones_beside(connection: sa.Connection, aggregate: Aggregate, hosts: list[str]) -> set[str]:
+    """The zones that other aggregates put any of these hosts in."""
+    others = (each for each in rows.select(connection) if each.id != aggregate.id and set(each.hosts) & set(hosts))
+    return {each.availability_zone for each in others if each.availability_zone}

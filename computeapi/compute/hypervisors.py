@@ -32,7 +32,7 @@ class HypervisorManager:
 
     def __init__(self, store: Store, conf: cfg.ConfigOpts, clock: Callable[[], datetime] = utcnow):
         self.store, self.clock = store, clock
-        self.down_after = conf.service_down_time
+        self.down_after, self.name_template = conf.service_down_time, conf.instance_name_template
 
     def page(self, page: Page, needs: Collection[str] = ()) -> list[ComputeNode]:
         """Hypervisors after a marker, which is an id or a UUID."""
@@ -76,6 +76,8 @@ class HypervisorManager:
         for each in found:
             each.up = is_up(each.service, now, self.down_after)
             each.uptime = _uptime(each.started_at, now) if each.up else None
+            if each.servers is not None:
+                each.servers = [server._replace(domain_name=self.name_template % server.id) for server in each.servers]
         return found
 
 

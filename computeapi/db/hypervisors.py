@@ -107,7 +107,7 @@ def _usage_of(connection: sa.Connection, hosts: Sequence[str]) -> dict[str, Usag
 
 def _add_servers(connection: sa.Connection, found: Sequence[ComputeNode], hosts: Sequence[str]) -> None:
     members: dict[str, list[HostedServer]] = {host: [] for host in hosts}
-    statement = sa.select(servers.c.host, servers.c.uuid, servers.c.name).where(_living(hosts)).order_by(servers.c.id)
+    statement = sa.select(servers.c.host, servers.c.id, servers.c.uuid).where(_living(hosts)).order_by(servers.c.id)
     for host, *member in connection.execute(statement):
         members[host].append(HostedServer(*member))
     for each in found:

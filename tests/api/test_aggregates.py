@@ -51,6 +51,35 @@ def test_a_zone_of_its_own(api, act, made):
     assert api.get(f'/os-aggregates/{made["id"]}').status == 404
 
 
+def test_servers_stay_in_their_zone(api, act, made, servers):
+    path, north = f'/os-aggregates/{made["id"]}', {'availability_zone': 'north'}
+    running = servers.add(host='compute1')
+    assert act('add_host', {'host': 'compute1'}).status == 409
+    assert act('add_host', {'host': 'compute2'}).status == 200
+    servers.change(running, host='compute2')
+    assert act('remove_host', {'host': 'compute2'}).status == 409
+    assert api.put(path, {'aggregate': {'availability_zone': 'south'}}).status == 400
+    assert act('set_metadata', {'metadata': {'availability_zone': 'south'}}).status == 400
+    assert act('set_metadata', {'metadata': north}).status == 200
+    twin = api.post('/os-aggregates', {'aggregate': {'name': 'twin'} | north}).json['aggregate']
+    assert api.post(f'/os-aggregates/{twin["id"]}/action', {'add_host': {'host': 'compute2'}}).status == 200
+    assert act('remove_host', {'host': 'compute2'}).status == 200
+
+
+def test_when_it_was_updated(api, act, made):
+    """A new name is dated for good; of other changes only the answer knows when they were."""
+    path = f'/os-aggregates/{made["id"]}'
+    assert act('set_metadata', {'metadata': {'ssd': 'true'}}).json['aggregate']['updated_at']
+    assert api.put(path, {'aggregate': {'name': 'fast'}}).json['aggregate']['updated_at'] is None
+    dated = api.put(path, {'aggregate': {'name': 'faster'}}).json['aggregate']['updated_at']
+    assert dated and api.get(path).json['aggregate']['updated_at'] == dated
+
+
+def test_a_number_is_given_once(api, made):
+    api.delete(f'/os-aggregates/{made["id"]}')
+    assert api.post('/os-aggregates', {'aggregate': {'name': 'next'}}).json['aggregate']['id'] > made['id']
+
+
 def test_metadata(act):
     assert act('set_metadata', {'metadata': {'ssd': 'true'}}).json['aggregate']['metadata'] == {
         'availability_zone': 'north',

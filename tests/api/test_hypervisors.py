@@ -12,6 +12,8 @@ from computeapi.db.tables.compute import allocations, services
 PATH = '/os-hypervisors'
 UPTIME = re.compile(r'\s*(.+)\sup\s+(.+),\s+(.+)\susers?,\s+load average:\s+(.+)')
 """How the openstack client takes it apart."""
+NAME_THERE = re.compile(r'instance-[0-9a-f]{8}')
+"""How a hypervisor calls a server, whatever its own name is."""
 
 
 @pytest.fixture(autouse=True)
@@ -154,7 +156,7 @@ def test_by_name_before_2_53(api, taken, sample, looks):
     looks(found, sample('os-hypervisors/hypervisors-search-resp.json'))
     (shown,) = api.get(f'{PATH}/ute1/servers').json['hypervisors']
     looks(shown, sample('os-hypervisors/hypervisors-with-servers-resp.json')['hypervisors'][0])
-    assert [each['name'] for each in shown['servers']] == ['one', 'two']
+    assert all(NAME_THERE.fullmatch(each['name']) for each in shown['servers']) and len(shown['servers']) == 2
     looks(api.get(f'{PATH}/ute2/servers').json, sample('os-hypervisors/hypervisors-without-servers-resp.json'))
     for name in ('search', 'servers'):
         assert api.get(f'{PATH}/nowhere/{name}').status == 404
@@ -166,7 +168,7 @@ def test_with_servers_from_2_53(api, taken, sample, shape, hypervisor, version, 
     wanted = sample(f'os-hypervisors/{folder}/hypervisors-with-servers-resp.json')['hypervisors'][0]
     first, second = api.get(f'{PATH}?with_servers=true', version).json['hypervisors']
     assert shape(first) == shape(wanted)
-    assert [each['name'] for each in first['servers']] == ['one', 'two']
+    assert all(NAME_THERE.fullmatch(each['name']) for each in first['servers']) and len(first['servers']) == 2
     assert second.get('servers') == ([] if version >= '2.75' else None)
     shown = api.get(f'{PATH}/{hypervisor["id"]}?with_servers=1', version).json['hypervisor']
     assert shown['servers'] == first['servers']

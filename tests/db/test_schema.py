@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from contextlib import closing
 from datetime import datetime
 
 import pytest
@@ -89,3 +90,12 @@ def test_text_compares_by_code_point_on_mariadb():
     types = {str(column): column.type.compile(mysql.dialect()) for column in columns}
     texts = {name: kind for name, kind in types.items() if 'CHAR' in kind or 'TEXT' in kind}
     assert [name for name, kind in texts.items() if 'utf8mb4_bin' not in kind] == []
+
+
+def test_which_numbers_are_given_once_on_sqlite(tmp_path):
+    with closing(Store(f'sqlite:///{tmp_path}/computeapi.db')) as store:
+        schema.upgrade(store)
+        with store.read() as connection:
+            counting = sa.text("SELECT name FROM sqlite_master WHERE sql LIKE '%AUTOINCREMENT%'")
+            made = set(connection.scalars(counting))
+    assert made == {name for name, table in metadata.tables.items() if table.dialect_options['sqlite']['autoincrement']}

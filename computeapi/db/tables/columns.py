@@ -55,12 +55,18 @@ TYPES: dict[Any, sa.types.TypeEngine[Any]] = {
 }
 
 
-def table(name: str, record: type[Any], *others: sa.schema.SchemaItem, without: Collection[str] = ()) -> sa.Table:
+def table(
+    name: str, record: type[Any], *others: sa.schema.SchemaItem, without: Collection[str] = (), shown: bool = False
+) -> sa.Table:
     """The table whose rows are these records, `without` some of their fields, with others of its columns and
-    constraints."""
+    constraints.
+
+    shown: whether clients see its numbers, of which none is then given again: SQLite would, after the newest row went.
+    """
     hints = get_type_hints(record, include_extras=True)
     columns = [_column(field, hints[field]) for field in required(record) if field not in without]
-    return sa.Table(name, metadata, *columns, *others)
+    once: dict[str, Any] = {'sqlite_autoincrement': True} if shown else {}
+    return sa.Table(name, metadata, *columns, *others, **once)
 
 
 def _column(name: str, hint: Any) -> sa.Column[Any]:

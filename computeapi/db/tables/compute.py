@@ -38,7 +38,7 @@ class Flavor(NamedTuple):
     updated_at: datetime | None
 
 
-flavors = table('flavors', Flavor)
+flavors = table('flavors', Flavor, shown=True)
 
 
 flavor_projects = Table(
@@ -66,7 +66,7 @@ class Keypair:
     private_key: str | None = field(default=None, repr=False)
 
 
-keypairs = table('keypairs', Keypair, sa.UniqueConstraint('user_id', 'name'))
+keypairs = table('keypairs', Keypair, sa.UniqueConstraint('user_id', 'name'), shown=True)
 
 
 # A limit of one project (user_id '') or of one user in it.
@@ -106,7 +106,7 @@ class ComputeService(NamedTuple):
     updated_at: datetime | None
 
 
-services = table('services', ComputeService, sa.UniqueConstraint('host', 'binary'))
+services = table('services', ComputeService, sa.UniqueConstraint('host', 'binary'), shown=True)
 
 
 class Usage(NamedTuple):
@@ -120,10 +120,11 @@ class Usage(NamedTuple):
 
 
 class HostedServer(NamedTuple):
-    """A server on a hypervisor."""
+    """A server on a hypervisor, which knows it by a name of its own; that is worked out by compute.hypervisors."""
 
+    id: int
     uuid: str
-    name: str
+    domain_name: str = ''
 
 
 @dataclass(slots=True)
@@ -166,6 +167,7 @@ hypervisors = table(
     Column('updated_at', Timestamp()),
     sa.Index(None, 'host'),
     without=['service'],
+    shown=True,
 )
 
 
@@ -199,7 +201,7 @@ class Aggregate:
         return self.metadata.get(ZONE)
 
 
-aggregates = table('aggregates', Aggregate)
+aggregates = table('aggregates', Aggregate, shown=True)
 
 
 aggregate_hosts = Table(
