@@ -27,7 +27,7 @@ from computeapi.backends.volume import Volume, Volumes
 from computeapi.compute.hosts import HostRegistry
 from computeapi.compute.platform import Platform
 from computeapi.compute.scheduler import Scheduler
-from computeapi.compute.servers import TRANSITIONS
+from computeapi.compute.servers import TRANSITIONS, evacuation
 from computeapi.compute.servers.events import VOLUME_EXTENDED, Event
 from computeapi.compute.tasks.queue import Tasks
 from computeapi.compute.tasks.worker import Runner, Worker
@@ -153,6 +153,7 @@ class Service:
         if alone:
             self.platform.tasks.release_all()
         self.hosts.start()
+        evacuation.return_hosts(self.platform)
         self.worker.start()
         for backend in (self.images, self.networks, self.volumes):
             if isinstance(backend, registry.Recovers):

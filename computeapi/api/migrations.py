@@ -5,7 +5,7 @@ from typing import Any
 
 from computeapi.api import pages
 from computeapi.api.controller import ComputeController
-from computeapi.api.types import DATETIME, INTEGER, LINKS, NULLABLE_STRING, STRING, bare
+from computeapi.api.types import DATETIME, INTEGER, LINKS, NULLABLE_INTEGER, NULLABLE_STRING, STRING, bare
 from computeapi.booleans import spoken
 from computeapi.compute.servers.live_migration import UNDER_WAY
 from computeapi.db.server_migrations import Migration
@@ -57,7 +57,7 @@ def written(name: str) -> Field:
 
 def flavor_number(name: str) -> Field:
     get = attr(name)
-    return Field(INTEGER, lambda move: (get(move) or {}).get('id'))
+    return Field(NULLABLE_INTEGER, lambda move: (get(move) or {}).get('id'))
 
 
 def address(move: Migration) -> str | None:

@@ -133,12 +133,13 @@ class Services(ComputeController):
             raise Invalid("Specifying 'disabled_reason' with status 'enabled' is invalid.")
         if wanted is None and 'forced_down' not in body:
             raise Invalid("No updates were requested. Fields 'status' or 'forced_down' should be specified.")
+        # What may be refused comes first, so that nothing is changed then.
+        if 'forced_down' in body:
+            status = self.cloud.services.force_down(status.service, spoken(body['forced_down']))
         if wanted == 'enabled':
             status = self.cloud.services.enable(status.service)
         elif wanted == 'disabled':
             status = self.cloud.services.disable(status.service, body.get('disabled_reason'))
-        if 'forced_down' in body:
-            status = self.cloud.services.force_down(status.service, spoken(body['forced_down']))
         return {'service': SERVICE.render(req, status)}
 
     @operation('DELETE', '/{id}', policy=DELETE, status=204, errors=(409,))

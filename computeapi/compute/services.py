@@ -11,11 +11,11 @@ from oslo_config import cfg
 from computeapi.clock import utcnow
 from computeapi.compute.scheduler.hosts import is_up
 from computeapi.compute.zones import INTERNAL
-from computeapi.db import aggregates
+from computeapi.db import aggregates, server_migrations
 from computeapi.db import services as rows
 from computeapi.db.engine import Store
 from computeapi.db.services import COMPUTE, ComputeService
-from computeapi.errors import Conflict, NotFound
+from computeapi.errors import Conflict, Invalid, NotFound
 
 
 class ServiceStatus(NamedTuple):
@@ -27,7 +27,7 @@ class ServiceStatus(NamedTuple):
 
 
 class ServiceManager:
-    """Errors: NotFound, Conflict."""
+    """Errors: NotFound, Conflict, Invalid."""
 
     def __init__(self, store: Store, conf: cfg.ConfigOpts, clock: Callable[[], datetime] = utcnow):
         self.store, self.conf, self.clock = store, conf, clock
@@ -70,7 +70,15 @@ class ServiceManager:
         return self._change(service, disabled=True, disabled_reason=reason)
 
     def force_down(self, service: ComputeService, down: bool) -> ServiceStatus:
-        """Say that it is down, whatever signs of life it gives, so that its servers can be evacuated."""
+        """Say that it is down, whatever signs of life it gives, so that its servers can be evacuated.
+
+        Invalid to take that back before the host has learned what was evacuated, which its machines would not know.
+        """
+        if not down and self.store.ask(server_migrations.evacuations_from, [service.host]):
+            raise Invalid(
+                f'Unable to force up host {service.host} as `done` evacuation migration records remain associated with '
+                'the host: its service must be started again before.'
+            )
         return self._change(service, forced_down=down)
 
     def _change(self, service: ComputeService, **values: Any) -> ServiceStatus:

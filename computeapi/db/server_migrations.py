@@ -32,6 +32,8 @@ OVER = (
 MOVED = (MigrationStatus.FINISHED, MigrationStatus.CONFIRMING)
 
 
+EVACUATION = 'evacuation'
+
 MIGRATIONS = Rows(Migration, migrations)
 NEWEST_FIRST: Order = [(migrations.c.created_at, True), (migrations.c.id, True)]
 
@@ -46,6 +48,8 @@ def insert(
     new_flavor: Mapping[str, Any] | None = None,
 ) -> int:
     """Write down that the caller has a server moved, to another flavor if one is given; the id of the row."""
+    # Of an evacuation clients are told no flavors, which others have even where they are the same.
+    flavors = (None, None) if migration_type == EVACUATION else (server.flavor, dict(new_flavor or server.flavor))
     values = {
         'uuid': str(uuid.uuid4()),
         'server_id': server.uuid,
@@ -53,8 +57,8 @@ def insert(
         'status': status,
         'source_host': server.host,
         'source_node': server.node,
-        'old_flavor': server.flavor,
-        'new_flavor': dict(new_flavor or server.flavor),
+        'old_flavor': flavors[0],
+        'new_flavor': flavors[1],
         'old_vm_state': server.vm_state,
         'user_id': context.user_id,
         'project_id': context.project_id,
@@ -79,6 +83,12 @@ def latest(connection: sa.Connection, server_id: str, statuses: Collection[str])
     """The server's newest move that is in one of these statuses."""
     condition = (migrations.c.server_id == server_id) & migrations.c.status.in_(statuses)
     return MIGRATIONS.first(connection, MIGRATIONS.select.where(condition).order_by(migrations.c.id.desc()).limit(1))
+
+
+def evacuations_from(connection: sa.Connection, hosts: Collection[str]) -> list[Migration]:
+    """The evacuations that are done, but which these hosts have not learned of since."""
+    done = (migrations.c.migration_type == EVACUATION) & (migrations.c.status == MigrationStatus.DONE)
+    return MIGRATIONS.all(connection, MIGRATIONS.select.where(done, migrations.c.source_host.in_(hosts)))
 
 
 def page(

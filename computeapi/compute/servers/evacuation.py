@@ -4,14 +4,17 @@ import logging
 
 from computeapi.backends.hypervisor import HypervisorError, PowerState
 from computeapi.compute.hosts import CONTROLLER
+from computeapi.compute.platform import Platform
 from computeapi.compute.servers import moves, placement
 from computeapi.compute.servers.changes import Changes, check, locked
 from computeapi.compute.tasks.job import Job
 from computeapi.compute.tasks.transition import Transition
 from computeapi.context import Context
-from computeapi.db import allocations, server_migrations
-from computeapi.db.server_migrations import Migration
+from computeapi.db import allocations, hypervisors, server_migrations
+from computeapi.db import servers as rows
+from computeapi.db.server_migrations import EVACUATION, Migration
 from computeapi.db.servers import Server
+from computeapi.errors import Invalid, NotFound
 from computeapi.states import REBUILD_STEPS, MigrationStatus, TaskState, VMState
 
 LOG = logging.getLogger(__name__)
@@ -36,7 +39,7 @@ EVACUATE = Transition(
 
 
 class Evacuations:
-    """Errors: those of Changes; Invalid for a host that will not do, or while the server's own is up."""
+    """Errors: those of Changes; NotFound, Invalid for a host that will not do, or while the server's own is up."""
 
     def __init__(self, changes: Changes):
         self.changes, self.platform = changes, changes.platform
@@ -45,16 +48,24 @@ class Evacuations:
         self, context: Context, server: Server, host: str | None, *, force: bool = False, start: bool = False
     ) -> None:
         """Rebuild the server of a host that is down on another; start: it runs there if it ran before."""
+        self._check_host(server, host)
         check(context, server, EVACUATE)
-        moves.check_other_host(self.platform, server, host)
         moves.check_down(self.platform, server)
         with self.changes.store.write() as connection:
             server = locked(connection, context, server, EVACUATE)
             accepted, now = MigrationStatus.ACCEPTED, self.changes.clock()
-            migration_id = server_migrations.insert(connection, context, server, 'evacuation', accepted, now)
+            migration_id = server_migrations.insert(connection, context, server, EVACUATION, accepted, now)
             arguments = {'migration_id': migration_id, 'host': host, 'force': force, 'start': start}
             self.changes.begin_in(connection, context, server, EVACUATE, arguments)
         self.changes.tasks.wake()
+
+    def _check_host(self, server: Server, host: str | None) -> None:
+        if host is None:
+            return
+        if not self.changes.store.ask(hypervisors.exists, host, None):
+            raise NotFound(f'Compute host {host} not found.')
+        if host == server.host:
+            raise Invalid("The target host can't be the same one.")
 
 
 # ------------------------------------------------------------------ work
@@ -101,3 +112,17 @@ def abandon(job: Job, migration: Migration) -> None:
         job.driver.destroy(placement.at(job.server, migration.source_host))
     except HypervisorError:
         LOG.warning('Host %s still has the machine of %s', migration.source_host, job.server.uuid, exc_info=True)
+
+
+def return_hosts(platform: Platform) -> None:
+    """The hosts of this process are back: what was evacuated from them while they were down is removed there."""
+    names = [host.name for host in platform.hypervisor.hosts()]
+    for migration in platform.store.ask(server_migrations.evacuations_from, names):
+        with platform.store.read() as connection:
+            server = rows.get(connection, migration.server_id, deleted=True)
+            held = allocations.hosts_of(connection, migration.server_id)
+        # It may have come back in another way.
+        if server is not None and migration.source_host not in held:
+            platform.hypervisor.destroy(placement.at(server, migration.source_host))
+        values = {'status': MigrationStatus.COMPLETED, 'updated_at': platform.clock()}
+        platform.store.tell(server_migrations.change, migration.id, values, [MigrationStatus.DONE])

@@ -61,6 +61,7 @@ class LiveMigrations:
             if host == server.host:
                 raise Invalid(f'Migration pre-check error: Unable to migrate {server.uuid} to current host ({host}).')
         if check_first:
+            moves.check_up(self.platform, server)
             self._begin_checked(context, server, host, force)
         else:
             with self.changes.store.write() as connection:
@@ -147,6 +148,8 @@ def live_migrate(job: Job) -> None:
     """To another host while it runs. Whatever goes wrong before the switch leaves the server where it is."""
     migration = moves.migration_of(job)
     with job.event('conductor_live_migrate_instance', CONTROLLER):
+        if migration.dest_host is None:
+            moves.check_up(job.platform, job.server)
         migration = moves.find_host(job, migration, moves.spec_elsewhere(job))
     arrived = job.server.host == migration.dest_host or moves.has_moved(job.platform, job.server, migration)
     if not arrived and not copy(job, migration):

@@ -15,7 +15,7 @@ from computeapi.db import servers as rows
 from computeapi.db.server_migrations import Migration
 from computeapi.db.servers import Server
 from computeapi.db.tasks import Task
-from computeapi.errors import Invalid, NotFound
+from computeapi.errors import ComputeHostNotFound, Invalid
 from computeapi.states import MigrationStatus
 
 # ------------------------------------------------------------------ requests
@@ -38,11 +38,21 @@ def check_other_host(platform: Platform, server: Server, host: str | None) -> No
 
 def check_down(platform: Platform, server: Server) -> None:
     """Invalid while the server's host is up."""
+    if host_is_up(platform, server):
+        raise Invalid(f'Compute service of {server.host} is still in use.')
+
+
+def check_up(platform: Platform, server: Server) -> None:
+    """Invalid while the server's host is down, and can hand over nothing."""
+    if not host_is_up(platform, server):
+        raise Invalid(f'Compute service of {server.host} is unavailable at this time.')
+
+
+def host_is_up(platform: Platform, server: Server) -> bool:
     service = platform.store.ask(services.of_compute_host, server.host)
     if service is None:
-        raise NotFound(f'Compute host {server.host} could not be found.')
-    if is_up(service, platform.clock(), platform.conf.service_down_time):
-        raise Invalid(f'Compute service of {server.host} is still in use.')
+        raise ComputeHostNotFound(host=server.host)
+    return is_up(service, platform.clock(), platform.conf.service_down_time)
 
 
 # ------------------------------------------------------------------ work

@@ -1,0 +1,107 @@
+"""Servers of hosts that are down: where they can go, and what the host must learn before it is up again."""
+
+import pytest
+import sqlalchemy as sa
+
+from computeapi.db.tables.servers import domains
+
+
+@pytest.fixture
+def cloud(world):
+    """Two hosts."""
+    world.service.conf.set_override('hosts', 2, 'simulated')
+    world.service.hosts.register()
+    return world
+
+
+@pytest.fixture
+def server(cloud, server):
+    return server
+
+
+@pytest.fixture
+def shown(api, server):
+    """shown(): status, task_state and host of the server."""
+
+    def get():
+        found = api.get(f'/servers/{server}').json['server']
+        return found['status'], found['OS-EXT-STS:task_state'], found['OS-EXT-SRV-ATTR:host']
+
+    return get
+
+
+@pytest.fixture
+def act(api, server, settle):
+    """act('evacuate', {}): ask for an action and let the workers do it; the answer."""
+
+    def post(name, argument, version='2.68'):
+        answer = api.post(f'/servers/{server}/action', {name: argument}, version)
+        settle()
+        return answer
+
+    return post
+
+
+@pytest.fixture
+def force_down(api):
+    """force_down('compute1', True): through the API; the answer."""
+
+    def put(host, down):
+        body = {'host': host, 'binary': 'nova-compute', 'forced_down': down}
+        return api.put('/os-services/force-down', body, '2.11')
+
+    return put
+
+
+def test_where_it_cannot_go(act, shown, force_down):
+    """What is wrong with the host is told before what is wrong with the server."""
+    before = shown()
+    assert act('evacuate', {'host': 'nowhere'}).status == 404
+    refused = act('evacuate', {'host': before[2]})
+    assert refused.json['badRequest']['message'] == "The target host can't be the same one."
+    assert act('os-migrateLive', {'host': 'nowhere', 'block_migration': 'auto'}).status == 400
+    assert shown() == before
+
+
+def test_its_record_tells_no_flavors(api, act, server, shown, force_down):
+    before = shown()[2]
+    force_down(before, True)
+    act('evacuate', {})
+    (move,) = api.get(f'/os-migrations?instance_uuid={server}', '2.59').json['migrations']
+    assert (move['migration_type'], move['status'], move['source_compute']) == ('evacuation', 'done', before)
+    assert move['old_instance_type_id'] is move['new_instance_type_id'] is None
+
+
+def test_a_host_learns_what_was_evacuated_before_it_is_up(api, act, server, shown, force_down, service):
+    """The former machine, which nobody could remove, does not come back with it."""
+    before = shown()[2]
+    force_down(before, True)
+    service.conf.set_override('fail', ['destroy'], 'simulated')
+    act('evacuate', {})
+    service.conf.clear_override('fail', 'simulated')
+    assert machines(service, server) == {'compute1', 'compute2'}
+    refused = force_down(before, False)
+    assert refused.status == 400 and before in refused.json['badRequest']['message']
+    service.start()
+    service.stop()
+    assert machines(service, server) == {shown()[2]}
+    assert force_down(before, False).status == 200
+    assert api.get('/os-migrations').json['migrations'][0]['status'] == 'completed'
+
+
+@pytest.mark.parametrize(('version', 'status'), [('2.33', 400), ('2.34', 202)])
+def test_nothing_migrates_alive_off_a_host_that_is_down(api, act, server, shown, force_down, history, version, status):
+    before = shown()
+    force_down(before[2], True)
+    facts = {'host': None, 'block_migration': 'auto'}
+    assert act('os-migrateLive', facts, version).status == status
+    assert shown() == before
+    moves = api.get('/os-migrations').json['migrations']
+    assert [move['status'] for move in moves] == ['error'] * (status == 202)
+    assert [each[:2] for each in history(server)] == [('live-migration', 'Error')] * (status == 202)
+
+
+def machines(service, server):
+    """The hosts on which the server has a machine."""
+    with service.store.read() as connection:
+        return set(connection.scalars(sa.select(domains.c.host).where(domains.c.server_id == server)))
