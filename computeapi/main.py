@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import site
 import sysconfig
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
@@ -272,8 +272,13 @@ def cors(global_conf: dict[str, str], **local_conf: str) -> Callable[[WSGIApp], 
 
     def wrap(app: WSGIApp) -> WSGIApp:
         wrapped = cors.CORS(app, conf)
-        # Without an origin to allow it does nothing, at the cost of a request object.
-        return wrapped if wrapped.allowed_origins else app
+
+        def ask(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+            # Without an origin to allow it is for OPTIONS alone, which browsers send without a token; for all
+            # else it would do nothing, at the cost of a request object.
+            return (wrapped if environ['REQUEST_METHOD'] == 'OPTIONS' else app)(environ, start_response)
+
+        return wrapped if wrapped.allowed_origins else ask
 
     return wrap
 

@@ -13,7 +13,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-FORM = re.compile(r'^([1-9]\d{0,9})\.([1-9]\d{0,9}|0)$')
+FORM = re.compile(r'^([1-9]\d{0,99})\.([1-9]\d{0,99}|0)$')
 
 
 class APIVersionRequest(NamedTuple):

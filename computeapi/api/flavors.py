@@ -28,7 +28,6 @@ from computeapi.errors import Invalid
 from computeapi.versions import added, changed, removed
 from computeapi.web.contract import ADMIN, READER_OR_ADMIN, Field, Policy, View, attr
 from computeapi.web.controller import action, api_version, operation
-from computeapi.web.paging import sort_of
 from computeapi.web.request import Request
 from computeapi.web.schemas import array, closed, lone, one_of, query, whole
 
@@ -160,7 +159,8 @@ class Flavors(ComputeController):
 
     def page(self, req: Request, view: View) -> dict[str, Any]:
         page = pages.asked(req, self.cloud.max_limit)
-        page = page._replace(sort=sort_of(req, [('flavorid', False)], SORT_COLUMNS))
+        key = req.parameter('sort_key', 'flavorid')
+        page = page._replace(sort=[(SORT_COLUMNS.get(key, key), req.parameter('sort_dir') == 'desc')])
         found = self.cloud.flavors.page(req.context, page, **filters(req))
         return pages.answer(req, 'flavors', view.render_all(req, found), page.limit)
 

@@ -12,7 +12,7 @@ from computeapi.db.server_migrations import Migration
 from computeapi.versions import ABSENT, added
 from computeapi.web.contract import ADMIN, MANAGER_OR_ADMIN, Field, Policy, View, attr
 from computeapi.web.controller import operation
-from computeapi.web.paging import limit_of, period_of
+from computeapi.web.paging import period_of
 from computeapi.web.request import Request
 from computeapi.web.schemas import query
 
@@ -123,7 +123,14 @@ class Migrations(ComputeController):
 
     path = '/os-migrations'
 
-    @operation('GET', policy=INDEX, also=(ALL_PROJECTS, INDEX_HOST), query=LIST_QUERY, response=LIST)
+    @operation(
+        'GET',
+        policy=INDEX,
+        also=(ALL_PROJECTS, INDEX_HOST),
+        query=LIST_QUERY,
+        response=LIST,
+        behaviour={'newest_first': added(PAGES, True)},
+    )
     def index(self, req: Request) -> dict[str, Any]:
         """List the migrations of servers."""
         filters = {name: req.parameter(name) for name in FILTERS if name in req.query}
@@ -133,6 +140,7 @@ class Migrations(ComputeController):
             # What has been cleaned up after is not kept here, so none is hidden.
             return {'migrations': []}
         since, before = period_of(req)
-        limit, marker = limit_of(req, self.cloud.max_limit), req.parameter('marker')
-        found = self.cloud.migration_lists.select(limit, marker, filters=filters, since=since, before=before)
-        return pages.answer(req, 'migrations', MIGRATION.render_all(req, found), limit, marker='uuid')
+        newest_first = bool(req.behaviour.newest_first)
+        page = pages.asked(req, self.cloud.max_limit)._replace(sort=[('created_at', newest_first)])
+        found = self.cloud.migration_lists.select(page, filters=filters, since=since, before=before)
+        return pages.answer(req, 'migrations', MIGRATION.render_all(req, found), page.limit, marker='uuid')

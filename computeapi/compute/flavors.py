@@ -16,6 +16,11 @@ from computeapi.db.listing import Page
 from computeapi.errors import Conflict, FlavorNotFound, NotFound
 
 
+def using(context: Context) -> str | None:
+    """The project that must be able to use the flavors that the caller sees; None: an administrator sees all."""
+    return None if context.is_admin else context.project_id or ''
+
+
 class FlavorManager:
     """Flavors in the store; a caller that is no administrator sees the public ones and those given to its project."""
 
@@ -27,9 +32,8 @@ class FlavorManager:
         return self.store.ask(self._get, context, flavorid)
 
     def _get(self, connection: sa.Connection, context: Context, flavorid: str, lock: bool = False) -> Flavor:
-        flavor = rows.get(connection, flavorid, lock=lock)
-        hidden = flavor is not None and not (flavor.is_public or context.is_admin)
-        if flavor is None or (hidden and context.project_id not in rows.projects(connection, flavor.id)):
+        flavor = rows.get(connection, flavorid, granted_to=using(context), lock=lock)
+        if flavor is None:
             raise FlavorNotFound(id=flavorid)
         return flavor
 
@@ -46,7 +50,7 @@ class FlavorManager:
         """One page of the flavors that the caller may use; is_public None: public or not.
 
         Invalid for an unknown marker."""
-        scope = {'is_public': is_public} if context.is_admin else {'granted_to': context.project_id or ''}
+        scope = {'is_public': is_public} if context.is_admin else {'granted_to': using(context)}
         return self.store.ask(rows.page, page, name=name, min_memory_mb=min_memory_mb, min_root_gb=min_root_gb, **scope)
 
     def create(self, name: str, *, flavorid: str | None = None, **values: Any) -> Flavor:

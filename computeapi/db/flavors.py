@@ -23,8 +23,14 @@ BY_ID = FLAVORS.select.where(flavors.c.flavorid == sa.bindparam('flavorid'))
 LOCKED = BY_ID.with_for_update()
 
 
-def get(connection: sa.Connection, flavorid: str, *, lock: bool = False) -> Flavor | None:
-    return FLAVORS.first(connection, LOCKED if lock else BY_ID, {'flavorid': flavorid})
+def get(
+    connection: sa.Connection, flavorid: str, *, granted_to: str | None = None, lock: bool = False
+) -> Flavor | None:
+    """granted_to: a project that must be able to use it."""
+    statement = LOCKED if lock else BY_ID
+    if granted_to is not None:
+        statement = statement.where(_granted_to(granted_to))
+    return FLAVORS.first(connection, statement, {'flavorid': flavorid})
 
 
 def page(

@@ -11,10 +11,10 @@ import sqlalchemy as sa
 
 from computeapi.context import Context
 from computeapi.db import listing
-from computeapi.db.listing import Order, Page
+from computeapi.db.listing import Page
 from computeapi.db.records import Rows
 from computeapi.db.servers import Server
-from computeapi.db.tables.servers import Migration, migrations
+from computeapi.db.tables.servers import Migration, migrations, servers
 from computeapi.states import MigrationStatus
 
 __all__ = ['Migration']
@@ -35,7 +35,10 @@ MOVED = (MigrationStatus.FINISHED, MigrationStatus.CONFIRMING)
 EVACUATION = 'evacuation'
 
 MIGRATIONS = Rows(Migration, migrations)
-NEWEST_FIRST: Order = [(migrations.c.created_at, True), (migrations.c.id, True)]
+LISTED = MIGRATIONS.select.where(
+    sa.exists().where(servers.c.uuid == migrations.c.server_id, servers.c.deleted_at.is_(None))
+)
+"""The moves of a server that is deleted are told no more."""
 
 
 def insert(
@@ -98,7 +101,7 @@ def page(
     since: datetime | None = None,
     before: datetime | None = None,
 ) -> list[Migration]:
-    """One page of the moves, the newest first; Invalid for an unknown marker.
+    """One page of the moves of servers that are there; Invalid for an unknown marker.
 
     filters: columns, and `host` (it came from or went to it).  since, before: when it changed last.
     """
@@ -112,9 +115,8 @@ def page(
         where.append(migrations.c.updated_at <= before)
     marked = [migrations.c.uuid == page.marker]
     unknown = 'Marker {marker} could not be found.'
-    statement = listing.paged(
-        connection, MIGRATIONS.select, NEWEST_FIRST, page, marked=marked, where=where, unknown=unknown
-    )
+    order = listing.ordered(migrations, page, 'id')
+    statement = listing.paged(connection, LISTED, order, page, marked=marked, where=where, unknown=unknown)
     return MIGRATIONS.all(connection, statement)
 
 

@@ -109,12 +109,20 @@ def _has_flavor(flavorid: str) -> Clause:
     return held == flavorid
 
 
+CHANGED = sa.func.coalesce(servers.c.updated_at, servers.c.created_at)
+"""When a server changed. Clients are shown the second alone, which is then what they compare with."""
+
+
 def _changed_since(moment: datetime) -> Clause:
-    return sa.func.coalesce(servers.c.updated_at, servers.c.created_at) >= moment
+    return CHANGED > _end_of_second(moment) if moment.microsecond else CHANGED >= moment
 
 
 def _changed_before(moment: datetime) -> Clause:
-    return sa.func.coalesce(servers.c.updated_at, servers.c.created_at) <= moment
+    return CHANGED <= _end_of_second(moment)
+
+
+def _end_of_second(moment: datetime) -> datetime:
+    return moment.replace(microsecond=999_999)
 
 
 def _tagged(tags: Collection[str]) -> sa.ScalarSelect[int]:

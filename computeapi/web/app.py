@@ -21,6 +21,7 @@ from computeapi.web.routing import PROJECT, Bound, Endpoint, route_table
 
 LOG = logging.getLogger(__name__)
 LONGEST_SHOWN = 255
+BODILESS = frozenset({'GET', 'HEAD', 'DELETE'})
 
 
 class App:
@@ -65,7 +66,7 @@ class App:
 
     def missing(self, req: Request) -> webob.Response:
         """The answer where no operation is."""
-        return webob.Response() if req.method == 'OPTIONS' else webob.exc.HTTPNotFound()
+        return webob.exc.HTTPNotFound()
 
     def fault(self, req: Request, error: Exception) -> webob.Response:
         """The answer to an error, a bug in a handler included."""
@@ -74,7 +75,8 @@ class App:
     def answer(self, req: Request, endpoint: Endpoint, parameters: dict[str, Any]) -> webob.Response:
         """Run the operation that the request names; any Error may come out of it."""
         req.check_media_type()
-        body = req.document() if req.body or endpoint.actions else None
+        # What comes with a GET or a DELETE says nothing, and is not looked at.
+        body = req.document() if endpoint.actions or (req.method not in BODILESS and req.body) else None
         return self.run(req, self.choose(req, endpoint, body), parameters, body)
 
     def choose(self, req: Request, endpoint: Endpoint, body: Any) -> Bound:

@@ -40,6 +40,7 @@ VERSION_HEADERS = (STANDARD_HEADER, LEGACY_HEADER)
 ENVIRON_KEYS = {name: 'HTTP_' + name.upper().replace('-', '_') for name in VERSION_HEADERS}
 LONGEST_SHOWN = 100
 MEDIA_TYPE_VERSION = re.compile(r';\s*version=(2(?:\.\d+)?)\b')
+SLASHES = re.compile('//+')
 REQUEST_ID_HEADERS = ('x-openstack-request-id', 'x-compute-request-id')
 
 
@@ -208,7 +209,7 @@ def _read(text: str, history: History) -> APIVersionRequest:
 
 
 class URLMap:
-    """Which app a path goes to.
+    """Which app a path goes to; several slashes in it are one.
 
     Keys are prefixes; `/v2.1/+` is what stands below /v2.1 when there is something below it. When no
     version stands in the path, a version in Accept or Content-Type (;version=2.1) chooses the document.
@@ -221,7 +222,7 @@ class URLMap:
         self.prefixes = sorted(self.exact | self.below, key=len, reverse=True)
 
     def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
-        path = environ.get('PATH_INFO', '')
+        path = environ['PATH_INFO'] = SLASHES.sub('/', environ.get('PATH_INFO', ''))
         for prefix in self.prefixes:
             if path == prefix or path.startswith(prefix + '/'):
                 rest = path[len(prefix) :]

@@ -1,6 +1,6 @@
-"""limit, marker, sort_key and sort_dir of a request, and the link to the next page."""
+"""limit, marker and period of a request, and the link to the next page."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -40,31 +40,6 @@ def window_of(req: Request, most: int) -> tuple[int, int]:
     return limit_of(req, most) or most, min(int(offset), FURTHEST)
 
 
-def sort_of(
-    req: Request, default: Sequence[tuple[str, bool]], columns: Mapping[str, str] | None = None
-) -> list[tuple[str, bool]]:
-    """The sort_key and sort_dir parameters as (column, descending); keys without a direction take the last one's.
-
-    columns: {key in the API: column of the store}, for the keys that differ.
-    """
-    keys = [key.strip() for key in req.query.get('sort_key', ())]
-    directions = [direction.strip() for direction in req.query.get('sort_dir', ())]
-    if any(direction not in ('asc', 'desc') for direction in directions):
-        raise Invalid("Invalid input received: Unknown sort direction, must be 'desc' or 'asc'")
-    if len(directions) > (len(keys) or len(default)):
-        raise Invalid('Invalid input received: Sort direction size exceeds sort key size')
-    if not keys:
-        if directions:
-            return [(column, directions[0] == 'desc') for column, _ in default]
-        return list(default)
-    directions += [directions[-1] if directions else 'desc'] * (len(keys) - len(directions))
-    # A key given twice counts where it first stands.
-    chosen: dict[str, bool] = {}
-    for key, direction in zip(keys, directions, strict=True):
-        chosen.setdefault((columns or {}).get(key, key), direction == 'desc')
-    return list(chosen.items())
-
-
 def period_of(req: Request) -> tuple[datetime | None, datetime | None]:
     """changes-since and changes-before; Invalid for what is no moment, and when nothing can lie between."""
     since, before = (_moment(req, name) for name in ('changes-since', 'changes-before'))
@@ -96,8 +71,15 @@ def next_link(
 
 
 def page_query(req: Request, marker: str | None = None, without: str | None = None) -> str:
-    """The query of the same list after *marker*, or from its beginning, and *without* a parameter."""
+    """The query of the same list after *marker*, or from its beginning, and *without* a parameter.
+
+    It is in order, the marker where another one stood, or last.
+    """
     # Of a limit that is given twice the last counts; filters and sort keys may all count.
-    given = {name: values[-1:] if name == 'limit' else values for name, values in sorted(req.query.items())}
-    kept = {name: values for name, values in given.items() if name not in ('marker', without)}
-    return urlencode({**kept, 'marker': marker} if marker else kept, doseq=True)
+    kept = {name: values[-1:] if name == 'limit' else values for name, values in sorted(req.query.items())}
+    kept.pop(without or '', None)
+    if marker is None:
+        kept.pop('marker', None)
+    else:
+        kept['marker'] = [marker]
+    return urlencode(kept, doseq=True)

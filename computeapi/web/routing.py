@@ -98,12 +98,9 @@ def route_table(kinds: tuple[type[Controller], ...], project: re.Pattern[str] | 
 
 
 def _path(environ: dict[str, Any]) -> str:
-    """The path as text; what is no text, or text that no database keeps, leads nowhere."""
-    try:
-        path = environ['PATH_INFO'].encode('latin-1').decode()
-    except UnicodeDecodeError:
-        return ''
-    return '' if '\0' in path else path
+    """The path as text. What is none, and what no database keeps of it, becomes a character that is in no id."""
+    path: str = environ['PATH_INFO'].encode('latin-1').decode(errors='replace')
+    return path.replace('\0', '\N{REPLACEMENT CHARACTER}')
 
 
 def _first_segment(path: str) -> str:

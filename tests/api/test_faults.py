@@ -66,9 +66,8 @@ def test_the_page_of_a_path_that_does_not_exist(api):
         ('GET', '/Flavors'),
         ('GET', '/flavors.json'),
         ('GET', '/%00'),
-        ('GET', '/flavors/%00'),
-        ('GET', '/flavors/%ff'),
-        ('GET', '//flavors'),
+        ('GET', '/%ff'),
+        ('GET', '//flavors//'),
     ],
 )
 def test_paths_and_methods_that_do_not_exist(api, method, path):
@@ -82,9 +81,31 @@ def test_head_has_no_body(api):
     assert answer.headers['Content-Type'] == 'text/html; charset=UTF-8'
 
 
-def test_options_is_answered_for_browsers(api):
-    answer = api.request('OPTIONS', '/flavors')
+@pytest.mark.parametrize('path', ['/flavors', '/flavors/x', '/nothing'])
+def test_options_is_answered_for_browsers(api, conf, path):
+    conf.set_override('auth_strategy', 'local', 'api')
+    answer = api.request('OPTIONS', path, 'abc', headers={'X-Auth-Token': 'none'})
     assert (answer.status, answer.text) == (200, '')
+    assert not {'Content-Type', 'x-openstack-request-id', 'OpenStack-API-Version'}.intersection(answer.headers)
+
+
+@pytest.mark.parametrize('path', ['//flavors', '///flavors', '//abc//flavors'])
+def test_several_slashes_are_one(api, path):
+    answer = api.get(path, '2.10', as_='u:abc:admin')
+    assert (answer.status, answer.json) == (200, {'flavors': []})
+
+
+@pytest.mark.parametrize('path', ['/flavors/%00', '/flavors/%ff%fe', '/servers/%00', '/servers/a%00b/metadata'])
+def test_ids_that_are_no_text_are_nobodys(api, path):
+    answer = api.get(path, '2.10')
+    assert (answer.status, answer.headers['OpenStack-API-Version']) == (404, 'compute 2.10')
+    assert 'itemNotFound' in answer.json
+
+
+@pytest.mark.parametrize('method', ['GET', 'DELETE'])
+def test_what_comes_with_a_method_that_takes_nothing_is_not_looked_at(api, method):
+    answer = api.request(method, '/flavors/nothing', raw=b'{x')
+    assert (answer.status, answer.json['itemNotFound']['message']) == (404, 'Flavor nothing could not be found.')
 
 
 def test_a_body_that_is_too_large(api):

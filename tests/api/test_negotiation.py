@@ -66,7 +66,7 @@ def test_a_long_version_is_not_repeated_in_full(api):
     assert len(ask(api, **{LEGACY: '9' * 5000}).text) < 300
 
 
-@pytest.mark.parametrize('text', ['2.0', '1.0', '3.0', str(MAX.next), '2.999', '9999999999.0'])
+@pytest.mark.parametrize('text', ['2.0', '1.0', '3.0', str(MAX.next), '2.999', '2.' + '9' * 20])
 def test_a_version_out_of_range_is_not_acceptable_and_echoed(api, text):
     answer = ask(api, **{STANDARD: f'compute {text}'})
     assert (answer.status, answered(answer)) == (406, text)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from oslo_utils import strutils
 
 from computeapi.api import pages
-from computeapi.api.servers.sorting import SORT_KEY
+from computeapi.api.servers.sorting import BY_LOCK, SORT_KEY
 from computeapi.api.types import DATETIME, STRING
 from computeapi.clock import parsed
 from computeapi.compute.servers.lookup import MOST_TAGS
@@ -119,6 +119,7 @@ FILTERS = {
 BEHAVIOUR = {
     'filters_for_everybody': [added(each.everybody, name) for name, each in FILTERS.items() if each.everybody],
     'unknown_status_refused': added('2.38', True),
+    **BY_LOCK,
 }
 # Relations of the record: known names, but nothing can be searched by them.
 RELATIONS = (

@@ -1,8 +1,9 @@
 """The order of server lists: what clients may sort by, at which version, and what they mean by it."""
 
+import itertools
+
 from computeapi.errors import Forbidden, Invalid
-from computeapi.versions import changed
-from computeapi.web.paging import sort_of
+from computeapi.versions import added, changed
 from computeapi.web.request import Request
 from computeapi.web.schemas import one_of
 
@@ -12,42 +13,67 @@ KEYS = [
     'key_name', 'launch_index', 'launched_at', 'locked_by', 'node', 'power_state', 'progress', 'project_id',
     'ramdisk_id', 'root_device_name', 'task_state', 'terminated_at', 'updated_at', 'user_id', 'uuid', 'vm_state',
 ]  # fmt: skip
-# Until 2.74 the insides of another implementation could be sorted by; they are the same for all servers here.
-MEANINGLESS = [
-    'architecture', 'cell_name', 'cleaned', 'default_ephemeral_device', 'default_swap_device', 'disable_terminate',
-    'ephemeral_key_uuid', 'launched_on', 'os_type', 'shutdown_terminate', 'vm_mode',
-]  # fmt: skip
-OLD_KEYS = [
-    'deleted', 'deleted_at', 'ephemeral_gb', 'id', 'key_data', 'locked', 'memory_mb', 'reservation_id', 'root_gb',
-    'user_data', 'vcpus', *MEANINGLESS,
-]  # fmt: skip
+# What stood in the record of a server once, and could be named until 2.74; nothing is sorted by it.
+IGNORED = frozenset(
+    {
+        'architecture', 'cell_name', 'cleaned', 'default_ephemeral_device', 'default_swap_device', 'deleted',
+        'deleted_at', 'disable_terminate', 'ephemeral_gb', 'ephemeral_key_uuid', 'id', 'key_data', 'launched_on',
+        'memory_mb', 'os_type', 'reservation_id', 'root_gb', 'shutdown_terminate', 'user_data', 'vcpus', 'vm_mode',
+    }
+)  # fmt: skip
 SORT_KEY = changed(
     {
-        '2.1': {'type': 'string', 'enum': KEYS + OLD_KEYS},
+        '2.1': {'type': 'string', 'enum': [*KEYS, 'locked', *sorted(IGNORED)]},
         '2.75': one_of(*KEYS, 'locked'),
     }
 )
+BY_LOCK = {'sorted_by_lock': added('2.73', True)}
 # The columns that keys mean, where they are called otherwise. Flavors are told apart by their size.
-COLUMNS = dict.fromkeys(MEANINGLESS, 'id') | {
+COLUMNS = {
     'auto_disk_config': 'disk_config',
-    'deleted': 'deleted_at',
     'display_description': 'description',
     'display_name': 'name',
     'image_ref': 'image_id',
     'instance_type_id': 'memory_mb',
-    'key_data': 'public_key',
     'locked': 'locked_by',
 }
 FOR_ADMINISTRATORS = frozenset({'host', 'node'})
+DIRECTIONS = ('asc', 'desc')
 NEWEST_FIRST = (('created_at', True), ('id', True))
 
 
 def order(req: Request) -> list[tuple[str, bool]]:
     """What the request sorts by, as (column, descending); the newest first if it does not say."""
-    for key in map(str.strip, req.query.get('sort_key', ())):
-        # On /v2 no schema has looked at it.
-        if key not in KEYS and key not in OLD_KEYS:
-            raise Invalid(f'Invalid sort key: {key[:64]}')
-        if key in FOR_ADMINISTRATORS and not req.context.is_admin:
-            raise Forbidden(f'Only administrators can sort servers by {key}')
-    return sort_of(req, NEWEST_FIRST, COLUMNS)
+    keys = [key.strip() for key in req.query.get('sort_key', ['created_at'])]
+    directions = [direction.strip() for direction in req.query.get('sort_dir', ['desc'])]
+    for key in keys:
+        check(req, key)
+    if not set(directions).issubset(DIRECTIONS):
+        raise Invalid("Invalid input received: Unknown sort direction, must be 'desc' or 'asc'")
+    if len(directions) > len(keys):
+        raise Invalid('Invalid input received: Sort direction size exceeds sort key size')
+    pairs = list(itertools.zip_longest(keys, directions))
+    ignored = IGNORED if req.behaviour.sorted_by_lock else IGNORED | {'locked'}
+    return columns([(key, direction) for key, direction in pairs if key not in ignored])
+
+
+def check(req: Request, key: str) -> None:
+    # On /v2 no schema has looked at it.
+    if key not in KEYS and key not in IGNORED and key != 'locked':
+        raise Invalid(f'Invalid sort key: {key[:64]}')
+    if key in FOR_ADMINISTRATORS and not req.context.is_admin:
+        raise Forbidden(f'Only administrators can sort servers by {key}')
+
+
+def columns(pairs: list[tuple[str, str | None]]) -> list[tuple[str, bool]]:
+    """The columns of keys with directions. A key that is given twice counts where it first stands.
+
+    Of the keys without a direction the first one ascends and the others go the way of the first of all; clients
+    that page through a list have come to rely on it.
+    """
+    given = [direction for _, direction in pairs if direction]
+    others = itertools.chain(['asc'], itertools.repeat(given[0] if given else 'asc'))
+    found: dict[str, bool] = {}
+    for key, direction in pairs:
+        found.setdefault(COLUMNS.get(key, key), (direction or next(others)) == 'desc')
+    return list(found.items()) or list(NEWEST_FIRST)

@@ -21,23 +21,22 @@ COLUMNS = {
 
 
 class MigrationLists:
-    """All moves there were, of servers of any project: the caller's right to see them is asked before."""
+    """The moves of servers of any project: the caller's right to see them is asked before."""
 
     def __init__(self, store: Store):
         self.store = store
 
     def select(
         self,
-        limit: int | None,
-        marker: str | None = None,
+        page: Page,
         *,
         filters: Mapping[str, str] | None = None,
         since: datetime | None = None,
         before: datetime | None = None,
     ) -> list[Migration]:
-        """The newest first. Filters: the keys of COLUMNS.
+        """One page of them; its marker is a UUID, Invalid if unknown. Filters: the keys of COLUMNS.
 
-        since, before: when it changed last.  marker: the UUID of the last of the page before; Invalid if unknown.
+        since, before: when it changed last.
         """
         chosen = {COLUMNS[name]: value for name, value in (filters or {}).items() if name in COLUMNS}
-        return self.store.ask(rows.page, Page(limit, marker or None), chosen, since, before)
+        return self.store.ask(rows.page, page._replace(marker=page.marker or None), chosen, since, before)

@@ -73,7 +73,6 @@ EVERYBODY = [
     ('status=DELETED', None, 403),
     (f'image={IMAGE}', None, 'ac'),
     ('image=', None, ''),
-    ('flavor=small', None, 'abc'),
     ('flavor=big', None, ''),
     ('reservation_id=r-1', None, 'abc'),
     ('reservation_id=r-2', None, ''),
@@ -219,10 +218,14 @@ ORDERS = [
     ('sort_key=display_name', 'cba'),
     ('sort_key=display_name&sort_dir=asc', 'abc'),
     ('sort_key=vm_state&sort_dir=asc&sort_key=display_name&sort_dir=desc', 'bac'),
-    ('sort_key=locked_by&sort_key=display_name', 'bca'),
-    ('sort_key=key_name&sort_dir=desc&sort_key=display_name', 'bca'),
-    ('sort_key=architecture&sort_dir=asc', 'abc'),
+    # Of the keys without a direction the first ascends, and the others descend.
+    ('sort_key=locked_by&sort_key=display_name', 'bac'),
+    ('sort_key=key_name&sort_dir=desc&sort_key=display_name', 'bac'),
+    ('sort_key=instance_type_id&sort_key=vm_state&sort_key=display_name', 'bac'),
     ('sort_key=instance_type_id&sort_dir=asc', 'abc'),
+    ('sort_key=architecture&sort_dir=asc', 'cba'),
+    ('sort_key=vcpus&sort_key=display_name&sort_dir=desc&sort_dir=asc', 'abc'),
+    ('sort_key=vcpus&sort_key=display_name&sort_dir=desc', 'abc'),
 ]
 REFUSED_ORDERS = [
     ('sort_key=host', None, 403),
@@ -239,6 +242,12 @@ REFUSED_ORDERS = [
 def test_order(api, three):
     found = {query: api.get(f'/servers?{query}', as_=OWNER).json['servers'] for query, _ in ORDERS}
     assert {query: ''.join(each['name'][-1] for each in listed) for query, listed in found.items()} == dict(ORDERS)
+
+
+def test_2_73_locked_servers_are_told_apart_by_the_order(api, three):
+    for version, names in (('2.72', 'cba'), ('2.73', 'bca')):
+        found = api.get('/servers?sort_key=locked', version, as_=OWNER).json['servers']
+        assert ''.join(each['name'][-1] for each in found) == names
 
 
 def test_refused_orders(api, three):
@@ -264,8 +273,40 @@ def test_pages(api, three, path, order):
         (link,) = page['servers_links']
         assert link['rel'] == 'next'
         url = link['href'].removeprefix('http://localhost/v2.1')
-        assert url.startswith(path) and url.endswith(f'&marker={found[-1]}')
+        assert url.startswith(path) and f'&marker={found[-1]}' in url
     assert page['servers'] == [] and sorted(found) == sorted(three[name] for name in 'abc')
+
+
+def test_a_link_names_the_marker_last_or_where_it_stood(api, three):
+    links = []
+    for query in ('sort_key=uuid&unknown=1&limit=1&limit=2&name=web', 'name=web&marker={c}&limit=2'):
+        page = api.get(f'/servers?{query.format(**three)}', as_=OWNER).json
+        links.append(page['servers_links'][0]['href'].partition('?')[2])
+    last = max(three[name] for name in 'abc'), sorted(three[name] for name in 'abc')[1]
+    assert links == [
+        f'limit=2&name=web&sort_key=uuid&marker={last[1]}',
+        f'limit=2&marker={three["a"]}&name=web',
+    ]
+
+
+def test_what_changed_in_a_period_by_the_second_that_is_shown(names, servers, three):
+    for name in 'abc':
+        servers.change(three[name], updated_at=CREATED + timedelta(seconds='abc'.index(name), milliseconds=500))
+    second = '2026-01-31T12:00:01'
+    assert names(f'changes-before={second}Z', '2.66') == 'ab'
+    assert names(f'changes-since={second}Z&changes-before={second}.7Z', '2.66') == 'b'
+    assert names(f'changes-since={second}.2Z&deleted=false', '2.66', as_=ADMIN) == 'c'
+    assert names('changes-before=9999-12-31T23:59:59Z', '2.66') == 'abcd'
+
+
+def test_servers_of_a_flavor_that_is_hidden_or_gone_are_not_found(api, names):
+    flavor = {'id': 'small', 'name': 'small', 'ram': 1, 'vcpus': 1, 'disk': 1, 'os-flavor-access:is_public': False}
+    api.post('/flavors', {'flavor': flavor})
+    assert (names('flavor=small'), names('flavor=small', as_=ADMIN)) == ('', 'abc')
+    api.post('/flavors/small/action', {'addTenantAccess': {'tenant': 'project'}})
+    assert names('flavor=small') == 'abc'
+    api.delete('/flavors/small')
+    assert (names('flavor=small'), names('flavor=small', as_=ADMIN)) == ('', '')
 
 
 def test_markers_are_bound_to_the_project(api, three):
