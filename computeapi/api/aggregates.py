@@ -4,6 +4,7 @@ import functools
 from typing import Any
 
 from computeapi.api.controller import ComputeController
+from computeapi.api.servers.schemas import METADATA_KEY
 from computeapi.api.types import (
     DATETIME,
     HOST,
@@ -21,7 +22,7 @@ from computeapi.api.types import (
 )
 from computeapi.db.aggregates import Aggregate
 from computeapi.errors import Invalid
-from computeapi.versions import added
+from computeapi.versions import added, changed
 from computeapi.web.contract import ADMIN, Field, Policy, View, attr
 from computeapi.web.controller import action, api_version, operation
 from computeapi.web.request import Request
@@ -40,14 +41,16 @@ IMAGES = policy('compute:aggregates:images', description='Have images ready on t
 
 # ------------------------------------------------------------------ requests
 
-ZONE_NAME = NONEMPTY | {'pattern': '^[^:]*$'}
+NO_COLON = {'pattern': '^[^:]*$'}
+ZONE_NAME = changed({'2.0': SPACED_NAME | NO_COLON, '2.1': NONEMPTY | NO_COLON | {'format': 'name'}})
 ZONE = {'oneOf': [ZONE_NAME, NOTHING]}
 CREATE_BODY = lone('aggregate', closed({'name': NAME, 'availability_zone': ZONE}, ['name']))
-UPDATE_BODY = lone('aggregate', closed({'name': SPACED_NAME, 'availability_zone': ZONE}) | {'minProperties': 1})
+CHANGES = {'name': SPACED_NAME, 'availability_zone': ZONE}
+UPDATE_BODY = lone('aggregate', closed(CHANGES) | {'anyOf': [{'required': [name]} for name in CHANGES]})
 HOST_BODY = lone('host', HOST)
 METADATA = {
     'type': 'object',
-    'patternProperties': {'^[^\x00-\x1f\x7f]{1,255}$': NULLABLE_STRING | {'maxLength': 255}},
+    'patternProperties': {METADATA_KEY: NULLABLE_STRING | {'maxLength': 255}},
     'additionalProperties': False,
 }
 IMAGES_BODY = lone('cache', array(lone('id', UUID)) | {'minItems': 1})
@@ -91,7 +94,8 @@ class Aggregates(ComputeController):
     def create(self, req: Request, body: Any) -> dict[str, Any]:
         """Create an aggregate."""
         wanted = body['aggregate']
-        made = self.cloud.aggregates.create(wanted['name'].strip(), wanted.get('availability_zone'))
+        zone = wanted.get('availability_zone')
+        made = self.cloud.aggregates.create(wanted['name'].strip(), zone and zone.strip())
         return {'aggregate': CREATED.render(req, made)}
 
     @operation('GET', '/{id}', policy=SHOW, response=ONE)

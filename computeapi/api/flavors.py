@@ -80,11 +80,12 @@ FLAVOR_ID = {
     'maxLength': 255,
     'pattern': '^(?! )[a-zA-Z0-9. _-]+(?<! )$',
 }
+MOST_RXTX = 3.40282e38
 RXTX = {
     'type': ['number', 'string'],
     'pattern': r'^[0-9]+(\.[0-9]+)?$',
     'exclusiveMinimum': 0,
-    'maximum': 3.40282e38,
+    'maximum': MOST_RXTX,
 }
 CREATE_BODY = lone(
     'flavor',
@@ -177,7 +178,7 @@ class Flavors(ComputeController):
             root_gb=int(flavor['disk']),
             ephemeral_gb=int(flavor.get('OS-FLV-EXT-DATA:ephemeral', 0)),
             swap=int(flavor.get('swap', 0)),
-            rxtx_factor=float(flavor.get('rxtx_factor', 1.0)),
+            rxtx_factor=factor(flavor.get('rxtx_factor', 1.0)),
             is_public=spoken(flavor.get('os-flavor-access:is_public', True)),
             description=flavor.get('description'),
         )
@@ -272,6 +273,13 @@ class FlavorExtraSpecs(ComputeController):
         texts = {key: str(value) for key, value in specs.items()}
         self.cloud.flavors.set_extra_specs(req.context, flavor_id, texts)
         return texts
+
+
+def factor(value: Any) -> float:
+    """The number; 0 as text has come past the schema, which knows numbers only."""
+    if float(value) <= 0:
+        raise Invalid(f"Invalid input received: 'rxtx_factor' argument must be a float between 0 and {MOST_RXTX:g}")
+    return float(value)
 
 
 def filters(req: Request) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from typing import Any
 from computeapi.api import pages
 from computeapi.api.controller import ComputeController
 from computeapi.api.types import (
+    HOST,
     INTEGER,
     LINKS,
     NULLABLE_INTEGER,
@@ -40,7 +41,7 @@ PAGED, BY_UUID, NO_USAGE = '2.33', '2.53', '2.88'
 WITH_SERVERS = added(BY_UUID, SPOKEN_BOOLEAN)
 ONCE = changed({'2.1': False, BY_UUID: True})
 LIST_QUERY = query(
-    pages.parameters(PAGED) | {'hypervisor_hostname_pattern': added(BY_UUID, STRING), 'with_servers': WITH_SERVERS},
+    pages.parameters(PAGED) | {'hypervisor_hostname_pattern': added(BY_UUID, HOST), 'with_servers': WITH_SERVERS},
     strict=BY_UUID,
     single=ONCE,
 )

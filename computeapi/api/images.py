@@ -24,7 +24,7 @@ from computeapi.web.schemas import query, whole
 
 SIZE = {'type': 'string', 'pattern': '^[0-9]+$', 'maxLength': 9}
 PARAMETERS = {
-    'limit': LIMIT | {'minimum': 1},
+    **dict.fromkeys(('limit', 'page_size', 'offset'), LIMIT | {'minimum': 1}),
     'marker': MARKER,
     **dict.fromkeys(('name', 'status', 'changes-since', 'server', 'type'), STRING),
     **dict.fromkeys(('minRam', 'minDisk'), SIZE),

@@ -38,6 +38,7 @@ LIST_QUERY = query(
         'changes-before': added('2.66', DATETIME),
     },
     strict=PAGES,
+    single=['changes-since', 'changes-before', *OWNER, *pages.PARAMETERS],
 )
 
 # ------------------------------------------------------------------ views

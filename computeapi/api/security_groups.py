@@ -5,7 +5,7 @@ from typing import Any
 from computeapi.api import pages
 from computeapi.api.controller import ComputeController
 from computeapi.api.gone import PROXIES
-from computeapi.api.types import NULLABLE_INTEGER, NULLABLE_STRING, NULLABLE_UUID, STRING, TEXT, UUID, parts
+from computeapi.api.types import ANYTHING, NULLABLE_INTEGER, NULLABLE_STRING, NULLABLE_UUID, STRING, TEXT, UUID, parts
 from computeapi.booleans import spoken
 from computeapi.compute.security_groups import Rule
 from computeapi.web.contract import MEMBER_OR_ADMIN, READER_OR_ADMIN, Field, Policy, View, attr
@@ -24,8 +24,6 @@ DELETE_RULE = Policy('os_compute_api:os-security-groups:rule:delete', MEMBER_OR_
 
 # ------------------------------------------------------------------ requests
 
-NUMBER = {'type': ['integer', 'string', 'null'], 'maxLength': 32, 'minimum': -1, 'maximum': 65535}
-
 
 def lenient(properties: dict[str, Any], required: list[str]) -> dict[str, Any]:
     """An object that may have any other keys too, as these always could."""
@@ -41,10 +39,8 @@ RULE_BODY = lenient(
             {
                 'parent_group_id': UUID,
                 'group_id': NULLABLE_UUID,
-                'ip_protocol': NULLABLE_STRING | {'maxLength': 255},
-                'from_port': NUMBER,
-                'to_port': NUMBER,
-                'cidr': NULLABLE_STRING | {'maxLength': 255},
+                # These were never looked at here; what makes no rule is refused when the groups were found.
+                **dict.fromkeys(('ip_protocol', 'from_port', 'to_port', 'cidr'), ANYTHING),
             },
             ['parent_group_id'],
         )

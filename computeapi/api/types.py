@@ -22,6 +22,7 @@ BOOLEAN = {'type': 'boolean'}
 OBJECT = {'type': 'object'}
 UUID = {'type': 'string', 'format': 'uuid'}
 NOTHING = {'type': 'null'}
+ANYTHING: dict[str, Any] = {}
 NULLABLE_UUID = {'oneOf': [UUID, NOTHING]}
 DATETIME = {'type': 'string', 'format': 'date-time'}
 NULLABLE_DATETIME = {'type': ['string', 'null'], 'format': 'date-time'}
@@ -33,8 +34,9 @@ LINKS = array(closed({'rel': STRING, 'href': STRING, 'type': STRING}, ['rel', 'h
 
 MOST = 2**31 - 1
 SPOKEN_BOOLEAN = {'type': ['boolean', 'string'], 'enum': [True, *TRUE, False, *FALSE]}
-NON_NEGATIVE = {'type': ['integer', 'string'], 'pattern': '^[0-9]+$', 'minimum': 0, 'maximum': MOST}
-POSITIVE = {'type': ['integer', 'string'], 'pattern': '^[0-9]+$', 'minimum': 1, 'maximum': MOST}
+UNBOUNDED = {'type': ['integer', 'string'], 'pattern': '^[0-9]+$', 'minimum': 0, 'maxLength': 255}
+NON_NEGATIVE = UNBOUNDED | {'maximum': MOST}
+POSITIVE = NON_NEGATIVE | {'minimum': 1}
 TEXT = {'type': 'string', 'maxLength': 255}
 NONEMPTY = {'type': 'string', 'minLength': 1, 'maxLength': 255}
 HOST = NONEMPTY | {'pattern': '^[a-zA-Z0-9-._]*$'}
@@ -45,7 +47,7 @@ NAME = changed({'2.0': SPACED_NAME, '2.1': NONEMPTY | {'format': 'name'}})
 # What a path and a query string hold: text.
 
 INTEGER_ID = re.compile('-?[0-9]+', re.ASCII)
-LIMIT = {'type': 'string', 'pattern': '^[0-9]*$', 'maxLength': 64}
+LIMIT = {'type': 'string', 'pattern': '^[0-9]*$', 'minLength': 1, 'maxLength': 255}
 MARKER = STRING
 
 

@@ -9,6 +9,7 @@ from computeapi.errors import Invalid
 ANYWHERE = '0.0.0.0/0'
 MOST_PORT, MOST_ICMP = 65535, 255
 PROTOCOLS = ('tcp', 'udp', 'icmp')
+LONGEST_SHOWN = 64
 ALL_OF = {'tcp': (1, MOST_PORT), 'udp': (1, MOST_PORT), 'icmp': (-1, -1)}
 
 
@@ -21,7 +22,7 @@ def rule_of(wanted: Mapping[str, Any]) -> dict[str, Any]:
     if wanted.get('group_id'):
         source = {'remote_group_id': wanted['group_id'], 'ethertype': 'IPv4'}
         if low is None and high is None:
-            low, high = ALL_OF.get((protocol or '').lower(), (None, None))
+            low, high = ALL_OF.get(str(protocol).lower(), (None, None))
     else:
         source = of_network(wanted.get('cidr') or ANYWHERE)
         if not protocol or low is None or high is None:
@@ -31,21 +32,24 @@ def rule_of(wanted: Mapping[str, Any]) -> dict[str, Any]:
     return source | of_ports(protocol, low, high)
 
 
-def of_network(cidr: str) -> dict[str, Any]:
+def of_network(cidr: Any) -> dict[str, Any]:
+    text = str(cidr).strip()
     try:
-        address = ipaddress.ip_interface(cidr.strip())
+        address = ipaddress.ip_interface(text)
+        if '/' not in text:
+            raise ValueError(text)
     except ValueError:
-        raise Invalid(f'{cidr} is not a valid IP network.') from None
+        raise Invalid(f'{str(cidr)[:LONGEST_SHOWN]} is not a valid IP network.') from None
     network = address.network
     if network.prefixlen == 0 and int(address.ip) != 0:
         raise Invalid(f'Bad prefix for network in cidr {cidr}')
     return {'remote_ip_prefix': str(address), 'ethertype': f'IPv{network.version}'}
 
 
-def of_ports(protocol: str, low: Any, high: Any) -> dict[str, Any]:
-    name = protocol.lower()
+def of_ports(protocol: Any, low: Any, high: Any) -> dict[str, Any]:
+    name = str(protocol).lower()
     if name not in PROTOCOLS:
-        raise Invalid(f'Invalid IP protocol {protocol}.')
+        raise Invalid(f'Invalid IP protocol {str(protocol)[:LONGEST_SHOWN]}.')
     first, last = whole(name, low), whole(name, high)
     if name == 'icmp':
         check_icmp(first, last)
@@ -57,7 +61,7 @@ def of_ports(protocol: str, low: Any, high: Any) -> dict[str, Any]:
 def whole(protocol: str, value: Any) -> int:
     try:
         return int(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         what = 'Type and Code' if protocol == 'icmp' else 'To and From ports'
         suffix = ' for ICMP protocol type' if protocol == 'icmp' else ''
         raise Invalid(f'Invalid input received: {what} must be integers{suffix}') from None

@@ -114,11 +114,11 @@ class SecurityGroupManager:
 
     def add_rule(self, context: Context, wanted: Mapping[str, Any]) -> Rule:
         """wanted: as the compute API writes rules, with parent_group_id."""
-        facts, parent_id = rule_of(wanted), wanted['parent_group_id']
-        source_id = facts.get('remote_group_id')
+        parent_id, source_id = wanted['parent_group_id'], wanted.get('group_id')
+        self.networks.security_group(context, parent_id)
         sources = {source_id: self.networks.security_group(context, source_id)} if source_id else {}
         try:
-            made = self.networks.create_security_group_rule(context, parent_id, **facts)
+            made = self.networks.create_security_group_rule(context, parent_id, **rule_of(wanted))
         except SecurityGroupRuleExists:
             raise Invalid(f'This rule already exists in group {parent_id}') from None
         return described(made, sources)

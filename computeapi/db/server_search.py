@@ -114,11 +114,11 @@ CHANGED = sa.func.coalesce(servers.c.updated_at, servers.c.created_at)
 
 
 def _changed_since(moment: datetime) -> Clause:
-    return CHANGED > _end_of_second(moment) if moment.microsecond else CHANGED >= moment
+    return _end_of_second(moment) < CHANGED if moment.microsecond else moment <= CHANGED
 
 
 def _changed_before(moment: datetime) -> Clause:
-    return CHANGED <= _end_of_second(moment)
+    return _end_of_second(moment) >= CHANGED
 
 
 def _end_of_second(moment: datetime) -> datetime:

@@ -19,13 +19,14 @@ class BadFormat(ValueError):
 
 @FORMATS.checks('uuid')
 def is_uuid(value: object) -> bool:
-    """A UUID with or without hyphens, in either case."""
+    """A UUID with or without hyphens, in either case, in braces or as a URN."""
     return not isinstance(value, str) or uuid_like(value)
 
 
 def uuid_like(value: str) -> bool:
+    bare = value.lower().replace('urn:', '').replace('uuid:', '').strip('{}').replace('-', '')
     try:
-        return uuid.UUID(value).hex == value.lower().replace('-', '')
+        return uuid.UUID(bare).hex == bare
     except ValueError:
         return False
 

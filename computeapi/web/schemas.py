@@ -42,7 +42,8 @@ def query(
     """What a query string may hold: {name: schema of one value}; a name may stand several times.
 
     strict: the version from which an unknown name is an error (None: never); before it is dropped.
-    single: a parameter may stand only once.  legacy: whether /v2 checks it too.  more: further keywords.
+    single: whether a parameter may stand only once, or the names of those that may.
+    legacy: whether /v2 checks it too.  more: further keywords.
     """
     tree = {
         'type': 'object',

@@ -28,10 +28,6 @@ def _maximum(validator: Any, bound: Any, instance: Any, schema: Any) -> Errors:
     return _bounded(instance, bound, lambda number: number > bound, 'greater than the maximum of')
 
 
-def _exclusive_minimum(validator: Any, bound: Any, instance: Any, schema: Any) -> Errors:
-    return _bounded(instance, bound, lambda number: number <= bound, 'less than or equal to the minimum of')
-
-
 def _bounded(instance: Any, bound: Any, wrong: Callable[[Any], bool], words: str) -> Errors:
     """Numbers may come as text, and are compared as numbers."""
     number = _number(instance)
@@ -79,7 +75,7 @@ def _drop_unknown(validator: Any, allowed: Any, instance: Any, schema: Any) -> E
 
 STRICT: Any = validators.extend(  # type: ignore[no-untyped-call]
     jsonschema.Draft202012Validator,
-    {'minimum': _minimum, 'maximum': _maximum, 'exclusiveMinimum': _exclusive_minimum, 'pattern': _pattern},
+    {'minimum': _minimum, 'maximum': _maximum, 'pattern': _pattern},
 )
 RELAXED: Any = validators.extend(  # type: ignore[no-untyped-call]
     STRICT, {'additionalProperties': _drop_unknown}
@@ -132,9 +128,13 @@ class _QueryRules:
     """The query string at one version. The schemas are of one value; each name has a list of them."""
 
     def __init__(self, schema: dict[str, Any]):
-        once = {'maxItems': 1} if schema.get('single') else {}
+        single = schema.get('single')
+        single = schema['properties'] if single is True else single or ()
         values = {
-            keyword: {name: {'type': 'array', 'items': value, **once} for name, value in schema[keyword].items()}
+            keyword: {
+                name: {'type': 'array', 'items': value} | ({'maxItems': 1} if name in single else {})
+                for name, value in schema[keyword].items()
+            }
             for keyword in ('properties', 'patternProperties')
             if keyword in schema
         }

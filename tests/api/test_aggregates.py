@@ -87,14 +87,16 @@ def test_metadata(act):
     }
     without = act('set_metadata', {'metadata': {'ssd': None}}).json['aggregate']
     assert 'ssd' not in without['metadata'] and without['updated_at']
-    assert act('set_metadata', {'metadata': {'availability_zone': ''}}).status == 400
+    for bad in ({'availability_zone': ''}, {'a/b': 'c'}, {'': 'c'}, {'a': 1}):
+        assert act('set_metadata', {'metadata': bad}).status == 400, bad
 
 
 def test_updates_and_conflicts(api, made):
     path = f'/os-aggregates/{made["id"]}'
     assert api.put(path, {'aggregate': {'name': ' faster '}}).json['aggregate']['name'] == 'faster'
     assert api.put(path, {'aggregate': {'availability_zone': 'west'}}).json['aggregate']['availability_zone'] == 'west'
-    assert api.put(path, {'aggregate': {}}).status == 400
+    for bad in ({}, {'availability_zone': ' east'}, {'availability_zone': 'a:b'}, {'unknown': 1}):
+        assert api.put(path, {'aggregate': bad}).status == 400, bad
     assert api.put(path, {'aggregate': {'availability_zone': None}}).status == 400
     assert api.post('/os-aggregates', {'aggregate': {'name': 'faster'}}).status == 409
     assert api.get('/os-aggregates/nothing').status == 400

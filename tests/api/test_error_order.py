@@ -52,6 +52,17 @@ STORIES = {
             (200, 'flavor_access', {}),
         ],
     ),
+    'values': (
+        {'method': 'GET', 'path': '/own/os-hypervisors/detail?limit=', 'version': '2.53', 'as_': 'member'},
+        [
+            (400, 'Invalid input for query parameters limit', {'path': '/own/os-hypervisors/detail?limit=1&limit=1'}),
+            (400, 'is too long', {'path': '/own/os-hypervisors/detail?hypervisor_hostname_pattern=a%2Fb'}),
+            (400, 'does not match', {'path': '/own/os-migrations?limit=1&limit=2', 'version': '2.59'}),
+            (400, 'is too long', {'path': '/own/os-hypervisors/detail', 'version': '2.53'}),
+            (403, "Policy doesn't allow", {'as_': 'admin'}),
+            (200, 'hypervisors', {}),
+        ],
+    ),
     'query': (
         {'method': 'GET', 'path': '/own/flavors/nothing/os-flavor-access?x=1', 'version': '2.102', 'as_': 'member'},
         [

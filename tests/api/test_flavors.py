@@ -35,6 +35,7 @@ def test_fields_come_and_go_with_the_version(api, small):
         ({'id': ' a'}, 'id'),
         ({'swap': ''}, 'swap'),
         ({'rxtx_factor': 0}, 'rxtx_factor'),
+        ({'rxtx_factor': '0.0'}, "'rxtx_factor' argument must be a float"),
         ({'os-flavor-access:is_public': 1}, 'os-flavor-access:is_public'),
         ({'unknown': 1}, 'unknown'),
     ],

@@ -44,6 +44,19 @@ def test_the_moves_of_a_deleted_server_are_told_no_more(api, listed, servers, mo
     assert api.get(f'/os-migrations?marker={gone}', '2.59').status == 400
 
 
+@pytest.mark.parametrize(
+    ('query', 'statuses'),
+    [
+        ('limit=1&limit=2', (200, 400)),
+        ('marker=x&marker=y', (200, 400)),
+        ('changes-since=2026-01-01&changes-since=2026-01-01', (200, 400)),
+        ('status=x&status=y&host=a&host=b', (200, 200)),
+    ],
+)
+def test_2_59_some_parameters_stand_once(api, query, statuses):
+    assert tuple(api.get(f'/os-migrations?{query}', version).status for version in ('2.58', '2.59')) == statuses
+
+
 def test_moves_come_in_pages(api, listed, moved):
     page = api.get('/os-migrations?limit=2&host=compute1', '2.59').json
     [link] = page['migrations_links']

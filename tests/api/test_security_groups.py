@@ -177,7 +177,11 @@ def test_what_may_come_in(add, facts, protocol, ports, cidr):
         ({'from_port': 0, 'to_port': 2}, 'Invalid port range 0:2. Valid TCP ports should be between 1-65535'),
         ({'from_port': 300, 'to_port': 2, 'ip_protocol': 'icmp'}, 'For ICMP, the type:code must be valid'),
         ({'from_port': 'a', 'to_port': 'b'}, 'To and From ports must be integers'),
-        ({'from_port': 5, 'to_port': 70000}, '70000 is greater than the maximum of 65535'),
+        ({'from_port': 5, 'to_port': 70000}, 'Valid TCP ports should be between 1-65535'),
+        ({'from_port': [1], 'to_port': {}}, 'To and From ports must be integers'),
+        ({'from_port': 1, 'to_port': 2, 'ip_protocol': 6}, 'Invalid IP protocol 6.'),
+        ({'from_port': 1, 'to_port': 2, 'cidr': ['10.0.0.0/8']}, "['10.0.0.0/8'] is not a valid IP network."),
+        ({'from_port': 1, 'to_port': 2, 'cidr': '10.0.0.1'}, '10.0.0.1 is not a valid IP network.'),
         ({'parent_group_id': 'x'}, "'x' is not a 'uuid'"),
     ],
 )
@@ -196,7 +200,7 @@ def test_rules_may_name_a_group(add, group):
     anything = add(group_id=group, ip_protocol=None).json['security_group_rule']
     assert (anything['ip_protocol'], anything['from_port']) == (None, None)
     assert add(group_id=MISSING, from_port=1, to_port=2).status == 404
-    assert add(parent_group_id=MISSING, from_port=1, to_port=2).status == 404
+    assert add(parent_group_id=MISSING, cidr='x').status == 404
 
 
 def test_a_rule_is_there_once(add, group):

@@ -100,6 +100,11 @@ def test_volumes_are_deleted(api, service, volume):
     assert api.get(path, as_=BOB).status == 404
 
 
+@pytest.mark.parametrize(('volume_id', 'status'), [(MISSING, 404), ('x', 404), (5, 400), (None, 400), ([MISSING], 400)])
+def test_snapshots_of_what_is_no_volume(api, volume_id, status):
+    assert api.post('/os-snapshots', {'snapshot': {'volume_id': volume_id}}, as_=BOB).status == status
+
+
 def test_who_may(api, volume, snapshot):
     assert api.post('/os-volumes', {'volume': {'size': 1}}, as_=READER).status == 403
     assert api.post('/os-snapshots', {'snapshot': {'volume_id': volume}}, as_=READER).status == 403

@@ -35,7 +35,7 @@ REMOVE_FLOATING_IP = Policy(
 BEFORE_NEUTRON = Bounds(last='2.43')
 
 ADDRESS = {'anyOf': [IPV4, IPV6]}
-NETWORK = NONEMPTY | {'type': ['string', 'number']}
+NETWORK = NONEMPTY | {'type': ['string', 'number'], 'maxLength': 36}
 ADDRESSED = lone('address', ADDRESS)
 ASSOCIATED = closed({'address': ADDRESS, 'fixed_address': ADDRESS}, ['address'])
 

@@ -27,6 +27,7 @@ from computeapi.errors import Invalid
 from computeapi.versions import ABSENT, added, changed, removed
 from computeapi.web.contract import ADMIN, MEMBER_OR_ADMIN, Policy
 from computeapi.web.controller import operation
+from computeapi.web.formats import uuid_like
 from computeapi.web.request import Reply, Request
 from computeapi.web.schemas import array, closed, lone, one_of, whole
 
@@ -62,7 +63,7 @@ INTERFACES = array(
         {
             'fixed_ip': ADDRESS,
             'port': NULLABLE_UUID,
-            'uuid': UUID,
+            'uuid': changed({'2.1': STRING, '2.37': UUID}),
             'tag': changed({'2.32': TAG, '2.37': ABSENT, '2.42': TAG}),
         }
     )
@@ -109,17 +110,16 @@ SERVER = closed(
     },
     required=['name', 'flavorRef', added('2.37', 'networks')],
 )
-SERVER_IDS = {'type': ['string', 'array'], 'items': UUID}
-CELL = NONEMPTY
+ONE_OR_MORE = {'oneOf': [UUID, array(UUID)]}
 # Operators may add filters of their own, and so there may be any other hint.
 HINTS = {
     'type': 'object',
     'properties': {
-        'group': UUID,
-        'same_host': SERVER_IDS,
-        'different_host': SERVER_IDS,
+        'group': ONE_OR_MORE,
+        'same_host': {'type': ['string', 'array'], 'items': UUID},
+        'different_host': ONE_OR_MORE,
         'query': {'type': ['string', 'object']},
-        'target_cell': CELL,
+        'target_cell': NAME,
         'different_cell': {'type': ['string', 'array'], 'items': STRING},
         'build_near_host_ip': ADDRESS,
         'cidr': {'type': 'string', 'pattern': '^/[0-9a-f.:]+$'},
@@ -271,15 +271,16 @@ def networks_of(value: Any) -> Any:
     """The interfaces in order; 'auto', 'none' and None as they are."""
     if not isinstance(value, list):
         return value
-    return [
-        NetworkRequest(
-            network_id=None if item.get('port') else item.get('uuid'),
-            port_id=item.get('port'),
-            fixed_ip=item.get('fixed_ip'),
-            tag=item.get('tag'),
-        )
-        for item in value
-    ]
+    return [interface_of(item) for item in value]
+
+
+def interface_of(item: Mapping[str, Any]) -> NetworkRequest:
+    """Where there is a port its network counts."""
+    port_id = item.get('port')
+    network_id = None if port_id else item.get('uuid')
+    if network_id is not None and not uuid_like(network_id):
+        raise Invalid(f'Bad networks format: network uuid is not in proper format ({network_id[:64]})')
+    return NetworkRequest(network_id=network_id, port_id=port_id, fixed_ip=item.get('fixed_ip'), tag=item.get('tag'))
 
 
 def destination_of(zone: str) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from computeapi.api.servers.subject import ServerController, action
-from computeapi.api.types import NONEMPTY, NULLABLE_STRING, OR_NULL, STRING
+from computeapi.api.types import NAME, NULLABLE_STRING, OR_NULL, STRING
 from computeapi.compute.servers import shelving
 from computeapi.db.servers import Server
 from computeapi.versions import added, changed
@@ -20,8 +20,8 @@ ZONES, HOSTS = '2.77', '2.91'
 
 DESTINATION = closed(
     {
-        'availability_zone': changed({ZONES: STRING, HOSTS: NONEMPTY | NULLABLE_STRING}),
-        'host': added(HOSTS, NONEMPTY),
+        'availability_zone': changed({ZONES: NAME, HOSTS: NULLABLE_STRING}),
+        'host': added(HOSTS, STRING),
     },
     required=changed({ZONES: ['availability_zone'], HOSTS: []}),
 )

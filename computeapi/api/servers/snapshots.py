@@ -4,7 +4,7 @@ from typing import Any
 
 from computeapi.api.servers.schemas import METADATA
 from computeapi.api.servers.subject import ServerController, action
-from computeapi.api.types import NAME, NON_NEGATIVE, STRING
+from computeapi.api.types import NAME, STRING, UNBOUNDED
 from computeapi.db.servers import VOLUMES, Server, is_volume_backed
 from computeapi.versions import MIN, added, changed, removed, resolve
 from computeapi.web.contract import HTML, JSON, MEMBER_OR_ADMIN, Policy
@@ -24,7 +24,7 @@ ID_IN_BODY = '2.45'
 # Unlike other names, this one never had spaces around it on /v2.
 IMAGE = closed({'name': resolve(NAME, MIN), 'metadata': METADATA}, ['name'])
 BACKUP = closed(
-    {'name': NAME, 'backup_type': STRING, 'rotation': NON_NEGATIVE, 'metadata': METADATA},
+    {'name': NAME, 'backup_type': STRING, 'rotation': UNBOUNDED, 'metadata': METADATA},
     ['name', 'backup_type', 'rotation'],
 )
 FACTS: dict[str, Any] = {

@@ -172,10 +172,11 @@ class ServerManager:
         return metadata
 
     def delete_metadata(self, context: Context, server: Server, key: str) -> None:
+        """NotFound for an absent key, before anything that keeps the server from changing."""
+        if key not in server.metadata:
+            raise NotFound('Metadata item was not found')
         with self.store.write() as connection:
             current = self._locked(connection, context, server, DELETE_METADATA)
-            if key not in current.metadata:
-                raise NotFound('Metadata item was not found')
             rest = {name: value for name, value in current.metadata.items() if name != key}
             self._write(connection, current, metadata=rest)
 

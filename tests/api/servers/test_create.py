@@ -279,6 +279,8 @@ def test_server_groups(made, create, api):
     group = {'server_group': {'name': 'g', 'policies': ['affinity']}}
     group_id = api.post('/os-server-groups', group, as_=BOB).json['server_group']['id']
     assert made(hints={'group': group_id})[0].server_group_id == group_id
+    assert {server.server_group_id for server in made(hints={'group': [group_id]})} == {group_id}
+    assert create(hints={'group': []}).status == 202
     unknown = f'Instance group {NIL} could not be found.'
     assert message(create(hints={'group': NIL})) == (400, unknown)
     assert create(hints={'group': group_id}, as_='alice:other', networks=[]).status == 400

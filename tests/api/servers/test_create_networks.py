@@ -105,6 +105,8 @@ def test_of_groups_with_one_name_the_id_must_be_given(create, world):
     [
         ([{'uuid': NIL}], f'Network {NIL} could not be found.'),
         ([{'port': NIL}], f'Port id {NIL} could not be found.'),
+        ([{'uuid': 'x'}], 'Bad networks format: network uuid is not in proper format (x)'),
+        ([{'uuid': 'x', 'port': NIL}], f'Port id {NIL} could not be found.'),
         ([{'port': None}], "Bad network format: missing 'uuid'"),
         ([{'fixed_ip': '10.0.0.9'}], "Bad network format: missing 'uuid'"),
         (

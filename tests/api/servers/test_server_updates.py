@@ -143,6 +143,7 @@ def test_metadata_changes_in_some_states_only(api, servers, facts):
     changed = api.post(f'{url}/metadata', {'metadata': {'a': '1'}}, as_=OWNER)
     assert changed.status == 409 and message(changed).startswith("Cannot 'update metadata' instance")
     assert api.delete(f'{url}/metadata/k', as_=OWNER).status == 409
+    assert api.delete(f'{url}/metadata/absent', as_=OWNER).status == 404
 
 
 def test_a_locked_server_keeps_its_metadata(api, servers):

@@ -37,5 +37,7 @@ class Destinations:
 
     def group(self, context: Context, request: ServerRequest) -> str | None:
         """The server group that the hint `group` names; ServerGroupNotFound, also for another project's."""
-        group_id = request.scheduler_hints.get('group')
+        hint = request.scheduler_hints.get('group')
+        # The first of several counts, as for any hint that is about one thing.
+        group_id = next(iter(hint), None) if isinstance(hint, list) else hint
         return self.groups.get(context, group_id).uuid if group_id else None
