@@ -45,6 +45,7 @@ _building: ContextVar[Service] = ContextVar('building')
 
 CATALOG = (
     {'type': 'compute', 'name': 'nova', 'path': '/v2.1'},
+    {'type': 'computev21', 'name': 'novav21', 'path': '/v2.1'},
     {'type': 'identity', 'name': 'keystone', 'path': '/identity'},
     {'type': 'image', 'name': 'glance', 'path': '/image'},
     {'type': 'network', 'name': 'neutron', 'path': '/networking'},

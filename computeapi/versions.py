@@ -200,12 +200,14 @@ class History:
 
     legacy: a forerunner without versions, which a schema may have something of its own to say about. What is said for
     the first version is said for it too.
+    default: the version of a request that names none.
     """
 
     def __init__(self, stories: Mapping[str, str], legacy: str | None = None):
         self.stories = stories
         self.versions = tuple(map(APIVersionRequest.parse, stories))
         self.min, self.max = self.versions[0], self.versions[-1]
+        self.default = self.min
         self.legacy = APIVersionRequest.parse(legacy) if legacy else self.min
 
     def version(self, text: str) -> APIVersionRequest:
@@ -238,6 +240,7 @@ class History:
 
 COMPUTE = History(HISTORY, legacy='2.0')
 MIN, MAX, LEGACY = COMPUTE.min, COMPUTE.max, COMPUTE.legacy
+DEFAULT_API_VERSION = COMPUTE.default
 changed, added, removed, before = COMPUTE.changed, COMPUTE.added, COMPUTE.removed, COMPUTE.before
 
 

@@ -42,7 +42,7 @@ class App:
         """response_validation: what to do about an answer that its operation did not promise, ignore, warn or error."""
         self.controllers = {type(controller): controller for controller in controllers}
         self.routes = route_table(tuple(self.controllers), self.project)
-        self.first_version = min(kind.history.min for kind in self.controllers)
+        self.default_version = min(kind.history.default for kind in self.controllers)
         self.policies = policies
         self.link_prefix = (link_prefix or '').rstrip('/')
         self.response_validation = response_validation
@@ -56,7 +56,7 @@ class App:
         req.project_in_url = match.project
         req.configured_link_prefix = self.link_prefix
         try:
-            req.version = req.take_version(self.first_version)
+            req.version = req.take_version(self.default_version)
             return self.answer(req, match.endpoint, match.parameters)
         except Exception as error:
             if not isinstance(error, Error):

@@ -161,6 +161,7 @@ class Controller(metaclass=_ControllerType):
     the id: `{server_id}` in the path, `server` in the handler.
     history: the versions of the service.  versions: those at which the resource is there, if not at all of them.
     parameters: the query of a GET that states none.
+    api_version: the decorator, for those who know it by this place.
     any_name: whether a path may name what nobody knows; elsewhere that is a 404, which no operation needs to state.
     """
 
@@ -170,6 +171,7 @@ class Controller(metaclass=_ControllerType):
     versions: Bounds = Bounds()
     parameters: Any = NO_PARAMETERS
     any_name: bool = False
+    api_version = staticmethod(api_version)
 
     def find(self, req: Request, identifier: str) -> Any:
         """The subject, bound to what the caller may see, loaded as `req.operation` needs it; NotFound."""

@@ -171,13 +171,13 @@ class Microversion:
         return self.app(environ, start)
 
     def requested(self, environ: Environ) -> APIVersionRequest | Error:
-        """The version that the headers ask for, the first one when they do not; Invalid, or NotAcceptable."""
+        """The version that the headers ask for, the default one when they do not; Invalid, or NotAcceptable."""
         headers = {name: environ[key] for name, key in self.keys.items() if key in environ}
         if not headers:
-            return self.history.min
+            return self.history.default
         text = microversion_parse.get_version(headers, service_type=self.service, legacy_headers=self.legacy_headers)
         try:
-            return self.history.min if text is None else _read(text, self.history)
+            return self.history.default if text is None else _read(text, self.history)
         except Error as error:
             return error
 

@@ -12,7 +12,7 @@ from webob.request import BaseRequest
 
 from computeapi.context import Context
 from computeapi.errors import Error, Invalid
-from computeapi.versions import LEGACY, MIN, APIVersionRequest
+from computeapi.versions import DEFAULT_API_VERSION, LEGACY, APIVersionRequest
 from computeapi.web.contract import Operation, Policy
 from computeapi.web.faults import UnsupportedMediaType
 from computeapi.web.policy import Rules
@@ -70,12 +70,12 @@ class Request(BaseRequest):
         """Whether the request came in on /v2: older rules, no versions."""
         return bool(self.environ.get(LEGACY_V2, False))
 
-    def take_version(self, first: APIVersionRequest = MIN) -> APIVersionRequest:
+    def take_version(self, default: APIVersionRequest = DEFAULT_API_VERSION) -> APIVersionRequest:
         """The version that the filter `microversion` read, from which on the answer says so; the error it met.
 
-        Where there is no such filter it is the *first* one."""
+        Where there is no such filter it is the *default* one."""
         self.environ[VERSION_TAKEN] = True
-        found: APIVersionRequest | Error = self.environ.get(VERSION, first)
+        found: APIVersionRequest | Error = self.environ.get(VERSION, default)
         if isinstance(found, Error):
             raise found
         return found

@@ -135,7 +135,7 @@ def test_the_root_lists_the_versions(root, method, path):
     answer = root.request(method, path, 'abc')
     assert (answer.status, answered(answer)) == (200, None)
     assert answer.headers['Content-Type'] == 'application/json'
-    assert 'x-openstack-request-id' not in answer.headers
+    assert answer.headers['x-openstack-request-id'] == answer.headers['x-compute-request-id']
     assert answer.json == {
         'versions': [V20 | {'links': [link('self', '/v2/')]}, V21 | {'links': [link('self', '/v2.1/')]}]
     }

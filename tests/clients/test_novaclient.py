@@ -43,6 +43,11 @@ def test_a_server_from_creation_to_deletion(login, version):
     assert all(each.id != server.id for each in nova.servers.list())
 
 
+def test_the_service_type_of_the_first_days_of_2_1(login):
+    nova = client.Client('2.1', session=login, region_name='RegionOne', service_type='computev21')
+    assert nova.flavors.find(name='m1.tiny').id == '1' and nova.servers.list() == []
+
+
 def wait(nova, server, status):
     until = time.monotonic() + 30
     while time.monotonic() < until:

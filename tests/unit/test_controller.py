@@ -22,7 +22,7 @@ class Things(Controller):
     path = '/things'
 
     @operation('GET', policy=None)
-    @api_version('2.1', '2.9')
+    @Controller.api_version('2.1', '2.9')
     def index(self, req):
         """List the things."""
         return 'old'
