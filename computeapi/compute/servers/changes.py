@@ -91,10 +91,12 @@ class Changes:
         if needed is not None and needed not in self.platform.hypervisor.capabilities:
             raise unsupported(needed)
 
-    def record(self, connection: sa.Connection, context: Context, server: Server, name: str) -> None:
-        """Note an action that is done at once."""
+    def record(
+        self, connection: sa.Connection, context: Context, server: Server, name: str, message: str | None = None
+    ) -> None:
+        """Note an action that is done at once; with a message (Error), one that failed at once."""
         now = self.clock()
-        actions.finish(connection, actions.start(connection, context, server.uuid, name, now), now)
+        actions.finish(connection, actions.start(connection, context, server.uuid, name, now), now, message)
 
 
 def check(context: Context, server: Server, requirement: Requirement) -> None:

@@ -9,7 +9,7 @@ from computeapi.compute.hosts import CONTROLLER
 from computeapi.compute.scheduler import HostState, NoValidHost
 from computeapi.compute.servers import moves, placement
 from computeapi.compute.servers.changes import Changes, locked
-from computeapi.compute.tasks.job import Job, Superseded, unchanged
+from computeapi.compute.tasks.job import Job, Superseded, fault_of, unchanged
 from computeapi.compute.tasks.transition import Transition
 from computeapi.context import Context
 from computeapi.db import allocations, server_migrations
@@ -19,6 +19,7 @@ from computeapi.db.servers import Server, is_volume_backed
 from computeapi.errors import Invalid, MigrationNotFound
 from computeapi.states import MigrationStatus, TaskState, VMState
 
+KIND = 'live-migration'
 # What a live migration passes through before it is over: it waits for a worker, for the hosts to agree, and for the
 # other one to be ready; then the server is copied.
 RUNNING = (MigrationStatus.RUNNING,)
@@ -34,7 +35,7 @@ def remain(job: Job, error: Exception) -> None:
 
 
 LIVE_MIGRATE = Transition(
-    'live-migration',
+    KIND,
     during=TaskState.MIGRATING,
     allowed={VMState.ACTIVE, VMState.PAUSED},
     capability=Capability.LIVE_MIGRATION,
@@ -54,14 +55,11 @@ class LiveMigrations:
     ) -> None:
         """To another host while the server runs; force: the scheduler is not asked about the host.
 
-        check_first: Invalid when no host will do, and nothing was begun; else a worker finds that out."""
+        check_first: Invalid when no host will do, the server's own among them; else a worker finds that out."""
         self.changes.check(context, server, LIVE_MIGRATE)
         if host is not None:
             moves.check_host(self.platform, host)
-            if host == server.host:
-                raise Invalid(f'Migration pre-check error: Unable to migrate {server.uuid} to current host ({host}).')
         if check_first:
-            moves.check_up(self.platform, server)
             self._begin_checked(context, server, host, force)
         else:
             with self.changes.store.write() as connection:
@@ -74,7 +72,7 @@ class LiveMigrations:
         """Write down that the server is to go; the id of the migration."""
         server = locked(connection, context, server, LIVE_MIGRATE)
         accepted, now = MigrationStatus.ACCEPTED, self.changes.clock()
-        migration_id = server_migrations.insert(connection, context, server, 'live-migration', accepted, now)
+        migration_id = server_migrations.insert(connection, context, server, KIND, accepted, now)
         arguments = {'migration_id': migration_id, 'host': host, 'force': force}
         self.changes.begin_in(connection, context, server, LIVE_MIGRATE, arguments)
         return migration_id
@@ -92,9 +90,19 @@ class LiveMigrations:
             server_migrations.change(connection, migration_id, moves.destination(found))
 
         try:
+            moves.check_up(self.platform, server)
             self.platform.scheduler.allocate(spec, keep, check)
-        except (NoValidHost, HypervisorError) as error:
+        except (Invalid, NoValidHost, HypervisorError) as error:
+            self._record_failure(context, server, error)
             raise Invalid(f'Migration pre-check error: {error}') from error
+
+    def _record_failure(self, context: Context, server: Server, error: Exception) -> None:
+        """What came to nothing before the answer is found where later failures are."""
+        now = self.changes.clock()
+        with self.changes.store.write() as connection:
+            server_migrations.insert(connection, context, server, KIND, MigrationStatus.ERROR, now)
+            self.changes.record(connection, context, server, LIVE_MIGRATE.name, 'Error')
+            rows.update(connection, server.uuid, {'fault': fault_of(error, now), 'updated_at': now})
 
     def under_way(self, server: Server) -> list[Migration]:
         """The live migrations of the server that are not over."""

@@ -4,6 +4,7 @@ import functools
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
@@ -111,12 +112,7 @@ class Job:
 
     def fault(self, error: BaseException) -> dict[str, Any]:
         """The error as clients see it."""
-        return {
-            'code': 500,
-            'message': message_of(error),
-            'details': ''.join(traceback.format_exception(error)),
-            'created': self.clock().isoformat(),
-        }
+        return fault_of(error, self.clock())
 
     def power(self) -> PowerState:
         """The power state of the server's machine."""
@@ -131,6 +127,12 @@ class Job:
     def devices(self) -> list[BlockDevice]:
         """The server's disks, in the order in which they were attached."""
         return self.store.ask(rows.block_devices_of, [self.server.uuid])
+
+
+def fault_of(error: BaseException, now: datetime) -> dict[str, Any]:
+    """The error as clients see it."""
+    details = ''.join(traceback.format_exception(error))
+    return {'code': 500, 'message': message_of(error), 'details': details, 'created': now.isoformat()}
 
 
 def message_of(error: BaseException) -> str:

@@ -97,8 +97,8 @@ def test_nothing_migrates_alive_off_a_host_that_is_down(api, act, server, shown,
     assert act('os-migrateLive', facts, version).status == status
     assert shown() == before
     moves = api.get('/os-migrations').json['migrations']
-    assert [move['status'] for move in moves] == ['error'] * (status == 202)
-    assert [each[:2] for each in history(server)] == [('live-migration', 'Error')] * (status == 202)
+    assert [move['status'] for move in moves] == ['error']
+    assert [each[:2] for each in history(server)] == [('live-migration', 'Error')]
 
 
 def machines(service, server):

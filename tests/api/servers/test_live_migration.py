@@ -6,7 +6,7 @@ import time
 import pytest
 
 from computeapi.db.tables.compute import allocations, services
-from computeapi.db.tables.servers import migrations, tasks
+from computeapi.db.tables.servers import tasks
 
 AUTO = {'host': None, 'block_migration': 'auto'}
 OLD = {'host': None, 'block_migration': False, 'disk_over_commit': False}
@@ -107,15 +107,20 @@ def unsuitable(cloud):
 
 
 @pytest.mark.parametrize(('hinder', 'reason'), [(no_host, 'No valid host was found.'), (unsuitable, 'told to fail')])
-def test_hosts_are_checked_before_the_answer_until_2_33(api, store, cloud, migrate, shown, held, hinder, reason):
+def test_hosts_are_checked_before_the_answer_until_2_33(
+    api, server, servers, store, cloud, migrate, shown, held, history, hinder, reason
+):
     before = shown()
     hinder(cloud)
     answer = migrate('2.33')
     assert answer.status == 400 and answer.json['badRequest']['message'].startswith('Migration pre-check error: ')
     assert reason in answer.text
     assert shown() == before and held() == [before[-1]]
+    assert last(api)[0] == 'error'
+    assert history(server) == [('live-migration', 'Error', [])]
+    assert reason in servers.get(server).fault['message']
     with store.read() as connection:
-        assert [connection.execute(table.select()).all() for table in (migrations, tasks)] == [[], []]
+        assert connection.execute(tasks.select()).all() == []
 
 
 def test_they_are_checked_before_the_answer_on_v2(legacy, cloud, server):
@@ -131,6 +136,17 @@ def test_hosts_are_checked_after_the_answer_from_2_34(api, cloud, migrate, shown
     settle()
     assert shown() == before and held() == [before[-1]]
     assert last(api)[0] == status
+
+
+@pytest.mark.parametrize(('version', 'status'), [('2.20', 400), ('2.33', 400), ('2.34', 202)])
+@pytest.mark.parametrize('force', [{}, {'force': True}])
+def test_a_server_does_not_move_to_where_it_is(api, server, migrate, shown, history, settle, version, status, force):
+    before = shown()
+    facts = OLD if version == '2.20' else force
+    assert migrate(version, **{**facts, 'host': before[-1]}).status == status
+    settle()
+    assert shown() == before and last(api)[0] == 'error'
+    assert history(server)[0][:2] == ('live-migration', 'Error')
 
 
 def test_a_host_without_room_will_not_do(cloud, store, migrate, shown):
