@@ -215,9 +215,9 @@ class Servers:
 
     def add(self, **facts):
         """A running server with these facts; its id."""
-        server_id = str(uuid.uuid4())
+        server_id, now = str(uuid.uuid4()), utcnow()
         with self.store.write() as connection:
-            rows.insert(connection, ACTIVE | {'uuid': server_id, 'created_at': utcnow()} | facts)
+            rows.insert(connection, ACTIVE | {'uuid': server_id, 'created_at': now, 'launched_at': now} | facts)
         return server_id
 
     def get(self, server_id):

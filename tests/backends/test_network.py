@@ -194,6 +194,13 @@ def test_a_port_is_found_by_what_it_was_made_for(networks, private):
     assert networks.ports(ALICE, server_ids=['s'], key='2') == networks.ports(BOB, server_ids=['s'], key='0') == []
 
 
+def test_ports_are_found_by_their_addresses(networks, make, private):
+    held = networks.create_port(ALICE, private, server_id='s')
+    address = held.fixed_ips[0]['ip_address']
+    assert networks.ports(ALICE, addresses=[address, '192.0.2.99']) == [held]
+    assert networks.ports(ALICE, addresses=['192.0.2.99']) == networks.ports(BOB, addresses=[address]) == []
+
+
 def test_ports_of_others_are_not_there(networks, private):
     port = networks.create_port(ALICE, private, server_id='s')
     for act in (

@@ -148,11 +148,13 @@ class Networks(FormerNetworks, Protocol):
         context: Context,
         *,
         ids: Iterable[str] | None = None,
+        addresses: Iterable[str] | None = None,
         server_ids: Iterable[str] | None = None,
         key: str | None = None,
     ) -> list[Port]:
-        """Ports by id or by the servers that hold them, oldest first, with addresses and floating IPs, in a constant
-        number of queries; with the servers a key: only the port of each that was made under it."""
+        """Ports by id, by their addresses on whatever network, or by the servers that hold them, oldest first, with
+        addresses and floating IPs, in a constant number of queries; with the servers a key: only the port of each that
+        was made under it."""
 
     def create_port(
         self,

@@ -109,6 +109,8 @@ def check(context: Context, server: Server, requirement: Requirement) -> None:
     wrong_task = requirement.while_doing is not None and server.task_state not in requirement.while_doing
     if wrong_vm or wrong_task:
         raise refusal(server, server.uuid, requirement)
+    if requirement.launched and server.launched_at is None:
+        raise Conflict(f"Instance {server.uuid} is in an invalid state for '{requirement.name}'")
 
 
 def locked(connection: sa.Connection, context: Context, server: Server, requirement: Requirement) -> Server:

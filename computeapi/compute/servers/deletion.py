@@ -15,8 +15,8 @@ from computeapi.db import servers as rows
 from computeapi.db.servers import Server
 from computeapi.states import TaskState, VMState
 
-DELETE = Transition('delete', during=TaskState.DELETING, while_doing=None)
-FORCE_DELETE = Transition('forceDelete', during=TaskState.DELETING, while_doing=None)
+DELETE = Transition('delete', during=TaskState.DELETING, while_doing=None, launched=False)
+FORCE_DELETE = Transition('forceDelete', during=TaskState.DELETING, while_doing=None, launched=False)
 SOFT_DELETE = Transition('delete', kind='soft_delete', during=TaskState.SOFT_DELETING, while_doing=None)
 RECLAIM = Transition('reclaim', steps=(TaskState.DELETING,))
 RESTORE = Transition('restore', during=TaskState.RESTORING, allowed={VMState.SOFT_DELETED})

@@ -30,8 +30,8 @@ from computeapi.states import VMState
 ATTACHABLE = frozenset({VMState.ACTIVE, VMState.PAUSED, VMState.STOPPED})
 ATTACH = beside('attach_interface', allowed=ATTACHABLE, capability=Capability.ATTACH_INTERFACE)
 DETACH = beside('detach_interface', allowed=ATTACHABLE, capability=Capability.ATTACH_INTERFACE)
-ADD_FIXED_IP = beside('addFixedIp', while_doing=None)
-REMOVE_FIXED_IP = beside('removeFixedIp', while_doing=None)
+ADD_FIXED_IP = beside('addFixedIp', while_doing=None, launched=False)
+REMOVE_FIXED_IP = beside('removeFixedIp', while_doing=None, launched=False)
 
 
 class Interface(NamedTuple):

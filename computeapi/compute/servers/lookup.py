@@ -26,10 +26,10 @@ MOST_TAGS = 50
 LONGEST_METADATA = 255
 
 AWAKE = frozenset({VMState.ACTIVE, VMState.PAUSED, VMState.SUSPENDED, VMState.STOPPED})
-UPDATE_METADATA = Requirement('update metadata', allowed=AWAKE)
-DELETE_METADATA = Requirement('delete metadata', allowed=AWAKE)
-UPDATE_TAGS = Requirement('update tags', allowed=AWAKE, while_doing=None, lockable=False)
-DELETE_TAGS = Requirement('delete tags', allowed=AWAKE, while_doing=None, lockable=False)
+UPDATE_METADATA = Requirement('update metadata', allowed=AWAKE, while_doing=None)
+DELETE_METADATA = Requirement('delete metadata', allowed=AWAKE, while_doing=None)
+UPDATE_TAGS = Requirement('update tags', allowed=AWAKE, while_doing=None, lockable=False, launched=False)
+DELETE_TAGS = Requirement('delete tags', allowed=AWAKE, while_doing=None, lockable=False, launched=False)
 
 
 class ServerManager:
@@ -106,7 +106,7 @@ class ServerManager:
 
     def _host_status(self, server: Server, now: datetime) -> str:
         service = server.service
-        if not server.host:
+        if not server.host or server.deleted_at is not None:
             return ''
         if service is None:
             return 'UNKNOWN'

@@ -146,6 +146,7 @@ def resume(job: Job) -> None:
 CRASH_DUMP = Transition(
     'trigger_crash_dump',
     allowed={VMState.ACTIVE, VMState.PAUSED, VMState.RESCUED, VMState.RESIZED, VMState.ERROR},
+    hosted=True,
     capability=Capability.CRASH_DUMP,
     failed=unchanged,
 )

@@ -10,7 +10,7 @@ from computeapi.compute.keypairs import KeypairManager
 from computeapi.compute.quotas import Quotas, check_injected_files, check_metadata
 from computeapi.compute.scheduler import Spec
 from computeapi.compute.servers import disks
-from computeapi.compute.servers.changes import Changes, check
+from computeapi.compute.servers.changes import Changes, check, not_ready
 from computeapi.compute.servers.creation import boot
 from computeapi.compute.servers.creation.boot import Source
 from computeapi.compute.servers.creation.request import VOLUME, Device, Rights
@@ -21,7 +21,7 @@ from computeapi.context import Context
 from computeapi.db import servers as rows
 from computeapi.db.flavors import Flavor
 from computeapi.db.servers import BlockDevice, Server
-from computeapi.errors import Conflict, ImageNotFound, Invalid, KeypairNotFound, VolumeNotFound
+from computeapi.errors import ImageNotFound, Invalid, KeypairNotFound, VolumeNotFound
 from computeapi.states import REBUILD_STEPS, TaskState, VMState
 
 
@@ -36,7 +36,6 @@ REBUILD = Transition(
     during=TaskState.REBUILDING,
     steps=REBUILD_STEPS,
     allowed={VMState.ACTIVE, VMState.STOPPED, VMState.ERROR},
-    hosted=True,
     failed=not_rebuilt,
 )
 
@@ -67,7 +66,8 @@ class Rebuilds:
     def rebuild(self, context: Context, server: Server, request: RebuildRequest) -> None:
         """Begin to; *server* shows what it is from now on."""
         check(context, server, REBUILD)
-        check_was_active(server)
+        if server.host is None:
+            raise not_ready(server)
         self.check_limits(context, request)
         root = self.root_volume(server)
         source = self.source(context, request.image_id)
@@ -152,12 +152,6 @@ class Rebuilds:
             return {'public_key': self.keypairs.get(server.user_id, name).public_key}
         except KeypairNotFound:
             raise Invalid('Invalid key_name provided.') from None
-
-
-def check_was_active(server: Server) -> None:
-    """Conflict for a server that never ran: there is nothing to make anew."""
-    if server.launched_at is None:
-        raise Conflict(f"Instance {server.uuid} is in an invalid state for '{REBUILD.name}'")
 
 
 def former(server: Server, values: Mapping[str, Any]) -> dict[str, Any]:

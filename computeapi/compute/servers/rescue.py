@@ -1,5 +1,9 @@
 """Rescue: a server boots from another image, with its own disk beside it."""
 
+import contextlib
+from collections.abc import Mapping
+from typing import Any
+
 from computeapi.backends.hypervisor import Capability, PowerState
 from computeapi.backends.image import Images
 from computeapi.compute.servers.changes import Changes, check
@@ -18,6 +22,9 @@ RESCUE = Transition(
 )
 UNRESCUE = Transition('unrescue', during=TaskState.UNRESCUING, allowed={VMState.RESCUED}, capability=Capability.RESCUE)
 
+# What says where the disk of the image is seen, which must not be where the server's own is.
+NEEDED_ON_VOLUME = {'hw_rescue_bus', 'hw_rescue_device'}
+
 
 class Rescues:
     """Errors: those of Changes; Invalid for an image that cannot be booted, or a server that cannot be rescued."""
@@ -29,21 +36,20 @@ class Rescues:
     def rescue(self, context: Context, server: Server, image_id: str | None, *, even_on_volume: bool) -> None:
         """Boot from *image_id*, by default the image that the server was made from."""
         check(context, server, RESCUE)
-        if not server.image_id and not even_on_volume:
+        wanted = image_id or server.image_id
+        properties = self.properties(context, wanted) if wanted else server.image_properties
+        if not server.image_id and not (even_on_volume and properties.keys() >= NEEDED_ON_VOLUME):
             reason = 'Cannot rescue a volume-backed instance'
             raise Invalid(f'Instance {server.uuid} cannot be rescued: {reason}')
-        wanted = image_id or server.image_id
-        if wanted is not None:
-            self.check_image(context, wanted)
         self.changes.begin(context, server, RESCUE, {'image_id': wanted})
 
-    def check_image(self, context: Context, image_id: str) -> None:
-        try:
-            usable = self.images.get(context, image_id).status == 'active'
-        except ImageNotFound:
-            usable = False
-        if not usable:
-            raise Invalid(f"Requested rescue image '{image_id}' is not supported")
+    def properties(self, context: Context, image_id: str) -> Mapping[str, Any]:
+        """Those of the image to boot from; Invalid for one that is not active, or that is made of volumes."""
+        with contextlib.suppress(ImageNotFound):
+            image = self.images.get(context, image_id)
+            if image.status == 'active' and 'block_device_mapping' not in image.properties:
+                return image.properties
+        raise Invalid(f"Requested rescue image '{image_id}' is not supported")
 
 
 @RESCUE.work

@@ -26,11 +26,15 @@ class ServerSecurityGroupManager:
         return in_full(self.networks, seer, groups)
 
     def add(self, context: Context, server: Server, name_or_id: str) -> None:
-        """Put every port of the server that can be in a group into this one."""
+        """Put every port of the server into the group."""
         group = self._called(context, name_or_id)
-        ports = [port for port in self._ports(context.elevated(), server) if port.port_security_enabled]
+        ports = self._ports(context.elevated(), server)
         if not ports:
-            raise Invalid(f'No port of instance {server.uuid} can have security groups.')
+            raise SecurityGroupNotFound(f'instance_id {server.uuid} could not be found as device id on any ports')
+        if not all(port.port_security_enabled and port.fixed_ips for port in ports):
+            raise Invalid(
+                'Network requires port_security_enabled and subnet associated in order to apply security groups.'
+            )
         others = [port for port in ports if group.id not in port.security_groups]
         if not others:
             raise Invalid(f"Invalid input for security_groups. Reason: Duplicate items in the list: '{group.id}'.")

@@ -34,7 +34,8 @@ class Requirement:
 
     name: as its action is recorded, and as a refusal calls it.  allowed: the vm_states (None: any).
     while_doing: the task_states (None: any).  lockable: whether a locked server refuses it.
-    hosted: whether the server must have a host.  capability: what the driver must be able to do.
+    hosted: whether the server must have a host.  launched: whether it must have run at least once.
+    capability: what the driver must be able to do.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Requirement:
     while_doing: Set[TaskState | None] | None = NOTHING_ELSE
     lockable: bool = True
     hosted: bool = False
+    launched: bool = True
     capability: Capability | None = None
 
 

@@ -146,3 +146,13 @@ def test_ports_are_counted(create, made, world):
     world.networks.resources.set_quotas(world.admin, 'project', {'port': 3})
     assert message(create(networks=[{'uuid': NETWORK}] * 2, min_count=2)) == (403, 'Maximum number of ports exceeded')
     assert len(made(max_count=5)) == 3
+
+
+def test_an_address_that_is_taken_is_refused(create, world):
+    taken = world.port(fixed_ips=[{'ip_address': '10.0.0.77'}])
+    world.networks.bind_port(world.bob, taken, server_id=NIL, host=None)
+    answer = create(networks=[{'uuid': NETWORK, 'fixed_ip': '10.0.0.77'}])
+    assert message(answer) == (400, f'Fixed IP address 10.0.0.77 is already in use on instance {NIL}.')
+    assert create(networks=[{'uuid': NETWORK, 'fixed_ip': '10.0.0.78'}]).status == 202
+    other = world.network(subnet='10.0.0.0/24')
+    assert create(networks=[{'uuid': other, 'fixed_ip': '10.0.0.77'}]).status == 202

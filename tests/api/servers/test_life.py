@@ -2,6 +2,8 @@
 
 import pytest
 
+from tests.api.servers.conftest import IMAGE
+
 BOB = 'bob:project'
 
 
@@ -51,6 +53,20 @@ def test_reboot(act, state, settle, server, kind):
     assert status(state, server) == {'SOFT': 'REBOOT', 'HARD': 'HARD_REBOOT'}[kind]
     settle()
     assert state(server)[:4] == ('ACTIVE', 'active', 1, None)
+
+
+@pytest.mark.parametrize(
+    ('name', 'argument'),
+    [('reboot', {'type': 'HARD'}), ('rescue', None), ('rebuild', {'imageRef': IMAGE}), ('evacuate', {})],
+)
+def test_what_never_ran_cannot_be_helped(act, api, create, settle, service, name, argument):
+    service.conf.set_override('fail', ['spawn'], 'simulated')
+    server = create().json['server']['id']
+    settle()
+    refused = act(server, name, argument, '2.14', as_='admin:admin')
+    assert refused.status == 409
+    assert refused.json['conflictingRequest']['message'] == f"Instance {server} is in an invalid state for '{name}'"
+    assert api.delete(f'/servers/{server}', as_=BOB).status == 204
 
 
 def test_a_locked_server_refuses_its_owner(act, api, state, server):

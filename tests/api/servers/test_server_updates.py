@@ -137,13 +137,19 @@ def test_there_is_a_quota_of_metadata(api, url):
     assert (over.status, message(over)) == (403, 'Maximum number of metadata items exceeds 128')
 
 
-@pytest.mark.parametrize('facts', [{'vm_state': 'building'}, {'vm_state': 'error'}, {'task_state': 'rebooting'}])
+@pytest.mark.parametrize('facts', [{'vm_state': 'building'}, {'vm_state': 'error'}])
 def test_metadata_changes_in_some_states_only(api, servers, facts):
     url = f'/servers/{servers.add(metadata={"k": "v"}, **facts)}'
     changed = api.post(f'{url}/metadata', {'metadata': {'a': '1'}}, as_=OWNER)
     assert changed.status == 409 and message(changed).startswith("Cannot 'update metadata' instance")
     assert api.delete(f'{url}/metadata/k', as_=OWNER).status == 409
     assert api.delete(f'{url}/metadata/absent', as_=OWNER).status == 404
+
+
+def test_metadata_changes_whatever_the_server_is_doing(api, servers):
+    url = f'/servers/{servers.add(metadata={"k": "v"}, task_state="rebooting")}'
+    assert api.post(f'{url}/metadata', {'metadata': {'a': '1'}}, as_=OWNER).status == 200
+    assert api.delete(f'{url}/metadata/k', as_=OWNER).status == 204
 
 
 def test_a_locked_server_keeps_its_metadata(api, servers):

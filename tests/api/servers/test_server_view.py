@@ -91,6 +91,12 @@ def test_host_status(show, store, facts, status):
     assert show(as_=ADMIN, host=None)['host_status'] == ''
 
 
+def test_the_status_of_the_host_of_a_deleted_server_is_nobodys(api, servers):
+    servers.add(vm_state='deleted', deleted_at=utcnow())
+    (listed,) = api.get('/servers/detail?deleted=True', '2.16', as_=ADMIN).json['servers']
+    assert (listed['OS-EXT-SRV-ATTR:host'], listed['host_status']) == ('compute1', '')
+
+
 def test_a_host_is_known_by_another_id_in_each_project(show):
     ids = {show(as_=ADMIN, host=host, project_id=project)['hostId'] for host in 'ab' for project in 'pq'}
     assert len(ids) == 4 and {len(each) for each in ids} == {56}

@@ -73,12 +73,16 @@ class LocalNetworks(LocalFormerNetworks):
         context: Context,
         *,
         ids: Iterable[str] | None = None,
+        addresses: Iterable[str] | None = None,
         server_ids: Iterable[str] | None = None,
         key: str | None = None,
     ) -> list[Port]:
         with self.reading(context) as work:
             if ids is not None:
                 return _ports(work, PORTS.find(work, id=list(ids)))
+            if addresses is not None:
+                holding = [f'ip_address={address}' for address in addresses]
+                return _ports(work, PORTS.find(work, filters={'fixed_ips': holding}))
             held = PORTS.find(work, device_id=list(server_ids or ()))
             if key is not None:
                 held = [port for port in held if port['id'] == _made_id(port['device_id'], key)]

@@ -37,6 +37,7 @@ class RequestedNetworks:
         check_combinations(request.networks, several=request.most > 1)
         self.check_ports(context, {each.port_id for each in request.networks if each.port_id}, rights)
         self.check_networks(context, {each.network_id for each in request.networks if each.network_id})
+        self.check_addresses(context, {(each.network_id, each.fixed_ip) for each in request.networks if each.fixed_ip})
         return [asdict(each) for each in request.networks]
 
     def only_network(self, context: Context, *, automatic: bool) -> Wanted:
@@ -61,6 +62,16 @@ class RequestedNetworks:
                 raise Invalid(f'Network {network.id} requires a subnet in order to boot instances on.')
         if missing:
             raise NetworkNotFound(id=', '.join(missing))
+
+    def check_addresses(self, context: Context, wanted: Collection[tuple[str | None, str | None]]) -> None:
+        """Invalid for an address that a port has already, as far as the caller may know of it."""
+        addresses = {address for _, address in wanted if address}
+        for port in self.networks.ports(context, addresses=addresses) if addresses else ():
+            for held in port.fixed_ips:
+                if (port.network_id, held['ip_address']) in wanted:
+                    raise Invalid(
+                        f'Fixed IP address {held["ip_address"]} is already in use on instance {port.device_id}.'
+                    )
 
     def room(self, context: Context, wanted: Wanted, least: int, most: int) -> int:
         """For how many servers, from *least* to *most*, the project may have ports; OverQuota."""

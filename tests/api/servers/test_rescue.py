@@ -1,0 +1,66 @@
+"""Rescue: what a server can boot from while its own disk is looked after."""
+
+import pytest
+
+from tests.api.servers.conftest import BOB, IMAGE
+
+SEEN = {'hw_rescue_bus': 'usb', 'hw_rescue_device': 'disk'}
+
+
+@pytest.fixture
+def rescue(api, settle):
+    """rescue(server, image, '2.87'): the answer."""
+
+    def post(server, image=None, version='2.87'):
+        wanted = {'rescue_image_ref': image} if image else None
+        answer = api.post(f'/servers/{server}/action', {'rescue': wanted}, version, as_=BOB)
+        settle()
+        return answer
+
+    return post
+
+
+@pytest.fixture
+def on_volume(create, settle):
+    """on_volume(): the id of a running server whose root disk is a volume made from the image."""
+    disk = {'source_type': 'image', 'destination_type': 'volume', 'uuid': IMAGE, 'boot_index': 0, 'volume_size': 1}
+
+    def boot():
+        made = create(imageRef=None, block_device_mapping_v2=[disk]).json['server']['id']
+        settle()
+        return made
+
+    return boot
+
+
+@pytest.mark.parametrize(
+    ('version', 'properties', 'status'),
+    [('2.86', SEEN, 400), ('2.87', {}, 400), ('2.87', {'hw_rescue_bus': 'usb'}, 400), ('2.87', SEEN, 200)],
+)
+def test_a_server_on_a_volume_needs_an_image_made_for_it(
+    api, world, rescue, on_volume, server, version, properties, status
+):
+    image = world.image(properties=properties)
+    on_a_volume = on_volume()
+    answer = rescue(on_a_volume, image, version)
+    assert answer.status == status
+    shown = api.get(f'/servers/{on_a_volume}').json['server']['status']
+    assert shown == ('RESCUE' if status == 200 else 'ACTIVE')
+    if status == 400:
+        reason = f'Instance {on_a_volume} cannot be rescued: Cannot rescue a volume-backed instance'
+        assert answer.json['badRequest']['message'] == reason
+    assert rescue(server, image, version).status == 200
+
+
+def test_without_an_image_that_of_the_volume_counts(world, rescue, on_volume):
+    assert rescue(on_volume()).status == 400
+    world.images.update(world.bob, IMAGE, properties=SEEN)
+    assert rescue(on_volume()).status == 200
+
+
+def test_images_that_nothing_is_rescued_from(world, rescue, server):
+    absent, empty = server, world.image(active=False)
+    of_volumes = world.image(properties={'block_device_mapping': [{'boot_index': 0}]})
+    for image in (absent, empty, of_volumes):
+        refused = rescue(server, image)
+        assert refused.json['badRequest']['message'] == f"Requested rescue image '{image}' is not supported"
