@@ -93,7 +93,7 @@ def state(cloud, server):
         yield 'has no fault'
     if server.fault is not None and server.fault['message'].isidentifier():
         yield f'stumbled over its own code: {server.fault}'
-    if server.vm_state != 'resized' and (server.vcpus, server.memory_mb) != sizes(server.flavor):
+    if (server.vcpus, server.memory_mb) != sizes(server.flavor):
         yield f'counts {server.vcpus} CPUs and {server.memory_mb} MiB, its flavor {sizes(server.flavor)}'
 
 

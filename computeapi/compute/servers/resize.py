@@ -57,6 +57,10 @@ REVERT = Transition(
 )
 
 
+# What is counted of servers.
+SIZES = ('vcpus', 'memory_mb')
+
+
 class Resizes:
     """Errors: those of Changes; OverQuota; Invalid for a flavor or a host that will not do."""
 
@@ -93,18 +97,22 @@ class Resizes:
     ) -> None:
         with self.changes.store.write() as connection:
             server = locked(connection, context, server, transition)
-            # Until the move is confirmed the server counts with the larger of both sizes.
-            more_cores = max(0, new['vcpus'] - server.vcpus)
-            more_ram = max(0, new['memory_mb'] - server.memory_mb)
-            held = {'vcpus': server.vcpus + more_cores, 'memory_mb': server.memory_mb + more_ram}
-            if more_cores or more_ram:
-                self.quotas.reserve(connection, server.project_id, server.user_id, cores=more_cores, ram=more_ram)
+            held = self._hold(connection, server, new)
             status = MigrationStatus.PRE_MIGRATING
             now = self.changes.clock()
             migration_id = server_migrations.insert(connection, context, server, kind, status, now, new)
             arguments = {'migration_id': migration_id, 'host': host}
             self.changes.begin_in(connection, context, server, transition, arguments, **held, **(values or {}))
         self.changes.tasks.wake()
+
+    def _hold(self, connection: sa.Connection, server: Server, flavor: Mapping[str, Any]) -> dict[str, int]:
+        """On its way to another flavor a server counts with the larger of both sizes: its columns; OverQuota."""
+        current = {name: getattr(server, name) for name in SIZES}
+        more = {name: max(0, flavor[name] - size) for name, size in current.items()}
+        if any(more.values()):
+            cores, ram = (more[name] for name in SIZES)
+            self.quotas.reserve(connection, server.project_id, server.user_id, cores=cores, ram=ram)
+        return {name: size + more[name] for name, size in current.items()}
 
     def confirm(self, context: Context, server: Server) -> None:
         """The server stays where and what it is now."""
@@ -116,12 +124,14 @@ class Resizes:
         self.changes.tasks.wake()
 
     def revert(self, context: Context, server: Server) -> None:
-        """The server goes back to what it was."""
+        """The server goes back to what it was, if there is still quota for that."""
         check(context, server, REVERT)
         with self.changes.store.write() as connection:
+            server = locked(connection, context, server, REVERT)
             migration = self._finished(connection, server)
+            held = self._hold(connection, server, migration.old_flavor or server.flavor)
             self._mark(connection, migration, MigrationStatus.REVERTING)
-            self.changes.begin_in(connection, context, server, REVERT, {'migration_id': migration.id})
+            self.changes.begin_in(connection, context, server, REVERT, {'migration_id': migration.id}, **held)
         self.changes.tasks.wake()
 
     def _finished(self, connection: sa.Connection, server: Server) -> Migration:
@@ -141,7 +151,7 @@ class Resizes:
 
 def sizes(job: Job) -> dict[str, int]:
     """What the server counts with when it is not on its way to another flavor."""
-    return {name: job.server.flavor[name] for name in ('vcpus', 'memory_mb')}
+    return {name: job.server.flavor[name] for name in SIZES}
 
 
 @RESIZE.work
@@ -215,6 +225,7 @@ def wait(job: Job, migration: Migration) -> None:
             vm_state=VMState.RESIZED,
             power_state=PowerState.RUNNING if running else PowerState.SHUTDOWN,
             launched_at=now,
+            **sizes(job),
         )
 
 
@@ -241,7 +252,7 @@ def confirm(job: Job) -> None:
     with job.store.write() as connection:
         job.platform.tasks.cancel(connection, server.uuid)
         moves.mark(job, connection, migration, MigrationStatus.CONFIRMED)
-        job.conclude(connection, vm_state=VMState.ACTIVE if running else VMState.STOPPED, **sizes(job))
+        job.conclude(connection, vm_state=VMState.ACTIVE if running else VMState.STOPPED)
 
 
 @REVERT.work
@@ -271,7 +282,7 @@ def return_home(job: Job, migration: Migration) -> None:
     """From here on the server is what and where it was before it was resized."""
     where = placement.on(job.platform, migration.source_host, migration.source_node)
     flavor = migration.old_flavor or job.server.flavor
-    counts = {name: flavor[name] for name in ('vcpus', 'memory_mb', 'root_gb', 'ephemeral_gb')}
+    counts = {name: flavor[name] for name in (*SIZES, 'root_gb', 'ephemeral_gb')}
     with job.store.write() as connection:
         job.write(connection, flavor=flavor, **where, **counts)
         allocations.release(connection, job.server.uuid, keep=migration.source_host)

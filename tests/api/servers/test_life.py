@@ -144,6 +144,26 @@ def test_quota_is_asked_for_more_than_there_was(act, world, server):
     assert refused.status == 403 and 'cores' in refused.json['forbidden']['message']
 
 
+def test_a_resized_server_counts_as_what_it_is_now(act, api, state, world, server, settle):
+    world.flavor('0', vcpus=1, memory_mb=32)
+
+    def used():
+        return api.get('/limits', as_=BOB).json['limits']['absolute']['totalRAMUsed']
+
+    act(server, 'resize', {'flavorRef': '0'}, work=False)
+    assert used() == 64
+    settle()
+    assert (status(state, server), used()) == ('VERIFY_RESIZE', 32)
+    world.service.cloud.quotas.set_limits('project', {'ram': 63})
+    refused = act(server, 'revertResize')
+    assert refused.status == 403 and 'ram' in refused.json['forbidden']['message']
+    world.service.cloud.quotas.set_limits('project', {'ram': 64})
+    assert act(server, 'revertResize', work=False).status == 202
+    assert used() == 64
+    settle()
+    assert (status(state, server), used()) == ('ACTIVE', 64)
+
+
 def test_migrate_to_a_named_host(act, state, server):
     before = state(server)[4]
     other = {'compute1': 'compute2', 'compute2': 'compute1'}[before]
