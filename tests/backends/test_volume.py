@@ -202,6 +202,22 @@ def test_extend(volumes):
     assert volumes.get(ALICE, volume.id).size == 5
 
 
+def test_a_volume_tells_that_it_is_being_detached(volumes):
+    volume = volumes.create(ALICE, 1)
+    with pytest.raises(errors.Invalid):
+        volumes.begin_detaching(ALICE, volume.id)
+    attachment = volumes.reserve(ALICE, volume.id, SERVER)
+    volumes.complete(ALICE, attachment, host='node')
+    volumes.stop_detaching(ALICE, volume.id)
+    volumes.begin_detaching(ALICE, volume.id)
+    assert volumes.get(ALICE, volume.id).status == 'detaching'
+    volumes.stop_detaching(ALICE, volume.id)
+    assert volumes.get(ALICE, volume.id).status == 'in-use'
+    volumes.begin_detaching(ALICE, volume.id)
+    volumes.release(ALICE, attachment)
+    assert volumes.get(ALICE, volume.id).status == 'available'
+
+
 def test_attaching_and_detaching(volumes):
     volume = volumes.create(ALICE, 1)
     attachment = volumes.reserve(ALICE, volume.id, SERVER)

@@ -177,6 +177,12 @@ class Volumes(Protocol):
         """The volume is still held and used from nowhere: the id of an attachment in state `reserved` that takes the
         place of this one, or is this one. AttachmentNotFound."""
 
+    def begin_detaching(self, context: Context, volume_id: str) -> None:
+        """The volume is `detaching` until one of its attachments is released; Invalid unless it is `in-use`."""
+
+    def stop_detaching(self, context: Context, volume_id: str) -> None:
+        """The volume is `in-use` again, if it was `detaching`."""
+
     def release(self, context: Context, attachment_id: str) -> None:
         """Delete the attachment, whatever its state; without another the volume is `available`. No error if gone."""
 

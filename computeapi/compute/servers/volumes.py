@@ -14,7 +14,7 @@ from computeapi.backends.hypervisor import Capability
 from computeapi.backends.volume import Volume
 from computeapi.compute.servers import disks
 from computeapi.compute.servers.changes import Changes, check, locked
-from computeapi.compute.tasks.job import Job
+from computeapi.compute.tasks.job import Job, abandon
 from computeapi.compute.tasks.transition import Transition, beside
 from computeapi.context import Context
 from computeapi.db import actions
@@ -28,7 +28,16 @@ LOG = logging.getLogger(__name__)
 KEPT = frozenset({VMState.SHELVED, VMState.SHELVED_OFFLOADED})
 ATTACHABLE = KEPT | {VMState.ACTIVE, VMState.PAUSED, VMState.STOPPED, VMState.RESIZED, VMState.SOFT_DELETED}
 ATTACH = beside('attach_volume', allowed=ATTACHABLE)
-DETACH = beside('detach_volume', allowed=ATTACHABLE | {VMState.SUSPENDED})
+
+
+def keep(job: Job, error: Exception) -> None:
+    """The volume is the server's as before."""
+    if (device := wanted(job)) is not None and device.volume_id is not None:
+        job.platform.volumes.stop_detaching(job.elevated, device.volume_id)
+    abandon(job, error)
+
+
+DETACH = Transition('detach_volume', beside=True, allowed=ATTACHABLE | {VMState.SUSPENDED}, failed=keep)
 SWAP = beside(
     'swap_volume', allowed={VMState.ACTIVE, VMState.PAUSED, VMState.RESIZED}, capability=Capability.SWAP_VOLUME
 )
@@ -165,7 +174,14 @@ class AttachedVolumes:
         device = self._attached(context, server, volume_id)
         if device.boot_index == 0:
             raise Invalid('Cannot detach a root device volume')
-        self.changes.begin(context, server, transition, {'device_id': device.uuid})
+        with self.store.write() as connection:
+            current = locked(connection, context, server, transition)
+            wanted = {'device_id': device.uuid}
+            task = self.tasks.add(connection, transition, server.uuid, context, wanted, leased=True)
+        with self._accepting(context, server, transition, task):
+            # What a server without a host has is only reserved for it.
+            if current.host is not None:
+                self.volumes.begin_detaching(context, volume_id)
 
     def update(self, server: Server, volume_id: str, facts: Mapping[str, Any]) -> None:
         """Change delete_on_termination; Invalid for another value of what cannot change.

@@ -278,8 +278,10 @@ def test_detaching(api, attach, detach, attached, volume, status, events, server
 
 def test_detaching_before_it_was_attached(attach, detach, attached, volume, status):
     attach(volume, work=False)
-    assert detach(volume).status == 202
-    assert attached() == [] and status(volume) == 'available'
+    refused = detach(volume)
+    text = f'Invalid volume: Volume {volume} cannot be detached while it is reserved.'
+    assert refused.json['badRequest']['message'] == text
+    assert attached() == [volume] and status(volume) == 'in-use'
 
 
 def test_detaching_is_not_lost_when_the_server_goes_on_to_something_else(
@@ -287,7 +289,8 @@ def test_detaching_is_not_lost_when_the_server_goes_on_to_something_else(
 ):
     attach(volume)
     assert api.delete(f'{path}/{volume}', as_=BOB).status == 202
-    assert api.delete(f'{path}/{volume}', as_=BOB).status == 202
+    assert status(volume) == 'detaching'
+    assert api.delete(f'{path}/{volume}', as_=BOB).status == 400
     assert api.post(f'/servers/{server}/action', {'os-stop': None}, as_=BOB).status == 202
     settle()
     assert status(volume) == 'available'
@@ -490,7 +493,9 @@ def test_a_kill_of_the_worker_delays_the_attachment(
 
 
 @pytest.mark.parametrize('after', [False, True])
-@pytest.mark.parametrize(('backend', 'step'), [('hypervisor', 'detach'), ('volumes', 'release')])
+@pytest.mark.parametrize(
+    ('backend', 'step'), [('volumes', 'begin_detaching'), ('hypervisor', 'detach'), ('volumes', 'release')]
+)
 def test_a_kill_of_the_worker_delays_the_detachment(
     attach, detach, attached, volume, service, status, die, backend, step, after
 ):
