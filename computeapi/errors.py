@@ -102,6 +102,14 @@ class RouterNotFound(NotFound):
     text = 'Router {id} could not be found.'
 
 
+class QosPolicyNotFound(NotFound):
+    text = 'QoS policy {id} could not be found.'
+
+
+class QosRuleNotFound(NotFound):
+    text = 'QoS rule {id} could not be found.'
+
+
 class FloatingIPNotFound(NotFound):
     text = 'Floating IP not found for ID {id}'
 
@@ -231,6 +239,10 @@ class NetworkInUse(Conflict):
 
 class SubnetInUse(Conflict):
     text = 'Unable to complete operation on subnet {id}: One or more ports have an IP allocation from this subnet.'
+
+
+class QosPolicyInUse(Conflict):
+    text = 'QoS policy {id} is used by a network or a port.'
 
 
 class RouterInUse(Conflict):

@@ -6,11 +6,13 @@ from collections.abc import Callable, Iterable, Sequence
 import sqlalchemy as sa
 
 from computeapi import errors
+from computeapi.db import qos
 from computeapi.db.listing import Clause
 from computeapi.db.network_collection import Collection, Document, Work, grouped, ids_of
 from computeapi.db.tables.network import (
     fixed_ips,
     floating_ips,
+    networks,
     port_security_groups,
     ports,
     reserved_addresses,
@@ -27,9 +29,17 @@ FIXED_IP_FILTER = re.compile(r'(ip_address|subnet_id)=(.{1,64})')
 def _add_relations(work: Work, documents: list[Document]) -> None:
     ids = ids_of(documents)
     addresses, groups = _fixed_ips(work, ids), _memberships(work, ids)
+    resources = qos.asked_resources(work, set(map(_policy_of, documents)))
     for document in documents:
         document['fixed_ips'] = addresses.get(document['id'], [])
         document['security_groups'] = groups.get(document['id'], [])
+        asked = resources.get(_policy_of(document))
+        document['resource_request'] = asked and qos.resource_request(asked, document['binding:vnic_type'])
+
+
+def _policy_of(port: Document) -> str | None:
+    policy_id: str | None = port['qos_policy_id'] or port['qos_network_policy_id']
+    return policy_id
 
 
 def _fixed_ips(work: Work, port_ids: list[str]) -> dict[str, list[Document]]:
@@ -85,6 +95,9 @@ PORTS = Collection(
     attributes={
         'status': STATUS,
         'binding:vif_type': sa.case((ports.c.host != '', 'ovs'), else_='unbound'),
+        'qos_network_policy_id': (
+            sa.select(networks.c.qos_policy_id).where(networks.c.id == ports.c.network_id).scalar_subquery()
+        ),
     },
     complete=_add_relations,
     filters={'fixed_ips': _holds_fixed_ips, 'security_groups': _in_groups},

@@ -102,9 +102,16 @@ class OwnNetworks:
             self.own.resources.create(context, 'subnets', {'network_id': network['id'], **subnet})
         return network['id']
 
-    def port(self, context, network_id):
+    def port(self, context, network_id, **facts):
         """The id of a port that no server has."""
-        return self.own.resources.create(context, 'ports', {'network_id': network_id})['id']
+        return self.own.resources.create(context, 'ports', {'network_id': network_id, **facts})['id']
+
+    def bandwidth(self, kbps):
+        """The id of a policy, for everybody, whose ports must be able to send so much."""
+        policy = self.own.resources.create(ADMIN, 'qos/policies', {'name': 'gold', 'shared': True})['id']
+        rule = {'qos_policy_id': policy, 'type': 'minimum_bandwidth', 'direction': 'egress', 'min_kbps': kbps}
+        self.own.resources.create(ADMIN, 'qos/rules', rule)
+        return policy
 
     def limit(self, project_id, **limits):
         """Let the project have no more than so many ports, floatingips ..."""

@@ -599,6 +599,17 @@ def test_one_floating_ip_gets_the_address(networks, private):
     assert [type(failure) for failure in failures] == [errors.FloatingIPInUse] * 5
 
 
+def test_ports_ask_for_bandwidth(service, networks, make):
+    policy, resources = service.bandwidth(100), {'NET_BW_EGR_KILOBIT_PER_SEC': 100}
+    plain, policed = make(ALICE, '10.1.0.0/24'), make(ALICE, '10.2.0.0/24', qos_policy_id=policy)
+    assert networks.network(ALICE, plain).resource_request is None
+    assert networks.network(ALICE, policed).resource_request['resources'] == resources
+    own, none = service.port(ALICE, plain, qos_policy_id=policy), service.port(ALICE, plain)
+    assert networks.port(ALICE, none).resource_request is None
+    for port in (networks.port(ALICE, own), networks.create_port(ALICE, policed, server_id='s')):
+        assert port.resource_request['resources'] == resources
+
+
 # ------------------------------------------------------------------ what compute kept by itself
 
 

@@ -19,7 +19,10 @@ NetworkListener = Callable[[Context, Collection[str]], None]
 
 @dataclass(frozen=True)
 class Network:
-    """A network as Neutron knows it; `subnets` are dicts with id, cidr, ip_version, gateway_ip, dns_nameservers."""
+    """A network as Neutron knows it; `subnets` are dicts with id, cidr, ip_version, gateway_ip, dns_nameservers.
+
+    `resource_request` is what a port that is made on it asks of a host (None: nothing).
+    """
 
     id: str
     name: str
@@ -31,10 +34,17 @@ class Network:
     mtu: int = 1500
     subnets: Sequence[Mapping[str, Any]] = ()
     created_at: datetime | None = None
+    resource_request: Mapping[str, Any] | None = None
 
     @classmethod
-    def of(cls, document: Document, subnets: Sequence[Document]) -> Network:
-        facts = {'external': document['router:external'], 'subnets': tuple(subnets)}
+    def of(
+        cls, document: Document, subnets: Sequence[Document], resource_request: Mapping[str, Any] | None = None
+    ) -> Network:
+        facts = {
+            'external': document['router:external'],
+            'subnets': tuple(subnets),
+            'resource_request': resource_request,
+        }
         return cls(**alike(cls, document) | facts)
 
 

@@ -51,6 +51,7 @@ class Evacuations:
         self._check_host(server, host)
         check(context, server, EVACUATE)
         moves.check_down(self.platform, server)
+        moves.check_ports(self.platform, context, server)
         with self.changes.store.write() as connection:
             server = locked(connection, context, server, EVACUATE)
             accepted, now = MigrationStatus.ACCEPTED, self.changes.clock()

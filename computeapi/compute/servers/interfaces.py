@@ -4,7 +4,7 @@ import uuid
 from typing import Any, NamedTuple
 
 from computeapi.backends.hypervisor import Capability
-from computeapi.backends.network import Port
+from computeapi.backends.network import Network, Port
 from computeapi.compute.servers import ports
 from computeapi.compute.servers.changes import Changes, locked
 from computeapi.compute.servers.creation.networks import check_port
@@ -76,9 +76,13 @@ class InterfaceManager:
         """
         self.changes.check(context, server, ATTACH)
         if port_id is None:
-            network_id = self._network(context, network_id, external_networks)
+            network = self._network(context, network_id, external_networks)
+            check_bandwidth(server, network)
+            network_id = network.id
         else:
-            check_port(self.networks.port(context, port_id), Rights())
+            port = self.networks.port(context, port_id)
+            check_port(port, Rights())
+            check_bandwidth(server, port)
         wanted = {'port_id': port_id, 'network_id': network_id, 'fixed_ip': fixed_ip, 'tag': tag}
         entry = ports.planned(wanted, str(uuid.uuid4()))
         try:
@@ -98,7 +102,7 @@ class InterfaceManager:
     def remove_fixed_ip(self, context: Context, server: Server, address: str) -> None:
         self.changes.begin(context, server, REMOVE_FIXED_IP, {'address': address})
 
-    def _network(self, context: Context, network_id: str | None, external_networks: bool) -> str:
+    def _network(self, context: Context, network_id: str | None, external_networks: bool) -> Network:
         """The network to make a port on; where none is named, the only one that the project can use."""
         usable = [self.networks.network(context, network_id)] if network_id else self.networks.networks(context)
         if not usable:
@@ -112,7 +116,7 @@ class InterfaceManager:
             raise Forbidden(f'It is not allowed to create an interface on external network {network.id}')
         if not network.subnets:
             raise Invalid(f'Network {network.id} requires a subnet in order to boot instances on.')
-        return network.id
+        return network
 
     def _begin(self, context: Context, server: Server, entry: dict[str, Any]) -> Job:
         """Write down what will be connected, so that a worker does it if this process dies."""
@@ -131,6 +135,12 @@ class InterfaceManager:
             raise
         finally:
             self.changes.tasks.wake()
+
+
+def check_bandwidth(server: Server, target: Port | Network) -> None:
+    """Invalid for what asks a host for resources: the server's host was asked when it was found."""
+    if target.resource_request:
+        raise Invalid(f'Attaching interfaces with QoS policy is not supported for instance {server.uuid}.')
 
 
 def tags_of(server: Server) -> dict[str, str | None]:

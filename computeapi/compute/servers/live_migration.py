@@ -57,6 +57,7 @@ class LiveMigrations:
 
         check_first: Invalid when no host will do, the server's own among them; else a worker finds that out."""
         self.changes.check(context, server, LIVE_MIGRATE)
+        moves.check_ports(self.platform, context, server)
         if host is not None:
             moves.check_host(self.platform, host)
         if check_first:

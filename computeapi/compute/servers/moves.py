@@ -10,6 +10,7 @@ from computeapi.compute.scheduler.hosts import is_up
 from computeapi.compute.servers import placement
 from computeapi.compute.tasks.job import Job, Superseded
 from computeapi.compute.tasks.queue import thawed
+from computeapi.context import Context
 from computeapi.db import server_migrations, services
 from computeapi.db import servers as rows
 from computeapi.db.server_migrations import Migration
@@ -53,6 +54,16 @@ def host_is_up(platform: Platform, server: Server) -> bool:
     if service is None:
         raise ComputeHostNotFound(host=server.host)
     return is_up(service, platform.clock(), platform.conf.service_down_time)
+
+
+def check_ports(platform: Platform, context: Context, server: Server) -> None:
+    """Invalid for a server whose ports ask its host for resources: nobody would ask another host for them."""
+    ports = platform.networks.ports(context.elevated(), server_ids=[server.uuid])
+    if any(port.resource_request for port in ports):
+        raise Invalid(
+            f'Moving instance {server.uuid} is not supported: it has ports with resource requests, like a port with a '
+            f'QoS minimum bandwidth policy.'
+        )
 
 
 # ------------------------------------------------------------------ work

@@ -10,7 +10,7 @@ from computeapi.compute.platform import Platform
 from computeapi.compute.scheduler import Spec
 from computeapi.compute.servers import disks, placement
 from computeapi.compute.servers.changes import Changes, check
-from computeapi.compute.servers.moves import check_host
+from computeapi.compute.servers.moves import check_host, check_ports
 from computeapi.compute.servers.snapshots import described, discard, discard_image, discard_shelved, fill
 from computeapi.compute.tasks.job import Job, Superseded, unchanged
 from computeapi.compute.tasks.transition import Transition
@@ -110,6 +110,8 @@ class Shelves:
                 f'Unshelving instance {server.uuid} to a zone or a host needs it to be {VMState.SHELVED_OFFLOADED}; '
                 f'it is {server.vm_state}'
             )
+        if server.vm_state == VMState.SHELVED_OFFLOADED:
+            check_ports(self.changes.platform, context, server)
         pinned = {'pinned_availability_zone': zone} if zone or unpin else {}
         self.changes.begin(context, server, UNSHELVE, {'host': host}, **pinned)
 

@@ -36,6 +36,11 @@ def _reference(name: str, target: str, *, optional: bool = False, gone: str | No
     return sa.Column(name, Id(), sa.ForeignKey(f'{target}.id', ondelete=gone), nullable=optional, index=True)
 
 
+def _qos_policy() -> sa.Column[str]:
+    """No foreign key, with which SQLite would have to make the table anew; who uses a policy locks it."""
+    return sa.Column('qos_policy_id', Id(), index=True)
+
+
 # A project's row is locked while something is made for it: one at a time counts against its quotas.
 quota_locks = sa.Table(
     'network_quota_locks',
@@ -66,6 +71,27 @@ tags = sa.Table(
     sa.Column('tag', Text(255), primary_key=True),
 )
 
+qos_policies = _resource('qos_policies', _flag('shared', False), _flag('is_default', False))
+
+qos_rules = sa.Table(
+    'qos_rules',
+    metadata,
+    sa.Column('id', Id(), primary_key=True),
+    sa.Column('project_id', Text(255), nullable=False, index=True),
+    sa.Column('created_at', Timestamp(), nullable=False),
+    sa.Column('updated_at', Timestamp(), nullable=False),
+    _reference('qos_policy_id', 'qos_policies', gone='CASCADE'),
+    sa.Column('type', Text(32), nullable=False),
+    # '' where a rule has none.
+    sa.Column('direction', Text(16), nullable=False, default=''),
+    sa.Column('min_kbps', sa.Integer()),
+    sa.Column('min_kpps', sa.Integer()),
+    sa.Column('max_kbps', sa.Integer()),
+    sa.Column('max_burst_kbps', sa.Integer()),
+    sa.Column('dscp_mark', sa.Integer()),
+    sa.UniqueConstraint('qos_policy_id', 'type', 'direction'),
+)
+
 networks = _resource(
     'networks',
     _flag('admin_state_up', True),
@@ -75,6 +101,7 @@ networks = _resource(
     _flag('auto_allocated', False),
     _flag('port_security_enabled', True),
     sa.Column('mtu', sa.Integer(), nullable=False, default=1500),
+    _qos_policy(),
 )
 
 subnets = _resource(
@@ -98,6 +125,7 @@ subnets = _resource(
 ports = _resource(
     'ports',
     _reference('network_id', 'networks'),
+    _qos_policy(),
     sa.Column('mac_address', Text(32), nullable=False),
     _flag('admin_state_up', True),
     _flag('port_security_enabled', True),

@@ -1,6 +1,7 @@
 """The network service as clients know it: Neutron v2.0 on the local networks."""
 
 from computeapi.backends.network.local import LocalNetworks
+from computeapi.standalone.network.qos import QOS
 from computeapi.standalone.network.quotas import NeutronQuotas
 from computeapi.standalone.network.resources import COLLECTIONS
 from computeapi.standalone.network.service import NeutronApp, NeutronController, NeutronInformation, version, versions
@@ -10,6 +11,7 @@ from computeapi.web.filters import WSGIApp
 
 CONTROLLERS: tuple[type[NeutronController], ...] = (
     *COLLECTIONS,
+    *QOS,
     RouterInterfaces,
     AutoAllocatedTopology,
     NeutronQuotas,

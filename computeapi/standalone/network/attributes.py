@@ -63,6 +63,7 @@ NEW = {'tenant_id': PROJECT, 'project_id': PROJECT, 'tags': TAGS}
 class NeutronResource:
     """One kind: its names, what clients may say of it, and what they get to see.
 
+    key: the name of several.  under: the path before the name.
     both: the attributes of POST and PUT.  create, update: those of one of them, of which some are required for POST.
     privileged, hidden: what only administrators may set, and see.
     """
@@ -76,9 +77,11 @@ class NeutronResource:
         update: Mapping[str, Any] = {},
         privileged: Iterable[str] = (),
         hidden: Iterable[str] = (),
+        key: str | None = None,
+        under: str = '',
     ):
-        self.name, self.key = name, f'{name}s'
-        self.kind = self.key.replace('_', '-')
+        self.name, self.key = name, key or f'{name}s'
+        self.kind = under + self.key.replace('_', '-')
         self.create = Schema(wrapped(name, {**COMMON, **NEW, **both, **create}, *required))
         self.update = Schema(wrapped(name, {**COMMON, **both, **update}))
         self.privileged, self.hidden = frozenset(privileged), frozenset(hidden)
@@ -148,6 +151,7 @@ RESOURCES = (
             'is_default': BOOLEAN,
             'port_security_enabled': BOOLEAN,
             'mtu': number(68, 65535),
+            'qos_policy_id': optional(UUID),
         },
         privileged=('shared', 'router:external', 'is_default'),
     ),
@@ -189,10 +193,11 @@ RESOURCES = (
             'binding:vnic_type': VNIC_TYPE,
             'binding:host_id': NAME,
             'binding:profile': PROFILE,
+            'qos_policy_id': optional(UUID),
         },
         create={'network_id': UUID},
         privileged=('binding:host_id', 'binding:profile'),
-        hidden=('binding:host_id', 'binding:profile', 'binding:vif_type'),
+        hidden=('binding:host_id', 'binding:profile', 'binding:vif_type', 'resource_request'),
     ),
     NeutronResource(
         'router',

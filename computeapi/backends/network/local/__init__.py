@@ -9,7 +9,7 @@ from computeapi.backends.network import FloatingIP, Network, Port, SecurityGroup
 from computeapi.backends.network.local import ports
 from computeapi.backends.network.local.former import LocalFormerNetworks
 from computeapi.context import Context
-from computeapi.db import network_projects, networks, routers, security_groups
+from computeapi.db import network_projects, networks, qos, routers, security_groups
 from computeapi.db import ports as stored_ports
 from computeapi.db.network_collection import Document, Work, grouped
 from computeapi.db.networks import NETWORKS
@@ -263,7 +263,15 @@ def _made_id(server_id: str, key: str) -> str:
 def _networks(work: Work, found: list[Document]) -> list[Network]:
     ids = [network['id'] for network in found]
     subnets = grouped((subnet['network_id'], subnet) for subnet in networks.subnets_of(work, ids))
-    return [Network.of(network, subnets.get(network['id'], ())) for network in found]
+    resources = qos.asked_resources(work, {network['qos_policy_id'] for network in found})
+    return [
+        Network.of(network, subnets.get(network['id'], ()), _request(resources.get(network['qos_policy_id'])))
+        for network in found
+    ]
+
+
+def _request(resources: Document | None) -> Document | None:
+    return resources and qos.resource_request(resources)
 
 
 def _networks_by_id(work: Work, ids: Iterable[str]) -> dict[str, Document]:

@@ -3,6 +3,7 @@
 from typing import Any
 
 from computeapi import errors
+from computeapi.backends.network.local import qos
 from computeapi.db import network_projects, networks, ports
 from computeapi.db.network_collection import Document, Work
 from computeapi.db.networks import NETWORKS, SUBNETS
@@ -12,7 +13,9 @@ def create(work: Work, facts: Document) -> str:
     project_id = network_projects.owner(work, facts)
     network_projects.reserve(work, project_id, 'network')
     _check_default(work, facts)
-    return NETWORKS.insert(work, {**facts, 'project_id': project_id})
+    network = {**qos.default_policy(work, project_id), **facts, 'project_id': project_id}
+    qos.check_policy(work, network)
+    return NETWORKS.insert(work, network)
 
 
 def update(work: Work, network_id: str, facts: Document) -> None:
@@ -24,6 +27,7 @@ def update(work: Work, network_id: str, facts: Document) -> None:
         raise errors.Conflict(f'Unable to reconfigure sharing settings for network {network_id}: others use it.')
     if _turned_off(network, facts, 'router:external') and ports.network_has_ports(work, network_id):
         raise errors.Conflict(f'External network {network_id} cannot be updated to be made non-external: it is in use.')
+    qos.check_policy(work, facts)
     NETWORKS.update(work, network_id, facts)
 
 

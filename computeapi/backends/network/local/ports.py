@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from computeapi import errors
-from computeapi.backends.network.local import addresses, security_groups
+from computeapi.backends.network.local import addresses, qos, security_groups
 from computeapi.db import network_projects, ports, routers
 from computeapi.db.network_collection import Document, Work
 from computeapi.db.networks import NETWORKS
@@ -34,6 +34,7 @@ def add(work: Work, facts: Document) -> str:
         'mac_address': _mac_address(work, facts),
     }
     port['allowed_address_pairs'] = _address_pairs(port)
+    qos.check_policy(work, port)
     groups = _groups(work, port)
     port_id = PORTS.insert(work, port)
     addresses.allocate(work, port | {'id': port_id}, facts.get('fixed_ips'))
@@ -46,6 +47,7 @@ def update(work: Work, port_id: str, facts: Document) -> None:
     _check_device_owner(work, facts)
     if port['device_owner'] in SERVICE_OWNERS and BOUND & facts.keys():
         raise errors.Conflict(f'Port {port_id} belongs to {port["device_owner"]} {port["device_id"]}.')
+    qos.check_policy(work, facts)
     changed = dict(facts)
     if 'fixed_ips' in facts or 'mac_address' in facts:
         NETWORKS.lock(work.elevated(), port['network_id'])

@@ -13,6 +13,7 @@ from computeapi.backends.network.local import (
     floating_ips,
     networks,
     ports,
+    qos,
     routers,
     security_groups,
     subnets,
@@ -27,6 +28,7 @@ from computeapi.db.listing import WHOLE, Page
 from computeapi.db.network_collection import Collection, Document, Work, set_tags
 from computeapi.db.networks import NETWORKS, SUBNETS
 from computeapi.db.ports import PORTS, servers_on
+from computeapi.db.qos import POLICIES, POLICY_RULES
 from computeapi.db.routers import FLOATING_IPS, ROUTERS
 from computeapi.db.security_groups import GROUPS, RULES
 
@@ -46,6 +48,8 @@ KINDS = {
     'subnets': Kind(SUBNETS, subnets.create, subnets.update, subnets.delete),
     'ports': Kind(PORTS, ports.create, ports.update, ports.delete),
     'routers': Kind(ROUTERS, routers.create, routers.update, routers.delete),
+    'qos/policies': Kind(POLICIES, qos.create, qos.update, qos.delete),
+    'qos/rules': Kind(POLICY_RULES, qos.create_rule, qos.update_rule, qos.delete_rule),
     'floatingips': Kind(FLOATING_IPS, floating_ips.create, floating_ips.update, floating_ips.delete),
     'security-groups': Kind(GROUPS, security_groups.create, security_groups.update, security_groups.delete),
     'security-group-rules': Kind(

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from dataclasses import asdict
 
-from computeapi.backends.network import Networks, Port
+from computeapi.backends.network import Network, Networks, Port
 from computeapi.compute.servers.creation.request import NetworkRequest, Rights, ServerRequest
 from computeapi.context import Context
 from computeapi.errors import (
@@ -45,6 +45,8 @@ class RequestedNetworks:
         usable = self.networks.networks(context)
         if len(usable) > 1:
             raise MultipleNetworks()
+        for network in usable:
+            check_bandwidth(network)
         return AUTO if automatic else [asdict(NetworkRequest(network_id=network.id)) for network in usable]
 
     def check_ports(self, context: Context, ids: Collection[str], rights: Rights) -> None:
@@ -60,6 +62,7 @@ class RequestedNetworks:
         for network in found.values():
             if not network.subnets:
                 raise Invalid(f'Network {network.id} requires a subnet in order to boot instances on.')
+            check_bandwidth(network)
         if missing:
             raise NetworkNotFound(id=', '.join(missing))
 
@@ -127,6 +130,15 @@ def check_shareable(wanted: Sequence[NetworkRequest]) -> None:
         raise Invalid(
             'Failed to launch instances: Unable to launch multiple instances with a single configured port ID. '
             'Please launch your instance one by one with different ports.'
+        )
+
+
+def check_bandwidth(network: Network) -> None:
+    """Invalid for a network whose new ports ask a host for resources: the host is found before they are made."""
+    if network.resource_request:
+        raise Invalid(
+            f'Creating servers on networks with a QoS minimum bandwidth policy, like {network.id}, is not supported. '
+            f'Make the port before.'
         )
 
 

@@ -1,0 +1,70 @@
+"""What may be done with QoS policies and their rules."""
+
+from computeapi import errors
+from computeapi.db import network_projects, qos
+from computeapi.db.network_collection import Document, Work
+from computeapi.db.qos import POLICIES, POLICY_RULES
+
+
+def create(work: Work, facts: Document) -> str:
+    project_id = network_projects.owner(work, facts)
+    network_projects.lock_project(work, project_id)
+    _check_default(work, project_id, facts)
+    return POLICIES.insert(work, {**facts, 'project_id': project_id})
+
+
+def update(work: Work, policy_id: str, facts: Document) -> None:
+    policy = POLICIES.owned(work, policy_id)
+    network_projects.lock_project(work, policy['project_id'])
+    _check_default(work, policy['project_id'], facts, policy_id)
+    POLICIES.update(work, policy_id, facts)
+
+
+def delete(work: Work, policy_id: str) -> None:
+    POLICIES.owned(work, policy_id)
+    if qos.policy_is_used(work, policy_id):
+        raise errors.QosPolicyInUse(id=policy_id)
+    POLICIES.delete(work, id=policy_id)
+
+
+def _check_default(work: Work, project_id: str, facts: Document, policy_id: str = '') -> None:
+    """Only one policy is a project's default."""
+    other = qos.default_policy(work, project_id, but=policy_id) if facts.get('is_default') else None
+    if other is not None:
+        raise errors.Conflict(f'A default QoS policy exists for project {project_id}: {other}.')
+
+
+def check_policy(work: Work, facts: Document) -> None:
+    """QosPolicyNotFound for the policy that something shall have, which stays until this transaction ends."""
+    if facts.get('qos_policy_id') is not None:
+        POLICIES.lock(work, facts['qos_policy_id'])
+
+
+def default_policy(work: Work, project_id: str) -> Document:
+    """What the project's new networks have if they are not told."""
+    return {'qos_policy_id': qos.default_policy(work, project_id)}
+
+
+def create_rule(work: Work, facts: Document) -> str:
+    """A policy has one rule of each type for each direction."""
+    policy = POLICIES.owned(work, facts['qos_policy_id'])
+    _check_only(policy, facts)
+    return POLICY_RULES.insert(work, {**facts, 'project_id': policy['project_id']})
+
+
+def update_rule(work: Work, rule_id: str, facts: Document) -> None:
+    rule = POLICY_RULES.get(work, rule_id)
+    _check_only(POLICIES.owned(work, rule['qos_policy_id']), {**rule, **facts})
+    POLICY_RULES.update(work, rule_id, facts)
+
+
+def delete_rule(work: Work, rule_id: str) -> None:
+    POLICIES.owned(work, POLICY_RULES.get(work, rule_id)['qos_policy_id'])
+    POLICY_RULES.delete(work, id=rule_id)
+
+
+def _check_only(policy: Document, rule: Document) -> None:
+    wanted = (rule['type'], rule.get('direction', ''))
+    for other in policy['rules']:
+        if (other['type'], other.get('direction', '')) == wanted and other['id'] != rule.get('id'):
+            raise errors.Conflict(f'QoS policy {policy["id"]} has such a rule already: {other["id"]}.')

@@ -1,0 +1,82 @@
+"""QoS policies and their rules, and what these ask of the hosts that ports are on."""
+
+from collections.abc import Collection as Several
+from typing import Any
+
+import sqlalchemy as sa
+
+from computeapi import errors
+from computeapi.context import Context
+from computeapi.db.listing import Clause
+from computeapi.db.network_collection import Collection, Document, Work, grouped, ids_of, own_rows
+from computeapi.db.tables.network import networks, ports, qos_policies, qos_rules
+
+MINIMUM_BANDWIDTH, MINIMUM_PACKET_RATE = 'minimum_bandwidth', 'minimum_packet_rate'
+FACTS = {
+    MINIMUM_BANDWIDTH: ('direction', 'min_kbps'),
+    MINIMUM_PACKET_RATE: ('direction', 'min_kpps'),
+    'bandwidth_limit': ('direction', 'max_kbps', 'max_burst_kbps'),
+    'dscp_marking': ('dscp_mark',),
+}
+"""What rules of each type say."""
+
+RESOURCES = {
+    (MINIMUM_BANDWIDTH, 'egress'): 'NET_BW_EGR_KILOBIT_PER_SEC',
+    (MINIMUM_BANDWIDTH, 'ingress'): 'NET_BW_IGR_KILOBIT_PER_SEC',
+    (MINIMUM_PACKET_RATE, 'egress'): 'NET_PACKET_RATE_EGR_KILOPACKET_PER_SEC',
+    (MINIMUM_PACKET_RATE, 'ingress'): 'NET_PACKET_RATE_IGR_KILOPACKET_PER_SEC',
+    (MINIMUM_PACKET_RATE, 'any'): 'NET_PACKET_RATE_KILOPACKET_PER_SEC',
+}
+"""What placement calls that which rules of these types and directions ask for."""
+
+
+def _visible_policies(context: Context) -> Clause:
+    return sa.or_(own_rows(qos_policies, context), qos_policies.c.shared)
+
+
+def _visible_rules(context: Context) -> Clause:
+    return qos_rules.c.qos_policy_id.in_(sa.select(qos_policies.c.id).where(_visible_policies(context)))
+
+
+def _add_rules(work: Work, documents: list[Document]) -> None:
+    rules = POLICY_RULES.find(work, qos_policy_id=ids_of(documents))
+    of = grouped((rule['qos_policy_id'], rule) for rule in rules)
+    for document in documents:
+        document['rules'] = [_shown(rule) for rule in of.get(document['id'], ())]
+
+
+def _shown(rule: Document) -> Document:
+    return {name: rule[name] for name in ('id', 'qos_policy_id', 'type', *FACTS[rule['type']])}
+
+
+POLICY_RULES = Collection(qos_rules, errors.QosRuleNotFound, visible=_visible_rules)
+POLICIES = Collection(qos_policies, errors.QosPolicyNotFound, visible=_visible_policies, complete=_add_rules)
+
+
+def default_policy(work: Work, project_id: str, *, but: str = '') -> str | None:
+    """The policy of the project's new networks, other than `but`."""
+    mine = (qos_policies.c.project_id == project_id, qos_policies.c.is_default, qos_policies.c.id != but)
+    return work.connection.scalar(sa.select(qos_policies.c.id).where(*mine))
+
+
+def policy_is_used(work: Work, policy_id: str) -> bool:
+    used = (sa.exists().where(table.c.qos_policy_id == policy_id) for table in (networks, ports))
+    return bool(work.connection.scalar(sa.select(sa.or_(*used))))
+
+
+def asked_resources(work: Work, policy_ids: Several[str | None]) -> dict[str | None, dict[str, int]]:
+    """By policy, the least that its ports want of each resource; nothing for those that want nothing."""
+    wanted = [policy_id for policy_id in policy_ids if policy_id is not None]
+    if not wanted:
+        return {}
+    rules = qos_rules.c
+    least = sa.func.coalesce(rules.min_kbps, rules.min_kpps, 0)
+    statement = sa.select(rules.qos_policy_id, rules.type, rules.direction, least)
+    rows = work.connection.execute(statement.where(least > 0, rules.qos_policy_id.in_(wanted)).order_by(rules.id))
+    found = grouped((policy, (RESOURCES[kind, way], amount)) for policy, kind, way, amount in rows)
+    return {policy_id: dict(resources) for policy_id, resources in found.items()}
+
+
+def resource_request(resources: dict[str, int], vnic_type: str = 'normal') -> dict[str, Any]:
+    """What a port of this kind asks of a host, in the words of placement."""
+    return {'resources': resources, 'required': [f'CUSTOM_VNIC_TYPE_{vnic_type.upper().replace("-", "_")}']}
