@@ -247,6 +247,15 @@ VOLUME = [
     ),
 ]
 
+SHARE = [
+    cfg.StrOpt(
+        'backend',
+        default='local',
+        choices=[('local', 'shares in the database of this service, which hold no data')],
+        help='The service that has the shared file systems of servers.',
+    ),
+]
+
 STANDALONE = [
     cfg.StrOpt('data_dir', default='computeapi-data', help='Where `serve` keeps its database and images.'),
     cfg.IntOpt('max_image_bytes', default=10 * 2**30, min=1, help='The largest image that can be uploaded.'),
@@ -273,6 +282,7 @@ GROUPS: dict[str, Sequence[cfg.Opt]] = {
     'network': NETWORK,
     'neutron': NEUTRON,
     'volume': VOLUME,
+    'share': SHARE,
     'hypervisor': HYPERVISOR,
     'simulated': SIMULATED,
     'standalone': STANDALONE,

@@ -206,6 +206,10 @@ class ShareNotFound(NotFound):
     text = 'Share {id} could not be found.'
 
 
+class ShareAccessNotFound(NotFound):
+    text = 'Share access rule {id} could not be found.'
+
+
 class ConsoleTokenNotFound(NotFound):
     text = 'Token not found'
 

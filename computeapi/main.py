@@ -23,6 +23,7 @@ from computeapi.backends.hypervisor import Hypervisor
 from computeapi.backends.identity import Identity
 from computeapi.backends.image import Images
 from computeapi.backends.network import Networks
+from computeapi.backends.share import Shares
 from computeapi.backends.volume import Volume, Volumes
 from computeapi.compute.hosts import HostRegistry
 from computeapi.compute.platform import Platform
@@ -51,6 +52,8 @@ CATALOG = (
     {'type': 'network', 'name': 'neutron', 'path': '/networking'},
     {'type': 'volumev3', 'name': 'cinderv3', 'path': '/volume/v3'},
     {'type': 'block-storage', 'name': 'cinder', 'path': '/volume/v3'},
+    {'type': 'sharev2', 'name': 'manilav2', 'path': '/share/v2'},
+    {'type': 'shared-file-system', 'name': 'manila', 'path': '/share/v2'},
 )
 
 
@@ -86,6 +89,10 @@ class Service:
         make = registry.VOLUME[self.conf.volume.backend]
         return make(self.conf, self.store, self.images, self.tell_of_growth, self.uses)
 
+    @functools.cached_property
+    def shares(self) -> Shares:
+        return registry.SHARE[self.conf.share.backend](self.conf, self.store)
+
     def tell_of_growth(self, context: Context, volume: Volume) -> None:
         """What a block storage service elsewhere would tell by an external event."""
         holders = [attachment['server_id'] for attachment in volume.attachments]
@@ -120,6 +127,7 @@ class Service:
             images=self.images,
             networks=self.networks,
             volumes=self.volumes,
+            shares=self.shares,
         )
 
     @functools.cached_property
@@ -253,6 +261,14 @@ def volume_app(global_conf: dict[str, str], **local_conf: str) -> WSGIApp:
 
     service = _building.get()
     return cinder(registry.built_in('volume', LocalVolumes, service.volumes), service.authenticate)
+
+
+def share_app(global_conf: dict[str, str], **local_conf: str) -> WSGIApp:
+    from computeapi.backends.share.local import LocalShares
+    from computeapi.standalone.share import manila
+
+    service = _building.get()
+    return manila(registry.built_in('share', LocalShares, service.shares), service.authenticate)
 
 
 def _oslo(kind: type) -> Callable[[WSGIApp], WSGIApp]:

@@ -90,6 +90,16 @@ class MigrationStatus(StrEnum):
     REVERTED = 'reverted'
 
 
+class ShareStatus(StrEnum):
+    """What a share is to the server that it is attached to: active when it is mounted."""
+
+    ATTACHING = 'attaching'
+    INACTIVE = 'inactive'
+    ACTIVE = 'active'
+    DETACHING = 'detaching'
+    ERROR = 'error'
+
+
 REBUILD_STEPS = (TaskState.REBUILDING, TaskState.REBUILD_BLOCK_DEVICE_MAPPING, TaskState.REBUILD_SPAWNING)
 """What a server shows one after the other while it is rebuilt or evacuated."""
 

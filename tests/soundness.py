@@ -15,6 +15,7 @@ from computeapi.db.servers import BlockDevice, Server, is_volume_backed
 from computeapi.db.tables import compute, servers
 from computeapi.db.tables.image import image_properties, images
 from computeapi.db.tables.network import ports
+from computeapi.db.tables.share import share_access_rules
 from computeapi.db.tables.volume import volume_attachments, volume_snapshots, volumes
 
 # The power states that go with each state of a server at rest.
@@ -58,6 +59,7 @@ class Cloud:
             self.ports = [row for row in rows(ports) if row.device_owner.startswith('compute:')]
             self.volumes, self.attachments = rows(volumes), rows(volume_attachments)
             self.originals = {row.volume_id for row in rows(volume_snapshots)}
+            self.shares, self.access_rules = rows(servers.server_shares), rows(share_access_rules)
             self.images = {row.id: row for row in rows(images)}
             self.image_properties = rows(image_properties)
         self.servers = {key: server for key, server in self.everyone.items() if server.deleted_at is None}
@@ -69,7 +71,7 @@ class Cloud:
             name = f'server {server.uuid} ({server.vm_state})'
             for check in (state, place, machine, interfaces, disks):
                 yield from (f'{name}: {problem}' for problem in check(self, server))
-        for check in (remains, work, history, block_storage, pictures):
+        for check in (remains, work, history, block_storage, file_systems, pictures):
             yield from check(self)
 
 
@@ -175,6 +177,7 @@ def remains(cloud):
         'disk': cloud.devices,
         'tag': {row.server_id for row in cloud.tags},
         'console token': {row.server_id for row in cloud.tokens},
+        'share': {row.server_id for row in cloud.shares},
         'port': {row.device_id for row in cloud.ports},
         'attachment': {row.server_id for row in cloud.attachments if row.server_id},
     }
@@ -227,6 +230,19 @@ def block_storage(cloud):
         # Those that tests make have names; those that are made for a server go with it, unless they have snapshots.
         if volume.name is None and volume.id not in made | cloud.originals:
             yield f'volume {volume.id} was made for a server that does not have it'
+
+
+def file_systems(cloud):
+    """A share is mounted where its server runs, and open to the hosts of its servers and to no others."""
+    for share in cloud.shares:
+        server = cloud.servers[share.server_id]
+        expected = {'active': 'active', 'stopped': 'inactive'}.get(server.vm_state, share.status)
+        if share.status not in ('active', 'inactive', 'error') or share.status not in (expected, 'error'):
+            yield f'share {share.share_id} is {share.status} to a server that is {server.vm_state}'
+    held = {share.share_id for share in cloud.shares if share.status != 'error'}
+    opened = {rule.share_id for rule in cloud.access_rules}
+    yield from (f'share {share_id} is not open to the hosts that mount it' for share_id in held - opened)
+    yield from (f'share {share_id} is open and attached to no server' for share_id in opened - held)
 
 
 def pictures(cloud):

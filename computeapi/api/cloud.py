@@ -40,6 +40,7 @@ from computeapi.compute.servers.rescue import Rescues
 from computeapi.compute.servers.reset import Resets
 from computeapi.compute.servers.resize import Resizes
 from computeapi.compute.servers.security_groups import ServerSecurityGroupManager
+from computeapi.compute.servers.shares import ServerShareManager
 from computeapi.compute.servers.shelving import Shelves
 from computeapi.compute.servers.snapshots import ServerSnapshots
 from computeapi.compute.servers.volume_snapshots import AssistedSnapshots
@@ -84,6 +85,7 @@ class Cloud:
     resets: Resets
     resizes: Resizes
     server_security_groups: ServerSecurityGroupManager
+    server_shares: ServerShareManager
     shelves: Shelves
     snapshots: ServerSnapshots
     # What servers are made with, and where they run.
@@ -139,6 +141,7 @@ def build(platform: Platform, identity: Identity | None) -> Cloud:
         resets=Resets(changes),
         resizes=Resizes(changes, quotas),
         server_security_groups=ServerSecurityGroupManager(platform),
+        server_shares=ServerShareManager(changes),
         shelves=Shelves(changes, zones),
         snapshots=ServerSnapshots(changes, quotas),
         aggregates=AggregateManager(store, platform.images),

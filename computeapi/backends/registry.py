@@ -13,6 +13,7 @@ from computeapi.backends.hypervisor import Hypervisor
 from computeapi.backends.identity import Identity
 from computeapi.backends.image import Images
 from computeapi.backends.network import NetworkListener, Networks
+from computeapi.backends.share import Shares
 from computeapi.backends.volume import VolumeListener, Volumes, VolumeUsers
 from computeapi.db.engine import Store
 
@@ -64,6 +65,12 @@ def local_volumes(
     return LocalVolumes(store, images, types=VOLUME_TYPES, listeners=[listener], used=used)
 
 
+def local_shares(conf: cfg.ConfigOpts, store: Store) -> Shares:
+    from computeapi.backends.share.local import LocalShares
+
+    return LocalShares(store)
+
+
 def simulated_hypervisor(conf: cfg.ConfigOpts, store: Store) -> Hypervisor:
     from computeapi.backends.hypervisor.simulated import SimulatedHypervisor
 
@@ -77,4 +84,5 @@ NETWORK: Mapping[str, Callable[[cfg.ConfigOpts, Store, NetworkListener], Network
 VOLUME: Mapping[str, Callable[[cfg.ConfigOpts, Store, Images, VolumeListener, VolumeUsers], Volumes]] = {
     'local': local_volumes
 }
+SHARE: Mapping[str, Callable[[cfg.ConfigOpts, Store], Shares]] = {'local': local_shares}
 HYPERVISOR: Mapping[str, Callable[[cfg.ConfigOpts, Store], Hypervisor]] = {'simulated': simulated_hypervisor}

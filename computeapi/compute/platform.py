@@ -9,6 +9,7 @@ from oslo_config import cfg
 from computeapi.backends.hypervisor import Hypervisor
 from computeapi.backends.image import Images
 from computeapi.backends.network import Networks
+from computeapi.backends.share import Shares
 from computeapi.backends.volume import Volumes
 from computeapi.clock import utcnow
 from computeapi.compute.scheduler import Scheduler
@@ -28,4 +29,5 @@ class Platform:
     images: Images
     networks: Networks
     volumes: Volumes
+    shares: Shares
     clock: Callable[[], datetime] = utcnow

@@ -11,7 +11,15 @@ import sqlalchemy as sa
 
 from computeapi.db import pairs, services
 from computeapi.db.records import Rows
-from computeapi.db.tables.servers import BlockDevice, Server, block_devices, console_tokens, server_tags, servers
+from computeapi.db.tables.servers import (
+    BlockDevice,
+    Server,
+    block_devices,
+    console_tokens,
+    server_shares,
+    server_tags,
+    servers,
+)
 
 __all__ = ['BlockDevice', 'Server']
 
@@ -165,5 +173,5 @@ def delete_block_device(connection: sa.Connection, device_id: str) -> None:
 
 def delete_belongings(connection: sa.Connection, server_id: str) -> None:
     """What goes with a deleted server; its row and its actions stay for the record."""
-    for table in (server_tags, block_devices, console_tokens):
+    for table in (server_tags, block_devices, server_shares, console_tokens):
         connection.execute(sa.delete(table).where(table.c.server_id == server_id))

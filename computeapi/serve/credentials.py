@@ -20,6 +20,7 @@ ROOTS = {
     'network': '/networking',
     'volume': '/volume',
     'block_storage': '/volume',
+    'shared_file_system': '/share',
 }
 
 GREETING = """\

@@ -37,11 +37,15 @@ SERVICE = 'compute'
 LEGACY_HEADER = 'X-OpenStack-Nova-API-Version'
 STANDARD_HEADER = 'OpenStack-API-Version'
 VERSION_HEADERS = (STANDARD_HEADER, LEGACY_HEADER)
-ENVIRON_KEYS = {name: 'HTTP_' + name.upper().replace('-', '_') for name in VERSION_HEADERS}
 LONGEST_SHOWN = 100
 MEDIA_TYPE_VERSION = re.compile(r';\s*version=(2(?:\.\d+)?)\b')
 SLASHES = re.compile('//+')
 REQUEST_ID_HEADERS = ('x-openstack-request-id', 'x-compute-request-id')
+
+
+def environ_key(header: str) -> str:
+    """What WSGI calls a header."""
+    return 'HTTP_' + header.upper().replace('-', '_')
 
 
 class PasteFilter:
@@ -130,8 +134,8 @@ class LegacyV2Compatible(PasteFilter):
     """
 
     def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
-        for key in ENVIRON_KEYS.values():
-            environ.pop(key, None)
+        for name in VERSION_HEADERS:
+            environ.pop(environ_key(name), None)
         environ[LEGACY_V2] = True
         return self.app(environ, start_response)
 
@@ -157,7 +161,7 @@ class Microversion:
     ):
         self.app, self.service, self.history = app, service, history
         self.legacy_headers = (legacy_header,) if legacy_header else ()
-        self.keys = {name: ENVIRON_KEYS[name] for name in (STANDARD_HEADER, *self.legacy_headers)}
+        self.keys = {name: environ_key(name) for name in (STANDARD_HEADER, *self.legacy_headers)}
 
     def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
         found = environ[VERSION] = self.requested(environ)

@@ -15,6 +15,8 @@ from computeapi.backends.image import Images
 from computeapi.backends.image.local import LocalImages
 from computeapi.backends.network import Networks
 from computeapi.backends.network.local import LocalNetworks
+from computeapi.backends.share import Shares
+from computeapi.backends.share.local import LocalShares
 from computeapi.backends.volume import Volumes
 from computeapi.backends.volume.local import LocalVolumes
 from computeapi.context import Context
@@ -136,6 +138,25 @@ class OwnVolumes:
         self.own.quotas.set_limits(project_id, limits)
 
 
+class OwnShares:
+    """Shares that are made by its own means, and seen by the Protocol."""
+
+    def __init__(self, store):
+        self.own = LocalShares(store)
+        self.shares = As(Shares, self.own)
+
+    def share(self, context, protocol='NFS', **facts):
+        """The id of a new share of the caller's."""
+        return self.own.create(context, 1, protocol, name='share', **facts).id
+
+    def delete(self, context, share_id):
+        self.own.delete(context, share_id)
+
+    def addresses(self, share_id):
+        """Of the hosts that may mount the share."""
+        return [rule.access_to for rule in self.own.rules(ADMIN, share_id)]
+
+
 def simulated_hypervisor(store, conf):
     """A driver of two hosts."""
     conf.set_override('hosts', 2, 'simulated')
@@ -144,3 +165,4 @@ def simulated_hypervisor(store, conf):
 
 HYPERVISOR = [simulated_hypervisor]
 IDENTITY, IMAGE, NETWORK, VOLUME = [OwnIdentity], [OwnImages], [OwnNetworks], [OwnVolumes]
+SHARE = [OwnShares]

@@ -119,6 +119,28 @@ def test_volumes(connection, server):
     assert connection.delete_volume(volume.id, wait=True, timeout=60)
 
 
+def test_shares(connection, server):
+    files = connection.shared_file_system
+    share = files.create_share(share_protocol='NFS', size=1, name='home')
+    connection.compute.stop_server(server)
+    wait(connection, server, 'SHUTOFF')
+    attached = connection.compute.create_share_attachment(server, share.id, tag='home')
+    assert [attached.export_location] == [location.path for location in files.export_locations(share)]
+    connection.compute.start_server(server)
+    wait(connection, server)
+    assert connection.compute.get_share_attachment(server, share.id).status == 'active'
+    assert [rule.access_level for rule in files.access_rules(share)] == ['rw']
+    with pytest.raises(openstack.exceptions.ForbiddenException):
+        files.delete_share(share)
+    connection.compute.stop_server(server)
+    wait(connection, server, 'SHUTOFF')
+    connection.compute.delete_share_attachment(server, share.id)
+    connection.compute.start_server(server)
+    wait(connection, server)
+    files.delete_share(share)
+    assert (list(connection.compute.share_attachments(server)), list(files.shares())) == ([], [])
+
+
 def test_interfaces(connection, server):
     port = connection.network.create_port(network_id=connection.network.find_network('private').id, name='second')
     interface = connection.compute.create_server_interface(server, port_id=port.id)

@@ -1,16 +1,16 @@
-"""/servers/{server_id}/shares: file systems that servers share. There is no service here that keeps any."""
+"""/servers/{server_id}/shares: file systems that servers share."""
 
 from typing import Any
 
 from computeapi.api.servers.subject import ServerController
-from computeapi.api.types import NONEMPTY, NULLABLE_STRING, STRING, UUID
-from computeapi.compute.servers import shares
+from computeapi.api.types import NONEMPTY, STRING, UUID
+from computeapi.db.server_shares import AttachedShare
 from computeapi.db.servers import Server
-from computeapi.errors import ShareNotFound
-from computeapi.web.contract import MEMBER_OR_ADMIN, READER_OR_ADMIN, Policy
+from computeapi.versions import ABSENT
+from computeapi.web.contract import MEMBER_OR_ADMIN, READER_OR_ADMIN, Field, Policy, View, attr
 from computeapi.web.controller import Bounds, operation
 from computeapi.web.request import Request
-from computeapi.web.schemas import array, closed, lone, query, whole
+from computeapi.web.schemas import array, closed, lone, query
 
 INDEX = Policy('os_compute_api:os-server-shares:index', READER_OR_ADMIN, 'List the shares of a server')
 CREATE = Policy('os_compute_api:os-server-shares:create', MEMBER_OR_ADMIN, 'Attach a share to a server')
@@ -31,8 +31,18 @@ CREATE_BODY = lone(
         required=['share_id'],
     ),
 )
-LISTED = whole({'share_id': STRING, 'status': STRING, 'tag': STRING})
-SHARE = closed(LISTED['properties'] | {'uuid': STRING, 'export_location': NULLABLE_STRING}, required=LISTED['required'])
+
+
+def for_administrators(name: str) -> Field:
+    def get(share: AttachedShare, req: Request) -> Any:
+        return getattr(share, name) if req.context.is_admin else ABSENT
+
+    return Field(STRING, get, request=True, optional=True)
+
+
+FIELDS = {name: Field(STRING, attr(name)) for name in ('share_id', 'status', 'tag')}
+LISTED = View(FIELDS)
+SHARE = View(FIELDS | {name: for_administrators(name) for name in ('uuid', 'export_location')})
 
 
 class ServerShares(ServerController):
@@ -48,19 +58,20 @@ class ServerShares(ServerController):
     @operation('GET', policy=INDEX, query=NO_QUERY, response={'shares': array(LISTED)})
     def index(self, req: Request, server: Server) -> dict[str, Any]:
         """List the shares of a server."""
-        return {'shares': []}
+        return {'shares': LISTED.render_all(req, self.cloud.server_shares.list(server))}
 
     @operation('POST', policy=CREATE, body=CREATE_BODY, status=201, response={'share': SHARE}, errors=(409,))
-    def create(self, req: Request, server: Server, body: Any) -> None:
+    def create(self, req: Request, server: Server, body: Any) -> dict[str, Any]:
         """Attach a share to a server that is stopped."""
-        shares.attach(req.context, server, body['share']['share_id'])
+        share = self.cloud.server_shares.attach(req.context, server, **body['share'])
+        return {'share': SHARE.render(req, share)}
 
     @operation('GET', '/{id}', policy=SHOW, query=NO_QUERY, response={'share': SHARE})
-    def show(self, req: Request, server: Server, id: str) -> None:
+    def show(self, req: Request, server: Server, id: str) -> dict[str, Any]:
         """Show a share of a server."""
-        raise ShareNotFound(id=id)
+        return {'share': SHARE.render(req, self.cloud.server_shares.get(server, id))}
 
     @operation('DELETE', '/{id}', policy=DELETE, errors=(409,))
     def delete(self, req: Request, server: Server, id: str) -> None:
         """Detach a share from a server that is stopped."""
-        shares.detach(req.context, server, id)
+        self.cloud.server_shares.detach(req.context, server, id)

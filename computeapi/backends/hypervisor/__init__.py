@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from enum import Enum, IntEnum
 from typing import Any, NamedTuple, Protocol
 
+from computeapi.db.server_shares import AttachedShare
 from computeapi.db.servers import BlockDevice, Server
 from computeapi.errors import Error, NotSupported
 
@@ -50,6 +51,7 @@ class Capability(Enum):
     SWAP_VOLUME = 'swapping volumes'
     SNAPSHOT_VOLUME = 'snapshots of volumes in use'
     LIVE_MIGRATION = 'live migration'
+    SHARES = 'shared file systems'
     PRESERVE_EPHEMERAL = 'preserving ephemeral partitions'
 
 
@@ -165,6 +167,11 @@ class Operations(Protocol):
 
     def swap(self, server: Server, old: BlockDevice, new: BlockDevice) -> None:
         """Copy one volume to another while the server runs, and use that one from then on."""
+
+    def mount_share(self, server: Server, share: AttachedShare) -> None:
+        """Mount the share on the server's host, for the guest to find under its tag from the next start on."""
+
+    def unmount_share(self, server: Server, share: AttachedShare) -> None: ...
 
     def migrate(self, server: Server, host: str) -> None:
         """Copy the virtual machine, switched off, to another host; `server.host` is where it comes from.

@@ -29,6 +29,7 @@ from computeapi.clock import utcnow
 from computeapi.db import servers
 from computeapi.db.domains import DOMAINS, VirtualMachine
 from computeapi.db.engine import Store
+from computeapi.db.server_shares import AttachedShare
 from computeapi.db.servers import BlockDevice, Server
 from computeapi.states import TaskState
 
@@ -72,7 +73,8 @@ class SimulatedHypervisor:
                 hypervisor_hostname=f'compute{number}',
                 hypervisor_type='simulated',
                 hypervisor_version=1000,
-                host_ip='127.0.0.1',
+                # An address of its own: shares are opened to the addresses of hosts.
+                host_ip=f'127.0.{number // 256}.{number % 256}',
                 vcpus=self.options.vcpus,
                 memory_mb=self.options.memory_mb,
                 local_gb=self.options.local_gb,
@@ -174,6 +176,12 @@ class SimulatedHypervisor:
 
     def detach(self, server: Server, device: BlockDevice) -> None:
         self.act('detach', server, 0, f'disk {device.device_name} disconnected')
+
+    def mount_share(self, server: Server, share: AttachedShare) -> None:
+        self.act('mount_share', server, 0, f'share {share.tag} is {share.export_location}')
+
+    def unmount_share(self, server: Server, share: AttachedShare) -> None:
+        self.act('unmount_share', server, 0, f'share {share.tag} is gone')
 
     def extend(self, server: Server, device: BlockDevice) -> None:
         self.act('extend', server, 0, f'disk {device.device_name} has {device.volume_size} GiB')

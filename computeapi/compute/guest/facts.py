@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from computeapi.backends.hypervisor import BusAddress
 from computeapi.backends.network import Network
+from computeapi.db.server_shares import AttachedShare
 from computeapi.db.servers import BlockDevice, Server
 from computeapi.errors import NotFound
 
@@ -17,13 +18,15 @@ class Guest:
     """A server as its guest may know it.
 
     buses: where its interfaces (by port) and disks (by uuid) are in the machine.  networks: those that its interfaces
-    are on, where the document asks for them.  seed: random bytes.  vendor_data: what the operator tells every guest.
+    are on, where the document asks for them.  shares: those that are mounted.  domain: what follows the hostname.
+    seed: random bytes.  vendor_data: what the operator tells every guest.
     """
 
     server: Server
     disks: Sequence[BlockDevice]
     buses: Mapping[str, BusAddress]
     networks: Mapping[str, Network]
+    shares: Sequence[AttachedShare]
     domain: str
     seed: bytes
     vendor_data: Mapping[str, Any]

@@ -10,9 +10,11 @@ from computeapi.compute.guest import ec2, openstack
 from computeapi.compute.guest.facts import Guest
 from computeapi.compute.platform import Platform
 from computeapi.context import Context
+from computeapi.db import server_shares
 from computeapi.db import servers as rows
 from computeapi.db.servers import Server
 from computeapi.errors import Conflict, Invalid
+from computeapi.states import ShareStatus
 
 NETWORK_DATA = 'network_data.json'
 LONGEST_PASSWORD = 1020
@@ -44,7 +46,9 @@ class GuestDocuments:
         return written(ec2.find(guest, segments[1:] if segments[:1] == ['ec2'] else segments))
 
     def _guest(self, context: Context, server: Server, *, with_networks: bool) -> Guest:
-        disks = self.store.ask(rows.block_devices_of, [server.uuid])
+        with self.store.read() as connection:
+            disks = rows.block_devices_of(connection, [server.uuid])
+            shares = server_shares.of_server(connection, server.uuid)
         ids = {entry['network_id'] for entry in server.network_info} if with_networks else ()
         networks = self.networks.networks(context.elevated(), ids) if ids else ()
         return Guest(
@@ -52,6 +56,7 @@ class GuestDocuments:
             disks=disks,
             buses=self.hypervisor.bus_addresses(server, disks) if server.host else {},
             networks={network.id: network for network in networks},
+            shares=[share for share in shares if share.status == ShareStatus.ACTIVE],
             domain=self.domain,
             seed=secrets.token_bytes(SEED_BYTES),
             vendor_data=self.vendor_data,

@@ -10,7 +10,7 @@ from computeapi.backends.hypervisor import unsupported
 from computeapi.compute.platform import Platform
 from computeapi.compute.tasks.transition import Requirement, Transition
 from computeapi.context import Context
-from computeapi.db import actions
+from computeapi.db import actions, server_shares
 from computeapi.db import servers as rows
 from computeapi.db.servers import Server
 from computeapi.errors import Conflict, ServerLocked, ServerNotFound, Unavailable
@@ -59,11 +59,13 @@ class Changes:
             actions.finish(connection, action_id, now)
 
     def _enter(self, connection: sa.Connection, server: Server, transition: Transition, **values: Any) -> None:
-        """The new state, if the server is still in one that allows it."""
+        """The new state, if the server is still in one that allows it, and has nothing that does not."""
         new = {'task_state': transition.during, 'updated_at': self.clock(), **values}
         allowed, doing = transition.allowed, transition.while_doing
         if not rows.change(connection, server.uuid, new, vm_states=allowed, task_states=doing):
             raise refusal(rows.get(connection, server.uuid), server.uuid, transition)
+        if not transition.shares and server_shares.of_server(connection, server.uuid):
+            raise Conflict('Feature not supported with instances that have shares.')
 
     @contextmanager
     def prepared(

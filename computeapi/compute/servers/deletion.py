@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from computeapi.backends.hypervisor import PowerState
 from computeapi.compute.quotas import Quotas
-from computeapi.compute.servers import disks, placement, ports
+from computeapi.compute.servers import disks, placement, ports, shares
 from computeapi.compute.servers.changes import Changes, check
 from computeapi.compute.servers.snapshots import discard_shelved
 from computeapi.compute.tasks.job import Job, Superseded
@@ -66,6 +66,7 @@ def soft_delete(job: Job) -> None:
         placement.leave_others(job.platform, job.server)
         if job.server.host is not None:
             job.driver.power_off(job.server)
+            shares.unmount(job)
     now, flavor = job.clock(), job.server.flavor
     with job.store.write() as connection:
         server_migrations.settle(connection, job.server.uuid, now)
@@ -97,7 +98,9 @@ def restore(job: Job) -> None:
     """Run again; what was shelved is not so any more."""
     server = job.server
     with job.event('compute_restore_instance'):
+        shares.mount(job)
         job.driver.power_on(server)
+        shares.activate(job)
     discard_shelved(job)
     with job.store.write() as connection:
         job.platform.tasks.cancel(connection, server.uuid)
@@ -120,6 +123,7 @@ def delete(job: Job) -> None:
         discard_shelved(job)
         ports.disconnect(job.platform.networks, job.elevated, server.uuid, server.network_info)
         disks.release_all(job)
+        shares.release_all(job)
     now = job.clock()
     with job.store.write() as connection:
         allocations.release(connection, server.uuid)

@@ -33,6 +33,7 @@ EVACUATE = Transition(
     during=TaskState.REBUILDING,
     steps=REBUILD_STEPS,
     allowed={VMState.ACTIVE, VMState.STOPPED, VMState.ERROR},
+    shares=False,
     failed=strand,
     undo=moves.undo,
 )

@@ -39,6 +39,7 @@ LIVE_MIGRATE = Transition(
     during=TaskState.MIGRATING,
     allowed={VMState.ACTIVE, VMState.PAUSED},
     capability=Capability.LIVE_MIGRATION,
+    shares=False,
     failed=remain,
     undo=moves.undo,
 )

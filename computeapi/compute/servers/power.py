@@ -1,13 +1,20 @@
 """Whether and how a server runs: start, stop, reboot, pause, suspend, crash dumps."""
 
 from computeapi.backends.hypervisor import Capability, PowerState
+from computeapi.compute.servers import shares
 from computeapi.compute.tasks.job import Job, into_error, unchanged
 from computeapi.compute.tasks.transition import Transition
 from computeapi.states import TaskState, VMState
 
-START = Transition('start', during=TaskState.POWERING_ON, allowed={VMState.STOPPED}, hosted=True, failed=unchanged)
+
+def not_switched(job: Job, error: Exception) -> None:
+    """A server whose shares are in error is so too, and they can be detached; any other is what it was."""
+    (into_error if shares.are_broken(job) else unchanged)(job, error)
+
+
+START = Transition('start', during=TaskState.POWERING_ON, allowed={VMState.STOPPED}, hosted=True, failed=not_switched)
 STOP = Transition(
-    'stop', during=TaskState.POWERING_OFF, allowed={VMState.ACTIVE, VMState.ERROR}, hosted=True, failed=unchanged
+    'stop', during=TaskState.POWERING_OFF, allowed={VMState.ACTIVE, VMState.ERROR}, hosted=True, failed=not_switched
 )
 # What follows when the power of a machine changed from outside; also a lock does not undo it.
 POWERED_ON = Transition(
@@ -17,7 +24,7 @@ POWERED_ON = Transition(
     allowed={VMState.STOPPED},
     lockable=False,
     hosted=True,
-    failed=unchanged,
+    failed=not_switched,
 )
 POWERED_OFF = Transition(
     'power_update',
@@ -26,7 +33,7 @@ POWERED_OFF = Transition(
     allowed={VMState.ACTIVE},
     lockable=False,
     hosted=True,
-    failed=unchanged,
+    failed=not_switched,
 )
 
 
@@ -34,7 +41,9 @@ POWERED_OFF = Transition(
 @POWERED_ON.work
 def start(job: Job) -> None:
     with job.event('compute_start_instance'):
+        shares.mount(job)
         job.driver.power_on(job.server)
+        shares.activate(job)
     job.finish(vm_state=VMState.ACTIVE, power_state=PowerState.RUNNING)
 
 
@@ -43,6 +52,7 @@ def start(job: Job) -> None:
 def stop(job: Job) -> None:
     with job.event('compute_stop_instance'):
         job.driver.power_off(job.server)
+        shares.unmount(job)
     job.finish(vm_state=VMState.STOPPED, power_state=PowerState.SHUTDOWN)
 
 
@@ -93,7 +103,10 @@ def hard_reboot(job: Job) -> None:
 def reboot(job: Job, started: TaskState, *, hard: bool) -> None:
     with job.event('compute_reboot_instance'):
         job.save(task_state=started)
+        if hard:
+            shares.mount(job)
         job.driver.reboot(job.server, hard=hard)
+        shares.activate(job)
     job.finish(vm_state=VMState.ACTIVE, power_state=PowerState.RUNNING)
 
 
@@ -123,7 +136,9 @@ def unpause(job: Job) -> None:
 
 # ------------------------------------------------------------------ suspend
 
-SUSPEND = Transition('suspend', during=TaskState.SUSPENDING, allowed={VMState.ACTIVE}, capability=Capability.SUSPEND)
+SUSPEND = Transition(
+    'suspend', during=TaskState.SUSPENDING, allowed={VMState.ACTIVE}, capability=Capability.SUSPEND, shares=False
+)
 RESUME = Transition('resume', during=TaskState.RESUMING, allowed={VMState.SUSPENDED}, capability=Capability.SUSPEND)
 
 

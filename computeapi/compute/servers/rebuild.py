@@ -36,6 +36,7 @@ REBUILD = Transition(
     during=TaskState.REBUILDING,
     steps=REBUILD_STEPS,
     allowed={VMState.ACTIVE, VMState.STOPPED, VMState.ERROR},
+    shares=False,
     failed=not_rebuilt,
 )
 

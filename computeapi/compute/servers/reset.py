@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from computeapi.compute.servers import disks, placement, ports
+from computeapi.compute.servers import disks, placement, ports, shares
 from computeapi.compute.servers.changes import Changes
 from computeapi.compute.servers.ports import Addresses
 from computeapi.compute.tasks.job import Job
@@ -63,6 +63,7 @@ def reset(job: Job) -> None:
         ports.follow(connection, server.uuid, known, server.network_info)
         rows.update(connection, server.uuid, found)
     Addresses(job.platform).refresh(job.elevated, [server.uuid])
+    shares.settle(job)
     job.end()
 
 

@@ -41,6 +41,7 @@ AWAY: dict[str, Any] = {
     'during': TaskState.RESIZE_PREP,
     'steps': RESIZE_STEPS,
     'allowed': {VMState.ACTIVE, VMState.STOPPED},
+    'shares': False,
     'failed': fail,
     'undo': moves.undo,
 }

@@ -1,23 +1,218 @@
-"""File systems that servers share. This cloud has no service that keeps any, so no server has one."""
+"""The file systems that a server mounts: given to it while it is stopped, mounted when it starts."""
 
-from computeapi.compute.servers.changes import check
-from computeapi.compute.tasks.transition import Requirement
+import builtins
+import logging
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import sqlalchemy as sa
+
+from computeapi.backends.hypervisor import Capability, PowerState
+from computeapi.backends.share import PROTOCOLS, Share
+from computeapi.compute.servers.changes import Changes, check
+from computeapi.compute.tasks.job import Job
+from computeapi.compute.tasks.transition import Requirement, beside
 from computeapi.context import Context
+from computeapi.db import hypervisors
+from computeapi.db import server_shares as rows
+from computeapi.db.server_shares import AttachedShare
 from computeapi.db.servers import Server
-from computeapi.errors import ShareNotFound
-from computeapi.states import VMState
+from computeapi.errors import Conflict, Error, ShareNotFound
+from computeapi.states import ShareStatus, VMState
 
+LOG = logging.getLogger(__name__)
 CREATE = Requirement('create share', allowed={VMState.STOPPED})
-DELETE = Requirement('delete share', allowed={VMState.STOPPED})
+DELETE = Requirement('delete share', allowed={VMState.STOPPED, VMState.ERROR})
+ATTACH = beside('attach_share', allowed=CREATE.allowed)
+DETACH = beside('detach_share', allowed=DELETE.allowed)
 
 
-def attach(context: Context, server: Server, share_id: str) -> None:
-    """Conflict unless the server is stopped; ShareNotFound."""
-    check(context, server, CREATE)
-    raise ShareNotFound(id=share_id)
+class ServerShareManager:
+    """Errors: ShareNotFound; Conflict, also for a share that cannot be mounted; those of Changes."""
+
+    def __init__(self, changes: Changes):
+        self.changes, self.store = changes, changes.store
+        self.shares, self.hypervisor = changes.platform.shares, changes.platform.hypervisor
+
+    def list(self, server: Server) -> builtins.list[AttachedShare]:
+        return self.store.ask(rows.of_server, server.uuid)
+
+    def get(self, server: Server, share_id: str) -> AttachedShare:
+        return self.store.ask(find, server.uuid, share_id)
+
+    def attach(self, context: Context, server: Server, share_id: str, tag: str | None = None) -> AttachedShare:
+        """Let a worker see to it that the server's host may mount the share; the guest knows it by the tag."""
+        check(context, server, CREATE)
+        if Capability.SHARES not in self.hypervisor.capabilities:
+            raise Conflict('Feature not supported because either compute or instance are not configured correctly.')
+        share = self.shares.get(context, share_id)
+        check_share(share)
+        with self.store.write() as connection:
+            self.changes.begin_in(connection, context, server, ATTACH, {'share_id': share.id})
+            check_new(connection, server.uuid, share.id, tag or share.id)
+            self._insert(connection, server, share, tag or share.id)
+        self.changes.tasks.wake()
+        return self.get(server, share.id)
+
+    def _insert(self, connection: sa.Connection, server: Server, share: Share, tag: str) -> None:
+        rows.SHARES.insert(
+            connection,
+            uuid=str(uuid.uuid4()),
+            server_id=server.uuid,
+            share_id=share.id,
+            status=ShareStatus.ATTACHING,
+            tag=tag,
+            export_location=share.export_location,
+            protocol=share.protocol,
+            created_at=self.changes.clock(),
+        )
+
+    def detach(self, context: Context, server: Server, share_id: str) -> None:
+        """Let a worker take the share from the server."""
+        check(context, server, DELETE)
+        with self.store.write() as connection:
+            self.changes.begin_in(connection, context, server, DETACH, {'share_id': share_id})
+            rows.set_status(connection, find(connection, server.uuid, share_id), ShareStatus.DETACHING)
+        self.changes.tasks.wake()
 
 
-def detach(context: Context, server: Server, share_id: str) -> None:
-    """Conflict unless the server is stopped; ShareNotFound."""
-    check(context, server, DELETE)
-    raise ShareNotFound(id=share_id)
+def find(connection: sa.Connection, server_id: str, share_id: str) -> AttachedShare:
+    found = rows.SHARES.find(connection, server_id=server_id, share_id=share_id)
+    if found is None:
+        raise ShareNotFound(id=share_id)
+    return found
+
+
+def check_share(share: Share) -> None:
+    """Conflict for what no host could mount."""
+    if share.status != 'available':
+        raise Conflict(f"Share {share.id} is in '{share.status}' instead of 'available' status.")
+    if share.export_location is None:
+        raise Conflict(f'Share {share.id} export location is missing.')
+    if share.protocol not in PROTOCOLS:
+        raise Conflict(f'Share protocol {share.protocol} is not supported.')
+
+
+def check_new(connection: sa.Connection, server_id: str, share_id: str, tag: str) -> None:
+    if any(share_id == each.share_id or tag == each.tag for each in rows.of_server(connection, server_id)):
+        raise Conflict(f"Share '{share_id}' or tag '{tag}' already associated to this server.")
+
+
+# ------------------------------------------------------------------ work
+
+
+@ATTACH.work
+def attach(job: Job) -> None:
+    """The share is there for the next start."""
+    share = wanted(job)
+    if share is None:
+        return job.end()
+    with or_broken(job, share), job.event('compute_allow_share'):
+        allow(job, share)
+    job.store.tell(rows.set_status, share, ShareStatus.INACTIVE)
+    job.end()
+
+
+@DETACH.work
+def detach(job: Job) -> None:
+    share = wanted(job)
+    if share is None:
+        return job.end()
+    with or_broken(job, share), job.event('compute_deny_share'):
+        give_back(job, share)
+    job.end()
+
+
+def wanted(job: Job) -> AttachedShare | None:
+    """The share that the task is about; None when it is gone."""
+    with job.store.read() as connection:
+        return rows.SHARES.find(connection, server_id=job.server.uuid, share_id=job.arguments['share_id'])
+
+
+@contextmanager
+def or_broken(job: Job, share: AttachedShare) -> Iterator[None]:
+    """The share is in error when this fails."""
+    try:
+        yield
+    except Error:
+        job.store.tell(rows.set_status, share, ShareStatus.ERROR)
+        raise
+
+
+def allow(job: Job, share: AttachedShare) -> None:
+    for address in addresses(job):
+        job.platform.shares.allow(job.elevated, share.share_id, address)
+
+
+def give_back(job: Job, share: AttachedShare) -> None:
+    """The server has it no more; its host keeps what other servers on it mount."""
+    host = job.server.host
+    if host is not None:
+        job.driver.unmount_share(job.server, share)
+        if not job.store.ask(rows.are_on_host, host, share):
+            for address in addresses(job):
+                job.platform.shares.deny(job.elevated, share.share_id, address)
+    job.store.tell(rows.delete, share)
+
+
+def addresses(job: Job) -> list[str]:
+    """Those of the server's host."""
+    host = job.server.host
+    return [node.host_ip for node in job.store.ask(hypervisors.of_host, host)] if host else []
+
+
+# ------------------------------------------------------------------ while servers run
+
+
+def mount(job: Job) -> None:
+    """Before the server starts. The host is let in again: who detached the share elsewhere may have locked it out."""
+    for share in held(job):
+        with or_broken(job, share):
+            allow(job, share)
+            job.driver.mount_share(job.server, share)
+
+
+def activate(job: Job) -> None:
+    """The server has started: its guest can use them."""
+    set_all(job, ShareStatus.ACTIVE)
+
+
+def unmount(job: Job) -> None:
+    """After the server stopped."""
+    for share in held(job):
+        with or_broken(job, share):
+            job.driver.unmount_share(job.server, share)
+    set_all(job, ShareStatus.INACTIVE)
+
+
+def release_all(job: Job) -> None:
+    """The server goes; a share that cannot be given back does not keep it."""
+    set_all(job, ShareStatus.DETACHING)
+    settle(job)
+
+
+def settle(job: Job) -> None:
+    """Whatever was overtaken: shares that were going are gone, and the others are as the machine is."""
+    running = job.power() == PowerState.RUNNING
+    for share in held(job):
+        if share.status in (ShareStatus.ACTIVE, ShareStatus.INACTIVE):
+            job.store.tell(rows.set_status, share, ShareStatus.ACTIVE if running else ShareStatus.INACTIVE)
+        if share.status == ShareStatus.DETACHING:
+            try:
+                give_back(job, share)
+            except Error:
+                LOG.warning('Share %s may still be open to host %s', share.share_id, job.server.host)
+
+
+def held(job: Job) -> list[AttachedShare]:
+    return job.store.ask(rows.of_server, job.server.uuid)
+
+
+def set_all(job: Job, status: ShareStatus) -> None:
+    with job.store.write() as connection:
+        rows.SHARES.update(connection, {'status': status}, server_id=job.server.uuid)
+
+
+def are_broken(job: Job) -> bool:
+    return any(share.status == ShareStatus.ERROR for share in held(job))

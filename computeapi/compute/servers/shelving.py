@@ -46,6 +46,7 @@ SHELVE = Transition(
     during=TaskState.SHELVING,
     steps=(TaskState.SHELVING_IMAGE_UPLOADING,),
     allowed={VMState.ACTIVE, VMState.STOPPED, VMState.PAUSED, VMState.SUSPENDED},
+    shares=False,
     failed=not_shelved,
     undo=discard_image,
 )

@@ -56,6 +56,7 @@ class Transition(Requirement):
     steps: further ones in which the worker goes on; in any other somebody has overtaken it (the server is being
     deleted, its state was reset), and the task is dropped.
     beside: it is done beside whatever the server is doing and leaves its states alone; it ends with `job.end`.
+    shares: whether a server that has shares can do it.
     failed: what becomes of the server when the function raises an error.
     undo: takes back what the request made for the task, when nobody will do it: the server is gone (None) or is doing
     something else.
@@ -66,6 +67,7 @@ class Transition(Requirement):
     during: TaskState | None = None
     steps: tuple[TaskState | None, ...] = ()
     beside: bool = False
+    shares: bool = True
     failed: Failure = into_error
     undo: Undo | None = None
     kind: str = ''

@@ -55,6 +55,28 @@ class BlockDevice:
 block_devices = table('block_devices', BlockDevice)
 
 
+class AttachedShare(NamedTuple):
+    """A file system that a server mounts, under a tag by which its guest knows it; `status` as ShareStatus says."""
+
+    id: Number
+    uuid: UniqueId
+    server_id: TextId
+    share_id: Annotated[TextId, INDEX]
+    status: Annotated[str, Text(16)]
+    tag: str
+    export_location: str
+    protocol: Annotated[str, Text(16)]
+    created_at: datetime
+
+
+server_shares = table(
+    'server_shares',
+    AttachedShare,
+    sa.UniqueConstraint('server_id', 'share_id'),
+    sa.UniqueConstraint('server_id', 'tag'),
+)
+
+
 @dataclass(slots=True)
 class Server:
     """One server; memory in MiB, disks in GiB, times in UTC.

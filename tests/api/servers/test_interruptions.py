@@ -57,6 +57,7 @@ class Cloud:
         self.volume = world.volume(name='data')
         self.more = world.volume(name='more')
         self.port = world.port(name='given')
+        self.share = self.service.shares.create(world.bob, 1, 'NFS', name='share').id
 
     def work(self):
         while self.service.worker.step():
@@ -155,6 +156,15 @@ def detach_interface(cloud, server):
     accepted(answer)
 
 
+def attach_share(cloud, server):
+    accepted(cloud.api.post(f'/servers/{server}/shares', {'share': {'share_id': cloud.share}}, '2.97', as_=BOB))
+
+
+def detach_share(cloud, server):
+    accepted(cloud.api.delete(f'/servers/{server}/shares/{cloud.share}', '2.97', as_=BOB))
+
+
+STOP, START = acting('os-stop'), acting('os-start')
 BOOTS = {
     'boot': lambda cloud: cloud.create(),
     'boot-on-volume': on_volume,
@@ -163,8 +173,8 @@ BOOTS = {
 }
 # By name, what is done before, and then the work that is looked at.
 CHANGES = {
-    'stop': ([], acting('os-stop')),
-    'start': ([acting('os-stop')], acting('os-start')),
+    'stop': ([], STOP),
+    'start': ([STOP], START),
     'reboot': ([], acting('reboot', {'type': 'SOFT'})),
     'hard-reboot': ([], acting('reboot', {'type': 'HARD'})),
     'pause': ([], acting('pause')),
@@ -192,6 +202,11 @@ CHANGES = {
     'detach-volume': ([], detach_volume),
     'attach-interface': ([], attach_interface),
     'detach-interface': ([], detach_interface),
+    'attach-share': ([STOP], attach_share),
+    'detach-share': ([STOP, attach_share], detach_share),
+    'start-with-share': ([STOP, attach_share], START),
+    'stop-with-share': ([STOP, attach_share, START], STOP),
+    'delete-with-share': ([STOP, attach_share, START], lambda cloud, server: cloud.delete(server)),
 }
 
 

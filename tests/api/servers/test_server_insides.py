@@ -1,4 +1,4 @@
-"""What a server's machine does and sees, how it came to run, and its password and shares, over HTTP."""
+"""What a server's machine does and sees, how it came to run, and its password, over HTTP."""
 
 import uuid
 
@@ -145,43 +145,6 @@ def test_a_server_that_is_nowhere_has_no_topology(api, servers):
     assert api.get(path, '2.104', as_=BOB).json == {'nodes': [], 'pagesize_kb': None}
     assert api.get(path, '2.77').status == 404
     assert api.get(path, '2.78', as_=ALICE).status == 404
-
-
-# ------------------------------------------------------------------ shares
-
-
-def test_no_server_has_shares(api, servers):
-    path = f'/servers/{servers.add()}/shares'
-    assert api.get(path, '2.97', as_=BOB).json == {'shares': []}
-    assert fault(api.get(f'{path}/{ABSENT}', '2.97', as_=BOB)) == (404, f'Share {ABSENT} could not be found.')
-    for method, tail, body in (('GET', '', None), ('POST', '', {}), ('GET', '/x', None), ('DELETE', '/x', None)):
-        assert api.request(method, path + tail, '2.96', body).status == 404
-
-
-def test_shares_come_to_stopped_servers_only(api, servers):
-    server_id = servers.add()
-    path, body = f'/servers/{server_id}/shares', {'share': {'share_id': ABSENT, 'tag': 'my-share'}}
-    active = "Cannot '{}' instance {} while it is in vm_state active"
-    assert fault(api.post(path, body, '2.97', as_=BOB)) == (409, active.format('create share', server_id))
-    assert fault(api.delete(f'{path}/{ABSENT}', '2.97', as_=BOB)) == (409, active.format('delete share', server_id))
-    servers.change(server_id, vm_state='stopped')
-    missing = (404, f'Share {ABSENT} could not be found.')
-    assert fault(api.post(path, body, '2.97', as_=BOB)) == missing
-    assert fault(api.delete(f'{path}/{ABSENT}', '2.97', as_=BOB)) == missing
-
-
-@pytest.mark.parametrize(
-    'share', [{}, {'share_id': 'x'}, {'share_id': ABSENT, 'tag': ''}, {'share_id': ABSENT, 'x': 1}]
-)
-def test_bad_shares_are_refused(api, servers, share):
-    assert api.post(f'/servers/{servers.add()}/shares', {'share': share}, '2.97', as_=BOB).status == 400
-
-
-def test_shares_of_others_are_forbidden(api, servers):
-    path = f'/servers/{servers.add()}/shares'
-    refused = "Policy doesn't allow os_compute_api:os-server-shares:index to be performed."
-    assert fault(api.get(path, '2.97', as_=ALICE)) == (403, refused)
-    assert api.get(f'/servers/{ABSENT}/shares', '2.97', as_=ALICE).status == 404
 
 
 # ------------------------------------------------------------------ how it came to run

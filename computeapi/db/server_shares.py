@@ -1,0 +1,31 @@
+"""The shares of servers, as rows."""
+
+import sqlalchemy as sa
+
+from computeapi.db.records import Rows
+from computeapi.db.tables.servers import AttachedShare, server_shares, servers
+from computeapi.states import ShareStatus
+
+__all__ = ['AttachedShare']
+
+SHARES = Rows(AttachedShare, server_shares)
+
+
+def of_server(connection: sa.Connection, server_id: str) -> list[AttachedShare]:
+    """In the order in which they were attached."""
+    return SHARES.all(connection, SHARES.select.filter_by(server_id=server_id).order_by(server_shares.c.id))
+
+
+def are_on_host(connection: sa.Connection, host: str, share: AttachedShare) -> bool:
+    """Whether other servers of the host have the same share and are to keep it."""
+    there = sa.select(servers.c.uuid).where(servers.c.host == host, servers.c.uuid != share.server_id)
+    kept = (server_shares.c.share_id == share.share_id, server_shares.c.status != ShareStatus.DETACHING)
+    return SHARES.first(connection, SHARES.select.where(*kept, server_shares.c.server_id.in_(there))) is not None
+
+
+def delete(connection: sa.Connection, share: AttachedShare) -> None:
+    SHARES.delete(connection, uuid=share.uuid)
+
+
+def set_status(connection: sa.Connection, share: AttachedShare, status: str) -> None:
+    SHARES.update(connection, {'status': status}, uuid=share.uuid)

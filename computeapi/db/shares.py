@@ -1,0 +1,48 @@
+"""Shares in the store: file systems over the network, and who may mount them."""
+
+import sqlalchemy as sa
+
+from computeapi import errors
+from computeapi.context import Context
+from computeapi.db.facts import FactTable, owned
+from computeapi.db.listing import Clause
+from computeapi.db.records import lock_row
+from computeapi.db.tables.share import share_access_rules, share_metadata, share_projects, shares
+
+
+def listed(context: Context, *, public: bool, all_projects: bool) -> Clause:
+    """The project's own; with those that are everybody's, or all that there are, where an administrator asks."""
+    if all_projects and context.is_admin:
+        return sa.true()
+    return sa.or_(owned(shares, context), shares.c.is_public) if public else owned(shares, context)
+
+
+def _usable(context: Context) -> Clause:
+    """The project's own, and those that are everybody's."""
+    return listed(context, public=True, all_projects=True)
+
+
+SHARES = FactTable(
+    shares,
+    errors.ShareNotFound,
+    _usable,
+    pairs={'metadata': share_metadata},
+    sorts={name: shares.c[name] for name in ('id', 'name', 'status', 'size', 'created_at', 'updated_at')},
+)
+ACCESS_RULES = FactTable(
+    share_access_rules,
+    errors.ShareAccessNotFound,
+    lambda context: sa.true() if context.is_admin else owned(shares, context),
+    source=share_access_rules.join(shares, shares.c.id == share_access_rules.c.share_id),
+    joined={'project_id': shares.c.project_id},
+    order=[share_access_rules.c.created_at, share_access_rules.c.id],
+)
+
+
+def rules_of(share_id: str) -> Clause:
+    return share_access_rules.c.share_id == share_id
+
+
+def lock_project(connection: sa.Connection, project_id: str) -> None:
+    """Let one transaction at a time take from the quota of the project."""
+    lock_row(connection, share_projects, {'id': project_id})

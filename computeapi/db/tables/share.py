@@ -1,0 +1,52 @@
+"""Tables of the share service."""
+
+import sqlalchemy as sa
+
+from computeapi.db.tables.types import Id, LongText, Text, Timestamp, metadata
+
+shares = sa.Table(
+    'shares',
+    metadata,
+    sa.Column('id', Id(), primary_key=True),
+    sa.Column('project_id', Id(), nullable=False, index=True),
+    sa.Column('user_id', Id()),
+    sa.Column('name', Text(255)),
+    sa.Column('description', Text(255)),
+    sa.Column('status', Text(32), nullable=False),
+    sa.Column('size', sa.Integer, nullable=False),
+    sa.Column('protocol', Text(16), nullable=False),
+    sa.Column('export_location', Text(255), nullable=False),
+    sa.Column('is_public', sa.Boolean, nullable=False),
+    sa.Column('availability_zone', Text(255), nullable=False),
+    sa.Column('created_at', Timestamp(), nullable=False, index=True),
+    sa.Column('updated_at', Timestamp(), nullable=False),
+)
+
+share_metadata = sa.Table(
+    'share_metadata',
+    metadata,
+    sa.Column('owner_id', Id(), sa.ForeignKey('shares.id', ondelete='CASCADE'), primary_key=True),
+    sa.Column('name', Text(255), primary_key=True),
+    sa.Column('value', LongText(), nullable=False),
+)
+
+share_access_rules = sa.Table(
+    'share_access_rules',
+    metadata,
+    sa.Column('id', Id(), primary_key=True),
+    sa.Column('share_id', Id(), sa.ForeignKey('shares.id', ondelete='CASCADE'), nullable=False, index=True),
+    sa.Column('access_type', Text(16), nullable=False),
+    sa.Column('access_to', Text(255), nullable=False),
+    sa.Column('access_level', Text(8), nullable=False),
+    # What a service holds is not deleted, nor is what it is about.
+    sa.Column('locked', sa.Boolean, nullable=False),
+    sa.Column('created_at', Timestamp(), nullable=False),
+    sa.Column('updated_at', Timestamp(), nullable=False),
+    sa.UniqueConstraint('share_id', 'access_type', 'access_to'),
+)
+
+share_projects = sa.Table(
+    'share_projects',
+    metadata,
+    sa.Column('id', Id(), primary_key=True),
+)

@@ -1,0 +1,94 @@
+"""What the share service has, as clients read it."""
+
+import uuid
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+from computeapi.backends.share import Share
+from computeapi.standalone.access import ADMIN
+from computeapi.standalone.share.service import added, removed
+from computeapi.web.contract import Field, View, attr
+
+TYPE_ID = str(uuid.uuid5(uuid.NAMESPACE_URL, 'computeapi:share-type'))
+TYPE = {
+    'id': TYPE_ID,
+    'name': 'default',
+    'description': None,
+    'is_default': True,
+    'share_type_access:is_public': True,
+    'os-share-type-access:is_public': True,
+    'required_extra_specs': {'driver_handles_share_servers': 'False'},
+    'extra_specs': {'driver_handles_share_servers': 'False'},
+}
+"""The only type there is: shares differ in size and protocol."""
+
+
+def time(moment: datetime | None) -> str | None:
+    return None if moment is None else f'{moment:%Y-%m-%dT%H:%M:%S.%f}'
+
+
+def read(get: Callable[..., Any], **facts: Any) -> Field:
+    return Field({}, get, **facts)
+
+
+def each(*names: str) -> dict[str, Field]:
+    """Fields that show attributes of their own names."""
+    return {name: read(attr(name)) for name in names}
+
+
+def constant(value: Any, **facts: Any) -> Field:
+    """A field of what this service does not have."""
+    return read(lambda _: value, **facts)
+
+
+TIMES = {'created_at': read(lambda row: time(row.created_at)), 'updated_at': read(lambda row: time(row.updated_at))}
+LINKS = read(lambda share, req: req.links('shares', share.id), request=True)
+
+SHARE_SUMMARY = View({**each('id', 'name'), 'links': LINKS})
+SHARE = View(
+    {
+        **each(
+            'id', 'name', 'description', 'status', 'size', 'project_id', 'is_public', 'availability_zone', 'metadata'
+        ),
+        'share_proto': read(attr('protocol')),
+        'share_type': constant(TYPE_ID),
+        'share_type_name': added('2.6', constant(TYPE['name'])),
+        'volume_type': constant(TYPE['name']),
+        'created_at': TIMES['created_at'],
+        'export_location': removed('2.9', read(attr('export_location'))),
+        'export_locations': removed('2.9', read(lambda share: [share.export_location])),
+        'access_rules_status': added('2.10', constant('active')),
+        'user_id': added('2.16', read(attr('user_id'))),
+        'progress': added('2.54', constant('100%')),
+        'share_network_id': constant(None),
+        'share_server_id': constant(None, policy=ADMIN),
+        'snapshot_id': constant(None),
+        'host': constant('', policy=ADMIN),
+        'links': LINKS,
+    }
+)
+
+RULE = View(
+    {
+        **each('id', 'access_type', 'access_to', 'access_level'),
+        'state': constant('active'),
+        'access_key': constant(None),
+        'share_id': added('2.45', read(attr('share_id'))),
+        'metadata': added('2.45', constant({})),
+        **{name: added('2.33', field) for name, field in TIMES.items()},
+    }
+)
+
+
+def export_location(share: Share) -> dict[str, Any]:
+    """The one place that a share is mounted from."""
+    return {
+        'id': str(uuid.uuid5(uuid.NAMESPACE_URL, share.id)),
+        'path': share.export_location,
+        'preferred': True,
+        'is_admin_only': False,
+        'share_instance_id': share.id,
+        'created_at': time(share.created_at),
+        'updated_at': time(share.updated_at),
+    }

@@ -1,0 +1,63 @@
+"""What the resources of the share service share: its versions, and its way to say no."""
+
+import re
+from typing import Any
+
+import webob
+
+from computeapi.backends.share.local import LocalShares
+from computeapi.standalone.service import ServiceApp, ServiceController, json_response
+from computeapi.versions import History
+from computeapi.web import faults
+from computeapi.web.request import Request
+
+MANILA = History(
+    {
+        '2.0': 'The first version.',
+        '2.6': 'Shares show the name of their type.',
+        '2.7': 'Actions are called without os-.',
+        '2.9': 'Export locations are a resource of their own.',
+        '2.10': 'Shares show the state of their access rules.',
+        '2.16': 'Shares show their user.',
+        '2.33': 'Access rules show when they were made.',
+        '2.45': 'Access rules are a resource of their own.',
+        '2.54': 'Shares show how far they are.',
+        '2.82': 'Access rules can be locked.',
+        '2.98': 'Clients ask for it; nothing differs here.',
+    }
+)
+added, removed = MANILA.added, MANILA.removed
+
+UPDATED = '2015-08-27T11:33:21Z'
+LEGACY_HEADER = 'X-OpenStack-Manila-API-Version'
+
+
+class ManilaController(ServiceController):
+    """A resource of the share service."""
+
+    history = MANILA
+
+    def __init__(self, shares: LocalShares):
+        self.shares = shares
+
+
+class ManilaApp(ServiceApp):
+    """Everything is at /v2/... and, as catalogs of old have it, at /v2/{project_id}/... too."""
+
+    project = re.compile('[0-9a-f]{32}|[0-9a-f-]{36}')
+
+    def refusal(self, req: Request, status: int, message: str, error: Exception) -> webob.Response:
+        return json_response(status, {faults.NAMES.get(status, 'computeFault'): {'code': status, 'message': message}})
+
+
+def versions(url: str) -> dict[str, Any]:
+    version = {
+        'id': f'v{MANILA.min}',
+        'status': 'CURRENT',
+        'version': str(MANILA.max),
+        'min_version': str(MANILA.min),
+        'updated': UPDATED,
+        'links': [{'rel': 'self', 'href': f'{url}/v2/'}],
+        'media-types': [{'base': 'application/json', 'type': 'application/vnd.openstack.share+json;version=1'}],
+    }
+    return {'versions': [version]}

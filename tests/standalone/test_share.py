@@ -1,0 +1,188 @@
+"""Manila v2 as clients speak it."""
+
+import pytest
+import webob
+
+from computeapi import errors
+from computeapi.backends.share import local
+from computeapi.backends.share.local import LocalShares
+from computeapi.context import Context
+from computeapi.standalone.share import manila
+
+CALLERS = {
+    'admin': Context(user_id='root', project_id='admin', is_admin=True, roles=frozenset({'admin'})),
+    'alice': Context(user_id='alice', project_id='apples', roles=frozenset({'member'})),
+    'bob': Context(user_id='bob', project_id='bananas', roles=frozenset({'member'})),
+    'reader': Context(user_id='ron', project_id='apples', roles=frozenset({'reader'})),
+}
+NOWHERE = '00000000-0000-4000-8000-00000000dead'
+FAULTS = {400: 'badRequest', 401: 'unauthorized', 403: 'forbidden', 404: 'itemNotFound', 413: 'overLimit'}
+
+
+def authenticate(token):
+    try:
+        return CALLERS[token]
+    except KeyError:
+        raise errors.NotAuthenticated from None
+
+
+@pytest.fixture
+def shares(store):
+    return LocalShares(store)
+
+
+@pytest.fixture
+def ask(shares):
+    """ask('POST /v2/shares', {...}, by='alice', version='2.7') -> the response, of the status `expect`."""
+    app = manila(shares, authenticate)
+
+    def ask(request, json=None, *, by='alice', version='2.82', expect=200):
+        method, path = request.split(' ', 1)
+        headers = {'X-Auth-Token': by, 'X-OpenStack-Manila-API-Version': version}
+        more = {} if json is None else {'json': json}
+        req = webob.Request.blank(path, method=method, headers=headers, **more)
+        response = req.get_response(app)
+        assert response.status_code == expect, response.text
+        if expect in FAULTS:
+            assert response.json[FAULTS[expect]]['code'] == expect
+        return response
+
+    return ask
+
+
+@pytest.fixture
+def create(ask):
+    def create(by='alice', expect=200, **facts):
+        body = {'share': {'share_proto': 'NFS', 'size': 1, **facts}}
+        return ask('POST /v2/shares', body, by=by, expect=expect).json.get('share')
+
+    return create
+
+
+def ids(response):
+    return [share['id'] for share in response.json['shares']]
+
+
+def test_its_versions_are_told_to_anybody(ask):
+    for path, status in (('/', 300), ('/v2/', 200)):
+        (version,) = ask(f'GET {path}', by='', expect=status).json['versions']
+        assert (version['id'], version['min_version'], version['version']) == ('v2.0', '2.0', '2.98')
+    assert ask('GET /v2/shares').headers['X-OpenStack-Manila-API-Version'] == '2.82'
+    ask('GET /v2/shares', version='2.99', expect=406)
+
+
+def test_a_new_share(ask, create):
+    made = create(share_proto='cephfs', size=3, name='home', description='mine', metadata={'a': 'b'}, is_public='true')
+    shown = ask(f'GET /v2/shares/{made["id"]}').json['share']
+    assert shown == made
+    assert (made['share_proto'], made['size'], made['status'], made['is_public']) == ('CEPHFS', 3, 'available', True)
+    assert (made['name'], made['metadata'], made['project_id'], made['user_id']) == (
+        'home',
+        {'a': 'b'},
+        'apples',
+        'alice',
+    )
+    assert 'export_location' not in made and 'host' not in made
+
+
+def test_where_it_is_mounted_from(ask, create):
+    path = f'/v2/shares/{create()["id"]}'
+    old = ask(f'GET {path}', version='2.8').json['share']
+    (location,) = ask(f'GET {path}/export_locations').json['export_locations']
+    assert old['export_locations'] == [old['export_location']] == [location['path']]
+    assert ask(f'GET {path}/export_locations/{location["id"]}').json['export_location'] == location
+    ask(f'GET {path}/export_locations/{NOWHERE}', expect=404)
+    ask(f'GET {path}/export_locations', version='2.8', expect=404)
+
+
+def test_lists(ask, create):
+    first, second = create(name='first')['id'], create(name='second', share_proto='CEPHFS')['id']
+    theirs, everybodys = create('bob')['id'], create('bob', is_public=True)['id']
+    assert ids(ask('GET /v2/shares')) == [second, first]
+    assert set(ids(ask('GET /v2/shares/detail?all_tenants=1', by='admin'))) == {first, second, theirs, everybodys}
+    assert ids(ask('GET /v2/shares?name=first')) == ids(ask('GET /v2/shares?limit=1&offset=1')) == [first]
+    assert ids(ask('GET /v2/shares/detail?share_proto=CEPHFS')) == [second]
+    assert set(ids(ask('GET /v2/shares?all_tenants=1&is_public=True'))) == {first, second, everybodys}
+    assert set(ids(ask('GET /v2/shares?all_tenants=1&is_public=False'))) == {first, second}
+    assert ids(ask('GET /v2/shares/detail?is_soft_deleted=True')) == []
+
+
+def test_changes(ask, create):
+    share_id = create()['id']
+    changed = ask(f'PUT /v2/shares/{share_id}', {'share': {'display_name': 'new', 'is_public': True}}).json['share']
+    assert (changed['name'], changed['is_public']) == ('new', True)
+    ask(f'PUT /v2/shares/{share_id}', {'share': {'display_name': 'x'}}, by='bob', expect=403)
+    ask(f'DELETE /v2/shares/{share_id}', by='bob', expect=403)
+    ask(f'DELETE /v2/shares/{share_id}', by='reader', expect=403)
+    ask(f'DELETE /v2/shares/{share_id}', expect=202)
+    ask(f'GET /v2/shares/{share_id}', expect=404)
+
+
+@pytest.mark.parametrize(
+    'facts', [{'size': 0}, {'size': 'x'}, {'share_proto': 'FTP'}, {'snapshot_id': NOWHERE}, {'name': 'x' * 256}]
+)
+def test_requests_for_no_share(create, facts):
+    create(**facts, expect=400)
+
+
+def test_there_is_one_type(ask, create):
+    kind = ask('GET /v2/types/default').json['share_type']
+    assert ask('GET /v2/types').json['share_types'] == [kind]
+    assert ask(f'GET /v2/types/{kind["id"]}').json['share_type'] == kind
+    assert create(share_type=kind['id'])['share_type_name'] == 'default'
+    create(share_type=NOWHERE, expect=404)
+
+
+def test_projects_have_a_quota(create, monkeypatch):
+    monkeypatch.setattr(local, 'MOST_SHARES', 2)
+    monkeypatch.setattr(local, 'MOST_GIGABYTES', 10)
+    create(size=11, expect=413)
+    create(), create()
+    create(expect=413)
+    create('bob')
+
+
+# ------------------------------------------------------------------ access
+
+
+@pytest.fixture
+def allow(ask):
+    def allow(share_id, name='10.0.0.1', expect=200, **facts):
+        body = {'allow_access': {'access_type': 'ip', 'access_to': name, **facts}}
+        return ask(f'POST /v2/shares/{share_id}/action', body, expect=expect).json.get('access')
+
+    return allow
+
+
+def test_access_is_granted_and_denied(ask, create, allow):
+    share_id = create()['id']
+    rule = allow(share_id, access_level='ro')
+    assert (rule['access_to'], rule['access_level'], rule['state']) == ('10.0.0.1', 'ro', 'active')
+    assert ask(f'GET /v2/share-access-rules?share_id={share_id}').json['access_list'] == [rule]
+    assert ask(f'GET /v2/share-access-rules/{rule["id"]}').json['access'] == rule
+    old = ask(f'POST /v2/shares/{share_id}/action', {'access_list': None}, version='2.7').json['access_list']
+    assert [set(each) for each in old] == [
+        {'id', 'access_type', 'access_to', 'access_level', 'access_key', 'state'},
+    ]
+    allow(share_id, expect=400)
+    deny = {'deny_access': {'access_id': rule['id']}}
+    ask(f'POST /v2/shares/{create()["id"]}/action', deny, expect=404)
+    ask(f'POST /v2/shares/{share_id}/action', deny, expect=202)
+    ask(f'GET /v2/share-access-rules/{rule["id"]}', expect=404)
+
+
+def test_what_is_locked_stays(ask, create, allow):
+    share_id = create()['id']
+    deny = {'deny_access': {'access_id': allow(share_id, lock_deletion=True)['id'], 'unrestrict': True}}
+    ask(f'POST /v2/shares/{share_id}/action', deny, expect=403)
+    ask(f'DELETE /v2/shares/{share_id}', expect=403)
+    ask(f'POST /v2/shares/{share_id}/action', deny, by='admin', expect=202)
+    ask(f'DELETE /v2/shares/{share_id}', expect=202)
+
+
+def test_rules_of_other_projects_are_not_shown(ask, create, allow):
+    share_id = create(is_public=True)['id']
+    rule = allow(share_id)
+    assert ask(f'GET /v2/share-access-rules?share_id={share_id}', by='bob').json['access_list'] == []
+    ask(f'GET /v2/share-access-rules/{rule["id"]}', by='bob', expect=404)
+    ask(f'GET /v2/share-access-rules?share_id={NOWHERE}', expect=404)
