@@ -3,107 +3,129 @@
 import re
 from collections.abc import Callable, Mapping
 
-from computeapi.booleans import FALSE, TRUE
+from oslo_utils import strutils
+
 from computeapi.db.flavors import Flavor
 from computeapi.errors import Invalid, NotFound
 
-Check = Callable[[str], bool]
+Check = Callable[[str], str | None]
+"""What is wrong with a value, if anything is."""
 
 
-def _integer(low: int = 0) -> tuple[Check, str]:
-    return lambda value: bool(re.fullmatch(r'-?\d{1,18}', value)) and int(value) >= low, 'integer'
+def integer(low: int | None = None, high: int | None = None) -> Check:
+    def complaint(value: str) -> str | None:
+        try:
+            number = int(value)
+        except ValueError:
+            return 'is not a valid integer value'
+        if high is not None and number > high:
+            return f"is greater than the max value of '{high}'"
+        return f"is less than the min value of '{low}'" if low is not None and number < low else None
+
+    return complaint
 
 
-def _one_of(*choices: str) -> tuple[Check, str]:
-    return lambda value: value in choices, 'string'
+def one_of(*choices: str) -> Check:
+    return lambda value: None if value in choices else f'is not one of: {", ".join(choices)}'
 
 
-def _text(pattern: str = r'.*') -> tuple[Check, str]:
+def text(pattern: str) -> Check:
     compiled = re.compile(pattern)
-    return lambda value: bool(compiled.fullmatch(value)), 'string'
+    return lambda value: None if compiled.fullmatch(value) else f"is not of the format '{pattern}'"
 
 
-BOOLEAN = (lambda value: value in TRUE or value in FALSE, 'boolean')
+def boolean(value: str) -> str | None:
+    try:
+        strutils.bool_from_string(value, strict=True)
+    except ValueError:
+        return 'is not a valid boolean-like value'
+    return None
 
-LEVEL = _one_of('low', 'normal', 'high', 'custom')
-CPUS = _text(r'[\^\d,-]+')
 
-KNOWN: tuple[tuple[str, tuple[Check, str]], ...] = (
-    ('accel:device_profile', _text()),
-    ('group_policy', _one_of('none', 'isolate')),
-    ('hw:(boot_menu|cpu_realtime|ephemeral_encryption|hide_hypervisor_id|locked_memory|mem_encryption)', BOOLEAN),
-    ('hw:(vif_multiqueue_enabled|virtio_packed_ring)', BOOLEAN),
-    ('hw:(cpu_dedicated_mask|cpu_realtime_mask)', CPUS),
-    ('hw:cpu_(max_)?(cores|sockets|threads)', _integer(1)),
-    ('hw:cpu_policy', _one_of('dedicated', 'shared', 'mixed')),
-    ('hw:cpu_thread_policy', _one_of('prefer', 'isolate', 'require')),
-    ('hw:emulator_threads_policy', _one_of('isolate', 'share')),
-    ('hw:ephemeral_encryption_format', _one_of('luks')),
-    ('hw:maxphysaddr_bits', _integer()),
-    ('hw:maxphysaddr_mode', _one_of('passthrough', 'emulate')),
-    ('hw:mem_encryption_model', _one_of('amd-sev', 'amd-sev-es')),
-    ('hw:mem_page_size', _text(r'(large|small|any|\d+([kKMGT]i?)?(b|bit|B)?)')),
-    (r'hw:numa_cpus\.\d+', CPUS),
-    (r'hw:numa_(nodes|mem\.\d+)', _integer(1)),
-    ('hw:pci_numa_affinity_policy', _one_of('required', 'preferred', 'legacy', 'socket')),
-    ('hw:pmem', _text()),
-    ('hw:serial_port_count', _integer()),
-    ('hw:tpm_model', _one_of('tpm-tis', 'tpm-crb')),
-    ('hw:tpm_secret_security', _one_of('user', 'host', 'deployment')),
-    ('hw:tpm_version', _one_of('1.2', '2.0')),
-    ('hw:viommu_model', _one_of('intel', 'smmuv3', 'virtio', 'auto')),
-    ('hw:watchdog_action', _one_of('none', 'pause', 'poweroff', 'reset', 'disabled')),
-    ('hw_rng:allowed', BOOLEAN),
-    ('hw_rng:rate_(bytes|period)', _integer()),
-    ('hw_video:ram_max_mb', _integer()),
-    ('os:secure_boot', _one_of('required', 'disabled', 'optional')),
-    ('pci_passthrough:alias', _text(r'([^:]+:\d+)(,\s*[^:]+:\d+)*')),
-    ('powervm:uncapped', BOOLEAN),
-    ('quota:cpu_(period|shares)', _integer()),
-    ('quota:cpu_quota', _integer(-1)),
-    ('quota:disk_(read|write|total)_(bytes|iops)_sec', _integer()),
-    ('quota:vif_(inbound|outbound)_(average|burst|peak)', _integer()),
-    ('quota:(cpu|disk_io|memory|vif)_(limit|reservation|shares_share)', _integer()),
-    ('quota:(cpu|disk_io|memory|vif)_shares_level', LEVEL),
-    ('resources(_?[a-zA-Z0-9_-]{0,64})?:[A-Z0-9_]+', _integer()),
-    ('trait(_?[a-zA-Z0-9_-]{0,64})?:[A-Z0-9_]+', _one_of('required', 'forbidden')),
-    ('(traits|aggregate_instance_extra_specs|capabilities):.+', _text()),
-    ('vmware:(hw_version|storage_policy)', _text()),
-    ('vmware:boot_efi_secure_boot', BOOLEAN),
+def anything(value: str) -> None:
+    """Whatever it is, only the operator knows."""
+
+
+AT_LEAST_0, AT_LEAST_1 = integer(0), integer(1)
+CPUS = text(r'\^?\d+(-\d+)?(,\^?\d+(-\d+)?)*')
+GROUP = '[a-zA-Z0-9_-]{0,64}'
+RESOURCES = (
+    'VCPU|PCPU|MEMORY_MB|DISK_GB|PCI_DEVICE|SRIOV_NET_VF|NUMA_(SOCKET|CORE|THREAD|MEMORY_MB)|IPV4_ADDRESS|VGPU'
+    '|VGPU_DISPLAY_HEAD|NET_BW_(EGR|IGR)_KILOBIT_PER_SEC|NET_PACKET_RATE_((EGR|IGR)_)?KILOPACKET_PER_SEC'
+    '|MEM_ENCRYPTION_CONTEXT|FPGA|PGPU|CUSTOM_[A-Z0-9_]+'
+)
+# What a host tells of itself: as one value, or as a tree of which a part may be named.
+CAPABILITIES = (
+    'aggregates|cell_uuid|(cpu|ram|disk)_allocation_ratio|current_workload|disk_available_least|disk_mb_used'
+    '|failed_builds|free_disk_(gb|mb)|free_ram_mb|host|host_ip|hypervisor_(hostname|type|version)|id|(local_gb|memory_mb'
+    '|vcpus)(_used)?|mapped|num_instances|num_io_ops|running_vms|service_id|total_usable_(disk_gb|ram_mb)|updated|uuid'
+    '|vcpus_total'
+)
+TREES = (
+    'cpu_info|instances|limits|metrics|nodename|numa_topology|pci_device_pools|pci_stats|stats|supported_hv_specs'
+    '|supported_instances'
+)
+
+KNOWN: tuple[tuple[str, Check], ...] = (
+    ('accel:device_profile|aggregate_instance_extra_specs:.+|vmware:(hw_version|storage_policy)', anything),
+    (rf'capabilities:({CAPABILITIES}|({TREES})(:\w+)*)', anything),
+    ('group_policy', one_of('isolate', 'none')),
+    ('(hw:)?hide_hypervisor_id|hw_rng:allowed', boolean),
+    ('hw:(boot_menu|cpu_realtime|ephemeral_encryption|locked_memory|mem_encryption|pmu)', boolean),
+    ('hw:(vif_multiqueue_enabled|virtio_packed_ring)', boolean),
+    (r'hw:(cpu_dedicated_mask|cpu_realtime_mask|numa_cpus\.\d+)', CPUS),
+    (r'hw:(cpu_(max_)?(cores|sockets|threads)|numa_nodes|numa_mem\.\d+)', AT_LEAST_1),
+    ('hw:cpu_policy', one_of('dedicated', 'shared', 'mixed')),
+    ('hw:cpu_thread_policy', one_of('prefer', 'isolate', 'require')),
+    ('hw:emulator_threads_policy', one_of('isolate', 'share')),
+    ('hw:ephemeral_encryption_format', one_of('plain', 'luks', 'luksv2')),
+    ('hw:mem_encryption_model', one_of('amd-sev', 'amd-sev-es', 'amd-sev-snp', 'intel-tdx')),
+    ('hw:mem_page_size', text(r'(large|small|any|\d+([kKMGT]i?)?(b|bit|B)?)')),
+    ('hw:pci_numa_affinity_policy', one_of('required', 'preferred', 'legacy', 'socket')),
+    ('hw:pmem', text('[a-zA-Z0-9_]+(,[a-zA-Z0-9_]+)*,?')),
+    ('hw:redirected_usb_ports', integer(0, 15)),
+    ('hw:sound_model', one_of('sb16', 'es1370', 'pcspk', 'ac97', 'ich6', 'ich9', 'usb', 'virtio')),
+    ('hw:tpm_model', one_of('tpm-tis', 'tpm-crb')),
+    ('hw:tpm_secret_security', one_of('user', 'host', 'deployment')),
+    ('hw:tpm_version', one_of('1.2', '2.0')),
+    ('hw:usb_model', one_of('none', 'nec-xhci', 'qemu-xhci')),
+    ('hw:viommu_model', one_of('intel', 'smmuv3', 'virtio', 'auto')),
+    ('hw:watchdog_action', one_of('none', 'pause', 'poweroff', 'reset', 'disabled')),
+    ('hw:serial_port_count|hw_rng:rate_(bytes|period)|hw_video:ram_max_mb', AT_LEAST_0),
+    ('os:secure_boot', one_of('disabled', 'required')),
+    ('pci_passthrough:alias', text(r'[^:]+:\d+(\s*,\s*[^:]+:\d+)*')),
+    ('quota:cpu_(period|shares)|quota:disk_(read|write|total)_(bytes|iops)_sec', AT_LEAST_0),
+    ('quota:vif_(inbound|outbound)_(average|burst|peak)', AT_LEAST_0),
+    ('quota:(cpu|disk_io|memory|vif)_(limit|shares_share)', AT_LEAST_0),
+    ('quota:(cpu|disk_io|memory|vif)_shares_level', one_of('custom', 'high', 'normal', 'low')),
+    (f'quota:(cpu_quota|(cpu|disk_io|memory|vif)_reservation)|resources{GROUP}:({RESOURCES})', integer()),
+    (f'trait{GROUP}:(COMPUTE|CUSTOM|HW|MISC|OWNER|STORAGE)_[A-Z0-9_]+', one_of('required', 'forbidden')),
 )
 """The names of specs, some with a part that the operator chooses, and what values they take."""
 PATTERNS = [(re.compile(name), check) for name, check in KNOWN]
 
 # A key in one of these namespaces must be known; one in another, or in none, is the operator's own.
 NAMESPACES = re.compile(
-    '(accel|aggregate_instance_extra_specs|capabilities|hw|hw_rng|hw_video|os|pci_passthrough|powervm|quota|resources'
-    r'|trait|traits|vmware)\d*:'
+    f'(accel|aggregate_instance_extra_specs|capabilities|hw|hw_rng|hw_video|os|pci_passthrough|quota|vmware'
+    f'|(resources|trait){GROUP}):'
 )
 
 
 def validate(specs: Mapping[str, object]) -> None:
     """Invalid for a key that does not exist in a known namespace, or a value that its key does not take."""
     for key, value in specs.items():
-        check = _check_of(key)
-        if check is None:
-            continue
-        passes, kind = check
-        if passes(str(value)):
-            continue
-        if kind == 'integer' and not re.fullmatch(r'-?\d+', str(value)):
-            raise Invalid(f"Validation failed; '{value}' is not a valid integer value.")
-        if kind == 'boolean':
-            raise Invalid(f"Validation failed; '{value}' is not a valid boolean value.")
-        raise Invalid(f"Validation failed; '{value}' is not a valid value for extra spec '{key}'.")
+        wrong = _check_of(key)(str(value))
+        if wrong:
+            raise Invalid(f"Validation failed; '{value}' {wrong}.")
 
 
-def _check_of(key: str) -> tuple[Check, str] | None:
+def _check_of(key: str) -> Check:
     for name, check in PATTERNS:
         if name.fullmatch(key):
             return check
     if NAMESPACES.match(key):
         raise Invalid(f"Validation failed; extra spec '{key}' does not appear to be a valid extra spec.")
-    return None
+    return anything
 
 
 def value_of(flavor: Flavor, key: str) -> str:

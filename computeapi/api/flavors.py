@@ -116,6 +116,7 @@ VALIDATION = {'validated': added('2.86', True)}
 
 # ------------------------------------------------------------------ views
 
+AS_SENT = {'type': 'object', 'additionalProperties': {'type': ['string', 'number']}}
 LINKED = {
     'id': Field(STRING, attr('flavorid')),
     'name': Field(STRING, attr('name')),
@@ -242,7 +243,7 @@ class FlavorExtraSpecs(ComputeController):
         'POST',
         policy=SPECS_CREATE,
         body=SPECS_BODY,
-        response={'extra_specs': TEXTS},
+        response={'extra_specs': AS_SENT},
         errors=(409,),
         behaviour=VALIDATION,
     )
@@ -255,7 +256,9 @@ class FlavorExtraSpecs(ComputeController):
         """Show an extra spec of a flavor."""
         return {id: extra_specs.value_of(self.cloud.flavors.get(req.context, flavor_id), id)}
 
-    @operation('PUT', '/{id}', policy=SPECS_UPDATE, body=SPEC_BODY, response=TEXTS, errors=(409,), behaviour=VALIDATION)
+    @operation(
+        'PUT', '/{id}', policy=SPECS_UPDATE, body=SPEC_BODY, response=AS_SENT, errors=(409,), behaviour=VALIDATION
+    )
     def update(self, req: Request, flavor_id: str, id: str, body: Any) -> dict[str, Any]:
         """Set an extra spec of a flavor."""
         check_key(id, body)
@@ -266,13 +269,13 @@ class FlavorExtraSpecs(ComputeController):
         """Delete an extra spec of a flavor."""
         self.cloud.flavors.delete_extra_spec(req.context, flavor_id, id)
 
-    def save(self, req: Request, flavor_id: str, specs: Mapping[str, Any]) -> dict[str, str]:
-        """Keep extra specs, as text; the text."""
+    def save(self, req: Request, flavor_id: str, specs: Mapping[str, Any]) -> dict[str, Any]:
+        """Keep extra specs, as text; the answer repeats what was sent."""
         if req.behaviour.validated:
             extra_specs.validate(specs)
         texts = {key: str(value) for key, value in specs.items()}
         self.cloud.flavors.set_extra_specs(req.context, flavor_id, texts)
-        return texts
+        return dict(specs)
 
 
 def factor(value: Any) -> float:

@@ -125,7 +125,7 @@ def test_extra_specs(api, small):
     assert api.put(f'{specs}/own', {'own': '2'}).json == {'own': '2'}
     assert api.put(f'{specs}/own', {'other': '2'}).status == 400
     assert api.get(f'{specs}/own').json == {'own': '2'}
-    assert api.put(f'{specs}/own', {'own': 2}).json == {'own': '2'}
+    assert api.put(f'{specs}/own', {'own': 2}).json == {'own': 2}
     assert api.delete(f'{specs}/own').status == 200
     assert api.get(f'{specs}/own').status == 404
 
@@ -136,6 +136,37 @@ def test_known_extra_specs_are_validated_from_2_86(api, small):
     assert api.post('/flavors/small/os-extra_specs', wrong, '2.86').status == 400
     unknown = {'extra_specs': {'hw:nothing_of_the_kind': '1'}}
     assert api.post('/flavors/small/os-extra_specs', unknown, '2.86').status == 400
+
+
+@pytest.mark.parametrize(
+    ('key', 'taken', 'refused'),
+    [
+        ('hw:cpu_cores', ['1', 2, '+1'], ['0', 1.0, 'x', '']),
+        ('hw:boot_menu', ['true', 'y', '0'], ['maybe', '2']),
+        ('hw:numa_cpus.0', ['0', '0-3,^2'], ['-1', '0-', 'all']),
+        ('hw:pmem', ['a,b', 'a,'], ['', ',a']),
+        ('os:secure_boot', ['required'], ['optional']),
+        ('quota:cpu_quota', ['-1', -2], ['1.5']),
+        ('resources_GPU1:VGPU', ['0', -1], ['x']),
+        ('resources:GPU', [], ['1']),
+        ('trait1:HW_CPU_X86_AVX2', ['required', 'forbidden'], ['true']),
+        ('capabilities:cpu_info:features', ['<in> aes'], []),
+        ('capabilities:colour', [], ['red']),
+        ('hide_hypervisor_id', ['true'], ['x']),
+        ('own:thing', ['', 'x', 1.5], []),
+    ],
+)
+def test_values_that_extra_specs_take(api, small, key, taken, refused):
+    path = '/flavors/small/os-extra_specs'
+    statuses = [api.post(path, {'extra_specs': {key: value}}, '2.86').status for value in (*taken, *refused)]
+    assert statuses == [200] * len(taken) + [400] * len(refused)
+
+
+def test_numbers_come_back_as_they_were_sent_and_are_kept_as_text(api, small):
+    path = '/flavors/small/os-extra_specs'
+    assert api.post(path, {'extra_specs': {'a': 1, 'b': 1.5}}).json == {'extra_specs': {'a': 1, 'b': 1.5}}
+    assert api.put(f'{path}/a', {'a': 2}).json == {'a': 2}
+    assert api.get(path).json == {'extra_specs': {'a': '2', 'b': '1.5'}}
 
 
 def test_update_and_delete(api, small):
