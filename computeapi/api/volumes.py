@@ -7,7 +7,6 @@ from computeapi.api import pages
 from computeapi.api.controller import ComputeController
 from computeapi.api.gone import PROXIES
 from computeapi.api.types import (
-    ANYTHING,
     INTEGER,
     NULLABLE_STRING,
     OBJECT,
@@ -19,7 +18,6 @@ from computeapi.api.types import (
 )
 from computeapi.backends.volume import Volume
 from computeapi.booleans import spoken
-from computeapi.errors import Invalid
 from computeapi.web.contract import MEMBER_OR_ADMIN, READER_OR_ADMIN, Field, Policy, View, attr
 from computeapi.web.controller import operation
 from computeapi.web.paging import window_of
@@ -52,8 +50,7 @@ NEW_VOLUME = closed(
     required=['size'],
 )
 NEW_SNAPSHOT = closed(
-    # It is the volume service that says what is no volume.
-    {'volume_id': ANYTHING, 'force': SPOKEN_BOOLEAN, 'display_name': TEXT, 'display_description': TEXT},
+    {'volume_id': STRING, 'force': SPOKEN_BOOLEAN, 'display_name': TEXT, 'display_description': TEXT},
     required=['volume_id'],
 )
 
@@ -172,8 +169,6 @@ class Snapshots(ComputeController):
     def create(self, req: Request, body: Any) -> dict[str, Any]:
         """Create a snapshot; with force also of a volume that is in use."""
         wanted = body['snapshot']
-        if not isinstance(wanted['volume_id'], str):
-            raise Invalid(f'Invalid input received: {str(wanted["volume_id"])[:64]} is not the id of a volume')
         snapshot = self.cloud.volumes.create_snapshot(
             req.context,
             wanted['volume_id'],

@@ -33,21 +33,20 @@ class KeypairManager:
         return self.store.ask(rows.page, user_id, page)
 
     def add(self, context: Context, user_id: str, name: str, kind: str, public_key: str) -> Keypair:
-        """Keep a public key (or certificate) of the user; Invalid if it is none, OverQuota, Conflict."""
-        return self._insert(context, user_id, name, kind, public_key, keys.fingerprint(kind, public_key))
+        """Keep a public key (or certificate) of the user; OverQuota, Invalid if it is none, Conflict."""
+        return self._insert(context, user_id, name, kind, public_key)
 
     def generate(self, context: Context, user_id: str, name: str, kind: str) -> Keypair:
         """A new key pair with its private key, which only the caller has from then on; OverQuota, Conflict."""
         made = keys.generate(kind, user_id)
-        pair = self._insert(context, user_id, name, kind, made.public_key, made.fingerprint)
+        pair = self._insert(context, user_id, name, kind, made.public_key)
         return replace(pair, private_key=made.private_key)
 
-    def _insert(
-        self, context: Context, user_id: str, name: str, kind: str, public_key: str, fingerprint: str
-    ) -> Keypair:
-        values = {'user_id': user_id, 'name': name, 'type': kind, 'fingerprint': fingerprint, 'public_key': public_key}
+    def _insert(self, context: Context, user_id: str, name: str, kind: str, public_key: str) -> Keypair:
+        values = {'user_id': user_id, 'name': name, 'type': kind, 'public_key': public_key}
         with self.store.write() as connection:
             self.quotas.reserve_key_pair(connection, context, user_id)
+            values['fingerprint'] = keys.fingerprint(kind, public_key)
             if rows.get(connection, user_id, name):
                 raise Conflict(f"Key pair '{name}' already exists.")
             rows.insert(connection, values | {'created_at': self.clock()})

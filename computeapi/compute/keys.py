@@ -28,7 +28,6 @@ class Pair(NamedTuple):
     """A new key: what is kept of it, and what is given away once."""
 
     public_key: str
-    fingerprint: str
     private_key: str
 
 
@@ -36,7 +35,7 @@ def generate(kind: str, owner: str) -> Pair:
     """A new RSA key as *kind* (ssh or x509) writes it; *owner* is whom a certificate names."""
     key = rsa.generate_private_key(public_exponent=65537, key_size=KEY_SIZE)
     public_key = _ssh_line(key) if kind == SSH else _certificate(key, owner)
-    return Pair(public_key, fingerprint(kind, public_key), _private_text(kind, key))
+    return Pair(public_key, _private_text(kind, key))
 
 
 def fingerprint(kind: str, public_key: str) -> str:

@@ -115,6 +115,7 @@ def test_the_quota(api, service):
     api.post('/os-keypairs', pair(), as_=BOB)
     more = api.post('/os-keypairs', pair(name='other'), as_=BOB)
     assert (more.status, fault(more)) == (403, 'Quota exceeded, too many key pairs.')
+    assert api.post('/os-keypairs', pair(name='bad', public_key='ssh-rsa junk'), as_=BOB).status == 403
     assert api.post('/os-keypairs', pair(), as_=ALICE).status == 200
 
 

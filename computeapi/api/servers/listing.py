@@ -54,8 +54,8 @@ def tags(text: str) -> list[str]:
 
 # ------------------------------------------------------------------ filters
 
-REGEX = {'type': 'string', 'format': 'regex'}
-SOME_TEXT = {'type': 'string', 'minLength': 1}
+REGEX = {'type': 'string', 'maxLength': 255, 'format': 'regex'}
+TAGS = REGEX | {'maxLength': 61 * MOST_TAGS}
 
 
 class Filter(NamedTuple):
@@ -100,16 +100,16 @@ FILTERS = {
     'locked_by': Filter(REGEX),
     'name': Filter(REGEX, everybody='2.1'),
     'node': Filter(REGEX),
-    'not-tags': Filter(SOME_TEXT, 'not_tags', tags, everybody='2.26', new=True),
-    'not-tags-any': Filter(SOME_TEXT, 'not_tags_any', tags, everybody='2.26', new=True),
+    'not-tags': Filter(TAGS, 'not_tags', tags, everybody='2.26', new=True),
+    'not-tags-any': Filter(TAGS, 'not_tags_any', tags, everybody='2.26', new=True),
     'power_state': Filter(REGEX, everybody='2.83'),
     'progress': Filter(REGEX, everybody='2.83'),
     'project_id': Filter(STRING),
     'ramdisk_id': Filter(REGEX),
     'reservation_id': Filter(REGEX, everybody='2.1'),
     'root_device_name': Filter(REGEX),
-    'tags': Filter(SOME_TEXT, read=tags, everybody='2.26', new=True),
-    'tags-any': Filter(SOME_TEXT, 'tags_any', tags, everybody='2.26', new=True),
+    'tags': Filter(TAGS, read=tags, everybody='2.26', new=True),
+    'tags-any': Filter(TAGS, 'tags_any', tags, everybody='2.26', new=True),
     'task_state': Filter(STRING, everybody='2.83'),
     'tenant_id': Filter(STRING, 'project_id'),
     'terminated_at': Filter(REGEX, everybody='2.83'),
