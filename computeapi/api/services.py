@@ -107,9 +107,19 @@ class Services(ComputeController):
         found = self.cloud.services.list(req.parameter('host'), req.parameter('binary'))
         return {'services': SERVICE.render_all(req, found)}
 
-    @operation('PUT', '/{id}', policy=UPDATE, body=UPDATE_BODY, response=UPDATED, behaviour={'actions': ACTIONS})
+    @operation(
+        'PUT',
+        '/{id}',
+        policy=None,
+        also=(UPDATE,),
+        body=UPDATE_BODY,
+        response=UPDATED,
+        errors=(403,),
+        behaviour={'actions': ACTIONS},
+    )
     def update(self, req: Request, id: str, body: Any) -> dict[str, Any]:
         """Take a service out of use, or back, by an action on its host and binary."""
+        req.check(UPDATE)
         if id not in req.behaviour.actions:
             raise NotFound('Unknown action')
         check_action(id, body)
@@ -127,7 +137,10 @@ class Services(ComputeController):
     @api_version(BY_UUID)
     def update(self, req: Request, id: str, body: Any) -> dict[str, Any]:
         """Take a service out of use, or back, or force it down, by its UUID."""
-        status = self.cloud.services.get(uuid_id(id))
+        # What is no UUID is refused whoever asks.
+        uuid_id(id)
+        req.check(UPDATE)
+        status = self.cloud.services.get(id)
         wanted = body.get('status')
         if wanted == 'enabled' and 'disabled_reason' in body:
             raise Invalid("Specifying 'disabled_reason' with status 'enabled' is invalid.")

@@ -37,7 +37,8 @@ class ServiceManager:
             return self._statuses(connection, rows.select(connection, host or None, binary or None))
 
     def find(self, *, host: str, binary: str) -> ServiceStatus:
-        """The service of that binary on that host; NotFound."""
+        """The service of that binary on that host, to be changed; Invalid unless it is a compute host's, NotFound."""
+        check_binary(binary)
         with self.store.read() as connection:
             found = self._statuses(connection, rows.select(connection, host, binary))
         if not found:
@@ -45,11 +46,12 @@ class ServiceManager:
         return found[0]
 
     def get(self, uuid: str) -> ServiceStatus:
-        """The service of that UUID; NotFound."""
+        """The service of that UUID, to be changed; NotFound, Invalid unless it is a compute host's."""
         with self.store.read() as connection:
             service = rows.get(connection, uuid)
             if service is None:
                 raise NotFound(f'Service {uuid} could not be found.')
+            check_binary(service.binary)
             return self._statuses(connection, [service])[0]
 
     def _statuses(self, connection: sa.Connection, found: Sequence[ComputeService]) -> builtins.list[ServiceStatus]:
@@ -98,3 +100,9 @@ class ServiceManager:
                     'Unable to delete compute service that is hosting instances. Migrate or delete the instances first.'
                 )
             rows.delete(connection, service)
+
+
+def check_binary(binary: str) -> None:
+    """Invalid for a service that cannot be taken out of use."""
+    if binary != COMPUTE:
+        raise Invalid(f'Updating a {binary[:64]} service is not supported. Only {COMPUTE} services can be updated.')

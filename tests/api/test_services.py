@@ -30,6 +30,25 @@ def test_by_action_before_2_53(api, compute, sample, shape, action, more):
     assert api.get(f'{PATH}?host=compute1').json['services'][0]['status'] == answer.json['service']['status']
 
 
+def test_only_compute_services_are_taken_out_of_use(api, service, compute):
+    [other] = [each for each in api.get(PATH, '2.53').json['services'] if each['binary'] == 'nova-scheduler']
+    text = 'Updating a nova-scheduler service is not supported. Only nova-compute services can be updated.'
+    for answer in (
+        api.put(f'{PATH}/disable', {'host': 'nowhere', 'binary': 'nova-scheduler'}),
+        api.put(f'{PATH}/{other["id"]}', {'status': 'enabled', 'disabled_reason': 'x'}, '2.53'),
+    ):
+        assert (answer.status, answer.json['badRequest']['message']) == (400, text)
+
+
+def test_2_53_what_is_no_uuid_is_refused_whoever_asks(api, compute):
+    for identifier, statuses in (('1', (404, 400)), (compute['id'], (404, 403))):
+        body = {'host': 'x', 'binary': 'nova-compute'}
+        old = api.put(f'{PATH}/{identifier}', body).status
+        new = api.put(f'{PATH}/{identifier}', {'status': 'enabled'}, '2.53', as_='bob:project').status
+        assert (old, new) == statuses
+    assert api.put(f'{PATH}/disable', body, as_='bob:project').status == 403
+
+
 def test_forcing_down_from_2_11(api, compute):
     body = {'host': 'compute1', 'binary': 'nova-compute', 'forced_down': True}
     assert api.put(f'{PATH}/force-down', body, '2.10').status == 400

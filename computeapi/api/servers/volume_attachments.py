@@ -155,7 +155,8 @@ class VolumeAttachments(ServerController):
     )
     def update(self, req: Request, server: Server, id: str, body: Any) -> None:
         """Put another volume in the place of an attached one, for block storage."""
-        self.swap(req, server, id, body['volumeAttachment']['volumeId'])
+        req.check(SWAP)
+        self.cloud.attachments.swap(req.context, server, id, body['volumeAttachment']['volumeId'])
 
     @api_version(UPDATABLE)
     def update(self, req: Request, server: Server, id: str, body: Any) -> None:
@@ -163,15 +164,14 @@ class VolumeAttachments(ServerController):
         facts = dict(body['volumeAttachment'])
         volume_id = facts.pop('volumeId')
         if volume_id != id:
-            return self.swap(req, server, id, volume_id)
-        req.check(UPDATE, target_of(server))
+            req.check(SWAP)
+        else:
+            req.check(UPDATE, target_of(server))
         if 'delete_on_termination' in facts:
             facts['delete_on_termination'] = spoken(facts['delete_on_termination'])
         self.cloud.attachments.update(server, id, facts)
-
-    def swap(self, req: Request, server: Server, volume_id: str, new_volume_id: str) -> None:
-        req.check(SWAP)
-        self.cloud.attachments.swap(req.context, server, volume_id, new_volume_id)
+        if volume_id != id:
+            self.cloud.attachments.swap(req.context, server, id, volume_id)
 
     @operation('DELETE', '/{id}', policy=DELETE, status=202, errors=(403, 409), behaviour=ON_SHELVED)
     def delete(self, req: Request, server: Server, id: str) -> None:

@@ -195,12 +195,15 @@ class AttachedVolumes:
                 rows.update_block_device(connection, device.uuid, kept)
 
     def swap(self, context: Context, server: Server, volume_id: str, new_volume_id: str) -> None:
-        """Let another volume take the place of one that block storage is moving; Conflict if it is not."""
-        self.changes.check(context, server, SWAP)
+        """Let another volume take the place of one that block storage is moving; Conflict if it is not.
+
+        What is wrong with the volumes comes before what keeps the server from changing.
+        """
         old = self.volumes.get(context, volume_id)
         if not old.migration_status:
             raise Conflict(f'volume {volume_id} is not migrating; this API should only be called by Cinder')
         new = self._new_volume(context, new_volume_id)
+        self.changes.check(context, server, SWAP)
         device = self.get(server, volume_id)
         check_exchange(old, new)
         arguments = {

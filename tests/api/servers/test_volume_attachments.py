@@ -432,7 +432,17 @@ def test_what_cannot_be_swapped(api, path, moving, server, servers, world, statu
     assert swap(api, path, loose, world.volume()).status == 404
     servers.change(server, vm_state='stopped')
     assert swap(api, path, old, new).status == 409
+    assert swap(api, path, '00000000-0000-4000-8000-00000000dead', new).status == 404
     assert status(old) == 'in-use'
+
+
+def test_2_85_the_rest_of_a_change_is_looked_at_before_the_swap(api, path, attach, volume, world):
+    attach(volume)
+    other, fixed = world.volume(), 'The device property is not mutable'
+    answer = api.put(f'{path}/{volume}', {'volumeAttachment': {'volumeId': other, 'device': '/dev/vdz'}}, '2.85')
+    assert (answer.status, answer.json['badRequest']['message']) == (400, fixed)
+    assert swap(api, path, other, volume, version='2.85').status == 404
+    assert swap(api, path, volume, other, version='2.85').status == 409
 
 
 def test_a_driver_that_cannot_swap_leaves_both_volumes_as_they_are(
