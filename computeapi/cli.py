@@ -92,8 +92,9 @@ def _add_db(commands: Commands) -> None:
 
 def _add_reports(commands: Commands) -> None:
     _add(commands, 'routes', _report('routes'), 'print every operation: method, path, versions, policy')
-    history = _add(commands, 'history', _report('history', 'version'), 'print what changed in each version')
+    history = _add(commands, 'history', _report('history', 'version', 'markdown'), 'print what changed in each version')
     history.add_argument('version', nargs='?', metavar='VERSION', type=_version, help='only in this one')
+    history.add_argument('--markdown', action='store_true', help='as a document, which docs/history.md is')
     openapi = _add(commands, 'openapi', _report('openapi', 'version'), 'print the OpenAPI document of one version')
     openapi.add_argument('version', metavar='VERSION', type=_version, help='such as 2.1, or `latest`')
     _add(commands, 'policy', _report('policy'), 'print a policy.yaml with every rule as a comment')

@@ -2,7 +2,7 @@
 
 import textwrap
 from collections.abc import Iterator
-from typing import Any, TextIO
+from typing import Any, NamedTuple, TextIO
 
 import orjson
 from oslo_config import cfg
@@ -38,14 +38,38 @@ def path_of(operation: Operation) -> str:
     return str(operation).partition(' ')[2]
 
 
-def history(out: TextIO, version: str | None = None) -> None:
+class Layout(NamedTuple):
+    """How the history is written: its beginning, a version, an operation, a detail of what became of that."""
+
+    beginning: str
+    version: str
+    operation: str
+    detail: str
+
+
+PLAIN = Layout('', '{}  {}\n', '    {}: {}\n', '{}')
+MARKDOWN = Layout(
+    """# What each version of the API changed
+
+Made by `computeapi history --markdown`. `+` is a field that came, `-` one that went, `~` one that takes or shows
+something else. `tests/history` has a test of each version.
+""",
+    '\n## {}\n\n{}\n\n',
+    '* `{}`: {}\n',
+    '`{}`',
+)
+
+
+def history(out: TextIO, version: str | None = None, markdown: bool = False) -> None:
     """Each version, or one, with the operations that it touched and what it did to them."""
+    layout = MARKDOWN if markdown else PLAIN
+    out.write(layout.beginning)
     operations = api.operations()
     for text in [str(known(version))] if version else HISTORY:
-        print(f'{text}  {HISTORY[text]}', file=out)
+        out.write(layout.version.format(text, HISTORY[text]))
         for operation, what in changes(operations, APIVersionRequest.parse(text)):
-            told = '; '.join(' '.join([name, *details]) for name, details in what.items())
-            print(f'    {operation}: {told}', file=out)
+            told = '; '.join(' '.join([name, *map(layout.detail.format, details)]) for name, details in what.items())
+            out.write(layout.operation.format(operation, told))
 
 
 def openapi(out: TextIO, version: str = 'latest') -> None:

@@ -27,7 +27,7 @@ URLS = {
 }
 DATABASES = ['sqlite', *(name for name, url in URLS.items() if url)]
 """The databases that are switched on."""
-SAME_ON_ALL = {'api', 'standalone'}
+SAME_ON_ALL = {'api', 'history', 'standalone'}
 """The folders of tests that go through the same lines on every database."""
 
 FILLED = sa.select(*(sa.exists().select_from(table).label(table.name) for table in metadata.sorted_tables))

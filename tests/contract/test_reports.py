@@ -15,7 +15,8 @@ from computeapi import config, reports
 from computeapi.versions import COMPUTE, HISTORY, MAX
 from computeapi.web.history import changes
 
-SAMPLES = Path(__file__).parents[2] / 'etc/computeapi'
+ROOT = Path(__file__).parents[2]
+SAMPLES = ROOT / 'etc/computeapi'
 
 
 def printed(report, *arguments):
@@ -30,6 +31,11 @@ def printed(report, *arguments):
 def test_the_samples_are_current(name, report):
     """Made by `computeapi config` and `computeapi policy`."""
     assert (SAMPLES / name).read_text() == printed(report)
+
+
+def test_the_history_is_current():
+    """Made by `computeapi history --markdown > docs/history.md`."""
+    assert (ROOT / 'docs/history.md').read_text() == printed(reports.history, None, True)
 
 
 def test_routes_are_all_operations():

@@ -1,13 +1,17 @@
 """What changed between two versions, told from the shapes of operations."""
 
+import re
+from pathlib import Path
+
 import pytest
 
-from computeapi.versions import ABSENT, APIVersionRequest, added, changed, removed
+from computeapi.versions import ABSENT, HISTORY, APIVersionRequest, added, changed, removed
 from computeapi.web.contract import HTML, JSON, Operation
 from computeapi.web.history import changes, compare
 from computeapi.web.schemas import closed, query
 
 TEXT = {'type': 'string'}
+TESTS, NAMES = Path(__file__).parents[1] / 'history', re.compile(r'^def test_(\d+)_(\d+)_', re.MULTILINE)
 
 
 def at(version, *operations):
@@ -83,3 +87,14 @@ def test_what_a_step_changes_is_told_by_its_place():
         {'unknown parameters': ['ignored -> refused']},
         None,
     ]
+
+
+# Those that are still without one.
+UNTESTED = {'2.69', '2.97'}
+
+
+def test_every_version_has_a_test_of_its_own():
+    """In tests/history, by its name: test_2_57_personality_is_gone."""
+    names = (name for path in TESTS.glob('test_*.py') for name in NAMES.findall(path.read_text()))
+    tested = {f'{major}.{minor}' for major, minor in names}
+    assert tested == set(HISTORY) - {'2.1'} - UNTESTED
