@@ -110,6 +110,26 @@ class QosRuleNotFound(NotFound):
     text = 'QoS rule {id} could not be found.'
 
 
+class AddressScopeNotFound(NotFound):
+    text = 'Address scope {id} could not be found'
+
+
+class SubnetPoolNotFound(NotFound):
+    text = 'Subnet pool {id} could not be found.'
+
+
+class RbacPolicyNotFound(NotFound):
+    text = 'RBAC policy of type with ID {id} not found'
+
+
+class NetworkFlavorNotFound(NotFound):
+    text = 'Flavor {id} could not be found.'
+
+
+class ServiceProfileNotFound(NotFound):
+    text = 'Service Profile {id} could not be found.'
+
+
 class FloatingIPNotFound(NotFound):
     text = 'Floating IP not found for ID {id}'
 
@@ -259,6 +279,14 @@ class SecurityGroupInUse(Conflict):
 
 class SecurityGroupRuleExists(Conflict):
     text = 'Security group rule already exists. Rule id is {id}.'
+
+
+class Unreachable(NotFound):
+    text = 'External network {network_id} is not reachable from the subnet of port {port_id}: no router leads there.'
+
+
+class RevisionMismatch(Conflict):
+    text = 'Constrained to {expected}, but current revision of {id} is another.'
 
 
 class FloatingIPInUse(Conflict):

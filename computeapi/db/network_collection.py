@@ -21,6 +21,7 @@ from computeapi.db.tables import network as tables
 Document = dict[str, Any]
 T = TypeVar('T')
 
+EVERYBODY = '*'
 FILTERED_TYPES = (str, bool, int)
 MAX_INTEGER = 2**31 - 1
 BOOLEANS = {'true': True, '1': True, 'false': False, '0': False}
@@ -42,6 +43,13 @@ class Work:
 def own_rows(table: sa.Table, context: Context) -> Clause:
     """The rows of the caller's project; all for an administrator."""
     return sa.true() if context.is_admin else table.c.project_id == context.project_id
+
+
+def shared(table: sa.Table, context: Context) -> Clause:
+    """The rows that their owners share with the caller's project, one by one."""
+    policies = tables.rbac_policies.c
+    mine = policies.target_project.in_([context.project_id or '', EVERYBODY])
+    return table.c.id.in_(sa.select(policies.object_id).where(mine))
 
 
 def grouped(pairs: Iterable[tuple[str, T]]) -> dict[str, list[T]]:
@@ -124,6 +132,12 @@ class Collection:
         if work.connection.scalar(sa.select(self.table.c.id).where(*mine).with_for_update()) is None:
             raise self.missing(id=resource_id)
 
+    def check_revision(self, work: Work, resource_id: str, expected: int) -> None:
+        """RevisionMismatch unless the resource, locked, was changed as often as the caller thinks."""
+        self.lock(work, resource_id)
+        if self.get(work, resource_id)['revision_number'] != expected:
+            raise errors.RevisionMismatch(id=resource_id, expected=expected)
+
     def owned(self, work: Work, resource_id: str) -> Document:
         """The document, locked; Forbidden to who sees it without owning it."""
         self.lock(work, resource_id)
@@ -143,7 +157,8 @@ class Collection:
 
     def update(self, work: Work, resource_id: str, facts: Mapping[str, Any]) -> None:
         """Change these attributes; those that are no columns are the caller's business."""
-        values = self._values(facts) | {'updated_at': work.clock()}
+        revision = {'revision_number': self.table.c.revision_number + 1}
+        values = self._values(facts) | revision | {'updated_at': work.clock()}
         work.connection.execute(self.table.update().where(self.table.c.id == resource_id).values(values))
 
     def delete(self, work: Work, **values: object) -> None:

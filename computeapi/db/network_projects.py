@@ -20,10 +20,12 @@ RESOURCES: dict[str, tuple[sa.Table, int]] = {
     'floatingip': (tables.floating_ips, 50),
     'network': (tables.networks, 100),
     'port': (tables.ports, 500),
+    'rbac_policy': (tables.rbac_policies, 10),
     'router': (tables.routers, 10),
     'security_group': (tables.security_groups, 10),
     'security_group_rule': (tables.security_group_rules, 100),
     'subnet': (tables.subnets, 100),
+    'subnetpool': (tables.subnet_pools, UNLIMITED),
 }
 
 
@@ -62,6 +64,15 @@ def set_limits(work: Work, project_id: str, changes: dict[str, int]) -> None:
     """Limits of the project's own; those not named stay."""
     rows = [{'project_id': project_id, 'resource': name, 'limit': limit} for name, limit in changes.items()]
     upsert(work.connection, quotas, rows)
+
+
+def check_limits(work: Work, project_id: str, wanted: Mapping[str, int]) -> None:
+    """Invalid for a limit below what the project uses."""
+    lock_project(work, project_id)
+    used = usage(work, project_id)
+    for name, limit in wanted.items():
+        if UNLIMITED != limit < used[name]:
+            raise errors.Invalid(f'Quota limit {limit} of {name} must be greater than or equal to used {used[name]}')
 
 
 def reset_limits(work: Work, project_id: str) -> None:

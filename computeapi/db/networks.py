@@ -7,17 +7,18 @@ import sqlalchemy as sa
 from computeapi import errors
 from computeapi.context import Context
 from computeapi.db.listing import Clause
-from computeapi.db.network_collection import Collection, Document, Work, grouped, ids_of, own_rows
-from computeapi.db.tables.network import networks, subnets
+from computeapi.db.network_collection import Collection, Document, Work, grouped, ids_of, own_rows, shared
+from computeapi.db.tables.network import fixed_ips, networks, subnet_pools, subnets
 
 
 def _visible_networks(context: Context) -> Clause:
-    return sa.or_(own_rows(networks, context), networks.c.shared, networks.c.external)
+    return sa.or_(own_rows(networks, context), networks.c.shared, networks.c.external, shared(networks, context))
 
 
 def _visible_subnets(context: Context) -> Clause:
     """Subnets of an external network are its owner's business unless it is shared too."""
-    usable = sa.select(networks.c.id).where(sa.or_(own_rows(networks, context), networks.c.shared))
+    reachable = sa.or_(own_rows(networks, context), networks.c.shared, shared(networks, context))
+    usable = sa.select(networks.c.id).where(reachable)
     return sa.or_(own_rows(subnets, context), subnets.c.network_id.in_(usable))
 
 
@@ -28,14 +29,30 @@ def _add_subnets(work: Work, documents: list[Document]) -> None:
         .order_by(subnets.c.created_at, subnets.c.id)
     )
     on = grouped((network_id, subnet_id) for network_id, subnet_id in rows)
+    scopes = _address_scopes(work, documents)
     for document in documents:
         document['subnets'] = on.get(document['id'], [])
+        for version in (4, 6):
+            document[f'ipv{version}_address_scope'] = scopes.get((document['id'], version))
+
+
+def _address_scopes(work: Work, documents: list[Document]) -> dict[tuple[str, int], str]:
+    """The scope that the addresses of a network are from, by network and version."""
+    rows = work.connection.execute(
+        sa.select(subnets.c.network_id, subnets.c.ip_version, subnet_pools.c.address_scope_id)
+        .join(subnet_pools, subnet_pools.c.id == subnets.c.subnetpool_id)
+        .where(subnets.c.network_id.in_(ids_of(documents)), subnet_pools.c.address_scope_id.is_not(None))
+    )
+    return {(network_id, version): scope_id for network_id, version, scope_id in rows}
 
 
 NETWORKS = Collection(
     networks,
     errors.NetworkNotFound,
-    renamed={'external': 'router:external'},
+    renamed={
+        'external': 'router:external',
+        **{name: f'provider:{name}' for name in ('network_type', 'physical_network', 'segmentation_id')},
+    },
     hidden=['auto_allocated'],
     attributes={'status': sa.literal('ACTIVE')},
     visible=_visible_networks,
@@ -50,7 +67,8 @@ SUBNETS = Collection(subnets, errors.SubnetNotFound, hidden=['last_address', 'in
 
 def usable_networks(work: Work) -> list[Document]:
     """What a server of the caller's project can be put on without being told: its own and shared networks."""
-    reachable = sa.or_(networks.c.project_id == work.context.project_id, networks.c.shared)
+    mine = networks.c.project_id == work.context.project_id
+    reachable = sa.or_(mine, networks.c.shared, shared(networks, work.context))
     return NETWORKS.find(work, reachable, external=False, admin_state_up=True)
 
 
@@ -72,3 +90,25 @@ def set_auto_network(work: Work, network_id: str) -> None:
 def clear_default(work: Work) -> None:
     """No network is the default external one any more."""
     work.connection.execute(networks.update().where(networks.c.is_default).values(is_default=False))
+
+
+def segment_is_taken(work: Work, network_type: str, physical_network: str | None, segmentation_id: int | None) -> bool:
+    """Whether a network is made in this way already."""
+    found = NETWORKS.find(
+        work.elevated(),
+        network_type=network_type,
+        physical_network=physical_network,
+        segmentation_id=segmentation_id,
+    )
+    return bool(found)
+
+
+def used_addresses(work: Work, network_ids: Iterable[str]) -> dict[str, int]:
+    """How many addresses ports hold, by subnet."""
+    rows = work.connection.execute(
+        sa.select(fixed_ips.c.subnet_id, sa.func.count())
+        .join(subnets, subnets.c.id == fixed_ips.c.subnet_id)
+        .where(subnets.c.network_id.in_(list(network_ids)))
+        .group_by(fixed_ips.c.subnet_id)
+    )
+    return {row[0]: row[1] for row in rows}

@@ -31,6 +31,7 @@ def _add_relations(work: Work, documents: list[Document]) -> None:
     addresses, groups = _fixed_ips(work, ids), _memberships(work, ids)
     resources = qos.asked_resources(work, set(map(_policy_of, documents)))
     for document in documents:
+        document['binding:vif_details'] = {'port_filter': True} if document['binding:vif_type'] == 'ovs' else {}
         document['fixed_ips'] = addresses.get(document['id'], [])
         document['security_groups'] = groups.get(document['id'], [])
         asked = resources.get(_policy_of(document))

@@ -80,6 +80,12 @@ def floating_ips_of_ports(work: Work, port_ids: Iterable[str]) -> dict[str, list
     return grouped((port_id, address) for port_id, address in rows)
 
 
+def free_floating_ips(work: Work, network_id: str) -> list[str]:
+    """The ids of those from this network that lead nowhere, whosever they are."""
+    mine = (floating_ips.c.floating_network_id == network_id, floating_ips.c.port_id.is_(None))
+    return list(work.connection.scalars(sa.select(floating_ips.c.id).where(*mine)))
+
+
 def floating_ips_on(work: Work, host: str) -> list[Document]:
     """Those of the caller's that lead to a port on the host."""
     return FLOATING_IPS.find(work, floating_ips.c.port_id.in_(sa.select(ports.c.id).where(ports.c.host == host)))

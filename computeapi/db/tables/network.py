@@ -18,8 +18,14 @@ def _resource(table: str, *columns: sa.schema.SchemaItem) -> sa.Table:
         sa.Column('description', Text(255), nullable=False, default=''),
         sa.Column('created_at', Timestamp(), nullable=False),
         sa.Column('updated_at', Timestamp(), nullable=False),
+        _revision(),
         *columns,
     )
+
+
+def _revision() -> sa.Column[int]:
+    """How often the row was changed."""
+    return sa.Column('revision_number', sa.Integer(), nullable=False, default=1, server_default='1')
 
 
 def _flag(name: str, default: bool) -> sa.Column[bool]:
@@ -80,6 +86,7 @@ qos_rules = sa.Table(
     sa.Column('project_id', Text(255), nullable=False, index=True),
     sa.Column('created_at', Timestamp(), nullable=False),
     sa.Column('updated_at', Timestamp(), nullable=False),
+    _revision(),
     _reference('qos_policy_id', 'qos_policies', gone='CASCADE'),
     sa.Column('type', Text(32), nullable=False),
     # '' where a rule has none.
@@ -102,6 +109,59 @@ networks = _resource(
     _flag('port_security_enabled', True),
     sa.Column('mtu', sa.Integer(), nullable=False, default=1500),
     _qos_policy(),
+    # How an administrator says that the network is made; here nothing is wired.
+    sa.Column('network_type', Text(32), nullable=False, default='local', server_default='local'),
+    sa.Column('physical_network', Text(64)),
+    sa.Column('segmentation_id', sa.Integer()),
+)
+
+address_scopes = _resource(
+    'address_scopes',
+    sa.Column('ip_version', sa.Integer(), nullable=False),
+    _flag('shared', False),
+)
+
+subnet_pools = _resource(
+    'subnet_pools',
+    sa.Column('ip_version', sa.Integer(), nullable=False),
+    _documents('prefixes'),
+    sa.Column('default_prefixlen', sa.Integer(), nullable=False),
+    sa.Column('min_prefixlen', sa.Integer(), nullable=False),
+    sa.Column('max_prefixlen', sa.Integer(), nullable=False),
+    sa.Column('default_quota', sa.Integer()),
+    _flag('shared', False),
+    _flag('is_default', False),
+    _reference('address_scope_id', 'address_scopes', optional=True),
+)
+
+# With whom the owner of something shares it; `*` is everybody.
+rbac_policies = _resource(
+    'rbac_policies',
+    sa.Column('object_type', Text(32), nullable=False),
+    sa.Column('object_id', Id(), nullable=False, index=True),
+    sa.Column('action', Text(32), nullable=False),
+    sa.Column('target_project', Text(255), nullable=False),
+    sa.UniqueConstraint('object_id', 'action', 'target_project'),
+)
+
+network_flavors = _resource(
+    'network_flavors',
+    sa.Column('service_type', Text(255), nullable=False),
+    _flag('enabled', True),
+)
+
+network_service_profiles = _resource(
+    'network_service_profiles',
+    sa.Column('driver', Text(1024), nullable=False, default=''),
+    sa.Column('metainfo', Text(4096), nullable=False, default=''),
+    _flag('enabled', True),
+)
+
+network_flavor_profiles = sa.Table(
+    'network_flavor_profiles',
+    metadata,
+    sa.Column('flavor_id', Id(), sa.ForeignKey('network_flavors.id', ondelete='CASCADE'), primary_key=True),
+    sa.Column('service_profile_id', Id(), sa.ForeignKey('network_service_profiles.id'), primary_key=True, index=True),
 )
 
 subnets = _resource(
@@ -120,6 +180,7 @@ subnets = _resource(
     sa.Column('last_address', Text(64)),
     # Of a host, on which an administrator says that the addresses are.
     sa.Column('interface', Text(255)),
+    _reference('subnetpool_id', 'subnet_pools', optional=True),
 )
 
 ports = _resource(
@@ -168,6 +229,7 @@ security_group_rules = sa.Table(
     sa.Column('description', Text(255), nullable=False, default=''),
     sa.Column('created_at', Timestamp(), nullable=False),
     sa.Column('updated_at', Timestamp(), nullable=False),
+    _revision(),
     _reference('security_group_id', 'security_groups', gone='CASCADE'),
     sa.Column('direction', Text(16), nullable=False),
     sa.Column('ethertype', Text(16), nullable=False),
@@ -201,6 +263,7 @@ floating_ips = sa.Table(
     sa.Column('description', Text(255), nullable=False, default=''),
     sa.Column('created_at', Timestamp(), nullable=False),
     sa.Column('updated_at', Timestamp(), nullable=False),
+    _revision(),
     _reference('floating_network_id', 'networks'),
     sa.Column('floating_ip_address', Text(64), nullable=False, index=True),
     _reference('port_id', 'ports', optional=True),

@@ -5,7 +5,13 @@ from computeapi.standalone.network.qos import QOS
 from computeapi.standalone.network.quotas import NeutronQuotas
 from computeapi.standalone.network.resources import COLLECTIONS
 from computeapi.standalone.network.service import NeutronApp, NeutronController, NeutronInformation, version, versions
-from computeapi.standalone.network.topology import AutoAllocatedTopology, RouterInterfaces
+from computeapi.standalone.network.topology import (
+    AutoAllocatedTopology,
+    ExtraRoutes,
+    FlavorProfiles,
+    IPAvailability,
+    RouterInterfaces,
+)
 from computeapi.standalone.service import Authenticate, VersionPage, mounted
 from computeapi.web.filters import WSGIApp
 
@@ -13,6 +19,9 @@ CONTROLLERS: tuple[type[NeutronController], ...] = (
     *COLLECTIONS,
     *QOS,
     RouterInterfaces,
+    ExtraRoutes,
+    FlavorProfiles,
+    IPAvailability,
     AutoAllocatedTopology,
     NeutronQuotas,
     NeutronInformation,

@@ -55,6 +55,12 @@ PROFILE = {'type': 'object', 'maxProperties': MAX_ITEMS}
 PROTOCOL = {'type': ['string', 'integer', 'null'], 'maxLength': 32}
 PORT_NUMBER = {'type': ['integer', 'null'], 'minimum': 0, 'maximum': 65535}
 
+PROVIDER = {
+    'provider:network_type': {'enum': ['local', 'flat', 'vlan', 'vxlan', 'gre', 'geneve']},
+    'provider:physical_network': {'type': ['string', 'null'], 'maxLength': 64},
+    'provider:segmentation_id': {'type': ['integer', 'null'], 'minimum': 1, 'maximum': (1 << 24) - 1},
+}
+
 # Of everything; and of what is being made.
 COMMON = {'description': NAME}
 NEW = {'tenant_id': PROJECT, 'project_id': PROJECT, 'tags': TAGS}
@@ -63,9 +69,9 @@ NEW = {'tenant_id': PROJECT, 'project_id': PROJECT, 'tags': TAGS}
 class NeutronResource:
     """One kind: its names, what clients may say of it, and what they get to see.
 
-    key: the name of several.  under: the path before the name.
     both: the attributes of POST and PUT.  create, update: those of one of them, of which some are required for POST.
-    privileged, hidden: what only administrators may set, and see.
+    privileged, hidden: what only administrators may set, and see.  key, kind: several of them in a document, and in
+    URLs, where that is not the name with an s.
     """
 
     def __init__(
@@ -78,10 +84,10 @@ class NeutronResource:
         privileged: Iterable[str] = (),
         hidden: Iterable[str] = (),
         key: str | None = None,
-        under: str = '',
+        kind: str | None = None,
     ):
         self.name, self.key = name, key or f'{name}s'
-        self.kind = under + self.key.replace('_', '-')
+        self.kind = kind or self.key.replace('_', '-')
         self.create = Schema(wrapped(name, {**COMMON, **NEW, **both, **create}, *required))
         self.update = Schema(wrapped(name, {**COMMON, **both, **update}))
         self.privileged, self.hidden = frozenset(privileged), frozenset(hidden)
@@ -152,13 +158,14 @@ RESOURCES = (
             'port_security_enabled': BOOLEAN,
             'mtu': number(68, 65535),
             'qos_policy_id': optional(UUID),
+            **PROVIDER,
         },
-        privileged=('shared', 'router:external', 'is_default'),
+        privileged=('shared', 'router:external', 'is_default', *PROVIDER),
+        hidden=PROVIDER,
     ),
     NeutronResource(
         'subnet',
         'network_id',
-        'cidr',
         both={
             'name': NAME,
             'gateway_ip': optional(ADDRESS),
@@ -170,6 +177,9 @@ RESOURCES = (
         create={
             'network_id': UUID,
             'cidr': ADDRESS,
+            'subnetpool_id': optional(UUID),
+            'use_default_subnetpool': BOOLEAN,
+            'prefixlen': number(0, 128),
             'ip_version': {'type': 'integer', 'enum': [4, 6]},
             'ipv6_ra_mode': IPV6_MODE,
             'ipv6_address_mode': IPV6_MODE,
@@ -197,7 +207,13 @@ RESOURCES = (
         },
         create={'network_id': UUID},
         privileged=('binding:host_id', 'binding:profile'),
-        hidden=('binding:host_id', 'binding:profile', 'binding:vif_type', 'resource_request'),
+        hidden=(
+            'binding:host_id',
+            'binding:profile',
+            'binding:vif_type',
+            'binding:vif_details',
+            'resource_request',
+        ),
     ),
     NeutronResource(
         'router',
@@ -206,7 +222,7 @@ RESOURCES = (
             'admin_state_up': BOOLEAN,
             'external_gateway_info': {'anyOf': [GATEWAY, {'type': 'null'}, {'type': 'object', 'maxProperties': 0}]},
         },
-        update={'routes': several(ROUTE)},
+        update={'routes': {'anyOf': [several(ROUTE), {'type': 'null'}]}},
     ),
     NeutronResource(
         'floatingip',
@@ -214,6 +230,58 @@ RESOURCES = (
         both={'port_id': optional(UUID), 'fixed_ip_address': optional(ADDRESS)},
         create={'floating_network_id': UUID, 'floating_ip_address': optional(ADDRESS), 'subnet_id': optional(UUID)},
         privileged=('floating_ip_address',),
+    ),
+    NeutronResource(
+        'address_scope',
+        'ip_version',
+        both={'name': NAME, 'shared': BOOLEAN},
+        create={'ip_version': {'type': 'integer', 'enum': [4, 6]}},
+        privileged=('shared',),
+    ),
+    NeutronResource(
+        'subnetpool',
+        'prefixes',
+        both={
+            'name': NAME,
+            'prefixes': {**several(ADDRESS), 'minItems': 1},
+            **dict.fromkeys(('default_prefixlen', 'min_prefixlen', 'max_prefixlen'), number(0, 128)),
+            'default_quota': {'type': ['integer', 'null'], 'minimum': 0, 'maximum': 2**31 - 1},
+            'address_scope_id': optional(UUID),
+            'is_default': BOOLEAN,
+        },
+        create={'shared': BOOLEAN},
+        privileged=('shared', 'is_default'),
+    ),
+    NeutronResource(
+        'rbac_policy',
+        'object_type',
+        'object_id',
+        'action',
+        'target_tenant',
+        both={'target_tenant': PROJECT},
+        create={
+            'object_type': {'enum': ['address_scope', 'network', 'qos_policy', 'subnetpool']},
+            'object_id': UUID,
+            'action': {'enum': ['access_as_shared']},
+        },
+        key='rbac_policies',
+    ),
+    NeutronResource(
+        'flavor',
+        'service_type',
+        both={'name': NAME, 'enabled': BOOLEAN},
+        create={'service_type': {'type': 'string', 'minLength': 1, 'maxLength': 255}},
+        privileged=('name', 'enabled', 'description', 'service_type'),
+    ),
+    NeutronResource(
+        'service_profile',
+        both={
+            'driver': {'type': 'string', 'maxLength': 1024},
+            'metainfo': {'type': 'string', 'maxLength': 4096},
+            'enabled': BOOLEAN,
+        },
+        privileged=('driver', 'metainfo', 'enabled', 'description'),
+        kind='service_profiles',
     ),
     NeutronResource('security_group', both={'name': NAME, 'stateful': BOOLEAN}),
     NeutronResource(

@@ -18,7 +18,7 @@ POLICY = NeutronResource(
     'name',
     both={'name': NAME, 'shared': BOOLEAN, 'is_default': BOOLEAN},
     key='policies',
-    under='qos/',
+    kind='qos/policies',
 )
 RULES = 'qos/rules'
 

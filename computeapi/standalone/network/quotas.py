@@ -5,14 +5,17 @@ from typing import Any
 from computeapi import errors
 from computeapi.db.network_projects import LONGEST_PROJECT, RESOURCES, defaults
 from computeapi.standalone.access import ADMIN, CALLER
-from computeapi.standalone.network.attributes import converted, number
+from computeapi.standalone.network.attributes import BOOLEAN, converted, number
 from computeapi.standalone.network.service import NeutronController
 from computeapi.standalone.schema import Schema, wrapped
 from computeapi.web.controller import operation
 from computeapi.web.request import Request
 
-LIMITS = Schema(wrapped('quota', dict.fromkeys(RESOURCES, number(-1, 2**31 - 1))))
-TYPES = dict.fromkeys(RESOURCES, 'integer')
+HOW = ('check_limit', 'force')
+"""Whether a limit may be below what is used: not if it is to be checked, unless by force."""
+
+LIMITS = Schema(wrapped('quota', {**dict.fromkeys(RESOURCES, number(-1, 2**31 - 1)), **dict.fromkeys(HOW, BOOLEAN)}))
+TYPES = {**dict.fromkeys(RESOURCES, 'integer'), **dict.fromkeys(HOW, 'boolean')}
 
 
 class NeutronQuotas(NeutronController):
@@ -48,7 +51,9 @@ class NeutronQuotas(NeutronController):
             raise errors.Invalid(
                 f'Invalid input for project_id. Reason: it is longer than {LONGEST_PROJECT} characters.'
             )
-        return {'quota': self.networks.set_quotas(req.context, project_id, document['quota'])}
+        limits = document['quota']
+        check, force = (limits.pop(name, False) for name in HOW)
+        return {'quota': self.networks.set_quotas(req.context, project_id, limits, check=check and not force)}
 
     @operation('DELETE', '/{project_id}', policy=ADMIN, status=204)
     def reset(self, req: Request, project_id: str) -> None:

@@ -1,5 +1,6 @@
 """Listing, showing, making, changing, deleting and labelling: the same for every kind of resource."""
 
+import re
 import types
 from typing import Any
 
@@ -14,6 +15,7 @@ from computeapi.web.request import Request
 
 OBJECT = {'type': 'object'}
 ALL_TAGS = having({'tags': TAGS}, 'tags', additionalProperties=False)
+REVISION = re.compile(r'revision_number=([0-9]{1,9})')
 ONE_TAG = Schema(having({'tag': TAG}))
 
 
@@ -53,11 +55,11 @@ class NeutronCollection(NeutronController):
     @operation('PUT', '/{resource_id}', policy=WRITER, body=OBJECT)
     def update(self, req: Request, resource_id: str, body: dict[str, Any]) -> dict[str, Any]:
         facts = self.resource.facts(req.context, self.resource.update, body)
-        return self.single(req, self.networks.update(req.context, self.kind, resource_id, facts))
+        return self.single(req, self.networks.update(req.context, self.kind, resource_id, facts, revision(req)))
 
     @operation('DELETE', '/{resource_id}', policy=WRITER, status=204)
     def delete(self, req: Request, resource_id: str) -> None:
-        self.networks.delete(req.context, self.kind, resource_id)
+        self.networks.delete(req.context, self.kind, resource_id, revision(req))
 
     def single(self, req: Request, document: dict[str, Any]) -> dict[str, Any]:
         return {self.resource.name: self.resource.view(req.context, document, query.fields(req))}
@@ -87,6 +89,17 @@ class NeutronCollection(NeutronController):
     @operation('DELETE', '/{resource_id}/tags/{tag}', policy=WRITER, status=204)
     def delete_tag(self, req: Request, resource_id: str, tag: str) -> None:
         _check_found(tag, self.networks.delete_tag(req.context, self.kind, resource_id, tag))
+
+
+def revision(req: Request) -> int | None:
+    """The revision that the resource must have, `If-Match: revision_number=N`; Invalid for anything else."""
+    text = req.headers.get('If-Match')
+    if text is None:
+        return None
+    match = REVISION.fullmatch(text.strip().strip('"'))
+    if not match:
+        raise errors.Invalid('Invalid value for expected header If-Match: it takes revision_number=N.')
+    return int(match[1])
 
 
 def _check_found(tag: str, found: bool) -> None:

@@ -18,6 +18,8 @@ TYPES: dict[type[Exception], str] = {
     errors.NoMoreAddresses: 'IpAddressGenerationFailure',
     errors.AddressInUse: 'IpAddressAlreadyAllocated',
     errors.FloatingIPInUse: 'FloatingIPPortAlreadyAssociated',
+    errors.RevisionMismatch: 'RevisionNumberConstraintFailed',
+    errors.Unreachable: 'ExternalGatewayForFloatingIPNotFound',
     errors.NotFound: 'HTTPNotFound',
     errors.Conflict: 'HTTPConflict',
     errors.Invalid: 'HTTPBadRequest',
@@ -41,7 +43,7 @@ class NeutronController(ServiceController):
 class NeutronApp(ServiceApp):
     """Neutron calls a full quota a conflict, and names the kind of an error."""
 
-    statuses = ((errors.OverQuota, 409),)
+    statuses = ((errors.RevisionMismatch, 412), (errors.OverQuota, 409))
 
     def refusal(self, req: Request, status: int, message: str, error: Exception) -> webob.Response:
         if status == 401:
@@ -52,36 +54,52 @@ class NeutronApp(ServiceApp):
         return json_response(status, {'NeutronError': {'type': kind, 'message': message, 'detail': ''}})
 
 
-# What of Neutron beyond networks, subnets and ports is here, by alias.
+# What of Neutron beyond networks, subnets and ports is here, by alias: its name, and what it is.
 EXTENSIONS = {
-    'allowed-address-pairs': 'Addresses beside its own that may be used behind a port.',
-    'auto-allocated-topology': 'A network with a way out, made for a project when it asks for it.',
-    'binding': 'The host that a port is on.',
-    'external-net': 'Networks that lead to the outside.',
-    'extra_dhcp_opt': 'DHCP options of a port.',
-    'extraroute': 'Routes of a router.',
-    'filter-validation': 'Filters that mean nothing are refused.',
-    'fip-port-details': 'The port in the description of its floating IP.',
-    'net-mtu': 'The maximum transmission unit of a network.',
-    'net-mtu-writable': 'It can be chosen.',
-    'pagination': 'Lists in pages.',
-    'port-resource-request': 'What a port asks of the host that it is on.',
-    'port-security': 'Ports and networks without security groups.',
-    'project-id': 'project_id beside tenant_id.',
-    'qos': 'Policies of the quality of service, and their rules.',
-    'qos-bw-limit-direction': 'Limits of bandwidth in each direction.',
-    'qos-default': 'The policy of the networks that a project makes.',
-    'qos-pps-minimum': 'The packets that a port must be able to send or receive.',
-    'qos-port-network-policy': 'The policy of the network that a port is on.',
-    'quotas': 'How much each project may have.',
-    'quota_details': 'How much of it is used.',
-    'router': 'Routers and floating IPs.',
-    'security-group': 'Security groups and their rules.',
-    'sorting': 'Lists in a chosen order.',
-    'standard-attr-description': 'Descriptions of everything.',
-    'standard-attr-tag': 'Free-form labels of everything.',
-    'standard-attr-timestamp': 'When something was made and changed.',
-    'stateful-security-group': 'Security groups that do not track connections.',
+    'address-scope': ('Address scope', 'Scopes in which addresses do not overlap.'),
+    'allowed-address-pairs': ('Allowed Address Pairs', 'Addresses beside its own that may be used behind a port.'),
+    'auto-allocated-topology': (
+        'Auto Allocated Topology Services',
+        'A network with a way out, made for a project when it asks for it.',
+    ),
+    'binding': ('Port Binding', 'The host that a port is on.'),
+    'default-subnetpools': ('Default Subnetpools', 'The pool of subnets that name none.'),
+    'external-net': ('Neutron external network', 'Networks that lead to the outside.'),
+    'extra_dhcp_opt': ('Neutron Extra DHCP options', 'DHCP options of a port.'),
+    'extraroute': ('Neutron Extra Route', 'Routes of a router.'),
+    'extraroute-atomic': ('Atomically add/remove extra routes', 'Routes added and removed one by one.'),
+    'filter-validation': ('Filter parameters validation', 'Filters that mean nothing are refused.'),
+    'fip-port-details': ('Floating IP Port Details Extension', 'The port in the description of its floating IP.'),
+    'flavors': ('Neutron Service Flavors', 'Flavors of network services, and their profiles.'),
+    'net-mtu': ('Network MTU', 'The maximum transmission unit of a network.'),
+    'net-mtu-writable': ('Network MTU (writable)', 'It can be chosen.'),
+    'network-ip-availability': ('Network IP Availability', 'How many addresses are used.'),
+    'pagination': ('Pagination support', 'Lists in pages.'),
+    'port-security': ('Port Security', 'Ports and networks without security groups.'),
+    'project-id': ('project_id field enabled', 'project_id beside tenant_id.'),
+    'provider': ('Provider Network', 'How a network is made.'),
+    'quota-check-limit': ('Quota engine limit check', 'Limits that must not be below what is used.'),
+    'quota_details': ('Quota details management support', 'How much of it is used.'),
+    'quotas': ('Quota management support', 'How much each project may have.'),
+    'rbac-address-scope': ('Address scope RBAC', 'Address scopes, too.'),
+    'rbac-policies': ('RBAC Policies', 'Networks shared with one project.'),
+    'rbac-subnetpool': ('Subnetpool RBAC', 'Pools of addresses, too.'),
+    'revision-if-match': ('If-Match constraints based on revision_number', 'Changes to what is still as it was.'),
+    'router': ('Neutron L3 Router', 'Routers and floating IPs.'),
+    'security-group': ('security-group', 'Security groups and their rules.'),
+    'sorting': ('Sorting support', 'Lists in a chosen order.'),
+    'standard-attr-description': ('standard-attr-description', 'Descriptions of everything.'),
+    'standard-attr-revisions': ('Resource revision numbers', 'How often something was changed.'),
+    'standard-attr-tag': ('standard-attr-tag', 'Free-form labels of everything.'),
+    'standard-attr-timestamp': ('Resource timestamps', 'When something was made and changed.'),
+    'stateful-security-group': ('Stateful security group', 'Security groups that do not track connections.'),
+    'subnet_allocation': ('Subnet Allocation', 'Subnets from pools of addresses.'),
+    'port-resource-request': ('Port Resource Request', 'What a port asks of the host that it is on.'),
+    'qos': ('Quality of Service', 'Policies of the quality of service, and their rules.'),
+    'qos-bw-limit-direction': ('Direction for QoS bandwidth limit rule', 'Limits of bandwidth in each direction.'),
+    'qos-default': ('QoS default policy', 'The policy of the networks that a project makes.'),
+    'qos-pps-minimum': ('QoS minimum packet rate rule', 'The packets that a port must be able to send or receive.'),
+    'qos-port-network-policy': ('QoS network policy of a port', 'The policy of the network that a port is on.'),
 }
 
 # Neutron says when an extension came to be; all of these came with this service.
@@ -125,4 +143,5 @@ class NeutronInformation(NeutronController):
 
 
 def _extension(alias: str) -> dict[str, Any]:
-    return {'alias': alias, 'name': alias, 'description': EXTENSIONS[alias], 'updated': UPDATED, 'links': []}
+    name, description = EXTENSIONS[alias]
+    return {'alias': alias, 'name': name, 'description': description, 'updated': UPDATED, 'links': []}

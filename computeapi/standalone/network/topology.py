@@ -1,16 +1,18 @@
-"""Routers' interfaces, and automatic networks."""
+"""Routers' interfaces and routes, profiles of flavors, the room in networks, and automatic networks."""
 
 from typing import Any
 
 from computeapi import errors
-from computeapi.standalone.access import CALLER, WRITER
-from computeapi.standalone.network.attributes import UUID
+from computeapi.standalone.access import ADMIN, CALLER, WRITER
+from computeapi.standalone.network import query
+from computeapi.standalone.network.attributes import ROUTE, UUID, several
 from computeapi.standalone.network.service import NeutronController
-from computeapi.standalone.schema import having
+from computeapi.standalone.schema import having, wrapped
 from computeapi.web.controller import operation
 from computeapi.web.request import Request
 
 INTERFACE = having({'port_id': UUID, 'subnet_id': UUID}, additionalProperties=False)
+ROUTES = wrapped('router', {'routes': several(ROUTE)}, 'routes')
 DRY_RUN = 'dry-run'
 
 
@@ -24,6 +26,47 @@ class RouterInterfaces(NeutronController):
     @operation('PUT', '/remove_router_interface', policy=WRITER, body=INTERFACE)
     def remove(self, req: Request, router_id: str, body: dict[str, Any]) -> dict[str, Any]:
         return self.networks.remove_router_interface(req.context, router_id, body)
+
+
+class ExtraRoutes(NeutronController):
+    path = '/routers/{router_id}'
+
+    @operation('PUT', '/add_extraroutes', policy=WRITER, body=ROUTES)
+    def add(self, req: Request, router_id: str, body: dict[str, Any]) -> dict[str, Any]:
+        return {'router': self.networks.change_routes(req.context, router_id, body['router']['routes'], add=True)}
+
+    @operation('PUT', '/remove_extraroutes', policy=WRITER, body=ROUTES)
+    def remove(self, req: Request, router_id: str, body: dict[str, Any]) -> dict[str, Any]:
+        return {'router': self.networks.change_routes(req.context, router_id, body['router']['routes'], add=False)}
+
+
+class FlavorProfiles(NeutronController):
+    path = '/flavors/{flavor_id}/service_profiles'
+
+    @operation('POST', policy=ADMIN, body=wrapped('service_profile', {'id': UUID}, 'id'), status=201)
+    def associate(self, req: Request, flavor_id: str, body: dict[str, Any]) -> dict[str, Any]:
+        profile = self.networks.associate_profile(req.context, flavor_id, body['service_profile']['id'])
+        return {'service_profile': {'id': profile['id']}}
+
+    @operation('DELETE', '/{profile_id}', policy=ADMIN, status=204)
+    def disassociate(self, req: Request, flavor_id: str, profile_id: str) -> None:
+        self.networks.disassociate_profile(req.context, flavor_id, profile_id)
+
+
+class IPAvailability(NeutronController):
+    path = '/network-ip-availabilities'
+
+    @operation('GET', policy=ADMIN)
+    def list(self, req: Request) -> dict[str, Any]:
+        names = {'network_id': 'id', 'network_name': 'name'}
+        filters = {names.get(name, name): values for name, values in query.filters(req).items()}
+        return {'network_ip_availabilities': self.networks.ip_availability(req.context, filters)}
+
+    @operation('GET', '/{network_id}', policy=ADMIN)
+    def show(self, req: Request, network_id: str) -> dict[str, Any]:
+        for found in self.networks.ip_availability(req.context, {'id': [network_id]}):
+            return {'network_ip_availability': found}
+        raise errors.NetworkNotFound(id=network_id)
 
 
 class AutoAllocatedTopology(NeutronController):

@@ -82,6 +82,8 @@ def _associate(work: Work, floating_ip: Document, port_id: str, fixed_address: s
     if routers.floating_ip_leads_to(work, port_id, address, but=floating_ip['id']):
         raise errors.FloatingIPInUse(address=floating_ip['floating_ip_address'], port_id=port_id, fixed_address=address)
     FLOATING_IPS.update(work, floating_ip['id'], {'port_id': port_id, 'fixed_ip_address': address})
+    if FLOATING_IPS.get(work, floating_ip['id'])['router_id'] is None:
+        raise errors.Unreachable(network_id=floating_ip['floating_network_id'], port_id=port_id)
 
 
 def _fixed_address(port: Document, wanted: str | None) -> str:

@@ -3,16 +3,23 @@
 from typing import Any
 
 from computeapi import errors
-from computeapi.backends.network.local import qos
-from computeapi.db import network_projects, networks, ports
+from computeapi.backends.network.local import addresses, floating_ips, qos
+from computeapi.db import network_projects, networks, ports, rbac_policies, routers
 from computeapi.db.network_collection import Document, Work
 from computeapi.db.networks import NETWORKS, SUBNETS
+
+SEGMENT = ('provider:network_type', 'provider:physical_network', 'provider:segmentation_id')
+"""What an administrator says of how the network is made."""
+
+TAGGED, PHYSICAL = ('vlan', 'vxlan', 'gre', 'geneve'), ('flat', 'vlan')
+"""The types whose networks have a number, and those that are on a physical network."""
 
 
 def create(work: Work, facts: Document) -> str:
     project_id = network_projects.owner(work, facts)
     network_projects.reserve(work, project_id, 'network')
     _check_default(work, facts)
+    _check_segment(work, facts)
     network = {**qos.default_policy(work, project_id), **facts, 'project_id': project_id}
     qos.check_policy(work, network)
     return NETWORKS.insert(work, network)
@@ -21,6 +28,8 @@ def create(work: Work, facts: Document) -> str:
 def update(work: Work, network_id: str, facts: Document) -> None:
     network = NETWORKS.owned(work, network_id)
     _check_default(work, network | facts)
+    if any(network[name] != facts.get(name, network[name]) for name in SEGMENT):
+        _check_segment(work, network | facts)
     if _turned_off(network, facts, 'shared') and ports.network_has_foreign_ports(
         work, network_id, network['project_id']
     ):
@@ -33,8 +42,10 @@ def update(work: Work, network_id: str, facts: Document) -> None:
 
 def delete(work: Work, network_id: str) -> None:
     NETWORKS.owned(work, network_id)
+    floating_ips.remove(work, routers.free_floating_ips(work, network_id))
     if ports.network_has_ports(work, network_id):
         raise errors.NetworkInUse(id=network_id)
+    rbac_policies.forget(work, network_id)
     SUBNETS.delete(work, network_id=network_id)
     NETWORKS.delete(work, id=network_id)
 
@@ -49,3 +60,16 @@ def _check_default(work: Work, network: Document) -> None:
         if not network.get('router:external'):
             raise errors.Invalid('Invalid input for is_default. Reason: only an external network can be the default.')
         networks.clear_default(work)
+
+
+def _check_segment(work: Work, network: Document) -> None:
+    """Invalid if the parts do not go together, Conflict if another network is made so."""
+    kind, physical, number = (network.get(name) for name in SEGMENT)
+    if kind is None and (physical or number is not None):
+        raise errors.Invalid('Invalid input for operation: network_type required.')
+    if bool(physical) != (kind in PHYSICAL):
+        raise addresses.invalid('provider:physical_network', physical, f'does not go with a network of type {kind}')
+    if number is not None and kind not in TAGGED:
+        raise addresses.invalid('provider:segmentation_id', number, f'does not go with a network of type {kind}')
+    if (physical or number is not None) and networks.segment_is_taken(work, str(kind), physical, number):
+        raise errors.Conflict('Unable to create the network: another one has this segment.')

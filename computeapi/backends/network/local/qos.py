@@ -1,7 +1,7 @@
 """What may be done with QoS policies and their rules."""
 
 from computeapi import errors
-from computeapi.db import network_projects, qos
+from computeapi.db import network_projects, qos, rbac_policies
 from computeapi.db.network_collection import Document, Work
 from computeapi.db.qos import POLICIES, POLICY_RULES
 
@@ -24,6 +24,7 @@ def delete(work: Work, policy_id: str) -> None:
     POLICIES.owned(work, policy_id)
     if qos.policy_is_used(work, policy_id):
         raise errors.QosPolicyInUse(id=policy_id)
+    rbac_policies.forget(work, policy_id)
     POLICIES.delete(work, id=policy_id)
 
 

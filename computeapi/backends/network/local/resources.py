@@ -10,12 +10,16 @@ import sqlalchemy as sa
 from computeapi import errors
 from computeapi.backends.network import NetworkListener
 from computeapi.backends.network.local import (
+    availability,
+    flavors,
     floating_ips,
     networks,
     ports,
     qos,
+    rbac_policies,
     routers,
     security_groups,
+    subnet_pools,
     subnets,
     topology,
 )
@@ -26,11 +30,14 @@ from computeapi.db import network_projects
 from computeapi.db.engine import Store
 from computeapi.db.listing import WHOLE, Page
 from computeapi.db.network_collection import Collection, Document, Work, set_tags
+from computeapi.db.network_flavors import NETWORK_FLAVORS, SERVICE_PROFILES
 from computeapi.db.networks import NETWORKS, SUBNETS
 from computeapi.db.ports import PORTS, servers_on
 from computeapi.db.qos import POLICIES, POLICY_RULES
+from computeapi.db.rbac_policies import RBAC_POLICIES
 from computeapi.db.routers import FLOATING_IPS, ROUTERS
 from computeapi.db.security_groups import GROUPS, RULES
+from computeapi.db.subnet_pools import ADDRESS_SCOPES, SUBNET_POOLS
 
 
 @dataclass(frozen=True)
@@ -46,6 +53,13 @@ class Kind:
 KINDS = {
     'networks': Kind(NETWORKS, networks.create, networks.update, networks.delete),
     'subnets': Kind(SUBNETS, subnets.create, subnets.update, subnets.delete),
+    'address-scopes': Kind(
+        ADDRESS_SCOPES, subnet_pools.create_scope, subnet_pools.update_scope, subnet_pools.delete_scope
+    ),
+    'subnetpools': Kind(SUBNET_POOLS, subnet_pools.create, subnet_pools.update, subnet_pools.delete),
+    'rbac-policies': Kind(RBAC_POLICIES, rbac_policies.create, rbac_policies.update, rbac_policies.delete),
+    'flavors': Kind(NETWORK_FLAVORS, flavors.create, flavors.update, flavors.delete),
+    'service_profiles': Kind(SERVICE_PROFILES, flavors.create_profile, flavors.update_profile, flavors.delete_profile),
     'ports': Kind(PORTS, ports.create, ports.update, ports.delete),
     'routers': Kind(ROUTERS, routers.create, routers.update, routers.delete),
     'qos/policies': Kind(POLICIES, qos.create, qos.update, qos.delete),
@@ -109,8 +123,13 @@ class Resources:
         self.notices.send(context, notice)
         return documents
 
-    def update(self, context: Context, kind: str, resource_id: str, facts: Document) -> Document:
+    def update(
+        self, context: Context, kind: str, resource_id: str, facts: Document, revision: int | None = None
+    ) -> Document:
+        """RevisionMismatch if the resource is not at the revision that the caller means."""
         with self.changing(context) as work:
+            if revision is not None:
+                KINDS[kind].collection.check_revision(work, resource_id, revision)
             touched = servers_on(work, kind, resource_id)
             KINDS[kind].update(work, resource_id, facts)
             document = KINDS[kind].collection.get(work, resource_id)
@@ -118,8 +137,11 @@ class Resources:
         self.notices.send(context, notice)
         return document
 
-    def delete(self, context: Context, kind: str, resource_id: str) -> None:
+    def delete(self, context: Context, kind: str, resource_id: str, revision: int | None = None) -> None:
+        """As `update`."""
         with self.changing(context) as work:
+            if revision is not None:
+                KINDS[kind].collection.check_revision(work, resource_id, revision)
             notice = self.notices.note(work, servers_on(work, kind, resource_id))
             KINDS[kind].delete(work, resource_id)
         self.notices.send(context, notice)
@@ -149,6 +171,24 @@ class Resources:
         with self.changing(context) as work:
             return routers.remove_interface(work, router_id, facts)
 
+    def change_routes(self, context: Context, router_id: str, routes: list[Document], *, add: bool) -> Document:
+        with self.changing(context) as work:
+            routers.change_routes(work, router_id, routes, add=add)
+            return ROUTERS.get(work, router_id)
+
+    def associate_profile(self, context: Context, flavor_id: str, profile_id: str) -> Document:
+        with self.changing(context) as work:
+            return flavors.associate(work, flavor_id, profile_id)
+
+    def disassociate_profile(self, context: Context, flavor_id: str, profile_id: str) -> None:
+        with self.changing(context) as work:
+            flavors.disassociate(work, flavor_id, profile_id)
+
+    def ip_availability(self, context: Context, filters: Mapping[str, list[str]]) -> list[Document]:
+        """How many addresses networks have, and how many are used."""
+        with self.reading(context) as work:
+            return availability.of_networks(work, NETWORKS.find(work, filters=filters))
+
     def ensure_default_group(self, context: Context, filters: Mapping[str, list[str]] | None = None) -> None:
         """Make the default group of the caller's project, or of the one that an administrator asks for."""
         asked = (filters or {}).get('project_id') or (filters or {}).get('tenant_id')
@@ -177,8 +217,13 @@ class Resources:
         with self.reading(context) as work:
             return network_projects.all_limits(work)
 
-    def set_quotas(self, context: Context, project_id: str, limits: dict[str, int]) -> dict[str, int]:
+    def set_quotas(
+        self, context: Context, project_id: str, limits: dict[str, int], *, check: bool = False
+    ) -> dict[str, int]:
+        """check: Invalid for a limit below what the project uses."""
         with self.changing(context) as work:
+            if check:
+                network_projects.check_limits(work, project_id, limits)
             network_projects.set_limits(work, project_id, limits)
             return network_projects.limits(work, project_id)
 

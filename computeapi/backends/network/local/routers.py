@@ -27,8 +27,16 @@ def update(work: Work, router_id: str, facts: Document) -> None:
     if 'external_gateway_info' in facts:
         _set_gateway(work, router_id, facts['external_gateway_info'] or {})
     if 'routes' in facts:
-        changed['routes'] = parse_routes(facts['routes'], 'routes')
+        changed['routes'] = _checked_routes(work, router_id, facts['routes'] or [])
     ROUTERS.update(work, router_id, changed)
+
+
+def change_routes(work: Work, router_id: str, given: list[Document], *, add: bool) -> None:
+    """Add routes to those of the router, or take some away; what is there, or is not, is no error."""
+    known, meant = ROUTERS.owned(work, router_id)['routes'], parse_routes(given, 'routes')
+    kept = [route for route in known if route not in meant]
+    routes = _checked_routes(work, router_id, [*kept, *meant]) if add else kept
+    ROUTERS.update(work, router_id, {'routes': routes})
 
 
 def delete(work: Work, router_id: str) -> None:
@@ -37,6 +45,23 @@ def delete(work: Work, router_id: str) -> None:
         raise errors.RouterInUse(id=router_id)
     _clear_gateway(work, router_id)
     ROUTERS.delete(work, id=router_id)
+
+
+def _checked_routes(work: Work, router_id: str, given: list[Document]) -> list[Document]:
+    """Routes in canonical form; Invalid if the router cannot reach the next hop of one."""
+    routes = parse_routes(given, 'routes')
+    if routes:
+        own = [
+            *ports_of_routers(work, [router_id], ROUTER_INTERFACE),
+            *ports_of_routers(work, [router_id], ROUTER_GATEWAY),
+        ]
+        held = {fixed['subnet_id'] for port in own for fixed in port['fixed_ips']}
+        reached = [ipaddress.ip_network(subnet['cidr']) for subnet in SUBNETS.find(work.elevated(), id=held)]
+        for route in routes:
+            hop = ipaddress.ip_address(route['nexthop'])
+            if not any(hop in network for network in reached):
+                raise errors.Invalid(f'Invalid format for routes: the nexthop {hop} is not connected with router')
+    return routes
 
 
 def add_interface(work: Work, router_id: str, facts: Document) -> Document:

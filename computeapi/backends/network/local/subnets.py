@@ -3,7 +3,7 @@
 import ipaddress
 
 from computeapi import errors
-from computeapi.backends.network.local import addresses
+from computeapi.backends.network.local import addresses, subnet_pools
 from computeapi.db import network_projects, networks, ports
 from computeapi.db.network_collection import Document, Work
 from computeapi.db.networks import NETWORKS, SUBNETS
@@ -15,6 +15,7 @@ def create(work: Work, facts: Document) -> str:
     project_id = network_projects.owner(work, facts)
     network_projects.reserve(work, project_id, 'subnet')
     NETWORKS.owned(work, facts['network_id'])
+    facts = subnet_pools.taken(work, facts)
     network = addresses.parse_cidr(facts['cidr'])
     _check_version(network, facts)
     _check_overlap(work, facts['network_id'], network)
@@ -81,7 +82,7 @@ def _gateway(network: addresses.IPNetwork, facts: Document) -> str | None:
     if facts['gateway_ip'] is None:
         return None
     gateway = addresses.parse_address(facts['gateway_ip'], 'gateway_ip')
-    if not addresses.is_host(network, gateway):
+    if gateway.version != network.version or gateway in network and not addresses.is_host(network, gateway):
         raise addresses.invalid('gateway_ip', gateway, f'is not a host of {network}')
     return str(gateway)
 

@@ -5,7 +5,8 @@ import webob
 
 from computeapi.backends.network.local import LocalNetworks
 from computeapi.standalone.network import neutron
-from tests.standalone.test_network import UNKNOWN, authenticate
+from tests.standalone.network.conftest import authenticate
+from tests.standalone.network.kinds import UNKNOWN
 
 # Of each type of rule: what makes one, what is there then, and what can be changed.
 RULES = {

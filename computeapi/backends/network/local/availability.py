@@ -1,0 +1,42 @@
+"""How many addresses there are in networks, and how many of them are used."""
+
+import ipaddress
+
+from computeapi.db import networks
+from computeapi.db.network_collection import Document, Work, grouped, ids_of
+
+
+def of_networks(work: Work, found: list[Document]) -> list[Document]:
+    """By network and subnet, in three queries for all of them."""
+    ids = ids_of(found)
+    used = networks.used_addresses(work, ids)
+    on = grouped((subnet['network_id'], subnet) for subnet in networks.subnets_of(work, ids))
+    return [_of_network(network, on.get(network['id'], []), used) for network in found]
+
+
+def _of_network(network: Document, subnets: list[Document], used: dict[str, int]) -> Document:
+    parts = [_of_subnet(subnet, used.get(subnet['id'], 0)) for subnet in subnets]
+    return {
+        'network_id': network['id'],
+        'network_name': network['name'],
+        'project_id': network['project_id'],
+        'tenant_id': network['project_id'],
+        'total_ips': sum(part['total_ips'] for part in parts),
+        'used_ips': sum(part['used_ips'] for part in parts),
+        'subnet_ip_availability': parts,
+    }
+
+
+def _of_subnet(subnet: Document, used: int) -> Document:
+    return {
+        'subnet_id': subnet['id'],
+        'subnet_name': subnet['name'],
+        'cidr': subnet['cidr'],
+        'ip_version': subnet['ip_version'],
+        'total_ips': sum(_size(pool) for pool in subnet['allocation_pools']),
+        'used_ips': used,
+    }
+
+
+def _size(pool: Document) -> int:
+    return int(ipaddress.ip_address(pool['end'])) - int(ipaddress.ip_address(pool['start'])) + 1

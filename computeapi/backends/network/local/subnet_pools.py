@@ -1,0 +1,163 @@
+"""What may be done with pools of addresses and their scopes, and how subnets take their ranges from them."""
+
+import ipaddress
+from collections.abc import Iterable
+from itertools import combinations
+from typing import Any
+
+from computeapi import errors
+from computeapi.backends.network.local import addresses
+from computeapi.backends.network.local.addresses import IPNetwork
+from computeapi.db import network_projects, rbac_policies, subnet_pools
+from computeapi.db.network_collection import Document, Work
+from computeapi.db.subnet_pools import ADDRESS_SCOPES, SUBNET_POOLS
+
+SHORTEST = {4: 8, 6: 64}
+"""The prefix of the largest subnet, where a pool says none."""
+
+
+def create_scope(work: Work, facts: Document) -> str:
+    return ADDRESS_SCOPES.insert(work, {**facts, 'project_id': network_projects.owner(work, facts)})
+
+
+def update_scope(work: Work, scope_id: str, facts: Document) -> None:
+    scope = ADDRESS_SCOPES.owned(work, scope_id)
+    if scope['shared'] and facts.get('shared') is False:
+        raise errors.Invalid(f'Unable to update address scope {scope_id}: Shared address scope can not be unshared')
+    ADDRESS_SCOPES.update(work, scope_id, facts)
+
+
+def delete_scope(work: Work, scope_id: str) -> None:
+    ADDRESS_SCOPES.owned(work, scope_id)
+    if SUBNET_POOLS.find(work.elevated(), address_scope_id=scope_id):
+        raise errors.Conflict(f'Address scope {scope_id} is still in use.')
+    rbac_policies.forget(work, scope_id)
+    ADDRESS_SCOPES.delete(work, id=scope_id)
+
+
+def create(work: Work, facts: Document) -> str:
+    project_id = network_projects.owner(work, facts)
+    network_projects.reserve(work, project_id, 'subnetpool')
+    pool = _checked(work, {'id': '', **facts})
+    return SUBNET_POOLS.insert(work, {**pool, 'id': None, 'project_id': project_id})
+
+
+def update(work: Work, pool_id: str, facts: Document) -> None:
+    pool = SUBNET_POOLS.owned(work, pool_id)
+    prefixes = [ipaddress.ip_network(text) for text in pool['prefixes']]
+    if 'prefixes' in facts and not _within(prefixes, _parsed(facts['prefixes'])):
+        raise errors.Invalid('Illegal subnetpool update : Existing prefixes must be a subset of the new prefixes.')
+    changed = _checked(work, pool | facts)
+    SUBNET_POOLS.update(work, pool_id, {name: changed[name] for name in facts})
+
+
+def delete(work: Work, pool_id: str) -> None:
+    SUBNET_POOLS.owned(work, pool_id)
+    if subnet_pools.subnets_from(work, pool_id):
+        raise errors.Invalid(f'Unable to delete subnet pool: Subnet pool has existing allocations: {pool_id}.')
+    rbac_policies.forget(work, pool_id)
+    SUBNET_POOLS.delete(work, id=pool_id)
+
+
+def taken(work: Work, subnet: Document) -> Document:
+    """The facts of a subnet with the range that it gets: its own, or a free one of the pool it names."""
+    pool = _pool_of(work, subnet)
+    if pool is None:
+        if not subnet.get('cidr'):
+            raise errors.Invalid('Bad subnets request: a subnetpool_id must be specified in the absence of a cidr.')
+        return subnet
+    SUBNET_POOLS.lock(work.elevated(), pool['id'])
+    held = [ipaddress.ip_network(each['cidr']) for each in subnet_pools.subnets_from(work, pool['id'])]
+    wanted = addresses.parse_cidr(subnet['cidr']) if subnet.get('cidr') else None
+    length = wanted.prefixlen if wanted else subnet.get('prefixlen') or pool['default_prefixlen']
+    if not pool['min_prefixlen'] <= length <= pool['max_prefixlen']:
+        raise errors.Invalid(f'A subnet of pool {pool["id"]} cannot have a prefix of /{length}.')
+    prefixes = _parsed(pool['prefixes'])
+    if wanted is None:
+        cidr = next((found for prefix in prefixes if (found := first_free(prefix, length, held))), None)
+    else:
+        cidr = wanted if _within([wanted], prefixes) and not any(map(wanted.overlaps, held)) else None
+    if cidr is None:
+        raise errors.Conflict('Failed to allocate subnet: Insufficient prefix space to allocate subnet size.')
+    return {**subnet, 'cidr': str(cidr), 'subnetpool_id': pool['id']}
+
+
+def first_free(prefix: IPNetwork, length: int, held: Iterable[IPNetwork]) -> IPNetwork | None:
+    """The first range of this length in the prefix that overlaps none that is held."""
+    if length < prefix.prefixlen:
+        return None
+    kind, size = type(prefix), 1 << (prefix.max_prefixlen - length)
+    start, end = int(prefix.network_address), int(prefix.broadcast_address) + 1
+    for other in sorted((each for each in held if each.overlaps(prefix)), key=lambda each: int(each.network_address)):
+        if start + size <= int(other.network_address):
+            break
+        after = int(other.broadcast_address) + 1
+        start = max(start, -(-after // size) * size)
+    return kind((start, length)) if start + size <= end else None
+
+
+def _pool_of(work: Work, subnet: Document) -> Document | None:
+    if subnet.get('subnetpool_id'):
+        return SUBNET_POOLS.get(work, subnet['subnetpool_id'])
+    if subnet.get('use_default_subnetpool'):
+        pool = subnet_pools.default_pool(work, subnet.get('ip_version', 4))
+        if pool is None:
+            raise errors.NotFound('No default subnetpool found.')
+        return pool
+    return None
+
+
+def _checked(work: Work, pool: Document) -> Document:
+    """The pool with what it does not say; Invalid if its parts do not go together."""
+    prefixes = _collapsed(_parsed(pool['prefixes']))
+    version, most = prefixes[0].version, prefixes[0].max_prefixlen
+    shortest = min(prefix.prefixlen for prefix in prefixes)
+    if not work.context.is_admin and (pool.get('shared') or pool.get('is_default')):
+        raise errors.Forbidden('Only an administrator can share a subnet pool or make it the default.')
+    lengths = {'min_prefixlen': max(SHORTEST[version], shortest), 'max_prefixlen': most}
+    lengths = {name: given if (given := pool.get(name)) else default for name, default in lengths.items()}
+    lengths['default_prefixlen'] = pool.get('default_prefixlen') or lengths['min_prefixlen']
+    if not 1 <= lengths['min_prefixlen'] <= lengths['default_prefixlen'] <= lengths['max_prefixlen'] <= most:
+        raise errors.Invalid('The lengths of prefixes must be min <= default <= max.')
+    if pool.get('address_scope_id'):
+        _check_scope(work, pool, version, prefixes)
+    if pool.get('is_default'):
+        subnet_pools.clear_default_pool(work, version)
+    return {**pool, **lengths, 'ip_version': version, 'prefixes': [str(prefix) for prefix in prefixes]}
+
+
+def _check_scope(work: Work, pool: Document, version: int, prefixes: list[IPNetwork]) -> None:
+    scope = ADDRESS_SCOPES.get(work, pool['address_scope_id'])
+    ADDRESS_SCOPES.lock(work.elevated(), scope['id'])
+    if scope['ip_version'] != version:
+        raise errors.Invalid(f'Address scope {scope["id"]} is of another version than the pool.')
+    for other in SUBNET_POOLS.find(work.elevated(), address_scope_id=scope['id']):
+        if other['id'] != pool['id'] and _overlap([*prefixes, *_parsed(other['prefixes'])]):
+            raise errors.Conflict(f'The prefixes overlap with those of pool {other["id"]} in the same address scope.')
+
+
+def _parsed(texts: Iterable[str]) -> list[IPNetwork]:
+    prefixes = [addresses.parse_cidr(text, 'prefixes') for text in texts]
+    if not prefixes or len({prefix.version for prefix in prefixes}) > 1:
+        raise errors.Invalid('Invalid input for prefixes. Reason: it takes prefixes of one version.')
+    return prefixes
+
+
+def _collapsed(prefixes: Iterable[IPNetwork]) -> list[IPNetwork]:
+    """The same ranges in as few prefixes as they take."""
+    collapse: Any = ipaddress.collapse_addresses
+    return list(collapse(prefixes))
+
+
+def _overlap(prefixes: Iterable[IPNetwork]) -> bool:
+    return any(one.overlaps(other) for one, other in combinations(prefixes, 2))
+
+
+def _within(inner: Iterable[IPNetwork], outer: Iterable[IPNetwork]) -> bool:
+    """Whether each prefix lies in another one."""
+    around = [*outer]
+    return all(any(_lies_in(each, other) for other in around) for each in inner)
+
+
+def _lies_in(inner: IPNetwork, outer: IPNetwork) -> bool:
+    return outer.prefixlen <= inner.prefixlen and inner.network_address in outer

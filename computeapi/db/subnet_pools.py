@@ -1,0 +1,43 @@
+"""Pools that the ranges of subnets are taken from, and the scopes in which they do not overlap."""
+
+import sqlalchemy as sa
+
+from computeapi import errors
+from computeapi.context import Context
+from computeapi.db.listing import Clause
+from computeapi.db.network_collection import Collection, Document, Work, own_rows, shared
+from computeapi.db.networks import SUBNETS
+from computeapi.db.tables.network import address_scopes, subnet_pools
+
+
+def _visible(table: sa.Table, context: Context) -> Clause:
+    return sa.or_(own_rows(table, context), table.c.shared, shared(table, context))
+
+
+ADDRESS_SCOPES = Collection(
+    address_scopes,
+    errors.AddressScopeNotFound,
+    hidden=['description', 'created_at', 'updated_at'],
+    visible=lambda context: _visible(address_scopes, context),
+)
+SUBNET_POOLS = Collection(
+    subnet_pools, errors.SubnetPoolNotFound, visible=lambda context: _visible(subnet_pools, context)
+)
+
+
+def default_pool(work: Work, ip_version: int) -> Document | None:
+    """The pool of subnets that ask for the default one."""
+    found = SUBNET_POOLS.find(work.elevated(), ip_version=ip_version, is_default=True)
+    return found[0] if found else None
+
+
+def clear_default_pool(work: Work, ip_version: int) -> None:
+    """No pool is the default one any more."""
+    pools = subnet_pools.c
+    chosen = (pools.ip_version == ip_version, pools.is_default)
+    work.connection.execute(subnet_pools.update().where(*chosen).values(is_default=False))
+
+
+def subnets_from(work: Work, pool_id: str) -> list[Document]:
+    """The subnets whose ranges are from this pool, whoever made them."""
+    return SUBNETS.find(work.elevated(), subnetpool_id=pool_id)

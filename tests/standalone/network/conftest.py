@@ -1,0 +1,99 @@
+"""Neutron v2.0 on networks of its own, with callers whose tokens are their names."""
+
+import pytest
+import webob
+
+from computeapi import errors
+from computeapi.backends.network.local import LocalNetworks
+from computeapi.context import Context
+from computeapi.standalone.network import neutron
+from tests.standalone.network.kinds import KINDS
+
+CALLERS = {
+    'admin': Context(user_id='root', project_id='admin', is_admin=True, roles=frozenset({'admin'})),
+    'alice': Context(user_id='alice', project_id='apples', roles=frozenset({'member'})),
+    'bob': Context(user_id='bob', project_id='bananas', roles=frozenset({'member'})),
+    'reader': Context(user_id='ron', project_id='apples', roles=frozenset({'reader'})),
+    'system': Context(user_id='sue', is_admin=True, roles=frozenset({'admin'})),
+}
+
+
+def authenticate(token):
+    try:
+        return CALLERS[token]
+    except KeyError:
+        raise errors.NotAuthenticated from None
+
+
+@pytest.fixture
+def networks(store):
+    networks = LocalNetworks(store)
+    networks.populate(CALLERS['admin'])
+    return networks
+
+
+@pytest.fixture
+def ask(networks):
+    """ask('POST /networks', {...}, by='alice') -> the response, which must have the status `expect` if it is given."""
+    app = neutron(networks, authenticate)
+
+    def ask(request, json=None, *, by='alice', expect=None, **others):
+        method, path = request.split(' ', 1)
+        if json is not None:
+            others['json'] = json
+        req = webob.Request.blank(f'/v2.0{path}', method=method, **others)
+        if by:
+            req.headers['X-Auth-Token'] = by
+        response = req.get_response(app)
+        assert expect is None or response.status_code == expect, response.text
+        return response
+
+    return ask
+
+
+@pytest.fixture
+def create(ask):
+    """create('networks', name='one', by='alice') -> the network."""
+
+    def create(kind, by='alice', **facts):
+        name = KINDS[kind][0]
+        return ask(f'POST /{kind}', {name: facts}, by=by, expect=201).json[name]
+
+    return create
+
+
+@pytest.fixture
+def names(ask):
+    """names('networks?shared=true') -> the names of what is listed."""
+
+    def names(path, by='alice'):
+        [listed] = ask(f'GET /{path}', by=by, expect=200).json.values()
+        return [document['name'] for document in listed]
+
+    return names
+
+
+@pytest.fixture
+def public(ask):
+    return ask('GET /networks?router:external=True').json['networks'][0]['id']
+
+
+@pytest.fixture
+def net(create):
+    """A network of alice's with a subnet 192.0.2.0/24, both as documents."""
+    network = create('networks', name='net')
+    return network, create('subnets', name='sub', network_id=network['id'], cidr='192.0.2.0/24')
+
+
+@pytest.fixture
+def body(create, public):
+    """body('ports') -> what makes a port, as JSON."""
+    network = create('networks', name='home')
+    group = create('security-groups', name='home')
+    known = {'{network}': network['id'], '{group}': group['id'], '{public}': public}
+
+    def body(kind, **facts):
+        name, usual = KINDS[kind]
+        return {name: {key: known.get(str(value), value) for key, value in usual.items()} | facts}
+
+    return body
