@@ -5,15 +5,18 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
 from oslo_config import cfg
 
 from computeapi import __version__, config
+from computeapi.errors import Error
 
 if TYPE_CHECKING:
+    from computeapi.db.engine import Store
+
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
 Run = Callable[[cfg.ConfigOpts, argparse.Namespace], int | None]
@@ -30,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # The reader, such as `head`, has seen enough; Python would complain when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except (cfg.Error, OSError) as error:
+    except (cfg.Error, Error, OSError) as error:
         print(f'computeapi: {error}', file=sys.stderr)
         return 2
 
@@ -47,6 +50,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(metavar='COMMAND', required=True)
     _add_serve(commands)
     _add_db(commands)
+    _add_cell(commands)
     _add_reports(commands)
     status = _add(commands, 'status', _status, 'whether the service can run: exit status 0 yes, 1 with warnings, 2 no')
     status.add_argument('words', nargs='*', metavar='upgrade check', help='may be said, as with other services')
@@ -88,6 +92,23 @@ def _add_db(commands: Commands) -> None:
     db = commands.add_parser('db', help='the tables in the database').add_subparsers(metavar='COMMAND', required=True)
     _add(db, 'upgrade', _db, 'bring the tables to the newest revision').set_defaults(upgrade=True)
     _add(db, 'version', _db, 'print the revision of the tables').set_defaults(upgrade=False)
+
+
+def _add_cell(commands: Commands) -> None:
+    text = 'the cells that hosts belong to, and whether they are down'
+    cell = commands.add_parser('cell', help=text).add_subparsers(metavar='COMMAND', required=True)
+    for name, text in {
+        'list': 'print the name, the UUID, the state and the hosts of each cell',
+        'down': 'say that a cell does not respond: its servers are UNKNOWN, and what is asked of them is answered 503',
+        'up': 'say that a cell responds again',
+    }.items():
+        command = _add(cell, name, _cell, text)
+        command.set_defaults(change=name)
+        command.add_argument(
+            '--data-dir', metavar='DIR', help='that of `serve`, where no database is configured (./computeapi-data)'
+        )
+        if name != 'list':
+            command.add_argument('name', metavar='CELL', help='such as cell1; there are [simulated]cells of them')
 
 
 def _add_reports(commands: Commands) -> None:
@@ -134,17 +155,39 @@ def _serve(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
 
 
 def _db(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
-    """Print the revision of the tables, after an upgrade if that is asked; ConnectionError without an answer."""
+    """Print the revision of the tables, after an upgrade if that is asked."""
+    from computeapi.db import schema
+
+    with _store(conf) as store:
+        if options.upgrade:
+            schema.upgrade(store)
+        print(schema.version(store))
+
+
+def _cell(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
+    """Print the cells, or say that one of them is down or back."""
+    from computeapi.compute.cells import Cells
+    from computeapi.serve import directory
+
+    conf.set_default('connection', directory.database(options.data_dir or conf.standalone.data_dir), 'database')
+    with _store(conf) as store:
+        cells = Cells(store)
+        if options.change != 'list':
+            cells.mark(options.name, down=options.change == 'down')
+        for cell in cells.list():
+            print(cell.name, cell.uuid, 'down' if cell.down else 'up', *cell.hosts)
+
+
+@contextmanager
+def _store(conf: cfg.ConfigOpts) -> Iterator[Store]:
+    """The database, for a while; ConnectionError without an answer."""
     from sqlalchemy.exc import OperationalError
 
-    from computeapi.db import schema
     from computeapi.db.engine import Store
 
     try:
         with closing(Store(conf.database.connection)) as store:
-            if options.upgrade:
-                schema.upgrade(store)
-            print(schema.version(store))
+            yield store
     except OperationalError as error:
         raise ConnectionError(f'The database does not answer: {error.orig}') from None
 

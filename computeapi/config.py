@@ -31,6 +31,12 @@ API = [
         ],
         help='What to do about an answer that differs from what the API describes.',
     ),
+    cfg.BoolOpt(
+        'list_records_by_skipping_down_cells',
+        default=True,
+        help='Whether lists leave out the servers of a cell that is down where they cannot show them as unknown: below '
+        '2.69, and with filters, sorting or paging. Else such a list is refused with 503.',
+    ),
     cfg.IntOpt('max_limit', default=1000, min=1, help='The most items that one page of a list can have.'),
     cfg.StrOpt(
         'compute_link_prefix',
@@ -134,6 +140,7 @@ HYPERVISOR = [
 
 SIMULATED = [
     cfg.IntOpt('hosts', default=1, min=1, max=1000, help='How many simulated hosts there are.'),
+    cfg.IntOpt('cells', default=1, min=1, help='Over how many cells they are spread; see `computeapi cell`.'),
     cfg.IntOpt('vcpus', default=512, min=1, help='Virtual CPUs of a simulated host.'),
     cfg.IntOpt('memory_mb', default=1024 * 1024, min=1, help='Memory of a simulated host in MiB.'),
     cfg.IntOpt('local_gb', default=64 * 1024, min=1, help='Disk of a simulated host in GiB.'),

@@ -59,6 +59,10 @@ class Unavailable(Error):
     text = 'The service is currently unavailable.'
 
 
+class CellDown(Unavailable):
+    text = 'Cell {name} does not respond: what it has is not available.'
+
+
 # Not found
 
 

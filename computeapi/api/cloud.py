@@ -9,6 +9,7 @@ from computeapi.backends.image import Images
 from computeapi.backends.network import Networks
 from computeapi.backends.volume import Volumes
 from computeapi.compute.aggregates import AggregateManager
+from computeapi.compute.cells import Cells
 from computeapi.compute.consoles import Consoles
 from computeapi.compute.flavors import FlavorManager
 from computeapi.compute.guest.reader import GuestDocuments
@@ -90,6 +91,7 @@ class Cloud:
     snapshots: ServerSnapshots
     # What servers are made with, and where they run.
     aggregates: AggregateManager
+    cells: Cells
     flavors: FlavorManager
     hypervisors: HypervisorManager
     keypairs: KeypairManager
@@ -110,14 +112,14 @@ class Cloud:
 
 def build(platform: Platform, identity: Identity | None) -> Cloud:
     """The services that the handlers of the API call. identity: where projects are looked up, if anywhere."""
-    conf, store = platform.conf, platform.store
+    conf, store, cells = platform.conf, platform.store, Cells(platform.store)
     changes, addresses, quotas = Changes(platform), Addresses(platform), Quotas(store, conf)
-    flavors, keypairs, zones = FlavorManager(store), KeypairManager(store, quotas), Zones(store, conf)
-    services, groups = ServiceManager(store, conf), ServerGroupManager(store, quotas)
+    flavors, keypairs, zones = FlavorManager(store), KeypairManager(store, quotas), Zones(store, cells, conf)
+    services, groups = ServiceManager(store, cells, conf), ServerGroupManager(store, quotas)
     return Cloud(
         conf=conf,
         max_limit=conf.api.max_limit,
-        servers=ServerManager(store, quotas, conf),
+        servers=ServerManager(store, quotas, cells, conf),
         builder=Builder(platform, quotas=quotas, flavors=flavors, keypairs=keypairs, zones=zones, groups=groups),
         changes=changes,
         actions=Actions(store),
@@ -145,6 +147,7 @@ def build(platform: Platform, identity: Identity | None) -> Cloud:
         shelves=Shelves(changes, zones),
         snapshots=ServerSnapshots(changes, quotas),
         aggregates=AggregateManager(store, platform.images),
+        cells=cells,
         flavors=flavors,
         hypervisors=HypervisorManager(store, conf),
         keypairs=keypairs,

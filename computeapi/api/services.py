@@ -17,6 +17,7 @@ from computeapi.api.types import (
     integer_id,
     uuid_id,
 )
+from computeapi.api.unreachable import BEHAVIOUR, STATUS, either, render_all
 from computeapi.booleans import spoken
 from computeapi.compute.services import ServiceStatus
 from computeapi.errors import Invalid, NotFound
@@ -93,6 +94,7 @@ CHANGED = View(
         'forced_down': Field(BOOLEAN, attr('service.forced_down'), optional=True),
     }
 )
+UNREACHABLE = View(SHARED | {'status': STATUS})
 UPDATED = {'service': changed({'2.1': CHANGED, BY_UUID: SERVICE})}
 
 
@@ -101,11 +103,18 @@ class Services(ComputeController):
 
     path = '/os-services'
 
-    @operation('GET', policy=LIST, query=LIST_QUERY, response={'services': array(SERVICE)})
+    @operation(
+        'GET',
+        policy=LIST,
+        query=LIST_QUERY,
+        response={'services': array(either(SERVICE, UNREACHABLE))},
+        behaviour=BEHAVIOUR,
+    )
     def index(self, req: Request) -> dict[str, Any]:
         """List the services."""
-        found = self.cloud.services.list(req.parameter('host'), req.parameter('binary'))
-        return {'services': SERVICE.render_all(req, found)}
+        unreachable = bool(req.behaviour.unreachable)
+        found = self.cloud.services.list(req.parameter('host'), req.parameter('binary'), unreachable=unreachable)
+        return {'services': render_all(req, SERVICE, UNREACHABLE, found)}
 
     @operation(
         'PUT',

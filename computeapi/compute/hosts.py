@@ -10,7 +10,7 @@ from sqlalchemy.exc import IntegrityError
 
 from computeapi.backends.hypervisor import Host, Hypervisor
 from computeapi.clock import utcnow
-from computeapi.db import hypervisors, services
+from computeapi.db import cells, hypervisors, services
 from computeapi.db.engine import Store
 from computeapi.db.services import COMPUTE
 
@@ -49,6 +49,7 @@ class HostRegistry:
     def _register(self) -> None:
         hosts, now = self.driver.hosts(), self.clock()
         with self.store.write() as connection:
+            cells.register(connection, {host.cell for host in hosts})
             for host in hosts:
                 services.is_seen(connection, host.name, COMPUTE, now)
                 hypervisors.register(connection, host.hypervisor_hostname, _facts(host) | {'started_at': now}, now)
@@ -71,6 +72,7 @@ def _facts(host: Host) -> dict[str, Any]:
     """What a driver says of the hypervisor of a host, as columns."""
     return {
         'host': host.name,
+        'cell': host.cell,
         'hypervisor_type': host.hypervisor_type,
         'hypervisor_version': host.hypervisor_version,
         'host_ip': host.host_ip,

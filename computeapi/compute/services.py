@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from oslo_config import cfg
 
 from computeapi.clock import utcnow
+from computeapi.compute.cells import Cells
 from computeapi.compute.scheduler.hosts import is_up
 from computeapi.compute.zones import INTERNAL
 from computeapi.db import aggregates, server_migrations
@@ -19,22 +20,27 @@ from computeapi.errors import Conflict, Invalid, NotFound
 
 
 class ServiceStatus(NamedTuple):
-    """A service with what follows from its row: the zone it is in and whether it is up."""
+    """A service with what follows from its row: the zone it is in, whether it is up, and whether its cell is down."""
 
     service: ComputeService
     zone: str
     up: bool
+    unreachable: bool
 
 
 class ServiceManager:
-    """Errors: NotFound, Conflict, Invalid."""
+    """Errors: NotFound, Conflict, Invalid, CellDown."""
 
-    def __init__(self, store: Store, conf: cfg.ConfigOpts, clock: Callable[[], datetime] = utcnow):
-        self.store, self.conf, self.clock = store, conf, clock
+    def __init__(self, store: Store, cells: Cells, conf: cfg.ConfigOpts, clock: Callable[[], datetime] = utcnow):
+        self.store, self.cells, self.conf, self.clock = store, cells, conf, clock
 
-    def list(self, host: str | None = None, binary: str | None = None) -> builtins.list[ServiceStatus]:
+    def list(
+        self, host: str | None = None, binary: str | None = None, *, unreachable: bool = False
+    ) -> builtins.list[ServiceStatus]:
+        """unreachable: also those whose cell is down."""
         with self.store.read() as connection:
-            return self._statuses(connection, rows.select(connection, host or None, binary or None))
+            found = self._statuses(connection, rows.select(connection, host or None, binary or None))
+        return [status for status in found if unreachable or not status.unreachable]
 
     def find(self, *, host: str, binary: str) -> ServiceStatus:
         """The service of that binary on that host, to be changed; Invalid unless it is a compute host's, NotFound."""
@@ -43,6 +49,7 @@ class ServiceManager:
             found = self._statuses(connection, rows.select(connection, host, binary))
         if not found:
             raise NotFound(f"Host '{host}' is not mapped to any cell")
+        self.cells.check(host)
         return found[0]
 
     def get(self, uuid: str) -> ServiceStatus:
@@ -52,6 +59,7 @@ class ServiceManager:
             if service is None:
                 raise NotFound(f'Service {uuid} could not be found.')
             check_binary(service.binary)
+            self.cells.check(service.host)
             return self._statuses(connection, [service])[0]
 
     def _statuses(self, connection: sa.Connection, found: Sequence[ComputeService]) -> builtins.list[ServiceStatus]:
@@ -62,7 +70,8 @@ class ServiceManager:
     def _status(self, service: ComputeService, by_host: dict[str, str], now: datetime) -> ServiceStatus:
         zone = by_host.get(service.host, self.conf.default_availability_zone)
         up = is_up(service, now, self.conf.service_down_time)
-        return ServiceStatus(service, zone if service.binary == COMPUTE else INTERNAL, up)
+        lost = service.host in self.cells.out_of_reach()
+        return ServiceStatus(service, zone if service.binary == COMPUTE else INTERNAL, up, lost)
 
     def enable(self, service: ComputeService) -> ServiceStatus:
         return self._change(service, disabled=False, disabled_reason=None)
@@ -95,6 +104,7 @@ class ServiceManager:
             service = rows.get(connection, identifier)
             if service is None:
                 raise NotFound(f'Service {identifier} not found.')
+            self.cells.check(service.host)
             if service.binary == COMPUTE and rows.has_servers(connection, service.host):
                 raise Conflict(
                     'Unable to delete compute service that is hosting instances. Migrate or delete the instances first.'

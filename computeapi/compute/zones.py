@@ -8,6 +8,7 @@ import sqlalchemy as sa
 from oslo_config import cfg
 
 from computeapi.clock import utcnow
+from computeapi.compute.cells import Cells
 from computeapi.compute.scheduler.hosts import is_up
 from computeapi.db import aggregates, services
 from computeapi.db.engine import Store
@@ -41,8 +42,8 @@ class Zone(NamedTuple):
 class Zones:
     """A compute host is in the zone that the metadata of its aggregate names, or else in the default one."""
 
-    def __init__(self, store: Store, conf: cfg.ConfigOpts, clock: Callable[[], datetime] = utcnow):
-        self.store, self.clock = store, clock
+    def __init__(self, store: Store, cells: Cells, conf: cfg.ConfigOpts, clock: Callable[[], datetime] = utcnow):
+        self.store, self.cells, self.clock = store, cells, clock
         self.default: str = conf.default_availability_zone
         self.down_after = conf.service_down_time
 
@@ -58,12 +59,13 @@ class Zones:
         return [host for host in hosts if zones.get(host, self.default) == zone]
 
     def list(self) -> list[Zone]:
-        """Every zone that has a service, by name."""
+        """Every zone that has a service, by name; those of cells that are down do not count."""
         with self.store.read() as connection:
             zones, found = aggregates.zones(connection), services.select(connection)
-        now = self.clock()
+        now, lost = self.clock(), self.cells.out_of_reach()
         members: dict[str, list[ZoneMember]] = {}
-        for each in sorted(found, key=lambda service: (service.host, service.binary)):
+        there = [service for service in found if service.host not in lost]
+        for each in sorted(there, key=lambda service: (service.host, service.binary)):
             zone = zones.get(each.host, self.default) if each.binary == COMPUTE else INTERNAL
             up = is_up(each, now, self.down_after)
             members.setdefault(zone, []).append(ZoneMember(each.host, each.binary, not each.disabled, up, each.seen_at))

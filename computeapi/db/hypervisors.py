@@ -12,7 +12,7 @@ from computeapi.db.allocations import Amounts
 from computeapi.db.listing import Clause, Page, identified
 from computeapi.db.records import required
 from computeapi.db.services import COMPUTE, SERVICES, ComputeService
-from computeapi.db.tables.compute import ComputeNode, HostedServer, Usage, hypervisors, services
+from computeapi.db.tables.compute import ComputeNode, HostedServer, Usage, cells, hypervisors, services
 from computeapi.db.tables.servers import servers
 
 __all__ = ['ComputeNode']
@@ -21,10 +21,16 @@ __all__ = ['ComputeNode']
 USAGE, SERVERS = 'usage', 'servers'
 
 
-# A hypervisor whose service was forgotten is none.
-SERVED = hypervisors.join(services, (services.c.host == hypervisors.c.host) & (services.c.binary == COMPUTE))
+# A hypervisor whose service was forgotten is none, and of one whose cell is down nothing is known.
+OF_SERVICE = (services.c.host == hypervisors.c.host) & (services.c.binary == COMPUTE)
+OF_CELL_DOWN = (cells.c.name == hypervisors.c.cell) & cells.c.down.is_(True)
+SERVED = hypervisors.join(services, OF_SERVICE).outerjoin(cells, OF_CELL_DOWN)
 COLUMNS = [name for name in required(ComputeNode) if name != 'service']
-SELECT = sa.select(*(hypervisors.c[name] for name in COLUMNS), *SERVICES.columns).select_from(SERVED)
+SELECT = (
+    sa.select(*(hypervisors.c[name] for name in COLUMNS), *SERVICES.columns)
+    .select_from(SERVED)
+    .where(cells.c.id.is_(None))
+)
 
 
 def page(connection: sa.Connection, page: Page, needs: Collection[str] = ()) -> list[ComputeNode]:

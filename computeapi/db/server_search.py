@@ -149,6 +149,8 @@ EQUAL = frozenset(
 NUMBERS = frozenset({'power_state', 'launch_index', 'progress'})
 MOMENTS = frozenset({'created_at', 'launched_at', 'terminated_at'})
 OTHERS: dict[str, Callable[[Any], Clause]] = {
+    'host_in': lambda hosts: servers.c.host.in_(hosts),
+    'host_not_in': lambda hosts: servers.c.host.is_(None) | servers.c.host.not_in(hosts) if hosts else sa.true(),
     'statuses': _has_status,
     'locked': _is_locked,
     'flavorid': _has_flavor,

@@ -18,7 +18,7 @@ from computeapi.db import schema
 from computeapi.db.engine import Store
 from computeapi.main import Service
 from computeapi.serve import credentials, guests, population
-from computeapi.serve.directory import Directory, opened
+from computeapi.serve.directory import Directory, database, opened
 from computeapi.web.filters import WSGIApp
 
 THREADS = 8
@@ -48,14 +48,14 @@ def run(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
 
 def configure(conf: cfg.ConfigOpts, directory: Directory) -> None:
     """Keep everything in the directory and let the service check its own tokens, unless conf says otherwise."""
-    database = f'sqlite:///{directory.path / "computeapi.db"}'
+    own = database(directory.path)
     conf.set_default('auth_strategy', 'local', 'api')
     # On a cloud of one host there is nowhere else to resize to.
     conf.set_default('allow_resize_to_same_host', conf.simulated.hosts == 1)
-    conf.set_default('connection', database, 'database')
+    conf.set_default('connection', own, 'database')
     conf.set_override('data_dir', str(directory.path), 'standalone')
     if directory.temporary:
-        conf.set_override('connection', database, 'database')
+        conf.set_override('connection', own, 'database')
 
 
 @contextmanager

@@ -33,6 +33,11 @@ class Directory:
         return target
 
 
+def database(path: str | Path) -> str:
+    """The URL of the database in a directory."""
+    return f'sqlite:///{Path(path) / "computeapi.db"}'
+
+
 @contextmanager
 def opened(path: str | None) -> Iterator[Directory]:
     """The directory at `path`, for one process at a time; None: one in memory, removed at the end."""

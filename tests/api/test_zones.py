@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 import pytest
 import sqlalchemy as sa
 
+from computeapi.compute.cells import Cells
 from computeapi.compute.zones import Zones
 from computeapi.db.tables.compute import aggregate_hosts, aggregates, services
 from computeapi.errors import Invalid
@@ -44,7 +45,7 @@ def hosts(store):
 
 @pytest.fixture
 def zones(store, conf, hosts):
-    return Zones(store, conf, clock=lambda: NOW)
+    return Zones(store, Cells(store), conf, clock=lambda: NOW)
 
 
 def test_the_zone_of_a_host(store, zones):

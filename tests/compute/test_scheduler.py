@@ -92,6 +92,15 @@ def test_hosts_that_are_disabled_or_down(hosts):
     assert hosts.passing('ComputeFilter') == set()
 
 
+def test_hosts_of_a_cell_that_is_down(hosts, service):
+    service.conf.set_override('cells', 2, 'simulated')
+    service.hosts.register()
+    service.cloud.cells.mark('cell1', down=True)
+    assert hosts.passing('AllHostsFilter') == {2}
+    with pytest.raises(NoValidHost):
+        place(hosts.scheduler(), host='compute1', forced=True)
+
+
 def test_availability_zones(hosts):
     hosts.aggregate('compute1', availability_zone='north')
     assert hosts.passing('AvailabilityZoneFilter') == {1, 2, 3}

@@ -4,8 +4,12 @@ import json
 
 import pytest
 
-from computeapi import cli
+from computeapi import cli, config
+from computeapi.compute.cells import Cells
 from computeapi.db import schema
+from computeapi.db.engine import Store
+from computeapi.main import Service
+from computeapi.serve import directory
 
 
 @pytest.fixture
@@ -42,6 +46,28 @@ def test_status_says_what_is_missing(run, conf):
     run('db upgrade --config-file', conf)
     status, out, _ = run('status upgrade check --config-file', conf)
     assert (status, out.count('Success')) == (0, 3)
+
+
+@pytest.fixture
+def two_cells(tmp_path):
+    """A service with three hosts in two cells, in the directory of `serve`."""
+    conf = config.load(overrides={('simulated', 'hosts'): 3, ('simulated', 'cells'): 2})
+    service = Service(conf, Store(directory.database(tmp_path)))
+    schema.upgrade(service.store)
+    service.hosts.register()
+    yield service
+    service.close()
+
+
+def test_a_cell_is_down_and_up_again(run, two_cells, tmp_path):
+    for change in ('down', 'up'):
+        status, out, _ = run(f'cell {change} cell2 --data-dir {tmp_path}')
+        first, second = out.splitlines()
+        assert status == 0 and first.endswith(' up compute1 compute3') and second.endswith(f' {change} compute2')
+        assert run(f'cell list --data-dir {tmp_path}') == (0, out, '')
+        assert [*Cells(two_cells.store).out_of_reach()] == ['compute2'] * (change == 'down')
+    assert run(f'cell down cell3 --data-dir {tmp_path}') == (2, '', 'computeapi: There is no cell cell3.\n')
+    assert run(f'cell list --data-dir {tmp_path}/nowhere')[0] == 2
 
 
 @pytest.fixture

@@ -91,6 +91,21 @@ def test_2_68_moves_are_not_forced(cloud, server, act, host):
     assert [act(server, 'evacuate', away, version, as_=ADMIN).status for version in ('2.68', '2.67')] == [400, 200]
 
 
+def test_2_69_what_a_cell_that_is_down_has_is_unknown(api, cloud, server):
+    cells = cloud.service.cloud.cells
+    cells.mark('cell1', down=True)
+    assert api.get('/servers', '2.68', as_=BOB).json['servers'] == []
+    assert api.get(f'/servers/{server}', '2.68', as_=BOB).status == 503
+    [listed] = api.get('/servers', '2.69', as_=BOB).json['servers']
+    shown = api.get(f'/servers/{server}', '2.69', as_=BOB).json['server']
+    assert listed['status'] == shown['status'] == 'UNKNOWN'
+    compute = '/os-services?binary=nova-compute'
+    assert api.get(compute, '2.68').json['services'] == []
+    assert {each['status'] for each in api.get(compute, '2.69').json['services']} == {'UNKNOWN'}
+    cells.mark('cell1', down=False)
+    assert api.get(f'/servers/{server}', '2.68', as_=BOB).json['server']['status'] == 'ACTIVE'
+
+
 def test_2_70_what_is_attached_shows_its_tag(api, cloud, server, attach, settle):
     volume = cloud.volume()
     attach(server, volume, '2.49', tag='disk2')

@@ -4,11 +4,13 @@ from typing import Any
 
 from computeapi.api import pages
 from computeapi.api.servers import listing
+from computeapi.api.servers import unreachable as lost
 from computeapi.api.servers.schemas import DESCRIPTION, DISK_CONFIG, HOSTNAME, IPV4, IPV6
 from computeapi.api.servers.sorting import order
 from computeapi.api.servers.subject import ServerController
 from computeapi.api.servers.view import DETAIL, READER_POLICIES, SHOW, SUMMARY, UPDATE
 from computeapi.api.types import NAME, NULLABLE_STRING
+from computeapi.api.unreachable import BEHAVIOUR, either, render_all
 from computeapi.db.servers import Server
 from computeapi.versions import LEGACY, added, resolve
 from computeapi.web.contract import ADMIN, MEMBER_OR_ADMIN, READER_OR_ADMIN, Policy, View
@@ -50,12 +52,12 @@ class Servers(ServerController):
         policy=INDEX,
         also=(INDEX_EVERYWHERE, listing.ALL_FILTERS),
         query=listing.LIST_QUERY,
-        response=pages.schema('servers', SUMMARY),
+        response=pages.schema('servers', either(SUMMARY, lost.SUMMARY)),
         behaviour=listing.BEHAVIOUR,
     )
     def index(self, req: Request) -> dict[str, Any]:
         """List servers."""
-        return self.page(req, SUMMARY, INDEX_EVERYWHERE)
+        return self.page(req, SUMMARY, lost.SUMMARY, INDEX_EVERYWHERE)
 
     @operation(
         'GET',
@@ -63,23 +65,31 @@ class Servers(ServerController):
         policy=LIST_DETAIL,
         also=(DETAIL_EVERYWHERE, listing.ALL_FILTERS, *READER_POLICIES),
         query=listing.LIST_QUERY,
-        response=pages.schema('servers', DETAIL),
+        response=pages.schema('servers', either(DETAIL, lost.DETAIL)),
         behaviour=listing.BEHAVIOUR,
     )
     def detail(self, req: Request) -> dict[str, Any]:
         """List servers with their details."""
-        return self.page(req, DETAIL, DETAIL_EVERYWHERE)
+        return self.page(req, DETAIL, lost.DETAIL, DETAIL_EVERYWHERE)
 
-    def page(self, req: Request, view: View, everywhere: Policy) -> dict[str, Any]:
+    def page(self, req: Request, view: View, unreachable: View, everywhere: Policy) -> dict[str, Any]:
         search = listing.search(req, everywhere)
         page = pages.asked(req, self.cloud.max_limit)._replace(sort=order(req))
         found = self.cloud.servers.list(req.context, page, needs=view.needs(req), **search)
-        return pages.answer(req, 'servers', view.render_all(req, found), page.limit)
+        return pages.answer(req, 'servers', render_all(req, view, unreachable, found), page.limit)
 
-    @operation('GET', '/{server_id}', policy=SHOW_SERVER, also=READER_POLICIES, response={'server': SHOW})
+    @operation(
+        'GET',
+        '/{server_id}',
+        policy=SHOW_SERVER,
+        also=READER_POLICIES,
+        response={'server': either(SHOW, lost.SHOW)},
+        behaviour=BEHAVIOUR,
+    )
     def show(self, req: Request, server: Server) -> dict[str, Any]:
         """Show a server."""
-        return {'server': SHOW.render(req, server)}
+        [shown] = render_all(req, SHOW, lost.SHOW, [server])
+        return {'server': shown}
 
     @operation(
         'PUT',

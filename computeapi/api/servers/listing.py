@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from oslo_utils import strutils
 
-from computeapi.api import pages
+from computeapi.api import pages, unreachable
 from computeapi.api.servers.sorting import BY_LOCK, SORT_KEY
 from computeapi.api.types import DATETIME, STRING
 from computeapi.clock import parsed
@@ -117,7 +117,7 @@ FILTERS = {
     'uuid': Filter(STRING),
     'vm_state': Filter(STRING, everybody='2.83'),
 }
-BEHAVIOUR = {
+BEHAVIOUR = unreachable.BEHAVIOUR | {
     'filters_for_everybody': [added(each.everybody, name) for name, each in FILTERS.items() if each.everybody],
     'unknown_status_refused': added('2.38', True),
     **BY_LOCK,
@@ -134,9 +134,10 @@ RELATIONS = (
 )
 # What is not a filter of its own but says which servers are meant, and in which order.
 SCOPES = ('all_tenants', 'deleted', 'soft_deleted', 'status')
+ARRANGEMENT = pages.PARAMETERS | {'sort_key': SORT_KEY, 'sort_dir': STRING}
+ARRANGED = frozenset(ARRANGEMENT)
 LIST_QUERY = query(
-    pages.PARAMETERS
-    | {'sort_key': SORT_KEY, 'sort_dir': STRING}
+    ARRANGEMENT
     | dict.fromkeys((*SCOPES, *RELATIONS), STRING)
     | {name: added(each.everybody, each.schema) if each.new else each.schema for name, each in FILTERS.items()},
     strict='2.75',
@@ -156,7 +157,14 @@ def search(req: Request, everywhere: Policy) -> dict[str, Any]:
         req.check(everywhere)
     else:
         filters.pop('project_id', None)
-    return {'filters': filters, 'all_projects': all_projects, **existence}
+    found = {'filters': filters, 'all_projects': all_projects, **existence}
+    return found | {'unreachable': bool(req.behaviour.unreachable) and asks_little(req, found)}
+
+
+def asks_little(req: Request, asked: dict[str, Any]) -> bool:
+    """Whether even of a server whose cell is down it is known if it belongs in the list, and where."""
+    sought = asked['filters'].keys() - {'project_id'} or asked['deleted'] is not False or asked['soft_deleted']
+    return not sought and ARRANGED.isdisjoint(req.query)
 
 
 def filters_of(req: Request) -> dict[str, Any]:

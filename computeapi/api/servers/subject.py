@@ -25,7 +25,8 @@ class ServerController(ComputeController):
 
     def find(self, req: Request, identifier: str) -> rows.Server:
         shown = {need for view in views(req.operation.response) for need in view.needs(req)}
-        return self.cloud.servers.get(req.context, identifier, needs=shown.union(self.needs))
+        unreachable = bool(getattr(req.behaviour, 'unreachable', False))
+        return self.cloud.servers.get(req.context, identifier, needs=shown.union(self.needs), unreachable=unreachable)
 
     def begin(self, req: Request, server: rows.Server, transition: Transition) -> None:
         """Let the server go through *transition*."""

@@ -86,6 +86,7 @@ class Host:
     memory_mb: int
     local_gb: int
     cpu_info: Mapping[str, Any] = field(default_factory=dict)
+    cell: str = 'cell1'
 
 
 class Console(NamedTuple):

@@ -79,6 +79,7 @@ class SimulatedHypervisor:
                 memory_mb=self.options.memory_mb,
                 local_gb=self.options.local_gb,
                 cpu_info=CPU,
+                cell=f'cell{(number - 1) % self.options.cells + 1}',
             )
             for number in range(1, self.options.hosts + 1)
         ]

@@ -1,6 +1,8 @@
 """Finding servers, and changing what nobody has to work for: names, metadata, tags."""
 
+import functools
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -8,6 +10,7 @@ import sqlalchemy as sa
 from oslo_config import cfg
 
 from computeapi.clock import utcnow
+from computeapi.compute.cells import Cells
 from computeapi.compute.flavors import using
 from computeapi.compute.quotas import Quotas, check_metadata
 from computeapi.compute.scheduler.hosts import is_up
@@ -19,7 +22,7 @@ from computeapi.db import servers as rows
 from computeapi.db.engine import Store
 from computeapi.db.listing import Page
 from computeapi.db.servers import DOMAIN_NAME, SERVICE, TAGS, Server
-from computeapi.errors import Conflict, Invalid, NotFound, ServerNotFound
+from computeapi.errors import CellDown, Conflict, Invalid, NotFound, ServerNotFound
 from computeapi.states import VMState
 
 MOST_TAGS = 50
@@ -38,8 +41,16 @@ class ServerManager:
     needs: what is loaded beside the row (see db.servers).
     """
 
-    def __init__(self, store: Store, quotas: Quotas, conf: cfg.ConfigOpts, clock: Callable[[], datetime] = utcnow):
-        self.store, self.quotas, self.clock = store, quotas, clock
+    def __init__(
+        self,
+        store: Store,
+        quotas: Quotas,
+        cells: Cells,
+        conf: cfg.ConfigOpts,
+        clock: Callable[[], datetime] = utcnow,
+    ):
+        self.store, self.quotas, self.cells, self.clock = store, quotas, cells, clock
+        self.skips_down_cells: bool = conf.api.list_records_by_skipping_down_cells
         self.name_template, self.down_after = conf.instance_name_template, conf.service_down_time
 
     # ------------------------------------------------------------ look-ups
@@ -52,14 +63,20 @@ class ServerManager:
         *,
         deleted: bool = False,
         any_project: bool = False,
+        unreachable: bool = False,
     ) -> Server:
-        """ServerNotFound also when the server is another project's.
+        """ServerNotFound also when the server is another project's; CellDown.
 
         deleted: also a deleted one.  any_project: whoever asks; for what a policy about the server then decides.
+        unreachable: also one whose cell is down.
         """
         server = self.store.ask(rows.get, server_id, needs=needs, deleted=deleted)
         if server is None or not (any_project or sees(context, server)):
             raise ServerNotFound(id=server_id)
+        if server.host in self.cells.out_of_reach():
+            if not unreachable:
+                self.cells.check(server.host)
+            server.unreachable = True
         self._complete([server], needs)
         return server
 
@@ -73,24 +90,32 @@ class ServerManager:
         deleted: bool | None = False,
         soft_deleted: bool | None = None,
         filters: Mapping[str, Any] | None = None,
+        unreachable: bool = False,
     ) -> list[Server]:
-        """One page of the project's servers, or of everybody's, as db.server_search says; Invalid.
+        """One page of the project's servers, or of everybody's, as db.server_search says; Invalid, CellDown.
 
         None has a flavor that the caller does not see, though some may have had one before it was deleted.
+        unreachable: as far as there is room, also those whose cell is down; they come first.
         """
-        flavorid = (filters or {}).get('flavorid')
+        lost = self.cells.out_of_reach()
+        if lost and not (unreachable or self.skips_down_cells):
+            raise CellDown(name=', '.join(sorted(set(lost.values()))))
+        search = functools.partial(
+            server_search.page,
+            project_id=None if all_projects else context.project_id or '',
+            deleted=deleted,
+            soft_deleted=soft_deleted,
+            needs=needs,
+        )
+        page, wanted = page._replace(marker=page.marker or None), filters or {}
         with self.store.read() as connection:
-            if flavorid is not None and not flavors.get(connection, flavorid, granted_to=using(context)):
+            if 'flavorid' in wanted and not flavors.get(connection, wanted['flavorid'], granted_to=using(context)):
                 return []
-            found = server_search.page(
-                connection,
-                page._replace(marker=page.marker or None),
-                project_id=None if all_projects else context.project_id or '',
-                deleted=deleted,
-                soft_deleted=soft_deleted,
-                filters=filters,
-                needs=needs,
-            )
+            found = search(connection, page, filters={**wanted, 'host_not_in': lost})
+            if lost and unreachable:
+                room = page._replace(limit=page.limit and page.limit - len(found))
+                others = search(connection, room, filters={**wanted, 'host_in': lost})
+                found = [*(replace(each, unreachable=True) for each in others), *found]
         self._complete(found, needs)
         return found
 

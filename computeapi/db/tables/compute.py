@@ -109,6 +109,19 @@ class ComputeService(NamedTuple):
 services = table('services', ComputeService, sa.UniqueConstraint('host', 'binary'), shown=True)
 
 
+class Cell(NamedTuple):
+    """A part of the cloud, which can be out of reach with all hosts in it."""
+
+    id: Number
+    uuid: UniqueId
+    name: Annotated[str, UNIQUE]
+    down: bool
+    hosts: Sequence[str] = ()
+
+
+cells = table('cells', Cell)
+
+
 class Usage(NamedTuple):
     """What is taken of a hypervisor. workload: how many of its servers have something under way."""
 
@@ -134,6 +147,7 @@ class ComputeNode:
     id: Number
     uuid: UniqueId
     host: str
+    cell: str | None
     hypervisor_hostname: Annotated[str, UNIQUE]
     hypervisor_type: ShortText
     hypervisor_version: int

@@ -149,6 +149,7 @@ class Server:
     volumes: list[BlockDevice] = field(default_factory=list)
     service: ComputeService | None = None
     # Worked out on request, by compute.servers.lookup.
+    unreachable: bool = False
     host_status: str = ''
     domain_name: str = ''
 

@@ -1,0 +1,44 @@
+"""The cells, which are parts of the cloud, as rows."""
+
+import uuid
+from collections import defaultdict
+from collections.abc import Collection
+
+import sqlalchemy as sa
+
+from computeapi.db.records import Rows
+from computeapi.db.tables.compute import Cell, cells, hypervisors
+
+__all__ = ['Cell']
+
+CELLS = Rows(Cell, cells)
+OUT_OF_REACH = (
+    sa.select(hypervisors.c.host, cells.c.name)
+    .join(cells, cells.c.name == hypervisors.c.cell)
+    .where(cells.c.down.is_(True))
+)
+
+
+def every(connection: sa.Connection) -> list[Cell]:
+    """All cells with their hosts, by name, in two queries."""
+    hosts: dict[str, list[str]] = defaultdict(list)
+    for cell, host in connection.execute(sa.select(hypervisors.c.cell, hypervisors.c.host).order_by(hypervisors.c.id)):
+        hosts[cell].append(host)
+    found = CELLS.all(connection, CELLS.select.order_by(cells.c.name))
+    return [cell._replace(hosts=hosts[cell.name]) for cell in found]
+
+
+def out_of_reach(connection: sa.Connection) -> dict[str, str]:
+    """By compute host whose cell is down, that cell."""
+    return {row.host: row.name for row in connection.execute(OUT_OF_REACH)}
+
+
+def register(connection: sa.Connection, names: Collection[str]) -> None:
+    """See that there are cells of these names."""
+    for name in sorted(set(names) - {cell.name for cell in every(connection)}):
+        CELLS.insert(connection, uuid=str(uuid.uuid4()), name=name, down=False)
+
+
+def mark(connection: sa.Connection, name: str, *, down: bool) -> bool:
+    """Note whether a cell is down; whether there is one of that name."""
+    return connection.execute(sa.update(cells).where(cells.c.name == name).values(down=down)).rowcount == 1
