@@ -162,7 +162,7 @@ class Service:
         if alone:
             self.platform.tasks.release_all()
         self.hosts.start()
-        evacuation.return_hosts(self.platform)
+        evacuation.return_hosts(self.platform, self.hosts.running())
         self.worker.start()
         for backend in (self.images, self.networks, self.volumes):
             if isinstance(backend, registry.Recovers):

@@ -13,6 +13,7 @@ from computeapi.compute.cells import Cells
 from computeapi.compute.consoles import Consoles
 from computeapi.compute.flavors import FlavorManager
 from computeapi.compute.guest.reader import GuestDocuments
+from computeapi.compute.host_power import HostPower
 from computeapi.compute.hypervisors import HypervisorManager
 from computeapi.compute.images import ImageProxy
 from computeapi.compute.keypairs import KeypairManager
@@ -93,6 +94,7 @@ class Cloud:
     aggregates: AggregateManager
     cells: Cells
     flavors: FlavorManager
+    host_power: HostPower
     hypervisors: HypervisorManager
     keypairs: KeypairManager
     projects: KnownProjects
@@ -116,6 +118,7 @@ def build(platform: Platform, identity: Identity | None) -> Cloud:
     changes, addresses, quotas = Changes(platform), Addresses(platform), Quotas(store, conf)
     flavors, keypairs, zones = FlavorManager(store), KeypairManager(store, quotas), Zones(store, cells, conf)
     services, groups = ServiceManager(store, cells, conf), ServerGroupManager(store, quotas)
+    live_migrations = LiveMigrations(changes)
     return Cloud(
         conf=conf,
         max_limit=conf.api.max_limit,
@@ -134,7 +137,7 @@ def build(platform: Platform, identity: Identity | None) -> Cloud:
         floating_ips=FloatingIPManager(platform),
         guests=GuestDocuments(platform),
         interfaces=InterfaceManager(changes),
-        live_migrations=LiveMigrations(changes),
+        live_migrations=live_migrations,
         locks=Locks(changes),
         machines=Machines(changes),
         migration_lists=MigrationLists(store),
@@ -149,6 +152,7 @@ def build(platform: Platform, identity: Identity | None) -> Cloud:
         aggregates=AggregateManager(store, platform.images),
         cells=cells,
         flavors=flavors,
+        host_power=HostPower(changes, services, live_migrations),
         hypervisors=HypervisorManager(store, conf),
         keypairs=keypairs,
         projects=KnownProjects(identity),

@@ -1,13 +1,13 @@
 """/os-hosts: the hosts of all services, until 2.42; os-services and os-hypervisors came in its place."""
 
+from collections.abc import Callable
 from typing import Any
 
 from computeapi.api.controller import ComputeController
 from computeapi.api.types import INTEGER, STRING
 from computeapi.compute.hypervisors import HostResources
 from computeapi.compute.services import ServiceStatus
-from computeapi.db.services import COMPUTE
-from computeapi.errors import NotSupported
+from computeapi.db.services import COMPUTE, ComputeService
 from computeapi.web.contract import ADMIN, Field, Policy, View, attr
 from computeapi.web.controller import Bounds, operation
 from computeapi.web.request import Request
@@ -43,7 +43,7 @@ UPDATED = closed(
     {
         'host': STRING,
         'status': one_of('enabled', 'disabled'),
-        'maintenance_mode': {'const': 'off_maintenance'},
+        'maintenance_mode': one_of('on_maintenance', 'off_maintenance'),
     },
     ['host'],
 )
@@ -74,42 +74,46 @@ class Hosts(ComputeController):
 
     @operation('PUT', '/{id}', policy=UPDATE, body=UPDATE_BODY, response=UPDATED, errors=(501,))
     def update(self, req: Request, id: str, body: Any) -> dict[str, Any]:
-        """Let new servers come to a compute host, or not."""
+        """Let new servers come to a compute host, or not; begin its maintenance, for which running ones leave it."""
         service = self.service_of(id).service
         answer = {'host': id}
         if 'maintenance_mode' in body:
-            if enables(body['maintenance_mode']):
-                raise NotSupported('The hypervisor of this host has no maintenance mode.')
-            answer['maintenance_mode'] = 'off_maintenance'
+            answer['maintenance_mode'] = self.maintain(req, service, enables(body['maintenance_mode']))
         if 'status' in body:
             change = self.cloud.services.enable if enables(body['status']) else self.cloud.services.disable
             answer['status'] = 'disabled' if change(service).service.disabled else 'enabled'
         return answer
 
+    def maintain(self, req: Request, service: ComputeService, begins: bool) -> str:
+        if begins:
+            self.cloud.host_power.maintain(req.context, service)
+        else:
+            self.cloud.host_power.end_maintenance(service)
+        return 'on_maintenance' if begins else 'off_maintenance'
+
     @operation('GET', '/{id}/reboot', policy=REBOOT, response=powered('reboot'), errors=(501,))
-    def reboot(self, req: Request, id: str) -> None:
-        """Reboot a compute host, which no hypervisor can."""
-        raise self.powerless(id)
+    def reboot(self, req: Request, id: str) -> dict[str, Any]:
+        """Reboot a compute host, which stops its servers."""
+        return self.switched(id, 'reboot', self.cloud.host_power.reboot)
 
     @operation('GET', '/{id}/shutdown', policy=SHUTDOWN, response=powered('shutdown'), errors=(501,))
-    def shutdown(self, req: Request, id: str) -> None:
-        """Shut a compute host down, which no hypervisor can."""
-        raise self.powerless(id)
+    def shutdown(self, req: Request, id: str) -> dict[str, Any]:
+        """Shut a compute host down, with its servers."""
+        return self.switched(id, 'shutdown', self.cloud.host_power.shut_down)
 
     @operation('GET', '/{id}/startup', policy=STARTUP, response=powered('startup'), errors=(501,))
     def startup(self, req: Request, id: str) -> dict[str, Any]:
-        """See that a compute host is started; one that is not cannot be."""
-        if not self.service_of(id).up:
-            raise self.powerless(id)
-        return {'host': id, 'power_action': 'startup'}
+        """Start a compute host; its servers stay stopped."""
+        return self.switched(id, 'startup', self.cloud.host_power.start_up)
+
+    def switched(self, host: str, word: str, switch: Callable[[str], None]) -> dict[str, Any]:
+        self.service_of(host)
+        switch(host)
+        return {'host': host, 'power_action': word}
 
     def service_of(self, host: str) -> ServiceStatus:
         """The compute service of the host; NotFound."""
         return self.cloud.services.find(host=host, binary=COMPUTE)
-
-    def powerless(self, host: str) -> NotSupported:
-        self.service_of(host)
-        return NotSupported('The hypervisor of this host cannot switch it.')
 
 
 def enables(word: str) -> bool:

@@ -51,16 +51,20 @@ class HostRegistry:
         with self.store.write() as connection:
             cells.register(connection, {host.cell for host in hosts})
             for host in hosts:
-                services.is_seen(connection, host.name, COMPUTE, now)
+                if host.on:
+                    services.is_seen(connection, host.name, COMPUTE, now)
                 hypervisors.register(connection, host.hypervisor_hostname, _facts(host) | {'started_at': now}, now)
             for binary in CONTROL:
                 services.is_seen(connection, CONTROLLER, binary, now)
 
+    def running(self) -> list[str]:
+        """The driver's hosts that are on."""
+        return [host.name for host in self.driver.hosts() if host.on]
+
     def _beat(self) -> None:
-        names = [host.name for host in self.driver.hosts()]
         while not self.stopping.wait(self.beat_seconds):
             try:
-                self.store.tell(services.are_seen, [*names, CONTROLLER], self.clock())
+                self.store.tell(services.are_seen, [*self.running(), CONTROLLER], self.clock())
             except Exception:
                 # A report that is missed does no harm; a thread that stops would.
                 LOG.exception(

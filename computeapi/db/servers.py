@@ -79,6 +79,22 @@ def neighbours(connection: sa.Connection, besides: str) -> list[Neighbour]:
     return NEIGHBOURS.all(connection, NEIGHBOURS.select.where(*there))
 
 
+def on_host(connection: sa.Connection, host: str, vm_states: Collection[str]) -> list[Server]:
+    """The servers on a host that are in one of these states."""
+    there = (servers.c.host == host, servers.c.deleted_at.is_(None), servers.c.vm_state.in_(vm_states))
+    return SERVERS.all(connection, SERVERS.select.where(*there).order_by(servers.c.id))
+
+
+def change_on(
+    connection: sa.Connection, host: str, values: Mapping[str, Any], vm_states: Collection[str] | None = None
+) -> None:
+    """Update the servers on a host that are in one of these states (None: any), but for those that a task has."""
+    idle = [servers.c.host == host, servers.c.deleted_at.is_(None), servers.c.task_state.is_(None)]
+    if vm_states is not None:
+        idle.append(servers.c.vm_state.in_(vm_states))
+    connection.execute(sa.update(servers).where(*idle).values(**values))
+
+
 def of_reservation(connection: sa.Connection, reservation_id: str) -> list[Server]:
     """The servers that one request made, in its order."""
     made = SERVERS.select.where(servers.c.reservation_id == reservation_id)

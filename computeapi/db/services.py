@@ -57,6 +57,11 @@ def is_seen(connection: sa.Connection, host: str, binary: str, now: datetime) ->
         connection.execute(sa.insert(services).values(uuid=str(uuid.uuid4()), host=host, binary=binary, **values))
 
 
+def is_gone(connection: sa.Connection, host: str) -> None:
+    """Write down that the compute service of the host took its leave."""
+    SERVICES.update(connection, {'seen_at': None}, host=host, binary=COMPUTE)
+
+
 def are_seen(connection: sa.Connection, hosts: Collection[str], now: datetime) -> None:
     """As `is_seen`, for all services that there are on these hosts."""
     connection.execute(sa.update(services).where(services.c.host.in_(hosts)).values(seen_at=now))

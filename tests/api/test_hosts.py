@@ -3,7 +3,7 @@
 import pytest
 import sqlalchemy as sa
 
-from computeapi.db.tables.compute import allocations, services
+from computeapi.db.tables.compute import allocations
 
 PATH = '/os-hosts'
 POWER = ['reboot', 'shutdown', 'startup']
@@ -12,15 +12,6 @@ POWER = ['reboot', 'shutdown', 'startup']
 @pytest.fixture(autouse=True)
 def hosts(service):
     service.hosts.register()
-
-
-@pytest.fixture
-def force_down(store):
-    def force():
-        with store.write() as connection:
-            connection.execute(sa.update(services).values(forced_down=True))
-
-    return force
 
 
 def test_the_list_looks_like_the_sample(api, sample, shape):
@@ -63,14 +54,46 @@ def test_a_host_is_taken_out_of_use_and_back(api, sample, shape):
     assert api.get('/os-services?host=compute1').json['services'][0]['status'] == 'enabled'
 
 
-def test_what_no_host_can(api, force_down):
+@pytest.mark.parametrize('word', POWER)
+def test_what_the_driver_cannot_do_is_refused_and_changes_nothing(api, service, monkeypatch, word):
+    monkeypatch.setattr(type(service.hypervisor), 'capabilities', frozenset())
+    assert api.get(f'{PATH}/compute1/{word}').status == 501
     assert api.put(f'{PATH}/compute1', {'status': 'disable', 'maintenance_mode': 'enable'}).status == 501
-    assert api.get('/os-services?host=compute1').json['services'][0]['status'] == 'enabled'
-    assert api.get(f'{PATH}/compute1/reboot').status == 501
-    assert api.get(f'{PATH}/compute1/shutdown').status == 501
+    shown = compute(api)
+    assert (shown['status'], shown['state']) == ('enabled', 'up')
+
+
+def test_a_host_is_switched_off_and_on(api, servers, service):
+    running, deleted = servers.add(), servers.add(deleted_at=servers.now())
+    rescued, busy = servers.add(vm_state='rescued'), servers.add(task_state='rebooting')
+    elsewhere = servers.add(host='compute2')
+    assert api.get(f'{PATH}/compute1/shutdown').json == {'host': 'compute1', 'power_action': 'shutdown'}
+    service.hosts.register()
+    assert compute(api)['state'] == 'down' and service.hosts.running() == []
+    there = [servers.get(each) for each in (running, rescued, busy, elsewhere, deleted)]
+    states = [(each.vm_state, each.power_state) for each in there]
+    assert states == [('stopped', 4), ('rescued', 4), ('active', 1), ('active', 1), ('active', 1)]
     assert api.get(f'{PATH}/compute1/startup').json == {'host': 'compute1', 'power_action': 'startup'}
-    force_down()
-    assert api.get(f'{PATH}/compute1/startup').status == 501
+    assert compute(api)['state'] == 'up' and service.hosts.running() == ['compute1']
+    assert servers.get(running).vm_state == 'stopped'
+
+
+def test_a_reboot_stops_the_servers(api, servers):
+    running = servers.add()
+    assert api.get(f'{PATH}/compute1/reboot').json == {'host': 'compute1', 'power_action': 'reboot'}
+    assert compute(api)['state'] == 'up'
+    assert servers.get(running).vm_state == 'stopped'
+
+
+def test_the_end_of_a_maintenance_that_there_is_not(api):
+    api.put(f'{PATH}/compute1', {'status': 'disable'})
+    assert api.put(f'{PATH}/compute1', {'maintenance_mode': 'disable'}).json['maintenance_mode'] == 'off_maintenance'
+    assert compute(api)['status'] == 'disabled'
+
+
+def compute(api):
+    (shown,) = api.get('/os-services?binary=nova-compute&host=compute1').json['services']
+    return shown
 
 
 @pytest.mark.parametrize('body', [{}, {'status': 'junk'}, {'status': 5}, {'other': 1}, None, []])
@@ -88,4 +111,4 @@ def test_hosts_that_are_not_there(api, path):
 def test_gone_from_2_43_and_only_for_administrators(api, legacy, path):
     assert api.get(PATH + path, '2.43').status == 404
     assert api.get(PATH + path, as_='bob:project').status == 403
-    assert legacy.get(PATH + path).status in (200, 501)
+    assert legacy.get(PATH + path).status == 200

@@ -129,6 +129,24 @@ def test_a_machine_is_held_and_goes_on(driver, running):
     assert driver.power_state(running) is PowerState.RUNNING
 
 
+def test_a_host_that_is_off_runs_nothing(driver, running, here):
+    if Capability.HOST_POWER not in driver.capabilities:
+        return
+    for _ in range(2):
+        driver.switch_host(here, False)
+    assert [host.on for host in driver.hosts() if host.name == here] == [False]
+    assert driver.power_state(running) is PowerState.SHUTDOWN
+    with pytest.raises(HypervisorError):
+        driver.power_on(running)
+    for _ in range(2):
+        driver.switch_host(here, True)
+    assert all(host.on for host in driver.hosts()) and driver.power_state(running) is PowerState.SHUTDOWN
+    driver.power_on(running)
+    driver.switch_host(here, False)
+    driver.destroy(running)
+    assert driver.power_state(running) is None
+
+
 @pytest.mark.parametrize('capability', OPTIONAL)
 def test_what_a_driver_says_it_can_do_it_does_and_the_rest_it_refuses(driver, running, capability):
     if capability in driver.capabilities:

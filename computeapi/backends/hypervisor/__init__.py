@@ -52,6 +52,8 @@ class Capability(Enum):
     SNAPSHOT_VOLUME = 'snapshots of volumes in use'
     LIVE_MIGRATION = 'live migration'
     SHARES = 'shared file systems'
+    HOST_POWER = 'switching hosts off and on'
+    HOST_MAINTENANCE = 'the maintenance of hosts'
     PRESERVE_EPHEMERAL = 'preserving ephemeral partitions'
 
 
@@ -87,6 +89,7 @@ class Host:
     local_gb: int
     cpu_info: Mapping[str, Any] = field(default_factory=dict)
     cell: str = 'cell1'
+    on: bool = True
 
 
 class Console(NamedTuple):
@@ -205,6 +208,9 @@ class Hypervisor(Operations, Protocol):
 
     def hosts(self) -> Sequence[Host]:
         """The hosts that this process drives."""
+
+    def switch_host(self, host: str, on: bool) -> None:
+        """Switch a host on, or off with all that runs there; nothing runs by itself when it is on again."""
 
     def power_state(self, server: Server) -> PowerState | None:
         """None: there is no virtual machine."""

@@ -25,6 +25,7 @@ from computeapi.backends.hypervisor import (
     PowerState,
 )
 from computeapi.backends.hypervisor.simulated_buses import places
+from computeapi.backends.hypervisor.simulated_hosts import SimulatedHosts
 from computeapi.clock import utcnow
 from computeapi.db import servers
 from computeapi.db.domains import DOMAINS, VirtualMachine
@@ -35,13 +36,6 @@ from computeapi.states import TaskState
 
 MOST_LOG = 100_000
 IMAGE_BLOCK = 64 * 1024
-CPU = {
-    'arch': 'x86_64',
-    'vendor': 'Simulated',
-    'model': 'qemu64',
-    'features': ['sse2', 'pge', 'mca'],
-    'topology': {'cores': 1, 'threads': 1, 'sockets': 1},
-}
 # How a line of a console log begins.
 PROMPT = '[simulated]'
 # What rules can be for.
@@ -52,7 +46,7 @@ GOING = (TaskState.DELETING, TaskState.SOFT_DELETING)
 
 
 class SimulatedHypervisor:
-    """As many hosts as *options* say, named compute1, compute2 ...; driven by any process of the store.
+    """Driven by any process of the store.
 
     options: the group [simulated] of the configuration.
     """
@@ -61,28 +55,16 @@ class SimulatedHypervisor:
 
     def __init__(self, store: Store, options: cfg.ConfigOpts.GroupAttr, clock: Callable[[], datetime] = utcnow):
         self.store, self.options, self.clock = store, options, clock
-        self.behaviour = Behaviour(store, options)
+        self.behaviour, self.machines = Behaviour(store, options), SimulatedHosts(store, options, clock)
 
     def stop(self) -> None:
         self.behaviour.stop()
 
     def hosts(self) -> Sequence[Host]:
-        return [
-            Host(
-                name=f'compute{number}',
-                hypervisor_hostname=f'compute{number}',
-                hypervisor_type='simulated',
-                hypervisor_version=1000,
-                # An address of its own: shares are opened to the addresses of hosts.
-                host_ip=f'127.0.{number // 256}.{number % 256}',
-                vcpus=self.options.vcpus,
-                memory_mb=self.options.memory_mb,
-                local_gb=self.options.local_gb,
-                cpu_info=CPU,
-                cell=f'cell{(number - 1) % self.options.cells + 1}',
-            )
-            for number in range(1, self.options.hosts + 1)
-        ]
+        return self.machines.all()
+
+    def switch_host(self, host: str, on: bool) -> None:
+        self.machines.switch(host, on)
 
     def spawn(self, server: Server, devices: Sequence[BlockDevice]) -> None:
         self.act('spawn', server, self.options.spawn_seconds)
@@ -265,6 +247,9 @@ class SimulatedHypervisor:
     def act(self, operation: str, server: Server, seconds: float = 0, *lines: str) -> None:
         """Take the time, or go wrong as the rules say; then write the lines to the console."""
         self.behaviour.act(operation, server, seconds)
+        # A machine that is to go is as good as gone where nothing runs.
+        if operation != 'destroy':
+            self.machines.check_on(server.host)
         if lines:
             self.log(server, *lines)
 

@@ -1,6 +1,7 @@
 """Evacuation: the server of a host that is down is booted on another one."""
 
 import logging
+from collections.abc import Collection
 
 from computeapi.backends.hypervisor import HypervisorError, PowerState
 from computeapi.compute.hosts import CONTROLLER
@@ -116,9 +117,8 @@ def abandon(job: Job, migration: Migration) -> None:
         LOG.warning('Host %s still has the machine of %s', migration.source_host, job.server.uuid, exc_info=True)
 
 
-def return_hosts(platform: Platform) -> None:
-    """The hosts of this process are back: what was evacuated from them while they were down is removed there."""
-    names = [host.name for host in platform.hypervisor.hosts()]
+def return_hosts(platform: Platform, names: Collection[str]) -> None:
+    """These hosts are back: what was evacuated from them while they were down is removed there."""
     for migration in platform.store.ask(server_migrations.evacuations_from, names):
         with platform.store.read() as connection:
             server = rows.get(connection, migration.server_id, deleted=True)

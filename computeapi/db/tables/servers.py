@@ -294,3 +294,13 @@ class VirtualMachine(NamedTuple):
 
 
 domains = table('domains', VirtualMachine)
+
+
+class HostOff(NamedTuple):
+    """A host of the simulated hypervisor that was switched off."""
+
+    host: Annotated[str, KEY]
+    since: datetime
+
+
+hosts_off = table('hosts_off', HostOff)

@@ -101,6 +101,45 @@ def test_nothing_migrates_alive_off_a_host_that_is_down(api, act, server, shown,
     assert [each[:2] for each in history(server)] == [('live-migration', 'Error')]
 
 
+def test_a_host_that_was_switched_off(api, act, server, shown, service):
+    """Nothing starts there; what is evacuated meanwhile is not there when it is on again."""
+    before = shown()[2]
+    assert api.get(f'/os-hosts/{before}/shutdown').status == 200
+    assert shown() == ('SHUTOFF', None, before)
+    act('os-start', None)
+    assert shown() == ('SHUTOFF', None, before)
+    act('evacuate', {}, '2.29')
+    status, task, host = shown()
+    assert (status, task) == ('SHUTOFF', None) and host != before
+    assert api.get(f'/os-hosts/{before}/startup').status == 200
+    assert machines(service, server) == {host}
+    assert api.get('/os-migrations').json['migrations'][0]['status'] == 'completed'
+
+
+def test_servers_leave_a_host_for_its_maintenance(api, server, shown, settle):
+    before = shown()[2]
+    answer = api.put(f'/os-hosts/{before}', {'maintenance_mode': 'enable'})
+    assert answer.json == {'host': before, 'maintenance_mode': 'on_maintenance'}
+    settle()
+    assert shown() == ('ACTIVE', None, {'compute1': 'compute2', 'compute2': 'compute1'}[before])
+    assert service_of(api, before)['status'] == 'disabled'
+    api.put(f'/os-hosts/{before}', {'maintenance_mode': 'disable'})
+    assert service_of(api, before)['status'] == 'enabled'
+
+
+def test_servers_that_cannot_leave_stay(api, server, shown, settle, force_down):
+    before = shown()
+    api.post(f'/servers/{server}/action', {'os-stop': None})
+    settle()
+    assert api.put(f'/os-hosts/{before[2]}', {'maintenance_mode': 'enable'}).status == 200
+    settle()
+    assert shown() == ('SHUTOFF', None, before[2])
+
+
+def service_of(api, host):
+    return api.get(f'/os-services?binary=nova-compute&host={host}').json['services'][0]
+
+
 def machines(service, server):
     """The hosts on which the server has a machine."""
     with service.store.read() as connection:

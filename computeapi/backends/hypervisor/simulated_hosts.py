@@ -1,0 +1,65 @@
+"""The hosts of the simulated hypervisor: what they have, and whether they are on."""
+
+from collections.abc import Callable
+from datetime import datetime
+
+from oslo_config import cfg
+
+from computeapi.backends.hypervisor import Host, HypervisorError, PowerState
+from computeapi.clock import utcnow
+from computeapi.db.domains import DOMAINS, HOSTS_OFF, note_off
+from computeapi.db.engine import Store
+
+CPU = {
+    'arch': 'x86_64',
+    'vendor': 'Simulated',
+    'model': 'qemu64',
+    'features': ['sse2', 'pge', 'mca'],
+    'topology': {'cores': 1, 'threads': 1, 'sockets': 1},
+}
+
+
+class SimulatedHosts:
+    """As many as *options* say, named compute1, compute2 ...
+
+    options: the group [simulated] of the configuration.
+    """
+
+    def __init__(self, store: Store, options: cfg.ConfigOpts.GroupAttr, clock: Callable[[], datetime] = utcnow):
+        self.store, self.options, self.clock = store, options, clock
+
+    def all(self) -> list[Host]:
+        with self.store.read() as connection:
+            off = {each.host for each in HOSTS_OFF.all(connection, HOSTS_OFF.select)}
+        return [self._host(number, off) for number in range(1, self.options.hosts + 1)]
+
+    def _host(self, number: int, off: set[str]) -> Host:
+        name = f'compute{number}'
+        return Host(
+            name=name,
+            hypervisor_hostname=name,
+            hypervisor_type='simulated',
+            hypervisor_version=1000,
+            # An address of its own: shares are opened to the addresses of hosts.
+            host_ip=f'127.0.{number // 256}.{number % 256}',
+            vcpus=self.options.vcpus,
+            memory_mb=self.options.memory_mb,
+            local_gb=self.options.local_gb,
+            cpu_info=CPU,
+            cell=f'cell{(number - 1) % self.options.cells + 1}',
+            on=name not in off,
+        )
+
+    def switch(self, host: str, on: bool) -> None:
+        with self.store.write() as connection:
+            if on:
+                HOSTS_OFF.delete(connection, host=host)
+            else:
+                note_off(connection, host, self.clock())
+                DOMAINS.update(connection, {'power_state': int(PowerState.SHUTDOWN)}, host=host)
+
+    def check_on(self, host: str | None) -> None:
+        """HypervisorError for one that is off."""
+        with self.store.read() as connection:
+            if HOSTS_OFF.find(connection, host=host) is not None:
+                raise HypervisorError(f'Host {host} is off.')

@@ -1,0 +1,62 @@
+"""Hosts that are switched off and on, and taken out of use for maintenance, by those who have no other way to them."""
+
+import logging
+
+from computeapi.backends.hypervisor import Capability, PowerState, require
+from computeapi.compute.servers import evacuation
+from computeapi.compute.servers.changes import Changes
+from computeapi.compute.servers.live_migration import LiveMigrations
+from computeapi.compute.services import ServiceManager
+from computeapi.context import Context
+from computeapi.db import servers, services
+from computeapi.db.services import COMPUTE, ComputeService
+from computeapi.errors import Error
+from computeapi.states import VMState
+
+LOG = logging.getLogger(__name__)
+MAINTENANCE = 'Maintenance'
+RUNNING = (VMState.ACTIVE, VMState.PAUSED)
+
+
+class HostPower:
+    """Errors: NotSupported where the driver cannot."""
+
+    def __init__(self, changes: Changes, services: ServiceManager, live_migrations: LiveMigrations):
+        self.platform, self.store = changes.platform, changes.store
+        self.services, self.live_migrations = services, live_migrations
+
+    def shut_down(self, host: str) -> None:
+        """Switch the host off: its servers stop, and it takes its leave, for nobody hears of it any more."""
+        require(self.platform.hypervisor, Capability.HOST_POWER)
+        self.platform.hypervisor.switch_host(host, False)
+        with self.store.write() as connection:
+            services.is_gone(connection, host)
+            off = {'power_state': PowerState.SHUTDOWN, 'updated_at': self.platform.clock()}
+            servers.change_on(connection, host, off | {'vm_state': VMState.STOPPED}, RUNNING)
+            servers.change_on(connection, host, off)
+
+    def start_up(self, host: str) -> None:
+        """Switch the host on; its servers stay stopped."""
+        require(self.platform.hypervisor, Capability.HOST_POWER)
+        self.platform.hypervisor.switch_host(host, True)
+        evacuation.return_hosts(self.platform, [host])
+        self.store.tell(services.is_seen, host, COMPUTE, self.platform.clock())
+
+    def reboot(self, host: str) -> None:
+        self.shut_down(host)
+        self.start_up(host)
+
+    def maintain(self, context: Context, service: ComputeService) -> None:
+        """Let no servers come to the host, and those that run go to others, as far as they can."""
+        require(self.platform.hypervisor, Capability.HOST_MAINTENANCE)
+        self.services.disable(service, MAINTENANCE)
+        for server in self.store.ask(servers.on_host, service.host, RUNNING):
+            try:
+                self.live_migrations.live_migrate(context, server, None)
+            except Error as error:
+                LOG.info('Server %s stays on %s while that is in maintenance: %s', server.uuid, service.host, error)
+
+    def end_maintenance(self, service: ComputeService) -> None:
+        """Let servers come again to a host that is in maintenance; one that is not stays as it is."""
+        if service.disabled and service.disabled_reason == MAINTENANCE:
+            self.services.enable(service)
