@@ -149,6 +149,11 @@ SIMULATED = [
     cfg.FloatOpt('migrate_seconds', default=0.0, min=0, help='How long a simulated migration takes.'),
     cfg.FloatOpt('snapshot_seconds', default=0.0, min=0, help='How long a simulated snapshot takes.'),
     cfg.ListOpt(
+        'lacks',
+        default=[],
+        help='What the simulated hypervisor shall not be able to do, as others are: rescue_on_volume, host_power ...',
+    ),
+    cfg.ListOpt(
         'fail',
         default=[],
         help='Operations that fail, for tests of clients: spawn, power_on, snapshot ...; `spawn:NAME` only for '

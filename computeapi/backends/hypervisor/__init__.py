@@ -37,6 +37,7 @@ class Capability(Enum):
     PAUSE = 'pausing servers'
     SUSPEND = 'suspending servers'
     RESCUE = 'rescuing servers'
+    RESCUE_ON_VOLUME = 'rescuing servers on volumes'
     CRASH_DUMP = 'crash dumps'
     SET_PASSWORD = 'setting the password of servers'
     DIAGNOSTICS = 'diagnostics'

@@ -55,6 +55,8 @@ class SimulatedHypervisor:
 
     def __init__(self, store: Store, options: cfg.ConfigOpts.GroupAttr, clock: Callable[[], datetime] = utcnow):
         self.store, self.options, self.clock = store, options, clock
+        if options.lacks:
+            self.capabilities = type(self).capabilities - set(_named(options.lacks))
         self.behaviour, self.machines = Behaviour(store, options), SimulatedHosts(store, options, clock)
 
     def stop(self) -> None:
@@ -269,6 +271,17 @@ class SimulatedHypervisor:
             if domain is not None:
                 log = _appended(domain.console_log, *_labelled(server, lines))
                 DOMAINS.update(connection, {'console_log': log}, **_key(server))
+
+
+def _named(names: Iterable[str]) -> Iterator[Capability]:
+    """Capabilities by the names that operators call them; cfg.Error for one that there is not."""
+    known = {capability.name.lower(): capability for capability in Capability}
+    for name in names:
+        if name not in known:
+            raise cfg.ConfigFileValueError(
+                f'[simulated]lacks: there is no capability {name}; there are {", ".join(sorted(known))}'
+            )
+        yield known[name]
 
 
 def _key(server: Server) -> dict[str, Any]:

@@ -38,7 +38,8 @@ class Rescues:
         check(context, server, RESCUE)
         wanted = image_id or server.image_id
         properties = self.properties(context, wanted) if wanted else server.image_properties
-        if not server.image_id and not (even_on_volume and properties.keys() >= NEEDED_ON_VOLUME):
+        possible = even_on_volume and Capability.RESCUE_ON_VOLUME in self.changes.platform.hypervisor.capabilities
+        if not server.image_id and not (possible and properties.keys() >= NEEDED_ON_VOLUME):
             reason = 'Cannot rescue a volume-backed instance'
             raise Invalid(f'Instance {server.uuid} cannot be rescued: {reason}')
         self.changes.begin(context, server, RESCUE, {'image_id': wanted})

@@ -52,6 +52,17 @@ def test_a_server_on_a_volume_needs_an_image_made_for_it(
     assert rescue(server, image, version).status == 200
 
 
+@pytest.fixture
+def unable(service):
+    service.conf.set_override('lacks', ['rescue_on_volume'], 'simulated')
+
+
+def test_a_hypervisor_that_cannot_rescue_servers_on_volumes(unable, world, rescue, on_volume, server):
+    image = world.image(properties=SEEN)
+    assert rescue(on_volume(), image).status == 400
+    assert rescue(server, image).status == 200
+
+
 def test_without_an_image_that_of_the_volume_counts(world, rescue, on_volume):
     assert rescue(on_volume()).status == 400
     world.images.update(world.bob, IMAGE, properties=SEEN)

@@ -3,7 +3,7 @@
 import pytest
 from oslo_config import cfg
 
-from computeapi.backends.hypervisor import HypervisorError, PowerState
+from computeapi.backends.hypervisor import Capability, HypervisorError, PowerState
 from computeapi.backends.hypervisor.simulated import OPERATIONS, SimulatedHypervisor
 
 NAMES = {
@@ -23,6 +23,15 @@ def test_rules_are_for_what_a_driver_is_told_to_do():
 def test_a_rule_for_anything_else_is_refused(store, conf, kind, name):
     conf.set_override(kind, [f'{name}:web'], 'simulated')
     with pytest.raises(cfg.Error, match=rf'\[simulated\]{kind}: there is no operation {name}; there are attach, '):
+        SimulatedHypervisor(store, conf.simulated)
+
+
+def test_what_it_is_told_that_it_lacks(store, conf):
+    conf.set_override('lacks', ['pause', 'host_power'], 'simulated')
+    left = SimulatedHypervisor(store, conf.simulated).capabilities
+    assert SimulatedHypervisor.capabilities - left == {Capability.PAUSE, Capability.HOST_POWER}
+    conf.set_override('lacks', ['wings'], 'simulated')
+    with pytest.raises(cfg.Error, match='there is no capability wings; there are attach_interface, '):
         SimulatedHypervisor(store, conf.simulated)
 
 
