@@ -5,7 +5,7 @@ from typing import Any
 
 from computeapi.api.controller import ComputeController
 from computeapi.api.types import NULLABLE_STRING, STRING
-from computeapi.errors import Gone, Invalid, NotSupported
+from computeapi.errors import Gone, Invalid, NotFound
 from computeapi.versions import ABSENT
 from computeapi.web.contract import ADMIN, Policy
 from computeapi.web.controller import Bounds, Function, api_version, operation
@@ -127,17 +127,17 @@ NODES = array(whole(LISTED_NODE))
 
 
 class BareMetalNodes(ComputeController):
-    """The nodes of a bare metal service, of which this cloud has none."""
+    """The nodes of a bare metal service. This cloud has none: all of its servers are virtual machines."""
 
     path = '/os-baremetal-nodes'
     versions = PROXIES
 
-    @operation('GET', policy=LIST_NODES, query=ABSENT, response={'nodes': NODES}, errors=(501,))
-    def index(self, req: Request) -> None:
+    @operation('GET', policy=LIST_NODES, query=ABSENT, response={'nodes': NODES})
+    def index(self, req: Request) -> dict[str, Any]:
         """List the nodes."""
-        raise NotSupported('There is no bare metal service.')
+        return {'nodes': []}
 
-    @operation('GET', '/{id}', policy=SHOW_NODE, query=ABSENT, response={'node': whole(SHOWN_NODE)}, errors=(501,))
+    @operation('GET', '/{id}', policy=SHOW_NODE, query=ABSENT, response={'node': whole(SHOWN_NODE)})
     def show(self, req: Request, id: str) -> None:
         """Show a node."""
-        raise NotSupported('There is no bare metal service.')
+        raise NotFound(f'Node {id} could not be found.')
