@@ -8,6 +8,7 @@ from computeapi.compute.platform import Platform
 from computeapi.compute.scheduler import HostState, Spec
 from computeapi.compute.scheduler.hosts import is_up
 from computeapi.compute.servers import placement
+from computeapi.compute.servers.changes import not_ready
 from computeapi.compute.tasks.job import Job, Superseded
 from computeapi.compute.tasks.queue import thawed
 from computeapi.context import Context
@@ -16,7 +17,7 @@ from computeapi.db import servers as rows
 from computeapi.db.server_migrations import Migration
 from computeapi.db.servers import Server
 from computeapi.db.tasks import Task
-from computeapi.errors import ComputeHostNotFound, Invalid
+from computeapi.errors import ComputeHostNotFound, Conflict, Invalid
 from computeapi.states import MigrationStatus
 
 # ------------------------------------------------------------------ requests
@@ -39,20 +40,28 @@ def check_other_host(platform: Platform, server: Server, host: str | None) -> No
 
 def check_down(platform: Platform, server: Server) -> None:
     """Invalid while the server's host is up."""
-    if host_is_up(platform, server):
+    if is_host_up(platform, server.host):
         raise Invalid(f'Compute service of {server.host} is still in use.')
 
 
 def check_up(platform: Platform, server: Server) -> None:
     """Invalid while the server's host is down, and can hand over nothing."""
-    if not host_is_up(platform, server):
+    if not is_host_up(platform, server.host):
         raise Invalid(f'Compute service of {server.host} is unavailable at this time.')
 
 
-def host_is_up(platform: Platform, server: Server) -> bool:
-    service = platform.store.ask(services.of_compute_host, server.host)
+def check_reachable(platform: Platform, server: Server, host: str | None) -> None:
+    """Conflict for a server on no host, or one whose host is down; who has it need not know which that is."""
+    if host is None:
+        raise not_ready(server)
+    if not is_host_up(platform, host):
+        raise Conflict('Service is unavailable at this time.')
+
+
+def is_host_up(platform: Platform, host: str | None) -> bool:
+    service = platform.store.ask(services.of_compute_host, host)
     if service is None:
-        raise ComputeHostNotFound(host=server.host)
+        raise ComputeHostNotFound(host=host)
     return is_up(service, platform.clock(), platform.conf.service_down_time)
 
 

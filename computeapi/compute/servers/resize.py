@@ -71,6 +71,7 @@ class Resizes:
     def resize(self, context: Context, server: Server, flavor: Flavor, disk_config: str | None = None) -> None:
         """To another flavor, on a host with room for it."""
         check(context, server, RESIZE)
+        moves.check_reachable(self.platform, server, server.host)
         if flavor.disabled or flavor.flavorid == server.flavor['flavorid']:
             raise Invalid('When resizing, instances must change flavor!')
         if server.image_id and flavor.root_gb == 0 and server.root_gb != 0:
@@ -82,6 +83,7 @@ class Resizes:
     def migrate(self, context: Context, server: Server, host: str | None) -> None:
         """To another host, the named one if any."""
         check(context, server, MIGRATE)
+        moves.check_reachable(self.platform, server, server.host)
         moves.check_other_host(self.platform, server, host)
         self._begin(context, server, MIGRATE, 'migration', server.flavor, host=host)
 
@@ -119,8 +121,9 @@ class Resizes:
     def confirm(self, context: Context, server: Server) -> None:
         """The server stays where and what it is now."""
         check(context, server, CONFIRM)
+        migration = self.changes.store.ask(self._finished, server)
+        moves.check_reachable(self.platform, server, migration.source_host)
         with self.changes.store.write() as connection:
-            migration = self._finished(connection, server)
             self._mark(connection, migration, MigrationStatus.CONFIRMING)
             self.changes.begin_in(connection, context, server, CONFIRM, {'migration_id': migration.id})
         self.changes.tasks.wake()

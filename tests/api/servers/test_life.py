@@ -164,6 +164,22 @@ def test_a_resized_server_counts_as_what_it_is_now(act, api, state, world, serve
     assert (status(state, server), used()) == ('ACTIVE', 64)
 
 
+def test_nothing_moves_off_a_host_that_is_down(act, state, world, server):
+    world.flavor('2')
+    unavailable = 'Service is unavailable at this time.'
+    world.down(state(server)[4])
+    for name, argument in (('migrate', None), ('resize', {'flavorRef': '2'})):
+        refused = act(server, name, argument, as_='admin:admin')
+        assert (refused.status, refused.json['conflictingRequest']['message']) == (409, unavailable)
+    world.up(state(server)[4])
+    before = state(server)[4]
+    act(server, 'resize', {'flavorRef': '2'})
+    world.down(before)
+    assert act(server, 'confirmResize').json['conflictingRequest']['message'] == unavailable
+    world.up(before)
+    assert act(server, 'confirmResize').status == 204
+
+
 def test_migrate_to_a_named_host(act, state, server):
     before = state(server)[4]
     other = {'compute1': 'compute2', 'compute2': 'compute1'}[before]
