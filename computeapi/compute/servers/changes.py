@@ -94,11 +94,22 @@ class Changes:
             raise unsupported(needed)
 
     def record(
-        self, connection: sa.Connection, context: Context, server: Server, name: str, message: str | None = None
+        self,
+        connection: sa.Connection,
+        context: Context,
+        server: Server,
+        name: str,
+        *,
+        event: str | None = None,
+        host: str | None = None,
+        message: str | None = None,
     ) -> None:
-        """Note an action that is done at once; with a message (Error), one that failed at once."""
+        """Note an action that is done at once, and its event on that host; with a message (Error), one that failed."""
         now = self.clock()
-        actions.finish(connection, actions.start(connection, context, server.uuid, name, now), now, message)
+        action_id = actions.start(connection, context, server.uuid, name, now)
+        if event is not None:
+            actions.start_event(connection, action_id, event, host, now)
+        actions.finish(connection, action_id, now, message)
 
 
 def check(context: Context, server: Server, requirement: Requirement) -> None:

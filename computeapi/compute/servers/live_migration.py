@@ -1,6 +1,6 @@
 """Live migration: to another host while the server runs, and nobody is asked afterwards."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
@@ -19,7 +19,7 @@ from computeapi.db.servers import Server, is_volume_backed
 from computeapi.errors import Invalid, MigrationNotFound
 from computeapi.states import MigrationStatus, TaskState, VMState
 
-KIND = 'live-migration'
+KIND, DECISION = 'live-migration', 'conductor_live_migrate_instance'
 # What a live migration passes through before it is over: it waits for a worker, for the hosts to agree, and for the
 # other one to be ready; then the server is copied.
 RUNNING = (MigrationStatus.RUNNING,)
@@ -43,6 +43,18 @@ LIVE_MIGRATE = Transition(
     failed=remain,
     undo=moves.undo,
 )
+
+
+class Word(NamedTuple):
+    """What others may say while a server moves: as its action and its event are recorded, and as a refusal calls it."""
+
+    name: str
+    event: str
+    text: str
+
+
+CANCEL = Word('live_migration_cancel', 'compute_live_migration_abort', 'abort live migration')
+FORCE = Word('live_migration_force_complete', 'compute_live_migration_force_complete', 'force complete')
 
 
 class LiveMigrations:
@@ -103,7 +115,8 @@ class LiveMigrations:
         now = self.changes.clock()
         with self.changes.store.write() as connection:
             server_migrations.insert(connection, context, server, KIND, MigrationStatus.ERROR, now)
-            self.changes.record(connection, context, server, LIVE_MIGRATE.name, 'Error')
+            facts = {'event': DECISION, 'host': CONTROLLER, 'message': 'Error'}
+            self.changes.record(connection, context, server, LIVE_MIGRATE.name, **facts)
             rows.update(connection, server.uuid, {'fault': fault_of(error, now), 'updated_at': now})
 
     def under_way(self, server: Server) -> list[Migration]:
@@ -120,11 +133,11 @@ class LiveMigrations:
     def abort(self, context: Context, server: Server, migration: Migration, *, even_waiting: bool) -> None:
         """Stop a live migration that is running, or (even_waiting) that has not begun to: then it is over at once."""
         if not (even_waiting and self._withdraw(context, server, migration)):
-            self._steer(context, server, migration, 'live_migration_abort', MigrationStatus.CANCELLING)
+            self._steer(context, server, migration, CANCEL, MigrationStatus.CANCELLING)
 
     def force_complete(self, context: Context, server: Server, migration: Migration) -> None:
         """Let a running live migration end now, at the cost of a pause."""
-        self._steer(context, server, migration, 'live_migration_force_complete', MigrationStatus.FORCING)
+        self._steer(context, server, migration, FORCE, MigrationStatus.FORCING)
 
     def _withdraw(self, context: Context, server: Server, migration: Migration) -> bool:
         """Cancel a live migration for which nothing was done that outlasts its claim; whether it was still waiting."""
@@ -134,20 +147,20 @@ class LiveMigrations:
                 return False
             self.changes.withdraw(connection, server, LIVE_MIGRATE)
             allocations.release(connection, server.uuid, keep=server.host)
-            self.changes.record(connection, context, server, 'live_migration_abort')
+            self.changes.record(connection, context, server, CANCEL.name, event=CANCEL.event, host=server.host)
         return True
 
     def _steer(
-        self, context: Context, server: Server, migration: Migration, action: str, status: MigrationStatus
+        self, context: Context, server: Server, migration: Migration, word: Word, status: MigrationStatus
     ) -> None:
         values = {'status': status, 'updated_at': self.changes.clock()}
         with self.changes.store.write() as connection:
             if not server_migrations.change(connection, migration.id, values, RUNNING):
                 raise Invalid(
                     f'Migration {migration.id} state of instance {server.uuid} is {migration.status}. Cannot '
-                    f'{action} while the migration state is in this state.'
+                    f'{word.text} while the migration state is in this state.'
                 )
-            self.changes.record(connection, context, server, action)
+            self.changes.record(connection, context, server, word.name, event=word.event, host=server.host)
 
 
 # ------------------------------------------------------------------ work
@@ -157,7 +170,7 @@ class LiveMigrations:
 def live_migrate(job: Job) -> None:
     """To another host while it runs. Whatever goes wrong before the switch leaves the server where it is."""
     migration = moves.migration_of(job)
-    with job.event('conductor_live_migrate_instance', CONTROLLER):
+    with job.event(DECISION, CONTROLLER):
         if migration.dest_host is None:
             moves.check_up(job.platform, job.server)
         migration = moves.find_host(job, migration, moves.spec_elsewhere(job))

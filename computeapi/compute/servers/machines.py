@@ -70,4 +70,5 @@ class Machines:
             self.hypervisor.set_password(server, password)
         except HypervisorError as error:
             raise Conflict(str(error)) from None
-        self.store.tell(self.changes.record, context, server, CHANGE_PASSWORD.name)
+        facts = {'event': 'compute_set_admin_password', 'host': server.host}
+        self.store.tell(self.changes.record, context, server, CHANGE_PASSWORD.name, **facts)

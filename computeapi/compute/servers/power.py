@@ -18,7 +18,7 @@ STOP = Transition(
 )
 # What follows when the power of a machine changed from outside; also a lock does not undo it.
 POWERED_ON = Transition(
-    'power_update',
+    'start',
     kind='powered_on',
     during=TaskState.POWERING_ON,
     allowed={VMState.STOPPED},
@@ -27,7 +27,7 @@ POWERED_ON = Transition(
     failed=not_switched,
 )
 POWERED_OFF = Transition(
-    'power_update',
+    'stop',
     kind='powered_off',
     during=TaskState.POWERING_OFF,
     allowed={VMState.ACTIVE},

@@ -9,6 +9,7 @@ from typing import Any
 
 from computeapi.backends.image import Image, Images
 from computeapi.backends.volume import Volumes
+from computeapi.compute.hosts import CONTROLLER
 from computeapi.compute.platform import Platform
 from computeapi.compute.quotas import Quotas, check_image_metadata
 from computeapi.compute.servers.changes import Changes, check
@@ -174,7 +175,8 @@ class ServerSnapshots:
             ]
             self.write(context, server, image_id, name, properties, mapping)
             with self.changes.store.write() as connection:
-                self.changes.record(connection, context, server, 'createImage')
+                facts = {'event': 'api_snapshot_instance', 'host': CONTROLLER}
+                self.changes.record(connection, context, server, CREATE_IMAGE.name, **facts)
                 if not tasks.done(connection, task):
                     raise Unavailable()
         return image_id

@@ -296,7 +296,7 @@ def attach(job: Job) -> None:
         return job.end()
     try:
         reserve(job, device)
-        with job.event('compute_attach_volume'):
+        with job.event('compute_attach_volume' if job.server.host else 'api_attach_volume'):
             connect(job, device)
     except Exception:
         take_back(job, device)
@@ -350,7 +350,7 @@ def detach(job: Job) -> None:
     device = wanted(job)
     if device is None:
         return job.end()
-    with job.event('compute_detach_volume'):
+    with job.event('compute_detach_volume' if job.server.host else 'api_detach_volume'):
         if job.server.host is not None:
             job.driver.detach(job.server, device)
         job.platform.volumes.release(job.elevated, device.attachment_id or '')

@@ -117,7 +117,7 @@ def test_hosts_are_checked_before_the_answer_until_2_33(
     assert reason in answer.text
     assert shown() == before and held() == [before[-1]]
     assert last(api)[0] == 'error'
-    assert history(server) == [('live-migration', 'Error', [])]
+    assert history(server) == [('live-migration', 'Error', [('conductor_live_migrate_instance', 'Error')])]
     assert reason in servers.get(server).fault['message']
     with store.read() as connection:
         assert connection.execute(tasks.select()).all() == []
@@ -193,11 +193,11 @@ def test_what_waits_is_over_at_once_when_it_is_aborted(
     move = waiting(status)
     assert shown() == ('MIGRATING', 'migrating', before) and sorted(held()) == ['compute1', 'compute2']
     refused = abort(move, '2.64')
-    assert refused.status == 400 and f'is {status}. Cannot live_migration_abort' in refused.text
+    assert refused.status == 400 and f'is {status}. Cannot abort live migration' in refused.text
     assert abort(move, '2.65').status == 202
     assert shown() == ('ACTIVE', None, before) and held() == [before]
     assert running() == [] and last(api)[0] == 'cancelled'
-    assert {name for name, *_ in history(server)} == {'live-migration', 'live_migration_abort'}
+    assert {name for name, *_ in history(server)} == {'live-migration', 'live_migration_cancel'}
     settle()
     assert shown() == ('ACTIVE', None, before) and last(api)[0] == 'cancelled'
 

@@ -18,6 +18,7 @@ MOVED += ['cold_migrate', 'conductor_migrate_server']
         ([('migrate',)], MOVED),
         ([RESIZE, ('confirmResize',)], ['compute_confirm_resize']),
         ([RESIZE, ('revertResize',)], ['compute_finish_revert_resize', 'compute_revert_resize']),
+        ([('changePassword', {'adminPass': 'secret'})], ['compute_set_admin_password']),
         ([('shelve',)], ['compute_shelve_instance']),
         ([('shelve',), ('unshelve',)], ['compute_unshelve_instance', 'schedule_instances', 'get_image_info']),
     ],
@@ -49,6 +50,7 @@ def test_a_server_on_a_volume_keeps_no_host(act, create, settle, service, state,
     server = create(imageRef=None, block_device_mapping_v2=[disk]).json['server']['id']
     settle()
     service.conf.set_override('shelved_offload_time', 60)
+    act(server, 'createImage', {'name': 'image'})
     act(server, 'shelve')
     assert state(server)[0] == 'SHELVED_OFFLOADED'
     act(server, 'unshelve')
@@ -56,6 +58,7 @@ def test_a_server_on_a_volume_keeps_no_host(act, create, settle, service, state,
     assert history(server) == [
         ('unshelve', None, steps),
         ('shelve', None, [('compute_shelve_offload_instance', 'Success')]),
+        ('createImage', None, [('api_snapshot_instance', 'Success')]),
     ]
 
 
