@@ -183,7 +183,7 @@ class Quotas:
 # ------------------------------------------------------------------ checks
 
 
-def within(limit: int, amount: int) -> bool:
+def within(limit: int, amount: float) -> bool:
     return limit == UNLIMITED or amount <= limit
 
 
@@ -201,13 +201,12 @@ def check_room(scopes: Sequence[Scope], wanted: Mapping[str, int]) -> None:
 
 def check_limit(resource: str, limit: int, least: int, most: int) -> None:
     """Invalid unless least <= limit <= most, where -1 is without bound."""
-    if limit == UNLIMITED == most:
-        return
-    if limit < least:
+    asked = math.inf if limit == UNLIMITED else limit
+    if asked < least:
         raise Invalid(
             f'Quota limit {limit} for {resource} must be greater than or equal to already used and reserved {least}.'
         )
-    if not within(most, limit):
+    if not within(most, asked):
         raise Invalid(f'Quota limit {limit} for {resource} must be less than or equal to {most}.')
 
 

@@ -80,6 +80,8 @@ def test_change_and_reset(api):
 def test_a_user_gets_no_more_than_the_project_has(api):
     over = api.put(f'{QUOTAS}?user_id=bob', quota(instances=500))
     assert (over.status, fault(over)) == (400, 'Quota limit 500 for instances must be less than or equal to 10.')
+    endless = api.put(f'{QUOTAS}?user_id=bob', quota(instances=-1))
+    assert fault(endless) == 'Quota limit -1 for instances must be less than or equal to 10.'
     api.put(f'{QUOTAS}?user_id=bob', quota(instances=6))
     below = api.put(QUOTAS, quota(instances=5))
     assert fault(below) == ('Quota limit 5 for instances must be greater than or equal to already used and reserved 6.')
