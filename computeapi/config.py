@@ -212,6 +212,11 @@ IDENTITY = [
         help='The identity service, for the values `local` and `http_basic` of [api]auth_strategy.',
     ),
     cfg.IntOpt('token_hours', default=24, min=1, help='How long a token of the built-in identity is valid.'),
+    cfg.StrOpt(
+        'credential_key',
+        secret=True,
+        help='What the secrets that users store are encrypted with: 32 bytes in URL-safe base64. `serve` makes one.',
+    ),
     cfg.IntOpt(
         'bcrypt_cost',
         default=9,

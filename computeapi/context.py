@@ -1,9 +1,31 @@
 """Who asks: the facts about one caller that every layer below the web needs."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+FROM_THE_VERSION = re.compile(r'/v\d.*')
+WILDCARD = re.compile(r'\*\*|\*|\{[^/{}]*\}')
+
+
+class Permission(NamedTuple):
+    """Requests that an application credential is good for; in the path, * and {name} are a part of it, and ** is any
+    number of them."""
+
+    service: str
+    method: str
+    path: str
+
+    def covers(self, method: str, path: str) -> bool:
+        """Whether such a request is one of them, wherever the service is mounted."""
+        found = FROM_THE_VERSION.search(path)
+        parts = [re.escape(part) for part in WILDCARD.split(self.path)]
+        wild = ['.*' if part == '**' else '[^/]+' for part in WILDCARD.findall(self.path)] + ['']
+        pattern = ''.join(part + between for part, between in zip(parts, wild, strict=True))
+        return self.method == method and found is not None and re.fullmatch(pattern, found[0]) is not None
 
 
 @dataclass(frozen=True)
@@ -11,7 +33,8 @@ class Context:
     """One caller in one request (or one task that outlives it).
 
     `roles` are lower-case role names; `project_id` is None for an unscoped token. `global_request_id` is
-    the id that the client gave to what it does as a whole, over all services.
+    the id that the client gave to what it does as a whole, over all services. `permissions`: all that
+    the caller may ask for, if its application credential is not for everything.
     """
 
     user_id: str | None = None
@@ -27,6 +50,13 @@ class Context:
     request_id: str | None = None
     global_request_id: str | None = None
     is_admin: bool = False
+    permissions: tuple[Permission, ...] | None = None
+
+    def may_send(self, service_types: Collection[str], method: str, path: str) -> bool:
+        """Whether the caller's application credential, if it has one, is good for this request to a service."""
+        if self.permissions is None:
+            return True
+        return any(each.service in service_types and each.covers(method, path) for each in self.permissions)
 
     def elevated(self) -> 'Context':
         """The same caller with the rights of an administrator."""

@@ -236,7 +236,7 @@ def identity_app(global_conf: dict[str, str], **local_conf: str) -> WSGIApp:
     from computeapi.standalone.identity import keystone
 
     identity = registry.built_in('identity', LocalIdentity, _building.get().identity)
-    return keystone(identity, list(CATALOG))
+    return keystone(identity)
 
 
 def image_app(global_conf: dict[str, str], **local_conf: str) -> WSGIApp:

@@ -41,7 +41,13 @@ def built_in(kind: str, wanted: type[Local], backend: object) -> Local:
 def local_identity(conf: cfg.ConfigOpts, store: Store) -> Identity:
     from computeapi.backends.identity.local import LocalIdentity
 
-    return LocalIdentity(store, token_hours=conf.identity.token_hours, bcrypt_cost=conf.identity.bcrypt_cost)
+    options = conf.identity
+    return LocalIdentity(
+        store,
+        token_hours=options.token_hours,
+        bcrypt_cost=options.bcrypt_cost,
+        credential_key=options.credential_key,
+    )
 
 
 def local_images(conf: cfg.ConfigOpts, store: Store) -> Images:

@@ -1,7 +1,6 @@
-"""Queries of the identity service: accounts, what they were granted, and their tokens."""
+"""Queries of the identity service: accounts, their credentials and their tokens."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple, TypeVar
 
@@ -9,38 +8,60 @@ import sqlalchemy as sa
 
 from computeapi.db.records import Rows
 from computeapi.db.tables.identity import (
+    Ancestor,
     ApplicationCredential,
+    CredentialRule,
     Domain,
-    Grant,
+    Membership,
     Project,
     Role,
+    StoredCredential,
     User,
+    UserGroup,
+    access_rules,
+    ancestors,
     application_credentials,
     domains,
-    grants,
+    groups,
+    memberships,
     projects,
-    roles,
+    stored_credentials,
     tokens,
     users,
 )
 
-__all__ = ['ApplicationCredential', 'Domain', 'Grant', 'Project', 'Role', 'User']
+__all__ = [
+    'CredentialRule',
+    'ApplicationCredential',
+    'Domain',
+    'Membership',
+    'Project',
+    'Role',
+    'StoredCredential',
+    'User',
+    'UserGroup',
+]
 
 # How many rows one statement deletes.
 BATCH = 500
+
+BY_NAME = (projects.c.name, projects.c.id)
 
 # A user, project, domain or credential: {'id': ...}, or {'name': ...} with the 'domain' or 'user' it is unique in.
 Reference = Mapping[str, Any]
 
 
 class Token(NamedTuple):
-    """A token and the names of all it stands for; `roles` are dicts with id and name."""
+    """A token and the names of all it stands for.
+
+    credential_role_ids, access_rule_ids: what an application credential is limited to.  roles, access_rules: what that
+    and the user's rights on the target come to now, which is looked up apart.
+    """
 
     user_id: str
     project_id: str | None
     domain_id: str | None
     system: bool
-    roles: list[dict[str, Any]]
     methods: list[str]
     audit_ids: list[str]
     application_credential_id: str | None
@@ -54,33 +75,23 @@ class Token(NamedTuple):
     scope_domain_name: str | None
     application_credential_name: str | None
     unrestricted: bool | None
-
-
-@dataclass(frozen=True)
-class Assignment:
-    """A grant in full; `prior_role_id` is the role that implies this one."""
-
-    user_id: str
-    user_name: str
-    user_domain_id: str
-    target_kind: str
-    target_id: str
-    project_name: str | None
-    project_domain_id: str | None
-    role_id: str
-    role_name: str
-    prior_role_id: str | None = None
+    credential_role_ids: list[str] | None
+    access_rule_ids: list[str] | None
+    roles: Sequence[Role] = ()
+    access_rules: Sequence[CredentialRule] | None = None
 
 
 R = TypeVar('R')
 
-
 DOMAINS = Rows(Domain, domains)
 PROJECTS = Rows(Project, projects)
+ANCESTORS = Rows(Ancestor, ancestors)
 USERS = Rows(User, users)
-ROLES = Rows(Role, roles)
-GRANTS = Rows(Grant, grants)
+GROUPS = Rows(UserGroup, groups)
+MEMBERSHIPS = Rows(Membership, memberships)
 CREDENTIALS = Rows(ApplicationCredential, application_credentials)
+ACCESS_RULES = Rows(CredentialRule, access_rules)
+STORED_CREDENTIALS = Rows(StoredCredential, stored_credentials)
 
 
 def find_referenced(connection: sa.Connection, records: Rows[R], reference: Reference) -> R | None:
@@ -101,55 +112,41 @@ def find_credential(connection: sa.Connection, reference: Reference) -> Applicat
     return CREDENTIALS.find(connection, name=reference['name'], user_id=user.id) if user else None
 
 
-# Grants
+# Accounts
 
 
-ASSIGNMENTS = Rows(
-    Assignment,
-    grants,
-    user_name=users.c.name,
-    user_domain_id=users.c.domain_id,
-    role_name=roles.c.name,
-    project_name=projects.c.name,
-    project_domain_id=projects.c.domain_id,
-)
+def projects_below(connection: sa.Connection, ancestor_id: str) -> list[Project]:
+    """The projects below a project or domain, near and far, by name."""
+    query = PROJECTS.select.join(ancestors, ancestors.c.project_id == projects.c.id)
+    return PROJECTS.all(connection, query.where(ancestors.c.ancestor_id == ancestor_id).order_by(*BY_NAME))
 
 
-def granted_roles(connection: sa.Connection, user_id: str, kind: str, target_id: str) -> list[Role]:
-    """The roles a user was given on a target, without those they imply."""
-    query = ROLES.select.join(grants, grants.c.role_id == roles.c.id).order_by(roles.c.name)
-    return ROLES.all(connection, query.where(_grants_of(user_id, kind, target_id)))
+def projects_above(connection: sa.Connection, project_id: str) -> list[Project]:
+    """The projects that a project is below, near and far, by name; not the domain."""
+    query = PROJECTS.select.join(ancestors, ancestors.c.ancestor_id == projects.c.id)
+    return PROJECTS.all(connection, query.where(ancestors.c.project_id == project_id).order_by(*BY_NAME))
 
 
-def granted_projects(connection: sa.Connection, user_id: str) -> list[Project]:
-    return _granted(connection, PROJECTS, user_id, 'project')
+def insert_ancestors(connection: sa.Connection, project_id: str, parent_id: str) -> None:
+    """Put a new project below its parent, and below all that this is below."""
+    above = sa.select(sa.literal(project_id), ancestors.c.ancestor_id).where(ancestors.c.project_id == parent_id)
+    connection.execute(sa.insert(ancestors).from_select(['project_id', 'ancestor_id'], above))
+    ANCESTORS.insert(connection, project_id=project_id, ancestor_id=parent_id)
 
 
-def granted_domains(connection: sa.Connection, user_id: str) -> list[Domain]:
-    return _granted(connection, DOMAINS, user_id, 'domain')
+def members(connection: sa.Connection, group_id: str) -> list[User]:
+    query = USERS.select.join(memberships, memberships.c.user_id == users.c.id)
+    return USERS.all(connection, query.where(memberships.c.group_id == group_id).order_by(users.c.name, users.c.id))
 
 
-def assignments(connection: sa.Connection, **values: str) -> list[Assignment]:
-    """Every grant with these values."""
-    query = (
-        ASSIGNMENTS.select.select_from(grants)
-        .join(users, users.c.id == grants.c.user_id)
-        .join(roles, roles.c.id == grants.c.role_id)
-        .outerjoin(projects, sa.and_(grants.c.target_kind == 'project', projects.c.id == grants.c.target_id))
-    )
-    matching = [grants.c[column] == value for column, value in values.items()]
-    order = (grants.c.user_id, grants.c.target_kind, grants.c.target_id, roles.c.name)
-    return ASSIGNMENTS.all(connection, query.where(*matching).order_by(*order))
+def groups_of(connection: sa.Connection, user_id: str) -> list[UserGroup]:
+    query = GROUPS.select.join(memberships, memberships.c.group_id == groups.c.id)
+    return GROUPS.all(connection, query.where(memberships.c.user_id == user_id).order_by(groups.c.name, groups.c.id))
 
 
-def _grants_of(user_id: str, kind: str, target_id: str | sa.Column[str]) -> sa.ColumnElement[bool]:
-    return sa.and_(grants.c.user_id == user_id, grants.c.target_kind == kind, grants.c.target_id == target_id)
-
-
-def _granted(connection: sa.Connection, records: Rows[R], user_id: str, kind: str) -> list[R]:
-    table = records.table
-    granted = sa.exists().where(_grants_of(user_id, kind, table.c.id))
-    return records.all(connection, records.select.where(granted).order_by(table.c.name, table.c.id))
+def find_access_rules(connection: sa.Connection, rule_ids: Sequence[str]) -> list[CredentialRule]:
+    query = ACCESS_RULES.select.where(access_rules.c.id.in_(rule_ids))
+    return ACCESS_RULES.all(connection, query.order_by(access_rules.c.id))
 
 
 # Tokens
@@ -167,6 +164,8 @@ TOKENS = Rows(
     scope_domain_name=SCOPE_DOMAIN.c.name,
     application_credential_name=application_credentials.c.name,
     unrestricted=application_credentials.c.unrestricted,
+    credential_role_ids=application_credentials.c.role_ids,
+    access_rule_ids=application_credentials.c.access_rule_ids,
 )
 WHOLE_TOKENS = (
     TOKENS.select.select_from(tokens)
@@ -179,18 +178,30 @@ WHOLE_TOKENS = (
 
 
 def find_token(connection: sa.Connection, token_hash: str, now: datetime) -> Token | None:
-    """A live token; None once its user or project is disabled."""
+    """A live token; None once its user, its project or one of their domains is disabled."""
     living = (
         tokens.c.hash == token_hash,
         tokens.c.expires_at > now,
         users.c.enabled,
+        USER_DOMAIN.c.enabled,
         sa.or_(tokens.c.project_id.is_(None), projects.c.enabled),
+        sa.or_(SCOPE_DOMAIN.c.id.is_(None), SCOPE_DOMAIN.c.enabled),
     )
     return TOKENS.first(connection, WHOLE_TOKENS.where(*living))
 
 
 def insert_token(connection: sa.Connection, **values: Any) -> None:
     connection.execute(sa.insert(tokens).values(values))
+
+
+def delete_tokens_of_domain(connection: sa.Connection, domain_id: str) -> None:
+    """Delete the tokens of a domain's users, and those for the domain and its projects."""
+    inside = (
+        tokens.c.domain_id == domain_id,
+        tokens.c.user_id.in_(sa.select(users.c.id).where(users.c.domain_id == domain_id)),
+        tokens.c.project_id.in_(sa.select(projects.c.id).where(projects.c.domain_id == domain_id)),
+    )
+    _delete_tokens(connection, sa.select(tokens.c.hash).where(sa.or_(*inside)))
 
 
 def delete_tokens(connection: sa.Connection, **values: Any) -> None:

@@ -46,8 +46,9 @@ class Rows(Generic[R]):
         return self.first(connection, query.with_for_update() if lock else query)
 
     def named(self, connection: sa.Connection, **values: Any) -> list[R]:
-        """The records with these values, by name."""
-        return self.all(connection, self.select.filter_by(**values).order_by(self.table.c.name, self.table.c.id))
+        """The records with these values, by name (if they have one) and id."""
+        key = self.table.c.id
+        return self.all(connection, self.select.filter_by(**values).order_by(self.table.c.get('name', key), key))
 
     def insert(self, connection: sa.Connection, **values: Any) -> None:
         connection.execute(sa.insert(self.table).values(**values))

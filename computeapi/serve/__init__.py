@@ -53,6 +53,7 @@ def configure(conf: cfg.ConfigOpts, directory: Directory) -> None:
     # On a cloud of one host there is nowhere else to resize to.
     conf.set_default('allow_resize_to_same_host', conf.simulated.hosts == 1)
     conf.set_default('connection', own, 'database')
+    conf.set_default('credential_key', directory.secret('credential-key'), 'identity')
     conf.set_override('data_dir', str(directory.path), 'standalone')
     if directory.temporary:
         conf.set_override('connection', own, 'database')

@@ -1,7 +1,9 @@
 """The folder in which a standalone service keeps everything: database, images, passwords."""
 
+import base64
 import fcntl
 import os
+import secrets
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -31,6 +33,14 @@ class Directory:
             file.write(text + '\n')
         new.replace(target)
         return target
+
+    def secret(self, name: str) -> str:
+        """The 32 random bytes that are kept under this name, as text; they are made when they are first asked for."""
+        kept = self.read(name)
+        if kept is None:
+            kept = base64.urlsafe_b64encode(secrets.token_bytes(32)).decode()
+            self.write(name, kept)
+        return kept
 
 
 def database(path: str | Path) -> str:

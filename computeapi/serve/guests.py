@@ -1,6 +1,5 @@
 """The port at which `serve` answers guests, as the metadata service does."""
 
-import secrets
 import socket
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -26,6 +25,4 @@ class ByPort:
 
 def share_secret(conf: cfg.ConfigOpts, directory: Directory) -> None:
     """What a proxy before the guests signs with, unless conf names it, is kept in the directory."""
-    kept = directory.read(SECRET) or secrets.token_urlsafe(32)
-    directory.write(SECRET, kept)
-    conf.set_default('metadata_proxy_shared_secret', kept, 'neutron')
+    conf.set_default('metadata_proxy_shared_secret', directory.secret(SECRET), 'neutron')

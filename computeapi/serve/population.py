@@ -10,7 +10,7 @@ from computeapi.backends.registry import built_in
 from computeapi.backends.volume.local import LocalVolumes
 from computeapi.context import Context
 from computeapi.errors import Conflict
-from computeapi.main import Service
+from computeapi.main import CATALOG, Service
 from computeapi.serve.directory import Directory
 
 FLAVORS = (
@@ -32,6 +32,7 @@ def prepare(service: Service, directory: Directory, admin_password: str | None) 
     takes away later does not come back.
     """
     identity = built_in('identity', LocalIdentity, service.identity)
+    identity.catalog.announce(CATALOG)
     passwords = {}
     for name in USERS:
         kept = directory.read(f'{name}-password')

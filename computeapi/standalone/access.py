@@ -11,15 +11,20 @@ from computeapi.web.contract import Policy
 
 @dataclass(frozen=True, eq=False)
 class RoleRule(Policy):
-    """A rule that administrators pass, and who has one of these roles; None: everybody."""
+    """A rule that administrators pass, and who has one of these roles; None: everybody.
+
+    system_roles: those that count when they are held on the system.
+    """
 
     default: str = ''
     roles: frozenset[str] | None = None
+    system_roles: frozenset[str] = frozenset()
 
 
 ANYBODY = RoleRule('anybody', description='Also who has no token: none is looked at.')
 CALLER = RoleRule('caller', description='Whoever has a token.')
 ADMIN = RoleRule('admin', roles=frozenset())
+SYSTEM_READER = RoleRule('system_reader', roles=frozenset(), system_roles=frozenset({'reader'}))
 WRITER = RoleRule('writer', roles=frozenset({'admin', 'manager', 'member'}), description='Not who may only read.')
 
 
@@ -28,8 +33,12 @@ class RoleRules:
 
     def allows(self, context: Context, policy: Policy, target: Mapping[str, Any] | None = None) -> bool:
         """Whether the caller passes."""
-        roles = policy.roles if isinstance(policy, RoleRule) else frozenset()
-        return context.is_admin or roles is None or not roles.isdisjoint(context.roles)
+        if context.is_admin or not isinstance(policy, RoleRule):
+            return context.is_admin
+        roles = policy.roles
+        if roles is not None and context.system_scope:
+            roles |= policy.system_roles
+        return roles is None or not roles.isdisjoint(context.roles)
 
     def check(self, context: Context, policy: Policy, target: Mapping[str, Any] | None = None) -> None:
         """Forbidden if the caller does not pass."""

@@ -16,6 +16,7 @@ from computeapi.standalone.schema import refuse
 from computeapi.versions import ABSENT
 from computeapi.web import faults
 from computeapi.web.app import App
+from computeapi.web.auth import raw_path
 from computeapi.web.controller import Controller
 from computeapi.web.filters import RequestId, URLMap, WSGIApp
 from computeapi.web.request import CONTEXT, REQUEST_ID, Request
@@ -38,9 +39,11 @@ class ServiceApp(App):
     """The API of a built-in service, which finds its callers by their tokens.
 
     Who asks, and whether it may, counts before what it says. A body is read when the operation takes one, whatever
-    media type it is said to be.  statuses: what differs from the statuses of compute's errors.
+    media type it is said to be.  statuses: what differs from the statuses of compute's errors.  service_types: what
+    clients call the service.
     """
 
+    service_types: tuple[str, ...] = ()
     project: re.Pattern[str] | None = None
     statuses: faults.Statuses = ((errors.OverQuota, 413),)
 
@@ -52,12 +55,19 @@ class ServiceApp(App):
         """Find the caller, then run the operation; any Error may come out of it."""
         # A client may send the token that has just expired while it asks for the next.
         anonymous = all(each.policy is ANYBODY for each in endpoint.operations)
-        caller = Context() if anonymous else self.authenticate(req.headers.get('X-Auth-Token', ''))
+        caller = Context() if anonymous else self.caller(req)
         req.environ[CONTEXT] = replace(caller, request_id=req.environ.get(REQUEST_ID))
         require(any(req.allows(each.policy) for each in endpoint.operations if each.policy))
         req.query = req.raw_query()
         body = self.document(req) if endpoint.actions else None
         return self.run(req, self.choose(req, endpoint, body), parameters, body)
+
+    def caller(self, req: Request) -> Context:
+        """Who has the token; NotAuthenticated also for an application credential that is not for this."""
+        context = self.authenticate(req.headers.get('X-Auth-Token', ''))
+        if not context.may_send(self.service_types, req.method, raw_path(req.environ)):
+            raise errors.NotAuthenticated()
+        return context
 
     def run(self, req: Request, bound: Bound, parameters: dict[str, Any], body: Any) -> webob.Response:
         """Authorize, validate, handle, render; the handler of an action has its argument as the body."""

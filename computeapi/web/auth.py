@@ -5,7 +5,7 @@ The four strategies leave the same thing behind: a `Context` in the WSGI environ
 
 import base64
 import binascii
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -26,6 +26,7 @@ UNAUTHORIZED = orjson.dumps(
         }
     }
 )
+SERVICE_TYPES = ('compute', 'computev21')
 MEMBER_ROLES = frozenset({'member', 'reader'})
 ADMIN_ROLES = frozenset({'admin', 'manager', 'member', 'reader'})
 
@@ -97,9 +98,17 @@ def by_token(authenticate: Callable[[str], Context]) -> Callable[[webob.Request]
         token = req.headers.get('X-Auth-Token')
         if not token:
             raise errors.NotAuthenticated()
-        return authenticate(token)
+        context = authenticate(token)
+        if not context.may_send(SERVICE_TYPES, req.method, raw_path(req.environ)):
+            raise errors.NotAuthenticated()
+        return context
 
     return identify
+
+
+def raw_path(environ: Mapping[str, Any]) -> str:
+    """The path that the client asked for, also one whose bytes are no text."""
+    return str(environ['SCRIPT_NAME'] + environ['PATH_INFO'])
 
 
 def by_keystone_headers(req: webob.Request) -> Context:

@@ -20,7 +20,7 @@ UNAUTHORIZED = {
     'error': {'code': 401, 'title': 'Unauthorized', 'message': 'The request you have made requires authentication.'}
 }
 PRIVATE = {'id': 'x', 'name': 'x', 'ram': 64, 'vcpus': 1, 'disk': 1, 'os-flavor-access:is_public': False}
-CATALOG = [{'type': 'identity', 'name': 'keystone', 'path': ''}]
+CATALOG = [{'type': 'identity', 'name': 'keystone', 'path': '/'}]
 KEYSTONE = """
 [keystone_authtoken]
 auth_type = password
@@ -55,7 +55,7 @@ class Cloud:
         proof = {'user': {'name': user, 'domain': {'id': 'default'}, 'password': password}}
         body = {'auth': {'identity': {'methods': ['password'], 'password': proof}}}
         req = webob.Request.blank('/v3/auth/tokens', method='POST', json=body)
-        return req.get_response(keystone_app(self.identity, CATALOG)).headers['X-Subject-Token']
+        return req.get_response(keystone_app(self.identity)).headers['X-Subject-Token']
 
     def project(self, name):
         if self.strategy == 'none':
@@ -78,6 +78,7 @@ class Quiet(WSGIRequestHandler):
 def identity(store):
     identity = LocalIdentity(store, bcrypt_cost=4)
     identity.populate(PASSWORDS['admin'], PASSWORDS['demo'])
+    identity.catalog.announce(CATALOG)
     project = identity.projects.create('other')
     user = identity.users.create('other', password=PASSWORDS['other'], default_project_id=project.id)
     [member] = identity.roles.list(name='member')
@@ -88,7 +89,7 @@ def identity(store):
 @pytest.fixture
 def keystone(identity):
     """The identity behind a port of the loopback; its URL."""
-    server = make_server('127.0.0.1', 0, keystone_app(identity, CATALOG), handler_class=Quiet)
+    server = make_server('127.0.0.1', 0, keystone_app(identity), handler_class=Quiet)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
     yield f'http://127.0.0.1:{server.server_port}'

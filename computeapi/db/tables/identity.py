@@ -5,7 +5,7 @@ from typing import Annotated, Any, NamedTuple
 
 import sqlalchemy as sa
 
-from computeapi.db.tables.columns import KEY, UNIQUE, AnyText, ShortText, TextId, table
+from computeapi.db.tables.columns import INDEX, KEY, UNIQUE, AnyText, ShortText, TextId, table
 from computeapi.db.tables.types import Text, Timestamp, metadata
 
 
@@ -14,24 +14,38 @@ class Domain(NamedTuple):
     name: Annotated[ShortText, UNIQUE]
     description: AnyText
     enabled: bool
+    options: dict[str, Any]
+    extra: dict[str, Any]
 
 
 domains = table('identity_domains', Domain)
 
 
 class Project(NamedTuple):
-    """`extra` holds the attributes that clients thought of."""
+    """`extra` holds the attributes that clients thought of; the parent is a project, or else the domain."""
 
     id: Annotated[TextId, KEY]
     domain_id: Annotated[TextId, sa.ForeignKey('identity_domains.id')]
+    parent_id: Annotated[TextId, INDEX]
     name: ShortText
     description: AnyText
     enabled: bool
     tags: list[str]
+    options: dict[str, Any]
     extra: dict[str, Any]
 
 
 projects = table('identity_projects', Project, sa.UniqueConstraint('domain_id', 'name'))
+
+
+class Ancestor(NamedTuple):
+    """What a project is below, near or far: projects and the domain. It stays so as long as the project lives."""
+
+    project_id: Annotated[TextId, sa.ForeignKey('identity_projects.id', ondelete='CASCADE'), KEY]
+    ancestor_id: Annotated[TextId, KEY, INDEX]
+
+
+ancestors = table('identity_ancestors', Ancestor)
 
 
 class User(NamedTuple):
@@ -51,26 +65,77 @@ class User(NamedTuple):
 users = table('identity_users', User, sa.UniqueConstraint('domain_id', 'name'))
 
 
-class Role(NamedTuple):
+class UserGroup(NamedTuple):
     id: Annotated[TextId, KEY]
-    name: Annotated[str, UNIQUE]
+    domain_id: Annotated[TextId, sa.ForeignKey('identity_domains.id')]
+    name: ShortText
+    description: AnyText
+    extra: dict[str, Any]
+
+
+groups = table('identity_groups', UserGroup, sa.UniqueConstraint('domain_id', 'name'))
+
+
+class Membership(NamedTuple):
+    group_id: Annotated[TextId, sa.ForeignKey('identity_groups.id', ondelete='CASCADE'), KEY]
+    user_id: Annotated[TextId, sa.ForeignKey('identity_users.id', ondelete='CASCADE'), KEY, INDEX]
+
+
+memberships = table('identity_memberships', Membership)
+
+
+class Role(NamedTuple):
+    """Without a domain (then its id is empty, which is unique as NULL is not) a role is for the whole cloud."""
+
+    id: Annotated[TextId, KEY]
+    domain_id: TextId
+    name: str
     description: AnyText
     immutable: bool
 
 
-roles = table('identity_roles', Role)
+roles = table('identity_roles', Role, sa.UniqueConstraint('domain_id', 'name'))
+
+
+class Implication(NamedTuple):
+    """Who has the prior role has the implied one too."""
+
+    prior_role_id: Annotated[TextId, sa.ForeignKey('identity_roles.id', ondelete='CASCADE'), KEY]
+    implied_role_id: Annotated[TextId, sa.ForeignKey('identity_roles.id', ondelete='CASCADE'), KEY, INDEX]
+
+
+implications = table('identity_implications', Implication)
 
 
 class Grant(NamedTuple):
-    """A role of a user on a project, a domain or the system; so the id of the target has no foreign key of its own."""
+    """A role of a user or a group on a project, a domain or the system; so neither id has a foreign key of its own.
 
-    user_id: Annotated[TextId, sa.ForeignKey('identity_users.id', ondelete='CASCADE'), KEY]
+    inherited: it is held not on the target, but on all projects below it.
+    """
+
+    actor_id: Annotated[TextId, KEY]
     target_kind: Annotated[str, Text(16), KEY]
     target_id: Annotated[TextId, KEY]
-    role_id: Annotated[TextId, sa.ForeignKey('identity_roles.id', ondelete='CASCADE'), KEY]
+    role_id: Annotated[TextId, sa.ForeignKey('identity_roles.id', ondelete='CASCADE'), KEY, INDEX]
+    inherited: Annotated[bool, KEY]
 
 
-grants = table('identity_grants', Grant, sa.Index(None, 'target_kind', 'target_id'))
+grants = table('identity_role_assignments', Grant, sa.Index(None, 'target_kind', 'target_id'))
+
+
+class CredentialRule(NamedTuple):
+    """What a request must be about, so that an application credential which is bound to such rules serves for it."""
+
+    id: Annotated[TextId, KEY]
+    user_id: Annotated[TextId, sa.ForeignKey('identity_users.id', ondelete='CASCADE')]
+    service: str
+    method: Annotated[str, Text(16)]
+    path: str
+
+
+access_rules = table(
+    'identity_access_rules', CredentialRule, sa.UniqueConstraint('user_id', 'service', 'method', 'path')
+)
 
 
 class ApplicationCredential(NamedTuple):
@@ -81,6 +146,7 @@ class ApplicationCredential(NamedTuple):
     description: AnyText
     secret_hash: ShortText
     role_ids: list[str]
+    access_rule_ids: list[str] | None
     unrestricted: bool
     expires_at: datetime | None
 
@@ -88,6 +154,19 @@ class ApplicationCredential(NamedTuple):
 application_credentials = table(
     'identity_application_credentials', ApplicationCredential, sa.UniqueConstraint('user_id', 'name')
 )
+
+
+class StoredCredential(NamedTuple):
+    """A secret that the identity service keeps for others, encrypted."""
+
+    id: Annotated[TextId, KEY]
+    user_id: Annotated[TextId, sa.ForeignKey('identity_users.id', ondelete='CASCADE'), INDEX]
+    project_id: TextId | None
+    type: str
+    encrypted_blob: AnyText
+
+
+stored_credentials = table('identity_credentials', StoredCredential)
 
 
 # The token itself is never stored: who reads this table cannot use what it finds.
@@ -99,7 +178,6 @@ tokens = sa.Table(
     sa.Column('project_id', sa.ForeignKey(projects.c.id, ondelete='CASCADE'), index=True),
     sa.Column('domain_id', sa.ForeignKey(domains.c.id, ondelete='CASCADE')),
     sa.Column('system', sa.Boolean, nullable=False),
-    sa.Column('roles', sa.JSON, nullable=False),
     sa.Column('methods', sa.JSON, nullable=False),
     sa.Column('audit_ids', sa.JSON, nullable=False),
     sa.Column('application_credential_id', sa.ForeignKey(application_credentials.c.id, ondelete='CASCADE'), index=True),

@@ -1,44 +1,64 @@
-"""Keystone v3 in front of the local identity: as much of it as clients of the compute API use."""
-
-from collections.abc import Mapping, Sequence
+"""Keystone v3 in front of the local identity: all but federation, trusts and OAuth."""
 
 from computeapi.backends.identity.local import LocalIdentity
-from computeapi.standalone.identity.base import KeystoneApp
-from computeapi.standalone.identity.catalog import Catalog
-from computeapi.standalone.identity.credentials import KeystoneCredentials
-from computeapi.standalone.identity.discovery import CatalogRecords, version, versions
-from computeapi.standalone.identity.projects import KeystoneDomains, KeystoneProjects, ProjectsOfUser
-from computeapi.standalone.identity.roles import (
-    DomainGrants,
-    KeystoneRoles,
-    ProjectGrants,
-    RoleAssignments,
-    SystemGrants,
+from computeapi.standalone.identity.application_credentials import KeystoneAccessRules, KeystoneApplicationCredentials
+from computeapi.standalone.identity.base import KeystoneApp, KeystoneController
+from computeapi.standalone.identity.catalog import (
+    EndpointFilter,
+    EndpointGroupsOfProject,
+    EndpointsOfProject,
+    KeystoneEndpointGroups,
+    KeystoneEndpoints,
+    KeystoneRegions,
+    KeystoneServices,
 )
+from computeapi.standalone.identity.credentials import EC2Credentials, KeystoneCredentials
+from computeapi.standalone.identity.discovery import version, versions
+from computeapi.standalone.identity.domains import KeystoneDomains
+from computeapi.standalone.identity.groups import GroupsOfUser, KeystoneGroups
+from computeapi.standalone.identity.limits import KeystoneLimits, RegisteredLimits
+from computeapi.standalone.identity.policies import KeystonePolicies
+from computeapi.standalone.identity.projects import KeystoneProjects, ProjectsOfUser, ProjectTags
+from computeapi.standalone.identity.role_assignments import GRANTS, RoleAssignments
+from computeapi.standalone.identity.roles import ImpliedRoles, KeystoneRoles, RoleInferences
 from computeapi.standalone.identity.tokens import KeystoneTokens, TokenScopes
 from computeapi.standalone.identity.users import KeystoneUsers
 from computeapi.standalone.service import VersionPage, mounted
 from computeapi.web.filters import WSGIApp
 
-CONTROLLERS = (
+CONTROLLERS: tuple[type[KeystoneController], ...] = (
     KeystoneTokens,
     TokenScopes,
-    CatalogRecords,
+    KeystoneRegions,
+    KeystoneServices,
+    KeystoneEndpoints,
+    KeystoneEndpointGroups,
+    EndpointGroupsOfProject,
+    EndpointsOfProject,
+    EndpointFilter,
     KeystoneDomains,
     KeystoneProjects,
+    ProjectTags,
     ProjectsOfUser,
     KeystoneUsers,
+    KeystoneGroups,
+    GroupsOfUser,
+    KeystoneApplicationCredentials,
+    KeystoneAccessRules,
+    EC2Credentials,
     KeystoneCredentials,
     KeystoneRoles,
-    ProjectGrants,
-    DomainGrants,
-    SystemGrants,
+    ImpliedRoles,
+    RoleInferences,
+    *GRANTS,
     RoleAssignments,
+    RegisteredLimits,
+    KeystoneLimits,
+    KeystonePolicies,
 )
 
 
-def keystone(identity: LocalIdentity, catalog: Sequence[Mapping[str, str]], region: str = 'RegionOne') -> WSGIApp:
-    """Keystone v3 as a WSGI app. The catalog is of {'type', 'name', 'path'}; its URLs come from the request's host."""
-    listed = Catalog(catalog, region)
-    app = KeystoneApp([kind(identity, listed) for kind in CONTROLLERS], identity.authenticate)
+def keystone(identity: LocalIdentity) -> WSGIApp:
+    """Keystone v3 as a WSGI app."""
+    app = KeystoneApp([kind(identity) for kind in CONTROLLERS], identity.authenticate)
     return mounted(app, '/v3', VersionPage(app, versions, status=300), VersionPage(app, version, '/v3'))

@@ -1,6 +1,8 @@
 """What the resources of the identity service share: its faults, its links, and its filters."""
 
+import functools
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import webob
@@ -8,19 +10,22 @@ import webob.util
 
 from computeapi import errors
 from computeapi.backends.identity.local import LocalIdentity
-from computeapi.standalone.access import require
-from computeapi.standalone.identity.catalog import Catalog
+from computeapi.backends.identity.local.managers import PlainManager
+from computeapi.standalone.access import ADMIN, CALLER, SYSTEM_READER, require
 from computeapi.standalone.query import truth
-from computeapi.standalone.schema import having
+from computeapi.standalone.schema import Schema, having, wrapped
 from computeapi.standalone.service import ServiceApp, ServiceController, json_response
 from computeapi.versions import History
+from computeapi.web.controller import operation
 from computeapi.web.request import Request
 
 NAME = {'type': 'string', 'minLength': 1, 'maxLength': 255}
 ID = {'type': 'string', 'minLength': 1, 'maxLength': 64}
+OBJECT = {'type': 'object'}
 TEXT = {'type': ['string', 'null'], 'maxLength': 65535}
 SECRET = {'type': 'string', 'minLength': 1, 'maxLength': 1024}
 BOOLEAN = {'type': 'boolean'}
+OPTIONS = having({'immutable': {'type': ['boolean', 'null']}}, additionalProperties=False)
 
 # Terraform and others keep attributes of their own beside the known ones, such as a user's email.
 EXTRA = {'type': ['string', 'number', 'boolean', 'null'], 'maxLength': 1024}
@@ -36,12 +41,14 @@ class KeystoneController(ServiceController):
 
     history = KEYSTONE
 
-    def __init__(self, identity: LocalIdentity, catalog: Catalog):
-        self.identity, self.catalog = identity, catalog
+    def __init__(self, identity: LocalIdentity):
+        self.identity = identity
 
 
 class KeystoneApp(ServiceApp):
     """Every answer depends on the token."""
+
+    service_types = ('identity',)
 
     def refusal(self, req: Request, status: int, message: str, error: Exception) -> webob.Response:
         title = webob.util.status_reasons[status]
@@ -78,6 +85,94 @@ def fields(document: Mapping[str, Any], columns: Iterable[str], current: Mapping
             raise errors.Invalid(f'Invalid input for field/attribute {name}. It cannot be changed.')
     known = {name: values.pop(name) for name in columns & values.keys()}
     return known | ({'extra': values} if values else {})
+
+
+@dataclass(frozen=True)
+class Noun:
+    """A kind of record: what its documents hold, which are its columns, and what it is found by.
+
+    fixed: what stays as it was made.  closed: whether a client may not think of attributes of its own.
+    """
+
+    name: str
+    properties: Mapping[str, Any]
+    required: tuple[str, ...]
+    filters: tuple[str, ...] = ()
+    fixed: tuple[str, ...] = ()
+    closed: bool = False
+
+    @functools.cached_property
+    def creation(self) -> Schema:
+        return self._schema(*self.required)
+
+    @functools.cached_property
+    def change(self) -> Schema:
+        return self._schema()
+
+    def new(self, body: Any) -> dict[str, Any]:
+        """What a body says of a new record; Invalid if it does not fit."""
+        self.creation.check(body)
+        return fields(body[self.name], self.properties, {})
+
+    def changes(self, body: Any, current: Mapping[str, Any]) -> dict[str, Any]:
+        """What a body changes of the record that is shown as *current*."""
+        self.change.check(body)
+        return fields(body[self.name], self.properties.keys() - set(self.fixed), current)
+
+    def _schema(self, *required: str) -> Schema:
+        make = wrapped if self.closed else record
+        return Schema(make(self.name, dict(self.properties), *required))
+
+
+class KeystoneCollection(KeystoneController):
+    """The records of one kind, which administrators make and change; `kind` is the manager that has them."""
+
+    kind: str
+    noun: Noun
+
+    @property
+    def manager(self) -> PlainManager[Any]:
+        manager: PlainManager[Any] = getattr(self.identity, self.kind)
+        return manager
+
+    @operation('GET', policy=SYSTEM_READER)
+    def list(self, req: Request) -> dict[str, Any]:
+        return collection(req, self.kind, self.manager.list(**filters(req, *self.noun.filters)), self.view)
+
+    @operation('POST', policy=ADMIN, body=OBJECT, status=201)
+    def create(self, req: Request, body: Any) -> dict[str, Any]:
+        return self.single(req, self.manager.create(**self.noun.new(body)))
+
+    @operation('GET', '/{record_id}', policy=SYSTEM_READER)
+    def show(self, req: Request, record_id: str) -> dict[str, Any]:
+        return self.single(req, self.manager.get(record_id))
+
+    @operation('PATCH', '/{record_id}', policy=ADMIN, body=OBJECT)
+    def update(self, req: Request, record_id: str, body: Any) -> dict[str, Any]:
+        changes = self.noun.changes(body, self.view(req, self.manager.get(record_id)))
+        return self.single(req, self.manager.update(record_id, **changes))
+
+    @operation('DELETE', '/{record_id}', policy=ADMIN, status=204)
+    def delete(self, req: Request, record_id: str) -> None:
+        self.manager.delete(record_id)
+
+    def single(self, req: Request, record: Any) -> dict[str, Any]:
+        return {self.noun.name: self.view(req, record)}
+
+    def view(self, req: Request, record: Any) -> dict[str, Any]:
+        return shown(req, self.path.strip('/'), record, self.noun.properties)
+
+
+class OpenCollection(KeystoneCollection):
+    """Records that whoever has a token may see."""
+
+    @operation('GET', policy=CALLER)
+    def list(self, req: Request) -> dict[str, Any]:
+        return super().list(req)
+
+    @operation('GET', '/{record_id}', policy=CALLER)
+    def show(self, req: Request, record_id: str) -> dict[str, Any]:
+        return super().show(req, record_id)
 
 
 def require_self(req: Request, user_id: str) -> None:

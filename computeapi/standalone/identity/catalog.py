@@ -1,56 +1,174 @@
-"""Where the services are: every URL is made from the one that the client came by."""
+"""Where services are, as records and as the catalog that a token shows."""
 
-import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-INTERFACES = ('public', 'internal', 'admin')
-SHOWN = ('id', 'interface', 'region', 'region_id', 'url')
+from computeapi.backends.identity.local.catalog import ENDPOINT, GROUP, INTERFACES, Association, address, resolved
+from computeapi.db.catalog import CatalogEndpoint, CatalogService, EndpointGroup
+from computeapi.standalone.access import ADMIN, SYSTEM_READER
+from computeapi.standalone.identity.base import (
+    BOOLEAN,
+    ID,
+    NAME,
+    TEXT,
+    KeystoneCollection,
+    KeystoneController,
+    Noun,
+    OpenCollection,
+    collection,
+    shown,
+)
+from computeapi.standalone.identity.projects import project_view
+from computeapi.standalone.schema import having, optional
+from computeapi.web.controller import operation
+from computeapi.web.request import Request
+
+REGION_ID = {'type': 'string', 'minLength': 1, 'maxLength': 255}
+INTERFACE = {'enum': INTERFACES}
+URL = {'type': 'string', 'maxLength': 2048, 'pattern': '^[a-zA-Z0-9+.-]+:.+'}
+REGION = {'id': REGION_ID, 'description': TEXT, 'parent_region_id': optional(REGION_ID)}
+SERVICE = {'type': NAME, 'name': optional(NAME), 'description': TEXT, 'enabled': BOOLEAN}
+ENDPOINT_PROPERTIES = {
+    'service_id': ID,
+    'region_id': optional(REGION_ID),
+    'interface': INTERFACE,
+    'url': URL,
+    'enabled': BOOLEAN,
+}
+# What its region was called before there were records of them.
+NAMING_REGION = having({'endpoint': having({'region': optional(REGION_ID)})}, 'endpoint')
+FILTERS = {'service_id': ID, 'region_id': REGION_ID, 'interface': INTERFACE, 'enabled': BOOLEAN}
+GROUP_PROPERTIES = {'name': NAME, 'description': TEXT, 'filters': having(FILTERS, additionalProperties=False)}
 
 
-class Catalog:
-    """The services of a cloud that all live on one host; each is a type, a name and a path.
-
-    services, regions, endpoints: the records that it is made of.
-    """
-
-    def __init__(self, services: Sequence[Mapping[str, str]], region: str):
-        self.region = region
-        self.regions = [{'id': region, 'description': '', 'parent_region_id': None}]
-        self.paths = {_stable_id(each['type'], each['name']): each['path'] for each in services}
-        self.services = [
-            {'id': record_id, 'type': each['type'], 'name': each['name'], 'enabled': True, 'description': ''}
-            for record_id, each in zip(self.paths, services, strict=True)
-        ]
-
-    def endpoints(self, host_url: str) -> list[dict[str, Any]]:
-        return [endpoint for service in self.services for endpoint in self._endpoints_of(service, host_url)]
-
-    def document(self, host_url: str) -> list[dict[str, Any]]:
-        """The catalog as a token shows it."""
-        return [
-            {
-                **{key: service[key] for key in ('id', 'type', 'name')},
-                'endpoints': [{key: each[key] for key in SHOWN} for each in self._endpoints_of(service, host_url)],
-            }
-            for service in self.services
-        ]
-
-    def _endpoints_of(self, service: Mapping[str, Any], host_url: str) -> list[dict[str, Any]]:
-        return [
-            {
-                'id': _stable_id(service['type'], service['name'], self.region, interface),
-                'service_id': service['id'],
-                'interface': interface,
-                'region': self.region,
-                'region_id': self.region,
-                'url': host_url + self.paths[service['id']],
-                'enabled': True,
-            }
-            for interface in INTERFACES
-        ]
+class KeystoneRegions(OpenCollection):
+    path = '/regions'
+    kind = 'regions'
+    noun = Noun('region', REGION, (), ('parent_region_id',), ('id',))
 
 
-def _stable_id(*parts: str) -> str:
-    """An id that a restart does not change."""
-    return uuid.uuid5(uuid.NAMESPACE_URL, '/'.join(parts)).hex
+class KeystoneServices(KeystoneCollection):
+    path = '/services'
+    kind = 'services'
+    noun = Noun('service', SERVICE, ('type',), ('type', 'name'))
+
+
+class KeystoneEndpoints(KeystoneCollection):
+    path = '/endpoints'
+    kind = 'endpoints'
+    noun = Noun(
+        'endpoint', ENDPOINT_PROPERTIES, ('service_id', 'interface', 'url'), ('service_id', 'interface', 'region_id')
+    )
+
+    @operation('POST', policy=ADMIN, body=NAMING_REGION, status=201)
+    def create(self, req: Request, body: Any) -> dict[str, Any]:
+        return super().create(req, _with_region_id(body))
+
+    @operation('PATCH', '/{record_id}', policy=ADMIN, body=NAMING_REGION)
+    def update(self, req: Request, record_id: str, body: Any) -> dict[str, Any]:
+        return super().update(req, record_id, _with_region_id(body))
+
+    def view(self, req: Request, record: CatalogEndpoint) -> dict[str, Any]:
+        return endpoint_view(req, record)
+
+
+class KeystoneEndpointGroups(KeystoneCollection):
+    path = '/OS-EP-FILTER/endpoint_groups'
+    kind = 'endpoint_groups'
+    noun = Noun('endpoint_group', GROUP_PROPERTIES, ('name', 'filters'), ('name',), closed=True)
+
+    def view(self, req: Request, record: EndpointGroup) -> dict[str, Any]:
+        return endpoint_group_view(req, record)
+
+    @operation('GET', '/{record_id}/endpoints', policy=SYSTEM_READER)
+    def endpoints(self, req: Request, record_id: str) -> dict[str, Any]:
+        found = self.identity.catalog.endpoints_in(self.manager.get(record_id))
+        return collection(req, 'endpoints', found, endpoint_view)
+
+
+class EndpointFilter(KeystoneController):
+    """What the projects are given to see: endpoints, and groups of them."""
+
+    path = '/OS-EP-FILTER'
+
+    @operation('GET', '/projects/{project_id}/endpoints', policy=SYSTEM_READER)
+    def endpoints(self, req: Request, project_id: str) -> dict[str, Any]:
+        return collection(req, 'endpoints', self.identity.catalog.endpoints_of(project_id), endpoint_view)
+
+    @operation('GET', '/projects/{project_id}/endpoint_groups', policy=SYSTEM_READER)
+    def groups(self, req: Request, project_id: str) -> dict[str, Any]:
+        return collection(req, 'endpoint_groups', self.identity.catalog.groups_of(project_id), endpoint_group_view)
+
+    @operation('GET', '/endpoints/{record_id}/projects', policy=SYSTEM_READER)
+    def projects_of_endpoint(self, req: Request, record_id: str) -> dict[str, Any]:
+        return collection(req, 'projects', self.identity.catalog.projects_of(ENDPOINT, record_id), project_view)
+
+    @operation('GET', '/endpoint_groups/{record_id}/projects', policy=SYSTEM_READER)
+    def projects_of_group(self, req: Request, record_id: str) -> dict[str, Any]:
+        return collection(req, 'projects', self.identity.catalog.projects_of(GROUP, record_id), project_view)
+
+
+class Associations(KeystoneController):
+    """One thing that one project is given to see; subclasses have both in their paths."""
+
+    what: Association
+
+    @operation('PUT', policy=ADMIN, status=204)
+    def give(self, req: Request, project_id: str, record_id: str) -> None:
+        self.identity.catalog.give(self.what, record_id, project_id)
+
+    @operation('HEAD', policy=SYSTEM_READER, status=204)
+    @operation('GET', policy=SYSTEM_READER, status=204)
+    def check(self, req: Request, project_id: str, record_id: str) -> None:
+        self.identity.catalog.check_given(self.what, record_id, project_id)
+
+    @operation('DELETE', policy=ADMIN, status=204)
+    def take(self, req: Request, project_id: str, record_id: str) -> None:
+        self.identity.catalog.take(self.what, record_id, project_id)
+
+
+class EndpointsOfProject(Associations):
+    path = '/OS-EP-FILTER/projects/{project_id}/endpoints/{record_id}'
+    what = ENDPOINT
+
+
+class EndpointGroupsOfProject(Associations):
+    path = '/OS-EP-FILTER/endpoint_groups/{record_id}/projects/{project_id}'
+    what = GROUP
+
+
+def _with_region_id(body: dict[str, Any]) -> dict[str, Any]:
+    endpoint = dict(body['endpoint'])
+    region = {'region_id': endpoint.pop('region')} if 'region' in endpoint else {}
+    return {'endpoint': region | endpoint}
+
+
+def endpoint_group_view(req: Request, group: EndpointGroup) -> dict[str, Any]:
+    return shown(req, 'OS-EP-FILTER/endpoint_groups', group, ('name', 'filters'), description=group.description or None)
+
+
+def endpoint_view(
+    req: Request, endpoint: CatalogEndpoint, facts: Mapping[str, str | None] | None = None
+) -> dict[str, Any]:
+    """An endpoint; facts: what its URL is completed with, if it is not shown as it is written."""
+    url = resolved(endpoint.url, req.host_url, facts) if facts is not None else address(endpoint.url, req.host_url)
+    return shown(req, 'endpoints', endpoint, ENDPOINT_PROPERTIES, url=url, region=endpoint.region_id)
+
+
+def catalog_document(
+    req: Request, seen: Iterable[tuple[CatalogService, list[CatalogEndpoint]]], facts: Mapping[str, str | None]
+) -> list[dict[str, Any]]:
+    """The catalog as a token shows it: these services, each with its endpoints."""
+    return [
+        {
+            'id': service.id,
+            'type': service.type,
+            'name': service.name or '',
+            'endpoints': [
+                {key: view[key] for key in ('id', 'interface', 'region', 'region_id', 'url')}
+                for view in (endpoint_view(req, each, facts) for each in endpoints)
+                if view['url']
+            ],
+        }
+        for service, endpoints in seen
+    ]

@@ -1,108 +1,121 @@
-"""Application credentials of a user."""
+"""Secrets that users leave here for other services, and pairs of keys for EC2 among them."""
 
-from collections.abc import Mapping
-from datetime import datetime
+import json
 from typing import Any
 
-from computeapi import errors
-from computeapi.clock import parsed
-from computeapi.db.identity import ApplicationCredential
-from computeapi.standalone.access import CALLER, require
+from computeapi.backends.identity.local.application_credentials import require_unrestricted
+from computeapi.backends.identity.local.stored_credentials import EC2, Credential, id_of_access_key
+from computeapi.standalone.access import CALLER, SYSTEM_READER, require
 from computeapi.standalone.identity.base import (
+    ID,
     NAME,
-    SECRET,
-    TEXT,
     KeystoneController,
     collection,
     filters,
-    reference,
     require_self,
     shown,
+    url,
 )
-from computeapi.standalone.schema import optional, wrapped
+from computeapi.standalone.schema import having, optional, wrapped
 from computeapi.web.controller import operation
 from computeapi.web.request import Request
 
-CREATE = wrapped(
-    'application_credential',
-    {
-        'name': NAME,
-        'description': TEXT,
-        'secret': optional(SECRET),
-        'expires_at': {'type': ['string', 'null'], 'maxLength': 64},
-        'roles': {'type': ['array', 'null'], 'items': reference({}, 'name'), 'maxItems': 100},
-        'unrestricted': {'type': ['boolean', 'null']},
-        'access_rules': {'type': ['array', 'null'], 'maxItems': 0},
-        'project_id': {'type': ['string', 'null']},
-    },
-    'name',
-)
-
-SHOWN = ('name', 'description', 'user_id', 'project_id', 'unrestricted')
+PROPERTIES = {
+    'blob': {'type': 'string', 'minLength': 1, 'maxLength': 65535},
+    'type': NAME,
+    'project_id': optional(ID),
+    'user_id': ID,
+}
+CREATE = wrapped('credential', PROPERTIES, 'blob', 'type')
+UPDATE = wrapped('credential', {**PROPERTIES, 'id': ID, 'links': {'type': 'object'}})
 
 
 class KeystoneCredentials(KeystoneController):
-    path = '/users/{user_id}/application_credentials'
+    path = '/credentials'
+
+    @operation('GET', policy=CALLER)
+    def list(self, req: Request) -> dict[str, Any]:
+        """All for readers of the system; their own for others."""
+        own = {} if req.allows(SYSTEM_READER) else {'user_id': req.context.user_id}
+        found = self.identity.credentials.list(**filters(req, 'user_id', 'type') | own)
+        return collection(req, 'credentials', found, credential_view)
+
+    @operation('POST', policy=CALLER, body=CREATE, status=201)
+    def create(self, req: Request, body: dict[str, Any]) -> dict[str, Any]:
+        asked = {'user_id': req.context.user_id} | body['credential']
+        self.require_owner(req, asked['user_id'])
+        return {'credential': credential_view(req, self.identity.credentials.create(**asked))}
+
+    @operation('GET', '/{credential_id}', policy=CALLER)
+    def show(self, req: Request, credential_id: str) -> dict[str, Any]:
+        found = self.identity.credentials.get(credential_id)
+        require(req.allows(SYSTEM_READER) or found.user_id == req.context.user_id)
+        return {'credential': credential_view(req, found)}
+
+    @operation('PATCH', '/{credential_id}', policy=CALLER, body=UPDATE)
+    def update(self, req: Request, credential_id: str, body: dict[str, Any]) -> dict[str, Any]:
+        current = self.identity.credentials.get(credential_id)
+        self.require_owner(req, current.user_id)
+        changes = {name: body['credential'][name] for name in PROPERTIES if name in body['credential']}
+        self.require_owner(req, changes.get('user_id', current.user_id))
+        return {'credential': credential_view(req, self.identity.credentials.update(credential_id, **changes))}
+
+    @operation('DELETE', '/{credential_id}', policy=CALLER, status=204)
+    def delete(self, req: Request, credential_id: str) -> None:
+        self.require_owner(req, self.identity.credentials.get(credential_id).user_id)
+        self.identity.credentials.delete(credential_id)
+
+    def require_owner(self, req: Request, user_id: str) -> None:
+        """A user may change what it left here, and administrators may; not who holds a restricted secret of theirs."""
+        require_self(req, user_id)
+        require_unrestricted(self.identity.tokens.get(req.context.auth_token or ''))
+
+
+class EC2Credentials(KeystoneController):
+    path = '/users/{user_id}/credentials/OS-EC2'
 
     @operation('GET', policy=CALLER)
     def list(self, req: Request, user_id: str) -> dict[str, Any]:
         require_self(req, user_id)
-        self.identity.users.get(user_id)
-        wanted = filters(req, 'name')
-        found = self.identity.credentials.list(user_id=user_id, **wanted)
-        roles = self.role_names()
-        return collection(req, 'application_credentials', found, lambda req, row: credential_view(req, row, roles))
+        found = self.identity.credentials.list(user_id=user_id, type=EC2)
+        return collection(req, 'credentials', found, ec2_view)
 
-    @operation('POST', policy=CALLER, body=CREATE, status=201)
+    @operation('POST', policy=CALLER, body=having({'tenant_id': ID}, 'tenant_id'), status=201)
     def create(self, req: Request, user_id: str, body: dict[str, Any]) -> dict[str, Any]:
-        require(req.context.user_id == user_id)
-        asked = body['application_credential']
-        token = self.identity.tokens.get(req.context.auth_token or '')
-        if asked.get('project_id') not in (None, token.project_id):
-            raise errors.Invalid('Invalid input for field/attribute project_id. It must be the project of the token.')
-        row, secret = self.identity.credentials.create(
-            token,
-            asked['name'],
-            description=asked.get('description') or '',
-            roles=asked.get('roles') or (),
-            secret=asked.get('secret'),
-            expires_at=_moment(asked.get('expires_at')),
-            unrestricted=bool(asked.get('unrestricted')),
-        )
-        view = credential_view(req, row, self.role_names())
-        return {'application_credential': view | {'secret': secret}}
-
-    @operation('GET', '/{credential_id}', policy=CALLER)
-    def show(self, req: Request, user_id: str, credential_id: str) -> dict[str, Any]:
+        """A pair of keys for a project on which the user has a role."""
         require_self(req, user_id)
-        row = self.identity.credentials.of(user_id, credential_id)
-        return {'application_credential': credential_view(req, row, self.role_names())}
+        require_unrestricted(self.identity.tokens.get(req.context.auth_token or ''))
+        require(any(project.id == body['tenant_id'] for project in self.identity.projects.granted(user_id)))
+        return {'credential': ec2_view(req, self.identity.credentials.create_ec2(user_id, body['tenant_id']))}
 
-    @operation('DELETE', '/{credential_id}', policy=CALLER, status=204)
-    def delete(self, req: Request, user_id: str, credential_id: str) -> None:
+    @operation('GET', '/{access}', policy=CALLER)
+    def show(self, req: Request, user_id: str, access: str) -> dict[str, Any]:
         require_self(req, user_id)
-        token = self.identity.tokens.get(req.context.auth_token or '')
-        self.identity.credentials.delete(token, user_id, credential_id)
+        found = self.identity.credentials.get(_id_of(access), user_id=user_id)
+        return {'credential': ec2_view(req, found)}
 
-    def role_names(self) -> dict[str, str]:
-        return {role.id: role.name for role in self.identity.roles.list()}
+    @operation('DELETE', '/{access}', policy=CALLER, status=204)
+    def delete(self, req: Request, user_id: str, access: str) -> None:
+        require_self(req, user_id)
+        require_unrestricted(self.identity.tokens.get(req.context.auth_token or ''))
+        self.identity.credentials.delete(_id_of(access), user_id=user_id)
 
 
-def credential_view(req: Request, row: ApplicationCredential, roles: Mapping[str, str]) -> dict[str, Any]:
-    others = {
-        'roles': [{'id': each, 'name': roles[each], 'domain_id': None} for each in row.role_ids if each in roles],
-        # Clients read this moment, unlike those of a token, without a zone.
-        'expires_at': row.expires_at.isoformat(timespec='microseconds') if row.expires_at else None,
-        'system': None,
+def credential_view(req: Request, credential: Credential) -> dict[str, Any]:
+    return shown(req, 'credentials', credential, PROPERTIES)
+
+
+def ec2_view(req: Request, credential: Credential) -> dict[str, Any]:
+    keys = json.loads(credential.blob)
+    return {
+        'access': keys['access'],
+        'secret': keys.get('secret'),
+        'tenant_id': credential.project_id,
+        'user_id': credential.user_id,
+        'trust_id': None,
+        'links': {'self': url(req, 'users', credential.user_id, 'credentials', 'OS-EC2', keys['access'])},
     }
-    return shown(req, f'users/{row.user_id}/application_credentials', row, SHOWN, **others)
 
 
-def _moment(text: str | None) -> datetime | None:
-    """A moment in ISO 8601, in UTC unless it says otherwise."""
-    if not text:
-        return None
-    try:
-        return parsed(text)
-    except ValueError:
-        raise errors.Invalid('Invalid input for field/attribute expires_at. It must be a time in ISO 8601.') from None
+def _id_of(access: str) -> str:
+    return id_of_access_key(json.dumps({'access': access}))

@@ -6,11 +6,15 @@ from operator import add
 from typing import Any
 
 from computeapi import errors
+from computeapi.backends.identity.local import LocalIdentity
 from computeapi.backends.identity.local.tokens import Login
 from computeapi.db.identity import Token
 from computeapi.standalone.access import ANYBODY, CALLER, require
+from computeapi.standalone.identity.application_credentials import rule_document
 from computeapi.standalone.identity.base import SECRET, KeystoneController, collection, flag, reference, url
-from computeapi.standalone.identity.projects import domain_view, project_view
+from computeapi.standalone.identity.catalog import catalog_document
+from computeapi.standalone.identity.domains import domain_view
+from computeapi.standalone.identity.projects import project_view
 from computeapi.standalone.schema import having
 from computeapi.web.controller import operation
 from computeapi.web.request import Reply, Request
@@ -89,7 +93,9 @@ class KeystoneTokens(KeystoneController):
         return token, row
 
     def reply(self, req: Request, token: str, row: Token) -> Reply:
-        catalog = None if flag(req, 'nocatalog') else self.catalog.document(req.host_url)
+        catalog = None
+        if not flag(req, 'nocatalog'):
+            catalog = seen_catalog(self.identity, req, row.project_id, row.user_id)
         return Reply({'token': token_view(row, catalog)}, {'X-Subject-Token': token})
 
 
@@ -102,7 +108,8 @@ class TokenScopes(KeystoneController):
     def catalog_of_token(self, req: Request) -> dict[str, Any]:
         context = req.context
         require(bool(context.project_id or context.domain_id or context.system_scope))
-        return {'catalog': self.catalog.document(req.host_url), 'links': {'self': url(req, 'auth', 'catalog')}}
+        catalog = seen_catalog(self.identity, req, context.project_id, context.user_id)
+        return {'catalog': catalog, 'links': {'self': url(req, 'auth', 'catalog')}}
 
     @operation('GET', '/projects', policy=CALLER)
     def projects(self, req: Request) -> dict[str, Any]:
@@ -111,12 +118,22 @@ class TokenScopes(KeystoneController):
 
     @operation('GET', '/domains', policy=CALLER)
     def domains(self, req: Request) -> dict[str, Any]:
-        return collection(req, 'domains', self.identity.domains.granted(req.context.user_id or ''), domain_view)
+        found = self.identity.domains.granted(req.context.user_id or '')
+        return collection(req, 'domains', [domain for domain in found if domain.enabled], domain_view)
 
     @operation('GET', '/system', policy=CALLER)
     def system(self, req: Request) -> dict[str, Any]:
-        held = self.identity.grants.assignments(user_id=req.context.user_id or '', target_kind='system')
+        mine = {'user_id': req.context.user_id or '', 'target_kind': 'system'}
+        held = self.identity.grants.assignments(effective=True, **mine)
         return {'system': [{'all': True}] if held else [], 'links': {'self': url(req, 'auth', 'system')}}
+
+
+def seen_catalog(
+    identity: LocalIdentity, req: Request, project_id: str | None, user_id: str | None
+) -> list[dict[str, Any]]:
+    """The catalog for a user in a project, whose ids its URLs may have in them."""
+    facts = {'project_id': project_id, 'tenant_id': project_id, 'user_id': user_id}
+    return catalog_document(req, identity.catalog.seen(project_id), facts)
 
 
 def token_view(row: Token, catalog: list[dict[str, Any]] | None) -> dict[str, Any]:
@@ -129,14 +146,18 @@ def token_view(row: Token, catalog: list[dict[str, Any]] | None) -> dict[str, An
         'expires_at': moment(row.expires_at),
     }
     scope = _scope_view(row)
+    roles = [{'id': role.id, 'name': role.name} for role in row.roles]
     if scope:
-        document |= scope | {'roles': row.roles} | ({} if catalog is None else {'catalog': catalog})
+        document |= scope | {'roles': roles} | ({} if catalog is None else {'catalog': catalog})
     if row.application_credential_id:
-        document['application_credential'] = {
+        credential: dict[str, Any] = {
             'id': row.application_credential_id,
             'name': row.application_credential_name,
             'restricted': not row.unrestricted,
         }
+        if row.access_rules is not None:
+            credential['access_rules'] = [rule_document(rule) for rule in row.access_rules]
+        document['application_credential'] = credential
     return document
 
 

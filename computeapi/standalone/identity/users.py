@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from computeapi.backends.identity.local.accounts import DEFAULT_DOMAIN
+from computeapi.backends.identity.local.projects import DEFAULT_DOMAIN
 from computeapi.db.identity import User
-from computeapi.standalone.access import ADMIN, ANYBODY, CALLER
+from computeapi.standalone.access import ADMIN, ANYBODY, CALLER, SYSTEM_READER, require
 from computeapi.standalone.identity.base import (
     BOOLEAN,
     ID,
@@ -16,7 +16,6 @@ from computeapi.standalone.identity.base import (
     fields,
     filters,
     record,
-    require_self,
     shown,
 )
 from computeapi.standalone.schema import having, optional, wrapped
@@ -60,7 +59,7 @@ PASSWORD = wrapped(
 class KeystoneUsers(KeystoneController):
     path = '/users'
 
-    @operation('GET', policy=ADMIN)
+    @operation('GET', policy=SYSTEM_READER)
     def list(self, req: Request) -> dict[str, Any]:
         wanted = filters(req, 'name', 'domain_id', 'enabled', 'default_project_id')
         return collection(req, 'users', self.identity.users.list(**wanted), user_view)
@@ -72,7 +71,7 @@ class KeystoneUsers(KeystoneController):
 
     @operation('GET', '/{user_id}', policy=CALLER)
     def show(self, req: Request, user_id: str) -> dict[str, Any]:
-        require_self(req, user_id)
+        require(req.allows(SYSTEM_READER) or req.context.user_id == user_id)
         return {'user': user_view(req, self.identity.users.get(user_id))}
 
     @operation('PATCH', '/{user_id}', policy=ADMIN, body=UPDATE)

@@ -30,6 +30,8 @@ class GlanceController(ServiceController):
 class GlanceApp(ServiceApp):
     """Errors are pages of text or HTML."""
 
+    service_types = ('image',)
+
     def refusal(self, req: Request, status: int, message: str, error: Exception) -> webob.Response:
         return webob.exc.status_map[status](explanation=message)
 

@@ -43,6 +43,7 @@ class NeutronController(ServiceController):
 class NeutronApp(ServiceApp):
     """Neutron calls a full quota a conflict, and names the kind of an error."""
 
+    service_types = ('network', 'networking')
     statuses = ((errors.RevisionMismatch, 412), (errors.OverQuota, 409))
 
     def refusal(self, req: Request, status: int, message: str, error: Exception) -> webob.Response:

@@ -44,6 +44,7 @@ class ManilaController(ServiceController):
 class ManilaApp(ServiceApp):
     """Everything is at /v2/... and, as catalogs of old have it, at /v2/{project_id}/... too."""
 
+    service_types = ('sharev2', 'shared-file-system', 'share')
     project = re.compile('[0-9a-f]{32}|[0-9a-f-]{36}')
 
     def refusal(self, req: Request, status: int, message: str, error: Exception) -> webob.Response:

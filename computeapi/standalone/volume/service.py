@@ -87,6 +87,7 @@ def argued(
 class CinderApp(ServiceApp):
     """Everything is at /v3/... and, as catalogs of old have it, at /v3/{project_id}/... too."""
 
+    service_types = ('volumev3', 'block-storage', 'block-store', 'volume', 'volumev2')
     project = re.compile('[^/]+')
 
     def choose(self, req: Request, endpoint: Endpoint, body: Any) -> Bound:

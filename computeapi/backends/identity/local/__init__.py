@@ -5,12 +5,26 @@ import hmac
 import secrets
 from datetime import datetime
 
-from computeapi.backends.identity.local.accounts import DEFAULT_DOMAIN, DomainManager, ProjectManager, UserManager
-from computeapi.backends.identity.local.credentials import ApplicationCredentialManager
+from computeapi.backends.identity.local.application_credentials import (
+    AccessRuleManager,
+    ApplicationCredentialManager,
+)
+from computeapi.backends.identity.local.catalog import (
+    CatalogManager,
+    CatalogServiceManager,
+    EndpointGroupManager,
+    EndpointManager,
+    RegionManager,
+)
+from computeapi.backends.identity.local.limits import LimitManager, RegisteredLimitManager
 from computeapi.backends.identity.local.managers import Clock, Recent
 from computeapi.backends.identity.local.passwords import Passwords
-from computeapi.backends.identity.local.roles import BUILT_IN, SYSTEM, GrantManager, RoleManager, Target
+from computeapi.backends.identity.local.policies import PolicyManager
+from computeapi.backends.identity.local.projects import DEFAULT_DOMAIN, DomainManager, ProjectManager
+from computeapi.backends.identity.local.roles import BUILT_IN, IMPLIES, SYSTEM, GrantManager, RoleManager, Target
+from computeapi.backends.identity.local.stored_credentials import CredentialManager
 from computeapi.backends.identity.local.tokens import Logins, TokenManager, scoped
+from computeapi.backends.identity.local.users import GroupManager, UserManager
 from computeapi.clock import utcnow
 from computeapi.context import Context
 from computeapi.db import identity as queries
@@ -31,6 +45,7 @@ class LocalIdentity:
         bcrypt_cost: int,
         token_hours: float = 24,
         cache_seconds: float = 5,
+        credential_key: str | None = None,
         clock: Clock = utcnow,
     ):
         self.store = store
@@ -39,11 +54,22 @@ class LocalIdentity:
         self.domains = DomainManager(store, self.recent)
         self.projects = ProjectManager(store, self.recent)
         self.users = UserManager(store, self.recent, passwords)
+        self.groups = GroupManager(store, self.recent)
         self.roles = RoleManager(store, self.recent)
         self.grants = GrantManager(store, self.recent)
-        self.credentials = ApplicationCredentialManager(store, self.recent, passwords, clock)
+        self.application_credentials = ApplicationCredentialManager(store, self.recent, passwords, clock)
+        self.access_rules = AccessRuleManager(store, self.recent)
+        self.credentials = CredentialManager(store, self.recent, credential_key)
         self.tokens = TokenManager(store, self.recent, token_hours, clock)
-        self.logins = Logins(store, self.users, self.credentials, clock)
+        self.logins = Logins(store, self.users, self.application_credentials, clock)
+        self.catalog = CatalogManager(store, self.recent)
+        self.regions = RegionManager(store, self.recent)
+        self.services = CatalogServiceManager(store, self.recent)
+        self.endpoints = EndpointManager(store, self.recent)
+        self.endpoint_groups = EndpointGroupManager(store, self.recent)
+        self.registered_limits = RegisteredLimitManager(store, self.recent)
+        self.limits = LimitManager(store, self.recent)
+        self.policies = PolicyManager(store, self.recent)
         self._memory_key = secrets.token_bytes(32)
 
     def authenticate(self, token: str) -> Context:
@@ -61,14 +87,14 @@ class LocalIdentity:
 
     def populate(self, admin_password: str, demo_password: str | None = None) -> None:
         """Make what every cloud starts with; what is there already (a password, too) stays as it is."""
-        with self.domains.change() as connection:
-            if not queries.DOMAINS.find(connection, id=DEFAULT_DOMAIN):
-                text = 'The default domain'
-                queries.DOMAINS.insert(connection, id=DEFAULT_DOMAIN, name='Default', description=text, enabled=True)
-        held = {role.name for role in self.roles.list()}
-        for name in BUILT_IN:
+        if not any(domain.id == DEFAULT_DOMAIN for domain in self.domains.list()):
+            self.domains.create(id=DEFAULT_DOMAIN, name='Default', description='The default domain')
+        held = {role.name: role for role in self.roles.list(domain_id='')}
+        for name in reversed(BUILT_IN):
             if name not in held:
-                self.roles.create(name, immutable=True)
+                held[name] = self.roles.create(name, immutable=True)
+                if name in IMPLIES:
+                    self.roles.imply(held[name].id, held[IMPLIES[name]].id)
         for name in ('admin', 'service', 'demo'):
             if not self.projects.list(name=name, domain_id=DEFAULT_DOMAIN):
                 self.projects.create(name)
@@ -80,7 +106,7 @@ class LocalIdentity:
         if self.users.list(name=name, domain_id=DEFAULT_DOMAIN):
             return
         [project] = self.projects.list(name=project_name, domain_id=DEFAULT_DOMAIN)
-        [role] = self.roles.list(name=role_name)
+        [role] = self.roles.list(name=role_name, domain_id='')
         user = self.users.create(name, password=password, default_project_id=project.id)
         for target in (Target('project', project.id), *more):
             self.grants.add(user.id, target, role.id)

@@ -1,7 +1,7 @@
-"""What the managers of the local identity share: a table of records, and a short memory of callers."""
+"""What the managers of the local identity share: tables of records, and a short memory of callers."""
 
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Any, Generic, TypeVar
@@ -15,6 +15,7 @@ from computeapi.db.records import Rows
 
 Clock = Callable[[], datetime]
 R = TypeVar('R')
+ADDING = frozenset({'options', 'extra'})
 
 
 class Recent:
@@ -68,9 +69,13 @@ class Manager:
 
 
 class RecordManager(Manager, Generic[R]):
-    """A noun whose records have an id, a name, and a table of their own."""
+    """A noun whose records have an id and a table of their own.
+
+    parts: the columns that name records of other kinds.
+    """
 
     records: Rows[R]
+    parts: Mapping[str, Rows[Any]] = {}
 
     def get(self, record_id: str) -> R:
         with self.store.read() as connection:
@@ -86,8 +91,60 @@ class RecordManager(Manager, Generic[R]):
             raise self.missing(record_id)
         return record
 
-    def insert(self, **values: Any) -> R:
-        record_id = uuid.uuid4().hex
+    def insert(self, connection: sa.Connection, **values: Any) -> R:
+        values = {'id': new_id(), **values, **{name: given(values[name]) for name in ADDING & values.keys()}}
+        self.require_parts(connection, values)
+        self.records.insert(connection, **values)
+        return self.require(connection, values['id'])
+
+    def change_record(self, connection: sa.Connection, record: R, record_id: str, changes: Mapping[str, Any]) -> R:
+        """Give a record other values; `options` and `extra` add to what is there, None takes away."""
+        self.require_parts(connection, changes)
+        added = {name: given(getattr(record, name) | changes[name]) for name in ADDING & changes.keys()}
+        self.records.update(connection, {**changes, **added}, id=record_id)
+        return self.require(connection, record_id)
+
+    def require_parts(self, connection: sa.Connection, values: Mapping[str, Any]) -> None:
+        """Invalid if a record would refer to what is not there."""
+        for name, records in self.parts.items():
+            record_id = values.get(name)
+            if record_id and records.find(connection, id=record_id) is None:
+                raise errors.Invalid(f'Invalid input for field/attribute {name}. There is no {record_id}.')
+
+    def require_mutable(self, record_id: str, immutable: bool, changes: Mapping[str, Any] | None = None) -> None:
+        """Only an update that lifts the mark itself may touch what is immutable."""
+        options = (changes or {}).get('options', {})
+        if immutable and options.get('immutable') is not False:
+            raise errors.Forbidden(f'Cannot modify or delete immutable {self.noun} {record_id}.')
+
+
+class PlainManager(RecordManager[R]):
+    """A noun whose records are made, changed and deleted without further ado.
+
+    defaults: what a new record has where nothing is said.
+    """
+
+    defaults: Mapping[str, Any] = {'description': '', 'extra': {}}
+
+    def create(self, **values: Any) -> R:
         with self.change() as connection:
-            self.records.insert(connection, id=record_id, **values)
-            return self.require(connection, record_id)
+            return self.insert(connection, **{**self.defaults, **values})
+
+    def update(self, record_id: str, **changes: Any) -> R:
+        with self.change() as connection:
+            record = self.require(connection, record_id, lock=True)
+            return self.change_record(connection, record, record_id, changes)
+
+    def delete(self, record_id: str) -> None:
+        with self.change() as connection:
+            if not self.records.delete(connection, id=record_id):
+                raise self.missing(record_id)
+
+
+def new_id() -> str:
+    return uuid.uuid4().hex
+
+
+def given(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Only what has a value: Terraform, for one, takes an option that is there for a boolean."""
+    return {name: value for name, value in values.items() if value is not None}

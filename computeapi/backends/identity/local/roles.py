@@ -1,6 +1,6 @@
 """Roles, which of them imply others, and who holds them where."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -9,10 +9,23 @@ import sqlalchemy as sa
 from computeapi import errors
 from computeapi.backends.identity.local.managers import Manager, RecordManager
 from computeapi.db import identity as queries
-from computeapi.db.identity import Assignment, Role
+from computeapi.db.identity import DOMAINS
 from computeapi.db.records import Rows
+from computeapi.db.role_assignments import (
+    GRANTS,
+    IMPLICATIONS,
+    NO_DOMAIN,
+    ROLES,
+    Assignment,
+    Role,
+    assignments,
+    effective_assignments,
+    given_roles,
+)
 
 IMPLIES = {'admin': 'manager', 'manager': 'member', 'member': 'reader'}
+ACTORS: Mapping[str, Rows[Any]] = {'user': queries.USERS, 'group': queries.GROUPS}
+TARGETS: Mapping[str, Rows[Any]] = {'project': queries.PROJECTS, 'domain': queries.DOMAINS}
 BUILT_IN = ('admin', 'manager', 'member', 'reader', 'service')
 
 
@@ -30,135 +43,181 @@ class Target(NamedTuple):
 SYSTEM = Target('system', 'all')
 
 
-def implied(name: str) -> list[str]:
-    """A role's name and those it implies, nearest first."""
-    names = [name]
-    while names[-1] in IMPLIES:
-        names.append(IMPLIES[names[-1]])
-    return names
-
-
-def with_implied(held: Iterable[Role], roles: Iterable[Role]) -> list[Role]:
-    """Of all `roles`, those held and those they imply."""
-    names = {name for role in held for name in implied(role.name)}
-    return [role for role in roles if role.name in names]
-
-
-def effective_roles(connection: sa.Connection, user_id: str, target: Target) -> list[Role]:
-    """The roles of a user on a target, with those they imply."""
-    held = queries.granted_roles(connection, user_id, *target)
-    return with_implied(held, queries.ROLES.named(connection)) if held else []
-
-
 class RoleManager(RecordManager[Role]):
-    records = queries.ROLES
+    records = ROLES
     noun = 'role'
+    parts = {'domain_id': DOMAINS}
 
-    def create(self, name: str, *, description: str = '', immutable: bool = False) -> Role:
-        self._refuse_twin(name)
-        return self.insert(name=name, description=description, immutable=immutable)
+    def create(self, name: str, *, description: str = '', domain_id: str = NO_DOMAIN, immutable: bool = False) -> Role:
+        with self.change() as connection:
+            self._refuse_twin(connection, name, domain_id)
+            values = {'name': name, 'description': description, 'domain_id': domain_id, 'immutable': immutable}
+            return self.insert(connection, **values)
 
     def update(self, role_id: str, **changes: Any) -> Role:
-        if 'name' in changes:
-            self._refuse_twin(changes['name'], role_id)
         with self.change() as connection:
-            self._require_mutable(connection, role_id, changes.get('immutable'))
+            role = self.require(connection, role_id, lock=True)
+            if role.immutable and changes.get('immutable') is not False:
+                raise self._immutable(role_id)
             if 'name' in changes:
-                self._revoke_holders(connection, role_id)
-            self.records.update(connection, changes, id=role_id)
-            return self.require(connection, role_id)
+                self._refuse_twin(connection, changes['name'], role.domain_id, role_id)
+            return self.change_record(connection, role, role_id, changes)
 
     def delete(self, role_id: str) -> None:
         with self.change() as connection:
-            self._require_mutable(connection, role_id)
-            self._revoke_holders(connection, role_id)
+            if self.require(connection, role_id, lock=True).immutable:
+                raise self._immutable(role_id)
             self.records.delete(connection, id=role_id)
 
-    def _refuse_twin(self, name: str, role_id: str | None = None) -> None:
+    def implications(self) -> dict[str, list[str]]:
+        """The roles that each role implies by itself, by id."""
+        with self.store.read() as connection:
+            found = IMPLICATIONS.all(connection, IMPLICATIONS.select)
+        return _grouped(found)
+
+    def imply(self, prior_role_id: str, implied_role_id: str) -> None:
+        """Let one role imply another; to do so again changes nothing."""
+        with self.change() as connection:
+            self.require(connection, prior_role_id, lock=True)
+            if self.require(connection, implied_role_id).name == 'admin':
+                raise errors.Forbidden('No role may imply the role admin.')
+            values: dict[str, Any] = {'prior_role_id': prior_role_id, 'implied_role_id': implied_role_id}
+            if not IMPLICATIONS.find(connection, **values):
+                IMPLICATIONS.insert(connection, **values)
+
+    def check_implied(self, prior_role_id: str, implied_role_id: str) -> None:
+        with self.store.read() as connection:
+            if not IMPLICATIONS.find(connection, prior_role_id=prior_role_id, implied_role_id=implied_role_id):
+                raise errors.NotFound(f'{prior_role_id} does not imply {implied_role_id}.')
+
+    def no_longer_imply(self, prior_role_id: str, implied_role_id: str) -> None:
+        with self.change() as connection:
+            if not IMPLICATIONS.delete(connection, prior_role_id=prior_role_id, implied_role_id=implied_role_id):
+                raise errors.NotFound(f'{prior_role_id} does not imply {implied_role_id}.')
+
+    def _immutable(self, role_id: str) -> errors.Forbidden:
+        return errors.Forbidden(f'Cannot modify or delete immutable role {role_id}.')
+
+    def _refuse_twin(self, connection: sa.Connection, name: str, domain_id: str, role_id: str | None = None) -> None:
         # Policy compares role names without case, so 'Admin' must not be had beside 'admin'.
-        if any(role.name.casefold() == name.casefold() and role.id != role_id for role in self.list()):
+        others = self.records.named(connection, domain_id=domain_id)
+        if any(role.name.casefold() == name.casefold() and role.id != role_id for role in others):
             raise errors.Conflict(f"A role named '{name}' exists already.")
-
-    def _require_mutable(self, connection: sa.Connection, role_id: str, immutable: bool | None = None) -> None:
-        """Only an update that lifts the mark itself may touch an immutable role."""
-        if self.require(connection, role_id).immutable and immutable is not False:
-            raise errors.Forbidden(f'Cannot modify or delete immutable role {role_id}.')
-
-    def _revoke_holders(self, connection: sa.Connection, role_id: str) -> None:
-        for user_id in {grant.user_id for grant in queries.assignments(connection, role_id=role_id)}:
-            queries.delete_tokens(connection, user_id=user_id)
 
 
 class GrantManager(Manager):
+    """Roles of users and groups: `kind` says which of them an actor is."""
+
     noun = 'role assignment'
 
-    def add(self, user_id: str, target: Target, role_id: str) -> None:
-        """Give a user a role on a target; to do so again changes nothing."""
+    def add(self, actor_id: str, target: Target, role_id: str, *, kind: str = 'user', inherited: bool = False) -> None:
+        """Give a user or group a role on a target; to do so again changes nothing."""
         with self.change() as connection:
-            self._require_all(connection, user_id, target, role_id)
-            if not self._find(connection, user_id, target, role_id):
-                values = {'target_kind': target.kind, 'target_id': target.id}
-                queries.GRANTS.insert(connection, user_id=user_id, role_id=role_id, **values)
+            self._require_all(connection, kind, actor_id, target, role_id, lock=True)
+            values = _grant(actor_id, target, role_id, inherited)
+            if not GRANTS.find(connection, **values):
+                GRANTS.insert(connection, **values)
 
-    def check(self, user_id: str, target: Target, role_id: str) -> None:
-        """NotFound unless the user was given this very role."""
+    def check(
+        self, actor_id: str, target: Target, role_id: str, *, kind: str = 'user', inherited: bool = False
+    ) -> None:
+        """NotFound unless this very role was given."""
         with self.store.read() as connection:
-            self._require_all(connection, user_id, target, role_id)
-            if not self._find(connection, user_id, target, role_id):
+            self._require_all(connection, kind, actor_id, target, role_id)
+            if not GRANTS.find(connection, **_grant(actor_id, target, role_id, inherited)):
                 raise self.missing(role_id)
 
-    def roles(self, user_id: str, target: Target) -> list[Role]:
-        """What a user was given on a target, without what that implies."""
+    def roles(self, actor_id: str, target: Target, *, kind: str = 'user', inherited: bool = False) -> list[Role]:
+        """What was given on a target, without what that implies."""
         with self.store.read() as connection:
-            self._require_all(connection, user_id, target)
-            return queries.granted_roles(connection, user_id, *target)
-
-    def remove(self, user_id: str, target: Target, role_id: str) -> None:
-        """Take a role away, and with it the user's tokens and application credentials for the target."""
-        with self.change() as connection:
-            queries.USERS.find(connection, lock=True, id=user_id)
+            self._require_all(connection, kind, actor_id, target)
             values = {'target_kind': target.kind, 'target_id': target.id}
-            if not queries.GRANTS.delete(connection, user_id=user_id, role_id=role_id, **values):
+            return given_roles(connection, actor_id=actor_id, inherited=inherited, **values)
+
+    def remove(
+        self, actor_id: str, target: Target, role_id: str, *, kind: str = 'user', inherited: bool = False
+    ) -> None:
+        """Take a role away, and with it a user's tokens and application credentials for the target."""
+        with self.change() as connection:
+            ACTORS[kind].find(connection, lock=True, id=actor_id)
+            if not GRANTS.delete(connection, **_grant(actor_id, target, role_id, inherited)):
                 raise self.missing(role_id)
-            queries.delete_tokens(connection, user_id=user_id, **target.columns())
-            if target.kind == 'project':
-                queries.CREDENTIALS.delete(connection, user_id=user_id, project_id=target.id)
+            queries.delete_tokens(connection, user_id=actor_id, **target.columns())
+            if target.kind == 'project' and not inherited:
+                queries.CREDENTIALS.delete(connection, user_id=actor_id, project_id=target.id)
 
-    def assignments(self, *, effective: bool = False, **values: str) -> list[Assignment]:
+    def assignments(self, *, effective: bool = False, below: str | None = None, **values: Any) -> list[Assignment]:
         """Grants with these columns, or with `effective` the roles that users have by them."""
-        role_id = values.pop('role_id', None) if effective else None
         with self.store.read() as connection:
-            found = queries.assignments(connection, **values)
-            if effective:
-                found = _expanded(found, queries.ROLES.named(connection))
-        return [assignment for assignment in found if role_id in (None, assignment.role_id)]
+            if not effective:
+                return assignments(connection, below=below, **values)
+            # An implied role is not in the table: it is looked for at the end.
+            role_id = values.pop('role_id', None)
+            found = effective_assignments(connection, below=below, **values)
+            roles = {role.id: role for role in ROLES.named(connection)}
+            implied = _grouped(IMPLICATIONS.all(connection, IMPLICATIONS.select))
+        return [each for each in _expanded(found, roles, implied) if role_id in (None, each.role_id)]
 
-    def _find(self, connection: sa.Connection, user_id: str, target: Target, role_id: str) -> bool:
-        return any(role.id == role_id for role in queries.granted_roles(connection, user_id, *target))
-
-    def _require_all(self, connection: sa.Connection, user_id: str, target: Target, role_id: str | None = None) -> None:
-        wanted: list[tuple[str, Rows[Any], str | None]] = [
-            ('user', queries.USERS, user_id),
-            ('role', queries.ROLES, role_id),
-        ]
+    def _require_all(
+        self,
+        connection: sa.Connection,
+        kind: str,
+        actor_id: str,
+        target: Target,
+        role_id: str | None = None,
+        *,
+        lock: bool = False,
+    ) -> None:
+        """NotFound for what is not there; lock: what is there stays, until the transaction ends."""
+        wanted: list[tuple[str, Rows[Any], str | None]] = [(kind, ACTORS[kind], actor_id), ('role', ROLES, role_id)]
         if target != SYSTEM:
-            wanted.append((target.kind, queries.PROJECTS if target.kind == 'project' else queries.DOMAINS, target.id))
+            wanted.append((target.kind, TARGETS[target.kind], target.id))
         for noun, records, record_id in wanted:
-            if record_id is not None and records.find(connection, id=record_id) is None:
+            if record_id is not None and records.find(connection, lock=lock, id=record_id) is None:
                 raise errors.NotFound(f'Could not find {noun}: {record_id}.')
+        self._require_own_role(connection, target, role_id)
+
+    def _require_own_role(self, connection: sa.Connection, target: Target, role_id: str | None) -> None:
+        """A domain's own role is for that domain and its projects."""
+        role = ROLES.find(connection, id=role_id) if role_id else None
+        if role is None or role.domain_id == NO_DOMAIN:
+            return
+        project = queries.PROJECTS.find(connection, id=target.id) if target.kind == 'project' else None
+        if role.domain_id != (project.domain_id if project else target.id):
+            raise errors.Forbidden(f'Role {role_id} belongs to another domain than the target.')
 
 
-def _expanded(assignments: Iterable[Assignment], roles: Iterable[Role]) -> list[Assignment]:
-    """Each assignment, followed by those it implies."""
-    by_name = {role.name: role.id for role in roles}
-    return [
-        replace(
-            assignment,
-            role_id=by_name[name],
-            role_name=name,
-            prior_role_id=None if name == assignment.role_name else assignment.role_id,
-        )
-        for assignment in assignments
-        for name in implied(assignment.role_name)
-        if name in by_name
-    ]
+def _grant(actor_id: str, target: Target, role_id: str, inherited: bool) -> dict[str, Any]:
+    target_columns = {'target_kind': target.kind, 'target_id': target.id}
+    return {'actor_id': actor_id, 'role_id': role_id, 'inherited': inherited, **target_columns}
+
+
+def _grouped(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    grouped: dict[str, list[str]] = {}
+    for prior, implied in pairs:
+        grouped.setdefault(prior, []).append(implied)
+    return grouped
+
+
+def _expanded(
+    found: Iterable[Assignment], roles: Mapping[str, Role], implied: Mapping[str, Sequence[str]]
+) -> Iterator[Assignment]:
+    """Each assignment, followed by those it implies; a domain's own role counts by what it implies."""
+    for assignment in found:
+        ways = {assignment.role_id: None} | _ways(assignment.role_id, implied)
+        for role_id, prior_role_id in ways.items():
+            role = roles.get(role_id)
+            if role and role.domain_id == NO_DOMAIN:
+                yield replace(assignment, role_id=role_id, role_name=role.name, prior_role_id=prior_role_id)
+
+
+def _ways(role_id: str, implied: Mapping[str, Sequence[str]]) -> dict[str, str | None]:
+    """Every role that a role implies, nearest first, with the one that implies it by itself."""
+    ways: dict[str, str | None] = {}
+    left = [role_id]
+    for prior in left:
+        for each in implied.get(prior, ()):
+            if each not in ways and each != role_id:
+                ways[each] = prior
+                left.append(each)
+    return ways

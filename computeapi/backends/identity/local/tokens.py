@@ -10,14 +10,15 @@ from typing import Any, TypeVar
 import sqlalchemy as sa
 
 from computeapi import errors
-from computeapi.backends.identity.local.accounts import UserManager
-from computeapi.backends.identity.local.credentials import ApplicationCredentialManager
+from computeapi.backends.identity.local.application_credentials import ApplicationCredentialManager
 from computeapi.backends.identity.local.managers import Clock, Manager, Recent
-from computeapi.backends.identity.local.roles import SYSTEM, Target, effective_roles, with_implied
-from computeapi.context import Context
+from computeapi.backends.identity.local.roles import SYSTEM, Target
+from computeapi.backends.identity.local.users import UserManager
+from computeapi.context import Context, Permission
 from computeapi.db import identity as queries
 from computeapi.db.engine import Store
-from computeapi.db.identity import ApplicationCredential, Domain, Project, Reference, Role, Token, User
+from computeapi.db.identity import ApplicationCredential, CredentialRule, Domain, Project, Reference, Token, User
+from computeapi.db.role_assignments import Role, effective_roles
 
 LONGEST_TOKEN = 255
 
@@ -62,9 +63,11 @@ class Logins:
     def with_password(self, reference: Reference, password: str) -> Login:
         with self.store.read() as connection:
             user = queries.find_referenced(connection, queries.USERS, reference)
-        if not self.users.verify(user, password) or user is None:
+            welcome = is_welcome(connection, user)
+        verified = self.users.verified(user, password)
+        if verified is None or not welcome:
             raise errors.NotAuthenticated()
-        return Login(user, ('password',))
+        return Login(verified, ('password',))
 
     def with_token(self, token: str) -> Login:
         with self.store.read() as connection:
@@ -78,14 +81,21 @@ class Logins:
         with self.store.read() as connection:
             credential = queries.find_credential(connection, reference)
             user = queries.USERS.find(connection, id=credential.user_id) if credential else None
-        if not self.credentials.verify(credential, secret) or credential is None or user is None or not user.enabled:
+            welcome = is_welcome(connection, user)
+        if not self.credentials.verify(credential, secret) or credential is None or user is None or not welcome:
             raise errors.NotAuthenticated()
         expires_at = credential.expires_at or datetime.max
         return Login(user, ('application_credential',), expires_at, credential=credential)
 
 
+def is_welcome(connection: sa.Connection, user: User | None) -> bool:
+    """Whether the user and its domain are enabled."""
+    domain = queries.DOMAINS.find(connection, id=user.domain_id) if user and user.enabled else None
+    return domain is not None and domain.enabled
+
+
 class TokenManager(Manager):
-    """Opaque secrets with a frozen scope; only their hashes are stored."""
+    """Opaque secrets with a scope, of which only the hashes are stored; the roles are those that the user has now."""
 
     noun = 'token'
 
@@ -100,14 +110,14 @@ class TokenManager(Manager):
         try:
             with self.store.write() as connection:
                 _require_unchanged(connection, login.user)
-                target, roles = scoped(connection, login, scope)
+                target, _ = scoped(connection, login, scope)
                 expires_at = min(now + self.lifetime, login.expires_at)
                 queries.insert_token(
                     connection,
                     hash=hash_of(token),
                     issued_at=now,
                     expires_at=expires_at,
-                    **_frozen(login, target, roles),
+                    **_kept(login, target),
                 )
         except sa.exc.IntegrityError:
             # The project or the application credential has just been deleted.
@@ -137,11 +147,10 @@ class TokenManager(Manager):
         return self.recent.recall(hash_of(token), look_up)
 
 
-def _frozen(login: Login, target: Target | None, roles: list[Role]) -> dict[str, Any]:
+def _kept(login: Login, target: Target | None) -> dict[str, Any]:
     """What a token keeps of a login and its scope."""
     return {
         'user_id': login.user.id,
-        'roles': [{'id': role.id, 'name': role.name} for role in roles],
         'methods': list(login.methods),
         'audit_ids': [secrets.token_urlsafe(16), *login.audit_ids],
         'application_credential_id': login.credential.id if login.credential else None,
@@ -155,10 +164,26 @@ def hash_of(token: str) -> str:
 
 
 def find_token(connection: sa.Connection, token: str, now: datetime) -> Token:
+    """A live token with the roles of its user; NotAuthenticated, also where there are none left."""
     row = queries.find_token(connection, hash_of(token), now) if 0 < len(token) <= LONGEST_TOKEN else None
     if row is None:
         raise errors.NotAuthenticated()
-    return row
+    target = _scope_of(row)
+    if target is None:
+        return row
+    roles = effective_roles(connection, row.user_id, *target, among=row.credential_role_ids)
+    if not roles:
+        raise errors.NotAuthenticated()
+    rules = None if row.access_rule_ids is None else queries.find_access_rules(connection, row.access_rule_ids)
+    return row._replace(roles=roles, access_rules=rules)
+
+
+def _scope_of(row: Token) -> Target | None:
+    if row.project_id:
+        return Target('project', row.project_id)
+    if row.domain_id:
+        return Target('domain', row.domain_id)
+    return SYSTEM if row.system else None
 
 
 def _require_unchanged(connection: sa.Connection, user: User) -> None:
@@ -175,7 +200,7 @@ def scoped(connection: sa.Connection, login: Login, scope: Scope | None) -> tupl
     if scope is None:
         return _default_scope(connection, login.user)
     target = _target(connection, scope)
-    roles = effective_roles(connection, login.user.id, target) if target else []
+    roles = effective_roles(connection, login.user.id, *target) if target else []
     if target and not roles:
         raise errors.NotAuthenticated()
     return target, roles
@@ -187,9 +212,8 @@ def _scoped_by_credential(
     """The roles that the credential was made with and its user still has."""
     if scope is not None:
         raise errors.NotAuthenticated('Application credentials cannot request a scope.')
-    target = Target('project', _enabled(queries.PROJECTS.find(connection, id=credential.project_id)).id)
-    held = effective_roles(connection, user.id, target)
-    roles = with_implied([role for role in held if role.id in credential.role_ids], held)
+    target = _project(connection, queries.PROJECTS.find(connection, id=credential.project_id))
+    roles = effective_roles(connection, user.id, *target, among=credential.role_ids)
     if not roles:
         raise errors.NotAuthenticated()
     return target, roles
@@ -198,10 +222,11 @@ def _scoped_by_credential(
 def _default_scope(connection: sa.Connection, user: User) -> tuple[Target | None, list[Role]]:
     project_id = user.default_project_id
     project = queries.PROJECTS.find(connection, id=project_id) if project_id else None
-    if project is None or not project.enabled:
+    try:
+        target = _project(connection, project)
+    except errors.NotAuthenticated:
         return None, []
-    target = Target('project', project.id)
-    roles = effective_roles(connection, user.id, target)
+    roles = effective_roles(connection, user.id, *target)
     return (target, roles) if roles else (None, [])
 
 
@@ -212,8 +237,15 @@ def _target(connection: sa.Connection, scope: Scope) -> Target | None:
     if kind == 'system':
         return SYSTEM
     if kind == 'project':
-        return Target(kind, _enabled(queries.find_referenced(connection, queries.PROJECTS, reference)).id)
+        return _project(connection, queries.find_referenced(connection, queries.PROJECTS, reference))
     return Target(kind, _enabled(queries.find_referenced(connection, queries.DOMAINS, reference)).id)
+
+
+def _project(connection: sa.Connection, project: Project | None) -> Target:
+    """A project that is enabled, and in an enabled domain."""
+    found = _enabled(project)
+    _enabled(queries.DOMAINS.find(connection, id=found.domain_id))
+    return Target('project', found.id)
 
 
 def _enabled(record: Enabled | None) -> Enabled:
@@ -223,7 +255,7 @@ def _enabled(record: Enabled | None) -> Enabled:
 
 
 def _context(row: Token, token: str) -> Context:
-    roles = frozenset(role['name'].lower() for role in row.roles)
+    roles = frozenset(role.name.lower() for role in row.roles)
     return Context(
         user_id=row.user_id,
         user_name=row.user_name,
@@ -236,4 +268,9 @@ def _context(row: Token, token: str) -> Context:
         roles=roles,
         is_admin='admin' in roles,
         auth_token=token,
+        permissions=None if row.access_rules is None else tuple(map(_permission, row.access_rules)),
     )
+
+
+def _permission(rule: CredentialRule) -> Permission:
+    return Permission(rule.service, rule.method, rule.path)

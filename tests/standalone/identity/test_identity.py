@@ -4,90 +4,9 @@ import pytest
 import sqlalchemy as sa
 import webob
 
-from computeapi.backends.identity.local import LocalIdentity
 from computeapi.standalone.access import ANYBODY
-from computeapi.standalone.identity import CONTROLLERS, keystone
-from computeapi.standalone.identity.catalog import Catalog
-
-CATALOG = [
-    {'type': 'compute', 'name': 'nova', 'path': '/v2.1'},
-    {'type': 'identity', 'name': 'keystone', 'path': '/identity'},
-]
-
-MOUNT = '/identity'
-DEFAULT = {'id': 'default'}
-UNKNOWN = '0' * 32
-
-
-@pytest.fixture
-def identity(store):
-    identity = LocalIdentity(store, bcrypt_cost=4, cache_seconds=0)
-    identity.populate('admin-secret', 'demo-secret')
-    return identity
-
-
-@pytest.fixture
-def app(identity):
-    return keystone(identity, CATALOG)
-
-
-def proof(name, password=None, **user):
-    """The body that logs a user of the default domain in with its password."""
-    user = {'name': name, 'domain': DEFAULT, 'password': password or f'{name}-secret', **user}
-    return {'auth': {'identity': {'methods': ['password'], 'password': {'user': user}}}}
-
-
-@pytest.fixture
-def ask(app):
-    """ask('POST /v3/users', {...}, by=token) -> the response, which must have the status `expect`."""
-
-    def ask(request, json=None, *, by=None, expect=200, **headers):
-        method, path = request.split(' ', 1)
-        others = {} if json is None else {'json': json}
-        req = webob.Request.blank(path, base_url=f'http://cloud.example{MOUNT}', method=method, **others)
-        req.headers.update({name.replace('_', '-'): value for name, value in headers.items()})
-        if by is not None:
-            req.headers['X-Auth-Token'] = by
-        response = req.get_response(app)
-        assert response.status_code == expect, response.text
-        return response
-
-    return ask
-
-
-@pytest.fixture
-def log_in(ask):
-    """log_in('demo') -> a token."""
-
-    def log_in(name, password=None, scope=None):
-        body = proof(name, password)
-        if scope is not None:
-            body['auth']['scope'] = scope
-        return ask('POST /v3/auth/tokens', body, expect=201).headers['X-Subject-Token']
-
-    return log_in
-
-
-@pytest.fixture
-def admin(log_in):
-    return log_in('admin')
-
-
-@pytest.fixture
-def demo(log_in):
-    return log_in('demo')
-
-
-@pytest.fixture
-def id_of(ask, admin):
-    """id_of('users', 'demo')"""
-
-    def id_of(kind, name):
-        [found] = ask(f'GET /v3/{kind}?name={name}', by=admin).json[kind]
-        return found['id']
-
-    return id_of
-
+from computeapi.standalone.identity import CONTROLLERS
+from tests.standalone.identity.conftest import CATALOG, DEFAULT, UNKNOWN, proof
 
 # Discovery
 
@@ -111,8 +30,8 @@ def test_a_stale_token_does_not_hinder_discovery_and_login(ask):
 def test_the_catalog_as_records(ask, admin, demo):
     services = ask('GET /v3/services', by=admin).json['services']
     assert [(service['type'], service['name']) for service in services] == [
-        ('compute', 'nova'),
         ('identity', 'keystone'),
+        ('compute', 'nova'),
     ]
     [compute] = ask('GET /v3/services?type=compute', by=admin).json['services']
     assert ask(f'GET /v3/services/{compute["id"]}', by=admin).json == {'service': compute}
@@ -127,10 +46,12 @@ def test_the_catalog_as_records(ask, admin, demo):
         ask(f'GET {path}', by=admin, expect=404)
 
 
-def test_ids_of_the_catalog_outlive_a_restart(ask, admin):
-    before = ask('GET /v3/endpoints', by=admin).json
-    after = Catalog(CATALOG, 'RegionOne').endpoints('http://cloud.example')
-    assert after[0]['id'] == before['endpoints'][0]['id']
+def test_what_is_announced_again_stays_as_it_is(ask, admin, identity):
+    before = ask('GET /v3/endpoints', by=admin).json['endpoints']
+    ask(f'PATCH /v3/endpoints/{before[0]["id"]}', {'endpoint': {'enabled': False}}, by=admin)
+    identity.catalog.announce(CATALOG)
+    after = ask('GET /v3/endpoints', by=admin).json['endpoints']
+    assert after == [before[0] | {'enabled': False}, *before[1:]]
 
 
 # Logging in
@@ -154,7 +75,7 @@ def test_a_token_says_who_where_and_what(ask, id_of):
     assert len(token['audit_ids']) == 1
     assert token['issued_at'] < token['expires_at']
     assert token['issued_at'].endswith('Z') and len(token['issued_at']) == len('2026-01-01T00:00:00.000000Z')
-    [compute, _] = token['catalog']
+    [_, compute] = token['catalog']
     assert (compute['type'], compute['name']) == ('compute', 'nova')
     assert {(each['interface'], each['region'], each['region_id'], each['url']) for each in compute['endpoints']} == {
         (interface, 'RegionOne', 'RegionOne', 'http://cloud.example/v2.1')
@@ -314,7 +235,7 @@ def test_a_revoked_token_is_over(ask, admin, demo):
 
 
 def test_where_a_token_leads(ask, admin, demo, log_in):
-    assert ask('GET /v3/auth/catalog', by=demo).json['catalog'][0]['type'] == 'compute'
+    assert ask('GET /v3/auth/catalog', by=demo).json['catalog'][0]['type'] == 'identity'
     ask('GET /v3/auth/catalog', by=log_in('demo', scope='unscoped'), expect=403)
     assert ask('GET /v3/auth/domains', by=demo).json['domains'] == []
     assert [domain['id'] for domain in ask('GET /v3/auth/domains', by=admin).json['domains']] == ['default']
@@ -430,7 +351,7 @@ BAD_PROJECTS = {
     'many extras': ({'name': 'x'} | {f'key{number}': 1 for number in range(64)}, 'project'),
     'its id': ({'name': 'x', 'id': UNKNOWN}, 'id'),
     'a tag with a comma': ({'name': 'x', 'tags': ['a,b']}, 'project/tags/0'),
-    'an option': ({'name': 'x', 'options': {'immutable': True}}, 'project/options'),
+    'an option': ({'name': 'x', 'options': {'fly': True}}, 'project/options'),
 }
 
 
@@ -700,7 +621,8 @@ BAD_CREDENTIALS = {
     'a time that is none': ({'name': 'x', 'expires_at': 'tomorrow'}, 'expires_at'),
     'a time at the end of the world': ({'name': 'x', 'expires_at': '9999-12-31T23:59:59-23:00'}, 'expires_at'),
     'a time in the past': ({'name': 'x', 'expires_at': '2001-01-01T00:00:00'}, 'expires_at'),
-    'access rules': ({'name': 'x', 'access_rules': [{'path': '/'}]}, 'access_rules'),
+    'part of an access rule': ({'name': 'x', 'access_rules': [{'path': '/'}]}, 'access_rules'),
+    'an access rule that is not there': ({'name': 'x', 'access_rules': [{'id': 'x'}]}, 'access_rules'),
     'another project': ({'name': 'x', 'project_id': UNKNOWN}, 'project_id'),
     'a role not held': ({'name': 'x', 'roles': [{'name': 'admin'}]}, 'roles'),
     'a role without a name': ({'name': 'x', 'roles': [{}]}, 'roles/0'),

@@ -1,0 +1,11 @@
+"""Rules that operators keep for other services."""
+
+from computeapi.backends.identity.local.managers import PlainManager
+from computeapi.db import catalog as queries
+from computeapi.db.catalog import PolicyFile
+
+
+class PolicyManager(PlainManager[PolicyFile]):
+    records = queries.POLICIES
+    noun = 'policy'
+    defaults = {'extra': {}}

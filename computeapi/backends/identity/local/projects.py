@@ -1,0 +1,141 @@
+"""Domains, and the projects in them, which may be below each other."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from computeapi import errors
+from computeapi.backends.identity.local.managers import PlainManager, RecordManager
+from computeapi.db import identity as queries
+from computeapi.db import role_assignments
+from computeapi.db.identity import Domain, Project
+from computeapi.db.records import Rows
+
+DEFAULT_DOMAIN = 'default'
+DEEPEST = 5
+MAX_TAGS = 80
+
+
+class DomainManager(PlainManager[Domain]):
+    records = queries.DOMAINS
+    noun = 'domain'
+    defaults = {'description': '', 'enabled': True, 'options': {}, 'extra': {}}
+
+    def update(self, record_id: str, **changes: Any) -> Domain:
+        """Change some columns; who is in a disabled domain, or works in it, does so no longer."""
+        with self.change() as connection:
+            domain = self.require(connection, record_id, lock=True)
+            self.require_mutable(record_id, domain.options.get('immutable', False), changes)
+            if not changes.get('enabled', True):
+                queries.delete_tokens_of_domain(connection, record_id)
+            return self.change_record(connection, domain, record_id, changes)
+
+    def delete(self, record_id: str) -> None:
+        """Delete a disabled domain with all that is in it."""
+        with self.change() as connection:
+            domain = self.require(connection, record_id, lock=True)
+            self.require_mutable(record_id, domain.options.get('immutable', False))
+            if domain.enabled or record_id == DEFAULT_DOMAIN:
+                raise errors.Forbidden('Cannot delete a domain that is enabled, or the default one. Disable it first.')
+            role_assignments.delete_grants_of_domain(connection, record_id)
+            inside: list[Rows[Any]] = [queries.PROJECTS, queries.USERS, queries.GROUPS, role_assignments.ROLES]
+            for records in inside:
+                records.delete(connection, domain_id=record_id)
+            self.records.delete(connection, id=record_id)
+
+    def granted(self, user_id: str) -> list[Domain]:
+        """The domains on which a user has a role."""
+        with self.store.read() as connection:
+            return role_assignments.granted_domains(connection, user_id)
+
+
+class ProjectManager(RecordManager[Project]):
+    records = queries.PROJECTS
+    noun = 'project'
+    parts = {'domain_id': queries.DOMAINS}
+
+    def create(
+        self,
+        name: str,
+        *,
+        domain_id: str | None = None,
+        parent_id: str | None = None,
+        description: str = '',
+        enabled: bool = True,
+        tags: Sequence[str] = (),
+        options: dict[str, Any] | None = None,
+        extra: dict[str, Any] | None = None,
+    ) -> Project:
+        """A project below its parent, or else in its domain (the default one, where neither is said)."""
+        values = {'description': description, 'enabled': enabled, 'tags': list(tags)}
+        more = {'options': options or {}, 'extra': extra or {}}
+        with self.change() as connection:
+            domain_id = self._domain_of(connection, domain_id, parent_id)
+            project = self.insert(
+                connection, name=name, domain_id=domain_id, parent_id=parent_id or domain_id, **values, **more
+            )
+            queries.insert_ancestors(connection, project.id, project.parent_id)
+        return project
+
+    def _domain_of(self, connection: sa.Connection, domain_id: str | None, parent_id: str | None) -> str:
+        """The domain of a new project; Invalid if its parent is in another, or too deep already."""
+        if parent_id is None or queries.DOMAINS.find(connection, id=parent_id):
+            if domain_id and parent_id and domain_id != parent_id:
+                raise errors.Invalid('Invalid input for field/attribute parent_id. It is another domain.')
+            return domain_id or parent_id or DEFAULT_DOMAIN
+        parent = self.records.find(connection, lock=True, id=parent_id)
+        if parent is None or parent.domain_id != (domain_id or parent.domain_id):
+            raise errors.Invalid('Invalid input for field/attribute parent_id. The domain has no such project.')
+        if not parent.enabled:
+            raise errors.Forbidden(f'Cannot create a project below {parent_id}, which is disabled.')
+        if len(queries.projects_above(connection, parent_id)) + 2 > DEEPEST:
+            raise errors.Forbidden(f'Projects are no more than {DEEPEST} below each other.')
+        return parent.domain_id
+
+    def update(self, project_id: str, **changes: Any) -> Project:
+        """Change some columns. Disabling a project revokes its tokens."""
+        with self.change() as connection:
+            project = self.require(connection, project_id, lock=True)
+            self.require_mutable(project_id, project.options.get('immutable', False), changes)
+            if not changes.get('enabled', True):
+                self._require_disabled_below(connection, project_id)
+                queries.delete_tokens(connection, project_id=project_id)
+            return self.change_record(connection, project, project_id, changes)
+
+    def set_tags(self, project_id: str, change: Callable[[Sequence[str]], Iterable[str]]) -> Project:
+        """Give a project the tags that are made of those it has."""
+        with self.change() as connection:
+            project = self.require(connection, project_id, lock=True)
+            self.require_mutable(project_id, project.options.get('immutable', False))
+            tags = sorted(change(project.tags))
+            if len(tags) > MAX_TAGS:
+                raise errors.Invalid(f'A project has no more than {MAX_TAGS} tags.')
+            return self.change_record(connection, project, project_id, {'tags': tags})
+
+    def delete(self, project_id: str) -> None:
+        with self.change() as connection:
+            project = self.require(connection, project_id, lock=True)
+            self.require_mutable(project_id, project.options.get('immutable', False))
+            if queries.projects_below(connection, project_id):
+                raise errors.Forbidden(f'Cannot delete project {project_id}: there are projects below it.')
+            role_assignments.GRANTS.delete(connection, target_kind='project', target_id=project_id)
+            self.records.delete(connection, id=project_id)
+
+    def above(self, project_id: str) -> list[Project]:
+        """The projects that a project is below, near and far."""
+        with self.store.read() as connection:
+            return queries.projects_above(connection, project_id)
+
+    def below(self, project_id: str) -> list[Project]:
+        with self.store.read() as connection:
+            return queries.projects_below(connection, project_id)
+
+    def granted(self, user_id: str) -> list[Project]:
+        """The projects on which a user has a role."""
+        with self.store.read() as connection:
+            return role_assignments.granted_projects(connection, user_id)
+
+    def _require_disabled_below(self, connection: sa.Connection, project_id: str) -> None:
+        if any(project.enabled for project in queries.projects_below(connection, project_id)):
+            raise errors.Forbidden(f'Cannot disable project {project_id}: there are enabled projects below it.')

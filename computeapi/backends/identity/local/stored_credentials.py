@@ -1,0 +1,100 @@
+"""Secrets that users leave with the identity service, such as keys for EC2; they are stored encrypted."""
+
+import hashlib
+import json
+import secrets
+from typing import Any, NamedTuple
+
+from cryptography.fernet import Fernet, InvalidToken
+
+from computeapi import errors
+from computeapi.backends.identity.local.managers import Manager, Recent, new_id
+from computeapi.db import identity as queries
+from computeapi.db.engine import Store
+from computeapi.db.identity import StoredCredential
+
+EC2 = 'ec2'
+
+
+class Credential(NamedTuple):
+    id: str
+    user_id: str
+    project_id: str | None
+    type: str
+    blob: str
+
+
+class CredentialManager(Manager):
+    """key: what the secrets are encrypted with, as Fernet takes it; without one there are none."""
+
+    noun = 'credential'
+
+    def __init__(self, store: Store, recent: Recent, key: str | None):
+        super().__init__(store, recent)
+        self.key = key
+
+    def list(self, **values: Any) -> list[Credential]:
+        with self.store.read() as connection:
+            return [self._decrypted(row) for row in queries.STORED_CREDENTIALS.named(connection, **values)]
+
+    def get(self, credential_id: str, **values: Any) -> Credential:
+        with self.store.read() as connection:
+            row = queries.STORED_CREDENTIALS.find(connection, id=credential_id, **values)
+        if row is None:
+            raise self.missing(credential_id)
+        return self._decrypted(row)
+
+    def create(self, user_id: str, type: str, blob: str, project_id: str | None = None) -> Credential:
+        credential_id = new_id() if type != EC2 else id_of_access_key(blob)
+        row = StoredCredential(credential_id, user_id, project_id, type, self._encrypted(blob))
+        with self.change() as connection:
+            if queries.USERS.find(connection, id=user_id) is None:
+                raise errors.Invalid(f'Invalid input for field/attribute user_id. There is no {user_id}.')
+            queries.STORED_CREDENTIALS.insert(connection, **row._asdict())
+        return self.get(credential_id)
+
+    def create_ec2(self, user_id: str, project_id: str) -> Credential:
+        """A new pair of keys for a user on a project."""
+        keys = {'access': secrets.token_hex(16), 'secret': secrets.token_hex(16)}
+        return self.create(user_id, EC2, json.dumps(keys), project_id)
+
+    def update(self, credential_id: str, **changes: Any) -> Credential:
+        if 'blob' in changes:
+            changes['encrypted_blob'] = self._encrypted(changes.pop('blob'))
+        with self.change() as connection:
+            if queries.STORED_CREDENTIALS.find(connection, lock=True, id=credential_id) is None:
+                raise self.missing(credential_id)
+            queries.STORED_CREDENTIALS.update(connection, changes, id=credential_id)
+        return self.get(credential_id)
+
+    def delete(self, credential_id: str, **values: Any) -> None:
+        with self.change() as connection:
+            if not queries.STORED_CREDENTIALS.delete(connection, id=credential_id, **values):
+                raise self.missing(credential_id)
+
+    @property
+    def _fernet(self) -> Fernet:
+        if self.key is None:
+            raise errors.NotSupported('Credentials need a key to be stored with: [identity]credential_key.')
+        return Fernet(self.key)
+
+    def _encrypted(self, blob: str) -> str:
+        return self._fernet.encrypt(blob.encode()).decode()
+
+    def _decrypted(self, row: StoredCredential) -> Credential:
+        try:
+            blob = self._fernet.decrypt(row.encrypted_blob).decode()
+        except InvalidToken:
+            raise errors.NotSupported(f'Credential {row.id} was stored with another key.') from None
+        return Credential(row.id, row.user_id, row.project_id, row.type, blob)
+
+
+def id_of_access_key(blob: str) -> str:
+    """The id by which a pair of keys is found; Invalid if the blob holds none."""
+    try:
+        access = json.loads(blob)['access']
+    except (ValueError, TypeError, KeyError):
+        access = None
+    if not isinstance(access, str):
+        raise errors.Invalid('Invalid input for field/attribute blob. It must be JSON with an access key.')
+    return hashlib.sha256(access.encode()).hexdigest()

@@ -1,0 +1,161 @@
+"""Application credentials of a user, and the rules that they may be bound to."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from computeapi import errors
+from computeapi.clock import parsed
+from computeapi.db.identity import ApplicationCredential, CredentialRule
+from computeapi.standalone.access import CALLER, require
+from computeapi.standalone.identity.base import (
+    ID,
+    NAME,
+    SECRET,
+    TEXT,
+    KeystoneController,
+    collection,
+    filters,
+    reference,
+    require_self,
+    shown,
+)
+from computeapi.standalone.schema import having, optional, wrapped
+from computeapi.web.controller import operation
+from computeapi.web.request import Request
+
+RULE = {
+    'path': {'type': 'string', 'minLength': 1, 'maxLength': 128, 'pattern': '^/'},
+    'method': {'enum': ['POST', 'GET', 'HEAD', 'PATCH', 'PUT', 'DELETE']},
+    'service': NAME,
+}
+# One that there is, or a new one.
+ACCESS_RULE = {
+    'oneOf': [
+        having({'id': ID}, 'id', additionalProperties=False),
+        having(RULE, 'path', 'method', 'service', additionalProperties=False),
+    ]
+}
+CREATE = wrapped(
+    'application_credential',
+    {
+        'name': NAME,
+        'description': TEXT,
+        'secret': optional(SECRET),
+        'expires_at': {'type': ['string', 'null'], 'maxLength': 64},
+        'roles': {'type': ['array', 'null'], 'items': reference({}, 'name'), 'maxItems': 100},
+        'unrestricted': {'type': ['boolean', 'null']},
+        'access_rules': {'type': ['array', 'null'], 'items': ACCESS_RULE, 'maxItems': 100},
+        'project_id': {'type': ['string', 'null']},
+    },
+    'name',
+)
+
+SHOWN = ('name', 'description', 'user_id', 'project_id', 'unrestricted')
+
+
+class KeystoneApplicationCredentials(KeystoneController):
+    path = '/users/{user_id}/application_credentials'
+
+    @operation('GET', policy=CALLER)
+    def list(self, req: Request, user_id: str) -> dict[str, Any]:
+        require_self(req, user_id)
+        self.identity.users.get(user_id)
+        wanted = filters(req, 'name')
+        found = self.identity.application_credentials.list(user_id=user_id, **wanted)
+        roles, rules = self.role_names(), self.rules(user_id)
+        return collection(
+            req, 'application_credentials', found, lambda req, row: credential_view(req, row, roles, rules)
+        )
+
+    @operation('POST', policy=CALLER, body=CREATE, status=201)
+    def create(self, req: Request, user_id: str, body: dict[str, Any]) -> dict[str, Any]:
+        require(req.context.user_id == user_id)
+        asked = body['application_credential']
+        token = self.identity.tokens.get(req.context.auth_token or '')
+        if asked.get('project_id') not in (None, token.project_id):
+            raise errors.Invalid('Invalid input for field/attribute project_id. It must be the project of the token.')
+        row, secret = self.identity.application_credentials.create(
+            token,
+            asked['name'],
+            description=asked.get('description') or '',
+            roles=asked.get('roles') or (),
+            secret=asked.get('secret'),
+            expires_at=_moment(asked.get('expires_at')),
+            unrestricted=bool(asked.get('unrestricted')),
+            access_rules=asked.get('access_rules'),
+        )
+        view = credential_view(req, row, self.role_names(), self.rules(user_id))
+        return {'application_credential': view | {'secret': secret}}
+
+    @operation('GET', '/{credential_id}', policy=CALLER)
+    def show(self, req: Request, user_id: str, credential_id: str) -> dict[str, Any]:
+        require_self(req, user_id)
+        row = self.identity.application_credentials.of(user_id, credential_id)
+        return {'application_credential': credential_view(req, row, self.role_names(), self.rules(user_id))}
+
+    @operation('DELETE', '/{credential_id}', policy=CALLER, status=204)
+    def delete(self, req: Request, user_id: str, credential_id: str) -> None:
+        require_self(req, user_id)
+        token = self.identity.tokens.get(req.context.auth_token or '')
+        self.identity.application_credentials.delete(token, user_id, credential_id)
+
+    def role_names(self) -> dict[str, str]:
+        return {role.id: role.name for role in self.identity.roles.list()}
+
+    def rules(self, user_id: str) -> dict[str, CredentialRule]:
+        return {rule.id: rule for rule in self.identity.access_rules.list(user_id=user_id)}
+
+
+class KeystoneAccessRules(KeystoneController):
+    path = '/users/{user_id}/access_rules'
+
+    @operation('GET', policy=CALLER)
+    def list(self, req: Request, user_id: str) -> dict[str, Any]:
+        require_self(req, user_id)
+        found = self.identity.access_rules.list(user_id=user_id, **filters(req, 'service', 'path', 'method'))
+        return collection(req, 'access_rules', found, rule_view)
+
+    @operation('GET', '/{rule_id}', policy=CALLER)
+    def show(self, req: Request, user_id: str, rule_id: str) -> dict[str, Any]:
+        require_self(req, user_id)
+        return {'access_rule': rule_view(req, self.identity.access_rules.of(user_id, rule_id))}
+
+    @operation('DELETE', '/{rule_id}', policy=CALLER, status=204)
+    def delete(self, req: Request, user_id: str, rule_id: str) -> None:
+        require_self(req, user_id)
+        self.identity.access_rules.delete(user_id, rule_id)
+
+
+def rule_document(rule: CredentialRule) -> dict[str, str]:
+    """A rule as a part of what it binds."""
+    return {name: getattr(rule, name) for name in ('id', *RULE)}
+
+
+def rule_view(req: Request, rule: CredentialRule) -> dict[str, Any]:
+    return shown(req, f'users/{rule.user_id}/access_rules', rule, RULE)
+
+
+def credential_view(
+    req: Request, row: ApplicationCredential, roles: Mapping[str, str], rules: Mapping[str, CredentialRule]
+) -> dict[str, Any]:
+    others: dict[str, Any] = {
+        'roles': [{'id': each, 'name': roles[each], 'domain_id': None} for each in row.role_ids if each in roles],
+        # Clients read this moment, unlike those of a token, without a zone.
+        'expires_at': row.expires_at.isoformat(timespec='microseconds') if row.expires_at else None,
+        'system': None,
+    }
+    if row.access_rule_ids is not None:
+        bound = [rules[each] for each in row.access_rule_ids if each in rules]
+        others['access_rules'] = [rule_document(rule) for rule in bound]
+    return shown(req, f'users/{row.user_id}/application_credentials', row, SHOWN, **others)
+
+
+def _moment(text: str | None) -> datetime | None:
+    """A moment in ISO 8601, in UTC unless it says otherwise."""
+    if not text:
+        return None
+    try:
+        return parsed(text)
+    except ValueError:
+        raise errors.Invalid('Invalid input for field/attribute expires_at. It must be a time in ISO 8601.') from None

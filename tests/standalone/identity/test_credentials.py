@@ -1,0 +1,183 @@
+"""What users leave with the identity service, and what their programs may do."""
+
+import pytest
+import sqlalchemy as sa
+
+from computeapi.backends.identity.local import LocalIdentity
+from computeapi.context import Permission
+from computeapi.db.tables.identity import stored_credentials
+from computeapi.errors import NotSupported
+from tests.standalone.identity.conftest import UNKNOWN
+
+
+@pytest.fixture
+def credential(ask, demo):
+    body = {'credential': {'type': 'totp', 'blob': 'hush-hush'}}
+    return ask('POST /v3/credentials', body, by=demo, expect=201).json['credential']
+
+
+def test_the_life_of_a_credential(ask, demo, credential, id_of):
+    assert (credential['user_id'], credential['blob']) == (id_of('users', 'demo'), 'hush-hush')
+    path = f'/v3/credentials/{credential["id"]}'
+    changed = ask(f'PATCH {path}', {'credential': {'blob': 'new'}}, by=demo).json['credential']
+    assert ask(f'GET {path}', by=demo).json['credential'] == changed == credential | {'blob': 'new'}
+    assert ask('GET /v3/credentials?type=ec2', by=demo).json['credentials'] == []
+    ask(f'DELETE {path}', by=demo, expect=204)
+    ask(f'GET {path}', by=demo, expect=404)
+
+
+def test_credentials_are_stored_encrypted(store, credential):
+    with store.read() as connection:
+        assert 'hush' not in repr(connection.execute(sa.select(stored_credentials)).all())
+
+
+def test_without_the_key_nothing_is_stored_or_shown(store, credential):
+    for key, refused in ((None, True), ('A' * 43 + '=', False), ('B' * 43 + '=', True)):
+        credentials = LocalIdentity(store, bcrypt_cost=4, credential_key=key).credentials
+        if refused:
+            with pytest.raises(NotSupported):
+                credentials.get(credential['id'])
+        else:
+            assert credentials.get(credential['id']).blob == 'hush-hush'
+
+
+def test_credentials_of_others(ask, admin, demo, credential, id_of, make, log_in):
+    make('users', name='eve', password='x')
+    eve, path = log_in('eve', 'x'), f'/v3/credentials/{credential["id"]}'
+    assert ask('GET /v3/credentials', by=eve).json['credentials'] == []
+    assert ask(f'GET /v3/credentials?user_id={credential["user_id"]}', by=eve).json['credentials'] == []
+    assert ask('GET /v3/credentials', by=admin).json['credentials'] == [credential]
+    for method, body in (('GET', None), ('PATCH', {'credential': {'blob': 'x'}}), ('DELETE', None)):
+        ask(f'{method} {path}', body, by=eve, expect=403)
+    given = {'user_id': id_of('users', 'admin')}
+    ask(f'PATCH {path}', {'credential': given}, by=demo, expect=403)
+    ask('POST /v3/credentials', {'credential': {'type': 'x', 'blob': 'x', **given}}, by=demo, expect=403)
+    ask('POST /v3/credentials', {'credential': {'type': 'x', 'blob': 'x', 'user_id': UNKNOWN}}, by=admin, expect=400)
+
+
+def test_keys_for_ec2(ask, admin, demo, id_of):
+    user, project = id_of('users', 'demo'), id_of('projects', 'demo')
+    path = f'/v3/users/{user}/credentials/OS-EC2'
+    keys = ask(f'POST {path}', {'tenant_id': project}, by=demo, expect=201).json['credential']
+    assert (keys['user_id'], keys['tenant_id'], len(keys['access']), len(keys['secret'])) == (user, project, 32, 32)
+    assert ask(f'GET {path}', by=admin).json['credentials'] == [keys]
+    assert ask(f'GET {path}/{keys["access"]}', by=demo).json['credential'] == keys
+    ask(f'POST {path}', {'tenant_id': id_of('projects', 'admin')}, by=demo, expect=403)
+    others = f'/v3/users/{id_of("users", "admin")}/credentials/OS-EC2'
+    for request in (f'GET {others}', f'GET {others}/{keys["access"]}', f'DELETE {others}/{keys["access"]}'):
+        ask(request, by=demo, expect=403)
+    ask(f'GET {others}/{keys["access"]}', by=admin, expect=404)
+    ask(f'DELETE {path}/{keys["access"]}', by=demo, expect=204)
+    ask(f'GET {path}/{keys["access"]}', by=demo, expect=404)
+
+
+# Application credentials
+
+
+@pytest.fixture
+def robot(ask, demo, id_of):
+    """robot(**facts) -> an application credential of demo, and a token of its."""
+    path = f'/v3/users/{id_of("users", "demo")}/application_credentials'
+
+    def robot(name='robot', **facts):
+        body = {'application_credential': {'name': name, **facts}}
+        made = ask(f'POST {path}', body, by=demo, expect=201).json['application_credential']
+        proof = {'methods': ['application_credential'], 'application_credential': made}
+        return made, ask('POST /v3/auth/tokens', {'auth': {'identity': proof}}, expect=201)
+
+    return robot
+
+
+def test_a_restricted_program_leaves_no_keys(ask, robot, id_of):
+    _, response = robot()
+    token = response.headers['X-Subject-Token']
+    ask('POST /v3/credentials', {'credential': {'type': 'x', 'blob': 'x'}}, by=token, expect=403)
+    path = f'/v3/users/{id_of("users", "demo")}/credentials/OS-EC2'
+    ask(f'POST {path}', {'tenant_id': id_of('projects', 'demo')}, by=token, expect=403)
+
+
+def test_a_program_has_what_its_user_still_has(ask, admin, robot, make, id_of):
+    """Roles that the user gets by a group come and go, for the program too, as far as it was made with them."""
+    group, picker = make('groups', name='pickers')['id'], make('roles', name='picker')['id']
+    member = f'/v3/groups/{group}/users/{id_of("users", "demo")}'
+    ask(f'PUT {member}', by=admin, expect=204)
+    ask(f'PUT /v3/projects/{id_of("projects", "demo")}/groups/{group}/roles/{picker}', by=admin, expect=204)
+    made, response = robot(roles=[{'name': 'picker'}])
+    assert [role['name'] for role in made['roles']] == ['picker']
+    token = response.headers['X-Subject-Token']
+    ask(f'DELETE {member}', by=admin, expect=204)
+    ask('GET /v3/auth/projects', by=token, expect=401)
+    ask(f'PUT {member}', by=admin, expect=204)
+    assert [each['name'] for each in ask('GET /v3/auth/projects', by=token).json['projects']] == ['demo']
+
+
+def test_a_program_makes_no_stronger_one(ask, robot, id_of):
+    _, response = robot(roles=[{'name': 'reader'}], unrestricted=True)
+    path = f'/v3/users/{id_of("users", "demo")}/application_credentials'
+    token = response.headers['X-Subject-Token']
+    stronger = {'application_credential': {'name': 'other', 'roles': [{'name': 'member'}]}}
+    ask(f'POST {path}', stronger, by=token, expect=400)
+    made = ask(f'POST {path}', {'application_credential': {'name': 'other'}}, by=token, expect=201)
+    assert [role['name'] for role in made.json['application_credential']['roles']] == ['reader']
+
+
+def test_the_life_of_an_access_rule(ask, admin, demo, robot, id_of):
+    rule = {'service': 'compute', 'method': 'GET', 'path': '/v2.1/servers'}
+    made, response = robot(access_rules=[rule])
+    [bound] = made['access_rules']
+    assert bound == rule | {'id': bound['id']}
+    assert response.json['token']['application_credential']['access_rules'] == [bound]
+    rules = f'/v3/users/{made["user_id"]}/access_rules'
+    [shown] = ask(f'GET {rules}', by=demo).json['access_rules']
+    assert shown.items() >= bound.items()
+    assert ask(f'GET {rules}/{bound["id"]}', by=admin).json['access_rule'] == shown
+    ask(f'DELETE {rules}/{bound["id"]}', by=demo, expect=403)
+    other, _ = robot('other', access_rules=[{'id': bound['id']}, rule | {'method': 'POST'}])
+    assert other['access_rules'][0] == bound
+    for each in (made, other):
+        path = f'/v3/users/{made["user_id"]}/application_credentials/{each["id"]}'
+        assert ask(f'GET {path}', by=demo).json['application_credential']['access_rules'] == each['access_rules']
+        ask(f'DELETE {path}', by=demo, expect=204)
+    ask(f'DELETE {rules}/{bound["id"]}', by=demo, expect=204)
+    ask(f'GET {rules}/{bound["id"]}', by=demo, expect=404)
+    ask(f'GET /v3/users/{id_of("users", "admin")}/access_rules', by=demo, expect=403)
+
+
+def test_access_rules_bind_the_program(ask, robot):
+    _, response = robot(access_rules=[{'service': 'identity', 'method': 'GET', 'path': '/v3/auth/catalog'}])
+    token = response.headers['X-Subject-Token']
+    assert ask('GET /v3/auth/catalog', by=token).json['catalog']
+    ask('GET /v3/auth/projects', by=token, expect=401)
+    ask('DELETE /v3/auth/tokens', by=token, X_Subject_Token=token, expect=401)
+
+
+def test_a_bound_program_makes_no_freer_one(ask, robot, id_of):
+    path = f'/v3/users/{id_of("users", "demo")}/application_credentials'
+    rule = {'service': 'identity', 'method': 'POST', 'path': '/v3/users/*/application_credentials'}
+    made, response = robot(access_rules=[rule], unrestricted=True)
+    token = response.headers['X-Subject-Token']
+    freer = {'name': 'freer', 'access_rules': [rule | {'method': 'DELETE'}]}
+    ask(f'POST {path}', {'application_credential': freer}, by=token, expect=403)
+    child = ask(f'POST {path}', {'application_credential': {'name': 'child'}}, by=token, expect=201).json
+    assert child['application_credential']['access_rules'] == made['access_rules']
+
+
+@pytest.mark.parametrize(
+    ('rule', 'path', 'covered'),
+    [
+        ('/v2.1/servers', '/v2.1/servers', True),
+        ('/v2.1/servers', '/compute/v2.1/servers', True),
+        ('/v2.1/servers', '/v2.1/servers/x', False),
+        ('/v2.1/servers', '/v2x1/servers', False),
+        ('/v2.1/servers/*', '/v2.1/servers/x', True),
+        ('/v2.1/servers/{server_id}', '/v2.1/servers/x', True),
+        ('/v2.1/servers/*', '/v2.1/servers/x/tags', False),
+        ('/v2.1/servers/*/tags', '/v2.1/servers/x/tags', True),
+        ('/v2.1/servers/**', '/v2.1/servers/x/tags/red', True),
+        ('/**', '/v3/volumes', True),
+        ('/', '/', False),
+    ],
+)
+def test_what_a_rule_covers(rule, path, covered):
+    assert Permission('compute', 'GET', rule).covers('GET', path) is covered
+    assert not Permission('compute', 'POST', rule).covers('GET', path)

@@ -1,0 +1,179 @@
+"""Domains, groups in them, and trees of projects."""
+
+import pytest
+
+from tests.standalone.identity.conftest import UNKNOWN, proof
+
+
+@pytest.fixture
+def domain(make):
+    return make('domains', name='orchard')
+
+
+def test_the_life_of_a_domain(ask, admin, domain):
+    assert (domain['name'], domain['enabled'], domain['options'], domain['tags']) == ('orchard', True, {}, [])
+    path = f'/v3/domains/{domain["id"]}'
+    assert ask(f'GET {path}', by=admin).json['domain'] == domain
+    assert [each['name'] for each in ask('GET /v3/domains?name=orchard', by=admin).json['domains']] == ['orchard']
+    ask(f'DELETE {path}', by=admin, expect=403)
+    changed = ask(f'PATCH {path}', {'domain': {'enabled': False, 'description': 'x'}}, by=admin).json['domain']
+    assert changed == domain | {'enabled': False, 'description': 'x'}
+    ask(f'DELETE {path}', by=admin, expect=204)
+    ask(f'GET {path}', by=admin, expect=404)
+    ask('PATCH /v3/domains/default', {'domain': {'enabled': True}}, by=admin)
+    ask('DELETE /v3/domains/default', by=admin, expect=403)
+
+
+def test_a_domain_goes_with_all_that_is_in_it(ask, admin, make, domain, id_of):
+    inside = {'domain_id': domain['id']}
+    project, user = make('projects', name='apples', **inside), make('users', name='eve', **inside)
+    group, role = make('groups', name='pickers', **inside), make('roles', name='picker', **inside)
+    member = id_of('roles', 'member')
+    ask(f'PUT /v3/groups/{group["id"]}/users/{user["id"]}', by=admin, expect=204)
+    ask(f'PUT /v3/projects/{project["id"]}/groups/{group["id"]}/roles/{member}', by=admin, expect=204)
+    ask(f'PUT /v3/projects/{id_of("projects", "demo")}/users/{user["id"]}/roles/{member}', by=admin, expect=204)
+    before = ask('GET /v3/role_assignments', by=admin).json['role_assignments']
+    ask(f'PATCH /v3/domains/{domain["id"]}', {'domain': {'enabled': False}}, by=admin)
+    ask(f'DELETE /v3/domains/{domain["id"]}', by=admin, expect=204)
+    for kind, record in (('projects', project), ('users', user), ('groups', group), ('roles', role)):
+        ask(f'GET /v3/{kind}/{record["id"]}', by=admin, expect=404)
+    assert len(ask('GET /v3/role_assignments', by=admin).json['role_assignments']) == len(before) - 2
+
+
+@pytest.mark.parametrize('of', ['user', 'project'])
+def test_tokens_end_with_the_domain_of_their_user_or_project(ask, admin, make, domain, id_of, of):
+    """Also those that are remembered elsewhere; and nobody logs in."""
+    inside = {'domain_id': domain['id']}
+    user = make('users', name='eve', password='x', **(inside if of == 'user' else {}))
+    project = make('projects', name='apples', **(inside if of == 'project' else {}))
+    path = f'/v3/projects/{project["id"]}/users/{user["id"]}/roles/{id_of("roles", "member")}'
+    ask(f'PUT {path}', by=admin, expect=204)
+    login = proof('eve', 'x', domain={'id': user['domain_id']})
+    login['auth']['scope'] = {'project': {'id': project['id']}}
+    token = ask('POST /v3/auth/tokens', login, expect=201).headers['X-Subject-Token']
+    ask(f'PATCH /v3/domains/{domain["id"]}', {'domain': {'enabled': False}}, by=admin)
+    ask('GET /v3/auth/catalog', by=token, expect=401)
+    ask('POST /v3/auth/tokens', login, expect=401)
+    ask(f'PATCH /v3/domains/{domain["id"]}', {'domain': {'enabled': True}}, by=admin)
+    ask('GET /v3/auth/catalog', by=token, expect=401)
+    ask('POST /v3/auth/tokens', login, expect=201)
+
+
+@pytest.mark.parametrize('kind', ['domains', 'projects', 'roles'])
+def test_what_is_immutable_stays_until_that_is_lifted(ask, admin, make, kind):
+    record = make(kind, name='rock', options={'immutable': True})
+    noun, path = kind.removesuffix('s'), f'/v3/{kind}/{record["id"]}'
+    assert record['options'] == {'immutable': True}
+    ask(f'PATCH {path}', {noun: {'description': 'x'}}, by=admin, expect=403)
+    ask(f'DELETE {path}', by=admin, expect=403)
+    changed = ask(f'PATCH {path}', {noun: {'options': {'immutable': False}, 'description': 'x'}}, by=admin).json[noun]
+    assert changed['description'] == 'x'
+
+
+# Groups
+
+
+def test_the_life_of_a_group(ask, admin, demo, make, id_of):
+    group = make('groups', name='pickers', description='They pick')
+    assert (group['domain_id'], group['description']) == ('default', 'They pick')
+    path, user = f'/v3/groups/{group["id"]}', id_of('users', 'demo')
+    changed = ask(f'PATCH {path}', {'group': {'name': 'growers'}}, by=admin).json['group']
+    assert changed == group | {'name': 'growers'}
+    ask(f'GET {path}/users/{user}', by=admin, expect=404)
+    for _ in range(2):
+        ask(f'PUT {path}/users/{user}', by=admin, expect=204)
+    ask(f'HEAD {path}/users/{user}', by=admin, expect=204)
+    assert [each['name'] for each in ask(f'GET {path}/users', by=admin).json['users']] == ['demo']
+    assert ask(f'GET /v3/users/{user}/groups', by=demo).json['groups'] == [changed]
+    for request in (f'GET {path}', 'GET /v3/groups', f'PUT {path}/users/{user}', f'DELETE {path}/users/{user}'):
+        ask(request, by=demo, expect=403)
+    ask(f'GET /v3/users/{id_of("users", "admin")}/groups', by=demo, expect=403)
+    ask(f'PUT {path}/users/{UNKNOWN}', by=admin, expect=404)
+    ask(f'DELETE {path}/users/{user}', by=admin, expect=204)
+    ask(f'DELETE {path}/users/{user}', by=admin, expect=404)
+    ask(f'DELETE {path}', by=admin, expect=204)
+    ask(f'GET {path}', by=admin, expect=404)
+
+
+def test_who_leaves_a_group_has_its_roles_no_longer(ask, admin, make, id_of, log_in):
+    group, project = make('groups', name='pickers'), make('projects', name='apples')
+    path, user = f'/v3/groups/{group["id"]}', id_of('users', 'demo')
+    ask(f'PUT {path}/users/{user}', by=admin, expect=204)
+    ask(f'PUT /v3/projects/{project["id"]}/groups/{group["id"]}/roles/{id_of("roles", "member")}', by=admin, expect=204)
+    token = log_in('demo', scope={'project': {'id': project['id']}})
+    found = ask('GET /v3/auth/projects', by=token).json['projects']
+    assert [each['name'] for each in found] == ['apples', 'demo']
+    ask(f'DELETE {path}/users/{user}', by=admin, expect=204)
+    ask('GET /v3/auth/projects', by=token, expect=401)
+
+
+# Trees of projects
+
+
+@pytest.fixture
+def tree(make):
+    """Projects by name: a is above b and b above c, and z is apart."""
+    found = {'a': make('projects', name='a')}
+    found['b'] = make('projects', name='b', parent_id=found['a']['id'])
+    found['c'] = make('projects', name='c', parent_id=found['b']['id'], domain_id='default')
+    return found | {'z': make('projects', name='z', parent_id='default')}
+
+
+def test_projects_above_and_below(ask, admin, make, tree, id_of):
+    a, b, c, _ = (each['id'] for each in tree.values())
+
+    def shown(project, query):
+        return ask(f'GET /v3/projects/{project}?{query}', by=admin).json['project']
+
+    assert (tree['c']['parent_id'], tree['z']['parent_id']) == (b, 'default')
+    assert shown(c, 'parents_as_ids')['parents'] == {b: {a: {'default': None}}}
+    assert shown(a, 'subtree_as_ids')['subtree'] == {b: {c: None}}
+    assert shown(c, 'subtree_as_ids')['subtree'] is None
+    ask(f'PUT /v3/projects/{b}/users/{id_of("users", "admin")}/roles/{id_of("roles", "reader")}', by=admin, expect=204)
+    assert [each['project']['name'] for each in shown(c, 'parents_as_list')['parents']] == ['b']
+    assert [each['project']['name'] for each in shown(a, 'subtree_as_list')['subtree']] == ['b']
+    ask(f'GET /v3/projects/{a}?subtree_as_list&subtree_as_ids', by=admin, expect=400)
+    children = ask(f'GET /v3/projects?parent_id={a}', by=admin).json['projects']
+    assert [each['name'] for each in children] == ['b']
+
+
+def test_what_is_above_others_stays(ask, admin, make, tree):
+    a, b, c, _ = (f'/v3/projects/{each["id"]}' for each in tree.values())
+    ask(f'DELETE {a}', by=admin, expect=403)
+    ask(f'PATCH {a}', {'project': {'enabled': False}}, by=admin, expect=403)
+    ask(f'PATCH {c}', {'project': {'parent_id': tree['a']['id']}}, by=admin, expect=400)
+    for path in (c, b, a):
+        ask(f'PATCH {path}', {'project': {'enabled': False}}, by=admin)
+    below = {'project': {'name': 'd', 'parent_id': tree['c']['id']}}
+    ask('POST /v3/projects', below, by=admin, expect=403)
+    for path in (c, b, a):
+        ask(f'DELETE {path}', by=admin, expect=204)
+
+
+def test_trees_have_an_end_and_one_domain(ask, admin, make, tree):
+    parent = tree['c']
+    for name in 'de':
+        parent = make('projects', name=name, parent_id=parent['id'])
+    ask('POST /v3/projects', {'project': {'name': 'f', 'parent_id': parent['id']}}, by=admin, expect=403)
+    other = make('domains', name='other')['id']
+    for parent_id in (tree['a']['id'], 'default', UNKNOWN):
+        body = {'project': {'name': 'x', 'parent_id': parent_id, 'domain_id': other}}
+        ask('POST /v3/projects', body, by=admin, expect=400)
+
+
+def test_tags_of_a_project(ask, admin, demo, id_of):
+    tags = f'/v3/projects/{id_of("projects", "demo")}/tags'
+    assert ask(f'PUT {tags}', {'tags': ['red', 'big']}, by=admin).json['tags'] == ['big', 'red']
+    ask(f'PUT {tags}/sweet', by=admin, expect=201)
+    ask(f'PUT {tags}/a,b', by=admin, expect=400)
+    ask(f'GET {tags}/sweet', by=demo, expect=204)
+    ask(f'DELETE {tags}/red', by=admin, expect=204)
+    ask(f'DELETE {tags}/red', by=admin, expect=404)
+    assert ask(f'GET {tags}', by=demo).json['tags'] == ['big', 'sweet']
+    for request in (f'PUT {tags}/mine', f'DELETE {tags}'):
+        ask(request, by=demo, expect=403)
+    ask(f'GET /v3/projects/{id_of("projects", "admin")}/tags', by=demo, expect=403)
+    ask(f'DELETE {tags}', by=admin, expect=204)
+    assert ask(f'GET {tags}', by=demo).json['tags'] == []
+    ask(f'PUT {tags}', {'tags': [str(number) for number in range(80)]}, by=admin)
+    ask(f'PUT {tags}/more', by=admin, expect=400)
