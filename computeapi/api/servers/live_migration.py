@@ -10,7 +10,7 @@ from computeapi.booleans import FALSE, TRUE, spoken
 from computeapi.compute.servers.live_migration import UNDER_WAY
 from computeapi.db.listing import MOST_DIGITS
 from computeapi.db.servers import Server
-from computeapi.errors import Conflict, NotFound
+from computeapi.errors import Conflict, MigrationNotFound, NotFound
 from computeapi.states import TaskState
 from computeapi.versions import ABSENT, added, changed, removed
 from computeapi.web.contract import ADMIN, MANAGER_OR_ADMIN, Policy
@@ -84,9 +84,12 @@ class ServerMigrations(ServerController):
     def show(self, req: Request, server: Server, id: str) -> dict[str, Any]:
         """Show a running live migration of a server."""
         missing = NotFound(f'In-progress live migration {id} is not found for server {server.uuid}.')
-        move = self.cloud.live_migrations.find(server, number(id, missing))
+        try:
+            move = self.cloud.live_migrations.find(server, number(id, missing))
+        except MigrationNotFound:
+            raise missing from None
         if move.migration_type != 'live-migration' or move.status not in UNDER_WAY:
-            raise missing
+            raise NotFound(f'Live migration {id} for server {server.uuid} is not in progress.')
         return {'migration': LIVE_MIGRATION.render(req, move)}
 
     @operation(
