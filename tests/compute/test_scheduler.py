@@ -101,6 +101,16 @@ def test_hosts_of_a_cell_that_is_down(hosts, service):
         place(hosts.scheduler(), host='compute1', forced=True)
 
 
+def test_a_server_does_not_leave_its_cell(hosts, service):
+    service.conf.set_override('cells', 2, 'simulated')
+    service.hosts.register()
+    assert hosts.passing('AllHostsFilter') == {1, 2, 3}
+    assert hosts.passing('AllHostsFilter', current_host='compute1') == {1, 3}
+    assert hosts.passing('AllHostsFilter', current_host='compute2') == {2}
+    with pytest.raises(NoValidHost):
+        place(hosts.scheduler(), host='compute2', current_host='compute1', forced=True)
+
+
 def test_availability_zones(hosts):
     hosts.aggregate('compute1', availability_zone='north')
     assert hosts.passing('AvailabilityZoneFilter') == {1, 2, 3}

@@ -49,7 +49,7 @@ class HostState:
     """A host; memory in MiB, disk in GiB; `free_*` is what can still be given away.
 
     aggregates: the metadata of each aggregate that it is in.  servers: {server id: group id or None} on it.
-    group: that of the server that is scheduled, if it is in one.
+    group: that of the server that is scheduled, if it is in one.  near: whether it is in no other cell.
     """
 
     name: str
@@ -69,10 +69,11 @@ class HostState:
     aggregates: list[dict[str, str]] = field(default_factory=list)
     servers: dict[str, str | None] = field(default_factory=dict)
     group: GroupState | None = None
+    near: bool = True
 
     def is_asked_for(self, spec: Spec) -> bool:
-        """Whether this is the host that *spec* names, if it names any."""
-        return spec.host in (None, self.name) and spec.node in (None, self.node)
+        """Whether the server can get to this host, and this is the one that *spec* names, if it names any."""
+        return self.near and spec.host in (None, self.name) and spec.node in (None, self.node)
 
 
 def is_up(service: ComputeService, now: datetime, down_after: float) -> bool:
@@ -87,8 +88,9 @@ def is_up(service: ComputeService, now: datetime, down_after: float) -> bool:
 def load(connection: sa.Connection, conf: cfg.ConfigOpts, ratios: Ratios, now: datetime, spec: Spec) -> list[HostState]:
     """Every compute host, whatever its state."""
     metadata, taken = aggregates.metadata_by_host(connection), allocations.taken(connection)
-    hosts = []
-    for node in hypervisors.select(connection):
+    hosts, nodes = [], hypervisors.select(connection)
+    home = next((node.cell for node in nodes if node.host == spec.current_host), None)
+    for node in nodes:
         groups = metadata.get(node.host, [])
         used = taken.get(node.host, Amounts())
         hosts.append(
@@ -108,6 +110,7 @@ def load(connection: sa.Connection, conf: cfg.ConfigOpts, ratios: Ratios, now: d
                 free_memory_mb=node.memory_mb * ratios.ram - used.memory_mb,
                 free_disk_gb=node.local_gb * ratios.disk - used.disk_gb,
                 aggregates=groups,
+                near=home in (None, node.cell),
             )
         )
     _add_servers(connection, {host.name: host for host in hosts}, spec)

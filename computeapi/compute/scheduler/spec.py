@@ -15,6 +15,7 @@ class Spec:
     """Memory in MiB, disk in GiB.
 
     host, node: the only one that will do.  forced: no filter is asked.  ignored_hosts: those that will not do.
+    current_host: where the server is, whose cell it does not leave.
     hints: what the request said to the scheduler.  group_id: the server's group.
     """
 
@@ -28,6 +29,7 @@ class Spec:
     node: str | None = None
     forced: bool = False
     ignored_hosts: frozenset[str] = frozenset()
+    current_host: str | None = None
     extra_specs: Mapping[str, str] = field(default_factory=dict)
     image_properties: Mapping[str, Any] = field(default_factory=dict)
     image_id: str | None = None
@@ -43,6 +45,7 @@ class Spec:
             'project_id': server.project_id,
             **needs_of(server.flavor, on_volume=on_volume),
             'availability_zone': server.pinned_availability_zone,
+            'current_host': server.host,
             'extra_specs': server.flavor.get('extra_specs') or {},
             'flavor_name': server.flavor.get('name', ''),
             'image_properties': server.image_properties,
