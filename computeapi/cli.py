@@ -40,8 +40,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _overrides(options: argparse.Namespace) -> dict[tuple[str, str], object]:
     """Options of the configuration that stand on the command line."""
-    hosts = getattr(options, 'hosts', None)
-    return {} if hosts is None else {('simulated', 'hosts'): hosts}
+    given = {name: getattr(options, name, None) for name in ('hosts', 'passing_seconds')}
+    return {('simulated', name): value for name, value in given.items() if value is not None}
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -84,6 +84,9 @@ def _add_serve(commands: Commands) -> None:
     where.add_argument('--data-dir', metavar='DIR', help='where everything is kept (./computeapi-data)')
     where.add_argument('--in-memory', action='store_true', help='forget everything at the end')
     serve.add_argument('--hosts', type=int, metavar='N', help='how many hosts to simulate (1)')
+    serve.add_argument(
+        '--passing-seconds', type=float, metavar='S', help='how long REBOOT and other states last that pass (0)'
+    )
     serve.add_argument('--admin-password', metavar='PASSWORD', help='else one is made and kept in the data directory')
     serve.add_argument('--quiet', action='store_true', help='log no requests')
 

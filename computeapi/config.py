@@ -144,10 +144,17 @@ SIMULATED = [
     cfg.IntOpt('vcpus', default=512, min=1, help='Virtual CPUs of a simulated host.'),
     cfg.IntOpt('memory_mb', default=1024 * 1024, min=1, help='Memory of a simulated host in MiB.'),
     cfg.IntOpt('local_gb', default=64 * 1024, min=1, help='Disk of a simulated host in GiB.'),
-    cfg.FloatOpt('spawn_seconds', default=0.0, min=0, help='How long a simulated boot takes.'),
-    cfg.FloatOpt('power_seconds', default=0.0, min=0, help='How long a simulated start, stop or reboot takes.'),
-    cfg.FloatOpt('migrate_seconds', default=0.0, min=0, help='How long a simulated migration takes.'),
-    cfg.FloatOpt('snapshot_seconds', default=0.0, min=0, help='How long a simulated snapshot takes.'),
+    cfg.FloatOpt(
+        'passing_seconds',
+        default=0.0,
+        min=0,
+        help='How long a server is in each state that passes, where no other option says it: some clients wait until '
+        'they have seen one.',
+    ),
+    cfg.FloatOpt('spawn_seconds', min=0, help='How long a simulated boot takes; unset: passing_seconds.'),
+    cfg.FloatOpt('power_seconds', min=0, help='How long a start, stop or reboot takes; unset: passing_seconds.'),
+    cfg.FloatOpt('migrate_seconds', min=0, help='How long a simulated migration takes; unset: passing_seconds.'),
+    cfg.FloatOpt('snapshot_seconds', min=0, help='How long a simulated snapshot takes; unset: passing_seconds.'),
     cfg.ListOpt(
         'lacks',
         default=[],
@@ -163,8 +170,7 @@ SIMULATED = [
         'hang',
         default=[],
         help='Operations that do not end, so that clients see a server on its way: in the same form. They go on when '
-        'the service runs without the rule, and give up after an hour, or when the server is deleted or reset. Each '
-        'occupies one of the workers.',
+        'the service runs without the rule, and give up after an hour, or when the server is deleted or reset.',
     ),
     cfg.HostAddressOpt(
         'console_host', default='127.0.0.1', help='Where consoles are said to be. Nothing listens there.'

@@ -170,7 +170,6 @@ class Service:
 
     def stop(self) -> None:
         """End what is under way; what takes long is left to the next process."""
-        self.hypervisor.stop()
         self.worker.stop()
         self.hosts.stop()
 

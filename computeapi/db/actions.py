@@ -46,13 +46,15 @@ def finish(connection: sa.Connection, action_id: int, now: datetime, message: st
     ACTIONS.update(connection, values, id=action_id)
 
 
-def start_event(connection: sa.Connection, action_id: int, event: str, host: str | None, now: datetime) -> int:
-    """One that was begun before, by a worker that died, goes on."""
-    if found := EVENTS.find(connection, action_id=action_id, event=event, finish_time=None):
-        return found.id
+def start_event(
+    connection: sa.Connection, action_id: int, event: str, host: str | None, now: datetime
+) -> tuple[int, bool]:
+    """Its id, and whether it is over already: one that was begun before a worker died or had to wait goes on."""
+    if found := EVENTS.find(connection, action_id=action_id, event=event):
+        return found.id, found.finish_time is not None
     begun = {'action_id': action_id, 'event': event, 'host': host, 'start_time': now}
     ACTIONS.update(connection, {'updated_at': now}, id=action_id)
-    return EVENTS.add(connection, **begun)
+    return EVENTS.add(connection, **begun), False
 
 
 def finish_event(

@@ -52,6 +52,19 @@ def update(connection: sa.Connection, task: Task, values: Mapping[str, Any]) -> 
     return connection.execute(sa.update(tasks).where(_mine(task)).values(**values)).rowcount == 1
 
 
+def put_back(connection: sa.Connection, task: Task, values: Mapping[str, Any]) -> bool:
+    """The same, but False also if the task was to be hastened since."""
+    unhurried = tasks.c.not_before.is_not_distinct_from(task.not_before)
+    return connection.execute(sa.update(tasks).where(_mine(task), unhurried).values(**values)).rowcount == 1
+
+
+def hasten(connection: sa.Connection, server_id: str, waiting: str, now: datetime) -> None:
+    """Let what this owner has of the server be due, and who is at work on it know that it must not wait."""
+    over = sa.case((tasks.c.owner == waiting, LONG_AGO), else_=tasks.c.lease_until)
+    held = sa.update(tasks).where(tasks.c.server_id == server_id, tasks.c.owner.is_not(None))
+    connection.execute(held.values(not_before=now, lease_until=over))
+
+
 def delete(connection: sa.Connection, task: Task) -> bool:
     """Remove the row; False if somebody else has claimed the task since."""
     return connection.execute(sa.delete(tasks).where(_mine(task))).rowcount == 1

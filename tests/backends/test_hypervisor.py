@@ -11,7 +11,6 @@ from computeapi.backends.hypervisor import (
     INTERFACE_COUNTERS,
     Capability,
     HypervisorError,
-    Interrupted,
     PowerState,
     require,
 )
@@ -252,8 +251,7 @@ def test_a_live_migration_can_be_cancelled(driver, running, moved, there):
     assert (driver.power_state(running), driver.power_state(moved)) == (PowerState.RUNNING, None)
 
 
-def test_a_driver_that_is_stopped_does_nothing_more(driver, running):
-    driver.stop()
-    with pytest.raises(Interrupted):
-        driver.power_off(running)
-    assert driver.power_state(running) is PowerState.RUNNING
+def test_a_piece_of_work_may_be_told_to_come_again(driver, running):
+    working = driver.during(lambda step: 3600.0)
+    working.power_off(running)
+    assert driver.power_state(running) is PowerState.SHUTDOWN

@@ -10,8 +10,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from computeapi.backends.hypervisor import Interrupted
-from computeapi.compute.tasks.queue import Tasks, thawed
+from computeapi.backends.hypervisor import NotYet
+from computeapi.compute.tasks.queue import Tasks, thawed, tries
 from computeapi.compute.tasks.worker import Worker
 from computeapi.context import Context
 from computeapi.errors import Conflict
@@ -202,6 +202,44 @@ def test_work_is_put_off(queue, clock, servers, add):
     assert claimed(queue) == [first]
 
 
+def test_what_waits_comes_back_in_its_time_and_has_tried_nothing(queue, clock, servers, add):
+    first = add(servers.add(), arguments={'a': 1})
+    queue.put_back(queue.claim(), 5)
+    assert queue.claim() is None
+    clock.forward(6)
+    task = queue.claim()
+    assert (task.id, tries(task), task.attempts, task.arguments['a']) == (first, 1, 2, 1)
+    assert not task.taken_from
+
+
+def test_what_waits_is_looked_at_again_when_its_server_is_asked_for_more(queue, clock, servers, add):
+    one, other = servers.add(), servers.add()
+    first, elsewhere = add(one), add(other)
+    for task in (queue.claim(), queue.claim()):
+        queue.put_back(task, 5)
+    second = add(one)
+    again = queue.claim()
+    assert (again.id, queue.claim()) == (first, None)
+    queue.put_back(again, 5)
+    assert queue.claim() is None
+    clock.forward(6)
+    assert claimed(queue) == [first, elsewhere] and second
+
+
+def test_who_is_at_work_does_not_wait_when_its_server_was_asked_for_more(queue, clock, servers, add):
+    server_id = servers.add()
+    first = add(server_id)
+    task = queue.claim()
+    add(server_id)
+    queue.put_back(task, 5)
+    clock.forward(0.001)
+    again = queue.claim()
+    assert again.id == first
+    queue.put_back(again, 5)
+    clock.forward(0.001)
+    assert queue.claim() is None
+
+
 # ------------------------------------------------------------------ leased to a request
 
 
@@ -287,19 +325,20 @@ def test_a_worker_that_stops_finishes_first(servers, add, finish, worker):
     assert done.is_set()
 
 
-def test_an_interrupted_task_is_taken_up_again(process, clock, servers, add, finish):
-    queue, done = process(), []
-    add(servers.add())
+def test_a_worker_does_others_while_one_waits_and_is_there_when_it_is_due(store, servers):
+    queue, done, over = Tasks(store, LEASE), [], threading.Event()
 
     def work(task):
-        done.append(task.attempts)
-        if task.attempts == 1:
-            raise Interrupted
-        finish(task)
+        done.append((task.id, task.attempts))
+        if task.attempts == 1 and len(done) == 1:
+            raise NotYet(0.2)
+        store.tell(queue.done, task)
+        if len(done) == 3:
+            over.set()
 
-    working = Worker(queue, work, 0, PATIENCE)
-    assert working.step()
-    clock.forward(1)
-    assert working.step()
-    assert done == [1, 2]
-    assert queue.idle()
+    waits, other = (store.tell(queue.add, KIND, servers.add(), BOB).id for _ in range(2))
+    working = Worker(queue, work, 1, PATIENCE)
+    working.start()
+    assert over.wait(PATIENCE / 2)
+    working.stop()
+    assert done == [(waits, 1), (other, 1), (waits, 2)]

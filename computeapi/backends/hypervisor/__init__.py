@@ -72,8 +72,15 @@ class HypervisorError(Error):
     text = 'The hypervisor could not do it.'
 
 
-class Interrupted(BaseException):
-    """This process is about to end; the next one goes on. No error: nothing is to be taken back because of it."""
+class NotYet(BaseException):
+    """What the driver was told is under way and over in so many seconds: whoever told it tells it again then.
+
+    No error: nothing is to be taken back because of it.
+    """
+
+    def __init__(self, seconds: float):
+        super().__init__(f'not before {seconds:g} s')
+        self.seconds = seconds
 
 
 @dataclass(frozen=True)
@@ -113,7 +120,7 @@ class BusAddress(NamedTuple):
 
 
 class Operations(Protocol):
-    """What a driver is told to do with a server. It may take long, and be told again. Errors: HypervisorError."""
+    """What a driver is told to do with a server. What takes long is told again: NotYet. Errors: HypervisorError."""
 
     def spawn(self, server: Server, devices: Sequence[BlockDevice]) -> None:
         """Make the server's virtual machine on its host, with its network_info and disks, and run it."""
@@ -204,8 +211,11 @@ class Hypervisor(Operations, Protocol):
     @property
     def capabilities(self) -> frozenset[Capability]: ...
 
-    def stop(self) -> None:
-        """Interrupt what takes long: it is Interrupted, and so is all that begins from now on."""
+    def during(self, passed: Callable[[str], float]) -> 'Hypervisor':
+        """The driver for one piece of work, which can wait: NotYet. It has no time for others, and does it at once.
+
+        passed: how many seconds ago this work came to a step first, which the driver gives a name.
+        """
 
     def hosts(self) -> Sequence[Host]:
         """The hosts that this process drives."""

@@ -3,8 +3,8 @@
 What it "runs" is kept in the store, so that a restart finds it again.
 """
 
-import threading
-import time
+import copy
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -20,7 +20,7 @@ from computeapi.backends.hypervisor import (
     Console,
     Host,
     HypervisorError,
-    Interrupted,
+    NotYet,
     Operations,
     PowerState,
 )
@@ -40,8 +40,17 @@ IMAGE_BLOCK = 64 * 1024
 PROMPT = '[simulated]'
 # What rules can be for.
 OPERATIONS = frozenset(name for name in vars(Operations) if not name.startswith('_'))
-POLL_SECONDS = 0.05
+# Which of them take the time of which option; the others that of passing_seconds.
+OPTIONS = {
+    'spawn': 'spawn_seconds',
+    'rescue': 'spawn_seconds',
+    **dict.fromkeys(('power_on', 'power_off', 'reboot', 'suspend', 'resume', 'unrescue'), 'power_seconds'),
+    **dict.fromkeys(('migrate', 'live_migrate'), 'migrate_seconds'),
+    **dict.fromkeys(('snapshot', 'snapshot_volume', 'delete_volume_snapshot'), 'snapshot_seconds'),
+}
 LONGEST_HANG_SECONDS = 3600
+# When what hangs looks whether the rule is still there.
+LOOK_AGAIN_SECONDS = 60
 GOING = (TaskState.DELETING, TaskState.SOFT_DELETING)
 
 
@@ -59,8 +68,11 @@ class SimulatedHypervisor:
             self.capabilities = type(self).capabilities - set(_named(options.lacks))
         self.behaviour, self.machines = Behaviour(store, options), SimulatedHosts(store, options, clock)
 
-    def stop(self) -> None:
-        self.behaviour.stop()
+    def during(self, passed: Callable[[str], float]) -> 'SimulatedHypervisor':
+        driver = copy.copy(self)
+        driver.behaviour = copy.copy(self.behaviour)
+        driver.behaviour.passed = passed
+        return driver
 
     def hosts(self) -> Sequence[Host]:
         return self.machines.all()
@@ -69,7 +81,7 @@ class SimulatedHypervisor:
         self.machines.switch(host, on)
 
     def spawn(self, server: Server, devices: Sequence[BlockDevice]) -> None:
-        self.act('spawn', server, self.options.spawn_seconds)
+        self.act('spawn', server)
         lines = _appended('', *_labelled(server, _boot(server, devices)))
         with self.store.write() as connection:
             if _find(connection, server) is None:
@@ -82,13 +94,13 @@ class SimulatedHypervisor:
             DOMAINS.delete(connection, **_key(server))
 
     def power_on(self, server: Server) -> None:
-        self.switch('power_on', server, PowerState.RUNNING, 'booting', self.options.power_seconds)
+        self.switch('power_on', server, PowerState.RUNNING, 'booting')
 
     def power_off(self, server: Server) -> None:
-        self.switch('power_off', server, PowerState.SHUTDOWN, 'shut down', self.options.power_seconds)
+        self.switch('power_off', server, PowerState.SHUTDOWN, 'shut down')
 
     def reboot(self, server: Server, *, hard: bool) -> None:
-        self.switch('reboot', server, PowerState.RUNNING, 'reset' if hard else 'rebooting', self.options.power_seconds)
+        self.switch('reboot', server, PowerState.RUNNING, 'reset' if hard else 'rebooting')
 
     def pause(self, server: Server) -> None:
         self.switch('pause', server, PowerState.PAUSED, 'paused')
@@ -97,28 +109,22 @@ class SimulatedHypervisor:
         self.switch('unpause', server, PowerState.RUNNING, 'unpaused')
 
     def suspend(self, server: Server) -> None:
-        self.switch('suspend', server, PowerState.SHUTDOWN, 'suspended', self.options.power_seconds)
+        self.switch('suspend', server, PowerState.SHUTDOWN, 'suspended')
 
     def resume(self, server: Server) -> None:
-        self.switch('resume', server, PowerState.RUNNING, 'resumed', self.options.power_seconds)
+        self.switch('resume', server, PowerState.RUNNING, 'resumed')
 
     def rescue(self, server: Server, image_id: str | None) -> None:
-        self.switch(
-            'rescue',
-            server,
-            PowerState.RUNNING,
-            f'booting rescue image {image_id or server.image_id}',
-            self.options.spawn_seconds,
-        )
+        self.switch('rescue', server, PowerState.RUNNING, f'booting rescue image {image_id or server.image_id}')
 
     def unrescue(self, server: Server) -> None:
-        self.switch('unrescue', server, PowerState.RUNNING, 'booting', self.options.power_seconds)
+        self.switch('unrescue', server, PowerState.RUNNING, 'booting')
 
     def crash_dump(self, server: Server) -> None:
-        self.act('crash_dump', server, 0, 'kernel: NMI received, writing a crash dump')
+        self.act('crash_dump', server, 'kernel: NMI received, writing a crash dump')
 
     def set_password(self, server: Server, password: str) -> None:
-        self.act('set_password', server, 0, 'the password of the administrator was changed')
+        self.act('set_password', server, 'the password of the administrator was changed')
 
     def power_state(self, server: Server) -> PowerState | None:
         with self.store.read() as connection:
@@ -129,10 +135,10 @@ class SimulatedHypervisor:
         return places(server.network_info, devices)
 
     def snapshot(self, server: Server) -> Iterator[bytes]:
-        self.act('snapshot', server, self.options.snapshot_seconds)
+        self.act('snapshot', server)
         # One block that tells one snapshot from another; there is no disk to copy.
         label = f'simulated disk of {server.uuid} at {self.clock().isoformat()}\n'.encode()
-        yield label.ljust(IMAGE_BLOCK, b'\0')
+        return iter([label.ljust(IMAGE_BLOCK, b'\0')])
 
     def console_output(self, server: Server, lines: int | None) -> str:
         with self.store.read() as connection:
@@ -151,49 +157,39 @@ class SimulatedHypervisor:
         return Console(options.console_host, options.console_port, internal_access_path=server.uuid)
 
     def plug(self, server: Server, interfaces: Iterable[Mapping[str, Any]]) -> None:
-        self.act('plug', server, 0, *(f'link up {interface["mac_address"]}' for interface in interfaces))
+        self.act('plug', server, *(f'link up {interface["mac_address"]}' for interface in interfaces))
 
     def unplug(self, server: Server, interfaces: Iterable[Mapping[str, Any]]) -> None:
-        self.act('unplug', server, 0, *(f'link down {interface["mac_address"]}' for interface in interfaces))
+        self.act('unplug', server, *(f'link down {interface["mac_address"]}' for interface in interfaces))
 
     def attach(self, server: Server, device: BlockDevice) -> None:
-        self.act('attach', server, 0, f'disk {device.device_name} connected')
+        self.act('attach', server, f'disk {device.device_name} connected')
 
     def detach(self, server: Server, device: BlockDevice) -> None:
-        self.act('detach', server, 0, f'disk {device.device_name} disconnected')
+        self.act('detach', server, f'disk {device.device_name} disconnected')
 
     def mount_share(self, server: Server, share: AttachedShare) -> None:
-        self.act('mount_share', server, 0, f'share {share.tag} is {share.export_location}')
+        self.act('mount_share', server, f'share {share.tag} is {share.export_location}')
 
     def unmount_share(self, server: Server, share: AttachedShare) -> None:
-        self.act('unmount_share', server, 0, f'share {share.tag} is gone')
+        self.act('unmount_share', server, f'share {share.tag} is gone')
 
     def extend(self, server: Server, device: BlockDevice) -> None:
-        self.act('extend', server, 0, f'disk {device.device_name} has {device.volume_size} GiB')
+        self.act('extend', server, f'disk {device.device_name} has {device.volume_size} GiB')
 
     def snapshot_volume(self, server: Server, device: BlockDevice, facts: Mapping[str, Any]) -> None:
-        self.act(
-            'snapshot_volume',
-            server,
-            self.options.snapshot_seconds,
-            f'disk {device.device_name} goes on in {facts["new_file"]}',
-        )
+        self.act('snapshot_volume', server, f'disk {device.device_name} goes on in {facts["new_file"]}')
 
     def delete_volume_snapshot(
         self, server: Server, device: BlockDevice, snapshot_id: str, facts: Mapping[str, Any]
     ) -> None:
-        self.act(
-            'delete_volume_snapshot',
-            server,
-            self.options.snapshot_seconds,
-            f'disk {device.device_name} merged snapshot {snapshot_id}',
-        )
+        self.act('delete_volume_snapshot', server, f'disk {device.device_name} merged snapshot {snapshot_id}')
 
     def swap(self, server: Server, old: BlockDevice, new: BlockDevice) -> None:
-        self.act('swap', server, 0, f'disk {old.device_name} copied to volume {new.volume_id}')
+        self.act('swap', server, f'disk {old.device_name} copied to volume {new.volume_id}')
 
     def migrate(self, server: Server, host: str) -> None:
-        self.act('migrate', server, self.options.migrate_seconds)
+        self.act('migrate', server)
         if host == server.host:
             self.set_power(server, PowerState.SHUTDOWN, 'shut down')
             return
@@ -212,13 +208,11 @@ class SimulatedHypervisor:
         self.act('prepare_live_migration', server)
 
     def live_migrate(self, server: Server, host: str, wish: Callable[[], str]) -> bool:
-        until = time.monotonic() + self.options.migrate_seconds
-        while time.monotonic() < until or self.behaviour.hangs('live_migrate', server):
-            if wish() in ('cancelling', 'forcing') or self.behaviour.is_overtaken(server):
-                break
-            self.behaviour.wait(POLL_SECONDS)
-        if wish() == 'cancelling' or self.behaviour.is_overtaken(server):
+        wanted = wish()
+        if wanted == 'cancelling' or self.behaviour.is_overtaken(server):
             return False
+        if wanted != 'forcing':
+            self.behaviour.wait('live_migrate', server)
         self.behaviour.fail('live_migrate', server)
         with self.store.write() as connection:
             DOMAINS.delete(connection, server_id=server.uuid, host=host)
@@ -246,18 +240,19 @@ class SimulatedHypervisor:
 
     # ------------------------------------------------------------ inside
 
-    def act(self, operation: str, server: Server, seconds: float = 0, *lines: str) -> None:
+    def act(self, operation: str, server: Server, *lines: str) -> None:
         """Take the time, or go wrong as the rules say; then write the lines to the console."""
-        self.behaviour.act(operation, server, seconds)
+        self.behaviour.wait(operation, server)
+        self.behaviour.fail(operation, server)
         # A machine that is to go is as good as gone where nothing runs.
         if operation != 'destroy':
             self.machines.check_on(server.host)
         if lines:
             self.log(server, *lines)
 
-    def switch(self, operation: str, server: Server, power_state: PowerState, line: str, seconds: float = 0) -> None:
+    def switch(self, operation: str, server: Server, power_state: PowerState, line: str) -> None:
         """As `act`; the virtual machine, which must be there, has another power state then."""
-        self.act(operation, server, seconds)
+        self.act(operation, server)
         self.set_power(server, power_state, line)
 
     def set_power(self, server: Server, power_state: PowerState, line: str) -> None:
@@ -324,7 +319,7 @@ class Behaviour:
 
     def __init__(self, store: Store, options: cfg.ConfigOpts.GroupAttr):
         self.store, self.options = store, options
-        self.stopping = threading.Event()
+        self.passed: Callable[[str], float] = lambda step: math.inf
         for name in ('fail', 'hang'):
             unknown = {rule.partition(':')[0] for rule in options[name]} - OPERATIONS
             if unknown:
@@ -333,32 +328,29 @@ class Behaviour:
                     f'there are {", ".join(sorted(OPERATIONS))}'
                 )
 
-    def stop(self) -> None:
-        """Interrupt what is under way, and whatever begins."""
-        self.stopping.set()
+    def wait(self, operation: str, server: Server) -> None:
+        """NotYet until the time is over, and while there is a rule that says that it hangs."""
+        seconds, hangs = self.seconds(operation), self.rule('hang', operation, server) is not None
+        if not seconds and not hangs:
+            return
+        passed = self.passed(f'{operation} on {server.host}')
+        if passed < seconds:
+            raise NotYet(seconds - passed)
+        if hangs and (passed >= LONGEST_HANG_SECONDS or self.is_overtaken(server)):
+            raise HypervisorError(f'The simulated hypervisor was told to hang: {operation}')
+        if hangs:
+            raise NotYet(LOOK_AGAIN_SECONDS)
 
-    def act(self, operation: str, server: Server, seconds: float = 0) -> None:
-        """Take the time, then hang or fail if there is a rule that says so."""
-        self.wait(seconds)
-        until = time.monotonic() + LONGEST_HANG_SECONDS
-        while self.hangs(operation, server):
-            if time.monotonic() > until or self.is_overtaken(server):
-                raise HypervisorError(f'The simulated hypervisor was told to hang: {operation}')
-            self.wait(POLL_SECONDS)
-        self.fail(operation, server)
+    def seconds(self, operation: str) -> float:
+        """How long it takes: as its option says, or else that for all."""
+        own = self.options[OPTIONS[operation]] if operation in OPTIONS else None
+        return float(self.options.passing_seconds if own is None else own)
 
     def fail(self, operation: str, server: Server) -> None:
         """Fail if there is a rule that says so."""
         rule = self.rule('fail', operation, server)
         if rule is not None:
             raise HypervisorError(f'The simulated hypervisor was told to fail: {rule}')
-
-    def wait(self, seconds: float) -> None:
-        if self.stopping.wait(seconds):
-            raise Interrupted()
-
-    def hangs(self, operation: str, server: Server) -> bool:
-        return self.rule('hang', operation, server) is not None
 
     def rule(self, kind: str, operation: str, server: Server) -> str | None:
         """The rule of this kind for the operation on that server, if there is one."""

@@ -161,6 +161,8 @@ class LiveMigrations:
                     f'{word.text} while the migration state is in this state.'
                 )
             self.changes.record(connection, context, server, word.name, event=word.event, host=server.host)
+            self.changes.tasks.hasten(connection, server.uuid)
+        self.changes.tasks.wake()
 
 
 # ------------------------------------------------------------------ work
@@ -176,16 +178,20 @@ def live_migrate(job: Job) -> None:
         migration = moves.find_host(job, migration, moves.spec_elsewhere(job))
     arrived = job.server.host == migration.dest_host or moves.has_moved(job.platform, job.server, migration)
     if not arrived and not copy(job, migration):
-        moves.end(job, MigrationStatus.CANCELLED)
-        job.finish()
+        placement.leave_others(job.platform, job.server)
+        finish(job, migration, MigrationStatus.CANCELLED)
         return
     with job.event('compute_post_live_migration_at_destination', migration.dest_host):
         if job.server.host != migration.dest_host:
             moves.follow(job.platform, job.server, migration)
         placement.connect(job)
         placement.leave_others(job.platform, job.server)
+    finish(job, migration, MigrationStatus.COMPLETED)
+
+
+def finish(job: Job, migration: Migration, status: MigrationStatus) -> None:
     with job.store.write() as connection:
-        moves.mark(job, connection, migration, MigrationStatus.COMPLETED)
+        moves.mark(job, connection, migration, status)
         job.conclude(connection)
 
 

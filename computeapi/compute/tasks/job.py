@@ -4,12 +4,13 @@ import functools
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
 
-from computeapi.backends.hypervisor import Hypervisor, Interrupted, PowerState
+from computeapi.backends.hypervisor import Hypervisor, NotYet, PowerState
 from computeapi.compute.platform import Platform
 from computeapi.compute.tasks.queue import thawed
 from computeapi.db import actions
@@ -24,8 +25,26 @@ LONGEST_MESSAGE = 255
 FAULT = 'fault'
 
 
+# The argument of a task that had to wait: when it came to each step first.
+BEGUN = 'begun'
+
+
 class Superseded(Exception):
     """The server is no longer what this task was for: it was deleted, or its state was reset."""
+
+
+def at_work(platform: Platform, task: Task) -> Platform:
+    """The platform for a task in the hands of a worker: it can wait for the driver, and goes on where it was."""
+
+    def passed(step: str) -> float:
+        begun, now = task.arguments.get(BEGUN, {}), platform.clock()
+        if step in begun:
+            return (now - datetime.fromisoformat(begun[step])).total_seconds()
+        if not platform.tasks.note(task, {BEGUN: begun | {step: now.isoformat()}}):
+            raise Superseded()
+        return 0
+
+    return replace(platform, hypervisor=platform.hypervisor.during(passed))
 
 
 class Job:
@@ -50,10 +69,11 @@ class Job:
         if action_id is None:
             yield
             return
-        event_id = self.store.tell(actions.start_event, action_id, name, host or self.server.host, self.clock())
+        where = host or self.server.host
+        event_id, over = self.store.tell(actions.start_event, action_id, name, where, self.clock())
         try:
             yield
-        except Interrupted:
+        except NotYet:
             # Whoever goes on with the task goes on with the event.
             raise
         except BaseException as error:
@@ -68,7 +88,8 @@ class Job:
                     host=host or self.server.host,
                 )
             raise
-        self.store.tell(actions.finish_event, event_id, self.clock(), host=host or self.server.host)
+        if not over:
+            self.store.tell(actions.finish_event, event_id, self.clock(), host=host or self.server.host)
 
     def save(self, **values: Any) -> None:
         """Change the server, unless its task_state is no longer the one this job left it in: Superseded."""

@@ -5,6 +5,7 @@ takes the work over. A worker that was taken for dead cannot finish what it bega
 whose it is. The tasks of one server are done one after the other, in the order they came.
 """
 
+import heapq
 import threading
 import uuid
 from collections.abc import Callable, Iterator, Mapping
@@ -21,8 +22,10 @@ from computeapi.db import tasks as rows
 from computeapi.db.engine import Store
 from computeapi.db.tasks import Task
 
-# Who has a task that failed for want of something, e.g. the store, until it is tried again.
+# Who has a task that waits until it is taken up again: for something that it wants, e.g. the store, or for the driver.
 NOBODY = ''
+# The argument of a task that says how often it was put back.
+WAITS = 'waits'
 
 
 class Doable(Protocol):
@@ -42,6 +45,8 @@ class Tasks:
         self.running: set[int] = set()
         self.waiting = threading.Condition()
         self.generation = 0
+        # When something is due that this process knows of, the soonest first.
+        self.due: list[datetime] = []
 
     def add(
         self,
@@ -61,6 +66,9 @@ class Tasks:
         another takes over.
         """
         now = self.clock()
+        self.hasten(connection, server_id)
+        if not_before is not None:
+            self._expect(not_before)
         values = {
             'kind': work.kind,
             'server_id': server_id,
@@ -101,8 +109,8 @@ class Tasks:
 
     def release(self, connection: sa.Connection, task: Task, action_id: int | None) -> bool:
         """Leave the rest of a task that this process has to the workers; False when one of them took it over."""
-        free = {'action_id': action_id, 'arguments': task.arguments, 'owner': None, 'lease_until': None}
-        return rows.update(connection, task, free)
+        nobodys = {'owner': None, 'lease_until': None, 'not_before': None}
+        return rows.update(connection, task, {'action_id': action_id, 'arguments': task.arguments, **nobodys})
 
     def note(self, task: Task, facts: Mapping[str, Any]) -> bool:
         """Add to the arguments what whoever runs the task again must know; False when that is another one now."""
@@ -120,8 +128,14 @@ class Tasks:
             self.waiting.notify_all()
 
     def wait(self, generation: int, seconds: float) -> None:
-        """Until `wake` was called after *generation* was read, or the time is over."""
+        """Until `wake` was called after *generation* was read, something is due, or the time is over."""
         with self.waiting:
+            now = self.clock()
+            while self.due and self.due[0] < now:
+                heapq.heappop(self.due)
+            if self.due:
+                # A lease counts to its last microsecond.
+                seconds = min(seconds, (self.due[0] - now).total_seconds() + 0.001)
             self.waiting.wait_for(lambda: self.generation != generation, seconds)
 
     def claim(self) -> Task | None:
@@ -148,8 +162,26 @@ class Tasks:
 
     def put_off(self, task: Task, seconds: float) -> None:
         """Release a task that is to be taken up again after a while; those of the server that follow wait, too."""
-        later = {'owner': NOBODY, 'lease_until': self.clock() + timedelta(seconds=seconds)}
-        self.store.tell(rows.update, task, later)
+        self.store.tell(rows.update, task, self._until(task, seconds))
+
+    def put_back(self, task: Task, seconds: float) -> None:
+        """The same for one that waits for the driver, which is none of its attempts."""
+        task.arguments[WAITS] = task.arguments.get(WAITS, 0) + 1
+        if not self.store.tell(rows.put_back, task, self._until(task, seconds)):
+            self.put_off(task, 0)
+
+    def _until(self, task: Task, seconds: float) -> dict[str, Any]:
+        due = self.clock() + timedelta(seconds=seconds)
+        self._expect(due)
+        return {'owner': NOBODY, 'lease_until': due, 'arguments': task.arguments}
+
+    def _expect(self, due: datetime) -> None:
+        with self.waiting:
+            heapq.heappush(self.due, due)
+
+    def hasten(self, connection: sa.Connection, server_id: str) -> None:
+        """Let what waits look at once what becomes of the server: it was asked for something else."""
+        rows.hasten(connection, server_id, NOBODY, self.clock())
 
     def remove(self, connection: sa.Connection, work: Doable, server_id: str) -> list[int]:
         """Forget work on a server, though a worker may be at it; the actions that it was for."""
@@ -166,6 +198,11 @@ class Tasks:
     def idle(self) -> bool:
         """Whether there is nothing left that is due."""
         return self.store.ask(rows.is_empty, self.clock())
+
+
+def tries(task: Task) -> int:
+    """How often somebody began with it who did not just wait."""
+    return task.attempts - int(task.arguments.get(WAITS, 0))
 
 
 def _frozen(context: Context) -> dict[str, Any]:

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable
 
 from sqlalchemy import exc
 
-from computeapi.backends.hypervisor import Interrupted
+from computeapi.backends.hypervisor import NotYet
 from computeapi.compute.platform import Platform
-from computeapi.compute.tasks.job import FAULT, Job, Superseded
-from computeapi.compute.tasks.queue import Tasks, thawed
+from computeapi.compute.tasks.job import FAULT, Job, Superseded, at_work
+from computeapi.compute.tasks.queue import Tasks, thawed, tries
 from computeapi.compute.tasks.transition import Transition
 from computeapi.context import acting_for
 from computeapi.db import actions
@@ -74,16 +74,16 @@ class Worker:
         if task.taken_from:
             LOG.warning(
                 '%s of server %s is taken over from a worker that is gone (attempt %d)',
-                *(task.kind, task.server_id, task.attempts),
+                *(task.kind, task.server_id, tries(task)),
             )
         try:
             self.run(task)
-        except Interrupted:
-            self.tasks.put_off(task, 0)
+        except NotYet as wait:
+            self.tasks.put_back(task, wait.seconds)
         except Exception as error:
             LOG.error(
                 '%s of server %s is tried again in %g s (attempt %d failed): %s',
-                *(task.kind, task.server_id, self.sweep_seconds, task.attempts, reason_of(error)),
+                *(task.kind, task.server_id, self.sweep_seconds, tries(task), reason_of(error)),
                 exc_info=None if isinstance(error, TROUBLE) else error,
             )
             self.tasks.put_off(task, self.sweep_seconds)
@@ -119,7 +119,7 @@ class Runner:
         server = self.server_of(task)
         if server is None or not (transition.beside or server.task_state in transition.doing):
             raise Superseded()
-        job = Job(task, server, self.platform)
+        job = Job(task, server, at_work(self.platform, task))
         assert transition.function is not None
         begun = time.monotonic()
         try:
@@ -160,7 +160,7 @@ class Runner:
         LOG.info('%s of server %s is dropped: the server has gone another way', task.kind, task.server_id)
         server = self.server_of(task)
         if transition.undo is not None:
-            transition.undo(self.platform, task, server)
+            transition.undo(at_work(self.platform, task), task, server)
         with self.platform.store.write() as connection:
             if self.platform.tasks.done(connection, task) and task.action_id is not None:
                 actions.finish(connection, task.action_id, self.platform.clock(), None if server is None else 'Error')
@@ -175,5 +175,5 @@ def check_failure(task: Task) -> None:
     """An error for a task that failed before, or that nobody ever came to the end of."""
     if FAULT in task.arguments:
         raise Error(task.arguments[FAULT]['message'])
-    if task.attempts > MOST_ATTEMPTS:
+    if tries(task) > MOST_ATTEMPTS:
         raise Error(f'Gave up after {MOST_ATTEMPTS} attempts.')

@@ -88,6 +88,7 @@ def settle(service):
         if later:
             with service.store.write() as connection:
                 connection.execute(tasks.update().values(not_before=None))
+            service.platform.tasks.release_all()
         while service.worker.step():
             pass
 

@@ -3,7 +3,7 @@
 import pytest
 from oslo_config import cfg
 
-from computeapi.backends.hypervisor import Capability, HypervisorError, PowerState
+from computeapi.backends.hypervisor import Capability, HypervisorError, NotYet, PowerState
 from computeapi.backends.hypervisor.simulated import OPERATIONS, SimulatedHypervisor
 
 NAMES = {
@@ -47,14 +47,72 @@ def test_a_rule_may_be_for_some_servers_only(store, conf, servers):
     assert (driver.power_state(good), driver.power_state(bad)) == (PowerState.SHUTDOWN, PowerState.RUNNING)
 
 
-def test_what_hangs_ends_when_the_server_is_overtaken(store, conf, servers):
-    conf.set_override('hang', ['pause'], 'simulated')
-    driver = SimulatedHypervisor(store, conf.simulated)
+class Waiting:
+    """A piece of work that came to each step that long ago."""
+
+    def __init__(self, seconds=0.0):
+        self.seconds, self.steps = seconds, []
+
+    def __call__(self, step):
+        self.steps.append(step)
+        return self.seconds
+
+
+@pytest.fixture
+def paused(store, conf, servers):
+    """paused(waiting, **options): whether the driver has paused a server; NotYet."""
     server = servers.get(servers.add(task_state='pausing'))
+    SimulatedHypervisor(store, conf.simulated).spawn(server, [])
+
+    def pause(waiting, **options):
+        for name, value in options.items():
+            conf.set_override(name, value, 'simulated')
+        driver = SimulatedHypervisor(store, conf.simulated)
+        (driver if waiting is None else driver.during(waiting)).pause(server)
+        return driver.power_state(server) is PowerState.PAUSED
+
+    pause.server = server
+    return pause
+
+
+def test_it_takes_the_time_that_is_left(paused):
+    with pytest.raises(NotYet) as wait:
+        paused(Waiting(1.5), passing_seconds=2)
+    assert wait.value.seconds == 0.5
+    assert paused(Waiting(2), passing_seconds=2)
+
+
+def test_who_cannot_wait_need_not(paused):
+    assert paused(None, passing_seconds=2)
+
+
+def test_what_takes_no_time_is_no_step(paused):
+    waiting = Waiting()
+    assert paused(waiting) and waiting.steps == []
+
+
+def test_an_option_of_its_own_says_how_long_it_takes(store, conf, servers):
+    conf.set_override('passing_seconds', 2, 'simulated')
+    conf.set_override('spawn_seconds', 0, 'simulated')
+    driver = SimulatedHypervisor(store, conf.simulated).during(Waiting())
+    server = servers.get(servers.add())
     driver.spawn(server, [])
-    servers.change(server.uuid, task_state='deleting')
+    with pytest.raises(NotYet):
+        driver.power_off(server)
+
+
+def test_what_hangs_waits_until_the_rule_is_gone_for_an_hour_at_most(paused):
+    with pytest.raises(NotYet):
+        paused(Waiting(3599), hang=['pause'])
     with pytest.raises(HypervisorError, match='told to hang: pause'):
-        driver.pause(server)
+        paused(Waiting(3600), hang=['pause'])
+    assert paused(Waiting(10), hang=[])
+
+
+def test_what_hangs_ends_when_the_server_is_overtaken(paused, servers):
+    servers.change(paused.server.uuid, task_state='deleting')
+    with pytest.raises(HypervisorError, match='told to hang: pause'):
+        paused(Waiting(), hang=['pause'])
 
 
 def test_another_process_finds_what_runs(store, conf, servers):
