@@ -1,6 +1,5 @@
 """What the API once had: resources that answer 410 at every version, and requests that it always refuses."""
 
-from collections.abc import Callable
 from typing import Any
 
 from computeapi.api.controller import ComputeController
@@ -8,7 +7,7 @@ from computeapi.api.types import NULLABLE_STRING, STRING
 from computeapi.errors import Gone, Invalid, NotFound
 from computeapi.versions import ABSENT
 from computeapi.web.contract import ADMIN, Policy
-from computeapi.web.controller import Bounds, Function, api_version, operation
+from computeapi.web.controller import Bounds, Function, operation
 from computeapi.web.request import Request
 from computeapi.web.schemas import array, whole
 
@@ -50,16 +49,13 @@ PROXIES = Bounds(last=LAST_PROXY)
 """When requests were passed on to the image, network, volume and bare metal services; later clients ask these."""
 
 IRONIC = 'Command not supported. Please use Ironic command {} to perform this action.'
-REFUSED: dict[str, dict[tuple[str, str, str | None], str]] = {
-    LAST_PROXY: {
-        ('POST', '/os-baremetal-nodes', None): IRONIC.format('node-create'),
-        ('DELETE', '/os-baremetal-nodes/{id}', None): IRONIC.format('node-delete'),
-        ('POST', '/os-baremetal-nodes/{id}/action', 'add_interface'): IRONIC.format('port-create'),
-        ('POST', '/os-baremetal-nodes/{id}/action', 'remove_interface'): IRONIC.format('port-delete'),
-    },
+REFUSED: dict[tuple[str, str, str | None], str] = {
+    ('POST', '/os-baremetal-nodes', None): 'node-create',
+    ('DELETE', '/os-baremetal-nodes/{id}', None): 'node-delete',
+    ('POST', '/os-baremetal-nodes/{id}/action', 'add_interface'): 'port-create',
+    ('POST', '/os-baremetal-nodes/{id}/action', 'remove_interface'): 'port-delete',
 }
-"""Requests that were never to succeed again, and what they are told, by the last version that knew them."""
-TOLD = {request: message for requests in REFUSED.values() for request, message in requests.items()}
+"""Requests that were never to succeed again, and the command of the bare metal service that does it."""
 
 
 def fault(name: str, status: int) -> dict[str, Any]:
@@ -80,15 +76,11 @@ def gone(function: Function) -> Function:
     return function
 
 
-def refused(last: str) -> Callable[[Function], Function]:
-    """Note the function as what answers what was always refused until that version."""
-
-    def note(function: Function) -> Function:
-        for method, path, action in REFUSED[last]:
-            operation(method, path, action=action, **fault('badRequest', 400))(function)
-        return api_version('2.1', last)(function)
-
-    return note
+def refused(function: Function) -> Function:
+    """Note the function as what answers what is always refused."""
+    for method, path, action in REFUSED:
+        operation(method, path, action=action, **fault('badRequest', 400))(function)
+    return function
 
 
 class GoneResources(ComputeController):
@@ -101,16 +93,15 @@ class GoneResources(ComputeController):
 
 
 class RefusedRequests(ComputeController):
-    """Requests that were once meant for other services."""
+    """Requests that were once meant for another service."""
 
-    @refused(LAST_PROXY)
-    def bare_metal(self, req: Request, **parameters: Any) -> None:
+    versions = PROXIES
+
+    @refused
+    def answer(self, req: Request, **parameters: Any) -> None:
         """Nothing: this request is always refused."""
-        self.refuse(req)
-
-    def refuse(self, req: Request) -> None:
         known = req.operation
-        raise Invalid(TOLD[known.method, known.path, known.action])
+        raise Invalid(IRONIC.format(REFUSED[known.method, known.path, known.action]))
 
 
 # ------------------------------------------------------------------ bare metal
