@@ -7,9 +7,8 @@ import webob
 import webob.dec
 
 from computeapi.api.cloud import Cloud
-from computeapi.compute.guest.reader import LONGEST_PASSWORD, Document
+from computeapi.compute.guest.reader import LONGEST_PASSWORD, ROOT, Document
 from computeapi.context import Context
-from computeapi.db.servers import Server
 from computeapi.errors import Error, Forbidden, Invalid, NotFound
 from computeapi.web import faults
 from computeapi.web.request import CONTEXT
@@ -29,12 +28,21 @@ class MetadataAddress:
     @webob.dec.wsgify
     def __call__(self, req: webob.Request) -> webob.Response:
         try:
-            server_id, project_id = self.check(req)
-            context = Context(user_id=None, project_id=project_id)
-            server = self.cloud.servers.get(context, server_id)
-            return answer(self.answer(req, context, server))
+            return answer(self.answer(req, path_of(req)))
         except Error as error:
             return faults.of(error)
+
+    def answer(self, req: webob.Request, path: str) -> Document:
+        if not path.strip('/'):
+            return ROOT
+        server_id, project_id = self.check(req)
+        context = Context(project_id=project_id)
+        server = self.cloud.servers.get(context, server_id)
+        document = self.cloud.guests.read(context, server, path)
+        if req.method == 'POST' and path.rstrip('/').endswith('/password'):
+            self.cloud.guests.set_password(server, req.body_file.read(LONGEST_PASSWORD + 1))
+            return Document(b'')
+        return document
 
     def check(self, req: webob.Request) -> tuple[str, str]:
         """The server and its project; Invalid, Forbidden."""
@@ -47,14 +55,6 @@ class MetadataAddress:
         if not self.secret or not signed:
             raise Forbidden('Invalid proxy request signature.')
         return server_id, req.headers[PROJECT]
-
-    def answer(self, req: webob.Request, context: Context, server: Server) -> Document:
-        path = path_of(req)
-        document = self.cloud.guests.read(context, server, path)
-        if req.method == 'POST' and path.rstrip('/').endswith('/password'):
-            self.cloud.guests.set_password(server, req.body_file.read(LONGEST_PASSWORD + 1))
-            return Document(b'')
-        return document
 
 
 class MetadataForAdministrators:

@@ -33,18 +33,32 @@ def database():
 
 
 @pytest.fixture
-def uwsgi(start, database_url, tmp_path):
-    """(Process, URL) of a uwsgi that answers."""
+def uwsgi_of(start, database_url, tmp_path):
+    """uwsgi_of(app): (Process, URL) of a uwsgi that answers."""
     store = Store(database_url)
     schema.upgrade(store)
     store.close()
     conf = tmp_path / 'computeapi.conf'
     conf.write_text(CONF.format(folder=tmp_path, url=database_url))
-    address = f'127.0.0.1:{free_port()}'
-    environment = {'OS_COMPUTEAPI_CONFIG_FILES': str(conf), 'COMPUTEAPI_LISTEN': address}
-    process = start([UWSGI, '--ini', str(INI)], environment)
-    process.answer(f'http://{address}')
-    yield process, f'http://{address}'
+
+    def run(app='application'):
+        address = f'127.0.0.1:{free_port()}'
+        environment = {
+            'OS_COMPUTEAPI_CONFIG_FILES': str(conf),
+            'COMPUTEAPI_LISTEN': address,
+            'COMPUTEAPI_APP': app,
+        }
+        process = start([UWSGI, '--ini', str(INI)], environment)
+        process.answer(f'http://{address}')
+        return process, f'http://{address}'
+
+    return run
+
+
+@pytest.fixture
+def uwsgi(uwsgi_of):
+    process, url = uwsgi_of()
+    yield process, url
     assert process.stop() == 0, process.log.read_text()
 
 
@@ -60,6 +74,13 @@ def test_it_answers_and_stops(uwsgi, tmp_path):
     answer = requests.get(f'{url}/v2.1/flavors', headers={'OpenStack-API-Version': 'compute 2.61'}, timeout=10)
     assert (answer.json(), answer.headers['OpenStack-API-Version']) == ({'flavors': []}, 'compute 2.61')
     assert '"GET /v2.1/flavors" status: 200' in (tmp_path / 'computeapi.log').read_text()
+    assert process.stop() == 0
+
+
+def test_guests_are_answered_by_processes_of_their_own(uwsgi_of):
+    process, url = uwsgi_of('metadata')
+    assert requests.get(url, timeout=10).text.endswith('latest')
+    assert requests.get(f'{url}/openstack', timeout=10).status_code == 400
     assert process.stop() == 0
 
 

@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import orjson
+from oslo_config import cfg
 
 from computeapi.compute.guest import ec2, openstack
-from computeapi.compute.guest.facts import Guest
+from computeapi.compute.guest.facts import LATEST, Guest
 from computeapi.compute.platform import Platform
 from computeapi.context import Context
 from computeapi.db import server_shares
@@ -28,6 +29,19 @@ class Document(NamedTuple):
     media_type: str = 'text/plain'
 
 
+def written(found: Any) -> Document:
+    """As it goes to the guest: objects as JSON, names in lines."""
+    if isinstance(found, dict):
+        return Document(orjson.dumps(found), 'application/json')
+    if isinstance(found, list):
+        found = '\n'.join(found)
+    return Document(found if isinstance(found, bytes) else str(found).encode())
+
+
+ROOT = written([*ec2.VERSIONS, LATEST])
+"""What stands at the root, whoever asks."""
+
+
 class GuestDocuments:
     """The documents of servers, made when they are asked for: what they say is so now. Errors: NotFound."""
 
@@ -35,7 +49,7 @@ class GuestDocuments:
         self.store, self.networks, self.hypervisor = platform.store, platform.networks, platform.hypervisor
         options = platform.conf.api
         self.domain = options.dhcp_domain
-        self.vendor_data: dict[str, Any] = read_json(options.vendordata_jsonfile_path)
+        self.vendor_data = read_json(options.vendordata_jsonfile_path)
 
     def read(self, context: Context, server: Server, path: str) -> Document:
         """What stands at the path below the root that a guest sees; a folder is the list of the names in it."""
@@ -75,14 +89,10 @@ class GuestDocuments:
 
 def read_json(path: str | None) -> dict[str, Any]:
     """The object in a JSON file; none without a path."""
-    found: dict[str, Any] = orjson.loads(Path(path).read_bytes()) if path else {}
+    try:
+        found = orjson.loads(Path(path).read_bytes()) if path else {}
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise cfg.ConfigFileValueError(f'{path} must hold a JSON object')
     return found
-
-
-def written(found: Any) -> Document:
-    """As it goes to the guest: objects as JSON, names in lines."""
-    if isinstance(found, dict):
-        return Document(orjson.dumps(found), 'application/json')
-    if isinstance(found, list):
-        found = '\n'.join(found)
-    return Document(found if isinstance(found, bytes) else str(found).encode())

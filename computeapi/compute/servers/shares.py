@@ -22,10 +22,10 @@ from computeapi.errors import Conflict, Error, ShareNotFound
 from computeapi.states import ShareStatus, VMState
 
 LOG = logging.getLogger(__name__)
-CREATE = Requirement('create share', allowed={VMState.STOPPED})
-DELETE = Requirement('delete share', allowed={VMState.STOPPED, VMState.ERROR})
-ATTACH = beside('attach_share', allowed=CREATE.allowed)
-DETACH = beside('detach_share', allowed=DELETE.allowed)
+CREATE = Requirement('create share', allowed={VMState.STOPPED}, lockable=False)
+DELETE = Requirement('delete share', allowed={VMState.STOPPED, VMState.ERROR}, lockable=False)
+ATTACH = beside('attach_share', allowed=CREATE.allowed, lockable=False)
+DETACH = beside('detach_share', allowed=DELETE.allowed, lockable=False)
 
 
 class ServerShareManager:

@@ -7,6 +7,7 @@ import json
 
 import pytest
 import webob
+from oslo_config import cfg
 
 ROOT = {
     'boot_index': 0,
@@ -198,6 +199,15 @@ def test_vendor_data_is_what_the_operator_wrote(conf, store, boot, tmp_path, ser
     assert reader.read('/openstack/latest/vendor_data2.json') == {'static': {'role': 'puppet'}}
 
 
+@pytest.mark.parametrize('text', ['{', '[]'])
+def test_vendor_data_must_be_an_object(conf, store, tmp_path, service, text):
+    written = tmp_path / 'vendor.json'
+    written.write_text(text)
+    conf.set_override('vendordata_jsonfile_path', str(written), 'api')
+    with pytest.raises(cfg.ConfigFileValueError):
+        type(service)(conf, store).load('metadata')
+
+
 def test_network_data_says_how_addresses_are_got(boot, guest, world):
     create = world.networks.resources.create
     by_hand = world.network(subnet=None)
@@ -292,6 +302,12 @@ def test_a_password_is_short_text(boot, guest, password):
 def test_a_request_says_and_signs_whose_it_is(servers, guest, name):
     answer = guest(servers.add()).ask('/openstack', **{name: None})
     assert (answer.status_int, name in answer.text) == (400, True)
+
+
+def test_anybody_may_know_the_versions(guest):
+    nobody = dict.fromkeys(guest(MISSING).headers)
+    assert guest(MISSING).ask('/', **nobody).text.splitlines()[-2:] == ['2009-04-04', 'latest']
+    assert guest(MISSING).ask('/openstack', **nobody).status_int == 400
 
 
 @pytest.mark.parametrize('signature', ['', 'f' * 64, 'é'])

@@ -182,6 +182,12 @@ def test_shares_of_other_projects(shares, share, world):
     assert shares.attach(share(), as_=READER).status == 403
 
 
+def test_a_lock_does_not_concern_shares(shares, share, act, server):
+    act(server, 'lock')
+    share_id = share()
+    assert (shares.attach(share_id).status, shares.detach(share_id).status) == (201, 200)
+
+
 BLOCKED = [
     ('os-stop', 'resize', {'flavorRef': '2'}),
     ('os-stop', 'migrate', None),
