@@ -62,6 +62,18 @@ def test_2_96_servers_show_the_zone_that_they_are_pinned_to(boot, show):
     assert [show(server, '2.96')['pinned_availability_zone'] for server in (free, pinned)] == [None, 'nova']
 
 
+def test_2_97_shares_are_attached_to_servers(api, cloud, server, act, settle):
+    share = cloud.service.shares.create(cloud.bob, 1, 'NFS', name='home').id
+    path, body = f'/servers/{server}/shares', {'share': {'share_id': share, 'tag': 'home'}}
+    act(server, 'os-stop')
+    assert [api.post(path, body, version, as_=BOB).status for version in ('2.96', '2.97')] == [404, 201]
+    settle()
+    act(server, 'os-start')
+    mounted = {'share_id': share, 'status': 'active', 'tag': 'home'}
+    assert api.get(path, '2.97', as_=BOB).json == {'shares': [mounted]}
+    assert api.get(path, '2.96', as_=BOB).status == 404
+
+
 def test_2_98_servers_embed_the_properties_of_their_image(cloud, boot, show):
     image = cloud.image(properties={'hw_machine_type': 'q35'})
     server = boot(imageRef=image)
