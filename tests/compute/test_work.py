@@ -3,10 +3,12 @@
 import json
 import logging
 import re
+from datetime import timedelta
 
 import pytest
 
 from computeapi import log
+from computeapi.compute.tasks.job import BEGUN
 from computeapi.compute.tasks.queue import Tasks
 from computeapi.compute.tasks.transition import Transition
 from computeapi.compute.tasks.worker import MOST_ATTEMPTS, Runner, Worker
@@ -225,6 +227,18 @@ def test_work_that_is_tried_again_is_a_line_each_time(ask, work, lines):
     reason = 'The network service does not answer.'
     assert first == f'test of server {server_id} is tried again in 1 s (attempt 1 failed): {reason}'
     assert second.startswith(f'test of server {server_id} is done after ')
+
+
+def test_work_that_waited_says_how_long_it_took(platform, clock, ask, work, lines):
+    def wait(job):
+        since = (job.clock() - timedelta(seconds=5)).isoformat()
+        platform.tasks.note(job.task, {BEGUN: {'step': since}})
+        job.finish()
+
+    ask(wait)
+    work()
+    [line] = lines()
+    assert re.search(r'is done after 5\.\d{3} s$', line['message'])
 
 
 def test_work_that_is_taken_over_is_a_line(platform, clock, ask, work, lines):

@@ -2,14 +2,14 @@
 
 import logging
 import threading
-import time
 from collections.abc import Callable, Iterable
+from datetime import datetime
 
 from sqlalchemy import exc
 
 from computeapi.backends.hypervisor import NotYet
 from computeapi.compute.platform import Platform
-from computeapi.compute.tasks.job import FAULT, Job, Superseded, at_work
+from computeapi.compute.tasks.job import BEGUN, FAULT, Job, Superseded, at_work
 from computeapi.compute.tasks.queue import Tasks, thawed, tries
 from computeapi.compute.tasks.transition import Transition
 from computeapi.context import acting_for
@@ -121,7 +121,7 @@ class Runner:
             raise Superseded()
         job = Job(task, server, at_work(self.platform, task))
         assert transition.function is not None
-        begun = time.monotonic()
+        begun = self.platform.clock()
         try:
             check_failure(task)
             transition.function(job)
@@ -130,13 +130,18 @@ class Runner:
         except Exception as error:
             # What the cloud refuses is no bug, and needs no traceback.
             bug = None if isinstance(error, Error) else error
-            how = (task.kind, task.server_id, time.monotonic() - begun, reason_of(error))
+            how = (task.kind, task.server_id, self.age(task, begun), reason_of(error))
             LOG.log(
                 logging.ERROR if bug else logging.WARNING, '%s of server %s failed after %.3f s: %s', *how, exc_info=bug
             )
             self.fail(transition, job, error)
         else:
-            LOG.info('%s of server %s is done after %.3f s', task.kind, task.server_id, time.monotonic() - begun)
+            LOG.info('%s of server %s is done after %.3f s', task.kind, task.server_id, self.age(task, begun))
+
+    def age(self, task: Task, begun: datetime) -> float:
+        """How many seconds the work has taken, with those for which it waited before it was begun this time."""
+        steps = map(datetime.fromisoformat, task.arguments.get(BEGUN, {}).values())
+        return (self.platform.clock() - min([begun, *steps])).total_seconds()
 
     def server_of(self, task: Task) -> Server | None:
         return self.platform.store.ask(rows.get, task.server_id)
