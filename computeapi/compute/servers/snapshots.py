@@ -38,6 +38,8 @@ OWN = frozenset(
         'img_signature_certificate_uuid',
     }
 )
+# More than there are images; clients may ask for any number, and not all numbers can be written down.
+MOST_BACKUPS = 2**31 - 1
 # What the image service writes itself, and nobody else may.
 RESERVED = 'os_glance'
 # What an image of volumes must say of a disk, though it says nothing of it.
@@ -122,7 +124,7 @@ class ServerSnapshots:
         if is_volume_backed(server, self.devices(server)):
             raise Invalid('Backup is not supported for volume-backed instances.')
         properties = described(context, server) | dict(metadata) | {'image_type': 'backup', 'backup_type': kind}
-        arguments = {'backup_type': kind, 'rotation': rotation}
+        arguments = {'backup_type': kind, 'rotation': min(rotation, MOST_BACKUPS)}
         return self.begin(context, server, CREATE_BACKUP, name, properties, arguments)
 
     def devices(self, server: Server) -> list[BlockDevice]:
