@@ -76,7 +76,7 @@ def test_2_76_the_power_of_a_server_changes_from_outside(api, server, tell, sett
     settle()
     assert show(server)['status'] == 'SHUTOFF'
     (action, *_) = api.get(f'/servers/{server}/os-instance-actions').json['instanceActions']
-    assert action['action'] == 'power_update'
+    assert action['action'] == 'stop'
 
 
 def test_2_77_a_server_is_unshelved_to_a_zone(api, shelved, act, host):

@@ -138,7 +138,7 @@ class Networks(FormerNetworks, Protocol):
     """Look-ups are bound to the caller's project and what is shared with it (an administrator sees all).
 
     Errors: NetworkNotFound, PortNotFound, SecurityGroupNotFound, FloatingIPNotFound, PortInUse, AddressInUse,
-    NoMoreAddresses, FloatingIPInUse, Invalid, OverQuota, NotSupported.
+    NoMoreAddresses, FloatingIPInUse, Unreachable, Invalid, OverQuota, NotSupported.
     """
 
     def networks(self, context: Context, ids: Iterable[str] | None = None) -> list[Network]:

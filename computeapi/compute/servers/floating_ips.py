@@ -16,6 +16,7 @@ from computeapi.errors import (
     FloatingIPPoolNotFound,
     Invalid,
     NoMoreAddresses,
+    Unreachable,
 )
 
 
@@ -53,13 +54,13 @@ class FloatingIPManager:
     def associate(self, context: Context, server: Server, address: str, fixed_address: str | None = None) -> None:
         """Let it lead to this address of the server, by default its first one of IPv4, and nowhere else.
 
-        FloatingIPNotFound; Invalid when there is no such address, or another floating IP leads there."""
+        FloatingIPNotFound; Invalid when there is no such address, no router, or another floating IP leads there."""
         port, fixed_address = target(self.networks.ports(context, server_ids=[server.uuid]), address, fixed_address)
         floating_ip = self.get(context, address)
         with self._following(context, {server.uuid, *filter(None, [floating_ip.server_id])}):
             try:
                 self.networks.associate_floating_ip(context, address, port.id, fixed_address)
-            except FloatingIPInUse as error:
+            except (FloatingIPInUse, Unreachable) as error:
                 raise Invalid(
                     f'Unable to associate floating IP {address} to fixed IP {fixed_address} '
                     f'for instance {server.uuid}. Error: {error}'

@@ -34,8 +34,13 @@ def addresses(api, server):
 
 @pytest.fixture
 def floating(world):
-    """The address of a floating IP."""
+    """The address of a floating IP, from which a router leads to the network of the servers."""
     world.networks.populate(world.bob)
+    resources = world.networks.resources
+    [public] = resources.find(world.bob, 'networks', {'name': ['public']})
+    [subnet] = resources.find(world.bob, 'subnets', {'network_id': [NETWORK]})
+    router = resources.create(world.bob, 'routers', {'external_gateway_info': {'network_id': public['id']}})
+    resources.add_router_interface(world.bob, router['id'], {'subnet_id': subnet['id']})
     return world.networks.create_floating_ip(world.bob).address
 
 
@@ -153,6 +158,10 @@ def test_floating_ips_that_cannot_be_added(act, world, addresses, floating, serv
     text = f'Unable to associate floating IP {floating} to fixed IP {fixed} for instance {server}. Error: '
     assert refused(400, address=floating).startswith(text)
     assert refused(400, address='x').endswith("'x' is not valid under any of the given schemas")
+    act('removeFloatingIp', address=world.networks.floating_ips(world.bob)[-1].address)
+    for router in world.networks.resources.find(world.bob, 'routers'):
+        world.networks.resources.update(world.bob, 'routers', router['id'], {'external_gateway_info': None})
+    assert refused(400, address=floating).endswith('no router leads there.')
     act('removeFixedIp', address=fixed)
     assert refused(400, address=floating) == 'No fixed IPs associated to instance'
 
