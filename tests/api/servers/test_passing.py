@@ -103,7 +103,7 @@ def test_one_worker_waits_for_many(create, passing, settle, end, shown):
 
 def test_time_goes_on_while_nobody_looks(cloud, server, act, passing, settle, shown):
     """What was begun long ago is over, though the process that began it is gone."""
-    passing(0.01)
+    passing(0.000001)
     act(server, 'reboot', {'type': 'SOFT'})
     cloud.service.platform.tasks.release_all()
     settle()
