@@ -23,27 +23,20 @@ def _visible_subnets(context: Context) -> Clause:
 
 
 def _add_subnets(work: Work, documents: list[Document]) -> None:
+    """The subnets of each network, oldest first, and the scopes that their addresses are from."""
     rows = work.connection.execute(
-        sa.select(subnets.c.network_id, subnets.c.id)
+        sa.select(subnets.c.network_id, subnets.c.id, subnets.c.ip_version, subnet_pools.c.address_scope_id)
+        .outerjoin_from(subnets, subnet_pools, subnet_pools.c.id == subnets.c.subnetpool_id)
         .where(subnets.c.network_id.in_(ids_of(documents)))
         .order_by(subnets.c.created_at, subnets.c.id)
     )
-    on = grouped((network_id, subnet_id) for network_id, subnet_id in rows)
-    scopes = _address_scopes(work, documents)
+    on = grouped((network_id, rest) for network_id, *rest in rows)
     for document in documents:
-        document['subnets'] = on.get(document['id'], [])
-        for version in (4, 6):
-            document[f'ipv{version}_address_scope'] = scopes.get((document['id'], version))
-
-
-def _address_scopes(work: Work, documents: list[Document]) -> dict[tuple[str, int], str]:
-    """The scope that the addresses of a network are from, by network and version."""
-    rows = work.connection.execute(
-        sa.select(subnets.c.network_id, subnets.c.ip_version, subnet_pools.c.address_scope_id)
-        .join(subnet_pools, subnet_pools.c.id == subnets.c.subnetpool_id)
-        .where(subnets.c.network_id.in_(ids_of(documents)), subnet_pools.c.address_scope_id.is_not(None))
-    )
-    return {(network_id, version): scope_id for network_id, version, scope_id in rows}
+        document.update(subnets=[], ipv4_address_scope=None, ipv6_address_scope=None)
+        for subnet_id, version, scope_id in on.get(document['id'], []):
+            document['subnets'].append(subnet_id)
+            if scope_id is not None:
+                document[f'ipv{version}_address_scope'] = scope_id
 
 
 NETWORKS = Collection(

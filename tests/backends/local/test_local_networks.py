@@ -65,6 +65,12 @@ def test_many_ports_take_as_many_queries_as_one(networks, private, statements):
     assert len(statements) == one
 
 
+def test_networks_their_tags_and_their_subnets_are_a_query_each(networks, statements):
+    del statements[:]
+    assert len(networks.resources.find(ALICE, 'networks')) == 2
+    assert sum(each.startswith('SELECT') for each in statements) == 3
+
+
 def test_an_automatic_network_has_a_router(bare):
     bare.populate(ADMIN, shared=False)
     bare.auto_network(ALICE)
