@@ -2,7 +2,7 @@
 
 import sqlalchemy as sa
 
-from computeapi.db.tables.types import BigInteger, Id, LongText, Text, Timestamp, metadata
+from computeapi.db.tables.types import BigInteger, Id, Text, Timestamp, metadata, pairs
 
 images = sa.Table(
     'images',
@@ -26,18 +26,12 @@ images = sa.Table(
     sa.Column('updated_at', Timestamp(), nullable=False),
 )
 
+image_properties = pairs('image_properties', 'images.id')
+
 
 def _image_id() -> sa.ForeignKey:
     return sa.ForeignKey('images.id', ondelete='CASCADE')
 
-
-image_properties = sa.Table(
-    'image_properties',
-    metadata,
-    sa.Column('owner_id', Id(), _image_id(), primary_key=True),
-    sa.Column('name', Text(255), primary_key=True),
-    sa.Column('value', LongText(), nullable=False),
-)
 
 image_tags = sa.Table(
     'image_tags',

@@ -2,7 +2,7 @@
 
 import sqlalchemy as sa
 
-from computeapi.db.tables.types import Id, LongText, Text, Timestamp, metadata
+from computeapi.db.tables.types import Id, Text, Timestamp, metadata, pairs
 
 shares = sa.Table(
     'shares',
@@ -22,13 +22,7 @@ shares = sa.Table(
     sa.Column('updated_at', Timestamp(), nullable=False),
 )
 
-share_metadata = sa.Table(
-    'share_metadata',
-    metadata,
-    sa.Column('owner_id', Id(), sa.ForeignKey('shares.id', ondelete='CASCADE'), primary_key=True),
-    sa.Column('name', Text(255), primary_key=True),
-    sa.Column('value', LongText(), nullable=False),
-)
+share_metadata = pairs('share_metadata', 'shares.id')
 
 share_access_rules = sa.Table(
     'share_access_rules',

@@ -1,4 +1,4 @@
-"""Column types that mean the same on SQLite, PostgreSQL and MariaDB."""
+"""Types of columns that mean the same on SQLite, PostgreSQL and MariaDB, and the tables that are all alike."""
 
 from datetime import datetime
 
@@ -37,3 +37,17 @@ def Id() -> sa.types.TypeEngine[str]:
 
 
 BigInteger = sa.BigInteger().with_variant(sa.Integer(), 'sqlite')
+
+
+def pairs(name: str, owner: str) -> sa.Table:
+    """A table of names and values that go when their owner goes; see `computeapi.db.pairs`.
+
+    owner: the column that tells owners apart, such as volumes.id.
+    """
+    return sa.Table(
+        name,
+        metadata,
+        sa.Column('owner_id', Id(), sa.ForeignKey(owner, ondelete='CASCADE'), primary_key=True),
+        sa.Column('name', Text(255), primary_key=True),
+        sa.Column('value', LongText(), nullable=False),
+    )

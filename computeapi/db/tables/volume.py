@@ -2,19 +2,7 @@
 
 import sqlalchemy as sa
 
-from computeapi.db.tables.types import Id, LongText, Text, Timestamp, metadata
-
-
-def _pairs(name: str, owner: str) -> sa.Table:
-    """A table of names and values that go when their owner goes; see `computeapi.db.pairs`."""
-    return sa.Table(
-        name,
-        metadata,
-        sa.Column('owner_id', Id(), sa.ForeignKey(owner, ondelete='CASCADE'), primary_key=True),
-        sa.Column('name', Text(255), primary_key=True),
-        sa.Column('value', LongText(), nullable=False),
-    )
-
+from computeapi.db.tables.types import Id, LongText, Text, Timestamp, metadata, pairs
 
 volume_qos = sa.Table(
     'volume_qos',
@@ -25,7 +13,7 @@ volume_qos = sa.Table(
     sa.Column('created_at', Timestamp(), nullable=False),
 )
 
-volume_qos_specs = _pairs('volume_qos_specs', 'volume_qos.id')
+volume_qos_specs = pairs('volume_qos_specs', 'volume_qos.id')
 
 volume_types = sa.Table(
     'volume_types',
@@ -39,7 +27,7 @@ volume_types = sa.Table(
     sa.Column('updated_at', Timestamp(), nullable=False),
 )
 
-volume_type_specs = _pairs('volume_type_specs', 'volume_types.id')
+volume_type_specs = pairs('volume_type_specs', 'volume_types.id')
 
 volume_type_projects = sa.Table(
     'volume_type_projects',
@@ -71,7 +59,7 @@ volume_group_types = sa.Table(
     sa.Column('created_at', Timestamp(), nullable=False),
 )
 
-volume_group_type_specs = _pairs('volume_group_type_specs', 'volume_group_types.id')
+volume_group_type_specs = pairs('volume_group_type_specs', 'volume_group_types.id')
 
 volume_groups = sa.Table(
     'volume_groups',
@@ -118,8 +106,8 @@ volumes = sa.Table(
     sa.Column('updated_at', Timestamp(), nullable=False),
 )
 
-volume_metadata = _pairs('volume_metadata', 'volumes.id')
-volume_image_metadata = _pairs('volume_image_metadata', 'volumes.id')
+volume_metadata = pairs('volume_metadata', 'volumes.id')
+volume_image_metadata = pairs('volume_image_metadata', 'volumes.id')
 
 volume_snapshots = sa.Table(
     'volume_snapshots',
@@ -136,7 +124,7 @@ volume_snapshots = sa.Table(
     sa.Column('updated_at', Timestamp(), nullable=False),
 )
 
-volume_snapshot_metadata = _pairs('volume_snapshot_metadata', 'volume_snapshots.id')
+volume_snapshot_metadata = pairs('volume_snapshot_metadata', 'volume_snapshots.id')
 
 volume_attachments = sa.Table(
     'volume_attachments',
@@ -174,8 +162,8 @@ volume_backups = sa.Table(
     sa.Column('updated_at', Timestamp(), nullable=False),
 )
 
-volume_backup_metadata = _pairs('volume_backup_metadata', 'volume_backups.id')
-volume_backup_image_metadata = _pairs('volume_backup_image_metadata', 'volume_backups.id')
+volume_backup_metadata = pairs('volume_backup_metadata', 'volume_backups.id')
+volume_backup_image_metadata = pairs('volume_backup_image_metadata', 'volume_backups.id')
 
 volume_transfers = sa.Table(
     'volume_transfers',
