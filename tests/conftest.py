@@ -8,6 +8,7 @@ postgresql+psycopg://postgres@127.0.0.1/postgres and mysql+pymysql://root@127.0.
 import json
 import os
 import uuid
+import zlib
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,9 @@ DATABASES = ['sqlite', *(name for name, url in URLS.items() if url)]
 """The databases that are switched on."""
 SAME_ON_ALL = {'api', 'history', 'standalone'}
 """The folders of tests that go through the same lines on every database."""
+THOROUGH = bool(os.environ.get('COMPUTEAPI_TEST_THOROUGH'))
+TURNS = {'postgresql': 0, 'mariadb': 1}
+"""Which fourth of such tests runs on a database beside SQLite: most of the SQL is asked by tests/db and tests/backends."""
 
 FILLED = sa.select(*(sa.exists().select_from(table).label(table.name) for table in metadata.sorted_tables))
 """Whether each table has any row."""
@@ -82,12 +86,22 @@ def database(request):
 def pytest_collection_modifyitems(items):
     """What is marked `several_writers` is not asked of SQLite, which has one at a time.
 
-    Coverage, which takes as long again, is counted where the databases differ, and elsewhere once.
+    What goes through the same lines on every database runs on SQLite and, by turns, on one of the others (on all of
+    them when COMPUTEAPI_TEST_THOROUGH is set); coverage, which takes as long again, is counted there once.
     """
-    items[:] = [item for item in items if not (item.get_closest_marker('several_writers') and is_on(item, 'sqlite'))]
+    items[:] = [item for item in items if is_wanted(item)]
     for item in items:
-        if is_on(item, 'postgresql', 'mariadb') and SAME_ON_ALL.intersection(item.path.parts):
+        if is_on(item, *TURNS) and SAME_ON_ALL.intersection(item.path.parts):
             item.add_marker('no_cover')
+
+
+def is_wanted(item):
+    if item.get_closest_marker('several_writers'):
+        return not is_on(item, 'sqlite')
+    if THOROUGH or not is_on(item, *TURNS) or not SAME_ON_ALL.intersection(item.path.parts):
+        return True
+    database = item.callspec.params['database']
+    return zlib.crc32(item.nodeid.replace(database, '').encode()) % 4 == TURNS[database]
 
 
 def is_on(item, *names):
