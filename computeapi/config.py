@@ -99,8 +99,14 @@ COMPUTE = [
     ),
     cfg.IntOpt('report_interval', default=10, min=1, help='Seconds between two signs of life of a host.'),
     cfg.IntOpt('service_down_time', default=60, min=1, help='Seconds without a sign after which a host is down.'),
-    cfg.IntOpt('workers', default=4, min=1, help='How many tasks one process works on at a time.'),
-    cfg.IntOpt('task_lease', default=60, min=1, help='Seconds until the task of a worker that died is taken over.'),
+    cfg.IntOpt(
+        'workers',
+        default=4,
+        min=0,
+        help='How many tasks one process works on at a time; 0: none, for processes that answer requests beside those '
+        'of `computeapi worker`.',
+    ),
+    cfg.IntOpt('task_lease', default=12, min=1, help='Seconds until the task of a worker that died is taken over.'),
     cfg.FloatOpt('task_sweep_interval', default=5.0, min=0.1, help='Seconds between looks for forgotten tasks.'),
 ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import logging
 import site
 import sysconfig
 from collections.abc import Callable, Collection, Iterable
@@ -10,6 +11,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
+import sqlalchemy as sa
 from oslo_config import cfg
 from paste.deploy import loadapp
 
@@ -30,6 +32,7 @@ from computeapi.compute.platform import Platform
 from computeapi.compute.scheduler import Scheduler
 from computeapi.compute.servers import TRANSITIONS, evacuation
 from computeapi.compute.servers.events import VOLUME_EXTENDED, Event
+from computeapi.compute.tasks.heartbeat import Heartbeat
 from computeapi.compute.tasks.queue import Tasks
 from computeapi.compute.tasks.worker import Runner, Worker
 from computeapi.context import Context
@@ -39,6 +42,7 @@ from computeapi.web import auth, filters
 from computeapi.web.app import App
 from computeapi.web.policy import Policies
 
+LOG = logging.getLogger(__name__)
 WSGIApp = Callable[..., Any]
 
 # Paste builds the pipeline out of the functions below and passes them only text; this is for whom it builds.
@@ -60,11 +64,18 @@ CATALOG = (
 class Service:
     """One process of the service: the store, the backends that the configuration names, and the API on them.
 
-    lonely: how to get more hosts, for the Scheduler to tell.
+    lonely: how to get more hosts, for the Scheduler to tell.  binary: what the process is called among the others.
     """
 
-    def __init__(self, conf: cfg.ConfigOpts, store: Store | None = None, *, lonely: str | None = None):
-        self.conf, self.lonely = conf, lonely
+    def __init__(
+        self,
+        conf: cfg.ConfigOpts,
+        store: Store | None = None,
+        *,
+        lonely: str | None = None,
+        binary: str = 'computeapi-api',
+    ):
+        self.conf, self.lonely, self.binary = conf, lonely, binary
         self.store = store or Store(conf.database.connection, pool_size=conf.database.max_pool_size)
         self.policies = Policies(conf, api.rules())
 
@@ -114,7 +125,12 @@ class Service:
     @functools.cached_property
     def worker(self) -> Worker:
         options, runner = self.conf, Runner(self.platform, TRANSITIONS)
-        return Worker(self.platform.tasks, runner, options.workers, options.task_sweep_interval)
+        tasks, beat = self.platform.tasks, self.heartbeat.beat
+        return Worker(tasks, runner, options.workers, options.task_sweep_interval, beat)
+
+    @functools.cached_property
+    def heartbeat(self) -> Heartbeat:
+        return Heartbeat(self.platform.tasks, self.binary, self.conf.workers)
 
     @functools.cached_property
     def platform(self) -> Platform:
@@ -158,12 +174,22 @@ class Service:
             _building.reset(token)
 
     def start(self, *, alone: bool = False) -> None:
-        """Begin to work: hosts report, workers take tasks. `alone`: no other process uses the store."""
+        """Begin to work: hosts report, workers take tasks. `alone`: no other process uses the store.
+
+        A process without workers says that it lives, and no more. After an error it can be tried again.
+        """
         if alone:
             self.platform.tasks.release_all()
-        self.hosts.start()
-        evacuation.return_hosts(self.platform, self.hosts.running())
+        self.heartbeat.begin(alone=alone)
+        if self.conf.workers:
+            self.recover()
+            self.hosts.start()
         self.worker.start()
+
+    def recover(self) -> None:
+        """Do what whoever died did not come to."""
+        self.hosts.register()
+        evacuation.return_hosts(self.platform, self.hosts.running())
         for backend in (self.images, self.networks, self.volumes):
             if isinstance(backend, registry.Recovers):
                 backend.recover()
@@ -172,6 +198,10 @@ class Service:
         """End what is under way; what takes long is left to the next process."""
         self.worker.stop()
         self.hosts.stop()
+        try:
+            self.heartbeat.end()
+        except sa.exc.SQLAlchemyError:
+            LOG.warning('The database could not be told that this process ends')
 
     def close(self) -> None:
         self.store.close()

@@ -31,12 +31,13 @@ class HostRegistry:
         self.thread = threading.Thread(target=self._beat, name='heartbeat', daemon=True)
 
     def start(self) -> None:
-        self.register()
+        """Say from now on that the hosts are up, which are registered."""
         self.thread.start()
 
     def stop(self) -> None:
         self.stopping.set()
-        self.thread.join()
+        if self.thread.is_alive():
+            self.thread.join()
 
     def register(self) -> None:
         """Make or bring up to date the rows of the driver's hosts and of the control services."""

@@ -102,6 +102,13 @@ def renew(connection: sa.Connection, task_ids: Collection[int], owner: str, leas
     connection.execute(sa.update(tasks).where(mine).values(lease_until=lease_until))
 
 
+def next_lapse(connection: sa.Connection, before: datetime) -> datetime | None:
+    """When the next lease runs out of those that do before that moment."""
+    soon = tasks.c.owner.is_not(None) & (tasks.c.lease_until < before)
+    found: datetime | None = connection.scalar(sa.select(sa.func.min(tasks.c.lease_until)).where(soon))
+    return found
+
+
 def cancel(connection: sa.Connection, server_id: str) -> None:
     """Remove what waits for its time and is nobody's."""
     waiting = tasks.c.not_before.is_not(None) & tasks.c.owner.is_(None)

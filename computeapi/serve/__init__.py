@@ -72,7 +72,7 @@ def running(
     with ExitStack() as stack:
         pool_size = max(conf.database.max_pool_size, THREADS + conf.workers)
         store = Store(conf.database.connection, durable=not directory.temporary, pool_size=pool_size)
-        service = Service(conf, store, lonely=LONELY)
+        service = Service(conf, store, lonely=LONELY, binary='computeapi-serve')
         stack.callback(service.close)
         schema.upgrade(service.store)
         passwords = population.prepare(service, directory, admin_password)

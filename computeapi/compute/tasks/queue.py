@@ -156,6 +156,13 @@ class Tasks:
         if running:
             self.store.tell(rows.renew, running, self.owner, self.clock() + self.lease_time)
 
+    def expect_dead(self) -> None:
+        """Let the workers look at once when a lease runs out that its owner has not renewed when it should have."""
+        due = self.store.ask(rows.next_lapse, self.clock() + self.lease_time / 2)
+        if due is not None:
+            self._expect(due)
+            self.wake()
+
     def done(self, connection: sa.Connection, task: Task) -> bool:
         """Remove the task; False when another worker took it over."""
         return rows.delete(connection, task)

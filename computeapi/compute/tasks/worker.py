@@ -27,24 +27,36 @@ TROUBLE = (Unavailable, exc.OperationalError, exc.InterfaceError, exc.TimeoutErr
 
 
 class Worker:
-    """Threads that do the tasks of a store: `run(task)` for each, until `stop`."""
+    """Threads that do the tasks of a store: `run(task)` for each, until `stop`.
 
-    def __init__(self, tasks: Tasks, run: Callable[[Task], None], threads: int, sweep_seconds: float):
-        self.tasks, self.run, self.sweep_seconds = tasks, run, sweep_seconds
-        self.stopping = threading.Event()
+    beat: says that this process lives; called three times in the time of a lease, also where there are no threads.
+    """
+
+    def __init__(
+        self,
+        tasks: Tasks,
+        run: Callable[[Task], None],
+        threads: int,
+        sweep_seconds: float,
+        beat: Callable[[], None] = lambda: None,
+    ):
+        self.tasks, self.run, self.sweep_seconds, self.beat = tasks, run, sweep_seconds, beat
+        self.stopping, self.stopped = threading.Event(), threading.Event()
         self.threads = [threading.Thread(target=self.work, name=f'worker-{n}', daemon=True) for n in range(threads)]
-        self.threads.append(threading.Thread(target=self.keep, name='worker-lease', daemon=True))
+        self.keeper = threading.Thread(target=self.keep, name='worker-lease', daemon=True)
 
     def start(self) -> None:
-        for thread in self.threads:
+        for thread in (*self.threads, self.keeper):
             thread.start()
 
     def stop(self) -> None:
-        """Finish what is under way and return."""
+        """Finish what is under way, which stays this process's until then, and return."""
         self.stopping.set()
         self.tasks.wake()
         for thread in self.threads:
             thread.join()
+        self.stopped.set()
+        self.keeper.join()
 
     def work(self) -> None:
         while not self.stopping.is_set():
@@ -89,9 +101,11 @@ class Worker:
             self.tasks.put_off(task, self.sweep_seconds)
 
     def keep(self) -> None:
-        while not self.stopping.wait(self.tasks.lease_time.total_seconds() / 3):
+        while not self.stopped.wait(self.tasks.lease_time.total_seconds() / 3):
             try:
                 self.tasks.renew()
+                self.tasks.expect_dead()
+                self.beat()
             except Exception:
                 LOG.exception('The leases on tasks could not be renewed')
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any, NamedTuple
 import sqlalchemy as sa
 from sqlalchemy import Column, Table
 
-from computeapi.db.tables.columns import INDEX, UNIQUE, AnyText, BigInt, Number, ShortText, UniqueId, table
+from computeapi.db.tables.columns import INDEX, KEY, UNIQUE, AnyText, BigInt, Number, ShortText, TextId, UniqueId, table
 from computeapi.db.tables.types import BigInteger, Id, Text, Timestamp, metadata
 
 ZONE = 'availability_zone'
@@ -241,3 +241,21 @@ class ServerGroup(NamedTuple):
 
 
 server_groups = table('server_groups', ServerGroup)
+
+
+class Process(NamedTuple):
+    """A process of this service: how many tasks it works on at a time, and when it said last that it lives.
+
+    id: the owner of the tasks that it has claimed.  binary: computeapi-api, -worker or -serve.
+    """
+
+    id: Annotated[TextId, KEY]
+    binary: ShortText
+    host: str
+    pid: int
+    workers: int
+    started_at: datetime
+    seen_at: datetime
+
+
+processes = table('processes', Process)

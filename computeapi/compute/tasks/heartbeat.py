@@ -1,0 +1,44 @@
+"""How a process of the service tells the others that it lives."""
+
+import os
+import socket
+from datetime import timedelta
+
+from computeapi.compute.tasks.queue import Tasks
+from computeapi.db import processes
+from computeapi.db.processes import Process
+
+# How long those who look for it can see that a process died.
+REMEMBERED = timedelta(hours=1)
+
+
+class Heartbeat:
+    """The row of this process: there from `begin` to `end`, and brought up to date by each `beat`.
+
+    workers: on how many tasks it works at a time.
+    """
+
+    def __init__(self, tasks: Tasks, binary: str, workers: int):
+        self.tasks, self.binary, self.workers = tasks, binary, workers
+        self.started_at = tasks.clock()
+
+    def begin(self, *, alone: bool = False) -> None:
+        """Say that this process is there. `alone`: all others are dead."""
+        now = self.started_at = self.tasks.clock()
+        self.tasks.store.tell(processes.forget, now if alone else now - REMEMBERED)
+        self.beat()
+
+    def beat(self) -> None:
+        process = Process(
+            id=self.tasks.owner,
+            binary=self.binary,
+            host=socket.gethostname(),
+            pid=os.getpid(),
+            workers=self.workers,
+            started_at=self.started_at,
+            seen_at=self.tasks.clock(),
+        )
+        self.tasks.store.tell(processes.is_seen, process)
+
+    def end(self) -> None:
+        self.tasks.store.tell(processes.is_gone, self.tasks.owner)
