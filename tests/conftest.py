@@ -32,7 +32,7 @@ SAME_ON_ALL = {'api', 'history', 'standalone'}
 """The folders of tests that go through the same lines on every database."""
 THOROUGH = bool(os.environ.get('COMPUTEAPI_TEST_THOROUGH'))
 TURNS = {'postgresql': 0, 'mariadb': 1}
-"""Which fourth of such tests runs on a database beside SQLite: most of the SQL is asked by tests/db and tests/backends."""
+"""Which fourth of such tests runs on a database beside SQLite: tests/db and tests/backends ask most of the SQL."""
 
 FILLED = sa.select(*(sa.exists().select_from(table).label(table.name) for table in metadata.sorted_tables))
 """Whether each table has any row."""
