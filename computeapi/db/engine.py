@@ -11,6 +11,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import orjson
 import sqlalchemy as sa
 
+from computeapi import errors
 from computeapi.db import patterns
 
 BUSY_SECONDS = 60
@@ -79,6 +80,15 @@ class Store:
 
     def close(self) -> None:
         self.engine.dispose()
+
+
+@contextmanager
+def conflicts(problem: str) -> Iterator[None]:
+    """What the database refuses, such as a duplicate, is a Conflict with this message."""
+    try:
+        yield
+    except sa.exc.IntegrityError:
+        raise errors.Conflict(problem) from None
 
 
 @contextmanager

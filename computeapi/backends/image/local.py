@@ -19,7 +19,7 @@ from computeapi.backends.image.members import ImageMembers
 from computeapi.clock import utcnow
 from computeapi.context import Context
 from computeapi.db import images
-from computeapi.db.engine import Store
+from computeapi.db.engine import Store, conflicts
 from computeapi.db.images import IMAGES
 from computeapi.db.listing import bounded
 
@@ -98,11 +98,8 @@ class LocalImages:
             'updated_at': now,
             **_checked(context, facts),
         }
-        try:
-            with self.store.write() as connection:
-                IMAGES.insert(connection, new)
-        except sa.exc.IntegrityError:
-            raise errors.Conflict(f'Image ID {new["id"]} already exists!') from None
+        with conflicts(f'Image ID {new["id"]} already exists!'), self.store.write() as connection:
+            IMAGES.insert(connection, new)
         return Image(**new)
 
     def update(self, context: Context, image_id: str, **facts: Any) -> Image:

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from computeapi import errors
 from computeapi.context import Context
-from computeapi.db.engine import Store
+from computeapi.db.engine import Store, conflicts
 from computeapi.db.records import Rows
 
 Clock = Callable[[], datetime]
@@ -59,11 +59,10 @@ class Manager:
     @contextmanager
     def change(self) -> Iterator[sa.Connection]:
         """A transaction in which a duplicate is a Conflict."""
+        problem = f'Conflict occurred attempting to store {self.noun} - Duplicate entry.'
         try:
-            with self.store.write() as connection:
+            with conflicts(problem), self.store.write() as connection:
                 yield connection
-        except sa.exc.IntegrityError:
-            raise errors.Conflict(f'Conflict occurred attempting to store {self.noun} - Duplicate entry.') from None
         finally:
             self.recent.forget()
 

@@ -5,9 +5,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 
-import sqlalchemy as sa
-
-from computeapi import errors
 from computeapi.backends.network import NetworkListener
 from computeapi.backends.network.local import (
     availability,
@@ -27,7 +24,7 @@ from computeapi.backends.network.local.notices import Notices
 from computeapi.clock import utcnow
 from computeapi.context import Context
 from computeapi.db import network_projects
-from computeapi.db.engine import Store
+from computeapi.db.engine import Store, conflicts
 from computeapi.db.listing import WHOLE, Page
 from computeapi.db.network_collection import Collection, Document, Work, set_tags
 from computeapi.db.network_flavors import NETWORK_FLAVORS, SERVICE_PROFILES
@@ -88,11 +85,9 @@ class Resources:
     @contextmanager
     def changing(self, context: Context) -> Iterator[Work]:
         """A transaction; what two callers do to each other in spite of locks is a Conflict."""
-        try:
-            with self.store.write() as connection:
-                yield Work(connection, context, self.clock)
-        except sa.exc.IntegrityError:
-            raise errors.Conflict('Another request changed the same resources at the same moment; try again.') from None
+        problem = 'Another request changed the same resources at the same moment; try again.'
+        with conflicts(problem), self.store.write() as connection:
+            yield Work(connection, context, self.clock)
 
     def find(
         self,

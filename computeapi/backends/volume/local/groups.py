@@ -16,7 +16,7 @@ from computeapi.backends.volume.local.quotas import VolumeQuotas
 from computeapi.backends.volume.local.types import VolumeTypes
 from computeapi.context import Context
 from computeapi.db import volume_groups, volumes
-from computeapi.db.engine import Store
+from computeapi.db.engine import Store, conflicts
 from computeapi.db.volume_groups import GROUP_TYPES, GROUPS
 from computeapi.db.volumes import SNAPSHOTS, VOLUMES
 
@@ -62,20 +62,15 @@ class VolumeGroupTypes(Kept[VolumeGroupType]):
         self, name: str, *, description: str | None, is_public: bool, group_specs: Mapping[str, str] | None
     ) -> VolumeGroupType:
         made = VolumeGroupType(str(uuid.uuid4()), name, description, is_public, self.clock(), dict(group_specs or {}))
-        try:
-            with self.store.write() as connection:
-                GROUP_TYPES.insert(connection, vars(made))
-        except sa.exc.IntegrityError:
-            raise errors.Conflict(f'Group Type {name} already exists.') from None
+        with conflicts(f'Group Type {name} already exists.'), self.store.write() as connection:
+            GROUP_TYPES.insert(connection, vars(made))
         return made
 
     def change(
         self, context: Context, thing_id: str, change: Callable[[VolumeGroupType], Mapping[str, Any]]
     ) -> VolumeGroupType:
-        try:
+        with conflicts('Another group type has that name.'):
             return super().change(context, thing_id, change)
-        except sa.exc.IntegrityError:
-            raise errors.Conflict('Another group type has that name.') from None
 
     def delete(self, context: Context, type_id: str) -> None:
         """Invalid while there are groups of the type."""

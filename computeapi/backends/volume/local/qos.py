@@ -5,13 +5,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-import sqlalchemy as sa
-
 from computeapi import errors
 from computeapi.backends.volume import VolumeType
 from computeapi.backends.volume.local.kept import Kept
 from computeapi.context import Context
 from computeapi.db import volume_types
+from computeapi.db.engine import conflicts
 from computeapi.db.volume_types import QOS, TYPES
 
 MAX_SPECS = 64
@@ -35,11 +34,8 @@ class VolumeQos(Kept[QosSpecs]):
 
     def create(self, name: str, consumer: str, specs: Mapping[str, str]) -> QosSpecs:
         made = QosSpecs(str(uuid.uuid4()), name, consumer, self.clock(), checked(specs))
-        try:
-            with self.store.write() as connection:
-                QOS.insert(connection, vars(made))
-        except sa.exc.IntegrityError:
-            raise errors.Conflict(f'QoS specs {name} already exists.') from None
+        with conflicts(f'QoS specs {name} already exists.'), self.store.write() as connection:
+            QOS.insert(connection, vars(made))
         return made
 
     def set(self, context: Context, qos_id: str, specs: Mapping[str, str]) -> QosSpecs:

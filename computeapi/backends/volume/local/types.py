@@ -3,7 +3,7 @@
 import builtins
 import contextlib
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -13,10 +13,11 @@ from computeapi import errors
 from computeapi.backends.volume import VolumeType
 from computeapi.context import Context
 from computeapi.db import volume_types
-from computeapi.db.engine import Store
+from computeapi.db.engine import Store, conflicts
 from computeapi.db.volume_types import TYPES
 
 DEFAULT = '__DEFAULT__'
+TAKEN = 'Volume Type {} already exists.'
 
 UNENCRYPTED = {'cipher': None, 'key_size': None, 'control_location': 'front-end'}
 """What encryption is where nothing else is said of it."""
@@ -68,7 +69,7 @@ class VolumeTypes:
         now = self.clock()
         facts = (str(uuid.uuid4()), name, description, is_public, dict(extra_specs or {}))
         kind = VolumeType(*facts, created_at=now, updated_at=now)
-        with _unique(name), self.store.write() as connection:
+        with conflicts(TAKEN.format(name)), self.store.write() as connection:
             TYPES.insert(connection, vars(kind))
         return kind
 
@@ -77,7 +78,7 @@ class VolumeTypes:
         administrator = Context(is_admin=True)
         with self.store.write() as connection:
             facts = change(VolumeType(**TYPES.get(connection, administrator, type_id, lock=True)))
-            with _unique(facts.get('name')):
+            with conflicts(TAKEN.format(facts.get('name'))):
                 TYPES.update(connection, type_id, {**facts, 'updated_at': self.clock()})
         return self.get(administrator, type_id)
 
@@ -140,11 +141,3 @@ def _private(connection: sa.Connection, type_id: str, *, lock: bool = False) -> 
     if kind.is_public:
         raise errors.NotFound(f'Volume type {kind.id} is public: it has no list of projects.')
     return kind
-
-
-@contextlib.contextmanager
-def _unique(name: str | None) -> Iterator[None]:
-    try:
-        yield
-    except sa.exc.IntegrityError:
-        raise errors.Conflict(f'Volume Type {name} already exists.') from None
