@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from computeapi.backends.volume import Attachment, Volume
-from computeapi.backends.volume.local.base import MAX_METADATA
+from computeapi.backends.volume.local.kept import MAX_METADATA
 from computeapi.backends.volume.local.making import MAX_SIZE
 from computeapi.booleans import FALSE, TRUE
 from computeapi.standalone.access import ADMIN

@@ -75,10 +75,10 @@ class CinderSnapshotMetadata(CinderMetadata):
     path = '/snapshots/{owner_id}/metadata'
 
     def owner(self, req: Request, owner_id: str) -> Snapshot:
-        return self.volumes.get_snapshot(req.context, owner_id)
+        return self.volumes.snapshots.get(req.context, owner_id)
 
     def change_owner(self, req: Request, owner_id: str, change: Change) -> Snapshot:
-        return self.volumes.change_snapshot(req.context, owner_id, change)
+        return self.volumes.snapshots.change(req.context, owner_id, change)
 
 
 def present(pairs: Pairs, key: str, missing: str) -> Any:

@@ -37,15 +37,15 @@ class CinderSnapshots(CinderCollection):
     noun, summary, detail, filters = 'snapshots', SNAPSHOT_SUMMARY, SNAPSHOT, SNAPSHOT_FILTERS
 
     def found(self, req: Request, **asked: Any) -> Iterable[Snapshot]:
-        return self.volumes.list_snapshots(req.context, **window(req), **asked)
+        return self.volumes.snapshots.list(req.context, **window(req), **asked)
 
     def count(self, req: Request, **asked: Any) -> int:
-        return self.volumes.count_snapshots(req.context, **asked)
+        return self.volumes.snapshots.count(req.context, **asked)
 
     @operation('POST', policy=USER, body=CREATE, status=202, behaviour={'always_forced': added('3.66', True)})
     def create(self, req: Request, body: dict[str, Any]) -> dict[str, Any]:
         asked = body['snapshot']
-        snapshot = self.volumes.create_snapshot(
+        snapshot = self.volumes.snapshots.create(
             req.context,
             asked['volume_id'],
             name=asked.get('name'),
@@ -57,25 +57,25 @@ class CinderSnapshots(CinderCollection):
 
     @operation('GET', '/{snapshot_id}', policy=CALLER)
     def show(self, req: Request, snapshot_id: str) -> dict[str, Any]:
-        return {'snapshot': SNAPSHOT.render(req, self.volumes.get_snapshot(req.context, snapshot_id))}
+        return {'snapshot': SNAPSHOT.render(req, self.volumes.snapshots.get(req.context, snapshot_id))}
 
     @operation('PUT', '/{snapshot_id}', policy=USER, body=UPDATE)
     def update(self, req: Request, snapshot_id: str, body: dict[str, Any]) -> dict[str, Any]:
         facts = {name: value for name, value in body['snapshot'].items() if name in UPDATABLE}
-        snapshot = self.volumes.change_snapshot(req.context, snapshot_id, lambda snapshot: facts)
+        snapshot = self.volumes.snapshots.change(req.context, snapshot_id, lambda snapshot: facts)
         return {'snapshot': SNAPSHOT_SUMMARY.render(req, snapshot)}
 
     @operation('DELETE', '/{snapshot_id}', policy=USER, status=202)
     def delete(self, req: Request, snapshot_id: str) -> None:
-        self.volumes.delete_snapshot(req.context, snapshot_id)
+        self.volumes.snapshots.delete(req.context, snapshot_id)
 
     @action('os-force_delete', policy=ADMIN)
     def force_delete(self, req: Request, id: str) -> None:
-        self.volumes.delete_snapshot(req.context, id, force=True)
+        self.volumes.snapshots.delete(req.context, id, force=True)
 
     @argued('os-reset_status', {'status': {'type': 'string', 'enum': [*STATUSES]}}, 'status', policy=ADMIN)
     def reset_status(self, req: Request, id: str, body: dict[str, Any]) -> None:
-        self.volumes.change_snapshot(req.context, id, lambda snapshot: {'status': body['status']})
+        self.volumes.snapshots.change(req.context, id, lambda snapshot: {'status': body['status']})
 
 
 def _force(req: Request, given: Any) -> bool:

@@ -112,12 +112,12 @@ def test_delete_whatever_the_status(volumes):
     volumes.reset_status(ADMIN, volume.id, 'creating')
     with pytest.raises(errors.Invalid):
         volumes.delete(ALICE, volume.id)
-    volumes.create_snapshot(ADMIN, volumes.create(ALICE, 1).id)
+    volumes.snapshots.create(ADMIN, volumes.create(ALICE, 1).id)
     volumes.delete(ALICE, volume.id, force=True)
     (other,) = volumes.list(ALICE)
     volumes.delete(ALICE, other.id, cascade=True)
     assert volumes.list(ALICE) == []
-    assert volumes.list_snapshots(ALICE) == []
+    assert volumes.snapshots.list(ALICE) == []
 
 
 def test_reset_status(volumes):
@@ -132,13 +132,13 @@ def test_reset_status(volumes):
 def test_snapshot_pages(volumes):
     volume = volumes.create(ALICE, 1)
     for name in ('b', 'a', 'c'):
-        volumes.create_snapshot(ALICE, volume.id, name=name)
-    first, second = volumes.list_snapshots(ALICE, sort=[('name', 'asc')], limit=2)
+        volumes.snapshots.create(ALICE, volume.id, name=name)
+    first, second = volumes.snapshots.list(ALICE, sort=[('name', 'asc')], limit=2)
     assert [snapshot.name for snapshot in (first, second)] == ['a', 'b']
-    assert [s.name for s in volumes.list_snapshots(ALICE, sort=[('name', 'asc')], marker=second.id)] == ['c']
-    assert volumes.count_snapshots(ALICE) == 3
+    assert [s.name for s in volumes.snapshots.list(ALICE, sort=[('name', 'asc')], marker=second.id)] == ['c']
+    assert volumes.snapshots.count(ALICE) == 3
     with pytest.raises(errors.Invalid, match='marker'):
-        volumes.list_snapshots(BOB, marker=first.id)
+        volumes.snapshots.list(BOB, marker=first.id)
 
 
 def test_types(volumes):
@@ -205,13 +205,13 @@ def test_retype(volumes):
 
 def test_a_wanted_id_is_the_id(volumes):
     assert volumes.create(ALICE, 1, volume_id=OTHER_SERVER).id == OTHER_SERVER
-    assert volumes.create_snapshot(ALICE, OTHER_SERVER, snapshot_id=SERVER).id == SERVER
+    assert volumes.snapshots.create(ALICE, OTHER_SERVER, snapshot_id=SERVER).id == SERVER
     assert volumes.reserve(ALICE, OTHER_SERVER, SERVER, attachment_id=SERVER) == SERVER
 
 
 def test_without_a_size_a_volume_is_as_large_as_what_it_is_made_from(volumes):
     first = volumes.create(ALICE, 2)
-    snapshot = volumes.create_snapshot(ALICE, first.id)
+    snapshot = volumes.snapshots.create(ALICE, first.id)
     assert volumes.create(ALICE, None, source_volume_id=first.id).size == 2
     assert volumes.create(ALICE, None, snapshot_id=snapshot.id).size == 2
     with pytest.raises(errors.SnapshotNotFound):
@@ -250,18 +250,18 @@ def test_what_is_attached_is_not_deleted_by_force(volumes):
 
 
 def test_snapshots_change(volumes):
-    snapshot = volumes.create_snapshot(ALICE, volumes.create(ALICE, 2).id, metadata={'a': 'b'})
-    assert volumes.list_snapshots(ADMIN, all_projects=True) == [snapshot]
-    assert volumes.list_snapshots(ALICE, filters={'volume_id': 'other'}) == []
-    assert volumes.list_snapshots(ALICE, filters={'metadata': {'a': 'b'}}) == [snapshot]
-    changed = volumes.change_snapshot(ALICE, snapshot.id, lambda now: {'metadata': {**now.metadata, 'c': 'd'}})
-    assert volumes.get_snapshot(ALICE, snapshot.id) == changed
+    snapshot = volumes.snapshots.create(ALICE, volumes.create(ALICE, 2).id, metadata={'a': 'b'})
+    assert volumes.snapshots.list(ADMIN, all_projects=True) == [snapshot]
+    assert volumes.snapshots.list(ALICE, filters={'volume_id': 'other'}) == []
+    assert volumes.snapshots.list(ALICE, filters={'metadata': {'a': 'b'}}) == [snapshot]
+    changed = volumes.snapshots.change(ALICE, snapshot.id, lambda now: {'metadata': {**now.metadata, 'c': 'd'}})
+    assert volumes.snapshots.get(ALICE, snapshot.id) == changed
     assert changed.metadata == {'a': 'b', 'c': 'd'}
-    volumes.change_snapshot(ADMIN, snapshot.id, lambda now: {'status': 'creating'})
+    volumes.snapshots.change(ADMIN, snapshot.id, lambda now: {'status': 'creating'})
     with pytest.raises(errors.Invalid, match='status'):
-        volumes.delete_snapshot(ALICE, snapshot.id)
-    volumes.delete_snapshot(ALICE, snapshot.id, force=True)
-    assert volumes.list_snapshots(ALICE) == []
+        volumes.snapshots.delete(ALICE, snapshot.id)
+    volumes.snapshots.delete(ALICE, snapshot.id, force=True)
+    assert volumes.snapshots.list(ALICE) == []
 
 
 def test_a_volume_in_error_gets_no_image(volumes, images):
@@ -282,7 +282,7 @@ def test_a_swap_ends_the_migration(volumes):
 def test_quotas_are_set_and_reset(volumes):
     volumes.quotas.set_limits('apples', {'volumes': 2})
     assert volumes.quotas.limits('bananas')['volumes'] == 10
-    volumes.create_snapshot(ALICE, volumes.create(ALICE, 5).id)
+    volumes.snapshots.create(ALICE, volumes.create(ALICE, 5).id)
     usage = volumes.quotas.usage('apples')
     assert (usage['volumes'], usage['snapshots'], usage['gigabytes']) == (1, 1, 10)
     volumes.quotas.reset('apples')

@@ -1,7 +1,10 @@
 """Volumes of this service itself: they are kept in the store, and hold no data but what is known about them."""
 
+import builtins
 import functools
+from typing import Any
 
+from computeapi.backends.volume import Snapshot
 from computeapi.backends.volume.local.attachments import VolumeUse
 from computeapi.backends.volume.local.backups import VolumeBackups
 from computeapi.backends.volume.local.groups import VolumeGroups
@@ -9,9 +12,10 @@ from computeapi.backends.volume.local.qos import VolumeQos
 from computeapi.backends.volume.local.snapshots import VolumeSnapshots
 from computeapi.backends.volume.local.transfers import VolumeTransfers
 from computeapi.backends.volume.local.volumes import VolumeLife
+from computeapi.context import Context
 
 
-class LocalVolumes(VolumeLife, VolumeSnapshots, VolumeUse):
+class LocalVolumes(VolumeLife, VolumeUse):
     """The volumes in this store; see `computeapi.backends.volume.Volumes`.
 
     What their REST API needs besides: `types`, `quotas`, what stands beside the volumes, and changes that only block
@@ -21,6 +25,10 @@ class LocalVolumes(VolumeLife, VolumeSnapshots, VolumeUse):
     def populate(self) -> None:
         """Make the volume types that are missing."""
         self.types.populate()
+
+    @functools.cached_property
+    def snapshots(self) -> VolumeSnapshots:
+        return VolumeSnapshots(self.store, self.clock, self.quotas)
 
     @functools.cached_property
     def transfers(self) -> VolumeTransfers:
@@ -37,3 +45,17 @@ class LocalVolumes(VolumeLife, VolumeSnapshots, VolumeUse):
     @functools.cached_property
     def qos(self) -> VolumeQos:
         return VolumeQos(self.store, self.clock)
+
+    # ------------------------------------------------------------ what compute asks about snapshots
+
+    def get_snapshot(self, context: Context, snapshot_id: str) -> Snapshot:
+        return self.snapshots.get(context, snapshot_id)
+
+    def list_snapshots(self, context: Context) -> builtins.list[Snapshot]:
+        return self.snapshots.list(context)
+
+    def create_snapshot(self, context: Context, volume_id: str, **facts: Any) -> Snapshot:
+        return self.snapshots.create(context, volume_id, **facts)
+
+    def delete_snapshot(self, context: Context, snapshot_id: str) -> None:
+        self.snapshots.delete(context, snapshot_id)

@@ -10,8 +10,8 @@ import sqlalchemy as sa
 
 from computeapi import errors
 from computeapi.backends.volume import Volume
-from computeapi.backends.volume.local.base import check_metadata, unfit
-from computeapi.backends.volume.local.kept import Kept
+from computeapi.backends.volume.local.base import unfit
+from computeapi.backends.volume.local.kept import Kept, check_metadata
 from computeapi.backends.volume.local.quotas import VolumeQuotas
 from computeapi.context import Context
 from computeapi.db.engine import Store
@@ -118,8 +118,7 @@ class VolumeBackups(Kept[Backup]):
 
     def delete(self, context: Context, backup_id: str, *, force: bool = False) -> None:
         """`force` does not mind the status."""
-        with self.store.write() as connection:
-            backup = Backup(**BACKUPS.get(connection, context, backup_id, lock=True))
+        with self._locked(context, backup_id) as (connection, backup):
             if not force and backup.status not in DELETABLE:
                 raise errors.Invalid('Invalid backup: Backup status must be available or error')
             if BACKUPS.select(connection, backups_on(backup_id)):

@@ -74,8 +74,7 @@ class VolumeGroupTypes(Kept[VolumeGroupType]):
 
     def delete(self, context: Context, type_id: str) -> None:
         """Invalid while there are groups of the type."""
-        with self.store.write() as connection:
-            GROUP_TYPES.get(connection, context, type_id, lock=True)
+        with self._locked(context, type_id) as (connection, _):
             if volume_groups.type_is_used(connection, type_id):
                 raise errors.Invalid('Target group type is still in use.')
             GROUP_TYPES.delete(connection, GROUP_TYPES.among([type_id]))
@@ -112,8 +111,7 @@ class VolumeGroups(Kept[VolumeGroup]):
 
     def move(self, context: Context, group_id: str, add: Collection[str], remove: Collection[str]) -> None:
         """Change which volumes are in the group; Invalid for one that cannot be."""
-        with self.store.write() as connection:
-            group = VolumeGroup(**GROUPS.get(connection, context, group_id, lock=True))
+        with self._locked(context, group_id) as (connection, group):
             for volume_id in add:
                 check_member(group, Volume(**VOLUMES.get(connection, context, volume_id, lock=True)))
             if strange := set(remove) - set(group.volumes):
@@ -123,8 +121,7 @@ class VolumeGroups(Kept[VolumeGroup]):
 
     def delete(self, context: Context, group_id: str, *, with_volumes: bool = False) -> None:
         """Invalid if there are volumes in it and they shall not go along, or cannot."""
-        with self.store.write() as connection:
-            group = VolumeGroup(**GROUPS.get(connection, context, group_id, lock=True))
+        with self._locked(context, group_id) as (connection, group):
             if group.volumes and not with_volumes:
                 raise errors.Invalid(f'Group {group_id} is not empty. delete-volumes flag is required to delete it.')
             for volume_id in group.volumes:

@@ -1,10 +1,15 @@
-"""What the volume service keeps besides volumes: things of one kind, in rows of their own."""
+"""What the volume service keeps: volumes and what stands beside them, each kind in rows of its own."""
 
 import builtins
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
+import sqlalchemy as sa
+
+from computeapi import errors
 from computeapi.context import Context
 from computeapi.db.engine import Store
 from computeapi.db.facts import FactTable
@@ -12,7 +17,21 @@ from computeapi.db.listing import bounded
 
 NEWEST_FIRST = (('created_at', 'desc'),)
 
-Record = TypeVar('Record')
+MAX_METADATA = 128
+MAX_IMAGE_METADATA = 256
+"""All that an image may have, and more that is written about it on the volume."""
+
+
+class Identified(Protocol):
+    """A dataclass with an id."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    @property
+    def id(self) -> str: ...
+
+
+Record = TypeVar('Record', bound=Identified)
 
 
 class Kept(Generic[Record]):
@@ -47,10 +66,28 @@ class Kept(Generic[Record]):
 
     def change(self, context: Context, thing_id: str, change: Callable[[Record], Mapping[str, Any]]) -> Record:
         """Change facts that depend on the thing as it is: nothing comes between reading and writing."""
+        with self._locked(context, thing_id) as (connection, found):
+            return self._write(connection, found, change(found))
+
+    @contextmanager
+    def _locked(self, context: Context, thing_id: str) -> Iterator[tuple[sa.Connection, Record]]:
+        """A transaction in which nobody else changes the thing."""
         with self.store.write() as connection:
-            found = self.record(**self.table.get(connection, context, thing_id, lock=True))
-            facts = dict(change(found))
-            if 'updated_at' in self.table.columns:
-                facts['updated_at'] = self.clock()
-            self.table.update(connection, thing_id, facts)
-        return self.get(context, thing_id)
+            yield connection, self._lock(connection, context, thing_id)
+
+    def _lock(self, connection: sa.Connection, context: Context, thing_id: str) -> Record:
+        return self.record(**self.table.get(connection, context, thing_id, lock=True))
+
+    def _write(self, connection: sa.Connection, found: Record, facts: Mapping[str, Any]) -> Record:
+        check_metadata(facts)
+        facts = dict(facts)
+        if 'updated_at' in self.table.columns:
+            facts['updated_at'] = self.clock()
+        self.table.update(connection, found.id, facts)
+        return replace(found, **facts)
+
+
+def check_metadata(facts: Mapping[str, Any]) -> None:
+    for name, most in (('metadata', MAX_METADATA), ('image_metadata', MAX_IMAGE_METADATA)):
+        if len(facts.get(name, ())) > most:
+            raise errors.Invalid(f'{name} must not have more than {most} items.')

@@ -11,8 +11,9 @@ import sqlalchemy as sa
 from computeapi import errors
 from computeapi.backends.image import Image
 from computeapi.backends.volume import Volume, VolumeType
-from computeapi.backends.volume.local.base import VolumeStore, check_metadata, project_of
+from computeapi.backends.volume.local.base import VolumeStore, project_of
 from computeapi.backends.volume.local.groups import VolumeGroup, check_member
+from computeapi.backends.volume.local.kept import check_metadata
 from computeapi.context import Context
 from computeapi.db import volume_types
 from computeapi.db.volume_groups import GROUPS

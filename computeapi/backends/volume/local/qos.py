@@ -56,8 +56,7 @@ class VolumeQos(Kept[QosSpecs]):
 
     def delete(self, context: Context, qos_id: str, *, force: bool = False) -> None:
         """Invalid while types have them, unless by force."""
-        with self.store.write() as connection:
-            QOS.get(connection, context, qos_id, lock=True)
+        with self._locked(context, qos_id) as (connection, _):
             if not force and TYPES.select(connection, volume_types.types_with_qos(qos_id)):
                 raise errors.Invalid(f'QoS Specs {qos_id} is still associated with entities.')
             volume_types.set_qos(connection, volume_types.types_with_qos(qos_id), None)
@@ -71,8 +70,7 @@ class VolumeQos(Kept[QosSpecs]):
 
     def associate(self, context: Context, qos_id: str, type_id: str) -> None:
         """Invalid if the type has other specs."""
-        with self.store.write() as connection:
-            QOS.get(connection, context, qos_id, lock=True)
+        with self._locked(context, qos_id) as (connection, _):
             kind = VolumeType(**TYPES.get(connection, context, type_id, lock=True))
             if kind.qos_specs_id not in (None, qos_id):
                 raise errors.Invalid(f'Type {type_id} is already associated with another qos specs.')
@@ -80,8 +78,7 @@ class VolumeQos(Kept[QosSpecs]):
 
     def disassociate(self, context: Context, qos_id: str, type_id: str | None = None) -> None:
         """Without a type, from all."""
-        with self.store.write() as connection:
-            QOS.get(connection, context, qos_id, lock=True)
+        with self._locked(context, qos_id) as (connection, _):
             where = volume_types.types_with_qos(qos_id)
             if type_id is not None:
                 TYPES.get(connection, context, type_id)

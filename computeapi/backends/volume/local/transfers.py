@@ -61,8 +61,7 @@ class VolumeTransfers(Kept[Transfer]):
     def accept(self, context: Context, transfer_id: str, key: str) -> Transfer:
         """Take the volume, with its snapshots unless they were left out. Invalid for a wrong key; OverQuota."""
         project_id = project_of(context)
-        with self.store.write() as connection:
-            transfer = Transfer(**TRANSFERS.get(connection, context.elevated(), transfer_id, lock=True))
+        with self._locked(context.elevated(), transfer_id) as (connection, transfer):
             if not hmac.compare_digest(_hash(key), transfer.key_hash):
                 raise errors.Invalid(f'Invalid auth key: Attempt to transfer {transfer_id} with invalid auth key.')
             self._take(connection, context, transfer, project_id)
@@ -83,8 +82,7 @@ class VolumeTransfers(Kept[Transfer]):
 
     def delete(self, context: Context, transfer_id: str) -> None:
         """Take back the offer."""
-        with self.store.write() as connection:
-            transfer = Transfer(**TRANSFERS.get(connection, context, transfer_id, lock=True))
+        with self._locked(context, transfer_id) as (connection, transfer):
             TRANSFERS.delete(connection, TRANSFERS.among([transfer_id]))
             VOLUMES.update(connection, transfer.volume_id, {'status': 'available', 'updated_at': self.clock()})
 

@@ -1,17 +1,15 @@
 """A volume from its making to its end."""
 
 import builtins
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from computeapi import errors
 from computeapi.backends.volume import Volume, VolumeType
 from computeapi.backends.volume.local.base import unfit
-from computeapi.backends.volume.local.kept import NEWEST_FIRST
 from computeapi.backends.volume.local.making import MAX_SIZE, VolumeMaking, checked_size, from_image, keep_type
 from computeapi.context import Context
 from computeapi.db import volumes
-from computeapi.db.listing import bounded
 from computeapi.db.volumes import ATTACHMENTS, SNAPSHOTS, VOLUMES
 
 DELETABLE = ('available', 'error', 'error_restoring', 'error_extending', 'error_managing')
@@ -22,27 +20,6 @@ UNDELETABLE = (
 
 
 class VolumeLife(VolumeMaking):
-    def get(self, context: Context, volume_id: str) -> Volume:
-        with self.store.read() as connection:
-            return Volume(**VOLUMES.get(connection, context, volume_id))
-
-    def list(
-        self,
-        context: Context,
-        *,
-        filters: Mapping[str, Any] | None = None,
-        sort: Sequence[tuple[str, str]] = NEWEST_FIRST,
-        limit: int | None = None,
-        offset: int | None = None,
-        marker: str | None = None,
-        all_projects: bool = False,
-    ) -> builtins.list[Volume]:
-        """`all_projects` is for administrators; for others it means nothing."""
-        where = VOLUMES.listed(context, filters, all_projects)
-        with self.store.read() as connection:
-            found = VOLUMES.page(connection, context, *where, sort=sort, page=bounded(limit, marker), offset=offset)
-        return [Volume(**facts) for facts in found]
-
     def count(
         self, context: Context, *, filters: Mapping[str, Any] | None = None, all_projects: bool = False
     ) -> tuple[int, int]:
