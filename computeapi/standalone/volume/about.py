@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from computeapi.backends.volume.local.base import BACKEND
 from computeapi.standalone.access import ADMIN, CALLER
 from computeapi.standalone.volume.documents import time
 from computeapi.standalone.volume.service import UPDATED, CinderController, added
@@ -46,8 +47,8 @@ class CinderInformation(CinderController):
     def services(self, req: Request) -> dict[str, Any]:
         """Each is up as long as this one answers: a scheduler, and the storage of each zone."""
         zones = self.volumes.availability_zones(req.context)
-        binaries = [('cinder-scheduler', 'local', zones[0]), ('cinder-backup', 'local', zones[0])]
-        binaries += [('cinder-volume', f'local@{zone}', zone) for zone in zones]
+        binaries = [(binary, BACKEND, zones[0]) for binary in ('cinder-scheduler', 'cinder-backup')]
+        binaries += [('cinder-volume', f'{BACKEND}@{zone}', zone) for zone in zones]
         services = [
             {
                 'binary': binary,

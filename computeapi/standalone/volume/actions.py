@@ -5,6 +5,7 @@ from typing import Any
 
 from computeapi import errors
 from computeapi.backends.volume import Volume
+from computeapi.backends.volume.local.base import BACKEND
 from computeapi.booleans import spoken
 from computeapi.standalone.access import ADMIN
 from computeapi.standalone.volume.attachments import check_release
@@ -105,7 +106,7 @@ class CinderVolumeActions(CinderController):
     def initialize_connection(self, req: Request, id: str, body: Body) -> dict[str, Any]:
         """How the host of the connector reaches the volume: volumes here hold no data, so there is nothing to reach."""
         volume = self.volumes.get(req.context, id)
-        return {'connection_info': {'driver_volume_type': 'local', 'data': {'volume_id': volume.id}}}
+        return {'connection_info': {'driver_volume_type': BACKEND, 'data': {'volume_id': volume.id}}}
 
     @argued('os-terminate_connection', CONNECTION, 'connector')
     def terminate_connection(self, req: Request, id: str, body: Body) -> None:

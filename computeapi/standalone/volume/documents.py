@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from computeapi.backends.volume import Attachment, Volume
+from computeapi.backends.volume.local.base import BACKEND
 from computeapi.backends.volume.local.kept import MAX_METADATA
 from computeapi.backends.volume.local.making import MAX_SIZE
 from computeapi.booleans import FALSE, TRUE
@@ -142,7 +143,7 @@ def _connection_info(attachment: Attachment) -> dict[str, Any]:
     if not attachment.connector:
         return {}
     return {
-        'driver_volume_type': 'local',
+        'driver_volume_type': BACKEND,
         'attachment_id': attachment.id,
         'volume_id': attachment.volume_id,
         'access_mode': attachment.mode,

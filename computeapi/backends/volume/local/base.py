@@ -15,6 +15,9 @@ from computeapi.context import Context
 from computeapi.db.engine import Store
 from computeapi.db.volumes import VOLUMES
 
+BACKEND = 'local'
+"""What this storage is called: by types that ask for it, as the host of its services, as the driver of its volumes."""
+
 
 class VolumeStore(Kept[Volume]):
     """Volumes made from `images`, in availability `zones`; `types` are those to begin with and their extra specs.

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from computeapi import errors
 from computeapi.backends.image import Image
 from computeapi.backends.volume import Volume, VolumeType
-from computeapi.backends.volume.local.base import VolumeStore, project_of
+from computeapi.backends.volume.local.base import BACKEND, VolumeStore, project_of
 from computeapi.backends.volume.local.groups import VolumeGroup, check_member
 from computeapi.backends.volume.local.kept import check_metadata
 from computeapi.context import Context
@@ -20,7 +20,7 @@ from computeapi.db.volume_groups import GROUPS
 from computeapi.db.volume_types import TYPES
 from computeapi.db.volumes import BACKUPS, SNAPSHOTS, VOLUMES
 
-BACKEND, BACKEND_NAME = 'local', 'volume_backend_name'
+BACKEND_NAME = 'volume_backend_name'
 NO_BACKEND = ('VOLUME_VOLUME_001_002', 'schedule allocate volume: No backend is what the type of the volume asks for.')
 
 GIB = 1024**3
