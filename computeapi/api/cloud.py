@@ -46,6 +46,7 @@ from computeapi.compute.servers.shares import ServerShareManager
 from computeapi.compute.servers.shelving import Shelves
 from computeapi.compute.servers.snapshots import ServerSnapshots
 from computeapi.compute.servers.volume_snapshots import AssistedSnapshots
+from computeapi.compute.servers.volume_swaps import VolumeSwaps
 from computeapi.compute.servers.volumes import AttachedVolumes
 from computeapi.compute.services import ServiceManager
 from computeapi.compute.usage import UsageRecords
@@ -90,6 +91,7 @@ class Cloud:
     server_shares: ServerShareManager
     shelves: Shelves
     snapshots: ServerSnapshots
+    volume_swaps: VolumeSwaps
     # What servers are made with, and where they run.
     aggregates: AggregateManager
     cells: Cells
@@ -149,6 +151,7 @@ def build(platform: Platform, identity: Identity | None) -> Cloud:
         server_shares=ServerShareManager(changes),
         shelves=Shelves(changes, zones),
         snapshots=ServerSnapshots(changes, quotas),
+        volume_swaps=VolumeSwaps(changes),
         aggregates=AggregateManager(store, platform.images),
         cells=cells,
         flavors=flavors,

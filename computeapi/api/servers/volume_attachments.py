@@ -156,7 +156,7 @@ class VolumeAttachments(ServerController):
     def update(self, req: Request, server: Server, id: str, body: Any) -> None:
         """Put another volume in the place of an attached one, for block storage."""
         req.check(SWAP)
-        self.cloud.attachments.swap(req.context, server, id, body['volumeAttachment']['volumeId'])
+        self.cloud.volume_swaps.begin(req.context, server, id, body['volumeAttachment']['volumeId'])
 
     @api_version(UPDATABLE)
     def update(self, req: Request, server: Server, id: str, body: Any) -> None:
@@ -171,7 +171,7 @@ class VolumeAttachments(ServerController):
             facts['delete_on_termination'] = spoken(facts['delete_on_termination'])
         self.cloud.attachments.update(server, id, facts)
         if volume_id != id:
-            self.cloud.attachments.swap(req.context, server, id, volume_id)
+            self.cloud.volume_swaps.begin(req.context, server, id, volume_id)
 
     @operation('DELETE', '/{id}', policy=DELETE, status=202, errors=(403, 409), behaviour=ON_SHELVED)
     def delete(self, req: Request, server: Server, id: str) -> None:

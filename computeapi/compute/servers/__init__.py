@@ -16,6 +16,7 @@ from computeapi.compute.servers import (
     shelving,
     snapshots,
     volume_snapshots,
+    volume_swaps,
     volumes,
 )
 from computeapi.compute.servers.creation import build
@@ -34,6 +35,7 @@ NOUNS = (
     snapshots,
     volumes,
     volume_snapshots,
+    volume_swaps,
     interfaces,
     shares,
     ports,

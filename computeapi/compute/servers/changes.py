@@ -13,6 +13,7 @@ from computeapi.context import Context
 from computeapi.db import actions, server_shares
 from computeapi.db import servers as rows
 from computeapi.db.servers import Server
+from computeapi.db.tasks import Task
 from computeapi.errors import Conflict, ServerLocked, ServerNotFound, Unavailable
 
 
@@ -85,6 +86,21 @@ class Changes:
                 action_id = actions.start(connection, context, server.uuid, transition.name, self.clock())
                 if not self.tasks.release(connection, task, action_id):
                     raise Unavailable()
+
+    @contextmanager
+    def accepting(self, context: Context, server: Server, transition: Transition, task: Task) -> Iterator[None]:
+        """The part of a task that may be refused; the rest is left to the workers, and is an action of the server."""
+        try:
+            yield
+        except Exception:
+            self.store.tell(self.tasks.done, task)
+            raise
+        now = self.clock()
+        with self.store.write() as connection:
+            action_id = actions.start(connection, context, server.uuid, transition.name, now)
+            if not self.tasks.release(connection, task, action_id):
+                actions.finish(connection, action_id, now)
+        self.tasks.wake()
 
     def check(self, context: Context, server: Server, transition: Transition) -> None:
         """Refuse what can be refused by looking at the server as it was found, and at the driver."""

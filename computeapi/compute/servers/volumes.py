@@ -1,27 +1,24 @@
-"""The volumes of a server that is there already: attached, detached, swapped."""
+"""The volumes of a server that is there already: attached and detached."""
 
 import builtins
 import logging
 import uuid
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
 import sqlalchemy as sa
 
-from computeapi.backends.hypervisor import Capability
 from computeapi.backends.volume import Volume
 from computeapi.compute.servers import disks
 from computeapi.compute.servers.changes import Changes, check, locked
 from computeapi.compute.tasks.job import Job, abandon
 from computeapi.compute.tasks.transition import Transition, beside
 from computeapi.context import Context
-from computeapi.db import actions
 from computeapi.db import servers as rows
 from computeapi.db.servers import BlockDevice, Server
 from computeapi.db.tasks import Task
-from computeapi.errors import Conflict, Error, Invalid, VolumeNotAttached, VolumeNotFound
+from computeapi.errors import Error, Invalid, VolumeNotAttached
 from computeapi.states import VMState
 
 LOG = logging.getLogger(__name__)
@@ -38,9 +35,6 @@ def keep(job: Job, error: Exception) -> None:
 
 
 DETACH = Transition('detach_volume', beside=True, allowed=ATTACHABLE | {VMState.SUSPENDED}, failed=keep)
-SWAP = beside(
-    'swap_volume', allowed={VMState.ACTIVE, VMState.PAUSED, VMState.RESIZED}, capability=Capability.SWAP_VOLUME
-)
 FIXED = ('id', 'serverId', 'device', 'tag')
 
 
@@ -90,7 +84,7 @@ class AttachedVolumes:
         check_volume(server, volume, tag, multiattach)
         device = self._new(server, volume, tag, delete_on_termination)
         task = self._plan(context, server, transition, device, name, at_once)
-        with self._accepting(context, server, ATTACH, task):
+        with self.changes.accepting(context, server, ATTACH, task):
             self._reserve(context, device)
         return device
 
@@ -150,21 +144,6 @@ class AttachedVolumes:
             raise
         self.store.tell(rows.update_block_device, device.uuid, {'attachment_id': held})
 
-    @contextmanager
-    def _accepting(self, context: Context, server: Server, transition: Transition, task: Task) -> Iterator[None]:
-        """The part of a task that may be refused; the rest is left to the workers, and is an action of the server."""
-        try:
-            yield
-        except Exception:
-            self.store.tell(self.tasks.done, task)
-            raise
-        now = self.changes.clock()
-        with self.store.write() as connection:
-            action_id = actions.start(connection, context, server.uuid, transition.name, now)
-            if not self.tasks.release(connection, task, action_id):
-                actions.finish(connection, action_id, now)
-        self.tasks.wake()
-
     # ------------------------------------------------------------ other changes
 
     def detach(self, context: Context, server: Server, volume_id: str, *, shelved: bool = True) -> None:
@@ -178,7 +157,7 @@ class AttachedVolumes:
             current = locked(connection, context, server, transition)
             wanted = {'device_id': device.uuid}
             task = self.tasks.add(connection, transition, server.uuid, context, wanted, leased=True)
-        with self._accepting(context, server, transition, task):
+        with self.changes.accepting(context, server, transition, task):
             # What a server without a host has is only reserved for it.
             if current.host is not None:
                 self.volumes.begin_detaching(context, volume_id)
@@ -194,31 +173,6 @@ class AttachedVolumes:
                 kept = {'delete_on_termination': facts['delete_on_termination']}
                 rows.update_block_device(connection, device.uuid, kept)
 
-    def swap(self, context: Context, server: Server, volume_id: str, new_volume_id: str) -> None:
-        """Let another volume take the place of one that block storage is moving; Conflict if it is not.
-
-        What is wrong with the volumes comes before what keeps the server from changing.
-        """
-        old = self.volumes.get(context, volume_id)
-        if not old.migration_status:
-            raise Conflict(f'volume {volume_id} is not migrating; this API should only be called by Cinder')
-        new = self._new_volume(context, new_volume_id)
-        self.changes.check(context, server, SWAP)
-        device = self.get(server, volume_id)
-        check_exchange(old, new)
-        arguments = {
-            'device_id': device.uuid,
-            'volume_id': new.id,
-            'attachment_id': str(uuid.uuid4()),
-            'old_attachment_id': device.attachment_id,
-        }
-        with self.store.write() as connection:
-            locked(connection, context, server, SWAP)
-            task = self.tasks.add(connection, SWAP, server.uuid, context, arguments, leased=True)
-        with self._accepting(context, server, SWAP, task):
-            held = self.volumes.reserve(context, new.id, server.uuid, attachment_id=arguments['attachment_id'])
-            self.tasks.note(task, {'attachment_id': held})
-
     def _attached(self, context: Context, server: Server, volume_id: str) -> BlockDevice:
         """VolumeNotFound rather than VolumeNotAttached for a volume that does not exist."""
         try:
@@ -226,13 +180,6 @@ class AttachedVolumes:
         except VolumeNotAttached:
             self.volumes.get(context, volume_id)
             raise
-
-    def _new_volume(self, context: Context, volume_id: str) -> Volume:
-        """What stands in the body of a request and does not exist is an invalid request."""
-        try:
-            return self.volumes.get(context, volume_id)
-        except VolumeNotFound as error:
-            raise Invalid(str(error)) from None
 
 
 def is_attached(device: BlockDevice) -> bool:
@@ -273,16 +220,6 @@ def check_fixed(server: Server, device: BlockDevice, facts: Mapping[str, Any]) -
     for name in FIXED:
         if name in facts and facts[name] != current[name]:
             raise Invalid(f'The {name} property is not mutable')
-
-
-def check_exchange(old: Volume, new: Volume) -> None:
-    """Whether one volume can take the place of the other."""
-    if old.multiattach and len(old.attachments) > 1:
-        raise Invalid('Swapping multi-attach volumes with more than one read/write attachment is not supported.')
-    if new.attachments:
-        raise Invalid('Invalid volume: New volume must be detached in order to swap.')
-    if new.size < old.size:
-        raise Invalid('Invalid volume: New volume must be the same size or larger.')
 
 
 # ------------------------------------------------------------------ work
@@ -356,35 +293,6 @@ def detach(job: Job) -> None:
         job.platform.volumes.release(job.elevated, device.attachment_id or '')
     forget(job, device)
     job.end()
-
-
-@SWAP.work
-def swap(job: Job) -> None:
-    """Copy one volume to another that takes its place; the server keeps the old one if that fails."""
-    device = wanted(job)
-    if device is None:
-        job.platform.volumes.release(job.elevated, job.arguments['attachment_id'])
-        return job.end()
-    try:
-        with job.event('compute_swap_volume'):
-            exchange(job, device)
-    except Exception:
-        job.platform.volumes.release(job.elevated, job.arguments['attachment_id'])
-        raise
-    job.platform.volumes.release(job.elevated, job.arguments['old_attachment_id'])
-    job.end()
-
-
-def exchange(job: Job, device: BlockDevice) -> None:
-    new_volume, attachment_id = job.arguments['volume_id'], job.arguments['attachment_id']
-    if device.attachment_id == attachment_id or device.volume_id is None:
-        return
-    volumes, new = job.platform.volumes, replace(device, volume_id=new_volume, attachment_id=attachment_id)
-    new.attachment_id = volumes.reserve(job.elevated, new_volume, device.server_id, attachment_id=attachment_id)
-    job.driver.swap(job.server, device, new)
-    volumes.complete(job.elevated, new.attachment_id, host=job.server.host or '', device=new.device_name or '')
-    known_as = volumes.swap(job.elevated, device.volume_id, new_volume)
-    disks.keep(job, device, volume_id=known_as, attachment_id=new.attachment_id)
 
 
 def wanted(job: Job) -> BlockDevice | None:

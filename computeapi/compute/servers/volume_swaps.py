@@ -1,0 +1,102 @@
+"""A volume of a server that gives its place to another one, to which block storage moves it."""
+
+import uuid
+from dataclasses import replace
+
+from computeapi.backends.hypervisor import Capability
+from computeapi.backends.volume import Volume
+from computeapi.compute.servers import disks
+from computeapi.compute.servers.changes import Changes, locked
+from computeapi.compute.servers.volumes import find, wanted
+from computeapi.compute.tasks.job import Job
+from computeapi.compute.tasks.transition import beside
+from computeapi.context import Context
+from computeapi.db.servers import BlockDevice, Server
+from computeapi.errors import Conflict, Invalid, VolumeNotFound
+from computeapi.states import VMState
+
+SWAP = beside(
+    'swap_volume', allowed={VMState.ACTIVE, VMState.PAUSED, VMState.RESIZED}, capability=Capability.SWAP_VOLUME
+)
+
+
+class VolumeSwaps:
+    """Errors: VolumeNotFound, VolumeNotAttached, Invalid, and those of Changes."""
+
+    def __init__(self, changes: Changes):
+        self.changes, self.volumes = changes, changes.platform.volumes
+        self.store, self.tasks = changes.store, changes.tasks
+
+    def begin(self, context: Context, server: Server, volume_id: str, new_volume_id: str) -> None:
+        """Let another volume take the place of one that block storage is moving; Conflict if it is not.
+
+        What is wrong with the volumes comes before what keeps the server from changing.
+        """
+        old = self.volumes.get(context, volume_id)
+        if not old.migration_status:
+            raise Conflict(f'volume {volume_id} is not migrating; this API should only be called by Cinder')
+        new = self._new_volume(context, new_volume_id)
+        self.changes.check(context, server, SWAP)
+        device = self.store.ask(find, server, volume_id)
+        check_exchange(old, new)
+        arguments = {
+            'device_id': device.uuid,
+            'volume_id': new.id,
+            'attachment_id': str(uuid.uuid4()),
+            'old_attachment_id': device.attachment_id,
+        }
+        with self.store.write() as connection:
+            locked(connection, context, server, SWAP)
+            task = self.tasks.add(connection, SWAP, server.uuid, context, arguments, leased=True)
+        with self.changes.accepting(context, server, SWAP, task):
+            held = self.volumes.reserve(context, new.id, server.uuid, attachment_id=arguments['attachment_id'])
+            self.tasks.note(task, {'attachment_id': held})
+
+    def _new_volume(self, context: Context, volume_id: str) -> Volume:
+        """What stands in the body of a request and does not exist is an invalid request."""
+        try:
+            return self.volumes.get(context, volume_id)
+        except VolumeNotFound as error:
+            raise Invalid(str(error)) from None
+
+
+def check_exchange(old: Volume, new: Volume) -> None:
+    """Whether one volume can take the place of the other."""
+    if old.multiattach and len(old.attachments) > 1:
+        raise Invalid('Swapping multi-attach volumes with more than one read/write attachment is not supported.')
+    if new.attachments:
+        raise Invalid('Invalid volume: New volume must be detached in order to swap.')
+    if new.size < old.size:
+        raise Invalid('Invalid volume: New volume must be the same size or larger.')
+
+
+# ------------------------------------------------------------------ work
+
+
+@SWAP.work
+def swap(job: Job) -> None:
+    """Copy one volume to another that takes its place; the server keeps the old one if that fails."""
+    device = wanted(job)
+    if device is None:
+        job.platform.volumes.release(job.elevated, job.arguments['attachment_id'])
+        return job.end()
+    try:
+        with job.event('compute_swap_volume'):
+            exchange(job, device)
+    except Exception:
+        job.platform.volumes.release(job.elevated, job.arguments['attachment_id'])
+        raise
+    job.platform.volumes.release(job.elevated, job.arguments['old_attachment_id'])
+    job.end()
+
+
+def exchange(job: Job, device: BlockDevice) -> None:
+    new_volume, attachment_id = job.arguments['volume_id'], job.arguments['attachment_id']
+    if device.attachment_id == attachment_id or device.volume_id is None:
+        return
+    volumes, new = job.platform.volumes, replace(device, volume_id=new_volume, attachment_id=attachment_id)
+    new.attachment_id = volumes.reserve(job.elevated, new_volume, device.server_id, attachment_id=attachment_id)
+    job.driver.swap(job.server, device, new)
+    volumes.complete(job.elevated, new.attachment_id, host=job.server.host or '', device=new.device_name or '')
+    known_as = volumes.swap(job.elevated, device.volume_id, new_volume)
+    disks.keep(job, device, volume_id=known_as, attachment_id=new.attachment_id)
