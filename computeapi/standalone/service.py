@@ -1,7 +1,7 @@
 """What the built-in services have in common: an app that finds its caller, and where it stands."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +13,7 @@ from computeapi import errors
 from computeapi.context import Context
 from computeapi.standalone.access import ANYBODY, RoleRules, require
 from computeapi.standalone.schema import refuse
-from computeapi.versions import ABSENT
+from computeapi.versions import ABSENT, History
 from computeapi.web import faults
 from computeapi.web.app import App
 from computeapi.web.auth import raw_path
@@ -39,13 +39,14 @@ class ServiceApp(App):
     """The API of a built-in service, which finds its callers by their tokens.
 
     Who asks, and whether it may, counts before what it says. A body is read when the operation takes one, whatever
-    media type it is said to be.  statuses: what differs from the statuses of compute's errors.  service_types: what
-    clients call the service.
+    media type it is said to be.  statuses: what differs from the statuses of compute's errors.  names: what errors are
+    called, by status.  service_types: what clients call the service.
     """
 
     service_types: tuple[str, ...] = ()
     project: re.Pattern[str] | None = None
     statuses: faults.Statuses = ((errors.OverQuota, 413),)
+    names: Mapping[int, str] = faults.NAMES
 
     def __init__(self, controllers: Iterable[Controller], authenticate: Authenticate):
         super().__init__(controllers, RoleRules())
@@ -102,8 +103,8 @@ class ServiceApp(App):
         return self.refusal(req, faults.status_of(error, self.statuses), message, error)
 
     def refusal(self, req: Request, status: int, message: str, error: Exception) -> webob.Response:
-        """An error in the service's own words."""
-        raise NotImplementedError
+        """An error in the service's own words; unless it has others, in those of compute."""
+        return json_response(status, faults.document(status, message, self.names))
 
 
 class VersionPage:
@@ -120,6 +121,20 @@ class VersionPage:
         if req.method != 'GET' or req.path_info.strip('/'):
             return self.service.missing(req)
         return json_response(self.status, self.document(req.application_url.removesuffix(self.path)))
+
+
+def microversions(history: History, url: str, updated: str, media_type: str) -> dict[str, Any]:
+    """What such a page tells about a service that has microversions."""
+    version = {
+        'id': f'v{history.min}',
+        'status': 'CURRENT',
+        'version': str(history.max),
+        'min_version': str(history.min),
+        'updated': updated,
+        'links': [{'rel': 'self', 'href': f'{url}/v{history.min.major}/'}],
+        'media-types': [{'base': 'application/json', 'type': media_type}],
+    }
+    return {'versions': [version]}
 
 
 def json_response(status: int, document: Any) -> webob.Response:

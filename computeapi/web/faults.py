@@ -1,5 +1,8 @@
 """Errors as clients see them: the one table from domain class to status, and the shapes of faults."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import orjson
 import webob
 
@@ -59,10 +62,13 @@ def status_of(error: Exception, own: Statuses = ()) -> int:
     return next((status for kind, status in (*own, *STATUSES) if isinstance(error, kind)), 500)
 
 
-def fault(status: int, message: str) -> webob.Response:
+def document(status: int, message: str, names: Mapping[int, str] = NAMES) -> dict[str, dict[str, Any]]:
     """{"itemNotFound": {"code": 404, "message": ...}}"""
-    document = {NAMES.get(status, 'computeFault'): {'code': status, 'message': message}}
-    response = webob.Response(body=orjson.dumps(document), status=status, content_type=JSON)
+    return {names.get(status, 'computeFault'): {'code': status, 'message': message}}
+
+
+def fault(status: int, message: str) -> webob.Response:
+    response = webob.Response(body=orjson.dumps(document(status, message)), status=status, content_type=JSON)
     # WebOb takes no charset for JSON when it makes a response; clients of this API are used to see one.
     response.charset = 'UTF-8'
     return response

@@ -3,13 +3,9 @@
 import re
 from typing import Any
 
-import webob
-
 from computeapi.backends.share.local import LocalShares
-from computeapi.standalone.service import ServiceApp, ServiceController, json_response
+from computeapi.standalone.service import ServiceApp, ServiceController, microversions
 from computeapi.versions import History
-from computeapi.web import faults
-from computeapi.web.request import Request
 
 MANILA = History(
     {
@@ -47,18 +43,6 @@ class ManilaApp(ServiceApp):
     service_types = ('sharev2', 'shared-file-system', 'share')
     project = re.compile('[0-9a-f]{32}|[0-9a-f-]{36}')
 
-    def refusal(self, req: Request, status: int, message: str, error: Exception) -> webob.Response:
-        return json_response(status, {faults.NAMES.get(status, 'computeFault'): {'code': status, 'message': message}})
-
 
 def versions(url: str) -> dict[str, Any]:
-    version = {
-        'id': f'v{MANILA.min}',
-        'status': 'CURRENT',
-        'version': str(MANILA.max),
-        'min_version': str(MANILA.min),
-        'updated': UPDATED,
-        'links': [{'rel': 'self', 'href': f'{url}/v2/'}],
-        'media-types': [{'base': 'application/json', 'type': 'application/vnd.openstack.share+json;version=1'}],
-    }
-    return {'versions': [version]}
+    return microversions(MANILA, url, UPDATED, 'application/vnd.openstack.share+json;version=1')

@@ -4,13 +4,11 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-import webob
-
 from computeapi import errors
 from computeapi.backends.volume.local import LocalVolumes
 from computeapi.standalone.access import WRITER, RoleRule
 from computeapi.standalone.schema import having
-from computeapi.standalone.service import ServiceApp, ServiceController, json_response
+from computeapi.standalone.service import ServiceApp, ServiceController, microversions
 from computeapi.versions import History
 from computeapi.web import faults
 from computeapi.web.app import LONGEST_SHOWN
@@ -62,8 +60,6 @@ added, removed = CINDER.added, CINDER.removed
 
 UPDATED = '2023-08-31T00:00:00Z'
 
-NAMES = {**faults.NAMES, 406: 'notAcceptable'}
-
 USER = RoleRule('user', roles=frozenset({'service', *(WRITER.roles or ())}))
 """Who may change things: compute does so as a service."""
 
@@ -89,6 +85,7 @@ class CinderApp(ServiceApp):
 
     service_types = ('volumev3', 'block-storage', 'block-store', 'volume', 'volumev2')
     project = re.compile('[^/]+')
+    names = {**faults.NAMES, 406: 'notAcceptable'}
 
     def choose(self, req: Request, endpoint: Endpoint, body: Any) -> Bound:
         if endpoint.actions and not (isinstance(body, dict) and len(body) == 1):
@@ -96,18 +93,6 @@ class CinderApp(ServiceApp):
             raise errors.Invalid(f'There is no such action: {", ".join(named)[:LONGEST_SHOWN]}')
         return super().choose(req, endpoint, body)
 
-    def refusal(self, req: Request, status: int, message: str, error: Exception) -> webob.Response:
-        return json_response(status, {NAMES.get(status, 'computeFault'): {'code': status, 'message': message}})
-
 
 def versions(url: str) -> dict[str, Any]:
-    version = {
-        'id': f'v{CINDER.min}',
-        'status': 'CURRENT',
-        'version': str(CINDER.max),
-        'min_version': str(CINDER.min),
-        'updated': UPDATED,
-        'links': [{'rel': 'self', 'href': f'{url}/v3/'}],
-        'media-types': [{'base': 'application/json', 'type': 'application/vnd.openstack.volume+json;version=3'}],
-    }
-    return {'versions': [version]}
+    return microversions(CINDER, url, UPDATED, 'application/vnd.openstack.volume+json;version=3')
