@@ -2,24 +2,15 @@
 
 import sqlalchemy as sa
 
-from computeapi.db.tables.types import Id, Text, Timestamp, metadata, pairs
+from computeapi.db.tables.types import Id, Text, Timestamp, metadata, pairs, resource
 
-shares = sa.Table(
+shares = resource(
     'shares',
-    metadata,
-    sa.Column('id', Id(), primary_key=True),
-    sa.Column('project_id', Id(), nullable=False, index=True),
-    sa.Column('user_id', Id()),
-    sa.Column('name', Text(255)),
-    sa.Column('description', Text(255)),
-    sa.Column('status', Text(32), nullable=False),
     sa.Column('size', sa.Integer, nullable=False),
     sa.Column('protocol', Text(16), nullable=False),
     sa.Column('export_location', Text(255), nullable=False),
     sa.Column('is_public', sa.Boolean, nullable=False),
     sa.Column('availability_zone', Text(255), nullable=False),
-    sa.Column('created_at', Timestamp(), nullable=False, index=True),
-    sa.Column('updated_at', Timestamp(), nullable=False),
 )
 
 share_metadata = pairs('share_metadata', 'shares.id')

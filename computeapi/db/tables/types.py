@@ -1,6 +1,7 @@
 """Types of columns that mean the same on SQLite, PostgreSQL and MariaDB, and the tables that are all alike."""
 
 from datetime import datetime
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import mysql
@@ -50,4 +51,21 @@ def pairs(name: str, owner: str) -> sa.Table:
         sa.Column('owner_id', Id(), sa.ForeignKey(owner, ondelete='CASCADE'), primary_key=True),
         sa.Column('name', Text(255), primary_key=True),
         sa.Column('value', LongText(), nullable=False),
+    )
+
+
+def resource(name: str, *columns: sa.Column[Any]) -> sa.Table:
+    """A table of what users make in their projects, with what all of that has besides these columns."""
+    return sa.Table(
+        name,
+        metadata,
+        sa.Column('id', Id(), primary_key=True),
+        sa.Column('project_id', Id(), nullable=False, index=True),
+        sa.Column('user_id', Id()),
+        sa.Column('name', Text(255)),
+        sa.Column('description', Text(255)),
+        sa.Column('status', Text(32), nullable=False),
+        *columns,
+        sa.Column('created_at', Timestamp(), nullable=False, index=True),
+        sa.Column('updated_at', Timestamp(), nullable=False),
     )

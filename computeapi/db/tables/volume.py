@@ -2,7 +2,7 @@
 
 import sqlalchemy as sa
 
-from computeapi.db.tables.types import Id, LongText, Text, Timestamp, metadata, pairs
+from computeapi.db.tables.types import Id, LongText, Text, Timestamp, metadata, pairs, resource
 
 volume_qos = sa.Table(
     'volume_qos',
@@ -61,19 +61,10 @@ volume_group_types = sa.Table(
 
 volume_group_type_specs = pairs('volume_group_type_specs', 'volume_group_types.id')
 
-volume_groups = sa.Table(
+volume_groups = resource(
     'volume_groups',
-    metadata,
-    sa.Column('id', Id(), primary_key=True),
-    sa.Column('project_id', Id(), nullable=False, index=True),
-    sa.Column('user_id', Id()),
-    sa.Column('name', Text(255)),
-    sa.Column('description', Text(255)),
-    sa.Column('status', Text(32), nullable=False),
     sa.Column('availability_zone', Text(255), nullable=False),
     sa.Column('group_type', Id(), sa.ForeignKey('volume_group_types.id'), nullable=False, index=True),
-    sa.Column('created_at', Timestamp(), nullable=False, index=True),
-    sa.Column('updated_at', Timestamp(), nullable=False),
 )
 
 volume_group_volume_types = sa.Table(
@@ -83,15 +74,8 @@ volume_group_volume_types = sa.Table(
     sa.Column('type_id', Id(), sa.ForeignKey('volume_types.id', ondelete='CASCADE'), primary_key=True),
 )
 
-volumes = sa.Table(
+volumes = resource(
     'volumes',
-    metadata,
-    sa.Column('id', Id(), primary_key=True),
-    sa.Column('project_id', Id(), nullable=False, index=True),
-    sa.Column('user_id', Id()),
-    sa.Column('name', Text(255)),
-    sa.Column('description', Text(255)),
-    sa.Column('status', Text(32), nullable=False),
     sa.Column('size', sa.Integer, nullable=False),
     sa.Column('availability_zone', Text(255), nullable=False),
     sa.Column('volume_type_id', Id(), sa.ForeignKey('volume_types.id'), nullable=False, index=True),
@@ -102,26 +86,15 @@ volumes = sa.Table(
     sa.Column('snapshot_id', Id()),
     sa.Column('source_volume_id', Id()),
     sa.Column('group_id', Id(), sa.ForeignKey('volume_groups.id'), index=True),
-    sa.Column('created_at', Timestamp(), nullable=False, index=True),
-    sa.Column('updated_at', Timestamp(), nullable=False),
 )
 
 volume_metadata = pairs('volume_metadata', 'volumes.id')
 volume_image_metadata = pairs('volume_image_metadata', 'volumes.id')
 
-volume_snapshots = sa.Table(
+volume_snapshots = resource(
     'volume_snapshots',
-    metadata,
-    sa.Column('id', Id(), primary_key=True),
-    sa.Column('project_id', Id(), nullable=False, index=True),
-    sa.Column('user_id', Id()),
     sa.Column('volume_id', Id(), sa.ForeignKey('volumes.id'), nullable=False, index=True),
-    sa.Column('name', Text(255)),
-    sa.Column('description', Text(255)),
-    sa.Column('status', Text(32), nullable=False),
     sa.Column('size', sa.Integer, nullable=False),
-    sa.Column('created_at', Timestamp(), nullable=False, index=True),
-    sa.Column('updated_at', Timestamp(), nullable=False),
 )
 
 volume_snapshot_metadata = pairs('volume_snapshot_metadata', 'volume_snapshots.id')
@@ -141,25 +114,16 @@ volume_attachments = sa.Table(
     sa.Column('attached_at', Timestamp()),
 )
 
-volume_backups = sa.Table(
+volume_backups = resource(
     'volume_backups',
-    metadata,
-    sa.Column('id', Id(), primary_key=True),
-    sa.Column('project_id', Id(), nullable=False, index=True),
-    sa.Column('user_id', Id()),
     sa.Column('volume_id', Id(), nullable=False, index=True),
     sa.Column('snapshot_id', Id()),
     sa.Column('parent_id', Id(), index=True),
-    sa.Column('name', Text(255)),
-    sa.Column('description', Text(255)),
-    sa.Column('status', Text(32), nullable=False),
     sa.Column('size', sa.Integer, nullable=False),
     sa.Column('container', Text(255)),
     sa.Column('availability_zone', Text(255), nullable=False),
     sa.Column('bootable', sa.Boolean, nullable=False),
     sa.Column('data_timestamp', Timestamp(), nullable=False),
-    sa.Column('created_at', Timestamp(), nullable=False, index=True),
-    sa.Column('updated_at', Timestamp(), nullable=False),
 )
 
 volume_backup_metadata = pairs('volume_backup_metadata', 'volume_backups.id')
