@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from oslo_config import cfg
 
 from computeapi import __version__, config
-from computeapi.errors import Error
+from computeapi.errors import DatabaseTrouble, Error
 
 if TYPE_CHECKING:
     from computeapi.db.engine import Store
@@ -33,6 +33,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # The reader, such as `head`, has seen enough; Python would complain when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except DatabaseTrouble as error:
+        print(f'computeapi: The database cannot be used: {error.reason}', file=sys.stderr)
+        return 1
     except (cfg.Error, Error, OSError) as error:
         print(f'computeapi: {error}', file=sys.stderr)
         return 2
@@ -183,16 +186,11 @@ def _cell(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
 
 @contextmanager
 def _store(conf: cfg.ConfigOpts) -> Iterator[Store]:
-    """The database, for a while; ConnectionError without an answer."""
-    from sqlalchemy.exc import OperationalError
+    """The database, for a while."""
+    from computeapi.db.engine import store_of
 
-    from computeapi.db.engine import Store
-
-    try:
-        with closing(Store(conf.database.connection)) as store:
-            yield store
-    except OperationalError as error:
-        raise ConnectionError(f'The database does not answer: {error.orig}') from None
+    with closing(store_of(conf)) as store, store.watch.silenced():
+        yield store
 
 
 def _status(conf: cfg.ConfigOpts, options: argparse.Namespace) -> int:

@@ -62,6 +62,24 @@ DATABASE = [
         help='SQLAlchemy URL of the database: sqlite:///FILE, postgresql+psycopg://..., mysql+pymysql://...',
     ),
     cfg.IntOpt('max_pool_size', default=10, min=1, help='How many connections a process keeps open.'),
+    cfg.FloatOpt(
+        'statement_timeout',
+        default=30,
+        min=0,
+        help='Seconds that a statement may take on PostgreSQL and MariaDB, but for those of `db upgrade`; 0: any time.',
+    ),
+    cfg.FloatOpt(
+        'lock_timeout',
+        default=20,
+        min=1,
+        help='Seconds to wait for what another connection has locked, on SQLite the whole file.',
+    ),
+    cfg.FloatOpt(
+        'connect_timeout',
+        default=5,
+        min=0,
+        help='Seconds to wait for a new connection to PostgreSQL or MariaDB; 0: as long as the system does.',
+    ),
 ]
 
 QUOTA = [

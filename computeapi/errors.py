@@ -63,6 +63,25 @@ class CellDown(Unavailable):
     text = 'Cell {name} does not respond: what it has is not available.'
 
 
+class DatabaseTrouble(Exception):
+    """The database is away, full, locked or slow; `str(error)` is safe to show to a client, `reason` is for the log.
+
+    It is no Error, for whoever goes on after what a service refused must not go on after this.
+    """
+
+    def __init__(self, reason: str):
+        super().__init__('The database is currently unavailable.')
+        self.reason = reason
+
+
+class ConnectionLost(DatabaseTrouble):
+    """The connection was cut: what only looked something up may be tried again at once."""
+
+
+class Deadlock(DatabaseTrouble):
+    """The transaction was in the way of another, and nothing of it was done: it may be tried again at once."""
+
+
 # Not found
 
 

@@ -37,7 +37,7 @@ from computeapi.compute.tasks.queue import Tasks
 from computeapi.compute.tasks.worker import Runner, Worker
 from computeapi.context import Context
 from computeapi.db import servers
-from computeapi.db.engine import Store
+from computeapi.db.engine import Store, store_of
 from computeapi.web import auth, filters
 from computeapi.web.app import App
 from computeapi.web.policy import Policies
@@ -76,7 +76,7 @@ class Service:
         binary: str = 'computeapi-api',
     ):
         self.conf, self.lonely, self.binary = conf, lonely, binary
-        self.store = store or Store(conf.database.connection, pool_size=conf.database.max_pool_size)
+        self.store = store or store_of(conf)
         self.policies = Policies(conf, api.rules())
 
     @functools.cached_property

@@ -11,7 +11,8 @@ from oslo_policy import policy as oslo_policy
 
 from computeapi import api
 from computeapi.db import schema
-from computeapi.db.engine import Store
+from computeapi.db.engine import store_of
+from computeapi.errors import DatabaseTrouble
 from computeapi.main import find_paste_file
 from computeapi.web.policy import Policies, defaults
 
@@ -37,11 +38,10 @@ def checks(conf: cfg.ConfigOpts) -> Iterator[Check]:
 
 def database(conf: cfg.ConfigOpts) -> tuple[Result, str]:
     try:
-        with contextlib.closing(Store(conf.database.connection)) as store:
+        with contextlib.closing(store_of(conf)) as store, store.watch.silenced():
             url, version = store.url.render_as_string(), schema.version(store)
-    except (sa.exc.SQLAlchemyError, ImportError) as error:
-        reason = str(getattr(error, 'orig', error)).partition('\n')[0]
-        return Result.Failure, f'The database cannot be reached: {reason}'
+    except (DatabaseTrouble, sa.exc.SQLAlchemyError, ImportError) as error:
+        return Result.Failure, f'The database cannot be reached: {getattr(error, "reason", error)}'
     head = schema.head()
     if version == head:
         return Result.Success, f'{url} is at revision {head}'

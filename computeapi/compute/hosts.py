@@ -13,6 +13,7 @@ from computeapi.clock import utcnow
 from computeapi.db import cells, hypervisors, services
 from computeapi.db.engine import Store
 from computeapi.db.services import COMPUTE
+from computeapi.errors import DatabaseTrouble
 
 LOG = logging.getLogger(__name__)
 CONTROLLER = 'controller'
@@ -66,6 +67,9 @@ class HostRegistry:
         while not self.stopping.wait(self.beat_seconds):
             try:
                 self.store.tell(services.are_seen, [*self.running(), CONTROLLER], self.clock())
+            except DatabaseTrouble:
+                # The store has said so in the log.
+                pass
             except Exception:
                 # A report that is missed does no harm; a thread that stops would.
                 LOG.exception(

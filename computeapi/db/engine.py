@@ -2,19 +2,23 @@
 
 SQLite takes its write lock when a transaction begins, not when it first writes,
 so two writers queue instead of failing half way. What goes into a statement may be secret: errors do not show it.
+What comes out of a door is DatabaseTrouble when the database is the reason: it is away, full, locked, or slow.
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import orjson
 import sqlalchemy as sa
+from oslo_config import cfg
 
 from computeapi import errors
-from computeapi.db import patterns
+from computeapi.db import patience, patterns
+from computeapi.db.patience import ENDLESS, USUAL, Patience
+from computeapi.db.trouble import Watch
 
-BUSY_SECONDS = 60
+MOST_TRIES = 3
 
 P = ParamSpec('P')
 T = TypeVar('T')
@@ -26,33 +30,25 @@ class Store:
     durable=False gives up crash safety on SQLite for speed; for stores that are thrown away.
     """
 
-    def __init__(self, url: str, *, durable: bool = True, pool_size: int = 10):
+    def __init__(self, url: str, *, durable: bool = True, pool_size: int = 10, patience: Patience = USUAL):
         self.url = sa.make_url(url)
         self.dialect = self.url.get_backend_name()
+        self.watch = Watch()
         if self.dialect == 'sqlite':
-            self.engine = _sqlite_engine(self.url, durable)
+            self.engine = _sqlite_engine(self.url, durable, patience)
         else:
-            self.engine = sa.create_engine(
-                self.url,
-                json_deserializer=orjson.loads,
-                hide_parameters=True,
-                isolation_level='READ COMMITTED',
-                pool_size=pool_size,
-                max_overflow=20,
-                pool_pre_ping=True,
-                pool_recycle=3600,
-            )
+            self.engine = _server_engine(self.url, pool_size, patience)
 
     @contextmanager
     def read(self) -> Iterator[sa.Connection]:
         """A connection to look things up with; one consistent view on SQLite."""
-        with self.engine.connect() as connection:
+        with self.watch.watching(), self.engine.connect() as connection:
             yield connection
 
     @contextmanager
     def write(self) -> Iterator[sa.Connection]:
         """A transaction: committed at the end of the block, rolled back on an exception."""
-        with self.engine.connect() as connection:
+        with self.watch.watching(), self.engine.connect() as connection:
             connection = connection.execution_options(computeapi_write=True)
             with connection.begin():
                 yield connection
@@ -60,8 +56,8 @@ class Store:
     @contextmanager
     def rebuild(self) -> Iterator[sa.Connection]:
         """As `write`, to change tables: SQLite, which makes a table anew and drops the old one, would delete what
-        refers to it as if its rows had gone."""
-        with self.engine.connect() as connection, _unbound(connection):
+        refers to it as if its rows had gone. It may take any time."""
+        with self.watch.watching(), self._patient() as engine, engine.connect() as connection, _unbound(connection):
             connection = connection.execution_options(computeapi_write=True)
             with connection.begin():
                 yield connection
@@ -74,9 +70,24 @@ class Store:
             return query(connection, *args, **facts)
 
     def tell(self, change: Callable[Concatenate[sa.Connection, P], T], *args: P.args, **facts: P.kwargs) -> T:
-        """One change in a transaction of its own."""
+        """One change in a transaction of its own, made again when it was in the way of others."""
+        for _ in range(MOST_TRIES - 1):
+            with suppress(errors.Deadlock), self.write() as connection:
+                return change(connection, *args, **facts)
         with self.write() as connection:
             return change(connection, *args, **facts)
+
+    @contextmanager
+    def _patient(self) -> Iterator[sa.Engine]:
+        """Connections that have no limits of time."""
+        if self.dialect == 'sqlite':
+            yield self.engine
+            return
+        engine = _server_engine(self.url, 1, ENDLESS)
+        try:
+            yield engine
+        finally:
+            engine.dispose()
 
     def close(self) -> None:
         self.engine.dispose()
@@ -105,12 +116,37 @@ def _unbound(connection: sa.Connection) -> Iterator[None]:
             driver.execute('PRAGMA foreign_keys=ON')
 
 
-def _sqlite_engine(url: sa.URL, durable: bool) -> sa.Engine:
+def store_of(conf: cfg.ConfigOpts, **more: Any) -> Store:
+    """The database that the configuration names; *more*: as Store takes it."""
+    options = conf.database
+    patience = Patience(options.statement_timeout, options.lock_timeout, options.connect_timeout)
+    return Store(options.connection, **{'pool_size': options.max_pool_size, 'patience': patience, **more})
+
+
+def _server_engine(url: sa.URL, pool_size: int, limits: Patience) -> sa.Engine:
     engine = sa.create_engine(
         url,
         json_deserializer=orjson.loads,
         hide_parameters=True,
-        connect_args={'timeout': BUSY_SECONDS, 'check_same_thread': False},
+        isolation_level='READ COMMITTED',
+        pool_size=pool_size,
+        max_overflow=20,
+        pool_pre_ping=True,
+        pool_recycle=3600,
+        pool_timeout=limits.lock or None,
+        connect_args=patience.arguments(url.get_backend_name(), limits),
+    )
+    limit = patience.limit_postgresql if url.get_backend_name() == 'postgresql' else patience.limit_mariadb
+    limit(engine, limits)
+    return engine
+
+
+def _sqlite_engine(url: sa.URL, durable: bool, limits: Patience) -> sa.Engine:
+    engine = sa.create_engine(
+        url,
+        json_deserializer=orjson.loads,
+        hide_parameters=True,
+        connect_args={'timeout': limits.lock, 'check_same_thread': False},
     )
 
     @sa.event.listens_for(engine, 'connect')

@@ -15,7 +15,7 @@ from oslo_config import cfg
 
 from computeapi import log
 from computeapi.db import schema
-from computeapi.db.engine import Store
+from computeapi.db.engine import store_of
 from computeapi.main import Service
 from computeapi.serve import credentials, guests, population
 from computeapi.serve.directory import Directory, database, opened
@@ -71,11 +71,12 @@ def running(
     for_guests: where they ask, if they do."""
     with ExitStack() as stack:
         pool_size = max(conf.database.max_pool_size, THREADS + conf.workers)
-        store = Store(conf.database.connection, durable=not directory.temporary, pool_size=pool_size)
+        store = store_of(conf, durable=not directory.temporary, pool_size=pool_size)
         service = Service(conf, store, lonely=LONELY, binary='computeapi-serve')
         stack.callback(service.close)
-        schema.upgrade(service.store)
-        passwords = population.prepare(service, directory, admin_password)
+        with store.watch.silenced():
+            schema.upgrade(store)
+            passwords = population.prepare(service, directory, admin_password)
         app = service.load('standalone')
         if for_guests is not None:
             app = guests.ByPort(app, service.load('metadata'), for_guests)

@@ -56,7 +56,7 @@ class ServiceApp(App):
         """Find the caller, then run the operation; any Error may come out of it."""
         # A client may send the token that has just expired while it asks for the next.
         anonymous = all(each.policy is ANYBODY for each in endpoint.operations)
-        caller = Context() if anonymous else self.caller(req)
+        caller = Context() if anonymous else faults.repeated(lambda: self.caller(req))
         req.environ[CONTEXT] = replace(caller, request_id=req.environ.get(REQUEST_ID))
         require(any(req.allows(each.policy) for each in endpoint.operations if each.policy))
         req.query = req.raw_query()
@@ -99,8 +99,8 @@ class ServiceApp(App):
         return self.fault(req, errors.NotFound())
 
     def fault(self, req: Request, error: Exception) -> webob.Response:
-        message = str(error) if isinstance(error, errors.Error) else errors.Error.text
-        return self.refusal(req, faults.status_of(error, self.statuses), message, error)
+        message = str(error) if faults.is_expected(error) else errors.Error.text
+        return faults.timed(self.refusal(req, faults.status_of(error, self.statuses), message, error), error)
 
     def refusal(self, req: Request, status: int, message: str, error: Exception) -> webob.Response:
         """An error in the service's own words; unless it has others, in those of compute."""

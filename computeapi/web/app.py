@@ -1,5 +1,6 @@
 """The whole life of a request, in the order in which errors win."""
 
+import functools
 import logging
 import re
 from collections.abc import Iterable
@@ -21,7 +22,8 @@ from computeapi.web.routing import PROJECT, Bound, Endpoint, route_table
 
 LOG = logging.getLogger(__name__)
 LONGEST_SHOWN = 255
-BODILESS = frozenset({'GET', 'HEAD', 'DELETE'})
+SAFE = frozenset({'GET', 'HEAD'})
+BODILESS = SAFE | {'DELETE'}
 
 
 class App:
@@ -57,9 +59,12 @@ class App:
         req.configured_link_prefix = self.link_prefix
         try:
             req.version = req.take_version(self.default_version)
-            return self.answer(req, match.endpoint, match.parameters)
+            answer = functools.partial(self.answer, req, match.endpoint)
+            if req.method in SAFE:
+                return faults.repeated(lambda: answer(dict(match.parameters)))
+            return answer(match.parameters)
         except Exception as error:
-            if not isinstance(error, Error):
+            if not faults.is_expected(error):
                 path = match.endpoint.path
                 LOG.exception('Unexpected error in %s %s', req.method, path, extra=caller_of(req.environ))
             return self.fault(req, error)

@@ -14,6 +14,7 @@ import webob
 
 from computeapi import errors
 from computeapi.context import Context, acting_for
+from computeapi.web import faults
 from computeapi.web.policy import Policies
 from computeapi.web.request import CONTEXT, GLOBAL_REQUEST_ID, REQUEST_ID
 
@@ -51,7 +52,7 @@ class Authenticator:
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Any:
         req = webob.Request(environ)
         try:
-            environ[CONTEXT] = self.identify(req)
+            environ[CONTEXT] = faults.repeated(lambda: self.identify(req))
         except errors.NotAuthenticated:
             refusal = unauthorized(self.challenge.format(host=req.host_url))
             return refusal(environ, start_response)

@@ -1,7 +1,7 @@
 """Errors as clients see them: the one table from domain class to status, and the shapes of faults."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 import orjson
 import webob
@@ -9,10 +9,15 @@ import webob
 from computeapi import errors
 from computeapi.versions import APIVersionRequest
 
+T = TypeVar('T')
+
 JSON = 'application/json'
 SUPPORT = 'Please contact the administrator'
 
-Statuses = tuple[tuple[type[errors.Error], int], ...]
+RETRY_SECONDS = 5
+"""When to come again while the database cannot be used."""
+
+Statuses = tuple[tuple[type[Exception], int], ...]
 
 STATUSES: Statuses = (
     (errors.NotFound, 404),
@@ -24,6 +29,7 @@ STATUSES: Statuses = (
     (errors.Gone, 410),
     (errors.TooLarge, 413),
     (errors.Unavailable, 503),
+    (errors.DatabaseTrouble, 503),
 )
 
 NAMES = {
@@ -76,6 +82,26 @@ def fault(status: int, message: str) -> webob.Response:
 
 def of(error: Exception) -> webob.Response:
     """The fault for a domain error; of a bug in a handler it tells the class and no more."""
-    if isinstance(error, errors.Error):
-        return fault(status_of(error), str(error))
+    if is_expected(error):
+        return timed(fault(status_of(error), str(error)), error)
     return fault(500, f'Unexpected API Error. {SUPPORT}\n{type(error)}')
+
+
+def is_expected(error: Exception) -> bool:
+    """Whether clients may read what it says: it is no bug."""
+    return isinstance(error, errors.Error | errors.DatabaseTrouble)
+
+
+def timed(response: webob.Response, error: Exception) -> webob.Response:
+    """The answer to this error, which says when to come again where that is known."""
+    if isinstance(error, errors.DatabaseTrouble):
+        response.retry_after = RETRY_SECONDS
+    return response
+
+
+def repeated(look: Callable[[], T]) -> T:
+    """What the look-up finds, which is made again if the connection to the database was cut in it."""
+    try:
+        return look()
+    except errors.ConnectionLost:
+        return look()

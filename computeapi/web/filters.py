@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 import microversion_parse
 
-from computeapi.errors import Error, Invalid
+from computeapi.errors import DatabaseTrouble, Error, Invalid
 from computeapi.versions import COMPUTE, APIVersionRequest, History
 from computeapi.web import faults
 from computeapi.web.request import (
@@ -82,13 +82,15 @@ class RequestId:
 
 
 class FaultWrap(PasteFilter):
-    """faultwrap: the last resort, for what goes wrong outside a handler."""
+    """faultwrap: the last resort, for what goes wrong outside a handler, e.g. while the caller is looked for."""
 
     MESSAGE = 'The server has either erred or is incapable of performing the requested operation.'
 
     def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
         try:
             return self.app(environ, start_response)
+        except DatabaseTrouble as error:
+            return faults.of(error)(environ, start_response)
         except Exception:
             method = environ['REQUEST_METHOD']
             LOG.exception('Unexpected error outside a handler: %s', method, extra=caller_of(environ))

@@ -5,8 +5,6 @@ import threading
 from collections.abc import Callable, Iterable
 from datetime import datetime
 
-from sqlalchemy import exc
-
 from computeapi.backends.hypervisor import NotYet
 from computeapi.compute.platform import Platform
 from computeapi.compute.tasks.job import BEGUN, FAULT, Job, Superseded, at_work
@@ -17,13 +15,13 @@ from computeapi.db import actions
 from computeapi.db import servers as rows
 from computeapi.db.servers import Server
 from computeapi.db.tasks import Task
-from computeapi.errors import Error, Unavailable
+from computeapi.errors import DatabaseTrouble, Error, Unavailable
 from computeapi.states import VMState
 
 LOG = logging.getLogger(__name__)
 MOST_ATTEMPTS = 10
 # What is no fault of the work: it is tried again.
-TROUBLE = (Unavailable, exc.OperationalError, exc.InterfaceError, exc.TimeoutError)
+TROUBLE = (Unavailable, DatabaseTrouble)
 
 
 class Worker:
@@ -64,6 +62,9 @@ class Worker:
             try:
                 if not self.step():
                     self.tasks.wait(generation, self.sweep_seconds)
+            except DatabaseTrouble:
+                # The store has said so in the log.
+                self.stopping.wait(self.sweep_seconds)
             except Exception:
                 LOG.exception('The database could not be asked for work; trying again in %g s', self.sweep_seconds)
                 self.stopping.wait(self.sweep_seconds)
@@ -106,6 +107,8 @@ class Worker:
                 self.tasks.renew()
                 self.tasks.expect_dead()
                 self.beat()
+            except DatabaseTrouble:
+                pass
             except Exception:
                 LOG.exception('The leases on tasks could not be renewed')
 
@@ -187,7 +190,7 @@ class Runner:
 
 def reason_of(error: Exception) -> str:
     """What went wrong, in a line; of the database its own words, without the statement."""
-    return str(getattr(error, 'orig', None) or error) or type(error).__name__
+    return str(getattr(error, 'reason', None) or getattr(error, 'orig', None) or error) or type(error).__name__
 
 
 def check_failure(task: Task) -> None:

@@ -10,6 +10,7 @@ from computeapi.context import Context
 from computeapi.db import network_notices
 from computeapi.db.engine import Store
 from computeapi.db.network_collection import Work
+from computeapi.errors import DatabaseTrouble
 
 LOG = logging.getLogger(__name__)
 
@@ -39,8 +40,10 @@ class Notices:
                 listener(context, notice.server_ids)
             with self.store.write() as connection:
                 network_notices.delete(connection, notice.id)
-        except Exception:
-            LOG.exception('Nobody knows that the network of these servers changed: %s', ', '.join(notice.server_ids))
+        except Exception as error:
+            bug = None if isinstance(error, DatabaseTrouble) else error
+            changed = ', '.join(notice.server_ids)
+            LOG.error('Nobody knows that the network of these servers changed: %s', changed, exc_info=bug)
 
     def send_left(self) -> None:
         """What others noted and did not send."""

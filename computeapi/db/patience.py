@@ -1,0 +1,91 @@
+"""How long a database is waited for: by the database itself, and by its drivers when it says nothing at all."""
+
+import time
+from collections.abc import Generator
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+
+SPARE_SECONDS = 5
+"""How much longer than the database itself a driver waits for the end of a statement."""
+
+
+class Patience(NamedTuple):
+    """Seconds that a statement, a lock in its way, and a new connection may take; 0: any time."""
+
+    statement: float = 30
+    lock: float = 20
+    connect: float = 5
+
+    @property
+    def answer(self) -> float | None:
+        """How long a driver waits for the database to answer anything; None: for ever."""
+        return self.statement + SPARE_SECONDS if self.statement else None
+
+
+USUAL, ENDLESS = Patience(), Patience(0, 0, 0)
+
+
+def arguments(dialect: str, patience: Patience) -> dict[str, Any]:
+    """What to tell the driver of this database when it connects."""
+    connect = {'connect_timeout': max(int(patience.connect), 1)} if patience.connect else {}
+    if dialect == 'postgresql':
+        return connect
+    limits = {
+        'max_statement_time': patience.statement,
+        'innodb_lock_wait_timeout': int(patience.lock),
+        'lock_wait_timeout': int(patience.lock),
+    }
+    wanted = ', '.join(f'{name} = {value}' for name, value in limits.items() if value)
+    command = {'init_command': f'SET SESSION {wanted}'} if wanted else {}
+    return {**connect, **command, 'read_timeout': patience.connect or None, 'write_timeout': patience.answer}
+
+
+def limit_mariadb(engine: sa.Engine, patience: Patience) -> None:
+    """Let its connections wait for an answer as long as they may: PyMySQL knows one time for that and the greeting."""
+
+    @sa.event.listens_for(engine, 'connect')
+    def configure(connection: Any, record: Any) -> None:
+        connection._read_timeout = patience.answer
+
+
+def limit_postgresql(engine: sa.Engine, patience: Patience) -> None:
+    """Let its connections give up: the server what takes too long, and the driver a server that is silent."""
+    import psycopg
+
+    class Connection(psycopg.Connection[Any]):
+        """psycopg itself waits for ever for a server that can be reached and says nothing."""
+
+        def wait(self, gen: Any, *args: Any, **options: Any) -> Any:
+            if patience.answer is None:
+                return super().wait(gen, *args, **options)
+            try:
+                return super().wait(_within(patience.answer, gen), *args, **options)
+            except TimeoutError as silence:
+                # What it says later would be taken for the answer to the next question.
+                self.close()
+                raise psycopg.OperationalError(str(silence)) from silence
+
+    @sa.event.listens_for(engine, 'do_connect')
+    def connect(dialect: Any, record: Any, args: Any, options: Any) -> Any:
+        return Connection.connect(*args, **options)
+
+    @sa.event.listens_for(engine, 'connect')
+    def configure(connection: Any, record: Any) -> None:
+        wanted = {'statement_timeout': patience.statement, 'lock_timeout': patience.lock}
+        connection.execute('; '.join(f'SET {name} = {int(seconds * 1000)}' for name, seconds in wanted.items()))
+        connection.commit()
+
+
+def _within(seconds: float, waiting: Any) -> Generator[Any, Any, Any]:
+    """The steps of what psycopg waits for, until the time is over; a step that is nothing says that time passes."""
+    end = time.monotonic() + seconds
+    try:
+        state = next(waiting)
+        while True:
+            ready = yield state
+            if not ready and time.monotonic() >= end:
+                raise TimeoutError(f'No answer after {seconds:g} s.')
+            state = waiting.send(ready)
+    except StopIteration as result:
+        return result.value

@@ -1,0 +1,358 @@
+"""The database is away, cut off, silent, slow, locked, full: clients are told to come again, and the work goes on."""
+
+import logging
+import resource
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from contextlib import closing
+
+import pytest
+import sqlalchemy as sa
+
+from computeapi import errors
+from computeapi.db.engine import Store
+from computeapi.db.patience import Patience
+from computeapi.db.tables import metadata
+from computeapi.db.tables.compute import flavors
+from computeapi.db.trouble import SILENCE_SECONDS, Watch
+from computeapi.main import Service
+from tests.conftest import Client, configured
+from tests.proxy import Proxy
+
+FACES = {
+    '/v2.1': '/flavors',
+    '/identity': '/v3/projects',
+    '/image': '/v2/images',
+    '/networking': '/v2.0/networks',
+    '/volume': '/v3/admin/volumes',
+    '/share': '/v2/shares',
+}
+HASTY = Patience(statement=1, lock=1, connect=2)
+FLAVOR = {'flavor': {'name': 'f', 'id': 'f', 'ram': 64, 'vcpus': 1, 'disk': 1}}
+
+
+@pytest.fixture
+def proxy(store):
+    """Between the service and a database that is a server."""
+    proxy = Proxy(store.url.host, store.url.port or {'postgresql': 5432, 'mysql': 3306}[store.dialect])
+    yield proxy
+    proxy.close()
+
+
+@pytest.fixture
+def hasty(store, request):
+    """The same database for who waits for nothing long; through the proxy where the test has one."""
+    port = request.getfixturevalue('proxy').port if 'proxy' in request.fixturenames else store.url.port
+    url = store.url.set(port=port).render_as_string(hide_password=False)
+    with closing(Store(url, patience=HASTY)) as hasty:
+        yield hasty
+
+
+@pytest.fixture
+def service(conf, hasty):
+    conf.set_override('task_sweep_interval', 0.2)
+    return Service(conf, hasty)
+
+
+@pytest.fixture
+def client(service):
+    return Client(service.load('standalone'), prefix='')
+
+
+def assert_unavailable(answer):
+    assert answer.status == 503, answer
+    assert int(answer.headers['Retry-After']) > 0
+    assert 'psycopg' not in answer.text and 'pymysql' not in answer.text and 'flavors' not in answer.text
+
+
+# ------------------------------------------------------------------ away
+
+
+@pytest.mark.several_writers
+def test_a_database_that_is_away(client, proxy, caplog):
+    assert client.get('/v2.1/flavors').status == 200
+    proxy.refuse()
+    for face, path in FACES.items():
+        assert_unavailable(client.get(face + path))
+    assert_unavailable(client.post('/v2.1/flavors', FLAVOR))
+    assert_unavailable(client.delete('/v2.1/flavors/f'))
+    for _ in range(100):
+        assert_unavailable(client.get('/v2.1/flavors'))
+    proxy.go_on()
+    assert client.get('/v2.1/flavors').status == 200
+    errors = [record for record in caplog.records if record.levelno >= logging.WARNING]
+    assert 1 <= len(errors) <= 3 and not any(record.exc_info for record in errors)
+    assert 'Connection' in caplog.text or 'connect' in caplog.text
+
+
+@pytest.mark.several_writers
+def test_tokens_cannot_be_checked(tmp_path, hasty, proxy):
+    conf = configured(tmp_path)
+    conf.set_override('auth_strategy', 'local', 'api')
+    client = Client(Service(conf, hasty).load('standalone'), prefix='', token='secret')
+    assert client.get('/v2.1/flavors').status == 401
+    proxy.refuse()
+    for path in ('/v2.1/flavors', '/identity/v3/users', '/networking/v2.0/ports'):
+        assert_unavailable(client.get(path))
+    proxy.go_on()
+    # The first connection is cut before the answer, the one after it is not.
+    proxy.cut_at('identity_tokens')
+    assert client.post('/v2.1/flavors', FLAVOR).status == 401
+    assert proxy.cuts == 0
+
+
+@pytest.mark.several_writers
+def test_what_is_only_read_is_read_again_when_the_connection_is_cut(client, proxy):
+    proxy.cut_at('FROM flavors')
+    assert client.get('/v2.1/flavors').status == 200
+    proxy.cut_at('FROM networks')
+    assert client.get('/networking/v2.0/networks').status == 200
+    assert proxy.cuts == 0
+    proxy.cut_at('INSERT INTO flavors')
+    assert_unavailable(client.post('/v2.1/flavors', FLAVOR))
+    proxy.cut_at('FROM flavors', times=2)
+    assert_unavailable(client.get('/v2.1/flavors'))
+    assert client.get('/v2.1/flavors').status == 200
+
+
+@pytest.mark.several_writers
+def test_a_database_that_says_nothing(client, proxy):
+    assert client.get('/v2.1/flavors').status == 200
+    proxy.hold()
+    begun = time.monotonic()
+    assert_unavailable(client.get('/v2.1/flavors'))
+    assert time.monotonic() - begun < 15
+    proxy.go_on()
+    assert client.get('/v2.1/flavors').status == 200
+
+
+@pytest.mark.several_writers
+def test_connections_that_the_database_ends(client, store, hasty):
+    assert client.get('/v2.1/flavors').status == 200
+    for connection_id in _connections(store, hasty):
+        with store.write() as connection:
+            kill = {'postgresql': 'SELECT pg_terminate_backend(%s)', 'mysql': 'KILL %s'}[store.dialect]
+            connection.exec_driver_sql(kill % connection_id)
+    assert client.get('/v2.1/flavors').status == 200
+    assert client.post('/v2.1/flavors', FLAVOR).status == 200
+
+
+def _connections(store, hasty):
+    ask = {'postgresql': 'SELECT pg_backend_pid()', 'mysql': 'SELECT connection_id()'}[store.dialect]
+    with hasty.read() as one, hasty.read() as other:
+        return [connection.exec_driver_sql(ask).scalar() for connection in (one, other)]
+
+
+@pytest.mark.several_writers
+def test_a_database_that_takes_no_connections(client, store, database):
+    if database != 'postgresql':
+        return
+    server = sa.create_engine(store.url.set(database='postgres'), isolation_level='AUTOCOMMIT')
+    name = store.url.database
+    with server.connect() as connection:
+        connection.exec_driver_sql(f'ALTER DATABASE {name} ALLOW_CONNECTIONS false')
+        try:
+            connection.execute(
+                sa.text('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = :name'), {'name': name}
+            )
+            assert_unavailable(client.get('/v2.1/flavors'))
+            assert_unavailable(client.post('/v2.1/flavors', FLAVOR))
+        finally:
+            connection.exec_driver_sql(f'ALTER DATABASE {name} ALLOW_CONNECTIONS true')
+    server.dispose()
+    assert client.post('/v2.1/flavors', FLAVOR).status == 200
+
+
+@pytest.mark.several_writers
+def test_the_work_goes_on_after_it(service, client, proxy, caplog):
+    service.start()
+    try:
+        flavor = client.post('/v2.1/flavors', FLAVOR).json['flavor']['id']
+        image = client.post('/image/v2/images', {'name': 'i', 'disk_format': 'raw', 'container_format': 'bare'}).json
+        client.request('PUT', f'/image/v2/images/{image["id"]}/file', raw=b'x')
+        for outage in range(3):
+            proxy.refuse()
+            time.sleep(0.7)
+            proxy.go_on()
+            server = {'name': f's{outage}', 'flavorRef': flavor, 'imageRef': image['id'], 'networks': 'none'}
+            made = client.post('/v2.1/servers', {'server': server}, '2.37')
+            assert made.status == 202, made
+            path = f'/v2.1/servers/{made.json["server"]["id"]}'
+            until = time.monotonic() + 20
+            while client.get(path).json['server']['status'] != 'ACTIVE' and time.monotonic() < until:
+                time.sleep(0.05)
+            assert client.get(path).json['server']['status'] == 'ACTIVE'
+    finally:
+        service.stop()
+    assert not any(record.exc_info for record in caplog.records)
+
+
+# ------------------------------------------------------------------ slow and locked
+
+
+@pytest.mark.several_writers
+def test_a_statement_that_takes_too_long(hasty, store):
+    sleep = {'postgresql': 'SELECT pg_sleep(10)', 'mysql': 'SELECT SLEEP(10) FROM dual'}[store.dialect]
+    begun = time.monotonic()
+    with pytest.raises(errors.DatabaseTrouble), hasty.read() as connection:
+        connection.exec_driver_sql(sleep).all()
+    assert time.monotonic() - begun < 4
+    with hasty.rebuild() as connection:
+        connection.exec_driver_sql(sleep.replace('10', '1.5')).all()
+
+
+def test_a_lock_that_another_has(client, store):
+    assert client.post('/v2.1/flavors', FLAVOR).status == 200
+    with store.write() as connection:
+        connection.execute(sa.update(flavors).values(vcpus=2))
+        assert client.get('/v2.1/flavors').status == 200
+        assert_unavailable(client.put('/v2.1/flavors/f', {'flavor': {'description': 'locked'}}, '2.55'))
+    changed = client.put('/v2.1/flavors/f', {'flavor': {'description': 'free'}}, '2.55')
+    assert changed.status == 200 and changed.json['flavor']['vcpus'] == 2
+
+
+@pytest.mark.several_writers
+def test_changes_that_lock_each_other_out_are_made_again(store):
+    with store.write() as connection:
+        for number in (1, 2):
+            connection.execute(metadata.tables['network_quota_locks'].insert().values(project_id=str(number)))
+    quotas, both = metadata.tables['network_quotas'], threading.Barrier(2, timeout=10)
+    locks, tries, met = metadata.tables['network_quota_locks'], [], [False, False]
+
+    def change(connection, first, second):
+        tries.append(first)
+        for number in (first, second):
+            connection.execute(sa.select(locks).where(locks.c.project_id == str(number)).with_for_update()).all()
+            if not met[first - 1]:
+                met[first - 1] = True
+                both.wait()
+        connection.execute(quotas.insert().values(project_id=str(first), resource='port', limit=1))
+
+    threads = [threading.Thread(target=store.tell, args=(change, *order)) for order in ((1, 2), (2, 1))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    with store.read() as connection:
+        assert sorted(connection.scalars(sa.select(quotas.c.project_id))) == ['1', '2']
+    assert len(tries) > 2
+
+
+# ------------------------------------------------------------------ files
+
+
+@pytest.fixture
+def file(tmp_path):
+    """The path of an SQLite database with all tables."""
+    path = tmp_path / 'file.db'
+    with closing(Store(f'sqlite:///{path}')) as store:
+        metadata.create_all(store.engine)
+    return path
+
+
+def client_of(conf, url):
+    store = Store(url, patience=HASTY)
+    return store, Client(Service(conf, store).load('standalone'), prefix='')
+
+
+def test_a_file_that_is_full(conf, file):
+    store, client = client_of(conf, f'sqlite:///{file}')
+
+    @sa.event.listens_for(store.engine, 'connect')
+    def limit(connection, record):
+        connection.execute('PRAGMA max_page_count = 1')
+
+    with closing(store):
+        answers = [client.post('/v2.1/flavors', _flavor(number)).status for number in range(1000)]
+        assert set(answers) == {200, 503}
+        assert client.get('/v2.1/flavors').status == 200
+
+
+def _flavor(number):
+    return {'flavor': FLAVOR['flavor'] | {'name': f'{number}' * 20, 'id': str(number)}}
+
+
+def test_a_file_that_cannot_be_written(conf, file):
+    store, client = client_of(conf, f'sqlite:///file:{file}?mode=ro&uri=true')
+    with closing(store):
+        assert client.get('/v2.1/flavors').status == 200
+        assert_unavailable(client.post('/v2.1/flavors', FLAVOR))
+
+
+@pytest.mark.parametrize('damage', ['no file', 'no database', 'torn'])
+def test_a_file_that_is_damaged(conf, file, damage):
+    if damage == 'no file':
+        file.unlink()
+        file.mkdir()
+    else:
+        data = file.read_bytes()
+        file.write_bytes(b'What is this?' * 999 if damage == 'no database' else data[:8192] + b'\xff' * len(data))
+    store, client = client_of(conf, f'sqlite:///{file}')
+    with closing(store):
+        assert_unavailable(client.get('/v2.1/flavors'))
+        assert_unavailable(client.post('/v2.1/flavors', FLAVOR))
+
+
+LOCKED = """
+import sqlite3, sys
+connection = sqlite3.connect(sys.argv[1], isolation_level=None)
+connection.execute('BEGIN IMMEDIATE')
+print('locked', flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_file_that_another_process_has_locked(conf, file):
+    store, client = client_of(conf, f'sqlite:///{file}')
+    command = [sys.executable, '-c', LOCKED, str(file)]
+    with closing(store), subprocess.Popen(command, stdin=-1, stdout=-1, text=True) as other:
+        other.stdout.readline()
+        assert_unavailable(client.post('/v2.1/flavors', FLAVOR))
+        assert client.get('/v2.1/flavors').status == 200
+        other.communicate('')
+        assert client.post('/v2.1/flavors', FLAVOR).status == 200
+
+
+def test_a_disk_that_is_full(conf, file):
+    """Files cannot grow: what a full disk looks like to a process."""
+    store, client = client_of(conf, f'sqlite:///{file}')
+    with closing(store):
+        assert client.post('/v2.1/flavors', FLAVOR).status == 200
+        before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        try:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (file.stat().st_size, before[1]))
+            answers = [client.post('/v2.1/flavors', _flavor(number)).status for number in range(100)]
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        assert 503 in answers and set(answers) <= {200, 503}
+        made = client.get('/v2.1/flavors').json['flavors']
+        assert len(made) == 1 + answers.count(200)
+        assert client.post('/v2.1/flavors', _flavor(2000)).status == 200
+
+
+def test_a_mistake_is_no_trouble(store):
+    for statement in ('SELECT nothing FROM flavors', 'SELECT 1 FROM nothing', 'SELEC 1'):
+        with pytest.raises(sa.exc.DBAPIError), store.read() as connection:
+            connection.exec_driver_sql(statement)
+
+
+# ------------------------------------------------------------------ the log
+
+
+def test_the_same_trouble_is_told_now_and_then(caplog):
+    now = [0.0]
+    watch = Watch(lambda: now[0])
+    original = sqlite3.OperationalError('database is locked')
+    original.sqlite_errorcode = 5
+    for second in range(2 * SILENCE_SECONDS):
+        now[0] = float(second)
+        for _ in range(10):
+            with pytest.raises(errors.DatabaseTrouble), watch.watching():
+                raise sa.exc.OperationalError('SELECT', {}, original)
+    assert [record.getMessage() for record in caplog.records] == [
+        'Trouble with the database: database is locked',
+        'Trouble with the database: database is locked (and 299 times since this was last said)',
+    ]

@@ -1,0 +1,84 @@
+"""A TCP proxy that stands between the service and its database, and can fail as networks do."""
+
+import select
+import socket
+import threading
+from contextlib import suppress
+
+
+class Proxy:
+    """Passes on what comes, until it is told otherwise.
+
+    refuse: connections end and none can be made. hold: they stay, and nothing passes. go_on: as at first.
+    cut_at(text): the connection on which a client says this is cut, as often as told.
+    """
+
+    def __init__(self, host, port):
+        self.target = (host, port)
+        self.listening = socket.create_server(('127.0.0.1', 0))
+        self.port = self.listening.getsockname()[1]
+        self.passing = threading.Event()
+        self.passing.set()
+        self.refusing, self.text, self.cuts = False, b'', 0
+        self.pairs = []
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def refuse(self):
+        self.refusing = True
+        self.cut()
+
+    def hold(self):
+        self.passing.clear()
+
+    def go_on(self):
+        self.refusing = False
+        self.passing.set()
+
+    def cut(self):
+        for each in self.pairs:
+            _close(*each)
+        self.pairs.clear()
+
+    def cut_at(self, text, times=1):
+        self.text, self.cuts = text.encode(), times
+
+    def close(self):
+        self.refuse()
+        self.passing.set()
+        _close(self.listening)
+
+    def _accept(self):
+        while True:
+            try:
+                client = self.listening.accept()[0]
+            except OSError:
+                return
+            if self.refusing:
+                client.close()
+                continue
+            server = socket.create_connection(self.target)
+            self.pairs.append((client, server))
+            threading.Thread(target=self._pass, args=(client, server), daemon=True).start()
+
+    def _pass(self, client, server):
+        with suppress(OSError, ValueError):
+            while True:
+                for source in select.select([client, server], [], [])[0]:
+                    self.passing.wait()
+                    data = source.recv(65536)
+                    if not data or self._is_cut(source is client, data):
+                        return _close(client, server)
+                    (server if source is client else client).sendall(data)
+
+    def _is_cut(self, said, data):
+        if not said or not self.cuts or self.text not in data:
+            return False
+        self.cuts -= 1
+        return True
+
+
+def _close(*sockets):
+    for each in sockets:
+        with suppress(OSError):
+            each.shutdown(socket.SHUT_RDWR)
+        each.close()
