@@ -26,6 +26,9 @@ class Page(NamedTuple):
 WHOLE = Page()
 MAX_PAGE = 1000
 
+NEWEST_FIRST = (('created_at', 'desc'),)
+"""The order of a list where nobody asks for another, in the words of clients."""
+
 
 def bounded(limit: int | None, marker: str | None) -> Page:
     """A page that is not too long, in an order of its own."""

@@ -21,7 +21,7 @@ from computeapi.context import Context
 from computeapi.db import images
 from computeapi.db.engine import Store, conflicts
 from computeapi.db.images import IMAGES
-from computeapi.db.listing import bounded
+from computeapi.db.listing import NEWEST_FIRST, bounded
 
 VISIBILITIES = ('public', 'private', 'shared', 'community')
 MAX_BYTES = 10 * 1024**3
@@ -71,7 +71,7 @@ class LocalImages:
         context: Context,
         *,
         filters: Mapping[str, Any] | None = None,
-        sort: Sequence[tuple[str, str]] = (('created_at', 'desc'),),
+        sort: Sequence[tuple[str, str]] = NEWEST_FIRST,
         limit: int | None = None,
         marker: str | None = None,
     ) -> builtins.list[Image]:

@@ -15,14 +15,13 @@ from computeapi.backends.share import Share
 from computeapi.clock import utcnow
 from computeapi.context import Context
 from computeapi.db.engine import Store
-from computeapi.db.listing import bounded
+from computeapi.db.listing import NEWEST_FIRST, bounded
 from computeapi.db.shares import ACCESS_RULES, SHARES, listed, lock_project, rules_of
 
 MOST_SHARES = 50
 MOST_GIGABYTES = 1000
 MOST_RULES = 100
 HOST = '127.0.0.1'
-NEWEST_FIRST = (('created_at', 'desc'),)
 
 
 @dataclass(frozen=True)

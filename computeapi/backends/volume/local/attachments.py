@@ -17,10 +17,9 @@ import sqlalchemy as sa
 from computeapi import errors
 from computeapi.backends.volume import Attachment, Volume
 from computeapi.backends.volume.local.base import VolumeStore, unfit
-from computeapi.backends.volume.local.kept import NEWEST_FIRST
 from computeapi.context import Context
 from computeapi.db import volumes
-from computeapi.db.listing import bounded
+from computeapi.db.listing import NEWEST_FIRST, bounded
 from computeapi.db.volumes import ATTACHMENTS, VOLUMES
 
 # A status that follows from the attachments; any other stays until somebody changes it.

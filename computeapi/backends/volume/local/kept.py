@@ -13,9 +13,7 @@ from computeapi import errors
 from computeapi.context import Context
 from computeapi.db.engine import Store
 from computeapi.db.facts import FactTable
-from computeapi.db.listing import bounded
-
-NEWEST_FIRST = (('created_at', 'desc'),)
+from computeapi.db.listing import NEWEST_FIRST, bounded
 
 MAX_METADATA = 128
 MAX_IMAGE_METADATA = 256
