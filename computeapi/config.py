@@ -125,6 +125,7 @@ COMPUTE = [
         'of `computeapi worker`.',
     ),
     cfg.IntOpt('task_lease', default=12, min=1, help='Seconds until the task of a worker that died is taken over.'),
+    cfg.IntOpt('task_timeout', default=3600, min=1, help='Seconds after which a task that does not end has failed.'),
     cfg.FloatOpt('task_sweep_interval', default=5.0, min=0.1, help='Seconds between looks for forgotten tasks.'),
 ]
 

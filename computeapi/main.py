@@ -34,7 +34,8 @@ from computeapi.compute.servers import TRANSITIONS, evacuation
 from computeapi.compute.servers.events import VOLUME_EXTENDED, Event
 from computeapi.compute.tasks.heartbeat import Heartbeat
 from computeapi.compute.tasks.queue import Tasks
-from computeapi.compute.tasks.worker import Runner, Worker
+from computeapi.compute.tasks.runner import Runner
+from computeapi.compute.tasks.worker import Worker
 from computeapi.context import Context
 from computeapi.db import servers
 from computeapi.db.engine import Store, store_of
@@ -120,13 +121,13 @@ class Service:
 
     @functools.cached_property
     def hosts(self) -> HostRegistry:
-        return HostRegistry(self.store, self.hypervisor, beat_seconds=self.conf.report_interval)
+        return HostRegistry(self.store, self.hypervisor, beat_seconds=self.conf.report_interval, clock=self.store.clock)
 
     @functools.cached_property
     def worker(self) -> Worker:
         options, runner = self.conf, Runner(self.platform, TRANSITIONS)
         tasks, beat = self.platform.tasks, self.heartbeat.beat
-        return Worker(tasks, runner, options.workers, options.task_sweep_interval, beat)
+        return Worker(tasks, runner, options.workers, options.task_sweep_interval, beat, options.task_timeout)
 
     @functools.cached_property
     def heartbeat(self) -> Heartbeat:
@@ -137,13 +138,14 @@ class Service:
         return Platform(
             conf=self.conf,
             store=self.store,
-            tasks=Tasks(self.store, self.conf.task_lease),
-            scheduler=Scheduler(self.store, self.conf, lonely=self.lonely),
+            tasks=Tasks(self.store, self.conf.task_lease, self.store.clock),
+            scheduler=Scheduler(self.store, self.conf, self.store.clock, self.lonely),
             hypervisor=self.hypervisor,
             images=self.images,
             networks=self.networks,
             volumes=self.volumes,
             shares=self.shares,
+            clock=self.store.clock,
         )
 
     @functools.cached_property

@@ -66,6 +66,10 @@ class TaskState(StrEnum):
     RESTORING = 'restoring'
 
 
+GOING = frozenset({TaskState.DELETING, TaskState.SOFT_DELETING})
+"""What a server does that is being deleted."""
+
+
 class MigrationStatus(StrEnum):
     """How far a move of a server from host to host is."""
 

@@ -1,5 +1,7 @@
 """A store in which something can come between any two transactions: all that lasts is written in them."""
 
+from types import SimpleNamespace
+
 from computeapi.db.engine import Store
 
 
@@ -12,7 +14,12 @@ class Interruptible(Store):
 
     def __init__(self, store):
         self.__dict__.update(store.__dict__)
-        self.left, self.interrupt, self.dead = None, None, False
+        # Shared with the stores that are made of this one.
+        self.plan = SimpleNamespace(left=None, interrupt=None, dead=False)
+
+    @property
+    def left(self):
+        return self.plan.left
 
     def read(self):
         self.live()
@@ -20,24 +27,24 @@ class Interruptible(Store):
 
     def write(self):
         self.live()
-        if self.left is not None:
-            self.left -= 1
-            if self.left < 0:
-                interrupt, self.left = self.interrupt, None
-                interrupt()
+        if self.plan.left is not None:
+            self.plan.left -= 1
+            if self.plan.left < 0:
+                self.plan.left = None
+                self.plan.interrupt()
         return super().write()
 
     def live(self):
-        if self.dead:
+        if self.plan.dead:
             raise Killed()
 
     def after(self, steps, interrupt):
         """Let this happen when so many transactions are over; `left` is None then."""
-        self.left, self.interrupt = steps, interrupt
+        self.plan.left, self.plan.interrupt = steps, interrupt
 
     def die(self):
-        self.dead = True
+        self.plan.dead = True
         raise Killed()
 
     def revive(self):
-        self.dead, self.left = False, None
+        self.plan.dead, self.plan.left = False, None

@@ -116,15 +116,15 @@ class Cloud:
 
 def build(platform: Platform, identity: Identity | None) -> Cloud:
     """The services that the handlers of the API call. identity: where projects are looked up, if anywhere."""
-    conf, store, cells = platform.conf, platform.store, Cells(platform.store)
+    conf, store, clock, cells = platform.conf, platform.store, platform.clock, Cells(platform.store)
     changes, addresses, quotas = Changes(platform), Addresses(platform), Quotas(store, conf)
-    flavors, keypairs, zones = FlavorManager(store), KeypairManager(store, quotas), Zones(store, cells, conf)
-    services, groups = ServiceManager(store, cells, conf), ServerGroupManager(store, quotas)
+    flavors, keypairs, zones = FlavorManager(store), KeypairManager(store, quotas), Zones(store, cells, conf, clock)
+    services, groups = ServiceManager(store, cells, conf, clock), ServerGroupManager(store, quotas)
     live_migrations = LiveMigrations(changes)
     return Cloud(
         conf=conf,
         max_limit=conf.api.max_limit,
-        servers=ServerManager(store, quotas, cells, conf),
+        servers=ServerManager(store, quotas, cells, conf, clock),
         builder=Builder(platform, quotas=quotas, flavors=flavors, keypairs=keypairs, zones=zones, groups=groups),
         changes=changes,
         actions=Actions(store),
@@ -156,7 +156,7 @@ def build(platform: Platform, identity: Identity | None) -> Cloud:
         cells=cells,
         flavors=flavors,
         host_power=HostPower(changes, services, live_migrations),
-        hypervisors=HypervisorManager(store, conf),
+        hypervisors=HypervisorManager(store, conf, clock),
         keypairs=keypairs,
         projects=KnownProjects(identity),
         quotas=quotas,

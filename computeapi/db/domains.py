@@ -4,12 +4,22 @@ from datetime import datetime
 
 import sqlalchemy as sa
 
-from computeapi.db.records import Rows, upsert
-from computeapi.db.tables.servers import HostOff, VirtualMachine, domains, hosts_off
+from computeapi.db.records import Rows, make_sure, upsert
+from computeapi.db.tables.servers import HostOff, VirtualMachine, domains, fences, hosts_off
 
 __all__ = ['VirtualMachine']
 
 DOMAINS, HOSTS_OFF = Rows(VirtualMachine, domains), Rows(HostOff, hosts_off)
+
+
+def lets_pass(connection: sa.Connection, server_id: str, token: int) -> bool:
+    """Whether no claim on the server has been seen that is newer; none that is older is let pass from now on."""
+    older = (fences.c.server_id == server_id) & (fences.c.token <= token)
+    seen = sa.update(fences).where(older).values(token=token)
+    if connection.execute(seen).rowcount:
+        return True
+    make_sure(connection, fences, {'server_id': server_id, 'token': token})
+    return bool(connection.execute(seen).rowcount)
 
 
 def note_off(connection: sa.Connection, host: str, since: datetime) -> None:

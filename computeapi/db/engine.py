@@ -5,9 +5,10 @@ so two writers queue instead of failing half way. What goes into a statement may
 What comes out of a door is DatabaseTrouble when the database is the reason: it is away, full, locked, or slow.
 """
 
+import copy
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 import orjson
 import sqlalchemy as sa
@@ -15,6 +16,7 @@ from oslo_config import cfg
 
 from computeapi import errors
 from computeapi.db import patience, patterns
+from computeapi.db.clock import clock_of
 from computeapi.db.patience import ENDLESS, USUAL, Patience
 from computeapi.db.trouble import Watch
 
@@ -38,6 +40,14 @@ class Store:
             self.engine = _sqlite_engine(self.url, durable, patience)
         else:
             self.engine = _server_engine(self.url, pool_size, patience)
+        self.clock = clock_of(self.dialect, self.ask)
+        self.check: Callable[[sa.Connection], None] = lambda connection: None
+
+    def checked(self, check: Callable[[sa.Connection], None]) -> Self:
+        """The same store, each change of which is lost unless *check*, asked last in its transaction, lets it pass."""
+        store = copy.copy(self)
+        store.check = check
+        return store
 
     @contextmanager
     def read(self) -> Iterator[sa.Connection]:
@@ -52,6 +62,7 @@ class Store:
             connection = connection.execution_options(computeapi_write=True)
             with connection.begin():
                 yield connection
+                self.check(connection)
 
     @contextmanager
     def rebuild(self) -> Iterator[sa.Connection]:

@@ -84,6 +84,14 @@ def upsert(connection: sa.Connection, table: sa.Table, rows: Sequence[Mapping[st
         connection.execute(_statement(connection.dialect.name, table), rows)
 
 
+def make_sure(connection: sa.Connection, table: sa.Table, row: Mapping[str, Any]) -> None:
+    """Insert the row, unless there is one of its key: that stays as it is."""
+    if connection.dialect.name in ('mysql', 'mariadb'):
+        connection.execute(mysql.insert(table).prefix_with('IGNORE'), row)
+    else:
+        connection.execute(_insert(connection.dialect.name, table).on_conflict_do_nothing(), row)
+
+
 def lock_row(connection: sa.Connection, table: sa.Table, row: Mapping[str, Any]) -> None:
     """Hold a row that is only there to be locked, until the transaction ends; make it first if need be."""
     if connection.dialect.name in ('mysql', 'mariadb'):
@@ -97,7 +105,7 @@ def _make_apart(connection: sa.Connection, table: sa.Table, row: Mapping[str, An
     wanted = [table.c[name] == value for name, value in row.items()]
     if connection.execute(sa.select(sa.literal(1)).where(*wanted)).first() is None:
         with connection.engine.begin() as other:
-            other.execute(mysql.insert(table).prefix_with('IGNORE'), row)
+            make_sure(other, table, row)
 
 
 def _statement(dialect: str, table: sa.Table) -> sa.Insert:
@@ -107,8 +115,12 @@ def _statement(dialect: str, table: sa.Table) -> sa.Insert:
     if dialect in ('mysql', 'mariadb'):
         statement = mysql.insert(table)
         return statement.on_duplicate_key_update({name: statement.inserted[name] for name in changed})
-    insert: Any = {'postgresql': postgresql.insert, 'sqlite': sqlite.insert}[dialect](table)
+    insert = _insert(dialect, table)
     found: sa.Insert = insert.on_conflict_do_update(
         index_elements=keys, set_={name: insert.excluded[name] for name in changed}
     )
     return found
+
+
+def _insert(dialect: str, table: sa.Table) -> Any:
+    return {'postgresql': postgresql.insert, 'sqlite': sqlite.insert}[dialect](table)

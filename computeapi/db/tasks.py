@@ -1,7 +1,8 @@
 """Work that outlives its request, as rows: who has claimed what, and what is due.
 
 A row is claimed by setting `owner` and `lease_until` and counting `attempts`, and deleted when the work is done. So
-the number of attempts tells whose a task is: whoever claimed it before finds its row no more.
+the number of attempts tells whose a task is: whoever claimed it before finds its row no more. Outside the database the
+number of claims on the server's tasks tells it, which only grows.
 """
 
 from collections.abc import Collection, Mapping
@@ -43,8 +44,27 @@ STILL_DUE = DUE.where(tasks.c.id == sa.bindparam('task')).add_columns(tasks.c.ow
 LONG_AGO = datetime(1970, 1, 1)
 
 
+COUNT_CLAIM = sa.update(servers).values(claims=servers.c.claims + 1)
+ITS_SERVER = sa.select(tasks.c.server_id).where(tasks.c.id == sa.bindparam('task')).scalar_subquery()
+COUNT_CLAIM_OF_TASK = COUNT_CLAIM.where(servers.c.uuid == ITS_SERVER)
+CLAIMED = (
+    TASKS.select.add_columns(sa.func.coalesce(servers.c.claims, 0))
+    .outerjoin_from(tasks, servers, servers.c.uuid == tasks.c.server_id)
+    .where(tasks.c.id == sa.bindparam('task'))
+)
+MINE = (tasks.c.id == sa.bindparam('task')) & (tasks.c.attempts == sa.bindparam('attempt'))
+HELD = sa.select(tasks.c.id).where(MINE)
+HOLD = HELD.with_for_update()
+
+
 def insert(connection: sa.Connection, values: Mapping[str, Any]) -> Task:
-    return Task(id=TASKS.add(connection, **values), **values)
+    """A new task; what is somebody's at once is claimed by that."""
+    task = Task(id=TASKS.add(connection, **values), **values)
+    if task.owner is None:
+        return task
+    connection.execute(COUNT_CLAIM.where(servers.c.uuid == task.server_id))
+    claims = connection.scalar(sa.select(servers.c.claims).where(servers.c.uuid == task.server_id))
+    return task._replace(token=claims or 0)
 
 
 def update(connection: sa.Connection, task: Task, values: Mapping[str, Any]) -> bool:
@@ -72,7 +92,12 @@ def delete(connection: sa.Connection, task: Task) -> bool:
 
 def is_claimed(connection: sa.Connection, task: Task) -> bool:
     """Whether the task is there as it is here: nobody else has claimed it since."""
-    return connection.execute(sa.select(tasks.c.id).where(_mine(task))).first() is not None
+    return connection.execute(HELD, _named(task)).first() is not None
+
+
+def hold(connection: sa.Connection, task: Task) -> bool:
+    """The same, and so it stays until the transaction is over."""
+    return connection.execute(HOLD, _named(task)).first() is not None
 
 
 def due(connection: sa.Connection, now: datetime) -> list[int]:
@@ -82,8 +107,7 @@ def due(connection: sa.Connection, now: datetime) -> list[int]:
 
 def claim(connection: sa.Connection, task_id: int, owner: str, now: datetime, lease_until: datetime) -> Task | None:
     """The task for its new owner, if it is still due; others who want one of the same server wait for that."""
-    server = sa.select(tasks.c.server_id).where(tasks.c.id == task_id).scalar_subquery()
-    connection.execute(sa.select(servers.c.id).where(servers.c.uuid == server).with_for_update()).all()
+    connection.execute(COUNT_CLAIM_OF_TASK, {'task': task_id})
     due = connection.execute(STILL_DUE, {'now': now, 'task': task_id}).first()
     if due is None:
         return None
@@ -92,8 +116,8 @@ def claim(connection: sa.Connection, task_id: int, owner: str, now: datetime, le
     free = (tasks.c.id == task_id) & ~_leased(tasks)
     if connection.execute(sa.update(tasks).where(free).values(**taken), {'now': now}).rowcount == 0:
         return None
-    task = TASKS.find(connection, id=task_id)
-    return task and task._replace(taken_from=due.owner)
+    *facts, token = connection.execute(CLAIMED, {'task': task_id}).one()
+    return Task(*facts)._replace(taken_from=due.owner, token=token)
 
 
 def renew(connection: sa.Connection, task_ids: Collection[int], owner: str, lease_until: datetime) -> None:
@@ -136,3 +160,7 @@ def is_empty(connection: sa.Connection, now: datetime) -> bool:
 
 def _mine(task: Task) -> sa.ColumnElement[bool]:
     return (tasks.c.id == task.id) & (tasks.c.attempts == task.attempts)
+
+
+def _named(task: Task) -> dict[str, int]:
+    return {'task': task.id, 'attempt': task.attempts}

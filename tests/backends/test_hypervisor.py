@@ -11,6 +11,7 @@ from computeapi.backends.hypervisor import (
     INTERFACE_COUNTERS,
     Capability,
     HypervisorError,
+    Outdated,
     PowerState,
     require,
 )
@@ -255,3 +256,27 @@ def test_a_piece_of_work_may_be_told_to_come_again(driver, running):
     working = driver.during(lambda step: 3600.0)
     working.power_off(running)
     assert driver.power_state(running) is PowerState.SHUTDOWN
+
+
+CHANGING = {
+    'spawn': lambda driver, server, there: driver.spawn(server, []),
+    'destroy': lambda driver, server, there: driver.destroy(server),
+    'power_off': lambda driver, server, there: driver.power_off(server),
+    'migrate': lambda driver, server, there: driver.migrate(server, there),
+    'live_migrate': lambda driver, server, there: driver.live_migrate(server, there, lambda: 'running'),
+}
+
+
+@pytest.mark.parametrize('change', CHANGING.values(), ids=CHANGING)
+def test_who_was_taken_for_dead_is_refused(driver, running, moved, there, change):
+    """By whatever it asked before, and also when the newer claim has removed the machine."""
+    older, newer = (driver.during(lambda step: 3600.0, token) for token in (3, 4))
+    older.reboot(running, hard=True)
+    newer.reboot(running, hard=True)
+    with pytest.raises(Outdated):
+        change(older, running, there)
+    assert (driver.power_state(running), driver.power_state(moved)) == (PowerState.RUNNING, None)
+    newer.destroy(running)
+    with pytest.raises(Outdated):
+        change(older, running, there)
+    assert (driver.power_state(running), driver.power_state(moved)) == (None, None)

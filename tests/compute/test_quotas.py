@@ -25,7 +25,7 @@ def quotas(store, conf):
 def server(**facts):
     """The least that a row of a server has."""
     row = {column.name: None for column in servers.columns if column.name != 'id'}
-    numbers = dict.fromkeys(('power_state', 'progress', 'root_gb', 'ephemeral_gb', 'launch_index'), 0)
+    numbers = dict.fromkeys(('power_state', 'progress', 'root_gb', 'ephemeral_gb', 'launch_index', 'claims'), 0)
     texts = dict.fromkeys(('name', 'hostname', 'config_drive', 'disk_config', 'reservation_id'), '')
     documents = {'scheduler_hints': {}, 'flavor': {}, 'image_properties': {}, 'metadata': {}, 'network_info': []}
     own = {'uuid': str(uuid.uuid4()), 'project_id': PROJECT, 'user_id': USER, 'created_at': NOW}

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from computeapi.backends.hypervisor import NotYet
+from computeapi.compute.tasks.job import FAULT
 from computeapi.compute.tasks.queue import Tasks, thawed, tries
 from computeapi.compute.tasks.worker import Worker
 from computeapi.context import Context
@@ -168,9 +169,8 @@ def test_what_is_under_way_is_kept(process, clock, servers, add):
     first, second = add(servers.add()), add(servers.add())
     queue, other = process(), process()
     assert claimed(queue) == [first, second]
-    queue.running.add(first)
     clock.forward(LEASE - 1)
-    queue.renew()
+    queue.renew([first])
     clock.forward(LEASE - 1)
     assert claimed(other) == [second]
 
@@ -342,3 +342,26 @@ def test_a_worker_does_others_while_one_waits_and_is_there_when_it_is_due(store,
     assert over.wait(PATIENCE / 2)
     working.stop()
     assert done == [(waits, 1), (other, 1), (waits, 2)]
+
+
+def test_work_that_hangs_has_failed_and_stops_nothing_else(store, servers):
+    """Its thread is replaced, who does it again knows why, and what the thread does when it wakes up is lost."""
+    queue, hangs, over, ended = Tasks(store, 0.3), threading.Event(), threading.Event(), []
+
+    def work(task):
+        if task.id == first.id and task.attempts == 1:
+            hangs.wait(PATIENCE)
+        ended.append((task.id, task.attempts, FAULT in task.arguments, store.tell(queue.done, task)))
+        if len(ended) == 2:
+            over.set()
+
+    first, second = (store.tell(queue.add, KIND, servers.add(), BOB) for _ in range(2))
+    working = Worker(queue, work, 1, PATIENCE, timeout_seconds=0.5)
+    working.start()
+    hung = working.threads[0]
+    assert over.wait(PATIENCE)
+    hangs.set()
+    hung.join(PATIENCE)
+    working.stop()
+    assert sorted(ended[:2]) == [(first.id, 2, True, True), (second.id, 1, False, True)]
+    assert ended[2] == (first.id, 1, False, False)

@@ -3,17 +3,21 @@
 import json
 import logging
 import re
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
 from computeapi import log
-from computeapi.compute.tasks.job import BEGUN
+from computeapi.backends.hypervisor import NotYet, Outdated, PowerState
+from computeapi.compute.tasks.fence import BEGUN, Superseded
 from computeapi.compute.tasks.queue import Tasks
+from computeapi.compute.tasks.runner import MOST_ATTEMPTS, Runner
 from computeapi.compute.tasks.transition import Transition
-from computeapi.compute.tasks.worker import MOST_ATTEMPTS, Runner, Worker
+from computeapi.compute.tasks.worker import Worker
 from computeapi.context import Context
 from computeapi.db import actions
+from computeapi.db import servers as rows
 from computeapi.db.tables.servers import server_actions
 from computeapi.errors import Conflict, Unavailable
 
@@ -23,7 +27,7 @@ BOB = Context(user_id='bob', project_id='project', roles=frozenset({'member', 'r
 @pytest.fixture
 def platform(service, clock):
     service.platform.tasks.clock = clock
-    return service.platform
+    return replace(service.platform, clock=clock)
 
 
 @pytest.fixture
@@ -36,8 +40,8 @@ def runner(platform):
 def ask(platform, runner, store, clock, servers):
     """ask(function): the workers do this to a server; its id."""
 
-    def put(function, task_state='testing'):
-        test = Transition('test', during='testing')
+    def put(function, task_state='testing', steps=()):
+        test = Transition('test', during='testing', steps=steps)
         test.work(function)
         runner.transitions = {test.kind: test}
         server_id = servers.add(task_state=task_state)
@@ -166,6 +170,68 @@ def test_a_worker_taken_for_dead_does_no_harm(platform, runner, store, clock, as
     assert work() == 1
     assert outcome(server_id) == ('stopped', None, None, None)
     assert platform.tasks.idle()
+
+
+def test_nothing_of_a_worker_taken_for_dead_lasts(platform, runner, store, clock, servers, ask, work, outcome):
+    """Not in the store, not in the driver, not in another service, whatever it is told first."""
+    refused = []
+
+    def be_slow(job):
+        if job.task.attempts == 2:
+            job.driver.spawn(job.server, [])
+            return job.finish(vm_state='stopped')
+        clock.forward(platform.conf.task_lease + 1)
+        assert Worker(Tasks(store, platform.conf.task_lease, clock), runner, 0, 1).step()
+        # Nobody has looked at the claim for as long as the lease.
+        job.fence.looked -= platform.conf.task_lease
+        for harm in (
+            lambda: job.driver.power_off(job.server),
+            lambda: job.platform.networks.ports(job.elevated, server_ids=[job.server.uuid]),
+            lambda: job.store.tell(servers_changed, job.server.uuid),
+            lambda: job.save(vm_state='error'),
+            lambda: job.end(),
+        ):
+            with pytest.raises((Superseded, Outdated)):
+                harm()
+            refused.append(harm)
+        job.finish(vm_state='error')
+
+    def servers_changed(connection, server_id):
+        rows.update(connection, server_id, {'vm_state': 'paused'})
+
+    server_id = ask(be_slow)
+    assert work() == 1
+    assert len(refused) == 5
+    assert outcome(server_id) == ('stopped', None, None, None)
+    assert platform.hypervisor.power_state(servers.get(server_id)) is PowerState.RUNNING
+
+
+def test_work_begins_again_when_the_server_changed(platform, servers, ask, work, outcome):
+    """What it had read first is not so any more; the server still has the state that it is for."""
+
+    def change(job):
+        if not seen:
+            servers.change(job.server.uuid, task_state='tested')
+        seen.append(job.server.task_state)
+        job.finish(vm_state='stopped')
+
+    seen = []
+    server_id = ask(change, steps=('tested',))
+    assert work() == 1
+    assert seen == ['testing', 'tested']
+    assert outcome(server_id) == ('stopped', None, None, None)
+
+
+def test_work_that_waits_too_long_has_failed(platform, ask, work, outcome):
+    platform.conf.set_override('task_timeout', 5)
+
+    def wait(job):
+        job.fence.passed('step')
+        raise NotYet(1)
+
+    server_id = ask(wait)
+    assert work() == 4
+    assert outcome(server_id) == ('error', None, 'It did not end within 5 s.', 'Error')
 
 
 def test_each_kind_of_work_has_one_function(platform):

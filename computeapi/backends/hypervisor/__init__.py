@@ -83,6 +83,10 @@ class NotYet(BaseException):
         self.seconds = seconds
 
 
+class Outdated(Exception):
+    """What the driver was told is not done: it has heard since from somebody who has the work on the server now."""
+
+
 @dataclass(frozen=True)
 class Host:
     """A host that a driver serves; memory in MiB, disk in GiB."""
@@ -211,10 +215,12 @@ class Hypervisor(Operations, Protocol):
     @property
     def capabilities(self) -> frozenset[Capability]: ...
 
-    def during(self, passed: Callable[[str], float]) -> 'Hypervisor':
+    def during(self, passed: Callable[[str], float], token: int = 0) -> 'Hypervisor':
         """The driver for one piece of work, which can wait: NotYet. It has no time for others, and does it at once.
 
         passed: how many seconds ago this work came to a step first, which the driver gives a name.
+        token: grows with each claim on the work of a server. Who comes with a lower one than the driver has seen for
+        that server was taken for dead: Outdated, and nothing is done. 0: whoever does not work on a claim.
         """
 
     def hosts(self) -> Sequence[Host]:

@@ -6,6 +6,7 @@ What it "runs" is kept in the store, so that a restart finds it again.
 import copy
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
@@ -22,17 +23,18 @@ from computeapi.backends.hypervisor import (
     HypervisorError,
     NotYet,
     Operations,
+    Outdated,
     PowerState,
 )
 from computeapi.backends.hypervisor.simulated_buses import places
 from computeapi.backends.hypervisor.simulated_hosts import SimulatedHosts
 from computeapi.clock import utcnow
 from computeapi.db import servers
-from computeapi.db.domains import DOMAINS, VirtualMachine
+from computeapi.db.domains import DOMAINS, VirtualMachine, lets_pass
 from computeapi.db.engine import Store
 from computeapi.db.server_shares import AttachedShare
 from computeapi.db.servers import BlockDevice, Server
-from computeapi.states import TaskState
+from computeapi.states import GOING
 
 MOST_LOG = 100_000
 IMAGE_BLOCK = 64 * 1024
@@ -51,7 +53,6 @@ OPTIONS = {
 LONGEST_HANG_SECONDS = 3600
 # When what hangs looks whether the rule is still there.
 LOOK_AGAIN_SECONDS = 60
-GOING = (TaskState.DELETING, TaskState.SOFT_DELETING)
 
 
 class SimulatedHypervisor:
@@ -63,13 +64,14 @@ class SimulatedHypervisor:
     capabilities = frozenset(Capability) - {Capability.PRESERVE_EPHEMERAL}
 
     def __init__(self, store: Store, options: cfg.ConfigOpts.GroupAttr, clock: Callable[[], datetime] = utcnow):
-        self.store, self.options, self.clock = store, options, clock
+        self.store, self.options, self.clock, self.token = store, options, clock, 0
         if options.lacks:
             self.capabilities = type(self).capabilities - set(_named(options.lacks))
         self.behaviour, self.machines = Behaviour(store, options), SimulatedHosts(store, options, clock)
 
-    def during(self, passed: Callable[[str], float]) -> 'SimulatedHypervisor':
+    def during(self, passed: Callable[[str], float], token: int = 0) -> 'SimulatedHypervisor':
         driver = copy.copy(self)
+        driver.token = token
         driver.behaviour = copy.copy(self.behaviour)
         driver.behaviour.passed = passed
         return driver
@@ -83,14 +85,14 @@ class SimulatedHypervisor:
     def spawn(self, server: Server, devices: Sequence[BlockDevice]) -> None:
         self.act('spawn', server)
         lines = _appended('', *_labelled(server, _boot(server, devices)))
-        with self.store.write() as connection:
+        with self.changing(server) as connection:
             if _find(connection, server) is None:
                 running, now = int(PowerState.RUNNING), self.clock()
                 DOMAINS.insert(connection, **_key(server), power_state=running, console_log=lines, created_at=now)
 
     def destroy(self, server: Server) -> None:
         self.act('destroy', server)
-        with self.store.write() as connection:
+        with self.changing(server) as connection:
             DOMAINS.delete(connection, **_key(server))
 
     def power_on(self, server: Server) -> None:
@@ -193,7 +195,7 @@ class SimulatedHypervisor:
         if host == server.host:
             self.set_power(server, PowerState.SHUTDOWN, 'shut down')
             return
-        with self.store.write() as connection:
+        with self.changing(server) as connection:
             domain = _existing(connection, server)._replace(power_state=int(PowerState.SHUTDOWN))
             DOMAINS.delete(connection, server_id=server.uuid, host=host)
             DOMAINS.insert(connection, **domain._replace(host=host, created_at=self.clock())._asdict())
@@ -214,7 +216,7 @@ class SimulatedHypervisor:
         if wanted != 'forcing':
             self.behaviour.wait('live_migrate', server)
         self.behaviour.fail('live_migrate', server)
-        with self.store.write() as connection:
+        with self.changing(server) as connection:
             DOMAINS.delete(connection, server_id=server.uuid, host=host)
             DOMAINS.update(connection, {'host': host}, **_key(server))
         return True
@@ -240,6 +242,14 @@ class SimulatedHypervisor:
 
     # ------------------------------------------------------------ inside
 
+    @contextmanager
+    def changing(self, server: Server) -> Iterator[sa.Connection]:
+        """A transaction in which the server's virtual machine is changed; Outdated."""
+        with self.store.write() as connection:
+            if self.token and not lets_pass(connection, server.uuid, self.token):
+                raise Outdated(f'Claim {self.token} on {server.uuid} is not the newest.')
+            yield connection
+
     def act(self, operation: str, server: Server, *lines: str) -> None:
         """Take the time, or go wrong as the rules say; then write the lines to the console."""
         self.behaviour.wait(operation, server)
@@ -256,12 +266,12 @@ class SimulatedHypervisor:
         self.set_power(server, power_state, line)
 
     def set_power(self, server: Server, power_state: PowerState, line: str) -> None:
-        with self.store.write() as connection:
+        with self.changing(server) as connection:
             log = _appended(_existing(connection, server).console_log, *_labelled(server, [line]))
             DOMAINS.update(connection, {'power_state': int(power_state), 'console_log': log}, **_key(server))
 
     def log(self, server: Server, *lines: str) -> None:
-        with self.store.write() as connection:
+        with self.changing(server) as connection:
             domain = _find(connection, server)
             if domain is not None:
                 log = _appended(domain.console_log, *_labelled(server, lines))

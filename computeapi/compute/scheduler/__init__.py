@@ -1,5 +1,6 @@
 """Which host a server goes to: filters say which can take it, weighers which is best; what it needs is claimed."""
 
+import copy
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import TypeVar
@@ -38,6 +39,12 @@ class Scheduler:
         self.filters = [(name, _named(FILTERS, name)) for name in options.enabled_filters]
         self.weighers = [_named(WEIGHERS, name) for name in options.weight_classes]
         self.ratios = Ratios(options.cpu_allocation_ratio, options.ram_allocation_ratio, options.disk_allocation_ratio)
+
+    def on(self, store: Store) -> 'Scheduler':
+        """The same, with what it writes going to another store."""
+        scheduler = copy.copy(self)
+        scheduler.store = store
+        return scheduler
 
     def allocate(
         self,

@@ -7,13 +7,14 @@ from computeapi.compute.quotas import Quotas
 from computeapi.compute.servers import disks, placement, ports, shares
 from computeapi.compute.servers.changes import Changes, check
 from computeapi.compute.servers.snapshots import discard_shelved
-from computeapi.compute.tasks.job import Job, Superseded
+from computeapi.compute.tasks.fence import Superseded
+from computeapi.compute.tasks.job import Job
 from computeapi.compute.tasks.transition import Transition
 from computeapi.context import Context
 from computeapi.db import allocations, server_migrations
 from computeapi.db import servers as rows
 from computeapi.db.servers import Server
-from computeapi.states import TaskState, VMState
+from computeapi.states import GOING, TaskState, VMState
 
 DELETE = Transition('delete', during=TaskState.DELETING, while_doing=None, launched=False)
 FORCE_DELETE = Transition('forceDelete', during=TaskState.DELETING, while_doing=None, launched=False)
@@ -21,7 +22,6 @@ SOFT_DELETE = Transition('delete', kind='soft_delete', during=TaskState.SOFT_DEL
 RECLAIM = Transition('reclaim', steps=(TaskState.DELETING,))
 RESTORE = Transition('restore', during=TaskState.RESTORING, allowed={VMState.SOFT_DELETED})
 
-GOING = frozenset({TaskState.DELETING, TaskState.SOFT_DELETING})
 AT_ONCE = frozenset({VMState.ERROR, VMState.BUILDING, VMState.SOFT_DELETED})
 
 

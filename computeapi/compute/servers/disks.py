@@ -5,7 +5,8 @@ import uuid
 from collections.abc import Sequence
 from typing import Any
 
-from computeapi.compute.tasks.job import Job, Superseded
+from computeapi.compute.tasks.fence import Superseded
+from computeapi.compute.tasks.job import Job
 from computeapi.db import servers as rows
 from computeapi.db.servers import BlockDevice, Server
 from computeapi.errors import DeviceInUse, Error, Forbidden, VolumeNotFound

@@ -125,7 +125,7 @@ class InterfaceManager:
             current = locked(connection, context, server, ATTACH)
             action_id = actions.start(connection, context, server.uuid, ATTACH.name, changes.clock())
             task = changes.tasks.add(connection, ATTACH, server.uuid, context, wanted, action_id=action_id, leased=True)
-        return Job(task, current, changes.platform)
+        return Job(task, current, changes.platform, waits=False)
 
     def _connect(self, job: Job) -> dict[str, Any]:
         try:

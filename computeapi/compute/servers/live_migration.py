@@ -9,7 +9,8 @@ from computeapi.compute.hosts import CONTROLLER
 from computeapi.compute.scheduler import HostState, NoValidHost
 from computeapi.compute.servers import moves, placement
 from computeapi.compute.servers.changes import Changes, locked
-from computeapi.compute.tasks.job import Job, Superseded, fault_of, unchanged
+from computeapi.compute.tasks.fence import Superseded
+from computeapi.compute.tasks.job import Job, fault_of, unchanged
 from computeapi.compute.tasks.transition import Transition
 from computeapi.context import Context
 from computeapi.db import allocations, server_migrations

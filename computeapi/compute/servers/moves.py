@@ -9,7 +9,8 @@ from computeapi.compute.scheduler import HostState, Spec
 from computeapi.compute.scheduler.hosts import is_up
 from computeapi.compute.servers import placement
 from computeapi.compute.servers.changes import not_ready
-from computeapi.compute.tasks.job import Job, Superseded
+from computeapi.compute.tasks.fence import Superseded
+from computeapi.compute.tasks.job import Job
 from computeapi.compute.tasks.queue import thawed
 from computeapi.context import Context
 from computeapi.db import server_migrations, services

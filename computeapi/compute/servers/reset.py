@@ -12,7 +12,7 @@ from computeapi.db import server_migrations
 from computeapi.db import servers as rows
 from computeapi.db.servers import BlockDevice, Server
 from computeapi.errors import AttachmentNotFound, ImageNotFound, ServerNotFound
-from computeapi.states import VMState
+from computeapi.states import GOING, VMState
 
 RESET = beside('reset')
 
@@ -24,14 +24,16 @@ class Resets:
         self.changes = changes
 
     def reset(self, context: Context, server: Server, vm_state: VMState) -> None:
-        """Set the state; whatever is under way is overtaken, and a worker looks after what it leaves."""
+        """Set the state; whatever is under way but a deletion is overtaken, and a worker looks after what it leaves."""
         now = self.changes.clock()
         with self.changes.store.write() as connection:
             current = rows.get(connection, server.uuid, lock=True)
             if current is None:
                 raise ServerNotFound(id=server.uuid)
             sizes = {name: current.flavor[name] for name in ('vcpus', 'memory_mb')}
-            values = {'vm_state': vm_state, 'task_state': None, 'updated_at': now}
+            # Who is being deleted goes on with that.
+            task_state = current.task_state if current.task_state in GOING else None
+            values = {'vm_state': vm_state, 'task_state': task_state, 'updated_at': now}
             rows.update(connection, server.uuid, values | sizes)
             if current.vm_state == VMState.RESIZED:
                 server_migrations.settle(connection, server.uuid, now)

@@ -18,7 +18,8 @@ from computeapi.compute.scheduler import Spec
 from computeapi.compute.scheduler.spec import needs_of
 from computeapi.compute.servers import moves, placement
 from computeapi.compute.servers.changes import Changes, check, locked
-from computeapi.compute.tasks.job import Job, Superseded
+from computeapi.compute.tasks.fence import Superseded
+from computeapi.compute.tasks.job import Job
 from computeapi.compute.tasks.transition import Transition
 from computeapi.context import Context
 from computeapi.db import allocations, flavors, server_migrations

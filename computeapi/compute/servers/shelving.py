@@ -12,7 +12,8 @@ from computeapi.compute.servers import disks, placement
 from computeapi.compute.servers.changes import Changes, check
 from computeapi.compute.servers.moves import check_host, check_ports
 from computeapi.compute.servers.snapshots import described, discard, discard_image, discard_shelved, fill
-from computeapi.compute.tasks.job import Job, Superseded, unchanged
+from computeapi.compute.tasks.fence import Superseded
+from computeapi.compute.tasks.job import Job, unchanged
 from computeapi.compute.tasks.transition import Transition
 from computeapi.compute.zones import Zones
 from computeapi.context import Context

@@ -4,7 +4,6 @@ import functools
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -12,6 +11,7 @@ import sqlalchemy as sa
 
 from computeapi.backends.hypervisor import Hypervisor, NotYet, PowerState
 from computeapi.compute.platform import Platform
+from computeapi.compute.tasks.fence import Fence, Superseded
 from computeapi.compute.tasks.queue import thawed
 from computeapi.db import actions
 from computeapi.db import servers as rows
@@ -25,28 +25,6 @@ LONGEST_MESSAGE = 255
 FAULT = 'fault'
 
 
-# The argument of a task that had to wait: when it came to each step first.
-BEGUN = 'begun'
-
-
-class Superseded(Exception):
-    """The server is no longer what this task was for: it was deleted, or its state was reset."""
-
-
-def at_work(platform: Platform, task: Task) -> Platform:
-    """The platform for a task in the hands of a worker: it can wait for the driver, and goes on where it was."""
-
-    def passed(step: str) -> float:
-        begun, now = task.arguments.get(BEGUN, {}), platform.clock()
-        if step in begun:
-            return (now - datetime.fromisoformat(begun[step])).total_seconds()
-        if not platform.tasks.note(task, {BEGUN: begun | {step: now.isoformat()}}):
-            raise Superseded()
-        return 0
-
-    return replace(platform, hypervisor=platform.hypervisor.during(passed))
-
-
 class Job:
     """A task, its server, and what is needed to do it.
 
@@ -54,8 +32,10 @@ class Job:
     the owner's roles are, with `elevated`.
     """
 
-    def __init__(self, task: Task, server: Server, platform: Platform):
-        self.task, self.server, self.platform = task, server, platform
+    def __init__(self, task: Task, server: Server, platform: Platform, *, waits: bool = True):
+        """waits: whether it can come again when the driver says NotYet; else the driver does all at once."""
+        self.task, self.server, self.fence = task, server, Fence(platform, task, waits=waits)
+        self.platform = platform = self.fence.platform
         self.arguments = task.arguments
         self.context = thawed(task.context)
         self.elevated = self.context.elevated()
@@ -115,8 +95,7 @@ class Job:
 
     def close(self, connection: sa.Connection, message: str | None = None) -> None:
         """Close the action and remove the task, whatever becomes of the server; Superseded if it is another's now."""
-        if not self.platform.tasks.done(connection, self.task):
-            raise Superseded()
+        self.fence.close(connection)
         if self.task.action_id is not None:
             actions.finish(connection, self.task.action_id, self.clock(), message)
 

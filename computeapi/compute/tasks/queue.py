@@ -8,7 +8,7 @@ whose it is. The tasks of one server are done one after the other, in the order 
 import heapq
 import threading
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import datetime, timedelta
@@ -41,8 +41,6 @@ class Tasks:
         self.store, self.clock = store, clock
         self.lease_time = timedelta(seconds=lease_seconds)
         self.owner = str(uuid.uuid4())
-        # What the workers of this process are doing.
-        self.running: set[int] = set()
         self.waiting = threading.Condition()
         self.generation = 0
         # When something is due that this process knows of, the soonest first.
@@ -150,11 +148,10 @@ class Tasks:
                     if task := rows.claim(connection, task_id, self.owner, now, now + self.lease_time):
                         return task
 
-    def renew(self) -> None:
-        """Keep what the workers of this process are doing."""
-        running = list(self.running)
-        if running:
-            self.store.tell(rows.renew, running, self.owner, self.clock() + self.lease_time)
+    def renew(self, task_ids: Collection[int]) -> None:
+        """Keep these tasks, which the workers of this process are doing."""
+        if task_ids:
+            self.store.tell(rows.renew, task_ids, self.owner, self.clock() + self.lease_time)
 
     def expect_dead(self) -> None:
         """Let the workers look at once when a lease runs out that its owner has not renewed when it should have."""
@@ -162,6 +159,12 @@ class Tasks:
         if due is not None:
             self._expect(due)
             self.wake()
+
+    def give_up(self, task: Task, facts: Mapping[str, Any]) -> bool:
+        """Take a task from whoever is at it and leave it to the next, who must know these facts; False when another
+        one has it already."""
+        left = {'owner': NOBODY, 'lease_until': rows.LONG_AGO, 'arguments': {**task.arguments, **facts}}
+        return self.store.tell(rows.update, task, left)
 
     def done(self, connection: sa.Connection, task: Task) -> bool:
         """Remove the task; False when another worker took it over."""

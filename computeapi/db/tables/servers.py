@@ -167,6 +167,8 @@ servers = table(
     sa.Index(None, 'project_id', 'deleted_at', 'created_at', 'id'),
     sa.Index(None, 'reservation_id'),
     sa.Index(None, 'server_group_id'),
+    # How often work on it was claimed by somebody.
+    Column('claims', sa.Integer, nullable=False, default=0, server_default='0'),
 )
 
 
@@ -264,6 +266,7 @@ class Task(NamedTuple):
     """What is to be done to a server, on whose behalf (context), and who does it until when.
 
     taken_from: whose it was when its time ran out, if it was anybody's.
+    token: which claim on a task of this server it is; a claim that came later has a higher one.
     """
 
     id: Number
@@ -278,6 +281,7 @@ class Task(NamedTuple):
     attempts: int
     created_at: datetime
     taken_from: str | None = None
+    token: int = 0
 
 
 tasks = table('tasks', Task)
@@ -294,6 +298,16 @@ class VirtualMachine(NamedTuple):
 
 
 domains = table('domains', VirtualMachine)
+
+
+class NewestClaim(NamedTuple):
+    """The highest number of a claim that the simulated hypervisor has seen for a server."""
+
+    server_id: Annotated[TextId, KEY]
+    token: int
+
+
+fences = table('fences', NewestClaim)
 
 
 class HostOff(NamedTuple):

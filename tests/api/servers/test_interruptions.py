@@ -67,6 +67,10 @@ class Cloud:
 
     def restart(self):
         self.store.revive()
+        self.take_over()
+
+    def take_over(self):
+        """What another worker does that holds this one for dead."""
         self.service.platform.tasks.release_all()
         self.work()
 
@@ -236,6 +240,11 @@ def aborted(cloud, server):
         cloud.api.delete(f'/servers/{server}/migrations/{each["id"]}', '2.65')
 
 
+def asleep(cloud, server):
+    """It was stopped, and taken for dead; then it goes on as if nothing had been."""
+    cloud.take_over()
+
+
 def nothing(cloud, server):
     """Nobody does anything before the process is there again."""
 
@@ -243,6 +252,7 @@ def nothing(cloud, server):
 # What comes between two steps, and then before the process that did not survive it is there again.
 INTERRUPTIONS = {
     'killed': (killed, nothing),
+    'asleep': (asleep, nothing),
     'deleted': (deleted, nothing),
     'reset': (reset, nothing),
     'killed-and-deleted': (killed, deleted),
@@ -286,7 +296,9 @@ def test_between_any_two_steps(cloud, database, change, interruption):
     raise AssertionError('it never ends')
 
 
-@pytest.mark.parametrize('interruption', ['killed', 'deleted', 'reset', 'killed-and-deleted', 'killed-and-reset'])
+@pytest.mark.parametrize(
+    'interruption', ['killed', 'asleep', 'deleted', 'reset', 'killed-and-deleted', 'killed-and-reset']
+)
 @pytest.mark.parametrize('boot', BOOTS)
 def test_between_any_two_steps_of_a_boot(cloud, database, boot, interruption):
     during, after = INTERRUPTIONS[interruption]
@@ -296,7 +308,8 @@ def test_between_any_two_steps_of_a_boot(cloud, database, boot, interruption):
             act(cloud, server)
 
     for step in steps(boot, interruption, database):
-        cloud.store.after(step, cloud.store.die if during is killed else functools.partial(every, during))
+        alone = {killed: cloud.store.die, asleep: cloud.take_over}
+        cloud.store.after(step, alone.get(during) or functools.partial(every, during))
         with contextlib.suppress(Killed, Refused):
             BOOTS[boot](cloud)
             cloud.work()

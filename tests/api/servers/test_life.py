@@ -284,6 +284,13 @@ def test_reset_state(act, state, server):
     assert status(state, server) == 'ACTIVE'
 
 
+def test_resetting_the_state_keeps_no_server_from_being_deleted(act, api, server, settle):
+    assert api.delete(f'/servers/{server}', as_=BOB).status == 204
+    assert act(server, 'os-resetState', {'state': 'active'}, as_='admin:admin').status == 202
+    settle()
+    assert api.get(f'/servers/{server}').status == 404
+
+
 def test_deferred_delete(act, api, state, world, service, server, settle):
     service.conf.set_override('reclaim_instance_interval', 3600)
     assert api.delete(f'/servers/{server}', as_=BOB).status == 204

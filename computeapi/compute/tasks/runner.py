@@ -1,0 +1,131 @@
+"""From a task to the function that does it, and what follows when it does not."""
+
+import logging
+from collections.abc import Iterable
+from datetime import datetime
+
+from computeapi.backends.hypervisor import Outdated
+from computeapi.compute.platform import Platform
+from computeapi.compute.tasks.fence import BEGUN, Fence, Superseded
+from computeapi.compute.tasks.job import FAULT, Job
+from computeapi.compute.tasks.queue import tries
+from computeapi.compute.tasks.transition import Transition
+from computeapi.db import actions
+from computeapi.db import servers as rows
+from computeapi.db.servers import Server
+from computeapi.db.tasks import Task
+from computeapi.errors import DatabaseTrouble, Error, Unavailable
+from computeapi.states import VMState
+
+LOG = logging.getLogger(__name__)
+MOST_ATTEMPTS = 10
+# How often work begins again at once because something else changed the server.
+MOST_LOOKS = 3
+# What ends it without a trace: it is not the worker's any more.
+OVERTAKEN = (Superseded, Outdated)
+# What is no fault of the work: it is tried again.
+TROUBLE = (Unavailable, DatabaseTrouble)
+
+
+class TooLong(Error):
+    text = 'It did not end within {seconds:g} s.'
+
+
+class Runner:
+    """Does tasks: `runner(task)` is what a Worker calls. What it raises is trouble: the task is to be tried again."""
+
+    def __init__(self, platform: Platform, transitions: Iterable[Transition]):
+        """TypeError for a transition that nothing does, and for two of one kind."""
+        self.platform = platform
+        self.transitions: dict[str, Transition] = {}
+        for each in transitions:
+            if each.function is None or each.kind in self.transitions:
+                raise TypeError(f'There must be one function that does {each.kind}')
+            self.transitions[each.kind] = each
+
+    def __call__(self, task: Task) -> None:
+        transition = self.transitions[task.kind]
+        for _ in range(MOST_LOOKS):
+            server = self.server_of(task)
+            if server is None or not (transition.beside or server.task_state in transition.doing):
+                return self.drop(transition, task, server)
+            try:
+                return self.run(transition, task, server)
+            except OVERTAKEN:
+                # What it had read of the server is not so any more, or it is another worker's to do.
+                if not self.platform.tasks.is_mine(task):
+                    return
+        raise Unavailable('The server changed again and again meanwhile.')
+
+    def run(self, transition: Transition, task: Task, server: Server) -> None:
+        job = Job(task, server, self.platform)
+        assert transition.function is not None
+        begun = self.platform.clock()
+        try:
+            check_failure(task)
+            self.check_time(task, begun)
+            transition.function(job)
+        except (*OVERTAKEN, *TROUBLE):
+            raise
+        except Exception as error:
+            # What the cloud refuses is no bug, and needs no traceback.
+            bug = None if isinstance(error, Error) else error
+            how = (task.kind, task.server_id, self.age(task, begun), reason_of(error))
+            LOG.log(
+                logging.ERROR if bug else logging.WARNING, '%s of server %s failed after %.3f s: %s', *how, exc_info=bug
+            )
+            self.fail(transition, job, error)
+        else:
+            LOG.info('%s of server %s is done after %.3f s', task.kind, task.server_id, self.age(task, begun))
+
+    def check_time(self, task: Task, begun: datetime) -> None:
+        """TooLong for a task that has waited for the driver as long as it may."""
+        if self.age(task, begun) > self.platform.conf.task_timeout:
+            raise TooLong(seconds=self.platform.conf.task_timeout)
+
+    def age(self, task: Task, begun: datetime) -> float:
+        """How many seconds the work has taken, with those for which it waited before it was begun this time."""
+        steps = map(datetime.fromisoformat, task.arguments.get(BEGUN, {}).values())
+        return (self.platform.clock() - min([begun, *steps])).total_seconds()
+
+    def server_of(self, task: Task) -> Server | None:
+        return self.platform.store.ask(rows.get, task.server_id)
+
+    def fail(self, transition: Transition, job: Job, error: Exception) -> None:
+        """Once it has failed it does not begin again: that is noted before anything is given back."""
+        if not transition.beside and not self.platform.tasks.note(job.task, {FAULT: job.fault(error)}):
+            return
+        try:
+            transition.failed(job, error)
+        except (*OVERTAKEN, *TROUBLE):
+            raise
+        except Exception:
+            LOG.exception('Server %s: what %s had done could not be undone', job.task.server_id, transition.name)
+            job.fail(error, vm_state=VMState.ERROR)
+
+    def drop(self, transition: Transition, task: Task, server: Server | None) -> None:
+        """There is nothing left to do but to take back what was made for it, unless it is another worker's now."""
+        if not self.platform.tasks.is_mine(task):
+            return
+        LOG.info('%s of server %s is dropped: the server has gone another way', task.kind, task.server_id)
+        if transition.undo is not None:
+            try:
+                transition.undo(Fence(self.platform, task).platform, task, server)
+            except OVERTAKEN:
+                return
+        with self.platform.store.write() as connection:
+            if self.platform.tasks.done(connection, task) and task.action_id is not None:
+                actions.finish(connection, task.action_id, self.platform.clock(), None if server is None else 'Error')
+
+
+def reason_of(error: Exception) -> str:
+    """What went wrong, in a line; of the database its own words, without the statement."""
+    return str(getattr(error, 'reason', None) or getattr(error, 'orig', None) or error) or type(error).__name__
+
+
+def check_failure(task: Task) -> None:
+    """An error for a task that failed before, or that nobody ever came to the end of."""
+    if FAULT in task.arguments:
+        raise Error(task.arguments[FAULT]['message'])
+    if tries(task) > MOST_ATTEMPTS:
+        raise Error(f'Gave up after {MOST_ATTEMPTS} attempts.')
