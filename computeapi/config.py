@@ -72,7 +72,8 @@ DATABASE = [
         'lock_timeout',
         default=20,
         min=1,
-        help='Seconds to wait for what another connection has locked, on SQLite the whole file.',
+        help='Seconds to wait for what another connection has locked, on SQLite the whole file. Elsewhere, who stands '
+        'still in a transaction for half as long loses it.',
     ),
     cfg.FloatOpt(
         'connect_timeout',

@@ -1,5 +1,6 @@
 """How long a database is waited for: by the database itself, and by its drivers when it says nothing at all."""
 
+import math
 import time
 from collections.abc import Generator
 from typing import Any, NamedTuple
@@ -22,6 +23,12 @@ class Patience(NamedTuple):
         """How long a driver waits for the database to answer anything; None: for ever."""
         return self.statement + SPARE_SECONDS if self.statement else None
 
+    @property
+    def idle(self) -> float:
+        """How long a transaction may stand still with what it has locked, as that of a stopped process does: others
+        still get the lock in their time."""
+        return self.lock / 2
+
 
 USUAL, ENDLESS = Patience(), Patience(0, 0, 0)
 
@@ -35,6 +42,7 @@ def arguments(dialect: str, patience: Patience) -> dict[str, Any]:
         'max_statement_time': patience.statement,
         'innodb_lock_wait_timeout': int(patience.lock),
         'lock_wait_timeout': int(patience.lock),
+        'idle_transaction_timeout': math.ceil(patience.idle),
     }
     wanted = ', '.join(f'{name} = {value}' for name, value in limits.items() if value)
     command = {'init_command': f'SET SESSION {wanted}'} if wanted else {}
@@ -72,7 +80,11 @@ def limit_postgresql(engine: sa.Engine, patience: Patience) -> None:
 
     @sa.event.listens_for(engine, 'connect')
     def configure(connection: Any, record: Any) -> None:
-        wanted = {'statement_timeout': patience.statement, 'lock_timeout': patience.lock}
+        wanted = {
+            'statement_timeout': patience.statement,
+            'lock_timeout': patience.lock,
+            'idle_in_transaction_session_timeout': patience.idle,
+        }
         connection.execute('; '.join(f'SET {name} = {int(seconds * 1000)}' for name, seconds in wanted.items()))
         connection.commit()
 

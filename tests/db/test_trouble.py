@@ -13,6 +13,8 @@ import pytest
 import sqlalchemy as sa
 
 from computeapi import errors
+from computeapi.clock import utcnow
+from computeapi.db.domains import note_off
 from computeapi.db.engine import Store
 from computeapi.db.patience import Patience
 from computeapi.db.tables import metadata
@@ -102,6 +104,16 @@ def test_tokens_cannot_be_checked(tmp_path, hasty, proxy):
     proxy.cut_at('identity_tokens')
     assert client.post('/v2.1/flavors', FLAVOR).status == 401
     assert proxy.cuts == 0
+
+
+@pytest.mark.several_writers
+def test_who_stands_still_with_a_lock_loses_it(store, hasty):
+    """As a process does that is stopped: others need not wait until it goes on."""
+    store.tell(note_off, 'compute1', utcnow())
+    with pytest.raises(errors.DatabaseTrouble), hasty.write() as standing:
+        note_off(standing, 'compute1', utcnow())
+        store.tell(note_off, 'compute1', utcnow())
+        note_off(standing, 'compute1', utcnow())
 
 
 @pytest.mark.several_writers
