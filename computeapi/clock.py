@@ -2,6 +2,8 @@
 
 from datetime import UTC, datetime
 
+from oslo_utils import timeutils
+
 
 def utcnow() -> datetime:
     """The present moment in UTC, without tzinfo, to the microsecond."""
@@ -10,8 +12,8 @@ def utcnow() -> datetime:
 
 def parsed(text: str) -> datetime:
     """The moment that ISO 8601 text names, in UTC, which is meant where it says no zone; ValueError."""
-    moment = datetime.fromisoformat(text)
+    moment: datetime = timeutils.parse_isotime(text)
     try:
-        return moment.astimezone(UTC).replace(tzinfo=None) if moment.tzinfo else moment
+        return moment.astimezone(UTC).replace(tzinfo=None)
     except OverflowError:
         raise ValueError(text) from None

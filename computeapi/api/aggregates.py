@@ -6,11 +6,11 @@ from typing import Any
 from computeapi.api.controller import ComputeController
 from computeapi.api.servers.schemas import METADATA_KEY
 from computeapi.api.types import (
+    BARE_NAME,
     DATETIME,
     HOST,
     INTEGER,
     NAME,
-    NONEMPTY,
     NOTHING,
     NULLABLE_STRING,
     SPACED_NAME,
@@ -42,7 +42,7 @@ IMAGES = policy('compute:aggregates:images', description='Have images ready on t
 # ------------------------------------------------------------------ requests
 
 NO_COLON = {'pattern': '^[^:]*$'}
-ZONE_NAME = changed({'2.0': SPACED_NAME | NO_COLON, '2.1': NONEMPTY | NO_COLON | {'format': 'name'}})
+ZONE_NAME = changed({'2.0': SPACED_NAME | NO_COLON, '2.1': BARE_NAME | NO_COLON})
 ZONE = {'oneOf': [ZONE_NAME, NOTHING]}
 CREATE_BODY = lone('aggregate', closed({'name': NAME, 'availability_zone': ZONE}, ['name']))
 CHANGES = {'name': SPACED_NAME, 'availability_zone': ZONE}

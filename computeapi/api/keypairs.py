@@ -30,6 +30,7 @@ SHOW_QUERY = query({'user_id': OWNER}, strict=STRICT)
 
 CHARACTERS = changed(
     {
+        '2.0': {},
         '2.1': {'pattern': r'^[_\- a-zA-Z0-9]+$'},
         IMPORTED: {'pattern': r'^[_\-\@\. a-zA-Z0-9]+$'},
     }

@@ -52,7 +52,9 @@ def chosen(facts: dict[str, Any]) -> dict[str, int]:
 NO_NETWORKS = '2.36'
 QUOTA = {'type': ['integer', 'string'], 'pattern': '^-?[0-9]+$', 'minimum': -1, 'maximum': MOST}
 UPDATE_BODY = lone('quota_set', closed(each_resource(lambda name: QUOTA, NO_NETWORKS) | {'force': SPOKEN_BOOLEAN}))
-USER_QUERY = query({'user_id': TEXT}, strict='2.75')
+USER_QUERY = query({'user_id': STRING}, strict='2.75')
+# What is kept must fit.
+UPDATE_QUERY = query({'user_id': TEXT}, strict='2.75')
 DEFAULTS_QUERY = query({}, strict=None)
 
 # ------------------------------------------------------------------ views
@@ -100,7 +102,7 @@ class QuotaSets(ComputeController):
         self.cloud.projects.check(req.context, id)
         return {'quota_set': QUOTA_SET.render(req, {'id': id, **self.cloud.quotas.class_limits()})}
 
-    @operation('PUT', policy=UPDATE, query=USER_QUERY, body=UPDATE_BODY, response={'quota_set': UPDATED})
+    @operation('PUT', policy=UPDATE, query=UPDATE_QUERY, body=UPDATE_BODY, response={'quota_set': UPDATED})
     def update(self, req: Request, id: str, body: Any) -> dict[str, Any]:
         """Change quotas of a project, or of one user in it."""
         self.cloud.projects.check(req.context, id)

@@ -5,7 +5,7 @@ from typing import Any
 
 from computeapi.api import pages
 from computeapi.api.controller import ComputeController
-from computeapi.api.types import NONEMPTY, OBJECT, POSITIVE, STRING, UUID
+from computeapi.api.types import BARE_NAME, OBJECT, POSITIVE, STRING, UUID
 from computeapi.compute.server_groups import AFFINITY, ANTI_AFFINITY, SOFT_AFFINITY, SOFT_ANTI_AFFINITY
 from computeapi.db.server_groups import ServerGroup
 from computeapi.versions import added, changed, removed
@@ -36,7 +36,7 @@ CREATE_BODY = lone(
     'server_group',
     closed(
         {
-            'name': NONEMPTY | {'format': 'name'},
+            'name': BARE_NAME,
             'policies': removed(ONE_POLICY, POLICIES),
             'policy': added(ONE_POLICY, POLICY),
             'rules': added(ONE_POLICY, RULES),

@@ -2,16 +2,18 @@
 
 import contextlib
 import re
+import sys
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
+
+from oslo_utils.uuidutils import is_uuid_like
 
 from computeapi.booleans import FALSE, TRUE
 from computeapi.db.listing import MOST_DIGITS
 from computeapi.errors import Invalid
 from computeapi.versions import changed
 from computeapi.web.contract import Field, View, attr
-from computeapi.web.formats import uuid_like
 from computeapi.web.schemas import array, closed
 
 STRING = {'type': 'string'}
@@ -33,21 +35,24 @@ LINKS = array(closed({'rel': STRING, 'href': STRING, 'type': STRING}, ['rel', 'h
 # What clients send. Numbers and booleans may come as text, as they always could.
 
 MOST = 2**31 - 1
+DIGITS = sys.int_info.default_max_str_digits
+"""As many are read as a number."""
 SPOKEN_BOOLEAN = {'type': ['boolean', 'string'], 'enum': [True, *TRUE, False, *FALSE]}
-UNBOUNDED = {'type': ['integer', 'string'], 'pattern': '^[0-9]+$', 'minimum': 0, 'maxLength': 255}
+UNBOUNDED = {'type': ['integer', 'string'], 'pattern': '^[0-9]+$', 'minimum': 0, 'maxLength': DIGITS}
 NON_NEGATIVE = UNBOUNDED | {'maximum': MOST}
 POSITIVE = NON_NEGATIVE | {'minimum': 1}
 TEXT = {'type': 'string', 'maxLength': 255}
 NONEMPTY = {'type': 'string', 'minLength': 1, 'maxLength': 255}
 HOST = NONEMPTY | {'pattern': '^[a-zA-Z0-9-._]*$'}
 SPACED_NAME = {'type': 'string', 'format': 'name_with_leading_trailing_spaces', 'minLength': 1, 'maxLength': 255}
+BARE_NAME = NONEMPTY | {'format': 'name'}
 # /v2 says what a name is before it says that the name is empty.
-NAME = changed({'2.0': SPACED_NAME, '2.1': NONEMPTY | {'format': 'name'}})
+NAME = changed({'2.0': SPACED_NAME, '2.1': BARE_NAME})
 
 # What a path and a query string hold: text.
 
 INTEGER_ID = re.compile('-?[0-9]+', re.ASCII)
-LIMIT = {'type': 'string', 'pattern': '^[0-9]*$', 'minLength': 1, 'maxLength': 255}
+LIMIT = {'type': 'string', 'pattern': '^[0-9]*$', 'minLength': 1, 'maxLength': DIGITS}
 MARKER = STRING
 
 
@@ -60,7 +65,7 @@ def integer_id(text: str) -> int:
 
 def uuid_id(text: str) -> str:
     """The UUID that is an id in a path."""
-    if not uuid_like(text):
+    if not is_uuid_like(text):
         raise Invalid(f'Invalid uuid {text}')
     return text
 

@@ -4,11 +4,13 @@ import base64
 import binascii
 import re
 import unicodedata
-import uuid
-from datetime import datetime
 
 import jsonschema
+from oslo_utils.uuidutils import is_uuid_like
 
+from computeapi.clock import parsed
+
+LAST = '\ufffe'
 FORMATS = jsonschema.FormatChecker(formats=('ipv4', 'ipv6', 'email'))
 
 
@@ -19,15 +21,7 @@ class BadFormat(ValueError):
 @FORMATS.checks('uuid')
 def is_uuid(value: object) -> bool:
     """A UUID with or without hyphens, in either case, in braces or as a URN."""
-    return not isinstance(value, str) or uuid_like(value)
-
-
-def uuid_like(value: str) -> bool:
-    bare = value.lower().replace('urn:', '').replace('uuid:', '').strip('{}').replace('-', '')
-    try:
-        return uuid.UUID(bare).hex == bare
-    except ValueError:
-        return False
+    return not isinstance(value, str) or bool(is_uuid_like(value))
 
 
 @FORMATS.checks('base64', raises=binascii.Error)
@@ -40,7 +34,7 @@ def is_base64(value: object) -> bool:
 @FORMATS.checks('date-time', raises=ValueError)
 def is_datetime(value: object) -> bool:
     if isinstance(value, str):
-        datetime.fromisoformat(value)
+        parsed(value)
     return True
 
 
@@ -48,6 +42,12 @@ def is_datetime(value: object) -> bool:
 def is_regex(value: object) -> bool:
     """A regular expression; not the empty one, which would match everything."""
     return not isinstance(value, str) or (bool(value) and bool(re.compile(value)))
+
+
+@FORMATS.checks('printable')
+def is_printable(value: object) -> bool:
+    """Printable characters, spaces wherever they like."""
+    return not isinstance(value, str) or _printable(value)
 
 
 @FORMATS.checks('name', raises=BadFormat)
@@ -73,4 +73,5 @@ def is_spaced_name(value: object) -> bool:
 
 
 def _printable(text: str) -> bool:
-    return all(character.isprintable() or unicodedata.category(character) == 'Zs' for character in text)
+    """Whether there are only letters, signs and spaces of Unicode's first plane: emoji are further out."""
+    return all(c <= LAST and (c.isprintable() or unicodedata.category(c) == 'Zs') for c in text)

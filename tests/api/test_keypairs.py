@@ -100,6 +100,7 @@ def test_v2_strips_names_and_ignores_what_it_does_not_know(legacy):
     made = legacy.post('/os-keypairs', pair(name=' mine ', type='x509', user_id=5))
     assert (made.status, made.json['keypair']['name'], made.json['keypair']['user_id']) == (200, 'mine', 'admin')
     assert legacy.delete('/os-keypairs/mine').status == 202
+    assert legacy.post('/os-keypairs', pair(name='mine@home')).status == 200
 
 
 def test_a_name_is_taken_once_by_a_user(api):

@@ -4,6 +4,8 @@ import ipaddress
 from collections.abc import Mapping
 from typing import Any
 
+from oslo_utils.uuidutils import is_uuid_like
+
 from computeapi.api.controller import ComputeController
 from computeapi.api.servers.disks import FIELDS as DISKS
 from computeapi.api.servers.disks import devices_of
@@ -18,7 +20,17 @@ from computeapi.api.servers.schemas import (
     TAG,
     TAGS,
 )
-from computeapi.api.types import HOST, LINKS, MOST, NAME, NONEMPTY, NULLABLE_UUID, SPOKEN_BOOLEAN, STRING, UUID
+from computeapi.api.types import (
+    BARE_NAME,
+    HOST,
+    LINKS,
+    MOST,
+    NAME,
+    NULLABLE_UUID,
+    SPOKEN_BOOLEAN,
+    STRING,
+    UUID,
+)
 from computeapi.booleans import spoken
 from computeapi.compute import passwords
 from computeapi.compute.servers.creation import NetworkRequest, Rights, ServerRequest
@@ -27,7 +39,6 @@ from computeapi.errors import Invalid
 from computeapi.versions import ABSENT, added, changed, removed
 from computeapi.web.contract import ADMIN, MEMBER_OR_ADMIN, Policy
 from computeapi.web.controller import operation
-from computeapi.web.formats import uuid_like
 from computeapi.web.request import Reply, Request
 from computeapi.web.schemas import array, closed, lone, one_of, whole
 
@@ -69,7 +80,7 @@ INTERFACES = array(
     )
 )
 NETWORKS = changed({'2.1': INTERFACES, '2.37': {'oneOf': [INTERFACES, one_of('none', 'auto')]}})
-GROUPS = array(closed({'name': NONEMPTY}))
+GROUPS = array(closed({'name': NAME}))
 COUNT = {'type': ['integer', 'string'], 'minLength': 1, 'pattern': '^[0-9]*$', 'minimum': 1, 'maximum': MOST}
 FILE = whole({'path': STRING, 'contents': {'type': 'string', 'format': 'base64'}})
 CERTIFICATES = {
@@ -119,7 +130,7 @@ HINTS = {
         'same_host': {'type': ['string', 'array'], 'items': UUID},
         'different_host': ONE_OR_MORE,
         'query': {'type': ['string', 'object']},
-        'target_cell': NAME,
+        'target_cell': BARE_NAME,
         'different_cell': {'type': ['string', 'array'], 'items': STRING},
         'build_near_host_ip': ADDRESS,
         'cidr': {'type': 'string', 'pattern': '^/[0-9a-f.:]+$'},
@@ -278,7 +289,7 @@ def interface_of(item: Mapping[str, Any]) -> NetworkRequest:
     """Where there is a port its network counts."""
     port_id = item.get('port')
     network_id = None if port_id else item.get('uuid')
-    if network_id is not None and not uuid_like(network_id):
+    if network_id is not None and not is_uuid_like(network_id):
         raise Invalid(f'Bad networks format: network uuid is not in proper format ({network_id[:64]})')
     return NetworkRequest(network_id=network_id, port_id=port_id, fixed_ip=item.get('fixed_ip'), tag=item.get('tag'))
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from computeapi.api.servers.subject import ServerController, action
-from computeapi.api.types import BOOLEAN, INTEGER, NULLABLE_INTEGER, NULLABLE_STRING, OBJECT, STRING
+from computeapi.api.types import BOOLEAN, DIGITS, INTEGER, NULLABLE_INTEGER, NULLABLE_STRING, OBJECT, STRING
 from computeapi.backends.hypervisor import DISK_COUNTERS, INTERFACE_COUNTERS
 from computeapi.compute.servers.machines import Diagnosis
 from computeapi.db.servers import Server
@@ -16,7 +16,7 @@ from computeapi.web.schemas import array, closed, lone, whole
 CONSOLE_OUTPUT = Policy('os_compute_api:os-console-output', MEMBER_OR_ADMIN, "Read a server's serial console")
 PASSWORD = Policy('os_compute_api:os-admin-password', MEMBER_OR_ADMIN, "Change a server's administrator password")
 
-LENGTH = {'type': ['integer', 'string', 'null'], 'pattern': '^-?[0-9]+$', 'minimum': -1, 'maxLength': 18}
+LENGTH = {'type': ['integer', 'string', 'null'], 'pattern': '^-?[0-9]+$', 'minimum': -1, 'maxLength': DIGITS}
 NEW_PASSWORD = lone('adminPass', STRING)
 
 

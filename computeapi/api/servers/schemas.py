@@ -5,7 +5,7 @@ from computeapi.compute.servers.lookup import MOST_TAGS
 from computeapi.versions import changed
 from computeapi.web.schemas import array, lone, one_of
 
-DESCRIPTION = NULLABLE_STRING | {'minLength': 0, 'maxLength': 255, 'pattern': r'^[^\x00-\x1f\x7f-\x9f]*$'}
+DESCRIPTION = NULLABLE_STRING | {'minLength': 0, 'maxLength': 255, 'format': 'printable'}
 HOSTNAME = changed(
     {
         '2.90': {

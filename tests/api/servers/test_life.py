@@ -359,6 +359,7 @@ def test_console_output(act, server):
     assert longer.startswith(whole) and len(longer) > len(whole)
     assert act(server, 'os-getConsoleOutput', {'length': 1}).json['output'] == longer.splitlines()[-1]
     assert act(server, 'os-getConsoleOutput', {'length': 0}).json['output'] == ''
+    assert act(server, 'os-getConsoleOutput', {'length': '9' * 400}).json['output'] == longer.rstrip()
 
 
 def held(world, server):
