@@ -13,6 +13,7 @@ from computeapi.api.types import (
     BOOLEAN,
     INTEGER,
     LINKS,
+    MOST,
     NAME,
     NON_NEGATIVE,
     NONEMPTY,
@@ -297,9 +298,10 @@ def filters(req: Request) -> dict[str, Any]:
 
 
 def number(req: Request, name: str) -> int:
+    """The least that is asked for; beyond what any flavor can have one bound is like another."""
     text = req.parameter(name, '0')
     try:
-        return min(int(text), 2**62)
+        return max(-MOST, min(int(text), MOST))
     except ValueError:
         raise Invalid(f'Invalid {name} filter [{text[:64]}]') from None
 

@@ -18,7 +18,7 @@ from computeapi import errors
 from computeapi.db import patience, patterns
 from computeapi.db.clock import clock_of
 from computeapi.db.patience import ENDLESS, USUAL, Patience
-from computeapi.db.trouble import Watch
+from computeapi.db.trouble import Watch, unfit
 
 MOST_TRIES = 3
 
@@ -40,6 +40,7 @@ class Store:
             self.engine = _sqlite_engine(self.url, durable, patience)
         else:
             self.engine = _server_engine(self.url, pool_size, patience)
+        sa.event.listen(self.engine, 'handle_error', unfit, retval=True)
         self.clock = clock_of(self.dialect, self.ask)
         self.check: Callable[[sa.Connection], None] = lambda connection: None
 

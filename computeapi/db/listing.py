@@ -124,9 +124,11 @@ def after(
 def _beyond(column: sa.ColumnElement[Any], descending: bool, value: object) -> Clause:
     if value is None:
         return sa.false() if descending else column.is_not(None)
+    # SQLAlchemy asks nothing but equality of a boolean that it is given as such.
+    bound = sa.literal(value, column.type)
     if descending:
-        return sa.or_(column < value, column.is_(None)) if _is_nullable(column) else column < value
-    return column > value
+        return sa.or_(column < bound, column.is_(None)) if _is_nullable(column) else column < bound
+    return column > bound
 
 
 def _is_nullable(column: sa.ColumnElement[Any]) -> bool:

@@ -35,9 +35,11 @@ def add(connection: sa.Connection, table: sa.Table, owner_id: str, pairs: Mappin
 
 def has(table: sa.Table, owner: sa.ColumnElement[Any], name: str, *values: str) -> sa.ColumnElement[bool]:
     """Whether the owner in an enclosing query has the name, with one of the values if there are any."""
-    query = sa.select(table.c.name).where(table.c.owner_id == owner, table.c.name == name)
+    # The enclosing query may be about the same table.
+    pairs = table.alias().c
+    query = sa.select(pairs.name).where(pairs.owner_id == owner, pairs.name == name)
     if values:
-        query = query.where(table.c.value.in_(values))
+        query = query.where(pairs.value.in_(values))
     return query.exists()
 
 

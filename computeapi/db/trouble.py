@@ -11,8 +11,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from sqlalchemy import exc
+from sqlalchemy.engine import ExceptionContext
 
-from computeapi.errors import ConnectionLost, DatabaseTrouble, Deadlock
+from computeapi.errors import ConnectionLost, DatabaseTrouble, Deadlock, Invalid
 
 LOG = logging.getLogger(__name__)
 SILENCE_SECONDS = 30
@@ -59,6 +60,15 @@ def _is_trouble(error: exc.DBAPIError, code: Any) -> bool:
     # PyMySQL calls an InternalError what the file system says to the server, e.g. that it is full.
     unusual = isinstance(error, exc.InternalError) and isinstance(code, int)
     return unusual or isinstance(error, exc.InterfaceError) or code in POSTGRESQL
+
+
+def unfit(context: ExceptionContext) -> Invalid | None:
+    """What came from a client and fits in no column: a number beyond its bounds, a text too long for it."""
+    wrapped = isinstance(context.sqlalchemy_exception, exc.DataError)
+    # sqlite3 says it in Python's own words.
+    if wrapped or isinstance(context.original_exception, OverflowError):
+        return Invalid('A number in the request is too large, or a text too long.')
+    return None
 
 
 class Watch:

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import closing
+from contextlib import closing, nullcontext
 
 import pytest
 import sqlalchemy as sa
@@ -368,3 +368,13 @@ def test_the_same_trouble_is_told_now_and_then(caplog):
         'Trouble with the database: database is locked',
         'Trouble with the database: database is locked (and 299 times since this was last said)',
     ]
+
+
+@pytest.mark.parametrize('facts', [{'flavorid': 'x' * 256}, {'vcpus': 2**31}, {'vcpus': 2**80}])
+def test_what_fits_in_no_column_is_the_mistake_of_who_sent_it(store, facts):
+    row = {'flavorid': 'a', 'name': 'a', 'memory_mb': 1, 'vcpus': 1, 'root_gb': 1, 'ephemeral_gb': 1, 'swap': 1}
+    row |= {'rxtx_factor': 1.0, 'disabled': False, 'is_public': True, 'extra_specs': {}, 'created_at': utcnow()}
+    # SQLite refuses only what it has no bits for.
+    kept = store.dialect == 'sqlite' and facts != {'vcpus': 2**80}
+    with nullcontext() if kept else pytest.raises(errors.Invalid), store.write() as connection:
+        connection.execute(sa.insert(flavors).values(row | facts))

@@ -6,6 +6,7 @@ from datetime import timedelta
 
 from computeapi.backends.hypervisor import PowerState
 from computeapi.compute.hosts import CONTROLLER
+from computeapi.compute.names import shortened
 from computeapi.compute.platform import Platform
 from computeapi.compute.scheduler import Spec
 from computeapi.compute.servers import disks, placement
@@ -85,7 +86,7 @@ class Shelves:
         with self.changes.prepared(context, server, SHELVE, {'image_id': image_id}, undo):
             self.images.create(
                 context,
-                f'{server.name}-shelved',
+                shortened(server.name, after='-shelved'),
                 image_id=image_id,
                 properties=described(context, server),
                 disk_format='raw',

@@ -10,6 +10,7 @@ from typing import Any
 from computeapi.backends.image import Image, Images
 from computeapi.backends.volume import Volumes
 from computeapi.compute.hosts import CONTROLLER
+from computeapi.compute.names import shortened
 from computeapi.compute.platform import Platform
 from computeapi.compute.quotas import Quotas, check_image_metadata
 from computeapi.compute.servers.changes import Changes, check
@@ -212,8 +213,9 @@ class ServerSnapshots:
         if device.destination_type != 'volume' or device.volume_id is None:
             local = {'source_type': device.source_type, 'destination_type': 'local', 'volume_size': device.volume_size}
             return facts | local | {'image_id': device.image_id}
+        snapshot_name = shortened(name, before='snapshot for ')
         snapshot = self.volumes.create_snapshot(
-            context, device.volume_id, name=f'snapshot for {name}', force=True, snapshot_id=snapshot_id
+            context, device.volume_id, name=snapshot_name, force=True, snapshot_id=snapshot_id
         )
         return facts | {
             'source_type': 'snapshot',

@@ -302,6 +302,11 @@ def test_server_groups(made, create, api):
         ({'availability_zone': 'internal'}, 400, 'The requested availability zone is not available'),
         ({'availability_zone': 'a:b:c:d'}, 400, 'Invalid input received: Unable to parse availability_zone'),
         ({'min_count': 3, 'max_count': 2}, 400, 'min_count must be <= max_count'),
+        (
+            {'min_count': 2, 'name': 'x' * 254},
+            400,
+            'Invalid input for field/attribute name. With its number it has more than 255 characters.',
+        ),
         ({'metadata': {f'k{n}': 'v' for n in range(129)}}, 403, 'Maximum number of metadata items exceeds 128'),
         (
             {'personality': [{'path': f'/{n}', 'contents': ''} for n in range(6)]},

@@ -289,6 +289,13 @@ def test_an_image_of_a_server_on_volumes_is_made_of_snapshots(world, api, on_vol
     assert shown['metadata']['block_device_mapping'] == [disk] and 'server' not in shown
 
 
+def test_the_snapshots_of_an_image_are_called_after_it_however_long_its_name_is(world, api, on_volume):
+    body = {'createImage': {'name': 'x' * 255}}
+    assert api.post(f'/servers/{on_volume}/action', body, '2.45', as_=BOB).status == 202
+    (snapshot,) = world.volumes.list_snapshots(world.bob)
+    assert snapshot.name == 'snapshot for ' + 'x' * 242
+
+
 @pytest.fixture
 def no_images_of_volumes(conf, tmp_path):
     rules = tmp_path / 'policy.yaml'

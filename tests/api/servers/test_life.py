@@ -221,6 +221,12 @@ def test_shelve_and_unshelve(act, api, state, world, server):
     assert 'server-shelved' not in [image.name for image in world.images.list(world.bob)]
 
 
+def test_a_server_is_shelved_however_long_its_name_is(act, api, world, server):
+    api.put(f'/servers/{server}', {'server': {'name': 'x' * 255}}, as_=BOB)
+    assert act(server, 'shelve').status == 202
+    assert 'x' * 247 + '-shelved' in [image.name for image in world.images.list(world.bob)]
+
+
 def test_a_shelved_server_may_keep_its_host_for_a_while(act, state, service, server, settle):
     service.conf.set_override('shelved_offload_time', 60)
     act(server, 'shelve')

@@ -718,3 +718,4 @@ def test_an_automatic_network_is_made_once(ask, project):
     assert ask('GET /routers').json == {'routers': []}
     ask(f'DELETE {path}', expect=404)
     ask('GET /auto-allocated-topology/bananas', expect=404)
+    ask(f'GET /auto-allocated-topology/{"9" * 256}', by='admin', expect=404)

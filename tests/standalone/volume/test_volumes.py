@@ -258,6 +258,8 @@ def test_summary(ask, create):
     assert ask('GET /v3/volumes/summary', version='3.35').json['volume-summary'] == expected
     assert ask('GET /v3/volumes/summary').json['volume-summary'] == {**expected, 'metadata': {'a': ['x', 'y']}}
     ask('GET /v3/volumes/summary', version='3.11', expect=404)
+    chosen = {'total_count': 1, 'total_size': 3, 'metadata': {'a': ['y']}}
+    assert ask("GET /v3/volumes/summary?metadata={'a': 'y'}").json['volume-summary'] == chosen
 
 
 @pytest.mark.parametrize('kind', ['volumes', 'snapshots'])

@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from computeapi.compute import quotas as limits
 from computeapi.compute.flavors import FlavorManager
 from computeapi.compute.keypairs import KeypairManager
+from computeapi.compute.names import LONGEST, numbered
 from computeapi.compute.platform import Platform
 from computeapi.compute.quotas import Quotas
 from computeapi.compute.server_groups import ServerGroupManager
@@ -197,6 +198,8 @@ def check_count(request: ServerRequest) -> None:
         raise Invalid('min_count must be <= max_count')
     if request.hostname and request.most > 1:
         raise Invalid('Unable to allocate a single hostname to multiple instances')
+    if len(numbered(request.name, request.most - 1, request.most)) > LONGEST:
+        raise Invalid(f'Invalid input for field/attribute name. With its number it has more than {LONGEST} characters.')
 
 
 def root_of(disks: list[Device]) -> Device | None:

@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from computeapi.backends.hypervisor import PowerState
+from computeapi.compute.names import numbered
 from computeapi.compute.servers.creation.boot import Source
 from computeapi.compute.servers.creation.devices import path_of
 from computeapi.compute.servers.creation.networks import Wanted
@@ -154,11 +155,6 @@ def block_device(device: Device, server_id: str, attachment_id: str | None, now:
 
 
 # ------------------------------------------------------------------ names
-
-
-def numbered(name: str, index: int, count: int) -> str:
-    """The name of one of several servers: name-1, name-2 ... A server that is alone has the name as it is."""
-    return f'{name}-{index + 1}' if count > 1 else name
 
 
 def hostname(name: str, server_id: str) -> str:

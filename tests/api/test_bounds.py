@@ -1,0 +1,48 @@
+"""Numbers, moments and names beyond what a database holds: refused, or as good as what is not there."""
+
+import pytest
+
+BEYOND = 10**30
+
+
+def flavor(name, **facts):
+    return {'flavor': {'id': name, 'name': name, 'ram': 64, 'vcpus': 1, 'disk': 1} | facts}
+
+
+@pytest.mark.parametrize(('bound', 'found'), [(BEYOND, []), (-BEYOND, ['a']), (2**31, [])])
+@pytest.mark.parametrize('name', ['minDisk', 'minRam'])
+def test_a_size_that_no_flavor_can_have(api, name, bound, found):
+    api.post('/flavors', flavor('a'))
+    assert [each['id'] for each in api.get(f'/flavors?{name}={bound}').json['flavors']] == found
+
+
+@pytest.mark.parametrize('direction', ['asc', 'desc'])
+@pytest.mark.parametrize('key', ['is_public', 'disabled'])
+def test_pages_that_are_sorted_by_what_is_true_or_false(api, key, direction):
+    for name, public in (('a', True), ('b', False), ('c', True)):
+        api.post('/flavors', flavor(name, **{'os-flavor-access:is_public': public}))
+    path = f'/flavors?is_public=none&limit=1&sort_key={key}&sort_dir={direction}'
+    whole = [each['id'] for each in api.get(path.replace('limit=1&', '')).json['flavors']]
+    seen, marker = [], ''
+    while page := api.get(path + marker).json['flavors']:
+        seen.append(page[0]['id'])
+        marker = f'&marker={seen[-1]}'
+    assert seen == whole and sorted(seen) == ['a', 'b', 'c']
+
+
+@pytest.mark.parametrize('moment', ['9999-12-31T23:59:59-14:00', '0001-01-01T00:00:00%2B14:00'])
+@pytest.mark.parametrize(
+    'path',
+    [
+        '/servers?changes-before={}',
+        '/servers?changes-since={}',
+        '/servers?created_at={}',
+        '/os-migrations?changes-before={}',
+        '/images?changes-since={}',
+        '/os-simple-tenant-usage?start={}',
+        '/os-simple-tenant-usage?end={}',
+    ],
+)
+def test_a_moment_that_is_none_in_utc(api, path, moment):
+    version = '2.35' if path.startswith('/images') else '2.66'
+    assert api.get(path.format(moment), version).status == 400
