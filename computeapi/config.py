@@ -308,6 +308,16 @@ SHARE = [
 STANDALONE = [
     cfg.StrOpt('data_dir', default='computeapi-data', help='Where `serve` keeps its database and images.'),
     cfg.IntOpt('max_image_bytes', default=10 * 2**30, min=1, help='The largest image that can be uploaded.'),
+    cfg.IntOpt(
+        'max_connections',
+        default=1000,
+        min=1,
+        help='Connections with `serve`; one more takes the place of that which waits for its client longest.',
+    ),
+    cfg.IntOpt('max_connections_per_address', default=500, min=1, help='The same, of each address.'),
+    cfg.IntOpt('request_timeout', default=30, min=1, help='Seconds to send a request, or 64 KiB of a long body.'),
+    cfg.IntOpt('response_timeout', default=30, min=1, help='Seconds to take an answer, or 64 KiB of a long one.'),
+    cfg.IntOpt('keepalive_timeout', default=120, min=1, help='Seconds until a connection closes that nobody uses.'),
 ]
 
 LOGGING = [

@@ -67,5 +67,3 @@ def start(conf: cfg.ConfigOpts, level: int = logging.INFO) -> None:
     handler.addFilter(Callers())
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
     logging.getLogger('computeapi').setLevel(logging.DEBUG if conf.debug else level)
-    # It warns whenever more requests wait than there are threads.
-    logging.getLogger('waitress.queue').setLevel(logging.ERROR)

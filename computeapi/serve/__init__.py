@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from types import FrameType
 
-import waitress
 from oslo_config import cfg
 
 from computeapi import log
@@ -19,6 +18,8 @@ from computeapi.db.engine import store_of
 from computeapi.main import Service
 from computeapi.serve import credentials, guests, population
 from computeapi.serve.directory import Directory, database, opened
+from computeapi.serve.http.hub import UPLOADS
+from computeapi.serve.http.server import HTTPServer
 from computeapi.web.filters import WSGIApp
 
 THREADS = 8
@@ -43,7 +44,8 @@ def run(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
             sockets.append(for_guests)
         with running(conf, directory, options.admin_password, for_guests) as (app, passwords):
             shown = credentials.show(url(listening), conf.api.auth_strategy, passwords, directory)
-            _serve(app, sockets, conf.standalone.max_image_bytes, shown)
+            print(shown, flush=True)
+            HTTPServer(app, sockets, conf.standalone, THREADS).run()
 
 
 def configure(conf: cfg.ConfigOpts, directory: Directory) -> None:
@@ -70,7 +72,7 @@ def running(
 
     for_guests: where they ask, if they do."""
     with ExitStack() as stack:
-        pool_size = max(conf.database.max_pool_size, THREADS + conf.workers)
+        pool_size = max(conf.database.max_pool_size, THREADS + UPLOADS + conf.workers)
         store = store_of(conf, durable=not directory.temporary, pool_size=pool_size)
         service = Service(conf, store, lonely=LONELY, binary='computeapi-serve')
         stack.callback(service.close)
@@ -91,21 +93,6 @@ def url(listening: socket.socket) -> str:
     host, port = listening.getsockname()[:2]
     host = {'0.0.0.0': '127.0.0.1', '::': '::1'}.get(host, host)
     return f'http://[{host}]:{port}' if ':' in host else f'http://{host}:{port}'
-
-
-def _serve(app: WSGIApp, sockets: list[socket.socket], max_body: int, ready: str) -> None:
-    server = waitress.create_server(
-        app,
-        sockets=sockets,
-        threads=THREADS,
-        ident=None,
-        connection_limit=1000,
-        asyncore_use_poll=True,
-        max_request_body_size=max_body,
-    )
-    print(ready, flush=True)
-    server.run()
-    server.close()
 
 
 def _listening(host: str, port: int, option: str = '--port') -> socket.socket:

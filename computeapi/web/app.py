@@ -81,7 +81,7 @@ class App:
         """Run the operation that the request names; any Error may come out of it."""
         req.check_media_type()
         # What comes with a GET or a DELETE says nothing, and is not looked at.
-        body = req.document() if endpoint.actions or (req.method not in BODILESS and req.body) else None
+        body = req.document() if endpoint.actions or (req.method not in BODILESS and req.data()) else None
         return self.run(req, self.choose(req, endpoint, body), parameters, body)
 
     def choose(self, req: Request, endpoint: Endpoint, body: Any) -> Bound:

@@ -2,16 +2,18 @@
 
 import functools
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType, SimpleNamespace
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import orjson
+from webob.exc import HTTPRequestEntityTooLarge
 from webob.request import BaseRequest
 
 from computeapi.context import Context
-from computeapi.errors import Error, Invalid
+from computeapi.errors import Error, Invalid, TooLarge
 from computeapi.versions import DEFAULT_API_VERSION, LEGACY, APIVersionRequest
 from computeapi.web.contract import Operation, Policy
 from computeapi.web.faults import UnsupportedMediaType
@@ -21,6 +23,8 @@ VENDOR_JSON = 'application/vnd.openstack.compute+json'
 MEDIA_TYPES = frozenset({'', 'application/json', VENDOR_JSON, 'text/plain'})
 DEEPEST = 50
 """How deep the objects and lists of a body may be nested."""
+PIECE = 16 * 1024
+"""Bytes of a body of unknown length that are read at a time."""
 
 # Keys of the WSGI environment that filters leave for the app.
 CONTEXT = 'computeapi.context'
@@ -91,10 +95,31 @@ class Request(BaseRequest):
         if self.environ.get('CONTENT_TYPE') and self.content_type.lower() not in MEDIA_TYPES:
             raise UnsupportedMediaType()
 
+    def data(self, most: float = math.inf) -> bytes:
+        """The body; Invalid when the client went away before its end, TooLarge when it has more bytes than *most*."""
+        try:
+            if self.content_length is None and self.is_body_readable:
+                self.body = b''.join(self._pieces(most))
+            if (self.content_length or 0) > most:
+                raise TooLarge(f'The request body must not be longer than {most} bytes.')
+            body: bytes = self.body
+        except HTTPRequestEntityTooLarge as error:
+            raise TooLarge(error.explanation) from None
+        except OSError:
+            raise Invalid('The request body is shorter than was announced.') from None
+        return body
+
+    def _pieces(self, most: float) -> Iterator[bytes]:
+        """A body of unknown length, as far as it may matter; the filter `sizelimit` stops it earlier."""
+        read = 0
+        while read <= most and (piece := self.body_file.read(PIECE)):
+            read += len(piece)
+            yield piece
+
     def document(self) -> Any:
         """The JSON value in the body; Invalid if there is none or it cannot be read."""
         try:
-            document = orjson.loads(self.body)
+            document = orjson.loads(self.data())
         except ValueError:
             raise Invalid('Malformed request body') from None
         _check_document(document)

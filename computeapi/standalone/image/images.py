@@ -109,8 +109,11 @@ class GlanceImages(GlanceController):
 
 
 def chunks(req: Request) -> Iterator[bytes]:
-    """The body in pieces, however long it is."""
-    return iter(lambda: req.body_file.read(CHUNK), b'')
+    """The body in pieces, however long it is; Invalid when the client went away before its end."""
+    try:
+        yield from iter(lambda: req.body_file.read(CHUNK), b'')
+    except OSError:
+        raise errors.Invalid('The data is shorter than was announced.') from None
 
 
 def _address(query: str) -> str:

@@ -1,0 +1,6 @@
+"""The HTTP server of `computeapi serve`: one WSGI app, its threads, and clients that may be slow or hostile.
+
+An event loop alone talks to clients, so no client can hold up a thread: it hands a request to the app when the request
+has arrived, and fetches the next piece of an answer when the client has taken the one before. Whoever is slower than
+the deadlines allow, or one of more connections than there may be, is sent away. httptools (llhttp) reads the protocol.
+"""

@@ -1,0 +1,348 @@
+"""One client: its requests, and whose turn it is."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import io
+import math
+from collections import deque
+from http import HTTPStatus
+from urllib.parse import unquote_to_bytes
+
+import httptools
+
+from computeapi.serve.http.body import StreamedBody
+from computeapi.serve.http.exchange import Exchange, refusal
+from computeapi.serve.http.hub import ENVIRON, Hub
+
+LONGEST_HEAD = 64 * 1024
+"""Bytes of a request line with its headers that are waited for: tokens and names of projects make long ones."""
+BUFFERED = 128 * 1024
+"""Bytes up to which a body is waited for before the app is called; the JSON of a request is shorter."""
+PACE = 64 * 1024
+"""Bytes that must pass within the seconds of a deadline, where there are more than that."""
+PIPELINED = 100
+"""Requests that may wait for the answer to the one before."""
+CONTINUE = b'HTTP/1.1 100 Continue\r\n\r\n'
+
+
+class ClientConnection(asyncio.Protocol):
+    """A client's connection: requests are answered in the order in which they come."""
+
+    transport: asyncio.Transport
+
+    def __init__(self, hub: Hub):
+        self.hub = hub
+        self.parser = httptools.HttpRequestParser(self)
+        self.current: Exchange | None = None
+        self.queue: deque[Exchange] = deque()
+        self.deadline = math.inf
+        # What has arrived of the next request: at first its head, then the exchange and pieces of its body.
+        self.in_head, self.size, self.url = False, 0, b''
+        self.headers: dict[str, str] = {}
+        self.arriving: Exchange | None = None
+        self.pieces: list[bytes] = []
+        self.paused = self.deaf = self.clogged = self.finished = False
+        self.refused: HTTPStatus | None = None
+        self.unsent = 0
+
+    # ------------------------------------------------------------------ the connection
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        self.transport = transport
+        # Whether the client has taken all of an answer: pause_writing and resume_writing tell.
+        transport.set_write_buffer_limits(high=0)
+        local, peer = transport.get_extra_info('sockname'), transport.get_extra_info('peername')
+        self.address = peer[0] if peer else ''
+        self.environ = {
+            **ENVIRON,
+            'SERVER_NAME': local[0],
+            'SERVER_PORT': str(local[1]),
+            'REMOTE_ADDR': self.address,
+            'REMOTE_PORT': str(peer[1]) if peer else '',
+        }
+        if self.hub.enter(self, self.address):
+            self.await_client(self.hub.options.keepalive_timeout)
+        else:
+            transport.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.hub.discard(self, self.address)
+        for exchange in (self.current, self.arriving, *self.queue):
+            if exchange is not None and exchange.body is not None:
+                exchange.body.end(broken=True)
+        self.queue.clear()
+        if self.clogged and self.current is not None:
+            self.hub.threads.run(self.current.close)
+
+    def leave(self) -> None:
+        """Go away at once: others need the room."""
+        self.hub.discard(self, self.address)
+        self.transport.abort()
+
+    def finish(self) -> None:
+        """Answer what has been asked, and no more."""
+        self.finished = True
+        if self.current is None and not self.clogged:
+            self.transport.close()
+
+    def await_client(self, seconds: float) -> None:
+        self.deadline = self.hub.loop.time() + seconds
+        self.hub.wait(self, self.address)
+
+    def await_app(self) -> None:
+        self.deadline = math.inf
+        self.hub.work(self, self.address)
+
+    def expire(self) -> None:
+        """The deadline is over."""
+        if self.clogged:
+            unsent = self.transport.get_write_buffer_size()
+            if self.unsent - unsent < PACE:
+                return self.leave()
+            self.unsent = unsent
+            return self.await_client(self.hub.options.response_timeout)
+        if self.in_head or (self.arriving is not None and self.arriving.body is None):
+            return self.refuse(HTTPStatus.REQUEST_TIMEOUT)
+        self.leave()
+
+    # ------------------------------------------------------------------ what the client sends
+
+    def data_received(self, data: bytes) -> None:
+        if self.deaf:
+            return
+        if self.in_head:
+            self.size += len(data)
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade as upgrade:
+            # To speak another protocol is an offer; it is not taken.
+            self.data_received(data[upgrade.args[0] :])
+        except httptools.HttpParserError:
+            if not self.deaf:
+                self.refuse(HTTPStatus.BAD_REQUEST)
+        if self.in_head and self.size > LONGEST_HEAD:
+            self.refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
+
+    def eof_received(self) -> bool:
+        """Whether the connection stays open: a client that says nothing more may still want its answers."""
+        self.deaf = self.finished = True
+        if self.arriving is not None and self.arriving.body is not None:
+            self.arriving.body.end(broken=True)
+        return self.current is not None or self.clogged
+
+    def on_message_begin(self) -> None:
+        self.in_head, self.size, self.url, self.headers = True, 0, b'', {}
+        self.pieces = []
+        if self.current is None:
+            self.await_client(self.hub.options.request_timeout)
+
+    def on_url(self, url: bytes) -> None:
+        self.url += url
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        key, text = environ_key(name), value.decode('latin-1')
+        # A proxy may set a header with dashes and let through the client's own with underscores: alike in WSGI.
+        if key:
+            self.headers[key] = f'{self.headers[key]},{text}' if key in self.headers else text
+
+    def on_headers_complete(self) -> None:
+        self.in_head, self.size = False, 0
+        if self.deaf:
+            return
+        if self.headers.pop('HTTP_TRANSFER_ENCODING', 'chunked').lower() != 'chunked':
+            return self.refuse(HTTPStatus.NOT_IMPLEMENTED)
+        environ = {**self.environ, **self.headers}
+        environ['REQUEST_METHOD'] = self.parser.get_method().decode()
+        environ['SERVER_PROTOCOL'] = f'HTTP/{self.parser.get_http_version()}'
+        path, _, query = self.url.partition(b'?')
+        if not path.startswith(b'/'):
+            path = httptools.parse_url(path).path or b'/' if b'//' in path else path
+        environ['PATH_INFO'] = (unquote_to_bytes(path) if b'%' in path else path).decode('latin-1')
+        environ['QUERY_STRING'] = query.decode('latin-1')
+        closing = not self.parser.should_keep_alive()
+        self.arriving = Exchange(environ, self.deliver, closing=closing)
+        expects = self.headers.get('HTTP_EXPECT', '').lower() == '100-continue'
+        long = int(self.headers.get('CONTENT_LENGTH') or 0) > BUFFERED
+        if long or (expects and self.current is not None):
+            self.stream(expects)
+        elif expects:
+            self.transport.write(CONTINUE)
+
+    def on_body(self, data: bytes) -> None:
+        exchange = self.arriving
+        if exchange is None or self.deaf:
+            return
+        self.size += len(data)
+        if exchange.body is not None:
+            exchange.body.feed(data)
+            self.listen_or_not()
+            if self.size >= PACE and exchange is self.current and self.deadline < math.inf:
+                self.size = 0
+                self.await_client(self.hub.options.request_timeout)
+            return
+        self.pieces.append(data)
+        if self.size > BUFFERED:
+            self.stream(expects=False)
+
+    def on_message_complete(self) -> None:
+        exchange, self.arriving = self.arriving, None
+        if exchange is None or self.deaf:
+            return
+        if exchange.body is not None:
+            exchange.body.end()
+            if exchange is self.current:
+                self.await_app()
+        else:
+            body = b''.join(self.pieces)
+            exchange.environ['wsgi.input'] = io.BytesIO(body)
+            if body:
+                exchange.environ['CONTENT_LENGTH'] = str(len(body))
+            self.ask(exchange)
+        if exchange.closing:
+            self.deaf = True
+
+    def stream(self, expects: bool) -> None:
+        """Let the app read the body of the request while it arrives."""
+        assert self.arriving is not None
+        exchange, self.size = self.arriving, 0
+        wanted = functools.partial(self.hub.call_soon, self.hear, exchange, [expects])
+        exchange.body = StreamedBody(wanted)
+        for piece in self.pieces:
+            exchange.body.feed(piece)
+        exchange.environ['wsgi.input'] = io.BufferedReader(exchange.body, PACE)
+        self.ask(exchange)
+
+    def hear(self, exchange: Exchange, expects: list[bool]) -> None:
+        """The app waits for more of the body: so does the client, for the word to go on, if it said so."""
+        if exchange is not self.arriving or self.transport.is_closing():
+            return
+        if expects[0]:
+            expects[0] = False
+            self.transport.write(CONTINUE)
+        self.listen_or_not()
+        if self.deadline == math.inf:
+            self.await_client(self.hub.options.request_timeout)
+
+    def listen_or_not(self) -> None:
+        """Read no more than can be worked on."""
+        body = self.arriving.body if self.arriving is not None else None
+        busy = bool(self.queue) or (body is not None and body.full)
+        if busy and not self.paused:
+            self.transport.pause_reading()
+            if body is not None and self.current is self.arriving:
+                self.await_app()
+        elif self.paused and not busy:
+            self.transport.resume_reading()
+        self.paused = busy
+
+    # ------------------------------------------------------------------ what the app answers
+
+    def ask(self, exchange: Exchange) -> None:
+        """Have the request answered when its turn comes."""
+        self.queue.append(exchange)
+        if self.current is None:
+            self.next()
+        elif len(self.queue) > PIPELINED:
+            self.deaf, exchange.closing = True, True
+        else:
+            self.listen_or_not()
+
+    def next(self) -> None:
+        """Begin with the next request, if there is one."""
+        if not self.queue:
+            self.current = None
+            if self.refused is not None:
+                return self.hang_up(self.refused)
+            if self.finished or self.deaf:
+                return self.transport.close()
+            self.listen_or_not()
+            return self.await_client(
+                self.hub.options.request_timeout
+                if self.in_head or self.arriving
+                else self.hub.options.keepalive_timeout
+            )
+        self.current = self.queue.popleft()
+        self.listen_or_not()
+        self.await_app()
+        self.hub.begin(self.current)
+
+    def deliver(self, exchange: Exchange, data: bytes, last: bool) -> None:
+        """Send a piece of the answer, from the thread that made it."""
+        self.hub.call_soon(self.send, exchange, data, last)
+
+    def send(self, exchange: Exchange, data: bytes, last: bool) -> None:
+        """Send a piece of the answer; what comes then waits until the client has it."""
+        if self.transport.is_closing():
+            if not last:
+                self.hub.threads.run(exchange.close)
+            return
+        self.last = last
+        self.transport.write(data)
+        if not self.clogged:
+            return self.sent()
+        self.unsent = self.transport.get_write_buffer_size()
+        self.await_client(self.hub.options.response_timeout)
+
+    def pause_writing(self) -> None:
+        self.clogged = True
+
+    def resume_writing(self) -> None:
+        self.clogged = False
+        if self.current is not None and self.unsent:
+            self.unsent = 0
+            self.sent()
+
+    def sent(self) -> None:
+        """The client has all that it was sent."""
+        assert self.current is not None
+        if not self.last:
+            self.await_app()
+            return self.hub.threads.run(self.current.proceed)
+        if not self.current.closing:
+            return self.next()
+        incomplete = self.arriving is self.current
+        self.queue.clear()
+        self.current, self.finished = None, True
+        if incomplete:
+            self.linger()
+        else:
+            self.transport.close()
+
+    def refuse(self, status: HTTPStatus) -> None:
+        """Listen no more, and say why after what is still to be answered."""
+        self.deaf, self.in_head = True, False
+        if self.arriving is not None and self.arriving.body is not None:
+            self.arriving.body.end(broken=True)
+        self.arriving = None
+        self.refused = status
+        if self.current is None:
+            self.hang_up(status)
+
+    def hang_up(self, status: HTTPStatus) -> None:
+        self.transport.write(refusal(status))
+        self.linger()
+
+    def linger(self) -> None:
+        """Wait until the client has noticed: to close while it still sends would take the answer away from it."""
+        self.deaf = True
+        if self.transport.is_closing():
+            return
+        with contextlib.suppress(OSError):  # It may be gone already.
+            self.transport.write_eof()
+        if self.paused:
+            self.paused = False
+            self.transport.resume_reading()
+        self.await_client(self.hub.options.response_timeout)
+
+
+@functools.lru_cache(maxsize=1024)
+def environ_key(name: bytes) -> str:
+    """What WSGI calls a header; nothing for what it cannot tell from another."""
+    key = name.decode('latin-1').upper()
+    if '_' in key:
+        return ''
+    key = key.replace('-', '_')
+    return key if key in ('CONTENT_TYPE', 'CONTENT_LENGTH') else f'HTTP_{key}'

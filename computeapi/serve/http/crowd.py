@@ -1,0 +1,49 @@
+"""Who is connected, and who of them must go when there are too many."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class Visitor(Protocol):
+    """A connection, as a crowd sees it."""
+
+    def leave(self) -> None: ...
+
+
+class Crowd:
+    """The connections from one address, or from all: at most `most` of them.
+
+    waiting: those that wait for their client (to ask, or to take an answer), the one that does so longest first.
+    """
+
+    def __init__(self, most: int):
+        self.most = most
+        self.members: set[Visitor] = set()
+        self.waiting: dict[Visitor, None] = {}
+
+    def enter(self, visitor: Visitor) -> bool:
+        """Whether there is room, for which the one that waits longest leaves.
+
+        A newcomer is worth more than a client that has left its own connection waiting, so that half-sent requests and
+        unread answers keep nobody out, not even others at the same address."""
+        if len(self.members) >= self.most:
+            if not self.waiting:
+                return False
+            next(iter(self.waiting)).leave()
+        self.members.add(visitor)
+        return True
+
+    def discard(self, visitor: Visitor) -> None:
+        self.members.discard(visitor)
+        self.waiting.pop(visitor, None)
+
+    def wait(self, visitor: Visitor) -> None:
+        """From now on it waits for its client."""
+        if visitor in self.members:
+            self.waiting.pop(visitor, None)
+            self.waiting[visitor] = None
+
+    def work(self, visitor: Visitor) -> None:
+        """From now on its client waits for the app."""
+        self.waiting.pop(visitor, None)

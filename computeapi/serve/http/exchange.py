@@ -1,0 +1,170 @@
+"""One request and its answer, between the event loop and the thread in which the app works."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator
+from email.utils import formatdate
+from http import HTTPStatus
+from typing import Any
+
+from computeapi.serve.http.body import StreamedBody
+from computeapi.web.filters import WSGIApp
+
+LOG = logging.getLogger(__name__)
+
+PIECE = 256 * 1024
+"""Bytes of a long answer that are made at a time."""
+FORBIDDEN = re.compile('[\r\n\0]')
+
+Headers = list[tuple[str, str]]
+
+
+class Exchange:
+    """A request, and what the app answers, in pieces that are ready for the wire.
+
+    body: of the request, if the app reads it while it arrives. send: takes (self, data, last) in the thread that works.
+    closing: whether the connection ends with this answer.
+    """
+
+    def __init__(self, environ: dict[str, Any], send: Callable[[Exchange, bytes, bool], None], *, closing: bool):
+        self.environ, self.send, self.closing = environ, send, closing
+        self.body: StreamedBody | None = None
+        self.status = ''
+        self.headers: Headers = []
+        self.answer: Iterable[bytes] | None = None
+        self.pieces: Iterator[bytes] = iter(())
+        self.begun = False
+        self.bodiless = self.chunked = False
+        self.owed: int | None = None
+
+    def begin(self, app: WSGIApp) -> None:
+        """Let the app answer, up to the first piece; in a thread."""
+        self._pass_on(lambda: self._begin(app))
+
+    def proceed(self) -> None:
+        """Make the next piece; in a thread."""
+        self._pass_on(self._piece)
+
+    def close(self) -> None:
+        """Tell the app that nobody wants the rest; in a thread."""
+        close = getattr(self.answer, 'close', None)
+        self.answer, self.pieces = None, iter(())
+        if close is not None:
+            try:
+                close()
+            except Exception:
+                LOG.exception('Unexpected error while an answer was put away')
+
+    def _pass_on(self, make: Callable[[], tuple[bytes, bool]]) -> None:
+        try:
+            data, last = make()
+        except Exception:
+            LOG.exception('Unexpected error outside the app')
+            data, last = self._failed(), True
+        if last:
+            self.close()
+        self.send(self, data, last)
+
+    def _failed(self) -> bytes:
+        self.closing = True
+        if self.begun:
+            return b''
+        self.status, self.headers = '500 Internal Server Error', []
+        return self._framed(b'', last=True)
+
+    def _begin(self, app: WSGIApp) -> tuple[bytes, bool]:
+        self.answer = app(self.environ, self._start_response)
+        if isinstance(self.answer, (list, tuple)):
+            return self._framed(b''.join(self.answer), last=True), True
+        self.pieces = iter(self.answer)
+        return self._piece()
+
+    def _piece(self) -> tuple[bytes, bool]:
+        parts, size, last = [], 0, True
+        for part in self.pieces:
+            parts.append(part)
+            size += len(part)
+            if size >= PIECE:
+                last = False
+                break
+        return self._framed(b''.join(parts), last=last), last
+
+    def _start_response(self, status: str, headers: Headers, exc_info: Any = None) -> Callable[[bytes], None]:
+        if exc_info and self.begun:
+            raise exc_info[1].with_traceback(exc_info[2])
+        self.status, self.headers = status, headers
+        return self._write
+
+    def _write(self, data: bytes) -> None:
+        raise NotImplementedError('The app must return what it answers.')
+
+    # ------------------------------------------------------------------ framing
+
+    def _framed(self, data: bytes, *, last: bool) -> bytes:
+        """The data as it goes over the wire, after the head if it is the first."""
+        head = b'' if self.begun else self._head(len(data) if last else None)
+        self.begun = True
+        if self.bodiless:
+            return head
+        if self.chunked:
+            data = b'%x\r\n%b\r\n' % (len(data), data) if data else b''
+            return b''.join([head, data, b'0\r\n\r\n' if last else b''])
+        if self.owed is not None:
+            data = data[: self.owed]
+            self.owed -= len(data)
+            # What was promised and does not come, only the end of the connection can tell.
+            self.closing = self.closing or (last and self.owed > 0)
+        return head + data
+
+    def _head(self, length: int | None) -> bytes:
+        """The status and the headers. length: of the whole body, if that is known."""
+        names = {name.lower(): value for name, value in self.headers}
+        own = [] if 'date' in names else [('Date', date(int(time.time())))]
+        code = self.status[:3]
+        no_content = code in ('204', '304') or code[:1] == '1'
+        self.bodiless = no_content or self.environ['REQUEST_METHOD'] == 'HEAD'
+        if 'content-length' in names:
+            self.owed = int(names['content-length'])
+        elif not self.bodiless and length is not None:
+            own.append(('Content-Length', str(length)))
+        elif not self.bodiless and self.environ['SERVER_PROTOCOL'] == 'HTTP/1.1':
+            self.chunked = True
+            own.append(('Transfer-Encoding', 'chunked'))
+        elif not self.bodiless:
+            self.closing = True
+        # The rest of a body that the app did not want would be taken for the next request.
+        self.closing = self.closing or (self.body is not None and not self.body.complete)
+        if self.closing:
+            own.append(('Connection', 'close'))
+        elif self.environ['SERVER_PROTOCOL'] != 'HTTP/1.1':
+            own.append(('Connection', 'keep-alive'))
+        return head(self.status, [*self.headers, *own])
+
+
+def head(status: str, headers: Headers) -> bytes:
+    """The first lines of an answer; ValueError when a header would be two."""
+    lines = [f'HTTP/1.1 {status}', *[f'{name}: {value}' for name, value in headers]]
+    if any(map(FORBIDDEN.search, lines)):
+        raise ValueError('There is a line break in a header.')
+    return '\r\n'.join([*lines, '\r\n']).encode('latin-1')
+
+
+def refusal(status: HTTPStatus) -> bytes:
+    """The whole answer to a client that did not come as far as the app."""
+    text = status.phrase.encode()
+    headers = [
+        ('Content-Type', 'text/plain'),
+        ('Content-Length', str(len(text))),
+        ('Date', date(int(time.time()))),
+        ('Connection', 'close'),
+    ]
+    return head(f'{status} {status.phrase}', headers) + text
+
+
+@functools.lru_cache(maxsize=1)
+def date(second: int) -> str:
+    return formatdate(second, usegmt=True)

@@ -1,0 +1,76 @@
+"""What all connections share: the loop, the app with its threads, and the room that there is."""
+
+import asyncio
+import contextlib
+import functools
+import sys
+from typing import Any
+
+from oslo_config import cfg
+
+from computeapi.serve.http.crowd import Crowd, Visitor
+from computeapi.serve.http.exchange import Exchange
+from computeapi.serve.http.threads import Threads
+from computeapi.web.filters import WSGIApp
+
+UPLOADS = 4
+"""Threads for requests whose body the app reads while it arrives, so that slow ones hold up only each other."""
+ENVIRON = {
+    'SCRIPT_NAME': '',
+    'wsgi.version': (1, 0),
+    'wsgi.url_scheme': 'http',
+    'wsgi.errors': sys.stderr,
+    'wsgi.multithread': True,
+    'wsgi.multiprocess': False,
+    'wsgi.run_once': False,
+    'wsgi.input_terminated': True,
+}
+"""What is the same in all requests."""
+
+
+class Hub:
+    """options: the group [standalone]; threads: how many the app has, besides those for uploads."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, app: WSGIApp, options: cfg.ConfigOpts.GroupAttr, threads: int):
+        self.loop, self.app, self.options = loop, app, options
+        self.threads, self.uploads = Threads('request', threads), Threads('upload', UPLOADS)
+        self.everyone = Crowd(options.max_connections)
+        self.by_address: dict[str, Crowd] = {}
+
+    def enter(self, visitor: Visitor, address: str) -> bool:
+        """Whether there is room for one more, of its address and at all."""
+        crowd = self.by_address.get(address) or Crowd(self.options.max_connections_per_address)
+        entered = crowd.enter(visitor) and self.everyone.enter(visitor)
+        self.by_address[address] = crowd
+        return entered
+
+    def discard(self, visitor: Visitor, address: str) -> None:
+        """It has left."""
+        for crowd in self._crowds(address):
+            crowd.discard(visitor)
+        if address in self.by_address and not self.by_address[address].members:
+            del self.by_address[address]
+
+    def wait(self, visitor: Visitor, address: str) -> None:
+        """From now on it waits for its client."""
+        for crowd in self._crowds(address):
+            crowd.wait(visitor)
+
+    def work(self, visitor: Visitor, address: str) -> None:
+        """From now on its client waits for the app."""
+        for crowd in self._crowds(address):
+            crowd.work(visitor)
+
+    def _crowds(self, address: str) -> list[Crowd]:
+        crowd = self.by_address.get(address)
+        return [self.everyone] if crowd is None else [self.everyone, crowd]
+
+    def begin(self, exchange: Exchange) -> None:
+        """Have the app answer the request."""
+        threads = self.threads if exchange.body is None else self.uploads
+        threads.run(functools.partial(exchange.begin, self.app))
+
+    def call_soon(self, *call: Any) -> None:
+        """Have the loop make a call, which may come from any thread, also from one that ends after the loop."""
+        with contextlib.suppress(RuntimeError):
+            self.loop.call_soon_threadsafe(*call)

@@ -1,0 +1,92 @@
+"""The event loop: it accepts, watches deadlines, and ends."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import resource
+import signal
+import socket
+
+from oslo_config import cfg
+
+from computeapi.serve.http.connection import ClientConnection
+from computeapi.serve.http.hub import Hub
+from computeapi.web.filters import WSGIApp
+
+TICK = 1.0
+MERCY = 5.0
+"""Seconds for which an end waits for what is being answered."""
+MOST_UNSENT = 256 * 2**20
+"""Bytes of answers that may wait in memory for their clients."""
+OTHER_FILES = 500
+ENDINGS = (signal.SIGTERM, signal.SIGINT)
+BACKLOG = 1024
+
+
+class HTTPServer:
+    """A WSGI app at some sockets, until SIGTERM or SIGINT. options: the group [standalone]."""
+
+    hub: Hub
+
+    def __init__(self, app: WSGIApp, sockets: list[socket.socket], options: cfg.ConfigOpts.GroupAttr, threads: int):
+        self.app, self.sockets, self.options, self.threads = app, sockets, options, threads
+
+    def run(self) -> None:
+        """Serve; returns when asked to end and what was being answered is answered."""
+        allow_files(self.options.max_connections + OTHER_FILES)
+        asyncio.run(self._run())
+
+    async def _run(self) -> None:
+        loop, stop = asyncio.get_running_loop(), asyncio.Event()
+        self.hub = Hub(loop, self.app, self.options, self.threads)
+        for number in ENDINGS:
+            signal.signal(number, lambda *_: self.hub.call_soon(stop.set))
+        connect = functools.partial(ClientConnection, self.hub)
+        accepting = [await loop.create_server(connect, sock=each, backlog=BACKLOG) for each in self.sockets]
+        while not stop.is_set():
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(stop.wait(), TICK)
+            self.sweep(loop.time())
+        for each in accepting:
+            each.close()
+        await self._end(loop)
+        for number in ENDINGS:
+            signal.signal(number, signal.SIG_IGN)
+
+    async def _end(self, loop: asyncio.AbstractEventLoop) -> None:
+        for connection in self.connections():
+            connection.finish()
+        until = loop.time() + MERCY
+        while self.hub.everyone.members and loop.time() < until:
+            await asyncio.sleep(TICK / 50)
+        for connection in self.connections():
+            connection.leave()
+        for threads in (self.hub.threads, self.hub.uploads):
+            await loop.run_in_executor(None, threads.stop, max(0.0, until - loop.time()))
+
+    def connections(self) -> list[ClientConnection]:
+        return [each for each in self.hub.everyone.members if isinstance(each, ClientConnection)]
+
+    def sweep(self, now: float) -> None:
+        """Send away who is too slow, and who has most to take when that is too much for the memory."""
+        connections = self.connections()
+        for connection in connections:
+            if connection.deadline < now:
+                connection.expire()
+        sizes = {connection: connection.transport.get_write_buffer_size() for connection in connections}
+        unsent = sum(sizes.values())
+        for connection in sorted(sizes, key=sizes.__getitem__, reverse=True):
+            if unsent <= MOST_UNSENT:
+                break
+            unsent -= sizes[connection]
+            connection.leave()
+
+
+def allow_files(number: int) -> None:
+    """Let this process have so many files open, as far as it may."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = number if hard == resource.RLIM_INFINITY else min(number, hard)
+    if soft != resource.RLIM_INFINITY and soft < most:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))

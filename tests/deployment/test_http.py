@@ -1,0 +1,194 @@
+"""HTTP as `computeapi serve` speaks it, byte for byte."""
+
+import hashlib
+import http.client
+import re
+import socket
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import requests
+
+IMAGE = 3 * 1024 * 1024
+TOKEN = 'X-Auth-Token: admin:admin\r\n'
+
+
+class Wire:
+    """A connection to the service."""
+
+    def __init__(self, url):
+        host, _, port = url.removeprefix('http://').partition(':')
+        self.socket = socket.create_connection((host, int(port)), timeout=30)
+        self.file = self.socket.makefile('rb')
+
+    def send(self, text, body=b''):
+        self.socket.sendall(text.encode() + body)
+
+    def answer(self, method='GET'):
+        """The next answer: (status, headers, body)."""
+        response = http.client.HTTPResponse(self.socket, method=method)
+        response.fp.close()
+        response.fp = self.file
+        response.close = lambda: None
+        response.begin()
+        length = response.getheader('Content-Length')
+        if method == 'HEAD' or response.status == 204:
+            return response.status, response.headers, b''
+        return response.status, response.headers, self.file.read(int(length)) if length else self.file.read()
+
+    def ended(self):
+        return self.file.read() == b''
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.file.close()
+        self.socket.close()
+
+
+@pytest.fixture
+def served(serve):
+    return serve('--in-memory', OS_API__AUTH_STRATEGY='none', OS_STANDALONE__REQUEST_TIMEOUT='5')
+
+
+@pytest.fixture
+def url(served):
+    return served.url
+
+
+def new_image(url):
+    headers = {'X-Auth-Token': 'admin:admin'}
+    image = {'name': 'image', 'disk_format': 'raw', 'container_format': 'bare'}
+    return requests.post(f'{url}/image/v2/images', json=image, headers=headers, timeout=30).json()['id']
+
+
+def image_status(url, image_id):
+    return requests.get(f'{url}/image/v2/images/{image_id}', headers={'X-Auth-Token': 'admin:admin'}, timeout=30).json()
+
+
+def test_requests_of_one_connection_are_answered_in_turn(url):
+    with Wire(url) as wire:
+        for version in ('2.1', '2.53'):
+            wire.send(f'GET /v2.1/flavors HTTP/1.1\r\n{TOKEN}OpenStack-API-Version: compute {version}\r\n\r\n')
+            status, headers, _ = wire.answer()
+            assert (status, headers['OpenStack-API-Version']) == (200, f'compute {version}')
+            assert headers['Date'] and 'Connection' not in headers and 'Server' not in headers
+        wire.send('GET /v2.1/ HTTP/1.1\r\n\r\n' * 3 + 'HEAD /v2.1/ HTTP/1.1\r\n\r\n')
+        bodies = {wire.answer()[2] for _ in range(3)}
+        status, headers, _ = wire.answer('HEAD')
+        assert (status, headers['Content-Length']) == (200, str(len(bodies.pop()))) and not bodies
+        wire.send('GET /v2.1/ HTTP/1.1\r\nConnection: close\r\n\r\n')
+        assert wire.answer()[1]['Connection'] == 'close' and wire.ended()
+
+
+def test_older_clients_and_those_that_stop_speaking_are_answered(url):
+    with Wire(url) as wire:
+        wire.send('GET /v2.1/ HTTP/1.0\r\n\r\n')
+        assert wire.answer()[0] == 200 and wire.ended()
+    with Wire(url) as wire:
+        wire.send('GET /v2.1/ HTTP/1.0\r\nConnection: keep-alive\r\n\r\n' * 2)
+        assert [wire.answer()[1]['Connection'] for _ in range(2)] == ['keep-alive'] * 2
+    with Wire(url) as wire:
+        wire.send('GET /v2.1/ HTTP/1.1\r\n\r\n')
+        wire.socket.shutdown(socket.SHUT_WR)
+        assert wire.answer()[0] == 200 and wire.ended()
+    with Wire(url) as wire:
+        wire.send('GET /v2.1/ HTTP/1.1\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n\r\n')
+        wire.send('GET http://cloud/v2.1/?a=%2f HTTP/1.1\r\n\r\n')
+        assert [wire.answer()[0] for _ in range(2)] == [200, 200]
+
+
+def test_what_is_no_http_is_refused(url):
+    head = 'POST /v2.1/flavors HTTP/1.1\r\n'
+    refused = {
+        'nonsense\r\n\r\n': 400,
+        f'{head}Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n': 400,
+        f'{head}Content-Length: 1\r\nContent-Length: 2\r\n\r\n': 400,
+        f'{head}Transfer-Encoding: gzip, chunked\r\n\r\n': 501,
+    }
+    for text, status in refused.items():
+        with Wire(url) as wire:
+            wire.send('GET /v2.1/ HTTP/1.1\r\n\r\n' + text)
+            assert [wire.answer()[0] for _ in range(2)] == [200, status] and wire.ended()
+    with Wire(url) as wire:
+        wire.send(f'{head}X-Long: ')
+        for _ in range(70):
+            time.sleep(0.005)
+            wire.send('x' * 1024)
+        assert wire.answer()[0] == 431 and wire.ended()
+
+
+def test_a_header_with_underscores_is_not_taken_for_another(url):
+    with Wire(url) as wire:
+        wire.send('GET /v2.1/flavors HTTP/1.1\r\nOpenStack_API_Version: compute 2.53\r\n\r\n')
+        assert wire.answer()[1]['OpenStack-API-Version'] == 'compute 2.1'
+
+
+def test_who_asks_first_is_told_to_go_on(url):
+    flavor = b'{"flavor": {"name": "new", "ram": 1, "vcpus": 1, "disk": 1}}'
+    expecting = f'Content-Type: application/json\r\nContent-Length: {len(flavor)}\r\nExpect: 100-continue\r\n'
+    with Wire(url) as wire:
+        wire.send(f'POST /v2.1/flavors HTTP/1.1\r\n{TOKEN}{expecting}\r\n')
+        assert [wire.file.readline() for _ in range(2)] == [b'HTTP/1.1 100 Continue\r\n', b'\r\n']
+        wire.send('', flavor)
+        assert wire.answer()[0] == 200
+        length = f'Content-Length: {IMAGE}\r\nExpect: 100-continue\r\n'
+        wire.send(f'PUT /image/v2/images/{new_image(url)}/file HTTP/1.1\r\n{TOKEN}{length}\r\n')
+        assert [wire.file.readline() for _ in range(2)] == [b'HTTP/1.1 100 Continue\r\n', b'\r\n']
+        wire.send('', bytes(IMAGE))
+        assert wire.answer()[0] == 204
+        wire.send('GET /v2.1/ HTTP/1.1\r\n\r\n')
+        assert wire.answer()[0] == 200
+
+
+def test_images_are_written_and_read_whole(url):
+    data = bytes(range(256)) * (IMAGE // 256)
+    for body in (data, iter([data[:100], data[100:5000], data[5000:]]), data[:5], iter([data[:5]])):
+        image_id = new_image(url)
+        file, headers = f'{url}/image/v2/images/{image_id}/file', {'X-Auth-Token': 'admin:admin'}
+        assert requests.put(file, data=body, headers=headers, timeout=30).status_code == 204
+        found = requests.get(file, headers=headers, timeout=30)
+        assert found.content in (data, data[:5])
+        assert found.headers['Content-MD5'] == hashlib.md5(found.content).hexdigest()
+
+
+def test_an_upload_that_breaks_off_leaves_nothing(served, url):
+    image_id = new_image(url)
+    for shut in (True, False):
+        with Wire(url) as wire:
+            wire.send(f'PUT /image/v2/images/{image_id}/file HTTP/1.1\r\n{TOKEN}Content-Length: {IMAGE}\r\n\r\n', b'1')
+            if shut:
+                wire.socket.shutdown(socket.SHUT_WR)
+                assert wire.answer()[0] == 400
+        while image_status(url, image_id)['status'] != 'queued':
+            time.sleep(0.1)
+    assert 'Traceback' not in served.process.log.read_text()
+
+
+def test_long_documents_in_chunks_are_read_up_to_their_limit(url):
+    headers = {'X-Auth-Token': 'admin:admin', 'Content-Type': 'application/json'}
+    pieces = [b'{"name": "', *[b'x' * 65536] * 15, b'"}']
+    for times, status in ((1, 400), (2, 413)):
+        sent = iter([*pieces[:-1] * times, pieces[-1]])
+        assert requests.post(f'{url}/image/v2/images', data=sent, headers=headers, timeout=30).status_code == status
+
+
+def test_what_is_being_answered_when_it_ends_is_answered(served, url):
+    image_id = new_image(url)
+    file = f'{url}/image/v2/images/{image_id}/file'
+
+    def data():
+        for number in range(20):
+            if number == 5:
+                served.process.process.terminate()
+            time.sleep(0.02)
+            yield bytes(65536)
+
+    with ThreadPoolExecutor(1) as pool, Wire(url) as idle:
+        sent = pool.submit(requests.put, file, data=data(), headers={'X-Auth-Token': 'admin:admin'}, timeout=30)
+        assert sent.result().status_code == 204
+        assert idle.ended()
+    assert served.process.process.wait(timeout=30) == 0
+    assert not re.search('Traceback|never awaited', served.process.log.read_text())
