@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
+WORKERS = 4
+
 Run = Callable[[cfg.ConfigOpts, argparse.Namespace], int | None]
 
 
@@ -52,6 +54,7 @@ def _parser() -> argparse.ArgumentParser:
     top.add_argument('--version', action='version', version=f'computeapi {__version__}')
     commands = top.add_subparsers(metavar='COMMAND', required=True)
     _add_serve(commands)
+    _add_worker(commands)
     _add_db(commands)
     _add_cell(commands)
     _add_reports(commands)
@@ -92,6 +95,13 @@ def _add_serve(commands: Commands) -> None:
     )
     serve.add_argument('--admin-password', metavar='PASSWORD', help='else one is made and kept in the data directory')
     serve.add_argument('--quiet', action='store_true', help='log no requests')
+
+
+def _add_worker(commands: Commands) -> None:
+    worker = _add(commands, 'worker', _worker, 'do what requests leave to be done, beside processes that answer them')
+    worker.add_argument(
+        '--workers', type=_number, metavar='N', help=f'on how many tasks at a time ([DEFAULT]workers, else {WORKERS})'
+    )
 
 
 def _add_db(commands: Commands) -> None:
@@ -154,10 +164,24 @@ def _port(text: str) -> int:
     return int(text)
 
 
+def _number(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f'{text} is not a number above 0')
+    return int(text)
+
+
 def _serve(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
     from computeapi import serve
 
     serve.run(conf, options)
+
+
+def _worker(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
+    """Also where the file, which may be that of the processes that answer requests, asks for no workers."""
+    from computeapi import worker
+
+    conf.set_override('workers', options.workers or conf.workers or WORKERS)
+    worker.run(conf)
 
 
 def _db(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:

@@ -11,7 +11,6 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
-import sqlalchemy as sa
 from oslo_config import cfg
 from paste.deploy import loadapp
 
@@ -39,6 +38,7 @@ from computeapi.compute.tasks.worker import Worker
 from computeapi.context import Context
 from computeapi.db import servers
 from computeapi.db.engine import Store, store_of
+from computeapi.errors import DatabaseTrouble
 from computeapi.web import auth, filters
 from computeapi.web.app import App
 from computeapi.web.policy import Policies
@@ -202,7 +202,7 @@ class Service:
         self.hosts.stop()
         try:
             self.heartbeat.end()
-        except sa.exc.SQLAlchemyError:
+        except DatabaseTrouble:
             LOG.warning('The database could not be told that this process ends')
 
     def close(self) -> None:

@@ -8,52 +8,117 @@
 
 Both are set up by the files that OS_COMPUTEAPI_CONFIG_FILES names (separated by `;`), or else by
 /etc/computeapi/computeapi.conf, and by OS_<GROUP>__<OPTION> in the environment.
+
+Each process of the server has [DEFAULT]workers from its beginning on, though nobody asks it for anything; none, with
+OS_DEFAULT__WORKERS=0, where `computeapi worker` runs beside it, and with COMPUTEAPI_APP=metadata.
 """
 
 import atexit
+import os
 import threading
 from collections.abc import Iterable
+from typing import Any
 from wsgiref.types import StartResponse, WSGIEnvironment
 
 from oslo_config import cfg
 
 from computeapi import config, log
 from computeapi.main import Service
+from computeapi.startup import Startup
 from computeapi.web.filters import WSGIApp
+
+# How long after it loaded this module a server may take to fork the processes that serve, and those to become what
+# they are to be, such as another user.
+SETTLING_SECONDS = 1.0
+
+
+class ServingProcess:
+    """The service of this process, made after the last fork: neither connections nor threads survive one."""
+
+    def __init__(self, conf: cfg.ConfigOpts):
+        self.conf = conf
+        self.forget()
+
+    def forget(self) -> None:
+        self.lock = threading.RLock()
+        self.startup: Startup | None = None
+        self.apps: dict[str, WSGIApp] = {}
+        self.timer = threading.Timer(SETTLING_SECONDS, self.begin)
+        self.timer.daemon = True
+
+    def begin(self) -> Startup:
+        with self.lock:
+            if self.startup is None:
+                log.start(self.conf)
+                self.startup = Startup(Service(self.conf))
+                self.startup.start()
+            return self.startup
+
+    def load(self, name: str) -> WSGIApp:
+        """The app *name* of the Paste file."""
+        with self.lock:
+            if name not in self.apps:
+                self.apps[name] = self.begin().service.load(name)
+            return self.apps[name]
+
+    def end(self) -> None:
+        self.timer.cancel()
+        if self.startup is not None:
+            self.startup.stop()
+
+    # A server that forks after it loaded this module is told of by itself (uwsgi), or by Python.
+
+    def begin_with_uwsgi(self, uwsgi: Any) -> None:
+        """uwsgi calls one function after each fork; there may be one already. With lazy-apps the fork was before."""
+        if uwsgi.worker_id():
+            self.begin()
+            return
+        earlier = getattr(uwsgi, 'post_fork_hook', None)
+
+        def begin() -> None:
+            if earlier is not None:
+                earlier()
+            self.begin()
+
+        uwsgi.post_fork_hook = begin
+
+    def begin_soon(self) -> None:
+        """Unless this process forks before, and so is not one that serves."""
+        os.register_at_fork(before=self.leave_it_to_children, after_in_child=self.begin_in_child)
+        self.timer.start()
+
+    def leave_it_to_children(self) -> None:
+        self.timer.cancel()
+        if self.timer.is_alive():
+            self.timer.join()
+
+    def begin_in_child(self) -> None:
+        self.forget()
+        self.timer.start()
 
 
 class Application:
-    """A Paste app, made at the first request: neither connections nor threads survive a fork before.
+    """An app of the Paste file, loaded at the first request."""
 
-    works: whether this process does what the requests leave to be done.
-    """
-
-    def __init__(self, conf: cfg.ConfigOpts, name: str, *, works: bool):
-        self.conf, self.name, self.works = conf, name, works
-        self.app: WSGIApp | None = None
-        self.lock = threading.Lock()
+    def __init__(self, process: ServingProcess, name: str):
+        self.process, self.name = process, name
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        app = self.app or self.load()
+        app = self.process.apps.get(self.name) or self.process.load(self.name)
         return app(environ, start_response)
-
-    def load(self) -> WSGIApp:
-        with self.lock:
-            if self.app is None:
-                log.start(self.conf)
-                service = Service(self.conf)
-                self.app = service.load(self.name)
-                if self.works:
-                    service.start()
-                atexit.register(self.end, service)
-            return self.app
-
-    def end(self, service: Service) -> None:
-        if self.works:
-            service.stop()
-        service.close()
 
 
 conf = config.load(config.standard_files())
-application = Application(conf, 'compute', works=True)
-metadata = Application(conf, 'metadata', works=False)
+if os.environ.get('COMPUTEAPI_APP') == 'metadata':
+    # Who answers guests leaves the work to others.
+    conf.set_override('workers', 0)
+process = ServingProcess(conf)
+application = Application(process, 'compute')
+metadata = Application(process, 'metadata')
+atexit.register(process.end)
+try:
+    import uwsgi
+except ImportError:
+    process.begin_soon()
+else:
+    process.begin_with_uwsgi(uwsgi)

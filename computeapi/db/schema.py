@@ -33,6 +33,13 @@ def version(store: Store) -> str | None:
         return _version(connection)
 
 
+def obstacle(found: str | None) -> str | None:
+    """Why tables of this revision are not for this release; None when they are, and when they are newer."""
+    if found is not None and found >= head():
+        return None
+    return f'The tables are at revision {found}, not {head()}: run `computeapi db upgrade`'
+
+
 def upgrade(store: Store) -> bool:
     """Bring the tables to the newest revision; whether there was anything to do.
 

@@ -6,13 +6,15 @@ import shutil
 import subprocess
 import sys
 import textwrap
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
 from openstack.exceptions import ResourceFailure
 
+from computeapi.db.engine import Store
 from tests.deployment.conftest import Process, free_port
+from tests.deployment.test_workers import known
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / 'README.md').read_text()
@@ -118,10 +120,15 @@ def moved(cloud, server):
 
 
 def test_it_is_deployed(machine, database_url):
-    [script] = blocks('Deploy')
+    script, worker = blocks('Deploy')
     listen = f'127.0.0.1:{free_port()}'
     edited = {'OS_DATABASE__CONNECTION': database_url, 'OS_API__AUTH_STRATEGY': 'none'}
     with machine.service(f'. .venv/bin/activate\n{script}', COMPUTEAPI_LISTEN=listen, **edited) as process:
         printed = process.lines_until('Policies')
         assert re.findall('(?m)^(.*?) +Success ', printed) == ['Database', 'Paste file', 'Policies']
         assert process.answer(f'http://{listen}/v2.1/flavors').json() == {'flavors': []}
+        with machine.service(f'. .venv/bin/activate\n{worker}', **edited), closing(Store(database_url)) as store:
+            found = known(store, 5)
+    assert sorted((each.binary, each.workers) for each in found) == [('computeapi-api', 0)] * 4 + [
+        ('computeapi-worker', 4)
+    ]

@@ -2,7 +2,7 @@
 
 import os
 import socket
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from computeapi.compute.tasks.queue import Tasks
 from computeapi.db import processes
@@ -20,7 +20,7 @@ class Heartbeat:
 
     def __init__(self, tasks: Tasks, binary: str, workers: int):
         self.tasks, self.binary, self.workers = tasks, binary, workers
-        self.started_at = tasks.clock()
+        self.started_at: datetime | None = None
 
     def begin(self, *, alone: bool = False) -> None:
         """Say that this process is there. `alone`: all others are dead."""
@@ -29,14 +29,15 @@ class Heartbeat:
         self.beat()
 
     def beat(self) -> None:
+        now = self.tasks.clock()
         process = Process(
             id=self.tasks.owner,
             binary=self.binary,
             host=socket.gethostname(),
             pid=os.getpid(),
             workers=self.workers,
-            started_at=self.started_at,
-            seen_at=self.tasks.clock(),
+            started_at=self.started_at or now,
+            seen_at=now,
         )
         self.tasks.store.tell(processes.is_seen, process)
 

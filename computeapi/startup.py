@@ -1,0 +1,59 @@
+"""How a process begins to work: as soon as its database is there, however long that takes."""
+
+import itertools
+import logging
+import threading
+
+from computeapi.compute.tasks.runner import TROUBLE, reason_of
+from computeapi.db import schema
+from computeapi.errors import DatabaseTrouble
+from computeapi.main import Service
+
+LOG = logging.getLogger(__name__)
+RETRY_SECONDS = 1
+# So many attempts, and the log says again what is waited for.
+ATTEMPTS_PER_LINE = 30
+# A thread that hangs in its database must not keep the process from ending.
+PATIENCE_SECONDS = 10
+
+
+class Startup:
+    """Begins a service in a thread of its own; `stop` ends it, or no longer waits for that."""
+
+    def __init__(self, service: Service):
+        self.service = service
+        self.stopping, self.begun = threading.Event(), threading.Event()
+        self.thread = threading.Thread(target=self.run, name='startup', daemon=True)
+        # Made here, so that what is wrong with the configuration is told at once.
+        self.worker = service.worker
+
+    def start(self) -> None:
+        self.thread.start()
+
+    def run(self) -> None:
+        for attempt in itertools.count():
+            if self.stopping.is_set():
+                return
+            try:
+                self.begin()
+                return
+            except Exception as error:
+                if attempt % ATTEMPTS_PER_LINE == 0:
+                    bug = None if isinstance(error, TROUBLE) else error
+                    LOG.warning('The workers wait for the database: %s', reason_of(error), exc_info=bug)
+            self.stopping.wait(RETRY_SECONDS)
+
+    def begin(self) -> None:
+        obstacle = schema.obstacle(schema.version(self.service.store))
+        if obstacle is not None:
+            raise DatabaseTrouble(obstacle)
+        self.service.start()
+        self.begun.set()
+        LOG.info('%d workers have begun', len(self.worker.threads))
+
+    def stop(self) -> None:
+        self.stopping.set()
+        self.thread.join(PATIENCE_SECONDS)
+        if self.begun.is_set():
+            self.service.stop()
+        self.service.close()

@@ -1,0 +1,26 @@
+"""`computeapi worker`: a process that does what requests leave to be done, and answers none itself."""
+
+import signal
+
+from oslo_config import cfg
+
+from computeapi import log
+from computeapi.db.engine import store_of
+from computeapi.main import Service
+from computeapi.startup import Startup
+
+ENDS = {signal.SIGTERM, signal.SIGINT}
+# The threads that keep leases and hosts alive ask the database, too.
+BESIDE_WORKERS = 2
+
+
+def run(conf: cfg.ConfigOpts) -> None:
+    """Work until SIGTERM or SIGINT; what is under way then is done first."""
+    log.start(conf)
+    pool_size = max(conf.database.max_pool_size, conf.workers + BESIDE_WORKERS)
+    startup = Startup(Service(conf, store_of(conf, pool_size=pool_size), binary='computeapi-worker'))
+    # Threads inherit it, so the signal is there for whoever waits for it, and a second one disturbs nothing.
+    signal.pthread_sigmask(signal.SIG_BLOCK, ENDS)
+    startup.start()
+    signal.sigwait(ENDS)
+    startup.stop()

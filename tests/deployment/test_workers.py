@@ -1,0 +1,216 @@
+"""Who works, and when: `computeapi worker`, and the workers in processes that answer requests."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+
+import pytest
+import sqlalchemy as sa
+
+from computeapi import config
+from computeapi.db import processes, schema
+from computeapi.db.engine import Store
+from computeapi.db.tables.servers import tasks
+from computeapi.main import Service
+from tests.api.servers.conftest import BOB, IMAGE, NETWORK, World
+from tests.conftest import Client
+from tests.deployment.conftest import ROOT, free_port
+from tests.deployment.test_uwsgi import INI, UWSGI
+
+CONF = """
+[DEFAULT]
+log_file = {folder}/computeapi.log
+[api]
+auth_strategy = none
+[database]
+connection = {url}
+[standalone]
+data_dir = {folder}
+"""
+WORKER = ['-m', 'computeapi.cli', 'worker', '--config-file', 'computeapi.conf']
+STUCK = """
+import threading
+from computeapi import config, worker
+from computeapi.backends.hypervisor.simulated import SimulatedHypervisor
+
+SimulatedHypervisor.spawn = lambda *arguments, **facts: threading.Event().wait()
+worker.run(config.load(['computeapi.conf']))
+"""
+"""A process whose host does not answer."""
+SERVER = """
+import os, sys, time
+import computeapi.wsgi
+
+def serve():
+    print(os.getpid(), flush=True)
+    sys.stdin.read()
+    sys.exit(0)
+
+for _ in range(int(sys.argv[1])):
+    if os.fork() == 0:
+        serve()
+serve()
+"""
+"""A server that knows nothing of computeapi, and forks as often as it is told after it loaded the application."""
+PATIENCE = 40
+
+
+@pytest.fixture
+def database():
+    return 'postgresql' if os.environ.get('COMPUTEAPI_TEST_POSTGRESQL') else 'sqlite'
+
+
+@pytest.fixture
+def store(database_url, tmp_path):
+    """A database that is configured in a file, with all tables."""
+    (tmp_path / 'computeapi.conf').write_text(CONF.format(folder=tmp_path, url=database_url))
+    store = Store(database_url)
+    schema.upgrade(store)
+    yield store
+    store.close()
+
+
+def wait_until(condition):
+    """What the condition, a function, finds to be true."""
+    until = time.monotonic() + PATIENCE
+    while not (found := condition()):
+        assert time.monotonic() < until
+        time.sleep(0.1)
+    return found
+
+
+def known(store, wanted=1):
+    """The processes that there are, as soon as there are that many."""
+    seen = []
+
+    def are_there():
+        seen[:] = store.ask(processes.select)
+        return len(seen) == wanted
+
+    wait_until(are_there)
+    return seen
+
+
+def waits(log):
+    """Whether the log says that the workers wait for a database."""
+    return log.exists() and 'wait for the database: unable to open' in log.read_text()
+
+
+@pytest.mark.parametrize('number', [signal.SIGTERM, signal.SIGINT])
+def test_a_worker_is_a_process_of_its_own(start, store, number):
+    process = start(WORKER)
+    [found] = known(store)
+    assert (found.binary, found.pid, found.workers) == ('computeapi-worker', process.process.pid, 4)
+    assert process.stop(number) == 0
+    assert known(store, 0) == []
+    assert process.log.read_text() == ''
+
+
+@pytest.mark.parametrize(('asked', 'workers'), [([], 4), (['--workers', '2'], 2)])
+def test_a_worker_works_also_where_processes_that_answer_do_not(start, store, asked, workers):
+    start([*WORKER, *asked], {'OS_DEFAULT__WORKERS': '0'})
+    assert known(store)[0].workers == workers
+
+
+def test_a_worker_waits_for_its_database(start, tmp_path):
+    url = f'sqlite:///{tmp_path}/away/computeapi.db'
+    (tmp_path / 'computeapi.conf').write_text(CONF.format(folder=tmp_path, url=url))
+    process, log = start(WORKER), tmp_path / 'computeapi.log'
+    wait_until(lambda: waits(log))
+    (tmp_path / 'away').mkdir()
+    store = Store(url)
+    time.sleep(2)
+    schema.upgrade(store)
+    assert known(store)[0].pid == process.process.pid
+    store.close()
+    assert process.stop() == 0
+    assert log.read_text().count('wait for the database') == 1
+
+
+def test_a_worker_that_waits_for_its_database_can_be_stopped(start, tmp_path):
+    (tmp_path / 'computeapi.conf').write_text(CONF.format(folder=tmp_path, url='sqlite:////nowhere/computeapi.db'))
+    process, log = start(WORKER), tmp_path / 'computeapi.log'
+    wait_until(lambda: waits(log))
+    assert process.stop() == 0
+
+
+def test_a_mistake_in_the_configuration_ends_a_worker(start, store):
+    process = start(WORKER, {'OS_SIMULATED__FAIL': 'fly'})
+    assert process.process.wait(PATIENCE) == 2
+    [line] = process.log.read_text().splitlines()
+    assert 'there is no operation fly' in line
+
+
+# ------------------------------------------------------------------ in processes that answer requests
+
+
+@contextmanager
+def uwsgi(start, *options, **environment):
+    address = {'COMPUTEAPI_LISTEN': f'127.0.0.1:{free_port()}'}
+    process = start([UWSGI, '--ini', str(INI), *options], address | environment)
+    yield process
+    assert process.stop() == 0, process.log.read_text()
+
+
+CONFIGURED = {'OS_COMPUTEAPI_CONFIG_FILES': 'computeapi.conf'}
+
+
+@pytest.mark.parametrize('options', [[], ['--lazy-apps']])
+def test_workers_begin_with_the_processes_of_uwsgi(start, store, options):
+    """Nobody asks for anything."""
+    with uwsgi(start, *options, **CONFIGURED):
+        assert {(each.binary, each.workers) for each in known(store, 4)} == {('computeapi-api', 4)}
+    assert known(store, 0) == []
+
+
+def test_processes_for_guests_do_not_work(start, store):
+    with uwsgi(start, COMPUTEAPI_APP='metadata', **CONFIGURED):
+        assert {each.workers for each in known(store, 4)} == {0}
+
+
+@pytest.mark.parametrize('forks', [0, 2])
+def test_workers_begin_with_the_processes_of_a_server_that_does_not_tell(store, tmp_path, forks):
+    environment = os.environ | CONFIGURED | {'PYTHONPATH': str(ROOT)}
+    pipes = {'stdin': subprocess.PIPE, 'stdout': subprocess.PIPE, 'text': True}
+    command = [sys.executable, '-c', SERVER, str(forks)]
+    with subprocess.Popen(command, cwd=tmp_path, env=environment, **pipes) as server:
+        pids = {int(server.stdout.readline()) for _ in range(forks + 1)}
+        serving = pids - {server.pid} if forks else pids
+        assert {each.pid for each in known(store, max(forks, 1))} == serving
+        server.stdin.close()
+        assert server.wait(PATIENCE) == 0
+    assert known(store, 0) == []
+
+
+# ------------------------------------------------------------------ taken over
+
+
+def test_what_a_process_that_was_killed_had_under_way_is_taken_over_within_15_seconds(start, store, tmp_path):
+    service = Service(config.load([str(tmp_path / 'computeapi.conf')]), store)
+    world = World(service)
+    world.image(IMAGE), world.network(NETWORK), world.flavor()
+    stuck = start(['-c', STUCK])
+    known(store)
+    api = Client(service.load('compute'))
+    request = {'name': 'server', 'imageRef': IMAGE, 'flavorRef': '1', 'networks': [{'uuid': NETWORK}]}
+    answer = api.post('/servers', {'server': request}, as_=BOB)
+    server = f'/servers/{answer.json["server"]["id"]}'
+    wait_until(lambda: store.ask(owner))
+    start(WORKER)
+    known(store, 2)
+    # It keeps what it has for longer than a lease.
+    time.sleep(14)
+    assert api.get(server).json['server']['status'] == 'BUILD'
+    stuck.process.kill()
+    begun = time.monotonic()
+    wait_until(lambda: api.get(server).json['server']['status'] == 'ACTIVE')
+    print(f'taken over after {time.monotonic() - begun:.1f} s')
+    assert time.monotonic() - begun < 15
+
+
+def owner(connection):
+    """Whose the one task is."""
+    return connection.scalar(sa.select(tasks.c.owner))
