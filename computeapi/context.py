@@ -7,6 +7,10 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+WRITERS = frozenset({'admin', 'manager', 'member'})
+"""The roles of those who may change what their project has: not a reader's, nor a service's that acts for itself."""
+SERVICE = 'service'
+
 FROM_THE_VERSION = re.compile(r'/v\d.*')
 WILDCARD = re.compile(r'\*\*|\*|\{[^/{}]*\}')
 
@@ -57,6 +61,15 @@ class Context:
         if self.permissions is None:
             return True
         return any(each.service in service_types and each.covers(method, path) for each in self.permissions)
+
+    @property
+    def may_write(self) -> bool:
+        """Whether the caller may change anything at all."""
+        return self.is_admin or not self.roles.isdisjoint(WRITERS)
+
+    @property
+    def is_service(self) -> bool:
+        return SERVICE in self.roles
 
     def elevated(self) -> 'Context':
         """The same caller with the rights of an administrator."""

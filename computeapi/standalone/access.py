@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from computeapi.context import Context
+from computeapi.context import WRITERS, Context
 from computeapi.errors import Forbidden
 from computeapi.web.contract import Policy
 
@@ -25,7 +25,7 @@ ANYBODY = RoleRule('anybody', description='Also who has no token: none is looked
 CALLER = RoleRule('caller', description='Whoever has a token.')
 ADMIN = RoleRule('admin', roles=frozenset())
 SYSTEM_READER = RoleRule('system_reader', roles=frozenset(), system_roles=frozenset({'reader'}))
-WRITER = RoleRule('writer', roles=frozenset({'admin', 'manager', 'member'}), description='Not who may only read.')
+WRITER = RoleRule('writer', roles=WRITERS, description='Not who may only read.')
 
 
 class RoleRules:

@@ -131,6 +131,21 @@ def test_images_are_deleted(api, image):
 # ------------------------------------------------------------------ metadata
 
 
+@pytest.mark.parametrize('role', ['reader', 'service'])
+def test_who_may_only_read_changes_no_image(api, image, role):
+    caller = f'ron:project:{role}'
+    assert api.get(f'/images/{image}', as_=caller).status == 200
+    answers = [
+        api.delete(f'/images/{image}', as_=caller),
+        api.delete(f'/images/{image}/metadata/key', as_=caller),
+        api.post(f'/images/{image}/metadata', {'metadata': {'new': 'x'}}, as_=caller),
+        api.put(f'/images/{image}/metadata', {'metadata': {}}, as_=caller),
+        api.put(f'/images/{image}/metadata/key', {'meta': {'key': 'x'}}, as_=caller),
+    ]
+    assert [answer.status for answer in answers] == [403] * len(answers)
+    assert api.get(f'/images/{image}/metadata').json['metadata'] == {'key': 'value'}
+
+
 def test_metadata_look_like_the_samples(api, make, sample):
     image = make(**sample('images/image-metadata-get-resp.json')['metadata'])
     path = f'/images/{image}/metadata'

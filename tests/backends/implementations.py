@@ -23,6 +23,8 @@ from computeapi.context import Context
 
 ADMIN = Context(user_id='root', project_id='admin', is_admin=True, roles=frozenset({'admin'}))
 ALICE = Context(user_id='alice', project_id='apples', roles=frozenset({'member'}))
+READER = Context(user_id='ron', project_id='apples', roles=frozenset({'reader'}))
+SERVICE = Context(user_id='nova', project_id='apples', roles=frozenset({'service'}))
 BOB = Context(user_id='bob', project_id='bananas', roles=frozenset({'member'}))
 
 DEFAULT = {'id': 'default'}

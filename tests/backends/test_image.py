@@ -9,7 +9,7 @@ import pytest
 from computeapi import errors
 from computeapi.clock import utcnow
 from computeapi.context import Context
-from tests.backends.implementations import ADMIN, ALICE, BOB, IMAGE
+from tests.backends.implementations import ADMIN, ALICE, BOB, IMAGE, READER, SERVICE
 
 RAW = {'disk_format': 'raw', 'container_format': 'bare'}
 
@@ -142,6 +142,20 @@ def test_others_see_but_do_not_change(images, visibility):
             change()
 
 
+@pytest.mark.parametrize('caller', [READER, SERVICE], ids=['reader', 'service'])
+def test_who_may_only_read_changes_nothing(images, caller):
+    image = images.create(ALICE, 'one', **RAW)
+    for change in (
+        lambda: images.create(caller, 'two'),
+        lambda: images.update(caller, image.id, name='mine'),
+        lambda: images.upload(caller, image.id, [b'x']),
+        lambda: images.delete(caller, image.id),
+    ):
+        with pytest.raises(errors.Forbidden):
+            change()
+    assert images.get(caller, image.id) == image
+
+
 @pytest.mark.parametrize('visibility', ['private', 'shared'])
 def test_others_do_not_see(images, visibility):
     image = images.create(ALICE, 'one', visibility=visibility)
@@ -158,7 +172,7 @@ def test_others_do_not_see(images, visibility):
 
 
 def test_a_caller_without_a_project_sees_what_is_public(images):
-    nobody = Context(user_id='ghost')
+    nobody = Context(user_id='ghost', roles=frozenset({'member'}))
     images.create(nobody, 'lost')
     images.create(ADMIN, 'open', visibility='public')
     assert names(images.list(nobody)) == ['open']

@@ -7,7 +7,7 @@ import pytest
 
 from computeapi import errors
 from computeapi.backends.network.former import DNSDomain, DNSEntry, FixedIP, PoolAddress
-from tests.backends.implementations import ADMIN, ALICE, BOB, NETWORK
+from tests.backends.implementations import ADMIN, ALICE, BOB, NETWORK, READER, SERVICE
 
 UNKNOWN = '5b3f1c5e-0000-4000-8000-000000000000'
 
@@ -685,3 +685,22 @@ def test_domains_and_names(networks):
     networks.delete_dns_domain(ADMIN, 'all.org')
     networks.set_dns_domain(ADMIN, all_s)
     assert networks.dns_entries(ADMIN, 'all.org') == []
+
+
+@pytest.mark.parametrize('caller', [READER, SERVICE], ids=['reader', 'service'])
+def test_who_may_only_read_changes_nothing(networks, private, caller):
+    group = networks.create_security_group(ALICE, 'mine', '')
+    port = networks.create_port(ALICE, private, server_id='server')
+    for change in (
+        lambda: networks.create_port(caller, private, server_id='server'),
+        lambda: networks.delete_port(caller, port.id),
+        lambda: networks.set_port_security_groups(caller, port.id, []),
+        lambda: networks.create_floating_ip(caller),
+        lambda: networks.create_security_group(caller, 'other', ''),
+        lambda: networks.create_security_group_rule(caller, group.id),
+        lambda: networks.delete_security_group(caller, group.id),
+    ):
+        with pytest.raises(errors.Forbidden):
+            change()
+    assert networks.port(caller, port.id) == port
+    assert {each.name for each in networks.security_groups(caller)} == {'default', 'mine'}

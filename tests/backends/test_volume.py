@@ -6,7 +6,7 @@ import pytest
 
 from computeapi import errors
 from computeapi.context import Context
-from tests.backends.implementations import ADMIN, ALICE, BOB, VOLUME
+from tests.backends.implementations import ADMIN, ALICE, BOB, READER, SERVICE, VOLUME
 
 SERVER = '5b5ab8b0-7a65-4ba5-a1f9-6e8ad8d0c6a4'
 OTHER_SERVER = '0d2d1e2c-3b55-4a27-9f9b-4a4c3d6a5f10'
@@ -396,3 +396,25 @@ def test_a_volume_that_is_used_from_nowhere_is_still_held(volumes):
     assert (volumes.get(ALICE, volume.id).status, volumes.get(ALICE, volume.id).attachments) == ('reserved', ())
     with pytest.raises(errors.AttachmentNotFound):
         volumes.disconnect(BOB, reserved.id)
+
+
+@pytest.mark.parametrize('caller', [READER, SERVICE], ids=['reader', 'service'])
+def test_who_may_only_read_changes_nothing(volumes, caller):
+    volume = volumes.create(ALICE, 1)
+    for change in (
+        lambda: volumes.create(caller, 1),
+        lambda: volumes.create_snapshot(caller, volume.id),
+        lambda: volumes.extend(caller, volume.id, 2),
+        lambda: volumes.delete(caller, volume.id),
+    ):
+        with pytest.raises(errors.Forbidden):
+            change()
+    assert volumes.get(caller, volume.id) == volume and volumes.list_snapshots(ALICE) == []
+
+
+def test_a_service_connects_what_a_reader_does_not(volumes):
+    volume = volumes.create(ALICE, 1)
+    with pytest.raises(errors.Forbidden):
+        volumes.reserve(READER, volume.id, SERVER)
+    volumes.release(SERVICE, volumes.reserve(SERVICE, volume.id, SERVER))
+    assert volumes.get(ALICE, volume.id).status == 'available'

@@ -16,6 +16,7 @@ from computeapi import errors
 from computeapi.backends.image import Image, blank
 from computeapi.backends.image.files import FileChunks, ImageFiles, Written
 from computeapi.backends.image.members import ImageMembers
+from computeapi.backends.rights import check_writer
 from computeapi.clock import utcnow
 from computeapi.context import Context
 from computeapi.db import images
@@ -83,6 +84,7 @@ class LocalImages:
         return [Image(**facts) for facts in found]
 
     def create(self, context: Context, name: str | None, *, image_id: str | None = None, **facts: Any) -> Image:
+        check_writer(context)
         now = self.clock()
         new = {
             'id': _uuid(image_id) if image_id is not None else str(uuid.uuid4()),
@@ -180,6 +182,7 @@ class LocalImages:
 
     def _own(self, connection: sa.Connection, context: Context, image_id: str) -> Image:
         """The image, locked; Forbidden if the caller sees it but may not change it."""
+        check_writer(context)
         image = Image(**IMAGES.get(connection, context, image_id, lock=True))
         if not context.is_admin and image.owner != context.project_id:
             raise errors.Forbidden(f'You are not permitted to modify image {image_id}.')

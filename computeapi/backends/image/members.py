@@ -7,6 +7,7 @@ from datetime import datetime
 import sqlalchemy as sa
 
 from computeapi import errors
+from computeapi.backends.rights import check_writer
 from computeapi.context import Context
 from computeapi.db import images
 from computeapi.db.engine import Store
@@ -63,6 +64,7 @@ class ImageMembers:
 
     def answer(self, context: Context, image_id: str, member_id: str, status: str) -> Member:
         """What the member says to the offer; Forbidden for the owner."""
+        check_writer(context)
         if status not in STATUSES:
             raise errors.Invalid(f'status must be one of {", ".join(STATUSES)}.')
         with self.store.write() as connection:
@@ -83,6 +85,7 @@ class ImageMembers:
                 raise _not_found(image_id, member_id)
 
     def _check_owner(self, connection: sa.Connection, context: Context, image_id: str) -> None:
+        check_writer(context)
         if not self._is_owner(connection, context, image_id, lock=True):
             raise errors.Forbidden(f'You are not permitted to change the members of image {image_id}.')
 

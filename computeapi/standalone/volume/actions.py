@@ -102,17 +102,17 @@ class CinderVolumeActions(CinderController):
     def roll_detaching(self, req: Request, id: str) -> None:
         self.volumes.stop_detaching(req.context, id)
 
-    @argued('os-initialize_connection', CONNECTION, 'connector', status=200)
+    @argued('os-initialize_connection', CONNECTION, 'connector', status=200, policy=USER)
     def initialize_connection(self, req: Request, id: str, body: Body) -> dict[str, Any]:
         """How the host of the connector reaches the volume: volumes here hold no data, so there is nothing to reach."""
         volume = self.volumes.get(req.context, id)
         return {'connection_info': {'driver_volume_type': BACKEND, 'data': {'volume_id': volume.id}}}
 
-    @argued('os-terminate_connection', CONNECTION, 'connector')
+    @argued('os-terminate_connection', CONNECTION, 'connector', policy=USER)
     def terminate_connection(self, req: Request, id: str, body: Body) -> None:
         self.volumes.get(req.context, id)
 
-    @argued('os-attach', ATTACH, 'mountpoint')
+    @argued('os-attach', ATTACH, 'mountpoint', policy=USER)
     def attach(self, req: Request, id: str, body: Body) -> None:
         server_id, host = body.get('instance_uuid'), body.get('host_name')
         if not server_id and not host:

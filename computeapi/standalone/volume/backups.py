@@ -5,7 +5,7 @@ from typing import Any
 
 from computeapi.backends.volume.local.backups import Backup
 from computeapi.booleans import spoken
-from computeapi.standalone.access import ADMIN, CALLER
+from computeapi.standalone.access import ADMIN, CALLER, WRITER
 from computeapi.standalone.schema import optional, wrapped
 from computeapi.standalone.volume.documents import (
     BOOLEAN,
@@ -21,7 +21,7 @@ from computeapi.standalone.volume.documents import (
     time,
 )
 from computeapi.standalone.volume.lists import BACKUP_FILTERS, CinderCollection, window
-from computeapi.standalone.volume.service import USER, added, argued
+from computeapi.standalone.volume.service import added, argued
 from computeapi.web.contract import View, attr
 from computeapi.web.controller import action, api_version, operation
 from computeapi.web.request import Request
@@ -72,7 +72,7 @@ class CinderBackups(CinderCollection):
     def found(self, req: Request, **asked: Any) -> Iterable[Backup]:
         return self.volumes.backups.list(req.context, **window(req), **asked)
 
-    @operation('POST', policy=USER, body=CREATE, status=202)
+    @operation('POST', policy=WRITER, body=CREATE, status=202)
     def create(self, req: Request, body: dict[str, Any]) -> dict[str, Any]:
         asked = body['backup']
         backup = self.volumes.backups.create(
@@ -92,17 +92,17 @@ class CinderBackups(CinderCollection):
     def show(self, req: Request, backup_id: str) -> dict[str, Any]:
         return {'backup': BACKUP.render(req, self.volumes.backups.get(req.context, backup_id))}
 
-    @operation('PUT', '/{backup_id}', policy=USER, body=UPDATE)
+    @operation('PUT', '/{backup_id}', policy=WRITER, body=UPDATE)
     @api_version('3.9')
     def update(self, req: Request, backup_id: str, body: dict[str, Any]) -> dict[str, Any]:
         facts = {name: value for name, value in body['backup'].items() if name != 'metadata' or value is not None}
         return {'backup': SUMMARY.render(req, self.volumes.backups.change(req.context, backup_id, lambda _: facts))}
 
-    @operation('DELETE', '/{backup_id}', policy=USER, status=202)
+    @operation('DELETE', '/{backup_id}', policy=WRITER, status=202)
     def delete(self, req: Request, backup_id: str) -> None:
         self.volumes.backups.delete(req.context, backup_id)
 
-    @operation('POST', '/{backup_id}/restore', policy=USER, body=RESTORE, status=202)
+    @operation('POST', '/{backup_id}/restore', policy=WRITER, body=RESTORE, status=202)
     def restore(self, req: Request, backup_id: str, body: dict[str, Any]) -> dict[str, Any]:
         """Into the volume that is named, or a new one."""
         asked, backup = body['restore'], self.volumes.backups.get(req.context, backup_id)

@@ -5,7 +5,7 @@ from typing import Any
 
 from computeapi.backends.volume.local.groups import VolumeGroup, VolumeGroupType
 from computeapi.booleans import spoken
-from computeapi.standalone.access import ADMIN, CALLER
+from computeapi.standalone.access import ADMIN, CALLER, WRITER
 from computeapi.standalone.query import truth
 from computeapi.standalone.schema import having, wrapped
 from computeapi.standalone.volume.documents import (
@@ -22,7 +22,7 @@ from computeapi.standalone.volume.documents import (
 )
 from computeapi.standalone.volume.lists import GROUP_FILTERS, CinderCollection, page, window
 from computeapi.standalone.volume.metadata import Pairs, present, without
-from computeapi.standalone.volume.service import USER, CinderController, added, argued
+from computeapi.standalone.volume.service import CinderController, added, argued
 from computeapi.web.contract import View, attr
 from computeapi.web.controller import Bounds, api_version, operation
 from computeapi.web.request import Request
@@ -141,7 +141,7 @@ class CinderGroups(CinderCollection):
     def found(self, req: Request, **asked: Any) -> Iterable[VolumeGroup]:
         return self.volumes.groups.list(req.context, **window(req), **asked)
 
-    @operation('POST', policy=USER, body=CREATE, status=202)
+    @operation('POST', policy=WRITER, body=CREATE, status=202)
     def create(self, req: Request, body: dict[str, Any]) -> dict[str, Any]:
         asked = body['group']
         group = self.volumes.groups.create(
@@ -158,7 +158,7 @@ class CinderGroups(CinderCollection):
     def show(self, req: Request, group_id: str) -> dict[str, Any]:
         return {'group': GROUP.render(req, self.volumes.groups.get(req.context, group_id))}
 
-    @operation('PUT', '/{group_id}', policy=USER, body=UPDATE, status=202)
+    @operation('PUT', '/{group_id}', policy=WRITER, body=UPDATE, status=202)
     def update(self, req: Request, group_id: str, body: dict[str, Any]) -> None:
         asked = dict(body['group'])
         add, remove = (_ids(asked.pop(name, None)) for name in ('add_volumes', 'remove_volumes'))

@@ -4,10 +4,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from computeapi.backends.volume.local.messages import Message
-from computeapi.standalone.access import CALLER
+from computeapi.standalone.access import CALLER, WRITER
 from computeapi.standalone.volume.documents import each, links_to, read, time
 from computeapi.standalone.volume.lists import MESSAGE_FILTERS, CinderCollection, window
-from computeapi.standalone.volume.service import USER
 from computeapi.web.contract import View
 from computeapi.web.controller import Bounds, operation
 from computeapi.web.request import Request
@@ -35,6 +34,6 @@ class CinderMessages(CinderCollection):
     def show(self, req: Request, message_id: str) -> dict[str, Any]:
         return {'message': MESSAGE.render(req, self.volumes.messages.get(req.context, message_id))}
 
-    @operation('DELETE', '/{message_id}', policy=USER, status=204)
+    @operation('DELETE', '/{message_id}', policy=WRITER, status=204)
     def delete(self, req: Request, message_id: str) -> None:
         self.volumes.messages.delete(req.context, message_id)

@@ -5,10 +5,10 @@ from typing import Any
 
 from computeapi import errors
 from computeapi.backends.volume import Snapshot, Volume
-from computeapi.standalone.access import CALLER
+from computeapi.standalone.access import CALLER, WRITER
 from computeapi.standalone.schema import having
 from computeapi.standalone.volume.documents import ONE_PAIR, PAIRS
-from computeapi.standalone.volume.service import USER, CinderController
+from computeapi.standalone.volume.service import CinderController
 from computeapi.web.controller import operation
 from computeapi.web.request import Request
 
@@ -32,11 +32,11 @@ class CinderMetadata(CinderController):
     def list(self, req: Request, owner_id: str) -> dict[str, Any]:
         return {'metadata': self.owner(req, owner_id).metadata}
 
-    @operation('POST', policy=USER, body=ITEMS)
+    @operation('POST', policy=WRITER, body=ITEMS)
     def add(self, req: Request, owner_id: str, body: dict[str, Any]) -> dict[str, Any]:
         return {'metadata': self._change(req, owner_id, lambda metadata: {**metadata, **body['metadata']})}
 
-    @operation('PUT', policy=USER, body=ITEMS)
+    @operation('PUT', policy=WRITER, body=ITEMS)
     def replace(self, req: Request, owner_id: str, body: dict[str, Any]) -> dict[str, Any]:
         return {'metadata': self._change(req, owner_id, lambda metadata: body['metadata'])}
 
@@ -45,7 +45,7 @@ class CinderMetadata(CinderController):
         metadata = self.owner(req, owner_id).metadata
         return {'meta': {key: present(metadata, key, f'There is no metadata {key}.')}}
 
-    @operation('PUT', '/{key}', policy=USER, body=ITEM)
+    @operation('PUT', '/{key}', policy=WRITER, body=ITEM)
     def set(self, req: Request, owner_id: str, key: str, body: dict[str, Any]) -> dict[str, Any]:
         given = body['meta']
         if key not in given:
@@ -53,7 +53,7 @@ class CinderMetadata(CinderController):
         self._change(req, owner_id, lambda metadata: {**metadata, **given})
         return {'meta': given}
 
-    @operation('DELETE', '/{key}', policy=USER)
+    @operation('DELETE', '/{key}', policy=WRITER)
     def remove(self, req: Request, owner_id: str, key: str) -> None:
         self._change(req, owner_id, lambda metadata: without(metadata, key, f'There is no metadata {key}.'))
 

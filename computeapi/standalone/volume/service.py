@@ -6,6 +6,7 @@ from typing import Any
 
 from computeapi import errors
 from computeapi.backends.volume.local import LocalVolumes
+from computeapi.context import SERVICE, WRITERS
 from computeapi.standalone.access import WRITER, RoleRule
 from computeapi.standalone.schema import having
 from computeapi.standalone.service import ServiceApp, ServiceController, microversions
@@ -60,8 +61,8 @@ added, removed = CINDER.added, CINDER.removed
 
 UPDATED = '2023-08-31T00:00:00Z'
 
-USER = RoleRule('user', roles=frozenset({'service', *(WRITER.roles or ())}))
-"""Who may change things: compute does so as a service."""
+USER = RoleRule('user', roles=WRITERS | {SERVICE})
+"""Who may connect volumes: compute does so as a service."""
 
 
 class CinderController(ServiceController):
@@ -74,7 +75,7 @@ class CinderController(ServiceController):
 
 
 def argued(
-    name: str, properties: dict[str, Any], *required: str, policy: RoleRule = USER, **facts: Any
+    name: str, properties: dict[str, Any], *required: str, policy: RoleRule = WRITER, **facts: Any
 ) -> Callable[[Function], Function]:
     """An action whose argument is an object with these properties, and maybe others."""
     return action(name, policy=policy, body={'properties': {name: having(properties, *required)}}, **facts)

@@ -6,11 +6,11 @@ from typing import Any
 from computeapi import errors
 from computeapi.backends.volume import Snapshot
 from computeapi.booleans import spoken
-from computeapi.standalone.access import ADMIN, CALLER
+from computeapi.standalone.access import ADMIN, CALLER, WRITER
 from computeapi.standalone.schema import wrapped
 from computeapi.standalone.volume.documents import BOOLEAN, NAME, NOTHING, PAIRS, SNAPSHOT, SNAPSHOT_SUMMARY, UUID
 from computeapi.standalone.volume.lists import SNAPSHOT_FILTERS, CinderCollection, window
-from computeapi.standalone.volume.service import USER, added, argued
+from computeapi.standalone.volume.service import added, argued
 from computeapi.web.controller import action, operation
 from computeapi.web.request import Request
 
@@ -42,7 +42,7 @@ class CinderSnapshots(CinderCollection):
     def count(self, req: Request, **asked: Any) -> int:
         return self.volumes.snapshots.count(req.context, **asked)
 
-    @operation('POST', policy=USER, body=CREATE, status=202, behaviour={'always_forced': added('3.66', True)})
+    @operation('POST', policy=WRITER, body=CREATE, status=202, behaviour={'always_forced': added('3.66', True)})
     def create(self, req: Request, body: dict[str, Any]) -> dict[str, Any]:
         asked = body['snapshot']
         snapshot = self.volumes.snapshots.create(
@@ -59,13 +59,13 @@ class CinderSnapshots(CinderCollection):
     def show(self, req: Request, snapshot_id: str) -> dict[str, Any]:
         return {'snapshot': SNAPSHOT.render(req, self.volumes.snapshots.get(req.context, snapshot_id))}
 
-    @operation('PUT', '/{snapshot_id}', policy=USER, body=UPDATE)
+    @operation('PUT', '/{snapshot_id}', policy=WRITER, body=UPDATE)
     def update(self, req: Request, snapshot_id: str, body: dict[str, Any]) -> dict[str, Any]:
         facts = {name: value for name, value in body['snapshot'].items() if name in UPDATABLE}
         snapshot = self.volumes.snapshots.change(req.context, snapshot_id, lambda snapshot: facts)
         return {'snapshot': SNAPSHOT_SUMMARY.render(req, snapshot)}
 
-    @operation('DELETE', '/{snapshot_id}', policy=USER, status=202)
+    @operation('DELETE', '/{snapshot_id}', policy=WRITER, status=202)
     def delete(self, req: Request, snapshot_id: str) -> None:
         self.volumes.snapshots.delete(req.context, snapshot_id)
 

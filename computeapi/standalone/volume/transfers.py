@@ -5,10 +5,11 @@ from typing import Any
 
 from computeapi.backends.volume.local.transfers import Transfer
 from computeapi.booleans import spoken
+from computeapi.standalone.access import WRITER
 from computeapi.standalone.schema import wrapped
 from computeapi.standalone.volume.documents import BOOLEAN, NAME, TEXT, UUID, each, links_to, read, time
 from computeapi.standalone.volume.lists import TRANSFER_FILTERS, CinderCollection, window
-from computeapi.standalone.volume.service import USER, added
+from computeapi.standalone.volume.service import added
 from computeapi.web.contract import View, attr
 from computeapi.web.controller import Bounds, operation
 from computeapi.web.request import Request
@@ -38,7 +39,7 @@ class CinderTransfers(CinderCollection):
     def found(self, req: Request, **asked: Any) -> Iterable[Transfer]:
         return self.volumes.transfers.list(req.context, **window(req), **asked)
 
-    @operation('POST', policy=USER, body=CREATE, status=202)
+    @operation('POST', policy=WRITER, body=CREATE, status=202)
     def create(self, req: Request, body: dict[str, Any]) -> dict[str, Any]:
         asked = body['transfer']
         no_snapshots = spoken(asked.get('no_snapshots'))
@@ -48,16 +49,16 @@ class CinderTransfers(CinderCollection):
         transfer, key = offered
         return {'transfer': {**TRANSFER.render(req, transfer), 'auth_key': key}}
 
-    @operation('GET', '/{transfer_id}', policy=USER)
+    @operation('GET', '/{transfer_id}', policy=WRITER)
     def show(self, req: Request, transfer_id: str) -> dict[str, Any]:
         return {'transfer': TRANSFER.render(req, self.volumes.transfers.get(req.context, transfer_id))}
 
-    @operation('POST', '/{transfer_id}/accept', policy=USER, body=ACCEPT, status=202)
+    @operation('POST', '/{transfer_id}/accept', policy=WRITER, body=ACCEPT, status=202)
     def accept(self, req: Request, transfer_id: str, body: dict[str, Any]) -> dict[str, Any]:
         transfer = self.volumes.transfers.accept(req.context, transfer_id, body['accept']['auth_key'])
         return {'transfer': SUMMARY.render(req, transfer)}
 
-    @operation('DELETE', '/{transfer_id}', policy=USER, status=202)
+    @operation('DELETE', '/{transfer_id}', policy=WRITER, status=202)
     def delete(self, req: Request, transfer_id: str) -> None:
         self.volumes.transfers.delete(req.context, transfer_id)
 
@@ -68,6 +69,6 @@ class CinderVolumeTransfers(CinderTransfers):
     path = '/volume-transfers'
     versions = Bounds('3.55')
 
-    @operation('POST', policy=USER, body=CREATE_LATER, status=202)
+    @operation('POST', policy=WRITER, body=CREATE_LATER, status=202)
     def create(self, req: Request, body: dict[str, Any]) -> dict[str, Any]:
         return super().create(req, body)

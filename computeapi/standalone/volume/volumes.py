@@ -6,7 +6,7 @@ from typing import Any
 from computeapi import errors
 from computeapi.backends.volume import Volume
 from computeapi.booleans import spoken
-from computeapi.standalone.access import CALLER
+from computeapi.standalone.access import CALLER, WRITER
 from computeapi.standalone.query import truth
 from computeapi.standalone.schema import wrapped
 from computeapi.standalone.volume.documents import (
@@ -21,7 +21,7 @@ from computeapi.standalone.volume.documents import (
     WRITTEN_VOLUME,
 )
 from computeapi.standalone.volume.lists import VOLUME_FILTERS, CinderCollection, window
-from computeapi.standalone.volume.service import USER, added
+from computeapi.standalone.volume.service import added
 from computeapi.web.controller import api_version, operation
 from computeapi.web.request import Request
 
@@ -69,7 +69,7 @@ class CinderVolumes(CinderCollection):
             document['metadata'] = self.volumes.metadata_values(req.context, **asked)
         return {'volume-summary': document}
 
-    @operation('POST', policy=USER, body=CREATE, status=202)
+    @operation('POST', policy=WRITER, body=CREATE, status=202)
     def create(self, req: Request, body: dict[str, Any]) -> dict[str, Any]:
         asked = body['volume']
         volume = self.volumes.create(
@@ -93,12 +93,12 @@ class CinderVolumes(CinderCollection):
     def show(self, req: Request, volume_id: str) -> dict[str, Any]:
         return {'volume': VOLUME.render(req, self.volumes.get(req.context, volume_id))}
 
-    @operation('PUT', '/{volume_id}', policy=USER, body=UPDATE)
+    @operation('PUT', '/{volume_id}', policy=WRITER, body=UPDATE)
     def update(self, req: Request, volume_id: str, body: dict[str, Any]) -> dict[str, Any]:
         facts = {name: value for name, value in body['volume'].items() if name in UPDATABLE}
         return {'volume': WRITTEN_VOLUME.render(req, self.volumes.update(req.context, volume_id, **facts))}
 
-    @operation('DELETE', '/{volume_id}', policy=USER, status=202, behaviour={'force': added('3.23', True)})
+    @operation('DELETE', '/{volume_id}', policy=WRITER, status=202, behaviour={'force': added('3.23', True)})
     def delete(self, req: Request, volume_id: str) -> None:
         force = bool(req.behaviour.force) and truth('force', req.parameter('force', '0'))
         if force and not req.context.is_admin:

@@ -21,6 +21,7 @@ from computeapi.backends.network.local import (
     topology,
 )
 from computeapi.backends.network.local.notices import Notices
+from computeapi.backends.rights import check_writer
 from computeapi.clock import utcnow
 from computeapi.context import Context
 from computeapi.db import network_projects
@@ -84,7 +85,15 @@ class Resources:
 
     @contextmanager
     def changing(self, context: Context) -> Iterator[Work]:
-        """A transaction; what two callers do to each other in spite of locks is a Conflict."""
+        """A transaction; what two callers do to each other in spite of locks is a Conflict. Forbidden to who may only
+        read."""
+        check_writer(context)
+        with self._making(context) as work:
+            yield work
+
+    @contextmanager
+    def _making(self, context: Context) -> Iterator[Work]:
+        """The same for what is there as soon as anybody asks for it."""
         problem = 'Another request changed the same resources at the same moment; try again.'
         with conflicts(problem), self.store.write() as connection:
             yield Work(connection, context, self.clock)
@@ -193,7 +202,7 @@ class Resources:
         with self.reading(context) as work:
             if security_groups.has_default_group(work, project_id):
                 return
-        with self.changing(context) as work:
+        with self._making(context) as work:
             security_groups.default_group(work, project_id)
 
     def quota_details(self, context: Context, project_id: str) -> dict[str, dict[str, int]]:
@@ -228,7 +237,7 @@ class Resources:
 
     def auto_topology(self, context: Context, project_id: str) -> str:
         """The id of the project's automatic network, made with its subnet and router when first asked for."""
-        with self.changing(context) as work:
+        with self._making(context) as work:
             return topology.auto_network(work, project_id)
 
     def check_auto_topology(self, context: Context) -> None:

@@ -15,6 +15,7 @@ import orjson
 import sqlalchemy as sa
 
 from computeapi import errors
+from computeapi.backends.rights import serving
 from computeapi.backends.volume import Attachment, Volume
 from computeapi.backends.volume.local.base import VolumeStore, unfit
 from computeapi.context import Context
@@ -36,7 +37,7 @@ class VolumeUse(VolumeStore):
         mode: str = 'rw',
         attachment_id: str | None = None,
     ) -> str:
-        with self._locked(context, volume_id) as (connection, volume):
+        with self._locked(serving(context), volume_id) as (connection, volume):
             if attachment_id and ATTACHMENTS.select(connection, ATTACHMENTS.among([attachment_id])):
                 return attachment_id
             shares = volume.multiattach and volume.status in ('in-use', 'reserved', 'attaching')
@@ -125,7 +126,7 @@ class VolumeUse(VolumeStore):
         mode: str = 'rw',
     ) -> None:
         """Use a volume at once, without reserving it before."""
-        with self._locked(context, volume_id) as (connection, volume):
+        with self._locked(serving(context), volume_id) as (connection, volume):
             shares = volume.multiattach and volume.status == 'in-use'
             if volume.status not in ('available', 'attaching') and not shares:
                 raise unfit(volume, 'attached')
@@ -137,7 +138,7 @@ class VolumeUse(VolumeStore):
         self, context: Context, volume_id: str, attachment_id: str | None = None, *, force: bool = False
     ) -> None:
         """Without an id the only attachment there is; Invalid if there are several. `force`: whatever the status."""
-        with self._locked(context, volume_id) as (connection, volume):
+        with self._locked(serving(context), volume_id) as (connection, volume):
             found = ATTACHMENTS.select(connection, volumes.attachments_of(volume_id))
             chosen = [one['id'] for one in found if attachment_id in (None, one['id'])]
             if len(chosen) > 1:
@@ -157,10 +158,10 @@ class VolumeUse(VolumeStore):
                 return {}
             raise unfit(volume, 'reserved')
 
-        self.change(context, volume_id, change)
+        self.change(serving(context), volume_id, change)
 
     def stop_attaching(self, context: Context, volume_id: str) -> None:
-        with self._locked(context, volume_id) as (connection, volume):
+        with self._locked(serving(context), volume_id) as (connection, volume):
             if volume.status == 'attaching':
                 self._settle(connection, volume)
 
@@ -170,10 +171,10 @@ class VolumeUse(VolumeStore):
                 raise unfit(volume, 'detached')
             return {'status': 'detaching'}
 
-        self.change(context, volume_id, change)
+        self.change(serving(context), volume_id, change)
 
     def stop_detaching(self, context: Context, volume_id: str) -> None:
-        with self._locked(context, volume_id) as (connection, volume):
+        with self._locked(serving(context), volume_id) as (connection, volume):
             if volume.status == 'detaching':
                 self._settle(connection, volume)
 
@@ -182,7 +183,7 @@ class VolumeUse(VolumeStore):
         """A transaction in which nobody else changes the attachment or its volume."""
         with self.store.write() as connection:
             volume_id = _find(connection, context, attachment_id).volume_id
-            volume = self._lock(connection, context, volume_id)
+            volume = self._lock(connection, serving(context), volume_id)
             # It may have gone before the volume was locked.
             yield connection, volume, _find(connection, context, attachment_id)
 

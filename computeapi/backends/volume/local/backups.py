@@ -9,6 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from computeapi import errors
+from computeapi.backends.rights import check_writer
 from computeapi.backends.volume import Volume
 from computeapi.backends.volume.local.base import unfit
 from computeapi.backends.volume.local.kept import Kept, check_metadata
@@ -67,6 +68,7 @@ class VolumeBackups(Kept[Backup]):
     ) -> Backup:
         """Of an available volume, with force also of one in use, or of a snapshot of it; OverQuota, Invalid."""
         check_metadata({'metadata': metadata or {}})
+        check_writer(context)
         with self.store.write() as connection:
             volume = Volume(**VOLUMES.get(connection, context, volume_id, lock=True))
             size, moment = self._source(connection, context, volume, snapshot_id, force)

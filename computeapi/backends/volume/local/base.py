@@ -5,6 +5,7 @@ from datetime import datetime
 
 from computeapi import errors
 from computeapi.backends.image import Images
+from computeapi.backends.rights import check_writer
 from computeapi.backends.volume import Volume, VolumeListener, VolumeUsers
 from computeapi.backends.volume.local.kept import Kept
 from computeapi.backends.volume.local.messages import VolumeMessages
@@ -49,7 +50,8 @@ class VolumeStore(Kept[Volume]):
 
 
 def project_of(context: Context) -> str:
-    """The project that what the caller makes belongs to."""
+    """The project that what the caller makes belongs to; Forbidden to who may make nothing."""
+    check_writer(context)
     if context.project_id is None:
         raise errors.Forbidden('This takes a token that is scoped to a project.')
     return context.project_id

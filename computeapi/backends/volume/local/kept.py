@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 import sqlalchemy as sa
 
 from computeapi import errors
+from computeapi.backends.rights import check_writer
 from computeapi.context import Context
 from computeapi.db.engine import Store
 from computeapi.db.facts import FactTable
@@ -74,6 +75,8 @@ class Kept(Generic[Record]):
             yield connection, self._lock(connection, context, thing_id)
 
     def _lock(self, connection: sa.Connection, context: Context, thing_id: str) -> Record:
+        """The thing, to change it or to make another one of it; Forbidden to who may only read."""
+        check_writer(context)
         return self.record(**self.table.get(connection, context, thing_id, lock=True))
 
     def _write(self, connection: sa.Connection, found: Record, facts: Mapping[str, Any]) -> Record:

@@ -52,6 +52,5 @@ class VolumeMessages(Kept[Message]):
         MESSAGES.insert(connection, vars(message))
 
     def delete(self, context: Context, message_id: str) -> None:
-        with self.store.write() as connection:
-            MESSAGES.get(connection, context, message_id)
+        with self._locked(context, message_id) as (connection, _):
             MESSAGES.delete(connection, MESSAGES.among([message_id]))

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from computeapi import errors
+from computeapi.backends.rights import check_writer
 from computeapi.backends.volume import Snapshot, Volume
 from computeapi.backends.volume.local.kept import Kept, check_metadata
 from computeapi.backends.volume.local.quotas import VolumeQuotas
@@ -36,6 +37,7 @@ class VolumeSnapshots(Kept[Snapshot]):
         metadata: Mapping[str, str] | None = None,
         snapshot_id: str | None = None,
     ) -> Snapshot:
+        check_writer(context)
         with self.store.write() as connection:
             volume = Volume(**VOLUMES.get(connection, context, volume_id, lock=True))
             made = SNAPSHOTS.matches({'volume_id': volume_id, 'id': snapshot_id})

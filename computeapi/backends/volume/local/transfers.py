@@ -11,6 +11,7 @@ from datetime import datetime
 import sqlalchemy as sa
 
 from computeapi import errors
+from computeapi.backends.rights import check_writer
 from computeapi.backends.volume import Volume
 from computeapi.backends.volume.local.base import project_of, unfit
 from computeapi.backends.volume.local.kept import Kept
@@ -48,6 +49,7 @@ class VolumeTransfers(Kept[Transfer]):
     ) -> tuple[Transfer, str]:
         """Offer an available volume; the transfer, and the key that it takes to accept it."""
         key = secrets.token_hex(8)
+        check_writer(context)
         with self.store.write() as connection:
             volume = Volume(**VOLUMES.get(connection, context, volume_id, lock=True))
             if volume.status != 'available':
