@@ -57,6 +57,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_worker(commands)
     _add_db(commands)
     _add_cell(commands)
+    _add_audit(commands)
     _add_reports(commands)
     status = _add(commands, 'status', _status, 'whether the service can run: exit status 0 yes, 1 with warnings, 2 no')
     status.add_argument('words', nargs='*', metavar='upgrade check', help='may be said, as with other services')
@@ -120,11 +121,22 @@ def _add_cell(commands: Commands) -> None:
     }.items():
         command = _add(cell, name, _cell, text)
         command.set_defaults(change=name)
-        command.add_argument(
-            '--data-dir', metavar='DIR', help='that of `serve`, where no database is configured (./computeapi-data)'
-        )
+        _add_data_dir(command)
         if name != 'list':
             command.add_argument('name', metavar='CELL', help='such as cell1; there are [simulated]cells of them')
+
+
+def _add_data_dir(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        '--data-dir', metavar='DIR', help='that of `serve`, where no database is configured (./computeapi-data)'
+    )
+
+
+def _add_audit(commands: Commands) -> None:
+    text = 'print what no task holds, such as claims of deleted servers: exit status 0 if there is nothing left, else 1'
+    audit = _add(commands, 'audit', _audit, text)
+    _add_data_dir(audit)
+    audit.add_argument('--repair', action='store_true', help='mend it; what is wrong with living servers is queued')
 
 
 def _add_reports(commands: Commands) -> None:
@@ -197,15 +209,37 @@ def _db(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
 def _cell(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
     """Print the cells, or say that one of them is down or back."""
     from computeapi.compute.cells import Cells
-    from computeapi.serve import directory
 
-    conf.set_default('connection', directory.database(options.data_dir or conf.standalone.data_dir), 'database')
+    _use_data_dir(conf, options)
     with _store(conf) as store:
         cells = Cells(store)
         if options.change != 'list':
             cells.mark(options.name, down=options.change == 'down')
         for cell in cells.list():
             print(cell.name, cell.uuid, 'down' if cell.down else 'up', *cell.hosts)
+
+
+def _audit(conf: cfg.ConfigOpts, options: argparse.Namespace) -> int:
+    """Print what nobody holds, and whether it was mended."""
+    from computeapi.compute.audit import CloudAudit
+    from computeapi.main import Service
+
+    _use_data_dir(conf, options)
+    with _store(conf) as store:
+        audit = CloudAudit(Service(conf, store).platform)
+        found = list(audit.repair()) if options.repair else [(finding, False) for finding in audit.findings()]
+    for finding, mended in found:
+        print(finding, '(mended)' if mended else '')
+    return int(not all(mended for _, mended in found))
+
+
+def _use_data_dir(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
+    """Without another database, that in the directory of `serve`."""
+    from computeapi.serve import directory
+
+    if options.data_dir is not None:
+        conf.set_override('data_dir', options.data_dir, 'standalone')
+    conf.set_default('connection', directory.database(conf.standalone.data_dir), 'database')
 
 
 @contextmanager

@@ -126,6 +126,12 @@ COMPUTE = [
         'of `computeapi worker`.',
     ),
     cfg.IntOpt('task_lease', default=12, min=1, help='Seconds until the task of a worker that died is taken over.'),
+    cfg.IntOpt(
+        'audit_interval',
+        default=600,
+        min=0,
+        help='Seconds between two looks for what no task holds, such as claims of deleted servers; 0: never.',
+    ),
     cfg.IntOpt('task_timeout', default=3600, min=1, help='Seconds after which a task that does not end has failed.'),
     cfg.FloatOpt('task_sweep_interval', default=5.0, min=0.1, help='Seconds between looks for forgotten tasks.'),
 ]

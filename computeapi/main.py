@@ -26,6 +26,7 @@ from computeapi.backends.image import Images
 from computeapi.backends.network import Networks
 from computeapi.backends.share import Shares
 from computeapi.backends.volume import Volume, Volumes
+from computeapi.compute.audit import Auditor, CloudAudit
 from computeapi.compute.hosts import HostRegistry
 from computeapi.compute.platform import Platform
 from computeapi.compute.scheduler import Scheduler
@@ -130,6 +131,10 @@ class Service:
         return Worker(tasks, runner, options.workers, options.task_sweep_interval, beat, options.task_timeout)
 
     @functools.cached_property
+    def auditor(self) -> Auditor:
+        return Auditor(CloudAudit(self.platform), self.conf.audit_interval, self.heartbeat.is_first)
+
+    @functools.cached_property
     def heartbeat(self) -> Heartbeat:
         return Heartbeat(self.platform.tasks, self.binary, self.conf.workers)
 
@@ -186,6 +191,7 @@ class Service:
         if self.conf.workers:
             self.recover()
             self.hosts.start()
+            self.auditor.start()
         self.worker.start()
 
     def recover(self) -> None:
@@ -198,6 +204,7 @@ class Service:
 
     def stop(self) -> None:
         """End what is under way; what takes long is left to the next process."""
+        self.auditor.stop()
         self.worker.stop()
         self.hosts.stop()
         try:

@@ -74,6 +74,12 @@ def release(connection: sa.Connection, server_id: str, *, keep: str | None = Non
     connection.execute(statement if keep is None else statement.where(allocations.c.host != keep))
 
 
+def leave(connection: sa.Connection, server_id: str, hosts: Collection[str]) -> None:
+    """Give back what the server holds of these hosts."""
+    there = (allocations.c.server_id == server_id) & allocations.c.host.in_(hosts)
+    connection.execute(sa.delete(allocations).where(there))
+
+
 def _mine(server_id: str, host: str) -> sa.ColumnElement[bool]:
     return (allocations.c.server_id == server_id) & (allocations.c.host == host)
 

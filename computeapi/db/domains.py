@@ -12,6 +12,12 @@ __all__ = ['VirtualMachine']
 DOMAINS, HOSTS_OFF = Rows(VirtualMachine, domains), Rows(HostOff, hosts_off)
 
 
+def all_places(connection: sa.Connection) -> list[tuple[str, str]]:
+    """The server and the host of each."""
+    found = sa.select(domains.c.server_id, domains.c.host).order_by(domains.c.server_id, domains.c.host)
+    return [(server_id, host) for server_id, host in connection.execute(found)]
+
+
 def lets_pass(connection: sa.Connection, server_id: str, token: int) -> bool:
     """Whether no claim on the server has been seen that is newer; none that is older is let pass from now on."""
     older = (fences.c.server_id == server_id) & (fences.c.token <= token)

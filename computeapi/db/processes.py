@@ -31,6 +31,12 @@ def select(connection: sa.Connection) -> list[Process]:
     return PROCESSES.all(connection, PROCESSES.select.order_by(processes.c.started_at, processes.c.id))
 
 
+def working_since(connection: sa.Connection, moment: datetime) -> list[str]:
+    """The processes with workers that were seen since, the oldest first."""
+    seen = sa.select(processes.c.id).where(processes.c.seen_at >= moment, processes.c.workers > 0)
+    return list(connection.scalars(seen.order_by(processes.c.started_at, processes.c.id)))
+
+
 def workers_since(connection: sa.Connection, moment: datetime) -> int:
     """On how many tasks those work at a time that were seen since."""
     seen = sa.select(sa.func.sum(processes.c.workers)).where(processes.c.seen_at >= moment)

@@ -226,6 +226,9 @@ class Hypervisor(Operations, Protocol):
     def hosts(self) -> Sequence[Host]:
         """The hosts that this process drives."""
 
+    def machines(self) -> Iterable[tuple[str, str]]:
+        """The virtual machines on these hosts: the server of each, by its UUID, and the host."""
+
     def switch_host(self, host: str, on: bool) -> None:
         """Switch a host on, or off with all that runs there; nothing runs by itself when it is on again."""
 

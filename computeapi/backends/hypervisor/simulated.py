@@ -30,7 +30,7 @@ from computeapi.backends.hypervisor.simulated_buses import places
 from computeapi.backends.hypervisor.simulated_hosts import SimulatedHosts
 from computeapi.clock import utcnow
 from computeapi.db import servers
-from computeapi.db.domains import DOMAINS, VirtualMachine, lets_pass
+from computeapi.db.domains import DOMAINS, VirtualMachine, all_places, lets_pass
 from computeapi.db.engine import Store
 from computeapi.db.server_shares import AttachedShare
 from computeapi.db.servers import BlockDevice, Server
@@ -67,7 +67,7 @@ class SimulatedHypervisor:
         self.store, self.options, self.clock, self.token = store, options, clock, 0
         if options.lacks:
             self.capabilities = type(self).capabilities - set(_named(options.lacks))
-        self.behaviour, self.machines = Behaviour(store, options), SimulatedHosts(store, options, clock)
+        self.behaviour, self.simulated_hosts = Behaviour(store, options), SimulatedHosts(store, options, clock)
 
     def during(self, passed: Callable[[str], float], token: int = 0) -> 'SimulatedHypervisor':
         driver = copy.copy(self)
@@ -77,10 +77,13 @@ class SimulatedHypervisor:
         return driver
 
     def hosts(self) -> Sequence[Host]:
-        return self.machines.all()
+        return self.simulated_hosts.all()
+
+    def machines(self) -> Iterable[tuple[str, str]]:
+        return self.store.ask(all_places)
 
     def switch_host(self, host: str, on: bool) -> None:
-        self.machines.switch(host, on)
+        self.simulated_hosts.switch(host, on)
 
     def spawn(self, server: Server, devices: Sequence[BlockDevice]) -> None:
         self.act('spawn', server)
@@ -256,7 +259,7 @@ class SimulatedHypervisor:
         self.behaviour.fail(operation, server)
         # A machine that is to go is as good as gone where nothing runs.
         if operation != 'destroy':
-            self.machines.check_on(server.host)
+            self.simulated_hosts.check_on(server.host)
         if lines:
             self.log(server, *lines)
 

@@ -168,6 +168,18 @@ class Volumes(Protocol):
     def attachment(self, context: Context, attachment_id: str) -> Attachment:
         """AttachmentNotFound."""
 
+    def attachments(
+        self,
+        context: Context,
+        *,
+        filters: Mapping[str, Any] | None = None,
+        limit: int | None = None,
+        marker: str | None = None,
+        all_projects: bool = False,
+    ) -> builtins.list[Attachment]:
+        """Those whose attributes have these values, or one of these lists, newest first; all_projects: for
+        administrators."""
+
     def complete(
         self, context: Context, attachment_id: str, *, host: str | None = None, device: str | None = None
     ) -> None:

@@ -1,6 +1,7 @@
 """The hosts on which a server has an allocation: where its machine is, and where its ports and volumes are used."""
 
 import contextlib
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
@@ -54,6 +55,14 @@ def leave_others(platform: Platform, server: Server) -> None:
     with platform.store.write() as connection:
         allocations.release(connection, server.uuid, keep=server.host)
         shrink(connection, server)
+
+
+def leave_stray(job: Job, hosts: Collection[str]) -> None:
+    """Give back what the server has on hosts on which it has no business."""
+    for host in hosts:
+        job.driver.destroy(at(job.server, host))
+    if hosts:
+        job.store.tell(allocations.leave, job.server.uuid, hosts)
 
 
 def shrink(connection: sa.Connection, server: Server) -> None:

@@ -51,7 +51,9 @@ def reset(job: Job) -> None:
     """What was overtaken is over by now, however far it came. The server keeps what it has of its host and of other
     services; what it has not got, or not any more, is not said to be its own."""
     server = job.server
-    placement.leave_others(job.platform, server)
+    placement.leave_stray(job, set(job.arguments.get('stray', ())) - {server.host})
+    if server.vm_state != VMState.RESIZED:
+        placement.leave_others(job.platform, server)
     known = server.network_info
     server.network_info = ports.described(job.platform.networks, job.elevated, server.uuid, known)
     for device in job.devices():

@@ -41,5 +41,10 @@ class Heartbeat:
         )
         self.tasks.store.tell(processes.is_seen, process)
 
+    def is_first(self) -> bool:
+        """Whether this is the oldest process that works and lives: what one of them does for all is for it to do."""
+        alive = self.tasks.store.ask(processes.working_since, self.tasks.clock() - self.tasks.lease_time)
+        return alive[:1] == [self.tasks.owner]
+
     def end(self) -> None:
         self.tasks.store.tell(processes.is_gone, self.tasks.owner)

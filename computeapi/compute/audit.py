@@ -1,0 +1,194 @@
+"""What no task holds any more: found by looking at the cloud as a whole, and mended.
+
+All that is begun is written down with the task that ends it, so there should be nothing to find. What there is comes
+from a fault of this service, from a backup that was put back, or from a hand in the database.
+"""
+
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from functools import partial
+from typing import NamedTuple
+
+import sqlalchemy as sa
+
+from computeapi.compute.platform import Platform
+from computeapi.compute.servers.deletion import DELETE, SOFT_DELETE
+from computeapi.compute.servers.reset import RESET
+from computeapi.compute.tasks.transition import Transition
+from computeapi.context import Context
+from computeapi.db import allocations, audits
+from computeapi.db import servers as rows
+from computeapi.errors import Error
+from computeapi.states import GOING, TaskState, VMState
+
+LOG = logging.getLogger(__name__)
+# How much of one kind one audit looks at: the next one goes on.
+MOST = 1000
+# For how long other services are asked what a deleted server may have left there.
+REMEMBERED = timedelta(days=1)
+# An image that waits this long for its data gets none: whoever makes one writes down first that it does.
+LONGEST_UPLOAD = timedelta(hours=1)
+
+NOBODY = Context(user_id='', project_id='', user_name='audit').elevated()
+
+
+class Finding(NamedTuple):
+    """What there is, of which server, and what would mend it (None: only a person can tell)."""
+
+    what: str
+    server_id: str
+    mend: Callable[[], None] | None
+
+    def __str__(self) -> str:
+        return f'{self.what} of server {self.server_id}'
+
+
+class CloudAudit:
+    def __init__(self, platform: Platform):
+        self.platform, self.store = platform, platform.store
+
+    def findings(self) -> Iterator[Finding]:
+        """What no task holds, at most MOST of each kind."""
+        for look in (self.states, self.claims, self.machines, self.belongings, self.images):
+            yield from look()
+
+    def repair(self) -> Iterator[tuple[Finding, bool]]:
+        """Each of them, and whether it is mended; each is logged. What is mended on a living server is left to the
+        workers, as a task of its own."""
+        for finding in list(self.findings()):
+            mended = finding.mend is not None and self._mend(finding, finding.mend)
+            LOG.warning('Nobody held %s; it is %s', finding, 'mended' if mended else 'left alone')
+            yield finding, mended
+
+    def _mend(self, finding: Finding, mend: Callable[[], None]) -> bool:
+        try:
+            mend()
+        except Error:
+            LOG.exception('The audit could not mend %s', finding)
+            return False
+        return True
+
+    # ------------------------------------------------------------ what there may be
+
+    def states(self) -> Iterator[Finding]:
+        for server_id in self.store.ask(audits.stuck, MOST):
+            yield Finding('the passing state', server_id, partial(self._go_on, server_id))
+
+    def claims(self) -> Iterator[Finding]:
+        for server_id, host, alive in self.store.ask(audits.stray_claims, MOST):
+            mend = self._settle if alive else self._give_back
+            yield Finding(f'the claim on {host}', server_id, partial(mend, server_id, host))
+
+    def machines(self) -> Iterator[Finding]:
+        """On hosts on which the server has no claim."""
+        found = list(self.platform.hypervisor.machines())
+        ids = {server_id for server_id, _ in found}
+        with self.store.read() as connection:
+            unheld, claimed = audits.unheld(connection, ids), audits.claims_of(connection, ids)
+        for server_id, host in found:
+            if server_id in unheld and (server_id, host) not in claimed:
+                mend = self._settle if unheld[server_id] else self._destroy
+                yield Finding(f'the machine on {host}', server_id, partial(mend, server_id, host))
+
+    def belongings(self) -> Iterator[Finding]:
+        """Ports and volumes that are still said to be used by servers that went lately."""
+        gone = self.store.ask(audits.deleted_since, self.platform.clock() - REMEMBERED, MOST)
+        if not gone:
+            return
+        networks, volumes = self.platform.networks, self.platform.volumes
+        for port in networks.ports(NOBODY, server_ids=gone):
+            if port.device_owner.startswith('compute:'):
+                yield Finding(f'the port {port.id}', port.device_id, partial(networks.unbind_port, NOBODY, port.id))
+        for held in volumes.attachments(NOBODY, filters={'server_id': gone}, all_projects=True):
+            what = f'the attachment of volume {held.volume_id}'
+            yield Finding(what, held.server_id or '', partial(volumes.release, NOBODY, held.id))
+
+    def images(self) -> Iterator[Finding]:
+        """Of servers, without the data that nobody sends."""
+        images, before = self.platform.images, self.platform.clock() - LONGEST_UPLOAD
+        filters = {'status': ['queued', 'saving'], 'image_type': 'snapshot', 'created_at': ('lt', before)}
+        waiting = images.list(NOBODY, filters=filters | {'visibility': 'all'}, limit=MOST)
+        of = {image.id: image.properties.get('instance_uuid', '') for image in waiting}
+        unheld = self.store.ask(audits.unheld, set(of.values()))
+        for image_id, server_id in of.items():
+            if server_id in unheld:
+                yield Finding(f'the unfinished image {image_id}', server_id, partial(images.delete, NOBODY, image_id))
+
+    # ------------------------------------------------------------ what mends it
+
+    def _go_on(self, server_id: str) -> None:
+        """Delete what was being deleted; anything else has failed."""
+        with self.store.write() as connection:
+            server = self._free(connection, server_id)
+            if server is None or server.task_state is None:
+                return
+            if server.task_state in GOING:
+                work = SOFT_DELETE if server.task_state == TaskState.SOFT_DELETING else DELETE
+                self._queue(connection, work, server_id)
+                return
+            now = self.platform.clock()
+            message = f'Nobody went on with {server.task_state}.'
+            fault = {'code': 500, 'message': message, 'details': '', 'created': now.isoformat()}
+            values = {'vm_state': VMState.ERROR, 'task_state': None, 'fault': fault, 'updated_at': now}
+            rows.update(connection, server_id, values)
+            self._queue(connection, RESET, server_id)
+        self.platform.tasks.wake()
+
+    def _settle(self, server_id: str, host: str) -> None:
+        """Let a worker look after what the server has on a host that is not its own."""
+        with self.store.write() as connection:
+            if self._free(connection, server_id) is not None:
+                self._queue(connection, RESET, server_id, {'stray': [host]})
+        self.platform.tasks.wake()
+
+    def _give_back(self, server_id: str, host: str) -> None:
+        with self.store.write() as connection:
+            if audits.is_unheld(connection, server_id):
+                allocations.leave(connection, server_id, [host])
+
+    def _destroy(self, server_id: str, host: str) -> None:
+        """A deleted server does not come back: nobody else is at it."""
+        server = self.store.ask(rows.get, server_id, deleted=True)
+        if server is not None:
+            server.host = host
+            self.platform.hypervisor.destroy(server)
+
+    def _free(self, connection: sa.Connection, server_id: str) -> rows.Server | None:
+        """The server, unless it is gone or somebody is at it."""
+        return rows.get(connection, server_id) if audits.is_unheld(connection, server_id) else None
+
+    def _queue(
+        self, connection: sa.Connection, work: Transition, server_id: str, arguments: dict[str, list[str]] | None = None
+    ) -> None:
+        self.platform.tasks.add(connection, work, server_id, NOBODY, arguments)
+
+
+class Auditor:
+    """Audits and repairs now and then, as long as it is this process's turn.
+
+    interval_seconds: 0 for never.
+    """
+
+    def __init__(self, audit: CloudAudit, interval_seconds: float, is_mine: Callable[[], bool]):
+        self.audit, self.interval_seconds, self.is_mine = audit, interval_seconds, is_mine
+        self.stopping = threading.Event()
+        self.thread = threading.Thread(target=self._run, name='audit', daemon=True)
+
+    def start(self) -> None:
+        if self.interval_seconds:
+            self.thread.start()
+
+    def stop(self) -> None:
+        self.stopping.set()
+        if self.interval_seconds and self.thread.is_alive():
+            self.thread.join()
+
+    def _run(self) -> None:
+        while not self.stopping.wait(self.interval_seconds):
+            try:
+                if self.is_mine():
+                    list(self.audit.repair())
+            except Exception:
+                LOG.exception('The audit failed; it is tried again in %g s', self.interval_seconds)

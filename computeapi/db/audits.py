@@ -1,0 +1,70 @@
+"""What no task holds, as rows: looked for in the cloud as a whole."""
+
+from collections.abc import Collection
+from datetime import datetime
+from typing import NamedTuple
+
+import sqlalchemy as sa
+
+from computeapi.db.server_migrations import MOVED
+from computeapi.db.tables.compute import allocations
+from computeapi.db.tables.servers import migrations, servers, tasks
+
+UNHELD = ~sa.exists().where(tasks.c.server_id == servers.c.uuid)
+ALIVE = servers.c.deleted_at.is_(None)
+
+
+class StrayClaim(NamedTuple):
+    """A server's claim on a host; `alive`: whether the server is there."""
+
+    server_id: str
+    host: str
+    alive: bool
+
+
+def stuck(connection: sa.Connection, most: int) -> list[str]:
+    """Servers in a passing state that nobody brings to an end."""
+    there = sa.select(servers.c.uuid).where(ALIVE, servers.c.task_state.is_not(None), UNHELD)
+    return list(connection.scalars(there.order_by(servers.c.id).limit(most)))
+
+
+def stray_claims(connection: sa.Connection, most: int) -> list[StrayClaim]:
+    """Claims on hosts that their servers are not on, nor can go back to."""
+    returning = sa.exists().where(
+        migrations.c.server_id == allocations.c.server_id,
+        migrations.c.source_host == allocations.c.host,
+        migrations.c.status.in_(MOVED),
+    )
+    elsewhere = servers.c.host.is_distinct_from(allocations.c.host) & ~returning
+    held = sa.exists().where(tasks.c.server_id == allocations.c.server_id)
+    found = (
+        sa.select(allocations.c.server_id, allocations.c.host, sa.func.coalesce(servers.c.uuid, '') != '')
+        .outerjoin_from(allocations, servers, (servers.c.uuid == allocations.c.server_id) & ALIVE)
+        .where(sa.or_(servers.c.uuid.is_(None), elsewhere), ~held)
+    )
+    rows = connection.execute(found.order_by(allocations.c.server_id, allocations.c.host).limit(most))
+    return [StrayClaim(server_id, host, bool(alive)) for server_id, host, alive in rows]
+
+
+def unheld(connection: sa.Connection, server_ids: Collection[str]) -> dict[str, bool]:
+    """Those of these servers that no task is about, and whether each is there; not those that never were."""
+    known = sa.select(servers.c.uuid, servers.c.deleted_at).where(servers.c.uuid.in_(server_ids), UNHELD)
+    return {server_id: deleted_at is None for server_id, deleted_at in connection.execute(known)}
+
+
+def deleted_since(connection: sa.Connection, moment: datetime, most: int) -> list[str]:
+    """The servers that went since then and are held by no task, the latest first."""
+    gone = sa.select(servers.c.uuid).where(servers.c.deleted_at >= moment, UNHELD)
+    return list(connection.scalars(gone.order_by(servers.c.deleted_at.desc()).limit(most)))
+
+
+def claims_of(connection: sa.Connection, server_ids: Collection[str]) -> set[tuple[str, str]]:
+    """The servers among these with the hosts that they have a claim on."""
+    found = sa.select(allocations.c.server_id, allocations.c.host).where(allocations.c.server_id.in_(server_ids))
+    return {(server_id, host) for server_id, host in connection.execute(found)}
+
+
+def is_unheld(connection: sa.Connection, server_id: str) -> bool:
+    """Whether no task is about the server, and none will be before the end of the transaction."""
+    connection.execute(sa.select(servers.c.id).where(servers.c.uuid == server_id).with_for_update()).all()
+    return connection.execute(sa.select(tasks.c.id).where(tasks.c.server_id == server_id).limit(1)).first() is None

@@ -1,0 +1,162 @@
+"""What no task holds is found and mended, and what is as it should be is left alone."""
+
+import threading
+from datetime import timedelta
+
+import pytest
+import sqlalchemy as sa
+
+from computeapi.clock import utcnow
+from computeapi.compute.audit import Auditor
+from computeapi.db.tables.compute import allocations
+from computeapi.db.tables.image import images
+from computeapi.db.tables.servers import domains, tasks
+from computeapi.db.tables.servers import servers as table
+from tests.api.servers.conftest import BOB
+from tests.soundness import problems
+
+
+@pytest.fixture
+def audit(service):
+    return service.auditor.audit
+
+
+@pytest.fixture
+def change(store):
+    """change(statement): what a fault, or a hand, does to the database."""
+    return lambda statement: store.tell(lambda connection: connection.execute(statement))
+
+
+@pytest.fixture
+def gone(api, server, settle):
+    """The id of a server that was deleted."""
+    assert api.delete(f'/servers/{server}', as_=BOB).status == 204
+    settle()
+    return server
+
+
+@pytest.fixture
+def repaired(audit, settle):
+    """repaired(): what was found, by the first words; the workers have done what was left to them."""
+
+    def repair():
+        found = [(finding, mended) for finding, mended in audit.repair()]
+        settle()
+        assert all(mended for _, mended in found)
+        return [finding.what for finding, _ in found]
+
+    return repair
+
+
+CLAIM = {'vcpus': 1, 'memory_mb': 64, 'disk_gb': 1}
+MACHINE = {'power_state': 1, 'console_log': '', 'created_at': utcnow()}
+
+
+def test_a_sound_cloud_is_left_alone(cloud, act, server, audit):
+    assert list(audit.findings()) == []
+    act(server, 'resize', {'flavorRef': cloud.flavor('2', vcpus=2).flavorid}, work=False)
+    assert list(audit.findings()) == []
+    while cloud.service.worker.step():
+        assert list(audit.findings()) == []
+
+
+def test_a_passing_state(api, cloud, server, change, repaired, state, store):
+    change(table.update().values(task_state='resize_migrating'))
+    assert repaired() == ['the passing state']
+    assert state(server)[:4] == ('ERROR', 'error', 1, None)
+    shown = api.get(f'/servers/{server}').json['server']
+    assert shown['fault']['message'] == 'Nobody went on with resize_migrating.'
+    assert problems(store) == []
+
+
+@pytest.mark.parametrize('doing', ['deleting', 'soft-deleting'])
+def test_a_deletion(api, cloud, server, change, repaired, state, store, doing):
+    cloud.service.conf.set_override('reclaim_instance_interval', 3600)
+    change(table.update().values(task_state=doing))
+    assert repaired() == ['the passing state']
+    assert (api.get(f'/servers/{server}').status == 404) is (doing == 'deleting')
+    assert doing == 'deleting' or state(server)[0] == 'SOFT_DELETED'
+    assert problems(store) == []
+
+
+@pytest.mark.parametrize('alive', [True, False])
+def test_a_claim_and_a_machine_on_another_host(request, cloud, change, repaired, store, alive):
+    owner = request.getfixturevalue('server' if alive else 'gone')
+    change(allocations.insert().values(server_id=owner, host='compute2', **CLAIM))
+    assert repaired() == ['the claim on compute2']
+    change(domains.insert().values(server_id=owner, host='compute2', **MACHINE))
+    assert repaired() == ['the machine on compute2']
+    assert problems(store) == []
+
+
+def test_what_a_resize_may_go_back_to_is_kept(cloud, act, server, change, repaired, store):
+    act(server, 'resize', {'flavorRef': cloud.flavor('2', vcpus=2).flavorid})
+    change(allocations.insert().values(server_id=server, host='compute3', **CLAIM))
+    assert repaired() == ['the claim on compute3']
+    act(server, 'revertResize')
+    assert problems(store) == []
+
+
+def test_a_claim_of_nobody(cloud, change, repaired, store):
+    change(allocations.insert().values(server_id='nobody', host='compute1', **CLAIM))
+    assert repaired() == ['the claim on compute1']
+    assert problems(store) == []
+
+
+def test_what_other_services_keep_for_a_server_that_is_gone(world, gone, repaired, store):
+    port = world.port(name='port')
+    world.networks.bind_port(world.admin, port, server_id=gone, host='compute1')
+    volume = world.volume(name='volume')
+    world.volumes.reserve(world.bob, volume, gone)
+    assert repaired() == [f'the port {port}', f'the attachment of volume {volume}']
+    assert world.networks.port(world.bob, port).device_id == ''
+    assert world.volumes.get(world.bob, volume).status == 'available'
+    assert problems(store) == []
+
+
+def test_an_image_that_nobody_sends_the_data_of(world, server, change, repaired):
+    properties = {'instance_uuid': server, 'image_type': 'snapshot'}
+    waiting = world.image(active=False, properties=properties)
+    assert repaired() == []
+    change(images.update().where(images.c.id == waiting).values(created_at=utcnow() - timedelta(hours=2)))
+    assert repaired() == [f'the unfinished image {waiting}']
+    assert waiting not in {image.id for image in world.images.list(world.bob)}
+
+
+def test_what_a_task_holds_is_left_alone(cloud, act, server, change, audit, settle, store):
+    act(server, 'os-stop', work=False)
+    change(allocations.insert().values(server_id=server, host='compute2', **CLAIM))
+    assert list(audit.findings()) == []
+    settle()
+    assert [finding.what for finding in audit.findings()] == ['the claim on compute2']
+
+
+def test_it_is_done_now_and_then_by_one_process(store, cloud, server, change, audit):
+    turns, over = iter([False, True, True]), threading.Event()
+
+    def is_mine():
+        mine = next(turns, None)
+        if mine is None:
+            over.set()
+        return mine
+
+    change(table.update().values(task_state='resize_migrating'))
+    auditor = Auditor(audit, 0.01, is_mine)
+    auditor.start()
+    assert over.wait(30)
+    auditor.stop()
+    with store.read() as connection:
+        assert connection.scalars(sa.select(tasks.c.kind)).all() == ['reset']
+
+
+def test_one_of_the_living_processes_is_the_first(service, store):
+    from computeapi.compute.tasks.heartbeat import Heartbeat
+    from computeapi.compute.tasks.queue import Tasks
+
+    beats = [Heartbeat(Tasks(store, 12), 'computeapi-worker', workers) for workers in (0, 2, 2)]
+    assert [beat.is_first() for beat in beats] == [False, False, False]
+    for beat in beats:
+        beat.begin()
+    assert [beat.is_first() for beat in beats] == [False, True, False]
+    beats[1].end()
+    assert [beat.is_first() for beat in beats] == [False, False, True]
