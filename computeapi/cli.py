@@ -59,8 +59,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_cell(commands)
     _add_audit(commands)
     _add_reports(commands)
-    status = _add(commands, 'status', _status, 'whether the service can run: exit status 0 yes, 1 with warnings, 2 no')
-    status.add_argument('words', nargs='*', metavar='upgrade check', help='may be said, as with other services')
+    _add_status(commands)
     return top
 
 
@@ -137,6 +136,19 @@ def _add_audit(commands: Commands) -> None:
     audit = _add(commands, 'audit', _audit, text)
     _add_data_dir(audit)
     audit.add_argument('--repair', action='store_true', help='mend it; what is wrong with living servers is queued')
+
+
+def _add_status(commands: Commands) -> None:
+    text = 'print what /readyz says, the processes and the queue: exit status 0 when the service is ready, else 1'
+    status = _add(commands, 'status', _status, text)
+    _add_data_dir(status)
+    status.add_argument(
+        'words',
+        nargs='*',
+        metavar='upgrade check',
+        choices=[[], 'upgrade', 'check'],
+        help='whether the service can run, as other services say it: exit status 0 yes, 1 with warnings, 2 no',
+    )
 
 
 def _add_reports(commands: Commands) -> None:
@@ -254,9 +266,14 @@ def _store(conf: cfg.ConfigOpts) -> Iterator[Store]:
 def _status(conf: cfg.ConfigOpts, options: argparse.Namespace) -> int:
     from computeapi import status
 
-    results = list(status.checks(conf))
-    print(status.table(results))
-    return max(each.result for each in results)
+    if options.words:
+        results = list(status.checks(conf))
+        print(status.table(results))
+        return max(each.result for each in results)
+    _use_data_dir(conf, options)
+    ready, lines = status.report(conf)
+    print(*lines, sep='\n')
+    return int(not ready)
 
 
 if __name__ == '__main__':

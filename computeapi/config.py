@@ -133,6 +133,9 @@ COMPUTE = [
         help='Seconds between two looks for what no task holds, such as claims of deleted servers; 0: never.',
     ),
     cfg.IntOpt('task_timeout', default=3600, min=1, help='Seconds after which a task that does not end has failed.'),
+    cfg.IntOpt(
+        'min_free_disk_mb', default=32, min=0, help='MiB that the disks of images and of SQLite have left for /readyz.'
+    ),
     cfg.FloatOpt('task_sweep_interval', default=5.0, min=0.1, help='Seconds between looks for forgotten tasks.'),
 ]
 

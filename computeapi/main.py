@@ -40,6 +40,7 @@ from computeapi.context import Context
 from computeapi.db import servers
 from computeapi.db.engine import Store, store_of
 from computeapi.errors import DatabaseTrouble
+from computeapi.readiness import Readiness, ReadinessApp
 from computeapi.web import auth, filters
 from computeapi.web.app import App
 from computeapi.web.policy import Policies
@@ -49,18 +50,6 @@ WSGIApp = Callable[..., Any]
 
 # Paste builds the pipeline out of the functions below and passes them only text; this is for whom it builds.
 _building: ContextVar[Service] = ContextVar('building')
-
-CATALOG = (
-    {'type': 'compute', 'name': 'nova', 'path': '/v2.1'},
-    {'type': 'computev21', 'name': 'novav21', 'path': '/v2.1'},
-    {'type': 'identity', 'name': 'keystone', 'path': '/identity'},
-    {'type': 'image', 'name': 'glance', 'path': '/image'},
-    {'type': 'network', 'name': 'neutron', 'path': '/networking'},
-    {'type': 'volumev3', 'name': 'cinderv3', 'path': '/volume/v3'},
-    {'type': 'block-storage', 'name': 'cinder', 'path': '/volume/v3'},
-    {'type': 'sharev2', 'name': 'manilav2', 'path': '/share/v2'},
-    {'type': 'shared-file-system', 'name': 'manila', 'path': '/share/v2'},
-)
 
 
 class Service:
@@ -258,6 +247,11 @@ def openapi_app(global_conf: dict[str, str], **local_conf: str) -> WSGIApp:
     from computeapi.web.openapi import OpenAPI
 
     return OpenAPI(api.CONTROLLERS)
+
+
+def readiness_app(global_conf: dict[str, str], **local_conf: str) -> WSGIApp:
+    service = _building.get()
+    return ReadinessApp(Readiness(service.conf, service.store).check)
 
 
 def metadata_app(global_conf: dict[str, str], **local_conf: str) -> WSGIApp:

@@ -1,8 +1,9 @@
-"""Whether the service can run as it is configured: what `computeapi status` checks."""
+"""What `computeapi status` prints: how the service is, and whether it can run as it is configured (`upgrade check`)."""
 
 import contextlib
 import enum
 from collections.abc import Callable, Iterable, Iterator
+from datetime import timedelta
 from typing import NamedTuple
 
 import sqlalchemy as sa
@@ -10,10 +11,12 @@ from oslo_config import cfg
 from oslo_policy import policy as oslo_policy
 
 from computeapi import api
-from computeapi.db import schema
-from computeapi.db.engine import store_of
+from computeapi.compute.tasks.runner import reason_of
+from computeapi.db import processes, schema, tasks
+from computeapi.db.engine import Store, store_of
 from computeapi.errors import DatabaseTrouble
 from computeapi.main import find_paste_file
+from computeapi.readiness import Condition, Readiness, is_ready
 from computeapi.web.policy import Policies, defaults
 
 
@@ -74,6 +77,36 @@ CHECKS: dict[str, Callable[[cfg.ConfigOpts], tuple[Result, str]]] = {
     'Paste file': paste_file,
     'Policies': policies,
 }
+
+
+def report(conf: cfg.ConfigOpts) -> tuple[bool, list[str]]:
+    """Whether the service is ready, and lines for people: the conditions, the processes, the queue."""
+    try:
+        with contextlib.closing(store_of(conf)) as store, store.watch.silenced():
+            conditions = Readiness(conf, store, frank=True).check()
+            lines = [*work(conf, store)] if conditions['schema'].ok else []
+    except (DatabaseTrouble, sa.exc.SQLAlchemyError, ImportError) as error:
+        conditions, lines = {'database': Condition(False, reason_of(error))}, []
+    checked = [f'{name:10}  {"ok" if each.ok else "not ok":7}  {each.why}' for name, each in conditions.items()]
+    return is_ready(conditions), checked + lines
+
+
+def work(conf: cfg.ConfigOpts, store: Store) -> Iterator[str]:
+    """A line for each process and one for the queue, with ages by the database's clock."""
+    now = store.clock()
+    for each in store.ask(processes.select):
+        seen = now - each.seen_at
+        state = 'lives' if seen <= timedelta(seconds=conf.task_lease) else 'is dead'
+        what = f'{each.binary} {each.pid} on {each.host} with {each.workers} workers'
+        yield f'{"process":10}  {state:7}  {what}: begun {age(now - each.started_at)} ago, seen {age(seen)} ago'
+    number, oldest = store.ask(tasks.load, now)
+    due = 'none is due' if oldest is None else f'the oldest due for {age(now - oldest)}'
+    yield f'{"queue":10}  {number:<7}  tasks, {due}'
+
+
+def age(time: timedelta) -> str:
+    """As 1:02:03, or with days before it."""
+    return str(timedelta(seconds=max(0, int(time.total_seconds()))))
 
 
 def table(results: Iterable[Check]) -> str:

@@ -158,6 +158,14 @@ def is_empty(connection: sa.Connection, now: datetime) -> bool:
     return connection.execute(sa.select(tasks.c.id).where(sa.not_(later)).limit(1)).first() is None
 
 
+def load(connection: sa.Connection, now: datetime) -> tuple[int, datetime | None]:
+    """How many tasks there are, and since when the oldest waits of those that nobody does though it is their time."""
+    since = sa.func.coalesce(tasks.c.not_before, tasks.c.lease_until, tasks.c.created_at)
+    waiting = sa.select(sa.func.min(since)).where(~_leased(tasks), _timely(tasks))
+    oldest: datetime | None = connection.scalar(waiting, {'now': now})
+    return connection.scalar(sa.select(sa.func.count()).select_from(tasks)) or 0, oldest
+
+
 def _mine(task: Task) -> sa.ColumnElement[bool]:
     return (tasks.c.id == task.id) & (tasks.c.attempts == task.attempts)
 

@@ -10,9 +10,20 @@ from computeapi.backends.registry import built_in
 from computeapi.backends.volume.local import LocalVolumes
 from computeapi.context import Context
 from computeapi.errors import Conflict
-from computeapi.main import CATALOG, Service
+from computeapi.main import Service
 from computeapi.serve.directory import Directory
 
+CATALOG = (
+    {'type': 'compute', 'name': 'nova', 'path': '/v2.1'},
+    {'type': 'computev21', 'name': 'novav21', 'path': '/v2.1'},
+    {'type': 'identity', 'name': 'keystone', 'path': '/identity'},
+    {'type': 'image', 'name': 'glance', 'path': '/image'},
+    {'type': 'network', 'name': 'neutron', 'path': '/networking'},
+    {'type': 'volumev3', 'name': 'cinderv3', 'path': '/volume/v3'},
+    {'type': 'block-storage', 'name': 'cinder', 'path': '/volume/v3'},
+    {'type': 'sharev2', 'name': 'manilav2', 'path': '/share/v2'},
+    {'type': 'shared-file-system', 'name': 'manila', 'path': '/share/v2'},
+)
 FLAVORS = (
     # id, name, vCPUs, memory in MiB, disk in GiB
     ('1', 'm1.tiny', 1, 512, 1),

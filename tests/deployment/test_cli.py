@@ -1,13 +1,19 @@
 """The `computeapi` command, apart from `serve`."""
 
 import json
+import re
+from datetime import timedelta
 
 import pytest
 
 from computeapi import cli, config
+from computeapi.clock import utcnow
 from computeapi.compute.cells import Cells
+from computeapi.compute.tasks.heartbeat import Heartbeat
+from computeapi.compute.tasks.queue import Tasks
 from computeapi.db import schema
 from computeapi.db.engine import Store
+from computeapi.db.tables.servers import tasks
 from computeapi.main import Service
 from computeapi.serve import directory
 
@@ -41,7 +47,7 @@ def test_the_database_is_brought_up_to_date(run, conf, monkeypatch):
 
 
 def test_status_says_what_is_missing(run, conf):
-    status, out, _ = run('status --config-file', conf)
+    status, out, _ = run('status upgrade check --config-file', conf)
     assert status == 2 and f'not {schema.head()}: run `computeapi db upgrade`' in out
     run('db upgrade --config-file', conf)
     status, out, _ = run('status upgrade check --config-file', conf)
@@ -78,7 +84,7 @@ def status(run, tmp_path):
         path = tmp_path / 'other.conf'
         path.write_text(f'[database]\nconnection = sqlite:///{tmp_path}/other.db\n{text}')
         run('db upgrade --config-file', path)
-        return run('status --config-file', path)[:2]
+        return run('status upgrade check --config-file', path)[:2]
 
     return status
 
@@ -96,6 +102,43 @@ def test_status_of_the_rest(status, tmp_path):
     assert status('')[0] == 2
 
 
+def test_status_says_how_the_service_is(run, conf, database_url):
+    status, out, _ = run('status --config-file', conf)
+    assert status == 1 and 'run `computeapi db upgrade`' in out
+    run('db upgrade --config-file', conf)
+    status, out, _ = run('status --config-file', conf)
+    assert status == 1 and 'None was seen' in out
+    store = Store(database_url)
+    dead, living = (Heartbeat(Tasks(store, 12, clock), 'computeapi-worker', 2) for clock in (an_hour_ago, store.clock))
+    for each in (dead, living):
+        each.begin()
+    with store.write() as connection:
+        connection.execute(tasks.insert(), QUEUED | {'created_at': an_hour_ago()})
+    status, out, _ = run('status --config-file', conf)
+    store.close()
+    assert status == 0 and re.findall(r'(?m)^(.*?)  +(\w.*?)  ', out) == [
+        *((name, 'ok') for name in ('database', 'schema', 'workers', 'disk')),
+        ('process', 'is dead'),
+        ('process', 'lives'),
+        ('queue', '1'),
+    ]
+    assert 'begun 0:59:' in out and 'the oldest due for 0:59:' in out
+
+
+def an_hour_ago():
+    return utcnow() - timedelta(minutes=59, seconds=1)
+
+
+QUEUED = {'kind': 'test', 'server_id': 'server', 'context': {}, 'arguments': {}, 'attempts': 0}
+
+
+def test_status_of_a_database_that_does_not_answer(run, tmp_path):
+    path = tmp_path / 'computeapi.conf'
+    path.write_text('[database]\nconnection = postgresql+psycopg://me:hidden@127.0.0.1:1/none\n')
+    status, out, error = run('status --config-file', path)
+    assert status == 1 and 'Connection refused' in out and 'hidden' not in out + error
+
+
 def test_a_value_that_does_not_fit_is_found_at_the_start(run, tmp_path):
     (tmp_path / 'computeapi.conf').write_text('[api]\nmax_limit = many\n')
     status, _, error = run('db version --config-file', tmp_path / 'computeapi.conf')
@@ -105,7 +148,7 @@ def test_a_value_that_does_not_fit_is_found_at_the_start(run, tmp_path):
 def test_status_of_a_database_that_does_not_answer_hides_the_password(run, tmp_path):
     path = tmp_path / 'computeapi.conf'
     path.write_text('[database]\nconnection = postgresql+psycopg://me:hidden@127.0.0.1:1/none\n')
-    status, out, _ = run('status --config-file', path)
+    status, out, _ = run('status upgrade check --config-file', path)
     assert status == 2 and 'Connection refused' in out and 'hidden' not in out
     status, _, error = run('db upgrade --config-file', path)
     assert status == 1 and 'Connection refused' in error and 'hidden' not in error and error.count('\n') == 1
