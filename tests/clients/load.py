@@ -3,8 +3,12 @@
 import random
 import threading
 import time
+from contextlib import contextmanager
 
 import requests
+
+from computeapi.clock import utcnow
+from computeapi.db.tables.servers import tasks
 
 ACTIONS = [
     {'os-stop': None},
@@ -31,14 +35,23 @@ ACTIONS = [
 ]
 THREADS = 4
 MOST_SERVERS = 8
+DELAYS = {
+    'OS_SIMULATED__SPAWN_SECONDS': '0.2',
+    'OS_SIMULATED__POWER_SECONDS': '0.05',
+    'OS_SIMULATED__MIGRATE_SECONDS': '0.2',
+    'OS_SIMULATED__SNAPSHOT_SECONDS': '0.1',
+    'OS_QUOTA__INSTANCES': '-1',
+    'OS_QUOTA__CORES': '-1',
+}
+"""For whoever serves them: how long things take, and that nobody runs out of quota."""
 
 
 class Load:
-    """What clients ask of a service until it is gone; `wrong` are the answers that should never be given."""
+    """What clients ask of a service; `wrong` are the answers that should never be given."""
 
     def __init__(self, service, seed):
         self.service, self.seed = service, seed
-        self.wrong, self.asked = [], 0
+        self.wrong, self.asked, self.over = [], 0, threading.Event()
         session = service.session()
         self.token = session.headers['X-Auth-Token']
         self.image = session.get(f'{service.url}/image/v2/images').json()['images'][-1]['id']
@@ -55,13 +68,14 @@ class Load:
     def data(self, name):
         return {'volume': {'size': 1, 'name': name}}
 
-    def run(self, seconds):
-        """Let them ask, and kill the service at the end of the time."""
+    @contextmanager
+    def going(self):
+        """Let them ask until the end of the block, in which the service may be killed."""
         threads = [threading.Thread(target=self.ask, args=(number,)) for number in range(THREADS)]
         for thread in threads:
             thread.start()
-        time.sleep(seconds)
-        self.service.kill()
+        yield
+        self.over.set()
         for thread in threads:
             thread.join()
 
@@ -70,7 +84,7 @@ class Load:
         session.trust_env = False
         session.headers.update({'X-Auth-Token': self.token, 'OpenStack-API-Version': 'compute 2.96'})
         try:
-            while True:
+            while not self.over.is_set():
                 self.ask_something(session, chance)
                 self.asked += 1
         except requests.RequestException:
@@ -114,3 +128,16 @@ class Load:
         answer = session.request(method, f'{self.service.url}/v2.1{path}', json=body, timeout=30)
         if answer.status_code >= 500:
             self.wrong.append(f'{method} {path} {body}: {answer.status_code} {answer.text[:300]}')
+
+
+def wait_idle(store, seconds=90):
+    """Until there is nothing to do but what waits for its time, which may have come."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        due = tasks.c.not_before.is_(None) | (tasks.c.not_before <= utcnow())
+        with store.read() as connection:
+            left = connection.execute(tasks.select().where(due)).all()
+        if not left:
+            return
+        time.sleep(0.1)
+    raise AssertionError(left)

@@ -7,10 +7,8 @@ import time
 import pytest
 
 from computeapi import states
-from computeapi.clock import utcnow
 from computeapi.db.engine import Store
-from computeapi.db.tables.servers import tasks
-from tests.clients.load import Load
+from tests.clients.load import DELAYS, Load, wait_idle
 from tests.soundness import problems
 
 SETTLED = ('ACTIVE', 'ERROR')
@@ -76,27 +74,6 @@ def test_deletes_survive(serve):
 
 ROUNDS = int(os.environ.get('COMPUTEAPI_TEST_KILL_ROUNDS', 3))
 SEED = os.environ.get('COMPUTEAPI_TEST_KILL_SEED', '1')
-DELAYS = {
-    'OS_SIMULATED__SPAWN_SECONDS': '0.2',
-    'OS_SIMULATED__POWER_SECONDS': '0.05',
-    'OS_SIMULATED__MIGRATE_SECONDS': '0.2',
-    'OS_SIMULATED__SNAPSHOT_SECONDS': '0.1',
-    'OS_QUOTA__INSTANCES': '-1',
-    'OS_QUOTA__CORES': '-1',
-}
-
-
-def wait_idle(store, seconds=90):
-    """Until there is nothing to do but what waits for its time, which may have come."""
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        due = tasks.c.not_before.is_(None) | (tasks.c.not_before <= utcnow())
-        with store.read() as connection:
-            left = connection.execute(tasks.select().where(due)).all()
-        if not left:
-            return
-        time.sleep(0.1)
-    raise AssertionError(left)
 
 
 @pytest.fixture
@@ -118,7 +95,9 @@ def test_a_mixed_load_survives(killed):
         if number:
             service.start()
         load = Load(service, f'{SEED} {number}')
-        load.run(chance.uniform(0.3, 1.5))
+        with load.going():
+            time.sleep(chance.uniform(0.3, 1.5))
+            service.kill()
         service.start()
         session = service.session()
         wait_idle(store)
