@@ -106,3 +106,15 @@ def serve(start):
         return Served(start(command, environment))
 
     return serve
+
+
+@pytest.fixture
+def run_load():
+    """run_load(url): 200 clients at once, each with a connection that it keeps, are answered without an error."""
+
+    def run_load(url):
+        command = [sys.executable, str(ROOT / 'benchmarks/load.py'), '--url', url, '--seconds', '5', '--writes']
+        result = subprocess.run(command, capture_output=True, text=True, timeout=300)
+        assert result.returncode == 0, result.stdout + result.stderr
+
+    return run_load

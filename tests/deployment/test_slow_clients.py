@@ -95,6 +95,10 @@ def test_unread_images_keep_nobody_out(serve, connect):
     check_others_are_answered(served.url)
 
 
+def test_many_clients_that_keep_their_connections_are_answered(serve, run_load):
+    run_load(serve('--in-memory', OS_API__AUTH_STRATEGY='none').url)
+
+
 def test_who_is_too_slow_is_sent_away(serve, connect):
     timeouts = {f'OS_STANDALONE__{name}_TIMEOUT': '1' for name in ('REQUEST', 'RESPONSE', 'KEEPALIVE')}
     url = serve('--in-memory', **timeouts).url

@@ -2,7 +2,10 @@
 
 import os
 import shutil
+import signal
+import socket
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -100,3 +103,41 @@ def test_the_same_name_is_given_once(uwsgi):
     with ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(lambda _: make_flavor(url, 'one'), range(8)))
     assert sorted(answers) == [200] + [409] * 7
+
+
+def test_a_session_keeps_its_connection(uwsgi):
+    _, url = uwsgi
+    with requests.Session() as session:
+        for number in range(60):
+            flavor = {'name': f'{number}', 'ram': 64, 'vcpus': 1, 'disk': 1}
+            answer = session.post(f'{url}/v2.1/flavors', json={'flavor': flavor}, timeout=30)
+            assert answer.status_code == 200 and answer.headers.get('Connection') != 'close'
+        pools = session.get_adapter(url).poolmanager.pools
+        assert [pools[key].num_connections for key in list(pools.keys())] == [1]
+
+
+def test_many_clients_that_keep_their_connections_are_answered(uwsgi, run_load):
+    run_load(uwsgi[1])
+
+
+def test_it_reloads(uwsgi, tmp_path):
+    process, url = uwsgi
+    assert make_flavor(url, 'before') == 200
+    (tmp_path / 'computeapi.conf').write_text((tmp_path / 'computeapi.conf').read_text() + '[api]\nmax_limit = 1\n')
+    process.process.send_signal(signal.SIGHUP)
+    while 'spawned uWSGI worker 4' not in process.log.read_text().partition('binary reloading')[2]:
+        assert process.process.poll() is None, process.log.read_text()
+        time.sleep(0.1)
+    assert process.answer(f'{url}/healthcheck').status_code == 200
+    assert make_flavor(url, 'after') == 200
+    listed = requests.get(f'{url}/v2.1/flavors', timeout=30).json()
+    assert len(listed['flavors']) == 1 and 'flavors_links' in listed
+
+
+def test_a_body_that_breaks_off_is_a_bad_request(uwsgi, tmp_path):
+    _, url = uwsgi
+    with socket.create_connection(('127.0.0.1', int(url.rpartition(':')[2])), timeout=30) as client:
+        head = b'POST /v2.1/flavors HTTP/1.1\r\nHost: cloud\r\nContent-Type: application/json\r\n'
+        client.sendall(head + b'Content-Length: 100\r\n\r\n{')
+        assert client.recv(12) == b'HTTP/1.1 400'
+    assert 'Traceback' not in (tmp_path / 'computeapi.log').read_text()

@@ -1,0 +1,169 @@
+"""Many clients at once, each with a connection that it keeps: what goes wrong, and how evenly they are answered."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+ROOT = Path(__file__).parent.parent
+FLAVOR = {'name': '', 'id': '', 'ram': 64, 'vcpus': 1, 'disk': 1}
+
+
+class Load:
+    """What clients have seen: seconds of each answer, and what went wrong."""
+
+    def __init__(self) -> None:
+        self.seconds: list[float] = []
+        self.errors: Counter[str] = Counter()
+
+    def at(self, share: float) -> float:
+        """Seconds within which that share of the answers came."""
+        return sorted(self.seconds)[int(share * (len(self.seconds) - 1))]
+
+
+async def load(url: str, clients: int, seconds: float, *, writes: bool = False) -> Load:
+    """Ask for `seconds` with so many clients at once; writes: one request of four makes a flavor."""
+    seen = Load()
+    until = time.perf_counter() + seconds
+    await asyncio.gather(*[client(url, f'{number}', until, seen, writes) for number in range(clients)])
+    return seen
+
+
+async def client(url: str, name: str, until: float, seen: Load, writes: bool) -> None:
+    parts = urlsplit(url)
+    try:
+        reader, writer = await asyncio.open_connection(parts.hostname, parts.port)
+        turn = 0
+        while (started := time.perf_counter()) < until:
+            turn += 1
+            writer.write(request(parts.netloc, f'{name}-{turn}' if writes and turn % 4 == 0 else None))
+            status = await answer(reader)
+            seen.seconds.append(time.perf_counter() - started)
+            if status != 200:
+                seen.errors[f'status {status}'] += 1
+        writer.close()
+    except (OSError, asyncio.IncompleteReadError) as error:
+        seen.errors[type(error).__name__] += 1
+
+
+def request(host: str, flavor: str | None) -> bytes:
+    headers = f'HTTP/1.1\r\nHost: {host}\r\nX-Auth-Token: admin:admin\r\n'
+    if flavor is None:
+        return f'GET /v2.1/flavors {headers}\r\n'.encode()
+    name = f'{flavor}-{os.getpid()}-{time.time_ns()}'
+    body = json.dumps({'flavor': FLAVOR | {'name': name, 'id': name}})
+    headers += f'Content-Type: application/json\r\nContent-Length: {len(body)}\r\n'
+    return f'POST /v2.1/flavors {headers}\r\n{body}'.encode()
+
+
+async def answer(reader: asyncio.StreamReader) -> int:
+    """The status of the next answer, whose body is read."""
+    head = await reader.readuntil(b'\r\n\r\n')
+    length = re.search(rb'\r\ncontent-length: *(\d+)', head, re.IGNORECASE)
+    if length is None:
+        raise ConnectionError('An answer without a length')
+    await reader.readexactly(int(length[1]))
+    return int(head.split(None, 2)[1])
+
+
+# ------------------------------------------------------------------ who is asked
+
+
+@contextmanager
+def running(command: list[str], url: str, folder: str, **environment: str) -> Iterator[str]:
+    """The service that the command starts, as soon as it answers; stopped at the end."""
+    own = {'PYTHONPATH': str(ROOT), 'OS_API__AUTH_STRATEGY': 'none', 'OS_STANDALONE__DATA_DIR': folder}
+    with Path(folder, 'log').open('a') as log:
+        process = subprocess.Popen(command, stdout=log, stderr=log, cwd=folder, env=os.environ | own | environment)
+    try:
+        while not answers(url):
+            if process.poll() is not None:
+                raise SystemExit(Path(folder, 'log').read_text())
+            time.sleep(0.1)
+        yield url
+    finally:
+        process.terminate()
+        process.wait(timeout=60)
+
+
+def answers(url: str) -> bool:
+    parts = urlsplit(url)
+    try:
+        with socket.create_connection((parts.hostname, parts.port), timeout=10) as connection:
+            connection.sendall(b'GET /v2.1/ HTTP/1.1\r\nHost: cloud\r\nConnection: close\r\n\r\n')
+            return connection.recv(12) == b'HTTP/1.1 200'
+    except OSError:
+        return False
+
+
+def serve(folder: str) -> contextmanager:
+    port = free_port()
+    command = [sys.executable, '-m', 'computeapi.cli', 'serve', '--quiet', '--in-memory', '--port', str(port)]
+    return running(command, f'http://127.0.0.1:{port}', folder)
+
+
+def uwsgi(folder: str) -> contextmanager:
+    """As shipped, on SQLite."""
+    port, database = free_port(), f'sqlite:///{folder}/uwsgi.db'
+    subprocess.run(
+        [sys.executable, '-m', 'computeapi.cli', 'db', 'upgrade'],
+        env=os.environ | {'PYTHONPATH': str(ROOT), 'OS_DATABASE__CONNECTION': database},
+        stdout=subprocess.DEVNULL,
+        check=True,
+    )
+    program = shutil.which('uwsgi', path=Path(sys.executable).parent) or 'uwsgi'
+    environment = {'COMPUTEAPI_LISTEN': f'127.0.0.1:{port}', 'OS_DATABASE__CONNECTION': database}
+    command = [program, '--ini', str(ROOT / 'etc/computeapi/uwsgi.ini')]
+    return running(command, f'http://127.0.0.1:{port}', folder, **environment)
+
+
+def free_port() -> int:
+    with socket.create_server(('127.0.0.1', 0)) as unused:
+        return unused.getsockname()[1]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument('--clients', type=int, default=200)
+    parser.add_argument('--seconds', type=float, default=60)
+    parser.add_argument('--writes', action='store_true', help='one request of four makes a flavor')
+    parser.add_argument('--url', help='ask this service, instead of `serve` and uwsgi')
+    options = parser.parse_args()
+    with ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory())
+        urls = {'given': options.url}
+        if options.url is None:
+            urls = {'serve': stack.enter_context(serve(folder)), 'uwsgi': stack.enter_context(uwsgi(folder))}
+        loads = {}
+        for name, url in urls.items():
+            loads[name] = asyncio.run(load(url, options.clients, options.seconds, writes=options.writes))
+            report(name, loads[name], next(iter(loads.values())))
+    if any(each.errors for each in loads.values()):
+        raise SystemExit(1)
+
+
+def report(name: str, seen: Load, first: Load) -> None:
+    p50, p99, share = seen.at(0.5), seen.at(0.99), len(seen.seconds) / len(first.seconds)
+    print(
+        f'{name:6} answers {len(seen.seconds):7} ({share:4.2f} of the first)   errors {dict(seen.errors) or 0}   '
+        f'p50 {p50 * 1e3:7.1f} ms   p99 {p99 * 1e3:7.1f} ms   p99/p50 {p99 / p50:5.2f}',
+        flush=True,
+    )
+
+
+if __name__ == '__main__':
+    main()
