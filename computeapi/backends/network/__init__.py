@@ -197,11 +197,11 @@ class Networks(FormerNetworks, Protocol):
     def delete_port(self, context: Context, port_id: str) -> None:
         """Free its addresses and dissociate its floating IPs; no error if it is gone."""
 
-    def add_fixed_ip(self, context: Context, server_id: str, network_id: str) -> Port:
-        """One more address of that network on the server's port there; NetworkNotFoundForServer if it has none."""
+    def add_fixed_ip(self, context: Context, port_id: str) -> Port:
+        """One more address on the port."""
 
-    def remove_fixed_ip(self, context: Context, server_id: str, address: str) -> Port:
-        """FixedIPNotFound if no port of the server has the address."""
+    def remove_fixed_ip(self, context: Context, port_id: str, address: str) -> Port:
+        """Take the address from the port; no error if it has another one only."""
 
     def security_groups(
         self,

@@ -121,7 +121,7 @@ def delete(job: Job) -> None:
     with job.event('compute_terminate_instance'):
         placement.remove_machines(job.platform, server)
         discard_shelved(job)
-        ports.disconnect(job.platform.networks, job.elevated, server.uuid, server.network_info)
+        ports.disconnect(job.platform.networks, job.elevated, server)
         disks.release_all(job)
         shares.release_all(job)
     now = job.clock()

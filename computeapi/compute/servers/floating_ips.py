@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 from computeapi.backends.network import FloatingIP, Port
 from computeapi.compute.platform import Platform
-from computeapi.compute.servers.ports import REFRESH, Addresses
+from computeapi.compute.servers.ports import REFRESH, Addresses, held
 from computeapi.context import Context
 from computeapi.db import servers as rows
 from computeapi.db.servers import Server
@@ -55,7 +55,7 @@ class FloatingIPManager:
         """Let it lead to this address of the server, by default its first one of IPv4, and nowhere else.
 
         FloatingIPNotFound; Invalid when there is no such address, no router, or another floating IP leads there."""
-        port, fixed_address = target(self.networks.ports(context, server_ids=[server.uuid]), address, fixed_address)
+        port, fixed_address = target(held(self.networks, context, server), address, fixed_address)
         floating_ip = self.get(context, address)
         with self._following(context, {server.uuid, *filter(None, [floating_ip.server_id])}):
             try:

@@ -49,13 +49,12 @@ class InterfaceManager:
 
     def list(self, context: Context, server: Server) -> list[Interface]:
         tags = tags_of(server)
-        ports = self.networks.ports(context.elevated(), server_ids=[server.uuid])
-        return [Interface(port, tags.get(port.id)) for port in ports]
+        return [Interface(port, tags.get(port.id)) for port in ports.held(self.networks, context.elevated(), server)]
 
     def get(self, context: Context, server: Server, port_id: str) -> Interface:
         """NotFound also for a port of another server."""
         port = self.networks.port(context, port_id)
-        if port.device_id != server.uuid:
+        if not ports.belongs(port, server):
             raise NotFound(f'Instance {server.uuid} does not have a port with id {port_id}')
         return Interface(port, tags_of(server).get(port_id))
 
@@ -194,30 +193,36 @@ def add_fixed_ip(job: Job) -> None:
     """One more address on the server's port there, but not two when the task is run again."""
     network_id = job.arguments['network_id']
     with job.event('compute_add_fixed_ip_to_instance'):
-        held = [fixed['ip_address'] for fixed in port_on(job, network_id).fixed_ips]
+        port = port_on(job, network_id)
+        held = [fixed['ip_address'] for fixed in port.fixed_ips]
         if 'held' not in job.arguments:
             job.platform.tasks.note(job.task, {'held': held})
         if held == job.arguments['held']:
-            job.platform.networks.add_fixed_ip(job.elevated, job.server.uuid, network_id)
+            job.platform.networks.add_fixed_ip(job.elevated, port.id)
         Addresses(job.platform).refresh(job.elevated, [job.server.uuid])
     job.end()
 
 
 @REMOVE_FIXED_IP.work
 def remove_fixed_ip(job: Job) -> None:
+    networks, address = job.platform.networks, job.arguments['address']
     with job.event('compute_remove_fixed_ip_from_instance'):
-        try:
-            job.platform.networks.remove_fixed_ip(job.elevated, job.server.uuid, job.arguments['address'])
-        except FixedIPNotFound:
-            # A worker that died may have come further than it could say.
-            if job.task.attempts == 1:
-                raise
+        having = [port for port in ports.held(networks, job.elevated, job.server) if has(port, address)]
+        # A worker that died may have come further than it could say.
+        if not having and job.task.attempts == 1:
+            raise FixedIPNotFound(server_id=job.server.uuid, address=address)
+        for port in having[:1]:
+            networks.remove_fixed_ip(job.elevated, port.id, address)
         Addresses(job.platform).refresh(job.elevated, [job.server.uuid])
     job.end()
 
 
+def has(port: Port, address: str) -> bool:
+    return any(fixed['ip_address'] == address for fixed in port.fixed_ips)
+
+
 def port_on(job: Job, network_id: str) -> Port:
-    for port in job.platform.networks.ports(job.elevated, server_ids=[job.server.uuid]):
+    for port in ports.held(job.platform.networks, job.elevated, job.server):
         if port.network_id == network_id:
             return port
     raise NetworkNotFoundForServer(server_id=job.server.uuid)

@@ -9,6 +9,7 @@ from computeapi.compute.scheduler import HostState, Spec
 from computeapi.compute.scheduler.hosts import is_up
 from computeapi.compute.servers import placement
 from computeapi.compute.servers.changes import not_ready
+from computeapi.compute.servers.ports import held
 from computeapi.compute.tasks.fence import Superseded
 from computeapi.compute.tasks.job import Job
 from computeapi.compute.tasks.queue import thawed
@@ -68,8 +69,7 @@ def is_host_up(platform: Platform, host: str | None) -> bool:
 
 def check_ports(platform: Platform, context: Context, server: Server) -> None:
     """Invalid for a server whose ports ask its host for resources: nobody would ask another host for them."""
-    ports = platform.networks.ports(context.elevated(), server_ids=[server.uuid])
-    if any(port.resource_request for port in ports):
+    if any(port.resource_request for port in held(platform.networks, context.elevated(), server)):
         raise Invalid(
             f'Moving instance {server.uuid} is not supported: it has ports with resource requests, like a port with a '
             f'QoS minimum bandwidth policy.'

@@ -111,6 +111,20 @@ def described(networks: Networks, context: Context, server_id: str, entries: Seq
     return updated(known, ports, group_names(networks, context, ports.values()))
 
 
+def held(networks: Networks, context: Context, server: Server) -> list[Port]:
+    """The ports of the server, as far as the caller sees them."""
+    return [port for port in networks.ports(context, server_ids=[server.uuid]) if belongs(port, server)]
+
+
+def belongs(port: Port, server: Server) -> bool:
+    """Whether the port is the server's, as those of its project are that say so, and what compute was given for it.
+
+    Any project can say of its ports that they are on the server of another one, and means no good by it.
+    """
+    known = port.project_id == server.project_id or port.id in {entry['port_id'] for entry in server.network_info}
+    return known and port.device_id == server.uuid
+
+
 def port_of(networks: Networks, context: Context, server_id: str, entry: Entry) -> str | None:
     """The port of the entry, also one that was made though nobody came to say so."""
     if entry['port_id'] is None:
@@ -245,10 +259,10 @@ def make(job: Job, entry: Entry) -> Port:
     )
 
 
-def disconnect(networks: Networks, context: Context, server_id: str, entries: Iterable[Entry]) -> None:
+def disconnect(networks: Networks, context: Context, server: Server) -> None:
     """Delete the ports that compute made for the server; leave those that were given to it."""
-    given = {entry['port_id'] for entry in entries if not entry['created']}
-    for port_id in sorted(port.id for port in networks.ports(context, server_ids=[server_id])):
+    given = {entry['port_id'] for entry in server.network_info if not entry['created']}
+    for port_id in sorted(port.id for port in held(networks, context, server)):
         if port_id in given:
             networks.unbind_port(context, port_id)
         else:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from computeapi.backends.network import Port, SecurityGroup
 from computeapi.compute.platform import Platform
 from computeapi.compute.security_groups import Group, in_full
-from computeapi.compute.servers.ports import Addresses
+from computeapi.compute.servers.ports import Addresses, held
 from computeapi.context import Context
 from computeapi.db.servers import Server
 from computeapi.errors import Invalid, SecurityGroupNotFound
@@ -54,7 +54,7 @@ class ServerSecurityGroupManager:
         self.addresses.refresh(context, [server.uuid])
 
     def _ports(self, context: Context, server: Server) -> Sequence[Port]:
-        return self.networks.ports(context, server_ids=[server.uuid])
+        return held(self.networks, context, server)
 
     def _called(self, context: Context, name_or_id: str) -> SecurityGroup:
         """The group of the caller's project that is meant."""

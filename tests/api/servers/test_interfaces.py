@@ -2,6 +2,8 @@
 
 import pytest
 
+from computeapi.context import Context
+
 BOB, READER, ALICE = 'bob:project', 'rea:project:reader', 'alice:elsewhere'
 NETWORK = '3cb9bc59-5699-4588-a4b1-b87f96708bc6'
 MISSING = '00000000-0000-4000-8000-00000000dead'
@@ -360,3 +362,58 @@ def test_a_kill_of_the_worker_delays_the_detachment(
     (port,) = listed()
     die(getattr(service, backend), step, lambda: detach(port), after)
     assert listed() == addresses() == [] and port not in ports()
+
+
+# ------------------------------------------------------------------ ports of others that name the server
+
+
+@pytest.fixture
+def foreign(world, server):
+    """A port of another project that says that it is on the server, by its resources."""
+    mallory = Context(user_id='mallory', project_id='elsewhere', roles=frozenset({'member'}))
+    resources, bare = world.networks.resources, world.network(context=mallory, subnet='10.9.0.0/24')
+    facts = {'device_id': server, 'device_owner': 'compute:nova', 'port_security_enabled': False}
+    created = resources.create(mallory, 'ports', {'network_id': bare, 'security_groups': [], **facts})
+    return lambda: resources.get(mallory, 'ports', created['id'])
+
+
+def test_a_port_of_others_is_not_shown_as_the_servers(api, path, server, listed, foreign):
+    intruder = foreign()['id']
+    assert len(listed()) == 1 and intruder not in listed()
+    assert api.get(f'{path}/{intruder}').status == 404
+    groups = api.get(f'/servers/{server}/os-security-groups').json['security_groups']
+    assert [group['name'] for group in groups] == ['default']
+
+
+def test_a_port_of_others_is_in_nobodys_way(act, server, addresses, foreign):
+    before = foreign()
+    world_ip, network_id = addresses(), before['network_id']
+    assert act(server, 'addSecurityGroup', {'name': 'default'}).status == 400
+    assert act(server, 'removeSecurityGroup', {'name': 'default'}).status == 202
+    assert act(server, 'addSecurityGroup', {'name': 'default'}).status == 202
+    act(server, 'addFixedIp', {'networkId': network_id})
+    act(server, 'removeFixedIp', {'address': before['fixed_ips'][0]['ip_address']})
+    assert act(server, 'migrate', as_='admin:project').status == 202
+    assert addresses() == world_ip
+    assert foreign() == before
+
+
+def test_a_port_of_others_stays_when_the_server_goes(api, server, settle, foreign):
+    before = foreign()
+    assert api.delete(f'/servers/{server}', as_=BOB).status == 204
+    settle()
+    assert api.get(f'/servers/{server}').status == 404
+    assert foreign() == before
+
+
+def test_a_port_that_was_given_by_others_is_the_servers(api, server, world, attach, listed, settle):
+    given = world.networks.resources.create(
+        Context(user_id='mallory', project_id='elsewhere', roles=frozenset({'member'})),
+        'ports',
+        {'network_id': world.network(shared=True)},
+    )
+    assert attach(as_='admin:project', port_id=given['id']).status == 200
+    assert given['id'] in listed()
+    api.delete(f'/servers/{server}', as_=BOB)
+    settle()
+    assert world.networks.port(world.admin, given['id']).device_id == ''

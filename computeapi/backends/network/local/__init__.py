@@ -136,22 +136,15 @@ class LocalNetworks(LocalFormerNetworks):
             if PORTS.find(work, id=port_id):
                 ports.delete(work, port_id)
 
-    def add_fixed_ip(self, context: Context, server_id: str, network_id: str) -> Port:
+    def add_fixed_ip(self, context: Context, port_id: str) -> Port:
         with self.changing(context) as work:
-            held = PORTS.find(work, device_id=server_id)
-            port = next((port for port in held if port['network_id'] == network_id), None)
-            if port is None:
-                raise errors.NetworkNotFoundForServer(server_id=server_id)
-            ports.add_address(work, port)
-            return _port(work, port['id'])
+            ports.add_address(work, PORTS.get(work, port_id))
+            return _port(work, port_id)
 
-    def remove_fixed_ip(self, context: Context, server_id: str, address: str) -> Port:
+    def remove_fixed_ip(self, context: Context, port_id: str, address: str) -> Port:
         with self.changing(context) as work:
-            for port in PORTS.find(work, device_id=server_id):
-                if any(held['ip_address'] == address for held in port['fixed_ips']):
-                    ports.remove_address(work, port, address)
-                    return _port(work, port['id'])
-            raise errors.FixedIPNotFound(server_id=server_id, address=address)
+            ports.remove_address(work, PORTS.get(work, port_id), address)
+            return _port(work, port_id)
 
     def set_port_security_groups(self, context: Context, port_id: str, group_ids: Sequence[str]) -> Port:
         with self.changing(context) as work:

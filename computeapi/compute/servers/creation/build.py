@@ -18,7 +18,7 @@ ROOT_DEVICE = '/dev/vda'
 def give_up(job: Job, error: Exception) -> None:
     """What fails half way gives back what it took and leaves an ERROR with a fault."""
     placement.remove_machines(job.platform, job.server)
-    ports.disconnect(job.platform.networks, job.elevated, job.server.uuid, job.server.network_info)
+    ports.disconnect(job.platform.networks, job.elevated, job.server)
     disks.release_all(job)
     job.store.tell(allocations.release, job.server.uuid)
     job.fail(error, vm_state=VMState.ERROR, power_state=PowerState.NOSTATE, network_info=[], **placement.NOWHERE)
