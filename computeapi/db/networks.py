@@ -105,3 +105,11 @@ def used_addresses(work: Work, network_ids: Iterable[str]) -> dict[str, int]:
         .group_by(fixed_ips.c.subnet_id)
     )
     return {row[0]: row[1] for row in rows}
+
+
+def is_owner(work: Work, network_id: str) -> bool:
+    """Whether the caller decides about all that is on the network, as its project, administrators and services do."""
+    context = work.context
+    if context.is_admin or context.is_service:
+        return True
+    return any(network['project_id'] == context.project_id for network in NETWORKS.find(work, id=network_id))

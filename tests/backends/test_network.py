@@ -152,16 +152,23 @@ def test_a_network_without_subnets_gives_no_address(networks, make):
     assert networks.create_port(ALICE, make(ALICE), server_id='s').fixed_ips == ()
 
 
-def test_an_address_may_be_chosen_once(networks, private):
-    assert addresses(networks.create_port(ALICE, private, server_id='s', fixed_ip='10.0.7.7')) == ['10.0.7.7']
+def test_an_address_may_be_chosen_once(networks, make):
+    network = make(ALICE, '10.0.0.0/16')
+    assert addresses(networks.create_port(ALICE, network, server_id='s', fixed_ip='10.0.7.7')) == ['10.0.7.7']
     with pytest.raises(errors.AddressInUse, match=r'10\.0\.7\.7'):
-        networks.create_port(BOB, private, server_id='t', fixed_ip='10.0.7.7')
+        networks.create_port(ADMIN, network, server_id='t', fixed_ip='10.0.7.7')
+
+
+def test_guests_on_a_network_choose_no_address(networks, private):
+    with pytest.raises(errors.Forbidden, match='fixed_ips:ip_address'):
+        networks.create_port(ALICE, private, server_id='s', fixed_ip='10.0.7.7')
+    assert networks.ports(ALICE, server_ids=['s']) == []
 
 
 @pytest.mark.parametrize('address', ['10.9.0.1', '10.0.0.0', '10.0.255.255', 'fe80::1', 'here', ''.join(['1'] * 99)])
 def test_an_address_must_be_one_of_the_network(networks, private, address):
     with pytest.raises(errors.Invalid):
-        networks.create_port(ALICE, private, server_id='s', fixed_ip=address)
+        networks.create_port(ADMIN, private, server_id='s', fixed_ip=address)
 
 
 def test_an_address_that_was_freed_can_be_given_again(networks, make):
@@ -249,8 +256,8 @@ def test_ports_of_servers_come_oldest_first(networks, private):
     assert networks.ports(ALICE, server_ids=[]) == networks.ports(ALICE, ids=[]) == []
 
 
-def test_a_server_gets_one_more_address_and_gives_it_back(networks, private):
-    port = networks.create_port(ALICE, private, server_id='s', fixed_ip='10.0.7.7')
+def test_a_server_gets_one_more_address_and_gives_it_back(networks, make):
+    port = networks.create_port(ALICE, make(ALICE, '10.0.0.0/16'), server_id='s', fixed_ip='10.0.7.7')
     first, second = addresses(networks.add_fixed_ip(ALICE, port.id))
     assert (first, ip_address(second) in ip_network('10.0.0.0/16')) == ('10.0.7.7', True)
     for _ in range(2):

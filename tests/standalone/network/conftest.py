@@ -14,6 +14,7 @@ CALLERS = {
     'alice': Context(user_id='alice', project_id='apples', roles=frozenset({'member'})),
     'bob': Context(user_id='bob', project_id='bananas', roles=frozenset({'member'})),
     'reader': Context(user_id='ron', project_id='apples', roles=frozenset({'reader'})),
+    'nova': Context(user_id='nova', project_id='services', roles=frozenset({'member', 'service'})),
     'system': Context(user_id='sue', is_admin=True, roles=frozenset({'admin'})),
 }
 

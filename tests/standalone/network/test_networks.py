@@ -497,6 +497,28 @@ def plug(ask):
     return plug
 
 
+@pytest.mark.parametrize(
+    ('name', 'value'),
+    [
+        ('fixed_ips', [{'ip_address': '10.0.0.77'}]),
+        ('mac_address', 'fa:16:3e:00:00:01'),
+        ('port_security_enabled', False),
+        ('allowed_address_pairs', [{'ip_address': '10.0.0.1'}]),
+    ],
+)
+def test_guests_on_a_network_do_not_pass_for_others(ask, create, name, value):
+    [shared] = [each for each in ask('GET /networks?shared=true').json['networks'] if not each['router:external']]
+    port = create('ports', network_id=shared['id'])
+    wanted = {name: value, **({'security_groups': []} if name == 'port_security_enabled' else {})}
+    refused = ask('POST /ports', {'port': {'network_id': shared['id'], **wanted}}, expect=403)
+    assert fault(refused)[0] == 'PolicyNotAuthorized' and name in fault(refused)[1]
+    ask(f'PUT /ports/{port["id"]}', {'port': wanted}, expect=403)
+    ask(f'PUT /ports/{port["id"]}', {'port': {name: port[name]}}, expect=200)
+    for caller in ('nova', 'admin'):
+        made = create('ports', by=caller, network_id=shared['id'], **wanted)
+        ask(f'DELETE /ports/{made["id"]}', by=caller, expect=204)
+
+
 def test_a_router_leads_out(ask, router, public):
     gateway = router['external_gateway_info']
     assert (gateway['network_id'], gateway['enable_snat']) == (public, True)
@@ -506,7 +528,8 @@ def test_a_router_leads_out(ask, router, public):
         cleared = ask(f'PUT {path}', {'router': {'external_gateway_info': nothing}}, expect=200).json['router']
         assert cleared['external_gateway_info'] is None
     chosen = {'network_id': public, 'enable_snat': False, 'external_fixed_ips': [{'ip_address': '203.0.113.50'}]}
-    again = ask(f'PUT {path}', {'router': {'external_gateway_info': chosen}}, expect=200).json['router']
+    ask(f'PUT {path}', {'router': {'external_gateway_info': chosen}}, expect=403)
+    again = ask(f'PUT {path}', {'router': {'external_gateway_info': chosen}}, by='admin', expect=200).json['router']
     assert again['external_gateway_info']['external_fixed_ips'][0]['ip_address'] == '203.0.113.50'
     assert again['external_gateway_info']['enable_snat'] is False
 

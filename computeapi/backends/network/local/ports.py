@@ -7,7 +7,7 @@ from computeapi import errors
 from computeapi.backends.network.local import addresses, qos, security_groups
 from computeapi.db import network_projects, ports, routers
 from computeapi.db.network_collection import Document, Work
-from computeapi.db.networks import NETWORKS
+from computeapi.db.networks import NETWORKS, is_owner
 from computeapi.db.ports import FLOATING_IP, PORTS, ROUTER_GATEWAY, ROUTER_INTERFACE
 
 # Ports that routers and floating IPs make for themselves.
@@ -16,10 +16,14 @@ SERVICE_OWNERS = (FLOATING_IP, ROUTER_GATEWAY, ROUTER_INTERFACE)
 # What of such a port is not its project's to change.
 BOUND = {'device_id', 'device_owner', 'fixed_ips', 'mac_address'}
 
+# What others than the owner of the network do not choose, for with it a port can pass for another one.
+FORGERIES = ('mac_address', 'port_security_enabled', 'allowed_address_pairs')
+
 
 def create(work: Work, facts: Document) -> str:
     project_id = network_projects.owner(work, facts)
     _check_device_owner(work, facts)
+    _check_rights(work, facts['network_id'], {}, facts)
     network_projects.reserve(work, project_id, 'port')
     return add(work, {**facts, 'project_id': project_id})
 
@@ -47,6 +51,7 @@ def update(work: Work, port_id: str, facts: Document) -> None:
     _check_device_owner(work, facts)
     if port['device_owner'] in SERVICE_OWNERS and BOUND & facts.keys():
         raise errors.Conflict(f'Port {port_id} belongs to {port["device_owner"]} {port["device_id"]}.')
+    _check_rights(work, port['network_id'], port, facts)
     qos.check_policy(work, facts)
     changed = dict(facts)
     if 'fixed_ips' in facts or 'mac_address' in facts:
@@ -95,6 +100,21 @@ def _check_device_owner(work: Work, facts: Document) -> None:
         raise addresses.invalid('device_owner', owner, 'is for routers and floating IPs only')
     if owner.startswith('network:') and not work.context.is_admin:
         raise errors.Forbidden('rule:create_port:device_owner is disallowed by policy')
+
+
+def _check_rights(work: Work, network_id: str, port: Document, facts: Document) -> None:
+    """Forbidden for what a port, as it is so far, is not given by guests on a shared network."""
+    chosen = [name for name in FORGERIES if facts.get(name) not in (None, '', [], port.get(name))]
+    if not _holds(port, facts.get('fixed_ips') or ()):
+        chosen.append('fixed_ips:ip_address')
+    if chosen and not is_owner(work, network_id):
+        raise errors.Forbidden(f'rule:{"update" if port else "create"}_port:{chosen[0]} is disallowed by policy')
+
+
+def _holds(port: Document, wanted: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether the port has all addresses that are chosen here."""
+    held = {fixed['ip_address'] for fixed in port.get('fixed_ips', ())}
+    return held.issuperset(want['ip_address'] for want in wanted if 'ip_address' in want)
 
 
 def _mac_address(work: Work, facts: Document) -> str:

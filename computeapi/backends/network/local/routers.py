@@ -7,7 +7,7 @@ from computeapi.backends.network.local import ports
 from computeapi.backends.network.local.subnets import parse_routes
 from computeapi.db import network_projects, routers
 from computeapi.db.network_collection import Document, Work
-from computeapi.db.networks import NETWORKS, SUBNETS
+from computeapi.db.networks import NETWORKS, SUBNETS, is_owner
 from computeapi.db.ports import PORTS, ROUTER_GATEWAY, ROUTER_INTERFACE, ports_of_routers, take_port
 from computeapi.db.routers import ROUTERS
 
@@ -175,6 +175,8 @@ def _set_gateway(work: Work, router_id: str, info: Document) -> None:
 def _add_gateway(work: Work, router_id: str, network_id: str, addresses: list[Document] | None) -> None:
     if not NETWORKS.get(work, network_id)['router:external']:
         raise errors.Invalid(f'Bad router request: Network {network_id} is not an external network.')
+    if addresses and not is_owner(work, network_id):
+        raise errors.Forbidden('rule:create_router:external_gateway_info:external_fixed_ips is disallowed by policy')
     facts = {
         'project_id': '',
         'network_id': network_id,
