@@ -221,9 +221,11 @@ def _db(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
 def _cell(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
     """Print the cells, or say that one of them is down or back."""
     from computeapi.compute.cells import Cells
+    from computeapi.db import schema
 
     _use_data_dir(conf, options)
     with _store(conf) as store:
+        schema.check(store)
         cells = Cells(store)
         if options.change != 'list':
             cells.mark(options.name, down=options.change == 'down')

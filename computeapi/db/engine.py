@@ -74,7 +74,7 @@ class Store:
             with connection.begin():
                 yield connection
                 if self.dialect == 'sqlite' and connection.exec_driver_sql('PRAGMA foreign_key_check').first():
-                    raise ValueError('Rows would refer to others that are not there.')
+                    raise errors.DatabaseTrouble('Rows would refer to others that are not there.')
 
     def ask(self, query: Callable[Concatenate[sa.Connection, P], T], *args: P.args, **facts: P.kwargs) -> T:
         """One look-up: what the query, a function of db/, finds."""
@@ -129,10 +129,13 @@ def _unbound(connection: sa.Connection) -> Iterator[None]:
 
 
 def store_of(conf: cfg.ConfigOpts, **more: Any) -> Store:
-    """The database that the configuration names; *more*: as Store takes it."""
+    """The database that the configuration names; *more*: as Store takes it.  cfg.Error for a URL of none."""
     options = conf.database
     patience = Patience(options.statement_timeout, options.lock_timeout, options.connect_timeout)
-    return Store(options.connection, **{'pool_size': options.max_pool_size, 'patience': patience, **more})
+    try:
+        return Store(options.connection, **{'pool_size': options.max_pool_size, 'patience': patience, **more})
+    except (sa.exc.ArgumentError, ImportError) as error:
+        raise cfg.ConfigFileValueError(f'[database]connection: {error}') from None
 
 
 def _server_engine(url: sa.URL, pool_size: int, limits: Patience) -> sa.Engine:
@@ -167,7 +170,7 @@ def _sqlite_engine(url: sa.URL, durable: bool, limits: Patience) -> sa.Engine:
         connection.isolation_level = None
         for pragma in (
             'journal_mode=WAL',
-            f'synchronous={"NORMAL" if durable else "OFF"}',
+            f'synchronous={"FULL" if durable else "OFF"}',
             'foreign_keys=ON',
         ):
             connection.execute(f'PRAGMA {pragma}')

@@ -5,26 +5,28 @@ the newest can be told without Alembic, which is loaded only when there is somet
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import sqlalchemy as sa
 
 from computeapi.db.engine import Store
+from computeapi.db.steps import Steps
+from computeapi.errors import DatabaseTrouble
 
 MIGRATIONS = Path(__file__).parent / 'migrations'
 LOCK_SECONDS = 300
 LOCK_NUMBER = 0x636F6D70
 
 
-class LockTimeout(TimeoutError):
-    """Another process has been changing the tables for longer than anyone waits."""
+def revisions() -> set[str]:
+    """The revisions that this release knows."""
+    return {path.stem.partition('_')[0] for path in MIGRATIONS.glob('versions/[0-9]*.py')}
 
 
 def head() -> str:
     """The newest revision there is."""
-    names = (path.stem for path in MIGRATIONS.glob('versions/[0-9]*.py'))
-    return max((name.partition('_')[0] for name in names), default='')
+    return max(revisions(), default='')
 
 
 def version(store: Store) -> str | None:
@@ -44,15 +46,39 @@ def upgrade(store: Store) -> bool:
     """Bring the tables to the newest revision; whether there was anything to do.
 
     Processes that start together take turns, and those that come later find the work done. All revisions are
-    one transaction where the database can (MariaDB commits after each table).
+    one transaction where the database can; MariaDB commits after each table, and Steps goes on from there.
+    DatabaseTrouble also for tables that are newer than this release.
     """
-    if version(store) == head():
+    if not _is_older(version(store)):
         return False
     with store.rebuild() as connection, _one_at_a_time(connection):
-        if _version(connection) == head():
+        if not _is_older(_version(connection)):
             return False
         run(connection)
     return True
+
+
+def check(store: Store) -> None:
+    """DatabaseTrouble, which the log tells, unless the tables are those of this release."""
+    if obstacle := obstacle_of(version(store)):
+        trouble = DatabaseTrouble(obstacle)
+        store.watch.tell(trouble)
+        raise trouble
+
+
+def obstacle_of(found: str | None) -> str | None:
+    """Why this release cannot use tables of that revision; None if it can."""
+    if found == head():
+        return None
+    if found is not None and found not in revisions():
+        return f'Its tables are at revision {found}, which this release does not know: it knows those up to {head()}.'
+    return f'Its tables are at revision {found}, not {head()}: run `computeapi db upgrade`.'
+
+
+def _is_older(found: str | None) -> bool:
+    if found is not None and found not in revisions():
+        raise DatabaseTrouble(str(obstacle_of(found)))
+    return found != head()
 
 
 def _version(connection: sa.Connection) -> str | None:
@@ -74,7 +100,7 @@ def _one_at_a_time(connection: sa.Connection) -> Iterator[None]:
     # The names of these locks belong to the whole server.
     name = sa.func.left(sa.func.concat('computeapi/', sa.func.database()), 64)
     if connection.scalar(sa.select(sa.func.get_lock(name, LOCK_SECONDS))) != 1:
-        raise LockTimeout(f'The tables have been locked by another process for {LOCK_SECONDS} seconds.')
+        raise DatabaseTrouble(f'Another process has been changing the tables for {LOCK_SECONDS} seconds.')
     try:
         yield
     finally:
@@ -88,4 +114,5 @@ def run(connection: sa.Connection, revision: str = 'head') -> None:
 
     config = Config(attributes={'connection': connection})
     config.set_main_option('script_location', str(MIGRATIONS).replace('%', '%%'))
-    command.upgrade(config, revision)
+    with Steps(connection) if connection.dialect.name in ('mysql', 'mariadb') else nullcontext():
+        command.upgrade(config, revision)

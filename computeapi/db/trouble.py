@@ -89,8 +89,7 @@ class Watch:
             trouble = trouble_of(error)
             if trouble is None:
                 raise
-            if not self.silent:
-                self.tell(trouble)
+            self.tell(trouble)
             raise trouble from error
 
     @contextmanager
@@ -103,6 +102,8 @@ class Watch:
             self.silent = False
 
     def tell(self, trouble: DatabaseTrouble) -> None:
+        if self.silent:
+            return
         with self.lock:
             now = self.clock()
             last, since = self.told.get(type(trouble), (None, 0))

@@ -1,0 +1,57 @@
+"""An upgrade that is killed, wherever that is, is run again with success."""
+
+import os
+import subprocess
+import sys
+from contextlib import closing
+
+import pytest
+import sqlalchemy as sa
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+
+from computeapi.db import schema
+from computeapi.db.engine import Store
+from computeapi.db.tables import metadata
+from tests.conftest import THOROUGH
+from tests.db import killed
+from tests.db.test_identity_revision import former, test_rights_are_what_they_were  # noqa: F401
+
+SEED = os.environ.get('COMPUTEAPI_TEST_KILL_SEED', '1')
+# Where a killed upgrade is taken back as a whole each death costs as much as all before it.
+STEPS = {'sqlite': 60, 'postgresql': 60, 'mariadb': 30}
+
+
+def upgrade(url, step):
+    command = [sys.executable, killed.__file__, url, str(1 if THOROUGH else step), SEED]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) > 3
+    return int(done.stdout)
+
+
+def test_an_upgrade_from_nothing(database, database_url):
+    upgrade(database_url, STEPS[database])
+    with closing(Store(database_url)) as store:
+        assert schema.version(store) == schema.head()
+        with store.read() as connection:
+            assert not compare_metadata(MigrationContext.configure(connection), metadata)
+            assert not sa.inspect(connection).has_table('upgrade_steps')
+
+
+def test_an_upgrade_of_rows(database, former):
+    """From before the first revision that moves rows."""
+    upgrade(former.url.render_as_string(hide_password=False), STEPS[database])
+    test_rights_are_what_they_were(former)
+
+
+@pytest.mark.parametrize('revision', ['0099', 'abcdef'])
+def test_tables_of_another_release_are_left_alone(database_url, revision):
+    with closing(Store(database_url)) as store:
+        schema.upgrade(store)
+        with store.write() as connection:
+            connection.execute(sa.text('UPDATE alembic_version SET version_num = :new'), {'new': revision})
+        with pytest.raises(schema.DatabaseTrouble, match='The database') as told:
+            schema.upgrade(store)
+        assert revision in told.value.reason
+        assert schema.version(store) == revision
