@@ -6,7 +6,6 @@ import threading
 
 from computeapi.compute.tasks.runner import TROUBLE, reason_of
 from computeapi.db import schema
-from computeapi.errors import DatabaseTrouble
 from computeapi.main import Service
 
 LOG = logging.getLogger(__name__)
@@ -24,6 +23,8 @@ class Startup:
         self.service = service
         self.stopping, self.begun = threading.Event(), threading.Event()
         self.thread = threading.Thread(target=self.run, name='startup', daemon=True)
+        # Why requests cannot be answered, either.
+        self.obstacle: schema.WrongTables | None = None
         # Made here, so that what is wrong with the configuration is told at once.
         self.worker = service.worker
 
@@ -38,15 +39,15 @@ class Startup:
                 self.begin()
                 return
             except Exception as error:
+                self.obstacle = error if isinstance(error, schema.WrongTables) else None
                 if attempt % ATTEMPTS_PER_LINE == 0:
                     bug = None if isinstance(error, TROUBLE) else error
                     LOG.warning('The workers wait for the database: %s', reason_of(error), exc_info=bug)
             self.stopping.wait(RETRY_SECONDS)
 
     def begin(self) -> None:
-        obstacle = schema.obstacle(schema.version(self.service.store))
-        if obstacle is not None:
-            raise DatabaseTrouble(obstacle)
+        schema.check(self.service.store)
+        self.obstacle = None
         self.service.start()
         self.begun.set()
         LOG.info('%d workers have begun', len(self.worker.threads))

@@ -25,6 +25,7 @@ from oslo_config import cfg
 from computeapi import config, log
 from computeapi.main import Service
 from computeapi.startup import Startup
+from computeapi.web import faults
 from computeapi.web.filters import WSGIApp
 
 # How long after it loaded this module a server may take to fork the processes that serve, and those to become what
@@ -105,6 +106,9 @@ class Application:
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         app = self.process.apps.get(self.name) or self.process.load(self.name)
+        startup = self.process.startup
+        if startup is not None and startup.obstacle is not None:
+            app = faults.of(startup.obstacle)
         return app(environ, start_response)
 
 

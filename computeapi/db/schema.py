@@ -19,6 +19,10 @@ LOCK_SECONDS = 300
 LOCK_NUMBER = 0x636F6D70
 
 
+class WrongTables(DatabaseTrouble):
+    """The tables are not those of this release."""
+
+
 def revisions() -> set[str]:
     """The revisions that this release knows."""
     return {path.stem.partition('_')[0] for path in MIGRATIONS.glob('versions/[0-9]*.py')}
@@ -35,19 +39,12 @@ def version(store: Store) -> str | None:
         return _version(connection)
 
 
-def obstacle(found: str | None) -> str | None:
-    """Why tables of this revision are not for this release; None when they are, and when they are newer."""
-    if found is not None and found >= head():
-        return None
-    return f'The tables are at revision {found}, not {head()}: run `computeapi db upgrade`'
-
-
 def upgrade(store: Store) -> bool:
     """Bring the tables to the newest revision; whether there was anything to do.
 
     Processes that start together take turns, and those that come later find the work done. All revisions are
     one transaction where the database can; MariaDB commits after each table, and Steps goes on from there.
-    DatabaseTrouble also for tables that are newer than this release.
+    WrongTables for those of a release that this one does not know.
     """
     if not _is_older(version(store)):
         return False
@@ -59,26 +56,24 @@ def upgrade(store: Store) -> bool:
 
 
 def check(store: Store) -> None:
-    """DatabaseTrouble, which the log tells, unless the tables are those of this release."""
-    if obstacle := obstacle_of(version(store)):
-        trouble = DatabaseTrouble(obstacle)
-        store.watch.tell(trouble)
-        raise trouble
+    """WrongTables unless the tables are those of this release."""
+    if reason := obstacle(version(store)):
+        raise WrongTables(reason)
 
 
-def obstacle_of(found: str | None) -> str | None:
+def obstacle(found: str | None) -> str | None:
     """Why this release cannot use tables of that revision; None if it can."""
     if found == head():
         return None
-    if found is not None and found not in revisions():
-        return f'Its tables are at revision {found}, which this release does not know: it knows those up to {head()}.'
-    return f'Its tables are at revision {found}, not {head()}: run `computeapi db upgrade`.'
+    if found is None or found in revisions():
+        return f'Its tables are at revision {found}, not {head()}: run `computeapi db upgrade`.'
+    return f'Its tables are at revision {found}, which this release does not know: it knows those up to {head()}.'
 
 
 def _is_older(found: str | None) -> bool:
-    if found is not None and found not in revisions():
-        raise DatabaseTrouble(str(obstacle_of(found)))
-    return found != head()
+    if found is None or found in revisions():
+        return found != head()
+    raise WrongTables(str(obstacle(found)))
 
 
 def _version(connection: sa.Connection) -> str | None:

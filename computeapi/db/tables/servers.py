@@ -262,6 +262,19 @@ class Migration(NamedTuple):
 migrations = table('migrations', Migration)
 
 
+class ArchivedServer(NamedTuple):
+    """A server that was deleted, and all that hung on it: `contents` is JSON, lists of rows by the names of tables."""
+
+    uuid: Annotated[TextId, KEY]
+    project_id: str
+    deleted_at: Annotated[datetime, INDEX]
+    archived_at: datetime
+    contents: AnyText
+
+
+archived_servers = table('archived_servers', ArchivedServer)
+
+
 class Task(NamedTuple):
     """What is to be done to a server, on whose behalf (context), and who does it until when.
 

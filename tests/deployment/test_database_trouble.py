@@ -1,0 +1,97 @@
+"""What is the matter with the database is told in one line, with status 1, by whatever needs it."""
+
+import subprocess
+import sys
+from contextlib import closing
+
+import pytest
+import sqlalchemy as sa
+
+from computeapi import cli
+from computeapi.db import schema
+from computeapi.db.engine import Store
+from tests.conftest import URLS
+
+COMMANDS = (
+    'db upgrade',
+    'db archive --before 2030-01-01',
+    'db purge --before 2030-01-01 --batch 7',
+    'cell list',
+    'audit',
+    'cell down cell1',
+    'serve --port 0',
+)
+
+
+def run(command, folder, url):
+    """The status and the lines of what it says of mistakes; in a process of its own for `serve`."""
+    conf = folder / 'computeapi.conf'
+    conf.write_text(f'[database]\nconnection = {url}\nconnect_timeout = 2\n')
+    name, *more = command.split()
+    if name == 'serve':
+        more += ['--data-dir', str(folder / 'data')]
+    whole = [sys.executable, '-m', 'computeapi', name, *more, '--config-file', str(conf)]
+    done = subprocess.run(whole, capture_output=True, text=True, check=False, timeout=60)
+    return done.returncode, done.stderr.splitlines()
+
+
+def test_tables_of_another_release(database_url, tmp_path):
+    with closing(Store(database_url)) as store:
+        schema.upgrade(store)
+        with store.write() as connection:
+            connection.execute(sa.text("UPDATE alembic_version SET version_num = '0999'"))
+    for command in COMMANDS:
+        status, [line] = run(command, tmp_path, database_url)
+        assert status == 1 and '0999' in line
+
+
+def test_no_database(database, tmp_path):
+    url = sa.make_url(URLS.get(database) or 'sqlite://')
+    nowhere = url.set(database=f'{tmp_path}/no/where.db' if url.get_backend_name() == 'sqlite' else 'nowhere')
+    for command in COMMANDS:
+        status, [line] = run(command, tmp_path, nowhere.render_as_string(hide_password=False))
+        assert status == 1 and line.startswith('computeapi: The database cannot be used: ')
+
+
+@pytest.mark.parametrize('command', ['db upgrade', 'serve --port 0'])
+def test_a_wrong_password(database, tmp_path, command):
+    if database == 'sqlite':
+        return
+    url = sa.make_url(URLS[database]).set(username='nobody_known', password='hidden')
+    status, [line] = run(command, tmp_path, url.render_as_string(hide_password=False))
+    assert status == 1 and 'nobody_known' in line and 'hidden' not in line
+
+
+@pytest.mark.parametrize('command', COMMANDS)
+def test_a_file_that_is_damaged(tmp_path, command):
+    (tmp_path / 'file.db').write_bytes(b'What is this?' * 999)
+    status, [line] = run(command, tmp_path, f'sqlite:///{tmp_path}/file.db')
+    assert status == 1 and 'not a database' in line
+
+
+@pytest.mark.parametrize('command', ['db upgrade', 'serve --port 0'])
+def test_a_disk_that_is_full(tmp_path, command):
+    conf = tmp_path / 'computeapi.conf'
+    conf.write_text(
+        f'[database]\nconnection = sqlite:///{tmp_path}/file.db\n[standalone]\ndata_dir = {tmp_path}/data\n'
+    )
+    whole = f'ulimit -f 64; exec {sys.executable} -m computeapi {command} --config-file {conf}'
+    done = subprocess.run(['bash', '-c', whole], capture_output=True, text=True, check=False, timeout=60)
+    [line] = done.stderr.splitlines()
+    assert done.returncode == 1 and ('disk' in line or 'full' in line)
+
+
+@pytest.mark.parametrize('url', ['nonsense', 'oracle://127.0.0.1/x', 'nothing://127.0.0.1/x', ''])
+def test_a_url_of_no_database(capsys, tmp_path, url):
+    (tmp_path / 'computeapi.conf').write_text(f'[database]\nconnection = {url}\n')
+    for command in ('db version', 'db upgrade', 'cell list', 'status'):
+        assert cli.main([*command.split(), '--config-file', str(tmp_path / 'computeapi.conf')]) == 2
+        out, error = capsys.readouterr()
+        assert len(error.splitlines()) == 1 or (command == 'status' and 'Failure' in out)
+
+
+def test_what_is_archived_and_purged_is_counted(database_url, tmp_path):
+    assert run('db archive --before 2030-01-01', tmp_path, database_url)[0] == 1
+    assert run('db upgrade', tmp_path, database_url)[0] == 0
+    assert run('db archive --before 2030-01-01', tmp_path, database_url) == (0, [])
+    assert run('db archive --before someday', tmp_path, database_url)[0] == 2
