@@ -100,7 +100,7 @@ def waits(log):
 
 
 @pytest.mark.parametrize('number', [signal.SIGTERM, signal.SIGINT])
-def test_a_worker_is_a_process_of_its_own(start, store, number):
+def test_a_worker_is_a_process_of_its_own(store, start, number):
     process = start(WORKER)
     [found] = known(store)
     assert (found.binary, found.pid, found.workers) == ('computeapi-worker', process.process.pid, 4)
@@ -110,7 +110,7 @@ def test_a_worker_is_a_process_of_its_own(start, store, number):
 
 
 @pytest.mark.parametrize(('asked', 'workers'), [([], 4), (['--workers', '2'], 2)])
-def test_a_worker_works_also_where_processes_that_answer_do_not(start, store, asked, workers):
+def test_a_worker_works_also_where_processes_that_answer_do_not(store, start, asked, workers):
     start([*WORKER, *asked], {'OS_DEFAULT__WORKERS': '0'})
     assert known(store)[0].workers == workers
 
@@ -137,7 +137,7 @@ def test_a_worker_that_waits_for_its_database_can_be_stopped(start, tmp_path):
     assert process.stop() == 0
 
 
-def test_a_mistake_in_the_configuration_ends_a_worker(start, store):
+def test_a_mistake_in_the_configuration_ends_a_worker(store, start):
     process = start(WORKER, {'OS_SIMULATED__FAIL': 'fly'})
     assert process.process.wait(PATIENCE) == 2
     [line] = process.log.read_text().splitlines()
@@ -159,14 +159,14 @@ CONFIGURED = {'OS_COMPUTEAPI_CONFIG_FILES': 'computeapi.conf'}
 
 
 @pytest.mark.parametrize('options', [[], ['--lazy-apps']])
-def test_workers_begin_with_the_processes_of_uwsgi(start, store, options):
+def test_workers_begin_with_the_processes_of_uwsgi(store, start, options):
     """Nobody asks for anything."""
     with uwsgi(start, *options, **CONFIGURED):
         assert {(each.binary, each.workers) for each in known(store, 4)} == {('computeapi-api', 4)}
     assert known(store, 0) == []
 
 
-def test_processes_for_guests_do_not_work(start, store):
+def test_processes_for_guests_do_not_work(store, start):
     with uwsgi(start, COMPUTEAPI_APP='metadata', **CONFIGURED):
         assert {each.workers for each in known(store, 4)} == {0}
 
@@ -188,7 +188,7 @@ def test_workers_begin_with_the_processes_of_a_server_that_does_not_tell(store, 
 # ------------------------------------------------------------------ taken over
 
 
-def test_what_a_process_that_was_killed_had_under_way_is_taken_over_within_15_seconds(start, store, tmp_path):
+def test_what_a_process_that_was_killed_had_under_way_is_taken_over_within_15_seconds(store, start, tmp_path):
     service = Service(config.load([str(tmp_path / 'computeapi.conf')]), store)
     world = World(service)
     world.image(IMAGE), world.network(NETWORK), world.flavor()
