@@ -63,32 +63,35 @@ class ServingProcess:
             return self.apps[name]
 
     def end(self) -> None:
-        self.timer.cancel()
+        self.no_longer_begin()
         if self.startup is not None:
             self.startup.stop()
 
     # A server that forks after it loaded this module is told of by itself (uwsgi), or by Python.
 
     def begin_with_uwsgi(self, uwsgi: Any) -> None:
-        """uwsgi calls one function after each fork; there may be one already. With lazy-apps the fork was before."""
+        """uwsgi calls one function after each fork; there may be one already. With lazy-apps the fork was before.
+
+        Until that function returns the process does not hear that it shall end, and uwsgi would wait for it for ever.
+        """
         if uwsgi.worker_id():
-            self.begin()
+            self.timer.start()
             return
         earlier = getattr(uwsgi, 'post_fork_hook', None)
 
         def begin() -> None:
             if earlier is not None:
                 earlier()
-            self.begin()
+            self.timer.start()
 
         uwsgi.post_fork_hook = begin
 
     def begin_soon(self) -> None:
         """Unless this process forks before, and so is not one that serves."""
-        os.register_at_fork(before=self.leave_it_to_children, after_in_child=self.begin_in_child)
+        os.register_at_fork(before=self.no_longer_begin, after_in_child=self.begin_in_child)
         self.timer.start()
 
-    def leave_it_to_children(self) -> None:
+    def no_longer_begin(self) -> None:
         self.timer.cancel()
         if self.timer.is_alive():
             self.timer.join()
