@@ -1,0 +1,16 @@
+"""What SQLite acknowledged outlasts a power cut, unless everything is forgotten at the end anyway."""
+
+import contextlib
+
+import pytest
+
+from computeapi.db.engine import Store
+
+FULL, OFF = 2, 0
+
+
+@pytest.mark.parametrize(('durable', 'expected'), [(True, FULL), (False, OFF)])
+def test_when_sqlite_waits_for_the_disk(tmp_path, durable, expected):
+    store = Store(f'sqlite:///{tmp_path}/computeapi.db', durable=durable)
+    with contextlib.closing(store), store.write() as one, store.read() as other:
+        assert [each.exec_driver_sql('PRAGMA synchronous').scalar() for each in (one, other)] == [expected] * 2
