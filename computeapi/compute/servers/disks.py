@@ -99,8 +99,8 @@ def remove(job: Job, volume_id: str) -> None:
         job.platform.volumes.delete(job.elevated, volume_id)
     except VolumeNotFound:
         return
-    except Error:
-        LOG.warning('Volume %s of server %s could not be deleted', volume_id, job.server.uuid, exc_info=True)
+    except Error as error:
+        LOG.warning('Volume %s of server %s could not be deleted: %s', volume_id, job.server.uuid, error)
 
 
 def names_for(devices: Sequence[BlockDevice], root: str | None) -> list[str | None]:

@@ -113,8 +113,8 @@ def abandon(job: Job, migration: Migration) -> None:
     """The machine on the old host goes, too, if somebody there can be told."""
     try:
         job.driver.destroy(placement.at(job.server, migration.source_host))
-    except HypervisorError:
-        LOG.warning('Host %s still has the machine of %s', migration.source_host, job.server.uuid, exc_info=True)
+    except HypervisorError as error:
+        LOG.warning('Host %s still has the machine of %s: %s', migration.source_host, job.server.uuid, error)
 
 
 def return_hosts(platform: Platform, names: Collection[str]) -> None:

@@ -297,8 +297,8 @@ def rotate(job: Job) -> None:
     for image in job.platform.images.list(job.elevated, filters=wanted)[job.arguments['rotation'] :]:
         try:
             discard(job.platform.images, job.elevated, image.id)
-        except Error:
-            LOG.warning('Backup %s of server %s could not be deleted', image.id, job.server.uuid, exc_info=True)
+        except Error as error:
+            LOG.warning('Backup %s of server %s could not be deleted: %s', image.id, job.server.uuid, error)
 
 
 @IMAGE_OF_VOLUMES.work
