@@ -46,8 +46,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _overrides(options: argparse.Namespace) -> dict[tuple[str, str], object]:
     """Options of the configuration that stand on the command line."""
-    given = {name: getattr(options, name, None) for name in ('hosts', 'passing_seconds')}
-    return {('simulated', name): value for name, value in given.items() if value is not None}
+    named = {'hosts': 'simulated', 'passing_seconds': 'simulated', 'public_url': 'api'}
+    given = {(group, name): getattr(options, name, None) for name, group in named.items()}
+    return {option: value for option, value in given.items() if value is not None}
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -81,6 +82,9 @@ def _add_serve(commands: Commands) -> None:
     serve = _add(commands, 'serve', _serve, text)
     serve.add_argument('--host', default='127.0.0.1', help='the address to listen at (%(default)s)')
     serve.add_argument('--port', type=_port, default=8774, help='the port, 0 for any that is free (%(default)s)')
+    serve.add_argument(
+        '--public-url', metavar='URL', help='what clients reach it by; links and the catalog then name no other host'
+    )
     serve.add_argument(
         '--metadata-port',
         type=_port,

@@ -6,8 +6,10 @@ import logging
 import os
 import signal
 import socket
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from ipaddress import ip_address
 from types import FrameType
 
 from oslo_config import cfg
@@ -22,6 +24,7 @@ from computeapi.serve.http.hub import UPLOADS
 from computeapi.serve.http.server import HTTPServer
 from computeapi.web.filters import WSGIApp
 
+LOG = logging.getLogger(__name__)
 THREADS = 8
 LONELY = 'There is one; `computeapi serve --hosts 2` has two.'
 
@@ -37,13 +40,20 @@ def run(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
         opened(None if options.in_memory else options.data_dir or conf.standalone.data_dir) as directory,
     ):
         configure(conf, directory)
+        warn(conf, listening)
         sockets, for_guests = [listening], None
         if options.metadata_port is not None:
             for_guests = stack.enter_context(_listening(options.host, options.metadata_port, '--metadata-port'))
             guests.share_secret(conf, directory)
             sockets.append(for_guests)
         with running(conf, directory, options.admin_password, for_guests) as (app, passwords):
-            shown = credentials.show(url(listening), conf.api.auth_strategy, passwords, directory)
+            shown = credentials.show(
+                conf.api.public_url or url(listening),
+                conf.api.auth_strategy,
+                passwords,
+                directory,
+                secrets=sys.stdout.isatty(),
+            )
             print(shown, flush=True)
             HTTPServer(app, sockets, conf.standalone, THREADS).run()
 
@@ -59,6 +69,13 @@ def configure(conf: cfg.ConfigOpts, directory: Directory) -> None:
     conf.set_override('data_dir', str(directory.path), 'standalone')
     if directory.temporary:
         conf.set_override('connection', own, 'database')
+
+
+def warn(conf: cfg.ConfigOpts, listening: socket.socket) -> None:
+    """Tell who may not have meant it that anybody on the network is an administrator."""
+    address = listening.getsockname()[0]
+    if conf.api.auth_strategy == 'none' and not ip_address(address).is_loopback:
+        LOG.warning('[api]auth_strategy is none, and %s is not the loopback: anybody may do anything here', address)
 
 
 @contextmanager

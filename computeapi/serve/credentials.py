@@ -4,6 +4,7 @@ import json
 import shlex
 import textwrap
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -28,13 +29,9 @@ computeapi {version} is ready at {url} (Ctrl-C stops it).
 Its data is in {folder}{fate}.
 """
 FILES = """
-Settings for a shell, also in {folder}/openrc:
+Settings for a shell{openrc}
 
-{openrc}
-
-Settings for clients, also in {folder}/clouds.yaml:
-
-{clouds}
+Settings for clients{clouds}
 
 Try:
 
@@ -45,18 +42,25 @@ Try:
 """
 
 
-def show(url: str, strategy: str, passwords: Mapping[str, str], directory: Directory) -> str:
-    """The text that greets the user; the files in it are written into the directory."""
+def show(url: str, strategy: str, passwords: Mapping[str, str], directory: Directory, *, secrets: bool) -> str:
+    """The text that greets the user; what is in it with `secrets` is also in files in the directory."""
     folder, fate = directory.path, ' and goes away with it' if directory.temporary else ''
     greeting = GREETING.format(version=__version__, url=url, folder=folder, fate=fate)
     if strategy == 'keystone':
         return greeting
     clouds = yaml.safe_dump(clouds_of(url, strategy, passwords), sort_keys=False)
     openrc = openrc_of(url, passwords['admin']) if strategy == 'local' else openrc_by_cloud(directory)
-    directory.write('clouds.yaml', clouds)
-    directory.write('openrc', openrc)
-    shown = {'openrc': _indented(openrc), 'clouds': _indented(clouds), 'curl': curl(url, strategy, passwords['admin'])}
+    shown = {
+        'openrc': _kept(directory.write('openrc', openrc), openrc, secrets),
+        'clouds': _kept(directory.write('clouds.yaml', clouds), clouds, secrets),
+        # Anybody may ask for the versions.
+        'curl': curl(url, strategy, passwords['admin']) if secrets else f'curl {url}',
+    }
     return greeting + FILES.format(folder=folder, image=blank.NAME, **shown)
+
+
+def _kept(path: Path, text: str, shown: bool) -> str:
+    return f', also in {path}:\n\n{_indented(text)}' if shown else f' are in {path}.'
 
 
 def clouds_of(url: str, strategy: str, passwords: Mapping[str, str]) -> dict[str, Any]:

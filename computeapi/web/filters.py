@@ -10,7 +10,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import microversion_parse
 
@@ -53,6 +53,27 @@ class PasteFilter:
 
     def __init__(self, app: WSGIApp):
         self.app = app
+
+
+class PublicURL(PasteFilter):
+    """Lets each request be for the URL that the service is known by, whatever its headers say.
+
+    url: a scheme, a host and maybe a port; ValueError for more than that.
+    """
+
+    REFUSED = ('HTTP_FORWARDED', *(f'HTTP_X_FORWARDED_{name}' for name in ('HOST', 'PORT', 'PREFIX', 'PROTO')))
+
+    def __init__(self, app: WSGIApp, url: str):
+        super().__init__(app)
+        self.scheme, self.host, *more = urlsplit(url.rstrip('/'))
+        if not self.host or any(more):
+            raise ValueError(f'{url} must be a scheme, a host and maybe a port')
+
+    def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
+        for name in self.REFUSED:
+            environ.pop(name, None)
+        environ.update({'wsgi.url_scheme': self.scheme, 'HTTP_HOST': self.host})
+        return self.app(environ, start_response)
 
 
 class RequestId:

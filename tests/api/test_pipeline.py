@@ -2,9 +2,10 @@
 
 import pytest
 import webob
+from oslo_config import cfg
 
 from computeapi import config
-from computeapi.main import Service
+from computeapi.main import CATALOG, Service
 
 DASHBOARD = 'https://dashboard.example.org'
 CONF = f"""
@@ -44,6 +45,60 @@ def test_links_are_those_that_a_proxy_was_asked_for(ask):
     headers = {'X-Forwarded-Proto': 'https', 'X-Forwarded-Host': 'cloud.example.org', 'X-Forwarded-Prefix': '/compute'}
     (link,) = ask('/v2.1/', headers=headers).json['version']['links'][:1]
     assert link['href'] == 'https://cloud.example.org/compute/v2.1/'
+
+
+KNOWN = """
+[api]
+auth_strategy = local
+public_url = https://cloud.example.org
+[identity]
+bcrypt_cost = 4
+[oslo_middleware]
+enable_proxy_headers_parsing = true
+"""
+
+
+@pytest.fixture
+def known(store, tmp_path):
+    """A service with a URL that clients know it by."""
+    path = tmp_path / 'computeapi.conf'
+    path.write_text(KNOWN + f'[standalone]\ndata_dir = {tmp_path}\n')
+    service = Service(config.load([str(path)]), store)
+    flavor = {'vcpus': 1, 'memory_mb': 1, 'root_gb': 1, 'ephemeral_gb': 0, 'swap': 0, 'rxtx_factor': 1.0}
+    service.cloud.flavors.create('tiny', flavorid='1', is_public=True, **flavor)
+    service.identity.catalog.announce(CATALOG)
+    service.identity.populate('secret')
+    return service
+
+
+FORGED = {'Host': 'evil.example', 'X-Forwarded-Host': 'evil.example', 'Forwarded': 'host=evil.example;proto=http'}
+
+
+@pytest.mark.parametrize(
+    'path',
+    ['/', '/v2.1', '/v2.1/', '/v2.1/flavors/1', '/identity/v3', '/identity/v3/regions', '/image/', '/networking/v2.0/',
+     '/volume/', '/share/', '/identity/v3/auth/catalog', '/networking/v2.0/networks', '/elsewhere'],
+)  # fmt: skip
+def test_where_the_public_url_is_known_no_header_says_another(known, path):
+    app = known.load('standalone')
+    for headers in (FORGED, FORGED | {'X-Auth-Token': token_of(app)}):
+        answer = webob.Request.blank(path, headers=headers).get_response(app)
+        said = f'{answer.headers} {answer.text}'
+        assert 'evil.example' not in said and ('http' not in said or 'https://cloud.example.org' in said)
+
+
+def token_of(app):
+    user = {'name': 'admin', 'domain': {'id': 'default'}, 'password': 'secret'}
+    body = {'auth': {'identity': {'methods': ['password'], 'password': {'user': user}}}}
+    answer = webob.Request.blank('/identity/v3/auth/tokens', method='POST', json=body, headers=FORGED).get_response(app)
+    assert answer.json['token']['catalog'][0]['endpoints'][0]['url'].startswith('https://cloud.example.org/')
+    return answer.headers['X-Subject-Token']
+
+
+def test_a_public_url_has_no_path(service):
+    service.conf.set_override('public_url', 'https://cloud.example.org/cloud', 'api')
+    with pytest.raises(cfg.Error, match='public_url'):
+        service.load('compute')
 
 
 def test_bodies_have_a_size(ask):

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import requests
+import yaml
 from openstack.config import OpenStackConfig
 from openstack.connection import Connection
 
@@ -90,8 +91,13 @@ class Served:
     def __init__(self, process):
         self.process = process
         self.greeting = process.lines_until('curl')
-        self.url = re.search('ready at (http://\\S+)', self.greeting)[1]
-        self.openrc, self.clouds = re.findall('also in (\\S+):', self.greeting)
+        self.url = re.search('ready at (https?://\\S+)', self.greeting)[1]
+        self.openrc, self.clouds = re.findall(r'are in (\S+)\.\n', self.greeting)
+
+    @property
+    def password(self):
+        """The administrator's, which stands in files, and on terminals only."""
+        return yaml.safe_load(Path(self.clouds).read_text())['clouds']['computeapi']['auth']['password']
 
     def connect(self, cloud='computeapi'):
         """An unmodified SDK, set up by the file that the service wrote."""

@@ -78,7 +78,7 @@ def machine(tmp_path_factory):
     machine = Machine(tmp_path_factory.mktemp('clone'), free_port())
     [command] = blocks('Install and run')
     with machine.service(command) as process:
-        process.lines_until('X-Auth-Token')
+        process.lines_until('curl')
         yield machine
 
 

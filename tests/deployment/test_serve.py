@@ -3,16 +3,17 @@
 import hashlib
 import hmac
 import os
-import re
 import shlex
 import signal
 import stat
 import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 import requests
 
-from tests.deployment.conftest import free_port
+from tests.deployment.conftest import ROOT, free_port
 
 MOST_MEMORY = 120
 """What the service may take of a machine, in MB, before it has done anything."""
@@ -59,10 +60,10 @@ def test_the_next_start_finds_everything_again(serve):
     with first.connect() as cloud:
         cloud.compute.delete_flavor('1')
         cloud.compute.create_keypair(name='mine')
-    password = re.search('OS_PASSWORD=(.*)', first.greeting)[1]
+    password = first.password
     assert first.process.stop() == 0
     second = serve()
-    assert password in second.greeting
+    assert second.password == password
     with second.connect() as cloud:
         assert 'm1.tiny' not in names(cloud.compute.flavors())
         assert [pair.name for pair in cloud.compute.keypairs()] == ['mine']
@@ -71,7 +72,7 @@ def test_the_next_start_finds_everything_again(serve):
 def test_a_new_password_replaces_the_one_so_far(serve):
     serve().process.stop()
     changed = serve('--admin-password', 'changed')
-    assert 'OS_PASSWORD=changed\n' in changed.greeting
+    assert changed.password == 'changed'
     with changed.connect() as cloud:
         assert names(cloud.compute.flavors())
 
@@ -152,7 +153,7 @@ def test_secrets_are_not_logged(serve):
     with served.connect() as cloud:
         token = cloud.auth_token
         assert names(cloud.compute.flavors())
-    password = re.search('OS_PASSWORD=(.*)', served.greeting)[1]
+    password = served.password
     served.process.stop()
     log = served.process.log.read_text()
     assert '"GET /v2.1/flavors' in log
@@ -169,3 +170,39 @@ def test_with_a_password_for_each_request(serve):
     served = serve('--in-memory', OS_API__AUTH_STRATEGY='http_basic')
     with served.connect() as cloud:
         assert names(cloud.compute.flavors())
+
+
+def test_passwords_are_shown_on_terminals_only(serve, start, tmp_path):
+    served = serve()
+    assert served.password not in served.greeting
+    served.process.stop()
+    shown = on_terminal([sys.executable, '-m', 'computeapi.cli', 'serve', '--port', '0'], tmp_path, 'curl')
+    assert f'OS_PASSWORD={served.password}' in shown
+
+
+def on_terminal(command, folder, until):
+    """What the command prints on a terminal, up to a word; then it is stopped."""
+    ours, theirs = os.openpty()
+    environment = os.environ | {'PYTHONPATH': str(ROOT)}
+    process = subprocess.Popen(command, stdout=theirs, stderr=subprocess.DEVNULL, cwd=folder, env=environment)
+    os.close(theirs)
+    shown = b''
+    while until.encode() not in shown:
+        shown += os.read(ours, 4096)
+    process.terminate()
+    process.wait(timeout=30)
+    os.close(ours)
+    return shown.decode().replace('\r\n', '\n')
+
+
+def test_links_name_the_public_url_and_no_other_host(serve):
+    served = serve('--in-memory', '--public-url', 'https://cloud.example.org')
+    assert 'ready at https://cloud.example.org ' in served.greeting
+    assert 'https://cloud.example.org/identity/v3' in Path(served.openrc).read_text()
+
+
+@pytest.mark.parametrize(('host', 'warned'), [('127.0.0.1', False), ('0.0.0.0', True)])
+def test_whoever_trusts_everybody_on_the_network_is_warned(serve, host, warned):
+    served = serve('--in-memory', '--host', host, OS_API__AUTH_STRATEGY='none')
+    served.process.stop()
+    assert ('auth_strategy' in served.process.log.read_text()) is warned
