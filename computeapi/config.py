@@ -38,9 +38,8 @@ API = [
         '2.69, and with filters, sorting or paging. Else such a list is refused with 503.',
     ),
     cfg.IntOpt('max_limit', default=1000, min=1, help='The most items that one page of a list can have.'),
-    cfg.URIOpt(
+    cfg.StrOpt(
         'public_url',
-        schemes=['http', 'https'],
         help='The URL that clients know the service by, e.g. https://cloud.example.org:8774. Links, Location headers '
         'and the catalog then name it and nothing else; unset: whatever host and port a request says it is for.',
     ),

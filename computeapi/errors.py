@@ -39,6 +39,16 @@ class NotAuthenticated(Error):
     text = 'The request you have made requires authentication.'
 
 
+class TooManyAttempts(NotAuthenticated):
+    """Who failed to log in again and again has to wait for so many `seconds`."""
+
+    text = 'Too many attempts to log in have failed. Try again in {seconds} seconds.'
+
+    def __init__(self, *, seconds: int):
+        super().__init__(seconds=seconds)
+        self.seconds = seconds
+
+
 class NotSupported(Error):
     """The operation exists, but the driver or the configuration cannot do it."""
 

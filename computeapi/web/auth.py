@@ -53,8 +53,8 @@ class Authenticator:
         req = webob.Request(environ)
         try:
             environ[CONTEXT] = faults.repeated(lambda: self.identify(req))
-        except errors.NotAuthenticated:
-            refusal = unauthorized(self.challenge.format(host=req.host_url))
+        except errors.NotAuthenticated as error:
+            refusal = faults.timed(unauthorized(self.challenge.format(host=req.host_url)), error)
             return refusal(environ, start_response)
         return self.app(environ, start_response)
 
@@ -76,7 +76,7 @@ def noauth_context(token: str) -> Context:
     return Context(user_id=user, project_id=project or user, roles=roles, user_name=user, auth_token=token)
 
 
-def by_password(authenticate: Callable[[str, str], Context]) -> Callable[[webob.Request], Context]:
+def by_password(authenticate: Callable[[str, str, str | None], Context]) -> Callable[[webob.Request], Context]:
     """auth_strategy http_basic: a user of the local identity, in its default project."""
 
     def identify(req: webob.Request) -> Context:
@@ -87,7 +87,7 @@ def by_password(authenticate: Callable[[str, str], Context]) -> Callable[[webob.
             user, _, password = base64.b64decode(encoded, validate=True).decode().partition(':')
         except (binascii.Error, UnicodeDecodeError):
             raise errors.NotAuthenticated() from None
-        return authenticate(user, password)
+        return authenticate(user, password, req.remote_addr)
 
     return identify
 

@@ -24,6 +24,7 @@ STATUSES: Statuses = (
     (errors.Conflict, 409),
     (errors.Forbidden, 403),
     (errors.Invalid, 400),
+    (errors.TooManyAttempts, 429),
     (errors.NotAuthenticated, 401),
     (errors.NotSupported, 501),
     (errors.Gone, 410),
@@ -96,6 +97,8 @@ def timed(response: webob.Response, error: Exception) -> webob.Response:
     """The answer to this error, which says when to come again where that is known."""
     if isinstance(error, errors.DatabaseTrouble):
         response.retry_after = RETRY_SECONDS
+    if isinstance(error, errors.TooManyAttempts):
+        response.retry_after = error.seconds
     return response
 
 

@@ -66,8 +66,8 @@ class PublicURL(PasteFilter):
     def __init__(self, app: WSGIApp, url: str):
         super().__init__(app)
         self.scheme, self.host, *more = urlsplit(url.rstrip('/'))
-        if not self.host or any(more):
-            raise ValueError(f'{url} must be a scheme, a host and maybe a port')
+        if self.scheme not in ('http', 'https') or not self.host or any(more):
+            raise ValueError(f'{url} must be http or https, a host and maybe a port')
 
     def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
         for name in self.REFUSED:

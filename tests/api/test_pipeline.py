@@ -5,7 +5,8 @@ import webob
 from oslo_config import cfg
 
 from computeapi import config
-from computeapi.main import CATALOG, Service
+from computeapi.main import Service
+from computeapi.serve.population import CATALOG
 
 DASHBOARD = 'https://dashboard.example.org'
 CONF = f"""
@@ -95,8 +96,9 @@ def token_of(app):
     return answer.headers['X-Subject-Token']
 
 
-def test_a_public_url_has_no_path(service):
-    service.conf.set_override('public_url', 'https://cloud.example.org/cloud', 'api')
+@pytest.mark.parametrize('url', ['https://cloud.example.org/cloud', 'cloud.example.org', 'ftp://cloud.example.org'])
+def test_a_public_url_is_a_scheme_and_a_host(service, url):
+    service.conf.set_override('public_url', url, 'api')
     with pytest.raises(cfg.Error, match='public_url'):
         service.load('compute')
 

@@ -9,7 +9,9 @@ class Identity(Protocol):
     def authenticate(self, token: str) -> Context:
         """The caller that the token was issued to; NotAuthenticated if it is unknown, expired or revoked."""
 
-    def authenticate_password(self, user_name: str, password: str) -> Context:
-        """The user of that name in the default domain, scoped to its default project (http_basic)."""
+    def authenticate_password(self, user_name: str, password: str, address: str | None = None) -> Context:
+        """The user of that name in the default domain, scoped to its default project (http_basic).
+
+        address: of who asks; TooManyAttempts after many wrong passwords from there."""
 
     def project_exists(self, project_id: str) -> bool: ...

@@ -60,7 +60,7 @@ class KeystoneTokens(KeystoneController):
     @operation('POST', policy=ANYBODY, body=AUTHENTICATION, status=201)
     def create(self, req: Request, body: dict[str, Any]) -> Reply:
         proofs, scope = body['auth']['identity'], body['auth'].get('scope')
-        login = reduce(add, (self.log_in(method, proofs[method]) for method in proofs['methods']))
+        login = reduce(add, (self.log_in(method, proofs[method], req.remote_addr) for method in proofs['methods']))
         token = self.identity.tokens.issue(login, {'unscoped': {}} if scope == 'unscoped' else scope)
         return self.reply(req, token, self.identity.tokens.get(token))
 
@@ -74,12 +74,12 @@ class KeystoneTokens(KeystoneController):
         token, _ = self.subject_token(req)
         self.identity.tokens.revoke(token)
 
-    def log_in(self, method: str, proof: dict[str, Any]) -> Login:
+    def log_in(self, method: str, proof: dict[str, Any], address: str | None) -> Login:
         if method == 'password':
-            return self.identity.logins.with_password(proof['user'], proof['user']['password'])
+            return self.identity.logins.with_password(proof['user'], proof['user']['password'], address)
         if method == 'token':
             return self.identity.logins.with_token(proof['id'])
-        return self.identity.logins.with_credential(proof, proof['secret'])
+        return self.identity.logins.with_credential(proof, proof['secret'], address)
 
     def subject_token(self, req: Request, *roles: str) -> tuple[str, Token]:
         """The token that the request is about; another user's is for administrators and holders of these roles."""

@@ -22,7 +22,7 @@ from computeapi.standalone.schema import having, optional, wrapped
 from computeapi.web.controller import operation
 from computeapi.web.request import Request
 
-# Passwords never expire and no one is ever locked out here, so the `ignore_` options hold by themselves.
+# Passwords never expire, and who guesses is slowed down where he guesses, so the `ignore_` options hold by themselves.
 SWITCHES = (
     'ignore_change_password_upon_first_use',
     'ignore_password_expiry',
@@ -85,7 +85,8 @@ class KeystoneUsers(KeystoneController):
 
     @operation('POST', '/{user_id}/password', policy=ANYBODY, body=PASSWORD, status=204)
     def change_password(self, req: Request, user_id: str, body: dict[str, Any]) -> None:
-        self.identity.users.change_password(user_id, body['user']['original_password'], body['user']['password'])
+        with self.identity.logins.attempts.counted((req.remote_addr, 'id', user_id)):
+            self.identity.users.change_password(user_id, body['user']['original_password'], body['user']['password'])
 
 
 def user_view(req: Request, user: User) -> dict[str, Any]:

@@ -688,3 +688,22 @@ def test_links_follow_the_mount_point(app, log_in):
     document = req.get_response(app).json
     assert document['links']['self'] == 'https://other.example/deep/identity/v3/auth/projects'
     assert document['projects'][0]['links']['self'].startswith('https://other.example/deep/identity/v3/projects/')
+
+
+# Guessing
+
+
+def test_who_guesses_passwords_has_to_wait(ask):
+    for _ in range(5):
+        ask('POST /v3/auth/tokens', proof('demo', 'wrong'), expect=401)
+    refused = ask('POST /v3/auth/tokens', proof('demo'), expect=429)
+    assert int(refused.headers['Retry-After']) in (1, 2)
+    ask('POST /v3/auth/tokens', proof('admin'), expect=201)
+
+
+def test_who_guesses_the_password_to_change_has_to_wait(ask, identity):
+    [demo] = identity.users.list(name='demo')
+    guess = {'user': {'original_password': 'wrong', 'password': 'new'}}
+    for _ in range(5):
+        ask(f'POST /v3/users/{demo.id}/password', guess, expect=401)
+    ask(f'POST /v3/users/{demo.id}/password', guess, expect=429)

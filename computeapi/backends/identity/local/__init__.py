@@ -3,12 +3,15 @@
 import hashlib
 import hmac
 import secrets
+import time
+from collections.abc import Callable
 from datetime import datetime
 
 from computeapi.backends.identity.local.application_credentials import (
     AccessRuleManager,
     ApplicationCredentialManager,
 )
+from computeapi.backends.identity.local.attempts import Attempts
 from computeapi.backends.identity.local.catalog import (
     CatalogManager,
     CatalogServiceManager,
@@ -47,6 +50,7 @@ class LocalIdentity:
         cache_seconds: float = 5,
         credential_key: str | None = None,
         clock: Clock = utcnow,
+        monotonic: Callable[[], float] = time.monotonic,
     ):
         self.store = store
         self.recent = Recent(cache_seconds, clock)
@@ -61,7 +65,7 @@ class LocalIdentity:
         self.access_rules = AccessRuleManager(store, self.recent)
         self.credentials = CredentialManager(store, self.recent, credential_key)
         self.tokens = TokenManager(store, self.recent, token_hours, clock)
-        self.logins = Logins(store, self.users, self.application_credentials, clock)
+        self.logins = Logins(store, self.users, self.application_credentials, clock, Attempts(monotonic))
         self.catalog = CatalogManager(store, self.recent)
         self.regions = RegionManager(store, self.recent)
         self.services = CatalogServiceManager(store, self.recent)
@@ -75,11 +79,11 @@ class LocalIdentity:
     def authenticate(self, token: str) -> Context:
         return self.tokens.authenticate(token)
 
-    def authenticate_password(self, user_name: str, password: str) -> Context:
+    def authenticate_password(self, user_name: str, password: str, address: str | None = None) -> Context:
         # A client that logs in so does it on every request, and the check is slow on purpose.
         login = f'{len(user_name)}:{user_name}{password}'.encode()
         key = hmac.digest(self._memory_key, login, hashlib.sha256).hex()
-        return self.recent.recall(key, lambda: (self._log_in(user_name, password), datetime.max))
+        return self.recent.recall(key, lambda: (self._log_in(user_name, password, address), datetime.max))
 
     def project_exists(self, project_id: str) -> bool:
         with self.store.read() as connection:
@@ -111,8 +115,9 @@ class LocalIdentity:
         for target in (Target('project', project.id), *more):
             self.grants.add(user.id, target, role.id)
 
-    def _log_in(self, user_name: str, password: str) -> Context:
-        login = self.logins.with_password({'name': user_name, 'domain': {'id': DEFAULT_DOMAIN}}, password)
+    def _log_in(self, user_name: str, password: str, address: str | None) -> Context:
+        reference = {'name': user_name, 'domain': {'id': DEFAULT_DOMAIN}}
+        login = self.logins.with_password(reference, password, address)
         with self.store.read() as connection:
             target, held = scoped(connection, login, None)
             project = queries.PROJECTS.find(connection, id=target.id) if target else None

@@ -11,6 +11,7 @@ import sqlalchemy as sa
 
 from computeapi import errors
 from computeapi.backends.identity.local.application_credentials import ApplicationCredentialManager
+from computeapi.backends.identity.local.attempts import Attempts
 from computeapi.backends.identity.local.managers import Clock, Manager, Recent
 from computeapi.backends.identity.local.roles import SYSTEM, Target
 from computeapi.backends.identity.local.users import UserManager
@@ -54,13 +55,26 @@ class Login:
 class Logins:
     """The ways to prove who one is; what is wrong with a proof is never said."""
 
-    def __init__(self, store: Store, users: UserManager, credentials: ApplicationCredentialManager, clock: Clock):
+    def __init__(
+        self,
+        store: Store,
+        users: UserManager,
+        credentials: ApplicationCredentialManager,
+        clock: Clock,
+        attempts: Attempts,
+    ):
         self.store = store
         self.users = users
         self.credentials = credentials
         self.clock = clock
+        self.attempts = attempts
 
-    def with_password(self, reference: Reference, password: str) -> Login:
+    def with_password(self, reference: Reference, password: str, address: str | None = None) -> Login:
+        """address: of who asks; after some wrong passwords from there it is TooManyAttempts for a while."""
+        with self.attempts.counted((address, *named(reference))):
+            return self._with_password(reference, password)
+
+    def _with_password(self, reference: Reference, password: str) -> Login:
         with self.store.read() as connection:
             user = queries.find_referenced(connection, queries.USERS, reference)
             welcome = is_welcome(connection, user)
@@ -77,7 +91,12 @@ class Logins:
             raise errors.Forbidden('A token of an application credential cannot be exchanged for another.')
         return Login(user, tuple(dict.fromkeys([*row.methods, 'token'])), row.expires_at, (row.audit_ids[-1],))
 
-    def with_credential(self, reference: Reference, secret: str) -> Login:
+    def with_credential(self, reference: Reference, secret: str, address: str | None = None) -> Login:
+        """As `with_password`."""
+        with self.attempts.counted((address, 'credential', *named(reference))):
+            return self._with_credential(reference, secret)
+
+    def _with_credential(self, reference: Reference, secret: str) -> Login:
         with self.store.read() as connection:
             credential = queries.find_credential(connection, reference)
             user = queries.USERS.find(connection, id=credential.user_id) if credential else None
@@ -86,6 +105,14 @@ class Logins:
             raise errors.NotAuthenticated()
         expires_at = credential.expires_at or datetime.max
         return Login(user, ('application_credential',), expires_at, credential=credential)
+
+
+def named(reference: Reference) -> tuple[str, ...]:
+    """What a reference names, for comparison with others."""
+    if 'id' in reference:
+        return ('id', reference['id'])
+    around = (named(reference[each]) for each in ('domain', 'user') if each in reference)
+    return (reference.get('name', ''), *(word for words in around for word in words))
 
 
 def is_welcome(connection: sa.Connection, user: User | None) -> bool:

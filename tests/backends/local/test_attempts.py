@@ -1,0 +1,91 @@
+"""Logging in is slowed down for who fails, and for nobody else."""
+
+import pytest
+
+from computeapi import errors
+from computeapi.backends.identity.local import LocalIdentity, attempts
+from computeapi.backends.identity.local.attempts import FREE, LONGEST_PAUSE, Attempts
+
+ALICE, BOB = ('here', 'alice'), ('here', 'bob')
+
+
+class Time:
+    now = 1000.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def time():
+    return Time()
+
+
+@pytest.fixture
+def tried(time):
+    return Attempts(time)
+
+
+def fail(tried, caller, times=1):
+    for _ in range(times):
+        with pytest.raises(errors.NotAuthenticated) as caught, tried.counted(caller):
+            raise errors.NotAuthenticated()
+        assert type(caught.value) is errors.NotAuthenticated
+
+
+def refused(tried, caller):
+    """For how many seconds."""
+    with pytest.raises(errors.TooManyAttempts) as caught, tried.counted(caller):
+        pass
+    return caught.value.seconds
+
+
+def test_each_failure_doubles_the_pause(tried, time):
+    fail(tried, ALICE, FREE)
+    for pause in (1, 2, 4):
+        time.now += pause - 0.5
+        assert refused(tried, ALICE) == 1
+        time.now += 0.5
+        fail(tried, ALICE)
+    for _ in range(9):
+        time.now += LONGEST_PAUSE
+        fail(tried, ALICE)
+    assert refused(tried, ALICE) == LONGEST_PAUSE + 1
+
+
+def test_nobody_else_waits_and_who_succeeds_starts_anew(tried, time):
+    fail(tried, ALICE, FREE)
+    for caller in (BOB, ('elsewhere', 'alice')):
+        with tried.counted(caller):
+            pass
+    time.now += 1
+    with tried.counted(ALICE):
+        pass
+    fail(tried, ALICE, FREE - 1)
+
+
+def test_failures_are_forgotten(tried, time):
+    fail(tried, ALICE, FREE)
+    time.now += attempts.FORGOTTEN
+    fail(tried, ALICE, FREE)
+
+
+def test_memory_is_bounded(tried, monkeypatch):
+    monkeypatch.setattr(attempts, 'MOST_CALLERS', 3)
+    for number in range(9):
+        fail(tried, number)
+    assert list(tried.failures) == [6, 7, 8]
+
+
+def test_a_right_password_works_after_the_pause(store, time):
+    identity = LocalIdentity(store, bcrypt_cost=4, cache_seconds=0, monotonic=time)
+    identity.populate('right', 'other')
+    for _ in range(FREE):
+        with pytest.raises(errors.NotAuthenticated):
+            identity.authenticate_password('admin', 'wrong', 'here')
+    with pytest.raises(errors.TooManyAttempts):
+        identity.authenticate_password('admin', 'right', 'here')
+    assert identity.authenticate_password('demo', 'other', 'here').user_name == 'demo'
+    assert identity.authenticate_password('admin', 'right', 'elsewhere').user_name == 'admin'
+    time.now += 1
+    assert identity.authenticate_password('admin', 'right', 'here').user_name == 'admin'
