@@ -165,17 +165,9 @@ class Service:
         token = _building.set(self)
         try:
             app: WSGIApp = loadapp(f'config:{path}', name=name)
-            return self.at_public_url(app)
+            return filters.at_public_url(app, self.conf.api.public_url)
         finally:
             _building.reset(token)
-
-    def at_public_url(self, app: WSGIApp) -> WSGIApp:
-        """The app for clients that know it by [api]public_url, if that is set."""
-        url = self.conf.api.public_url
-        try:
-            return filters.PublicURL(app, url) if url else app
-        except ValueError as error:
-            raise cfg.ConfigFileValueError(f'[api]public_url: {error}') from None
 
     def start(self, *, alone: bool = False) -> None:
         """Begin to work: hosts report, workers take tasks. `alone`: no other process uses the store.

@@ -58,7 +58,7 @@ class PasteFilter:
 class PublicURL(PasteFilter):
     """Lets each request be for the URL that the service is known by, whatever its headers say.
 
-    url: a scheme, a host and maybe a port; ValueError for more than that.
+    url: a scheme, a host and maybe a port; Invalid for more than that.
     """
 
     REFUSED = ('HTTP_FORWARDED', *(f'HTTP_X_FORWARDED_{name}' for name in ('HOST', 'PORT', 'PREFIX', 'PROTO')))
@@ -67,13 +67,18 @@ class PublicURL(PasteFilter):
         super().__init__(app)
         self.scheme, self.host, *more = urlsplit(url.rstrip('/'))
         if self.scheme not in ('http', 'https') or not self.host or any(more):
-            raise ValueError(f'{url} must be http or https, a host and maybe a port')
+            raise Invalid(f'[api]public_url: {url} must be http or https, a host and maybe a port')
 
     def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
         for name in self.REFUSED:
             environ.pop(name, None)
         environ.update({'wsgi.url_scheme': self.scheme, 'HTTP_HOST': self.host})
         return self.app(environ, start_response)
+
+
+def at_public_url(app: WSGIApp, url: str | None) -> WSGIApp:
+    """The app for clients that know it by this URL, if there is one."""
+    return PublicURL(app, url) if url else app
 
 
 class RequestId:

@@ -2,9 +2,9 @@
 
 import pytest
 import webob
-from oslo_config import cfg
 
 from computeapi import config
+from computeapi.errors import Invalid
 from computeapi.main import Service
 from computeapi.serve.population import CATALOG
 
@@ -99,7 +99,7 @@ def token_of(app):
 @pytest.mark.parametrize('url', ['https://cloud.example.org/cloud', 'cloud.example.org', 'ftp://cloud.example.org'])
 def test_a_public_url_is_a_scheme_and_a_host(service, url):
     service.conf.set_override('public_url', url, 'api')
-    with pytest.raises(cfg.Error, match='public_url'):
+    with pytest.raises(Invalid, match='public_url'):
         service.load('compute')
 
 

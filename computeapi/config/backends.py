@@ -1,0 +1,168 @@
+"""The options of what stands behind the compute API: its backends, those that are built in, and consoles."""
+
+from oslo_config import cfg
+
+HYPERVISOR = [
+    cfg.StrOpt(
+        'backend',
+        default='simulated',
+        choices=[('simulated', 'virtual machines that are only said to run; see [simulated]')],
+        help='The driver of the hypervisors that run servers.',
+    ),
+]
+
+SIMULATED = [
+    cfg.IntOpt('hosts', default=1, min=1, max=1000, help='How many simulated hosts there are.'),
+    cfg.IntOpt('cells', default=1, min=1, help='Over how many cells they are spread; see `computeapi cell`.'),
+    cfg.IntOpt('vcpus', default=512, min=1, help='Virtual CPUs of a simulated host.'),
+    cfg.IntOpt('memory_mb', default=1024 * 1024, min=1, help='Memory of a simulated host in MiB.'),
+    cfg.IntOpt('local_gb', default=64 * 1024, min=1, help='Disk of a simulated host in GiB.'),
+    cfg.FloatOpt(
+        'passing_seconds',
+        default=0.0,
+        min=0,
+        help='How long a server is in each state that passes, where no other option says it: some clients wait until '
+        'they have seen one.',
+    ),
+    cfg.FloatOpt('spawn_seconds', min=0, help='How long a simulated boot takes; unset: passing_seconds.'),
+    cfg.FloatOpt('power_seconds', min=0, help='How long a start, stop or reboot takes; unset: passing_seconds.'),
+    cfg.FloatOpt('migrate_seconds', min=0, help='How long a simulated migration takes; unset: passing_seconds.'),
+    cfg.FloatOpt('snapshot_seconds', min=0, help='How long a simulated snapshot takes; unset: passing_seconds.'),
+    cfg.ListOpt(
+        'lacks',
+        default=[],
+        help='What the simulated hypervisor shall not be able to do, as others are: rescue_on_volume, host_power ...',
+    ),
+    cfg.ListOpt(
+        'fail',
+        default=[],
+        help='Operations that fail, for tests of clients: spawn, power_on, snapshot ...; `spawn:NAME` only for '
+        'servers whose name starts with NAME.',
+    ),
+    cfg.ListOpt(
+        'hang',
+        default=[],
+        help='Operations that do not end, so that clients see a server on its way: in the same form. They go on when '
+        'the service runs without the rule, and give up after an hour, or when the server is deleted or reset.',
+    ),
+    cfg.HostAddressOpt(
+        'console_host', default='127.0.0.1', help='Where consoles are said to be. Nothing listens there.'
+    ),
+    cfg.PortOpt('console_port', default=5900, help='The port of consoles. Nothing listens there.'),
+    cfg.PortOpt('console_tls_port', help='The port of SPICE over TLS, if any. Nothing listens there.'),
+]
+
+CONSOLES: dict[str, list[cfg.Opt]] = {
+    'vnc': [
+        cfg.BoolOpt('enabled', default=True, help='Whether servers have VNC consoles.'),
+        cfg.StrOpt('novncproxy_base_url', default='http://127.0.0.1:6080/vnc_auto.html', help='URL of the proxy.'),
+    ],
+    'spice': [
+        cfg.BoolOpt('enabled', default=False, help='Whether servers have SPICE consoles.'),
+        cfg.StrOpt('html5proxy_base_url', default='http://127.0.0.1:6082/spice_auto.html', help='URL of the proxy.'),
+        cfg.StrOpt(
+            'spice_direct_proxy_base_url',
+            default='http://127.0.0.1:13002/nova',
+            help='URL of the proxy that clients of SPICE itself are sent to.',
+        ),
+    ],
+    'rdp': [
+        cfg.BoolOpt('enabled', default=False, help='Whether servers have RDP consoles.'),
+        cfg.StrOpt('html5_proxy_base_url', default='http://127.0.0.1:6083/', help='URL of the proxy.'),
+    ],
+    'serial_console': [
+        cfg.BoolOpt('enabled', default=True, help='Whether servers have serial consoles.'),
+        cfg.StrOpt('base_url', default='ws://127.0.0.1:6083/', help='URL of the proxy.'),
+    ],
+    'mks': [
+        cfg.BoolOpt('enabled', default=False, help='Whether servers have WebMKS consoles.'),
+        cfg.StrOpt('mksproxy_base_url', default='http://127.0.0.1:6090/', help='URL of the proxy.'),
+    ],
+    'consoleauth': [
+        cfg.IntOpt('token_ttl', default=600, min=1, help='Seconds that the URL of a console can be used.'),
+    ],
+}
+
+IDENTITY = [
+    cfg.StrOpt(
+        'backend',
+        default='local',
+        choices=[('local', 'users and projects in the database of this service')],
+        help='The identity service, for the values `local` and `http_basic` of [api]auth_strategy.',
+    ),
+    cfg.IntOpt('token_hours', default=24, min=1, help='How long a token of the built-in identity is valid.'),
+    cfg.StrOpt(
+        'credential_key',
+        secret=True,
+        help='What the secrets that users store are encrypted with: 32 bytes in URL-safe base64. `serve` makes one.',
+    ),
+    cfg.IntOpt(
+        'bcrypt_cost',
+        default=9,
+        min=4,
+        max=20,
+        help='Work that guards the passwords, twice as much with each step. 9 is 0.03 s of a processor, which every '
+        'login waits for, with the openstack client every command; 12 (0.2 s) is better where people choose their '
+        'passwords. A password is hashed anew when its user logs in.',
+    ),
+]
+
+IMAGE = [
+    cfg.StrOpt(
+        'backend',
+        default='local',
+        choices=[('local', 'images in the data directory of this service')],
+        help='The image service that servers boot from.',
+    ),
+]
+
+NETWORK = [
+    cfg.StrOpt(
+        'backend',
+        default='local',
+        choices=[('local', 'networks in the database of this service, which connect nothing')],
+        help='The network service that has the ports of servers.',
+    ),
+]
+
+NEUTRON = [
+    cfg.StrOpt(
+        'metadata_proxy_shared_secret',
+        secret=True,
+        default='',
+        help='What the proxy between guests and the metadata service signs with; empty: the service refuses everybody.',
+    ),
+]
+
+VOLUME = [
+    cfg.StrOpt(
+        'backend',
+        default='local',
+        choices=[('local', 'volumes in the database of this service, which hold no data')],
+        help='The block storage service that has the volumes of servers.',
+    ),
+]
+
+SHARE = [
+    cfg.StrOpt(
+        'backend',
+        default='local',
+        choices=[('local', 'shares in the database of this service, which hold no data')],
+        help='The service that has the shared file systems of servers.',
+    ),
+]
+
+STANDALONE = [
+    cfg.StrOpt('data_dir', default='computeapi-data', help='Where `serve` keeps its database and images.'),
+    cfg.IntOpt('max_image_bytes', default=10 * 2**30, min=1, help='The largest image that can be uploaded.'),
+    cfg.IntOpt(
+        'max_connections',
+        default=1000,
+        min=1,
+        help='Connections with `serve`; one more takes the place of that which waits for its client longest.',
+    ),
+    cfg.IntOpt('max_connections_per_address', default=500, min=1, help='The same, of each address.'),
+    cfg.IntOpt('request_timeout', default=30, min=1, help='Seconds to send a request, or 64 KiB of a long body.'),
+    cfg.IntOpt('response_timeout', default=30, min=1, help='Seconds to take an answer, or 64 KiB of a long one.'),
+    cfg.IntOpt('keepalive_timeout', default=120, min=1, help='Seconds until a connection closes that nobody uses.'),
+]
