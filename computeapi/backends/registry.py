@@ -47,6 +47,8 @@ def local_identity(conf: cfg.ConfigOpts, store: Store) -> Identity:
         token_hours=options.token_hours,
         bcrypt_cost=options.bcrypt_cost,
         credential_key=options.credential_key,
+        most_tokens=options.tokens_per_user,
+        most_credentials=options.application_credentials_per_user,
     )
 
 
@@ -54,7 +56,8 @@ def local_images(conf: cfg.ConfigOpts, store: Store) -> Images:
     from computeapi.backends.image.local import LocalImages
 
     options = conf.standalone
-    return LocalImages(store, Path(options.data_dir) / 'images', max_bytes=options.max_image_bytes)
+    directory = Path(options.data_dir) / 'images'
+    return LocalImages(store, directory, max_bytes=options.max_image_bytes, max_images=options.max_images)
 
 
 def local_networks(conf: cfg.ConfigOpts, store: Store, listener: NetworkListener) -> Networks:

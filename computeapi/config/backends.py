@@ -91,6 +91,10 @@ IDENTITY = [
         help='The identity service, for the values `local` and `http_basic` of [api]auth_strategy.',
     ),
     cfg.IntOpt('token_hours', default=24, min=1, help='How long a token of the built-in identity is valid.'),
+    cfg.IntOpt(
+        'tokens_per_user', default=5000, min=1, help='Tokens that a user can have at a time; the oldest one goes.'
+    ),
+    cfg.IntOpt('application_credentials_per_user', default=100, min=0, help='How many of them each user can have.'),
     cfg.StrOpt(
         'credential_key',
         secret=True,
@@ -155,6 +159,7 @@ SHARE = [
 STANDALONE = [
     cfg.StrOpt('data_dir', default='computeapi-data', help='Where `serve` keeps its database and images.'),
     cfg.IntOpt('max_image_bytes', default=10 * 2**30, min=1, help='The largest image that can be uploaded.'),
+    cfg.IntOpt('max_images', default=1000, min=-1, help='Images per project; -1: no limit.'),
     cfg.IntOpt(
         'max_connections',
         default=1000,

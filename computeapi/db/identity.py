@@ -214,6 +214,12 @@ def purge_tokens(connection: sa.Connection, now: datetime) -> None:
     _delete_tokens(connection, sa.select(tokens.c.hash).where(tokens.c.expires_at <= now).limit(BATCH))
 
 
+def purge_tokens_of(connection: sa.Connection, user_id: str, most: int) -> None:
+    """Let a user have only so many tokens, the newest."""
+    newest_first = sa.select(tokens.c.hash).where(tokens.c.user_id == user_id).order_by(tokens.c.issued_at.desc())
+    _delete_tokens(connection, newest_first.offset(most).limit(BATCH))
+
+
 def _delete_tokens(connection: sa.Connection, query: sa.Select[tuple[str]]) -> None:
     # MariaDB locks index entries as it scans. Two deletions that meet would lock each other out, were
     # they not by primary key and in its order.

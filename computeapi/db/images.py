@@ -81,6 +81,12 @@ def _tagged(tag: str) -> Clause:
     return sa.select(image_tags.c.tag).where(image_tags.c.image_id == images.c.id, image_tags.c.tag == tag).exists()
 
 
+def count_of(connection: sa.Connection, project_id: str | None) -> int:
+    """How many images the project has."""
+    statement = sa.select(sa.func.count()).select_from(images).where(images.c.owner == project_id)
+    return int(connection.scalar(statement) or 0)
+
+
 def all_ids(connection: sa.Connection) -> set[str]:
     return set(connection.scalars(sa.select(images.c.id)))
 

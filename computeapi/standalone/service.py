@@ -78,7 +78,7 @@ class ServiceApp(App):
             body = body or self.document(req)
             refuse(operation.body_validator.errors(body, req.version))
             parameters['body'] = body[operation.action] if operation.action else body
-        return self.render(req, operation.handler(self.controllers[bound.kind], req, **parameters))
+        return self.bounded(req, lambda: operation.handler(self.controllers[bound.kind], req, **parameters))
 
     def document(self, req: Request) -> Any:
         """The JSON value in the body, which has a limit of its own where the pipeline has none."""

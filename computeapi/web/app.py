@@ -3,7 +3,7 @@
 import functools
 import logging
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import orjson
@@ -22,6 +22,8 @@ from computeapi.web.routing import PROJECT, Bound, Endpoint, route_table
 
 LOG = logging.getLogger(__name__)
 LONGEST_SHOWN = 255
+LONGEST_LIST = 16 * 2**20
+"""How many bytes the answer to a list may have, if it has pages and more than one item."""
 SAFE = frozenset({'GET', 'HEAD'})
 BODILESS = SAFE | {'DELETE'}
 
@@ -33,6 +35,7 @@ class App:
     """
 
     project: re.Pattern[str] | None = PROJECT
+    longest_list = LONGEST_LIST
 
     def __init__(
         self,
@@ -109,7 +112,7 @@ class App:
             req.query = operation.query_validator.check(req.raw_query(), req.version, req.legacy)
         try:
             self.authorize(req, controller, parameters)
-            return self.render(req, operation.handler(controller, req, **parameters))
+            return self.bounded(req, lambda: operation.handler(controller, req, **parameters))
         except Error as error:
             self.validate(req, faults.status_of(error), None)
             raise
@@ -124,6 +127,22 @@ class App:
         found = parameters[subject.removesuffix('_id')] = controller.find(req, parameters.pop(subject))
         if operation.subject_first:
             req.check(operation.policy, target_of(found))
+
+    def bounded(self, req: Request, handle: Callable[[], Any]) -> webob.Response:
+        """The answer of a handler. A page that is too long is asked for again with as many items as will fit, so that
+        it is bounded whatever the items weigh; its link leads to the rest."""
+        result = handle()
+        response, items = self.render(req, result), items_of(result)
+        if req.method != 'GET' or not req.takes('limit'):
+            return response
+        while items > 1 and (response.content_length or 0) > self.longest_list:
+            fewer = max(1, items * self.longest_list // (response.content_length or 1))
+            req.query = {**req.query, 'limit': [str(min(fewer, items - 1))]}
+            result = handle()
+            response, before, items = self.render(req, result), items, items_of(result)
+            if items >= before:
+                break
+        return response
 
     def render(self, req: Request, result: Any) -> webob.Response:
         """The answer of a handler: a body, or a Reply when a body is not all there is to say."""
@@ -149,6 +168,13 @@ class App:
             if self.response_validation == 'error':
                 raise
             LOG.warning('%s at %s: %s', req.operation, req.version, error)
+
+
+def items_of(result: Any) -> int:
+    """How many items a handler answers with, if that is a list."""
+    body = result.body if isinstance(result, Reply) else result
+    lists = (value for value in body.values() if isinstance(value, list)) if isinstance(body, dict) else iter(())
+    return len(next(lists, ()))
 
 
 def check_promises(req: Request, status: int, body: bytes | None) -> None:

@@ -2,6 +2,8 @@
 
 import pytest
 
+from computeapi.web.app import App
+
 BEYOND = 10**30
 
 
@@ -46,3 +48,21 @@ def test_pages_that_are_sorted_by_what_is_true_or_false(api, key, direction):
 def test_a_moment_that_is_none_in_utc(api, path, moment):
     version = '2.35' if path.startswith('/images') else '2.66'
     assert api.get(path.format(moment), version).status == 400
+
+
+@pytest.mark.parametrize('path', ['/servers/detail', '/servers', '/flavors/detail', '/os-keypairs'])
+def test_a_page_has_a_bound_in_bytes_and_the_rest_is_on_the_next(api, servers, app, monkeypatch, path):
+    monkeypatch.setattr(App, 'longest_list', 4000)
+    for number in range(12):
+        servers.add(name=f's{number}', metadata={'key': 'x' * 200 * number})
+        api.post('/flavors', flavor(f'f{number}'))
+        api.post('/os-keypairs', {'keypair': {'name': f'k{number}'}}, '2.1')
+    path, seen = f'{path}?all_tenants=1' if 'servers' in path else path, []
+    while path:
+        answer = api.get(path, '2.40')
+        [name] = [name for name in answer.json if not name.endswith('_links')]
+        seen += [each.get('keypair', each)['name'] for each in answer.json[name]]
+        assert len(answer.text) <= 4000 + 300 or len(answer.json[name]) == 1
+        links = answer.json.get(f'{name}_links')
+        path = links[0]['href'].removeprefix('http://localhost/v2.1') if links else None
+    assert len(seen) == len(set(seen)) == 12

@@ -11,6 +11,7 @@ from computeapi import errors
 from computeapi.backends.image.local import LocalImages
 from computeapi.context import Context
 from computeapi.standalone.image import glance
+from computeapi.web.app import App
 
 CALLERS = {
     'admin': Context(user_id='root', project_id='admin', is_admin=True, roles=frozenset({'admin'})),
@@ -444,3 +445,16 @@ def test_nothing_is_done_to_images_in_the_background(ask, create):
     assert ask('GET /v2/metadefs/namespaces').json['namespaces'] == []
     assert ask('GET /v2/metadefs/resource_types').json == {'resource_types': []}
     ask('GET /v2/images/x/tasks', expect=404)
+
+
+def test_a_page_has_a_bound_in_bytes(ask, create, monkeypatch):
+    monkeypatch.setattr(App, 'longest_list', 5000)
+    for number in range(8):
+        create(name=f'i{number}', key='x' * 900)
+    path, seen = '/v2/images', []
+    while path:
+        answer = ask(f'GET {path}')
+        assert len(answer.body) < 5500
+        seen += [image['name'] for image in answer.json['images']]
+        path = answer.json.get('next')
+    assert sorted(seen) == [f'i{number}' for number in range(8)]

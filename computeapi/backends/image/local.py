@@ -26,7 +26,11 @@ from computeapi.db.listing import NEWEST_FIRST, bounded
 
 VISIBILITIES = ('public', 'private', 'shared', 'community')
 MAX_BYTES = 10 * 1024**3
+MAX_IMAGES = 1000
+"""How many images a project may have where nobody says another number."""
 MAX_PROPERTIES = 128
+MAX_PROPERTY_BYTES = 64 * 1024
+"""What the names and values of all properties of an image may take together."""
 MAX_TAGS = 128
 
 Change = Callable[[Image], Mapping[str, Any]]
@@ -42,10 +46,12 @@ class LocalImages:
         directory: str | Path,
         *,
         max_bytes: int = MAX_BYTES,
+        max_images: int = MAX_IMAGES,
         clock: Callable[[], datetime] = utcnow,
     ):
         self.store = store
         self.files = ImageFiles(Path(directory), max_bytes)
+        self.max_images = max_images
         self.clock = clock
         self.members = ImageMembers(store, clock)
 
@@ -101,6 +107,8 @@ class LocalImages:
             **_checked(context, facts),
         }
         with conflicts(f'Image ID {new["id"]} already exists!'), self.store.write() as connection:
+            if 0 <= self.max_images <= images.count_of(connection, new['owner']):
+                raise errors.OverQuota(f'A project may have at most {self.max_images} images.')
             IMAGES.insert(connection, new)
         return Image(**new)
 
@@ -203,6 +211,8 @@ def _checked(context: Context, facts: Mapping[str, Any], image: Image | None = N
         checked['properties'] = _texts(checked['properties'])
         if len(checked['properties']) > MAX_PROPERTIES:
             raise errors.TooLarge(f'An image may have at most {MAX_PROPERTIES} properties.')
+        if sum(len(text.encode()) for pair in checked['properties'].items() for text in pair) > MAX_PROPERTY_BYTES:
+            raise errors.TooLarge(f'The properties of an image may have at most {MAX_PROPERTY_BYTES} bytes.')
     return checked
 
 

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from computeapi import errors
+from computeapi.backends.network.local.resources import MAX_TAGS
 from computeapi.context import Context
 from computeapi.db.network_collection import BOOLEANS
 from computeapi.db.network_projects import LONGEST_PROJECT
@@ -24,7 +25,7 @@ UUID = {
 }
 ADDRESS = {'type': 'string', 'maxLength': 64}
 TAG = {'type': 'string', 'minLength': 1, 'maxLength': 255, 'pattern': r'^[^,/]*\Z'}
-TAGS = {'type': 'array', 'items': TAG, 'maxItems': 50}
+TAGS = {'type': 'array', 'items': TAG, 'maxItems': MAX_TAGS}
 
 
 def number(minimum: int, maximum: int) -> dict[str, Any]:

@@ -145,6 +145,14 @@ def test_more_properties_than_the_image_service_keeps(act, server, servers):
     assert servers.get(server).task_state is None
 
 
+@pytest.mark.parametrize('name', ['createImage', 'shelve'])
+def test_more_images_than_a_project_may_have(world, act, server, servers, name, monkeypatch):
+    monkeypatch.setattr(world.images, 'max_images', 1)
+    answer = act(name, **({'name': 'image'} if name == 'createImage' else {}))
+    assert message(answer) == (403, 'A project may have at most 1 images.')
+    assert servers.get(server).task_state is None
+
+
 def test_a_lock_does_not_matter(servers, server, act, back_up, settle):
     servers.change(server, locked_by='owner')
     assert act('createImage', name='image').status == 202

@@ -29,9 +29,9 @@ class Clock:
 class Cloud:
     """An identity with its first users, and short ways to what the tests do most."""
 
-    def __init__(self, store, cache_seconds):
+    def __init__(self, store, cache_seconds, **facts):
         self.clock = Clock()
-        self.identity = LocalIdentity(store, bcrypt_cost=4, cache_seconds=cache_seconds, clock=self.clock)
+        self.identity = LocalIdentity(store, bcrypt_cost=4, cache_seconds=cache_seconds, clock=self.clock, **facts)
         self.identity.populate('admin-secret', 'demo-secret')
 
     def user(self, name):
@@ -565,3 +565,28 @@ def test_a_deleted_project_leaves_its_users(cloud):
     assert cloud.identity.grants.assignments(user_id=cloud.user('demo').id) == []
     with pytest.raises(errors.NotFound):
         cloud.identity.projects.delete('none')
+
+
+# How much a user can have
+
+
+def test_a_user_has_so_many_tokens_and_the_oldest_goes(store):
+    cloud = Cloud(store, cache_seconds=0, most_tokens=3)
+    others = cloud.token('admin', 'admin-secret')
+    made = []
+    for _ in range(5):
+        made.append(cloud.token())
+        cloud.clock.forward(seconds=1)
+    assert [cloud.is_live(token) for token in made] == [False, False, True, True, True]
+    assert cloud.is_live(others)
+
+
+def test_a_user_has_so_many_application_credentials(store):
+    cloud = Cloud(store, cache_seconds=0, most_credentials=2)
+    make = cloud.identity.application_credentials.create
+    token = cloud.identity.tokens.get(cloud.token())
+    for name in 'ab':
+        make(token, name)
+    with pytest.raises(errors.Forbidden, match='at most 2'):
+        make(token, 'c')
+    make(cloud.identity.tokens.get(cloud.token('admin', 'admin-secret')), 'c')

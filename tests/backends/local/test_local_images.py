@@ -162,3 +162,19 @@ def test_populate_finishes_what_was_begun(images):
     images.create(Context(project_id='demo', is_admin=True), blank.NAME, image_id=blank.IMAGE_ID, **blank.FACTS)
     images.populate('demo')
     assert images.get(ADMIN, blank.IMAGE_ID).status == 'active'
+
+
+def test_a_project_has_so_many_images(store, tmp_path):
+    images = LocalImages(store, tmp_path / 'images', max_images=2)
+    kept = [images.create(ALICE, name) for name in 'ab']
+    with pytest.raises(errors.OverQuota, match='at most 2 images'):
+        images.create(ALICE, 'c')
+    images.create(BOB, 'his')
+    images.delete(ALICE, kept[0].id)
+    images.create(ALICE, 'c')
+
+
+def test_properties_take_so_much_together(images):
+    image = images.create(ALICE, 'one', properties={'a': 'x' * 60_000})
+    with pytest.raises(errors.TooLarge, match='bytes'):
+        images.update(ALICE, image.id, properties={'a': 'x' * 60_000, 'b': 'ß' * 3_000})

@@ -7,6 +7,7 @@ import pytest
 import webob
 
 from computeapi.standalone.network import neutron
+from computeapi.web.app import App
 from tests.standalone.network.kinds import KINDS, UNKNOWN, fault
 
 # Discovery
@@ -339,6 +340,14 @@ def test_everything_has_tags(ask, body, kind):
     assert ask(f'GET /{kind}/{made["id"]}').json[name]['tags'] == []
     ask(f'PUT {path}', {'tags': ['a,b']}, expect=400)
     ask(f'PUT {path}/{"x" * 256}', expect=400)
+
+
+def test_tags_one_by_one_are_as_many_as_all_at_once(ask, create):
+    path = f'/networks/{create("networks")["id"]}/tags'
+    ask(f'PUT {path}', {'tags': [f't{number}' for number in range(50)]}, expect=200)
+    ask(f'PUT {path}/t1', expect=201)
+    assert '50' in fault(ask(f'PUT {path}/more', expect=400))[1]
+    assert len(ask(f'GET {path}').json['tags']) == 50
 
 
 def test_lists_are_filtered_by_tags(create, names):
@@ -742,3 +751,17 @@ def test_an_automatic_network_is_made_once(ask, project):
     ask(f'DELETE {path}', expect=404)
     ask('GET /auto-allocated-topology/bananas', expect=404)
     ask(f'GET /auto-allocated-topology/{"9" * 256}', by='admin', expect=404)
+
+
+def test_a_page_has_a_bound_in_bytes(ask, create, monkeypatch):
+    monkeypatch.setattr(App, 'longest_list', 4000)
+    for number in range(9):
+        create('networks', name=f'n{number}', description='x' * 250)
+    path, seen = '/networks?project_id=apples', []
+    while path:
+        page = ask(f'GET {path}')
+        assert len(page.body) < 4500
+        seen += [network['name'] for network in page.json['networks']]
+        links = page.json.get('networks_links')
+        path = links[0]['href'].partition('/v2.0')[2] if links else None
+    assert sorted(seen) == [f'n{number}' for number in range(9)]

@@ -4,6 +4,8 @@ import urllib.parse
 
 import pytest
 
+from computeapi.web.app import App
+
 SERVER = '5b5ab8b0-7a65-4ba5-a1f9-6e8ad8d0c6a4'
 NOWHERE = '00000000-0000-4000-8000-00000000dead'
 
@@ -662,3 +664,17 @@ def test_connections_lead_nowhere(ask, create, act):
     assert connected['data'] == {'volume_id': volume['id']}
     act(volume, 'os-terminate_connection', connector)
     act(volume, 'os-terminate_connection', connector, by='bob', expect=404)
+
+
+def test_a_page_has_a_bound_in_bytes(ask, create, monkeypatch):
+    monkeypatch.setattr(App, 'longest_list', 6000)
+    for number in range(6):
+        create(name=f'v{number}', metadata={f'k{key}': 'x' * 250 for key in range(4)})
+    path, seen = '/v3/volumes/detail', []
+    while path:
+        page = ask(f'GET {path}')
+        assert len(page.body) < 6500
+        seen += names(page, 'volumes')
+        links = page.json.get('volumes_links')
+        path = links[0]['href'].removeprefix('http://localhost') if links else None
+    assert sorted(seen) == [f'v{number}' for number in range(6)]

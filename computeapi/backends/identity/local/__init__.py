@@ -49,6 +49,8 @@ class LocalIdentity:
         token_hours: float = 24,
         cache_seconds: float = 5,
         credential_key: str | None = None,
+        most_tokens: int = 5000,
+        most_credentials: int = 100,
         clock: Clock = utcnow,
         monotonic: Callable[[], float] = time.monotonic,
     ):
@@ -61,10 +63,12 @@ class LocalIdentity:
         self.groups = GroupManager(store, self.recent)
         self.roles = RoleManager(store, self.recent)
         self.grants = GrantManager(store, self.recent)
-        self.application_credentials = ApplicationCredentialManager(store, self.recent, passwords, clock)
+        self.application_credentials = ApplicationCredentialManager(
+            store, self.recent, passwords, clock, most_credentials
+        )
         self.access_rules = AccessRuleManager(store, self.recent)
         self.credentials = CredentialManager(store, self.recent, credential_key)
-        self.tokens = TokenManager(store, self.recent, token_hours, clock)
+        self.tokens = TokenManager(store, self.recent, token_hours, clock, most_tokens)
         self.logins = Logins(store, self.users, self.application_credentials, clock, Attempts(monotonic))
         self.catalog = CatalogManager(store, self.recent)
         self.regions = RegionManager(store, self.recent)

@@ -20,10 +20,12 @@ class ApplicationCredentialManager(RecordManager[ApplicationCredential]):
     records = queries.CREDENTIALS
     noun = 'application credential'
 
-    def __init__(self, store: Store, recent: Recent, passwords: Passwords, clock: Clock):
+    def __init__(self, store: Store, recent: Recent, passwords: Passwords, clock: Clock, most: int):
+        """most: how many of them a user can have."""
         super().__init__(store, recent)
         self.passwords = passwords
         self.clock = clock
+        self.most = most
 
     def create(
         self,
@@ -50,6 +52,10 @@ class ApplicationCredentialManager(RecordManager[ApplicationCredential]):
         secret = secret or secrets.token_urlsafe(48)
         secret_hash = self.passwords.hash(secret)
         with self.change() as connection:
+            # Who makes another one at the same moment waits for the user.
+            queries.USERS.find(connection, lock=True, id=token.user_id)
+            if len(self.records.named(connection, user_id=token.user_id)) >= self.most:
+                raise errors.Forbidden(f'A user can have at most {self.most} application credentials.')
             among = token.credential_role_ids
             held = effective_roles(connection, token.user_id, 'project', token.project_id, among=among)
             credential = self.insert(

@@ -126,8 +126,10 @@ class TokenManager(Manager):
 
     noun = 'token'
 
-    def __init__(self, store: Store, recent: Recent, hours: float, clock: Clock):
+    def __init__(self, store: Store, recent: Recent, hours: float, clock: Clock, most: int):
+        """most: how many of them a user can have at a time."""
         super().__init__(store, recent)
+        self.most = most
         self.lifetime = timedelta(hours=hours)
         self.clock = clock
 
@@ -149,13 +151,17 @@ class TokenManager(Manager):
         except sa.exc.IntegrityError:
             # The project or the application credential has just been deleted.
             raise errors.NotAuthenticated() from None
-        self.purge(now)
+        self.purge(now, login.user.id)
         return token
 
-    def purge(self, now: datetime) -> None:
-        """Delete what has expired, apart from other changes: those hold locks while they wait for others."""
+    def purge(self, now: datetime, user_id: str | None = None) -> None:
+        """Delete what has expired, and what a user has too many of, the oldest first.
+
+        It is done apart from other changes: those hold locks while they wait for others."""
         with self.store.write() as connection:
             queries.purge_tokens(connection, now)
+            if user_id is not None:
+                queries.purge_tokens_of(connection, user_id, self.most)
 
     def get(self, token: str) -> Token:
         """All that a live token stands for; NotAuthenticated if there is no such token."""

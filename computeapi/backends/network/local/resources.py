@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 
+from computeapi import errors
 from computeapi.backends.network import NetworkListener
 from computeapi.backends.network.local import (
     availability,
@@ -36,6 +37,8 @@ from computeapi.db.rbac_policies import RBAC_POLICIES
 from computeapi.db.routers import FLOATING_IPS, ROUTERS
 from computeapi.db.security_groups import GROUPS, RULES
 from computeapi.db.subnet_pools import ADDRESS_SCOPES, SUBNET_POOLS
+
+MAX_TAGS = 50
 
 
 @dataclass(frozen=True)
@@ -157,8 +160,10 @@ class Resources:
 
     def add_tag(self, context: Context, kind: str, resource_id: str, tag: str) -> None:
         with self.changing(context) as work:
-            document = KINDS[kind].collection.owned(work, resource_id)
-            set_tags(work, resource_id, [*document['tags'], tag])
+            tags = {*KINDS[kind].collection.owned(work, resource_id)['tags'], tag}
+            if len(tags) > MAX_TAGS:
+                raise errors.Invalid(f'{resource_id} may have at most {MAX_TAGS} tags.')
+            set_tags(work, resource_id, sorted(tags))
 
     def delete_tag(self, context: Context, kind: str, resource_id: str, tag: str) -> bool:
         """Whether it was there."""
