@@ -44,9 +44,8 @@ STILL_DUE = DUE.where(tasks.c.id == sa.bindparam('task')).add_columns(tasks.c.ow
 LONG_AGO = datetime(1970, 1, 1)
 
 
-COUNT_CLAIM = sa.update(servers).values(claims=servers.c.claims + 1)
 ITS_SERVER = sa.select(tasks.c.server_id).where(tasks.c.id == sa.bindparam('task')).scalar_subquery()
-COUNT_CLAIM_OF_TASK = COUNT_CLAIM.where(servers.c.uuid == ITS_SERVER)
+COUNT_CLAIM = sa.update(servers).values(claims=servers.c.claims + 1).where(servers.c.uuid == ITS_SERVER)
 CLAIMED = (
     TASKS.select.add_columns(sa.func.coalesce(servers.c.claims, 0))
     .outerjoin_from(tasks, servers, servers.c.uuid == tasks.c.server_id)
@@ -58,11 +57,11 @@ HOLD = HELD.with_for_update()
 
 
 def insert(connection: sa.Connection, values: Mapping[str, Any]) -> Task:
-    """A new task; what is somebody's at once is claimed by that."""
+    """A new task. What is a request's at once does not wait for others that work on the server, and so outdates none:
+    it has the token of the last claim."""
     task = Task(id=TASKS.add(connection, **values), **values)
     if task.owner is None:
         return task
-    connection.execute(COUNT_CLAIM.where(servers.c.uuid == task.server_id))
     claims = connection.scalar(sa.select(servers.c.claims).where(servers.c.uuid == task.server_id))
     return task._replace(token=claims or 0)
 
@@ -107,7 +106,7 @@ def due(connection: sa.Connection, now: datetime) -> list[int]:
 
 def claim(connection: sa.Connection, task_id: int, owner: str, now: datetime, lease_until: datetime) -> Task | None:
     """The task for its new owner, if it is still due; others who want one of the same server wait for that."""
-    connection.execute(COUNT_CLAIM_OF_TASK, {'task': task_id})
+    connection.execute(COUNT_CLAIM, {'task': task_id})
     due = connection.execute(STILL_DUE, {'now': now, 'task': task_id}).first()
     if due is None:
         return None

@@ -108,6 +108,18 @@ def test_whose_work_it_is(queue, servers, add):
     assert thawed(task.context) == replace(BOB, auth_token=None)
 
 
+def test_a_later_claim_has_a_higher_token(queue, servers, add, finish):
+    """But what a request does at once outdates nobody: others may be at work on the server."""
+    server_id = servers.add()
+    for token in (1, 2):
+        add(server_id)
+        task = queue.claim()
+        assert task.token == token
+        request = queue.store.tell(queue.add, KIND, server_id, BOB, leased=True)
+        assert request.token == token
+        assert finish(task) and finish(request)
+
+
 # ------------------------------------------------------------------ claims
 
 

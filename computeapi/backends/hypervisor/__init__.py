@@ -83,8 +83,11 @@ class NotYet(BaseException):
         self.seconds = seconds
 
 
-class Outdated(Exception):
-    """What the driver was told is not done: it has heard since from somebody who has the work on the server now."""
+class Outdated(BaseException):
+    """What the driver was told is not done: it has heard since from somebody who has the work on the server now.
+
+    No error: nothing is to be taken back because of it, for that one goes on.
+    """
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from computeapi.compute.servers.changes import Changes, locked
 from computeapi.compute.servers.creation.networks import check_port
 from computeapi.compute.servers.creation.request import Rights
 from computeapi.compute.servers.ports import Addresses
+from computeapi.compute.tasks.fence import OVERTAKEN
 from computeapi.compute.tasks.job import Job
 from computeapi.compute.tasks.transition import beside
 from computeapi.context import Context
@@ -24,6 +25,7 @@ from computeapi.errors import (
     NoMoreAddresses,
     NotFound,
     PortNotFound,
+    Unavailable,
 )
 from computeapi.states import VMState
 
@@ -128,12 +130,19 @@ class InterfaceManager:
 
     def _connect(self, job: Job) -> dict[str, Any]:
         try:
+            return self._connect_or_end(job)
+        except OVERTAKEN:
+            # It took so long that a worker does it.
+            raise Unavailable() from None
+        finally:
+            self.changes.tasks.wake()
+
+    def _connect_or_end(self, job: Job) -> dict[str, Any]:
+        try:
             return connect(job)
         except Exception:
             job.end('Error')
             raise
-        finally:
-            self.changes.tasks.wake()
 
 
 def check_bandwidth(server: Server, target: Port | Network) -> None:

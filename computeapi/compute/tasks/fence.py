@@ -11,6 +11,7 @@ from typing import Any, TypeVar, cast
 
 import sqlalchemy as sa
 
+from computeapi.backends.hypervisor import Outdated
 from computeapi.compute.platform import Platform
 from computeapi.db import tasks as rows
 from computeapi.db.clock import elapsed
@@ -22,8 +23,15 @@ BEGUN = 'begun'
 T = TypeVar('T')
 
 
-class Superseded(Exception):
-    """The task is another worker's, or the server is no longer what it was for: deleted, or its state was reset."""
+class Superseded(BaseException):
+    """The task is another worker's, or the server is no longer what it was for: deleted, or its state was reset.
+
+    No error, which a job could take back something for.
+    """
+
+
+OVERTAKEN = (Superseded, Outdated)
+"""What ends work without a trace: it is another's now, or about what is so no more."""
 
 
 class Fence:

@@ -4,9 +4,8 @@ import logging
 from collections.abc import Iterable
 from datetime import datetime
 
-from computeapi.backends.hypervisor import Outdated
 from computeapi.compute.platform import Platform
-from computeapi.compute.tasks.fence import BEGUN, Fence, Superseded
+from computeapi.compute.tasks.fence import BEGUN, OVERTAKEN, Fence
 from computeapi.compute.tasks.job import FAULT, Job
 from computeapi.compute.tasks.queue import tries
 from computeapi.compute.tasks.transition import Transition
@@ -21,8 +20,6 @@ LOG = logging.getLogger(__name__)
 MOST_ATTEMPTS = 10
 # How often work begins again at once because something else changed the server.
 MOST_LOOKS = 3
-# What ends it without a trace: it is not the worker's any more.
-OVERTAKEN = (Superseded, Outdated)
 # What is no fault of the work: it is tried again.
 TROUBLE = (Unavailable, DatabaseTrouble)
 

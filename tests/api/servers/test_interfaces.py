@@ -2,11 +2,13 @@
 
 import pytest
 
+from computeapi.backends.hypervisor import Outdated
 from computeapi.context import Context
 
 BOB, READER, ALICE = 'bob:project', 'rea:project:reader', 'alice:elsewhere'
 NETWORK = '3cb9bc59-5699-4588-a4b1-b87f96708bc6'
 MISSING = '00000000-0000-4000-8000-00000000dead'
+ADMIN = Context(user_id='admin', project_id='project').elevated()
 
 
 @pytest.fixture
@@ -417,3 +419,19 @@ def test_a_port_that_was_given_by_others_is_the_servers(api, server, world, atta
     api.delete(f'/servers/{server}', as_=BOB)
     settle()
     assert world.networks.port(world.admin, given['id']).device_id == ''
+
+
+def test_who_takes_too_long_leaves_it_to_a_worker(api, server, service, settle, monkeypatch):
+    """The client is told to look again; what was made is not taken from under the one who goes on."""
+
+    def plug(*arguments):
+        raise Outdated()
+
+    monkeypatch.setattr(type(service.hypervisor), 'plug', plug)
+    assert api.post(f'/servers/{server}/os-interface', {'interfaceAttachment': {'net_id': NETWORK}}).status == 503
+    monkeypatch.undo()
+    assert len(service.networks.ports(ADMIN, server_ids=[server])) == 2
+    service.platform.tasks.release_all()
+    settle()
+    addresses = api.get(f'/servers/{server}').json['server']['addresses']
+    assert len(addresses['network']) == 2
