@@ -206,6 +206,23 @@ def test_nothing_of_a_worker_taken_for_dead_lasts(platform, runner, store, clock
     assert platform.hypervisor.power_state(servers.get(server_id)) is PowerState.RUNNING
 
 
+def test_what_is_made_for_a_server_that_is_gone_is_given_back(platform, clock, servers, ask, work, runner):
+    """By the worker that was stopped before it made it, and finds that another one has deleted the server."""
+    abandoned = []
+    runner.abandon = lambda platform, server: abandoned.append(server.uuid)
+
+    def be_slow(job):
+        if job.task.attempts == 2:
+            return job.finish(vm_state='deleted', deleted_at=clock.now)
+        clock.forward(platform.conf.task_lease + 1)
+        assert Worker(Tasks(platform.store, platform.conf.task_lease, clock), runner, 0, 1).step()
+        job.finish()
+
+    server_id = ask(be_slow)
+    work()
+    assert abandoned == [server_id]
+
+
 def test_work_begins_again_when_the_server_changed(platform, servers, ask, work, outcome):
     """What it had read first is not so any more; the server still has the state that it is for."""
 

@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 from computeapi.backends.hypervisor import PowerState
+from computeapi.compute.platform import Platform
 from computeapi.compute.quotas import Quotas
 from computeapi.compute.servers import disks, placement, ports, shares
 from computeapi.compute.servers.changes import Changes, check
@@ -91,6 +92,15 @@ def reclaim(job: Job) -> None:
     if job.server.task_state is None:
         job.save(task_state=TaskState.DELETING)
     delete(job)
+
+
+def leave_nothing(platform: Platform, server: Server) -> None:
+    """Give back what somebody made who did not know that the server was gone: nobody else does."""
+    context = Context(user_id=server.user_id, project_id=server.project_id).elevated()
+    ports.disconnect(platform.networks, context, server)
+    held = platform.volumes.attachments(context, filters={'server_id': server.uuid}, all_projects=True)
+    for attachment in held:
+        platform.volumes.release(context, attachment.id)
 
 
 @RESTORE.work

@@ -1,7 +1,7 @@
 """From a task to the function that does it, and what follows when it does not."""
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 
 from computeapi.compute.platform import Platform
@@ -29,11 +29,19 @@ class TooLong(Error):
 
 
 class Runner:
-    """Does tasks: `runner(task)` is what a Worker calls. What it raises is trouble: the task is to be tried again."""
+    """Does tasks: `runner(task)` is what a Worker calls. What it raises is trouble: the task is to be tried again.
 
-    def __init__(self, platform: Platform, transitions: Iterable[Transition]):
+    abandon: gives back what was made for a server that is gone by then.
+    """
+
+    def __init__(
+        self,
+        platform: Platform,
+        transitions: Iterable[Transition],
+        abandon: Callable[[Platform, Server], None] = lambda platform, server: None,
+    ):
         """TypeError for a transition that nothing does, and for two of one kind."""
-        self.platform = platform
+        self.platform, self.abandon = platform, abandon
         self.transitions: dict[str, Transition] = {}
         for each in transitions:
             if each.function is None or each.kind in self.transitions:
@@ -51,8 +59,13 @@ class Runner:
             except OVERTAKEN:
                 # What it had read of the server is not so any more, or it is another worker's to do.
                 if not self.platform.tasks.is_mine(task):
-                    return
+                    return self.leave(task, server)
         raise Unavailable('The server changed again and again meanwhile.')
+
+    def leave(self, task: Task, server: Server) -> None:
+        """Another worker has it. When that one deleted the server, what this one made meanwhile is nobody's."""
+        if self.server_of(task) is None:
+            self.abandon(self.platform, server)
 
     def run(self, transition: Transition, task: Task, server: Server) -> None:
         job = Job(task, server, self.platform)

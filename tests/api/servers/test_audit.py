@@ -8,11 +8,12 @@ import sqlalchemy as sa
 
 from computeapi.clock import utcnow
 from computeapi.compute.audit import Auditor
+from computeapi.compute.servers.deletion import leave_nothing
 from computeapi.db.tables.compute import allocations
 from computeapi.db.tables.image import images
 from computeapi.db.tables.servers import domains, tasks
 from computeapi.db.tables.servers import servers as table
-from tests.api.servers.conftest import BOB
+from tests.api.servers.conftest import BOB, NETWORK
 from tests.soundness import problems
 
 
@@ -111,6 +112,17 @@ def test_what_other_services_keep_for_a_server_that_is_gone(world, gone, repaire
     assert repaired() == [f'the port {port}', f'the attachment of volume {volume}']
     assert world.networks.port(world.bob, port).device_id == ''
     assert world.volumes.get(world.bob, volume).status == 'available'
+    assert problems(store) == []
+
+
+def test_what_was_made_too_late_is_given_back(world, server, servers, api, settle, store):
+    late = servers.get(server)
+    assert api.delete(f'/servers/{server}', as_=BOB).status == 204
+    settle()
+    world.networks.create_port(world.admin, NETWORK, server_id=server, host='compute1')
+    volume = world.volume(name='volume')
+    world.volumes.reserve(world.bob, volume, server)
+    leave_nothing(world.service.platform, late)
     assert problems(store) == []
 
 
