@@ -80,8 +80,8 @@ def put_back(connection: sa.Connection, task: Task, values: Mapping[str, Any]) -
 def hasten(connection: sa.Connection, server_id: str, waiting: str, now: datetime) -> None:
     """Let what this owner has of the server be due, and who is at work on it know that it must not wait."""
     over = sa.case((tasks.c.owner == waiting, LONG_AGO), else_=tasks.c.lease_until)
-    held = sa.update(tasks).where(tasks.c.server_id == server_id, tasks.c.owner.is_not(None))
-    connection.execute(held.values(not_before=now, lease_until=over))
+    held = _among(connection, server_id, tasks.c.owner.is_not(None))
+    connection.execute(sa.update(tasks).where(held).values(not_before=now, lease_until=over))
 
 
 def delete(connection: sa.Connection, task: Task) -> bool:
@@ -135,12 +135,12 @@ def next_lapse(connection: sa.Connection, before: datetime) -> datetime | None:
 def cancel(connection: sa.Connection, server_id: str) -> None:
     """Remove what waits for its time and is nobody's."""
     waiting = tasks.c.not_before.is_not(None) & tasks.c.owner.is_(None)
-    connection.execute(sa.delete(tasks).where(tasks.c.server_id == server_id, waiting))
+    connection.execute(sa.delete(tasks).where(_among(connection, server_id, waiting), waiting))
 
 
 def remove(connection: sa.Connection, kind: str, server_id: str) -> list[int]:
     """Remove a server's tasks of that kind, whosever they are; the ids of their actions."""
-    found = (tasks.c.kind == kind) & (tasks.c.server_id == server_id)
+    found = _among(connection, server_id, tasks.c.kind == kind)
     action_ids = connection.scalars(sa.select(tasks.c.action_id).where(found, tasks.c.action_id.is_not(None))).all()
     connection.execute(sa.delete(tasks).where(found))
     return list(action_ids)
@@ -163,6 +163,13 @@ def load(connection: sa.Connection, now: datetime) -> tuple[int, datetime | None
     waiting = sa.select(sa.func.min(since)).where(~_leased(tasks), _timely(tasks))
     oldest: datetime | None = connection.scalar(waiting, {'now': now})
     return connection.scalar(sa.select(sa.func.count()).select_from(tasks)) or 0, oldest
+
+
+def _among(connection: sa.Connection, server_id: str, *where: sa.ColumnElement[bool]) -> sa.ColumnElement[bool]:
+    """Those of the server's tasks, by their ids: InnoDB would lock the entries of another index before the rows, and
+    who deletes a row locks it first."""
+    found = connection.scalars(sa.select(tasks.c.id).where(tasks.c.server_id == server_id, *where)).all()
+    return tasks.c.id.in_(found)
 
 
 def _mine(task: Task) -> sa.ColumnElement[bool]:

@@ -50,9 +50,14 @@ class Runner:
 
     def __call__(self, task: Task) -> None:
         transition = self.transitions[task.kind]
+        seen = None
         for _ in range(MOST_LOOKS):
             server = self.server_of(task)
             if server is None or not (transition.beside or server.task_state in transition.doing):
+                return self.drop(transition, task, server)
+            before, seen = seen, (server.vm_state, server.task_state, server.host)
+            if seen == before:
+                # It has not changed: the work was not for a server like this.
                 return self.drop(transition, task, server)
             try:
                 return self.run(transition, task, server)
