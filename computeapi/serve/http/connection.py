@@ -7,6 +7,7 @@ import contextlib
 import functools
 import io
 import math
+import socket
 from collections import deque
 from http import HTTPStatus
 from urllib.parse import unquote_to_bytes
@@ -52,6 +53,8 @@ class ClientConnection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         self.transport = transport
+        # A short last piece of an answer must not wait until the client has said that it has the rest.
+        transport.get_extra_info('socket').setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         # Whether the client has taken all of an answer: pause_writing and resume_writing tell.
         transport.set_write_buffer_limits(high=0)
         local, peer = transport.get_extra_info('sockname'), transport.get_extra_info('peername')
