@@ -80,8 +80,9 @@ def put_back(connection: sa.Connection, task: Task, values: Mapping[str, Any]) -
 def hasten(connection: sa.Connection, server_id: str, waiting: str, now: datetime) -> None:
     """Let what this owner has of the server be due, and who is at work on it know that it must not wait."""
     over = sa.case((tasks.c.owner == waiting, LONG_AGO), else_=tasks.c.lease_until)
-    held = _among(connection, server_id, tasks.c.owner.is_not(None))
-    connection.execute(sa.update(tasks).where(held).values(not_before=now, lease_until=over))
+    held = tasks.c.owner.is_not(None)
+    hurried = sa.update(tasks).where(_among(connection, server_id, held), held)
+    connection.execute(hurried.values(not_before=now, lease_until=over))
 
 
 def delete(connection: sa.Connection, task: Task) -> bool:
@@ -166,8 +167,8 @@ def load(connection: sa.Connection, now: datetime) -> tuple[int, datetime | None
 
 
 def _among(connection: sa.Connection, server_id: str, *where: sa.ColumnElement[bool]) -> sa.ColumnElement[bool]:
-    """Those of the server's tasks, by their ids: InnoDB would lock the entries of another index before the rows, and
-    who deletes a row locks it first."""
+    """Those of the server's tasks, by their ids, which may have changed since: InnoDB would lock the entries of another
+    index before the rows, and who deletes a row locks it first."""
     found = connection.scalars(sa.select(tasks.c.id).where(tasks.c.server_id == server_id, *where)).all()
     return tasks.c.id.in_(found)
 

@@ -15,6 +15,7 @@ from computeapi.compute.tasks.job import FAULT
 from computeapi.compute.tasks.queue import Tasks, thawed, tries
 from computeapi.compute.tasks.worker import Worker
 from computeapi.context import Context
+from computeapi.db import tasks as rows
 from computeapi.errors import Conflict
 
 BOB = Context(
@@ -377,3 +378,23 @@ def test_work_that_hangs_has_failed_and_stops_nothing_else(store, servers):
     working.stop()
     assert sorted(ended[:2]) == [(first.id, 2, True, True), (second.id, 1, False, True)]
     assert ended[2] == (first.id, 1, False, False)
+
+
+def test_what_was_released_meanwhile_is_not_hastened(store, queue, servers, add, monkeypatch):
+    """It would look like what waits for its time, and be forgotten with that."""
+    server_id = servers.add()
+    task = store.tell(queue.add, KIND, server_id, BOB, leased=True)
+    among = rows._among
+
+    def release_between(connection, *arguments):
+        found = among(connection, *arguments)
+        queue.release(connection, task, None)
+        return found
+
+    monkeypatch.setattr(rows, '_among', release_between)
+    with store.write() as connection:
+        queue.hasten(connection, server_id)
+    monkeypatch.undo()
+    with store.write() as connection:
+        queue.cancel(connection, server_id)
+    assert claimed(queue) == [task.id]

@@ -57,7 +57,8 @@ def reset(job: Job) -> None:
     known = server.network_info
     server.network_info = ports.described(job.platform.networks, job.elevated, server.uuid, known)
     for device in job.devices():
-        if device.destination_type == 'volume':
+        # What came later is not overtaken: somebody is attaching it.
+        if device.destination_type == 'volume' and device.created_at <= job.task.created_at:
             keep_or_forget(job, device)
     if server.host is not None:
         placement.bind(job.platform, job.elevated, server, server.host)

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.api.servers.conftest import IMAGE
+from tests.soundness import problems
 
 BOB = 'bob:project'
 
@@ -295,6 +296,21 @@ def test_resetting_the_state_keeps_no_server_from_being_deleted(act, api, server
     assert act(server, 'os-resetState', {'state': 'active'}, as_='admin:admin').status == 202
     settle()
     assert api.get(f'/servers/{server}').status == 404
+
+
+def test_what_is_being_attached_meanwhile_is_not_overtaken(act, api, world, service, server, settle, monkeypatch):
+    act(server, 'os-resetState', {'state': 'active'}, as_='admin:admin', work=False)
+    reset, reserve = service.platform.tasks.claim(), service.volumes.reserve
+
+    def reserve_late(*arguments, **facts):
+        service.worker.run(reset)
+        return reserve(*arguments, **facts)
+
+    monkeypatch.setattr(service.volumes, 'reserve', reserve_late)
+    wanted = {'volumeAttachment': {'volumeId': world.volume(name='volume')}}
+    assert api.post(f'/servers/{server}/os-volume_attachments', wanted, as_=BOB).status == 200
+    settle()
+    assert problems(world.store) == []
 
 
 def test_deferred_delete(act, api, state, world, service, server, settle):
