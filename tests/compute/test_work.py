@@ -18,8 +18,8 @@ from computeapi.compute.tasks.worker import Worker
 from computeapi.context import Context
 from computeapi.db import actions
 from computeapi.db import servers as rows
-from computeapi.db.tables.servers import server_actions
-from computeapi.errors import Conflict, Unavailable
+from computeapi.db.tables.servers import server_action_events, server_actions
+from computeapi.errors import Conflict, DatabaseTrouble, Unavailable
 
 BOB = Context(user_id='bob', project_id='project', roles=frozenset({'member', 'reader'}), request_id='req-1')
 
@@ -116,6 +116,21 @@ def test_trouble_passes(ask, work, outcome):
     server_id = ask(try_again)
     assert work() == 3
     assert outcome(server_id) == ('active', None, None, None)
+
+
+def test_trouble_in_the_middle_of_an_event_is_not_its_end(platform, ask, work, outcome, store):
+    def try_again(job):
+        with job.event('step'):
+            if job.task.attempts < 2:
+                raise DatabaseTrouble('It is away.')
+        job.finish(vm_state='active')
+
+    server_id = ask(try_again)
+    assert work() == 2
+    assert outcome(server_id) == ('active', None, None, None)
+    with store.read() as connection:
+        [event] = connection.execute(server_action_events.select()).all()
+    assert (event.event, event.result, event.details) == ('step', 'Success', None)
 
 
 def test_trouble_that_does_not_pass(platform, ask, work, outcome):

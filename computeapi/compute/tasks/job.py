@@ -11,13 +11,13 @@ import sqlalchemy as sa
 
 from computeapi.backends.hypervisor import Hypervisor, NotYet, PowerState
 from computeapi.compute.platform import Platform
-from computeapi.compute.tasks.fence import Fence, Superseded
+from computeapi.compute.tasks.fence import OVERTAKEN, Fence, Superseded
 from computeapi.compute.tasks.queue import thawed
 from computeapi.db import actions
 from computeapi.db import servers as rows
 from computeapi.db.servers import BlockDevice, Server, is_volume_backed
 from computeapi.db.tasks import Task
-from computeapi.errors import Error
+from computeapi.errors import DatabaseTrouble, Error
 from computeapi.states import VMState
 
 LONGEST_MESSAGE = 255
@@ -53,7 +53,7 @@ class Job:
         event_id, over = self.store.tell(actions.start_event, action_id, name, where, self.clock())
         try:
             yield
-        except NotYet:
+        except (NotYet, DatabaseTrouble, *OVERTAKEN):
             # Whoever goes on with the task goes on with the event.
             raise
         except BaseException as error:
