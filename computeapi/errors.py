@@ -44,8 +44,8 @@ class TooManyAttempts(NotAuthenticated):
 
     text = 'Too many attempts to log in have failed. Try again in {seconds} seconds.'
 
-    def __init__(self, *, seconds: int):
-        super().__init__(seconds=seconds)
+    def __init__(self, message: str | None = None, *, seconds: int = 1):
+        super().__init__(message, seconds=seconds)
         self.seconds = seconds
 
 

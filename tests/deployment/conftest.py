@@ -18,6 +18,7 @@ from openstack.connection import Connection
 import computeapi
 
 ROOT = Path(computeapi.__file__).parent.parent
+BENCHMARK = Path(__file__).parents[2] / 'benchmarks/load.py'
 
 
 class Process:
@@ -119,7 +120,7 @@ def run_load():
     """run_load(url): 200 clients at once, each with a connection that it keeps, are answered without an error."""
 
     def run_load(url):
-        command = [sys.executable, str(ROOT / 'benchmarks/load.py'), '--url', url, '--seconds', '5', '--writes']
+        command = [sys.executable, str(BENCHMARK), '--url', url, '--seconds', '5', '--writes']
         result = subprocess.run(command, capture_output=True, text=True, timeout=300)
         assert result.returncode == 0, result.stdout + result.stderr
 
