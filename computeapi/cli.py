@@ -7,7 +7,6 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from oslo_config import cfg
@@ -16,11 +15,11 @@ from computeapi import __version__, config
 from computeapi.errors import DatabaseTrouble, Error
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from computeapi.db.engine import Store
 
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]
-
-WORKERS = 4
 
 Run = Callable[[cfg.ConfigOpts, argparse.Namespace], int | None]
 
@@ -105,7 +104,10 @@ def _add_serve(commands: Commands) -> None:
 def _add_worker(commands: Commands) -> None:
     worker = _add(commands, 'worker', _worker, 'do what requests leave to be done, beside processes that answer them')
     worker.add_argument(
-        '--workers', type=_number, metavar='N', help=f'on how many tasks at a time ([DEFAULT]workers, else {WORKERS})'
+        '--workers',
+        type=_number,
+        metavar='N',
+        help=f'on how many tasks at a time ([DEFAULT]workers, else {config.WORKERS})',
     )
 
 
@@ -217,11 +219,12 @@ def _number(text: str) -> int:
 
 
 def _date(text: str) -> datetime:
+    from computeapi.clock import parsed
+
     try:
-        moment = datetime.fromisoformat(text)
+        return parsed(text)
     except ValueError:
         raise argparse.ArgumentTypeError(f'{text} is not a date') from None
-    return moment.astimezone(UTC).replace(tzinfo=None) if moment.tzinfo else moment
 
 
 def _serve(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
@@ -234,7 +237,7 @@ def _worker(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
     """Also where the file, which may be that of the processes that answer requests, asks for no workers."""
     from computeapi import worker
 
-    conf.set_override('workers', options.workers or conf.workers or WORKERS)
+    conf.set_override('workers', options.workers or conf.workers or config.WORKERS)
     worker.run(conf)
 
 

@@ -35,11 +35,11 @@ NOBODY = Context(user_id='', project_id='', user_name='audit').elevated()
 
 
 class Finding(NamedTuple):
-    """What there is, of which server, and what would mend it (None: only a person can tell)."""
+    """What there is, of which server, and what mends it."""
 
     what: str
     server_id: str
-    mend: Callable[[], None] | None
+    mend: Callable[[], None]
 
     def __str__(self) -> str:
         return f'{self.what} of server {self.server_id}'
@@ -58,13 +58,13 @@ class CloudAudit:
         """Each of them, and whether it is mended; each is logged. What is mended on a living server is left to the
         workers, as a task of its own."""
         for finding in list(self.findings()):
-            mended = finding.mend is not None and self._mend(finding, finding.mend)
+            mended = self._mend(finding)
             LOG.warning('Nobody held %s; it is %s', finding, 'mended' if mended else 'left alone')
             yield finding, mended
 
-    def _mend(self, finding: Finding, mend: Callable[[], None]) -> bool:
+    def _mend(self, finding: Finding) -> bool:
         try:
-            mend()
+            finding.mend()
         except Error:
             LOG.exception('The audit could not mend %s', finding)
             return False

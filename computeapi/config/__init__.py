@@ -21,6 +21,7 @@ from computeapi.config.backends import (
 )
 
 MACHINE_FILE = '/etc/computeapi/computeapi.conf'
+WORKERS = 4
 
 API = [
     cfg.StrOpt(
@@ -138,7 +139,7 @@ COMPUTE = [
     cfg.IntOpt('service_down_time', default=60, min=1, help='Seconds without a sign after which a host is down.'),
     cfg.IntOpt(
         'workers',
-        default=4,
+        default=WORKERS,
         min=0,
         help='How many tasks one process works on at a time; 0: none, for processes that answer requests beside those '
         'of `computeapi worker`.',

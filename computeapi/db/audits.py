@@ -38,7 +38,7 @@ def stray_claims(connection: sa.Connection, most: int) -> list[StrayClaim]:
     elsewhere = servers.c.host.is_distinct_from(allocations.c.host) & ~returning
     held = sa.exists().where(tasks.c.server_id == allocations.c.server_id)
     found = (
-        sa.select(allocations.c.server_id, allocations.c.host, sa.func.coalesce(servers.c.uuid, '') != '')
+        sa.select(allocations.c.server_id, allocations.c.host, servers.c.uuid.is_not(None))
         .outerjoin_from(allocations, servers, (servers.c.uuid == allocations.c.server_id) & ALIVE)
         .where(sa.or_(servers.c.uuid.is_(None), elsewhere), ~held)
     )

@@ -18,18 +18,8 @@ from computeapi.main import Service
 from tests.api.servers.conftest import BOB, IMAGE, NETWORK, World
 from tests.conftest import Client
 from tests.deployment.conftest import ROOT, free_port
-from tests.deployment.test_uwsgi import INI, UWSGI
+from tests.deployment.test_uwsgi import CONF, INI, UWSGI
 
-CONF = """
-[DEFAULT]
-log_file = {folder}/computeapi.log
-[api]
-auth_strategy = none
-[database]
-connection = {url}
-[standalone]
-data_dir = {folder}
-"""
 WORKER = ['-m', 'computeapi.cli', 'worker', '--config-file', 'computeapi.conf']
 STUCK = """
 import threading

@@ -123,8 +123,11 @@ class Worker:
             error = TooLong(seconds=self.timeout_seconds)
             LOG.error('%s of server %s is given up, and its thread with it: %s', task.kind, task.server_id, error)
             self.tasks.give_up(task, {FAULT: fault_of(error, self.tasks.clock())})
-            del self.at[thread]
+            self.tasks.wake()
+            if self.at.get(thread) != (task, since):
+                # It has come back meanwhile, and is at another task or at none.
+                continue
+            self.at.pop(thread, None)
             if thread in self.threads:
                 self.threads[self.threads.index(thread)] = another = self.thread()
                 another.start()
-            self.tasks.wake()
