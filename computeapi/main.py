@@ -26,8 +26,9 @@ from computeapi.backends.image import Images
 from computeapi.backends.network import Networks
 from computeapi.backends.share import Shares
 from computeapi.backends.volume import Volume, Volumes
-from computeapi.compute.audit import Auditor, CloudAudit
+from computeapi.compute.audit import CloudAudit
 from computeapi.compute.hosts import HostRegistry
+from computeapi.compute.periodic import Periodic
 from computeapi.compute.platform import Platform
 from computeapi.compute.scheduler import Scheduler
 from computeapi.compute.servers import TRANSITIONS, evacuation
@@ -121,8 +122,9 @@ class Service:
         return Worker(tasks, runner, options.workers, options.task_sweep_interval, beat, options.task_timeout)
 
     @functools.cached_property
-    def auditor(self) -> Auditor:
-        return Auditor(CloudAudit(self.platform), self.conf.audit_interval, self.heartbeat.is_first)
+    def auditor(self) -> Periodic:
+        audit = CloudAudit(self.platform)
+        return Periodic('audit', lambda: audit.take_turn(self.heartbeat.is_first), self.conf.audit_interval)
 
     @functools.cached_property
     def heartbeat(self) -> Heartbeat:

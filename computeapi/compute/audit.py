@@ -5,7 +5,6 @@ from a fault of this service, from a backup that was put back, or from a hand in
 """
 
 import logging
-import threading
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from functools import partial
@@ -61,6 +60,11 @@ class CloudAudit:
             mended = self._mend(finding)
             LOG.warning('Nobody held %s; it is %s', finding, 'mended' if mended else 'left alone')
             yield finding, mended
+
+    def take_turn(self, is_mine: Callable[[], bool]) -> None:
+        """Repair, if it is for this process to do."""
+        if is_mine():
+            list(self.repair())
 
     def _mend(self, finding: Finding) -> bool:
         try:
@@ -163,32 +167,3 @@ class CloudAudit:
         self, connection: sa.Connection, work: Transition, server_id: str, arguments: dict[str, list[str]] | None = None
     ) -> None:
         self.platform.tasks.add(connection, work, server_id, NOBODY, arguments)
-
-
-class Auditor:
-    """Audits and repairs now and then, as long as it is this process's turn.
-
-    interval_seconds: 0 for never.
-    """
-
-    def __init__(self, audit: CloudAudit, interval_seconds: float, is_mine: Callable[[], bool]):
-        self.audit, self.interval_seconds, self.is_mine = audit, interval_seconds, is_mine
-        self.stopping = threading.Event()
-        self.thread = threading.Thread(target=self._run, name='audit', daemon=True)
-
-    def start(self) -> None:
-        if self.interval_seconds:
-            self.thread.start()
-
-    def stop(self) -> None:
-        self.stopping.set()
-        if self.interval_seconds and self.thread.is_alive():
-            self.thread.join()
-
-    def _run(self) -> None:
-        while not self.stopping.wait(self.interval_seconds):
-            try:
-                if self.is_mine():
-                    list(self.audit.repair())
-            except Exception:
-                LOG.exception('The audit failed; it is tried again in %g s', self.interval_seconds)

@@ -1,7 +1,5 @@
 """The compute hosts: what they are, whether they are up, and what is taken of them."""
 
-import logging
-import threading
 from collections.abc import Callable
 from datetime import datetime
 from typing import Any
@@ -10,12 +8,11 @@ from sqlalchemy.exc import IntegrityError
 
 from computeapi.backends.hypervisor import Host, Hypervisor
 from computeapi.clock import utcnow
+from computeapi.compute.periodic import Periodic
 from computeapi.db import cells, hypervisors, services
 from computeapi.db.engine import Store
 from computeapi.db.services import COMPUTE
-from computeapi.errors import DatabaseTrouble
 
-LOG = logging.getLogger(__name__)
 CONTROLLER = 'controller'
 CONTROL = ('nova-conductor', 'nova-scheduler')
 
@@ -27,18 +24,14 @@ class HostRegistry:
         self, store: Store, driver: Hypervisor, *, beat_seconds: float, clock: Callable[[], datetime] = utcnow
     ):
         self.store, self.driver, self.clock = store, driver, clock
-        self.beat_seconds = beat_seconds
-        self.stopping = threading.Event()
-        self.thread = threading.Thread(target=self._beat, name='heartbeat', daemon=True)
+        self.beat = Periodic('heartbeat', self._report, beat_seconds)
 
     def start(self) -> None:
         """Say from now on that the hosts are up, which are registered."""
-        self.thread.start()
+        self.beat.start()
 
     def stop(self) -> None:
-        self.stopping.set()
-        if self.thread.is_alive():
-            self.thread.join()
+        self.beat.stop()
 
     def register(self) -> None:
         """Make or bring up to date the rows of the driver's hosts and of the control services."""
@@ -63,18 +56,8 @@ class HostRegistry:
         """The driver's hosts that are on."""
         return [host.name for host in self.driver.hosts() if host.on]
 
-    def _beat(self) -> None:
-        while not self.stopping.wait(self.beat_seconds):
-            try:
-                self.store.tell(services.are_seen, [*self.running(), CONTROLLER], self.clock())
-            except DatabaseTrouble:
-                # The store has said so in the log.
-                pass
-            except Exception:
-                # A report that is missed does no harm; a thread that stops would.
-                LOG.exception(
-                    'The database could not be told that the hosts are up; trying again in %g s', self.beat_seconds
-                )
+    def _report(self) -> None:
+        self.store.tell(services.are_seen, [*self.running(), CONTROLLER], self.clock())
 
 
 def _facts(host: Host) -> dict[str, Any]:

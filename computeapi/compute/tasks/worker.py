@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 
 from computeapi.backends.hypervisor import NotYet
+from computeapi.compute.periodic import Periodic
 from computeapi.compute.tasks.job import FAULT, fault_of
 from computeapi.compute.tasks.queue import Tasks, thawed, tries
 from computeapi.compute.tasks.runner import TROUBLE, TooLong, reason_of
@@ -35,18 +36,19 @@ class Worker:
     ):
         self.tasks, self.run, self.sweep_seconds, self.beat = tasks, run, sweep_seconds, beat
         self.timeout_seconds = timeout_seconds
-        self.stopping, self.stopped = threading.Event(), threading.Event()
+        self.stopping = threading.Event()
         self.threads = [self.thread() for _ in range(threads)]
         # What each thread is at, and since when.
         self.at: dict[threading.Thread, tuple[Task, float]] = {}
-        self.keeper = threading.Thread(target=self.keep, name='worker-lease', daemon=True)
+        self.keeper = Periodic('worker-lease', self.keep, tasks.lease_time.total_seconds() / 3)
 
     def thread(self) -> threading.Thread:
         return threading.Thread(target=self.work, name='worker', daemon=True)
 
     def start(self) -> None:
-        for thread in (*self.threads, self.keeper):
+        for thread in self.threads:
             thread.start()
+        self.keeper.start()
 
     def stop(self) -> None:
         """Finish what is under way, which stays this process's until then, and return."""
@@ -54,8 +56,7 @@ class Worker:
         self.tasks.wake()
         for thread in self.threads:
             thread.join()
-        self.stopped.set()
-        self.keeper.join()
+        self.keeper.stop()
 
     def work(self) -> None:
         while not self.stopping.is_set() and threading.current_thread() in self.threads:
@@ -104,16 +105,11 @@ class Worker:
             self.tasks.put_off(task, self.sweep_seconds)
 
     def keep(self) -> None:
-        while not self.stopped.wait(self.tasks.lease_time.total_seconds() / 3):
-            try:
-                self.tasks.renew([task.id for task, _ in [*self.at.values()]])
-                self.leave_hung()
-                self.tasks.expect_dead()
-                self.beat()
-            except DatabaseTrouble:
-                pass
-            except Exception:
-                LOG.exception('The leases on tasks could not be renewed')
+        """Keep what is under way, and see to what others, or threads of this process, do not come back from."""
+        self.tasks.renew([task.id for task, _ in [*self.at.values()]])
+        self.leave_hung()
+        self.tasks.expect_dead()
+        self.beat()
 
     def leave_hung(self) -> None:
         """Whose time is over has failed, and another thread takes the place of the one that does not come back."""

@@ -7,7 +7,8 @@ import pytest
 import sqlalchemy as sa
 
 from computeapi.clock import utcnow
-from computeapi.compute.audit import Auditor
+from computeapi.compute.audit import CloudAudit
+from computeapi.compute.periodic import Periodic
 from computeapi.compute.servers.deletion import leave_nothing
 from computeapi.db.tables.compute import allocations
 from computeapi.db.tables.image import images
@@ -19,7 +20,7 @@ from tests.soundness import problems
 
 @pytest.fixture
 def audit(service):
-    return service.auditor.audit
+    return CloudAudit(service.platform)
 
 
 @pytest.fixture
@@ -153,7 +154,7 @@ def test_it_is_done_now_and_then_by_one_process(store, cloud, server, change, au
         return mine
 
     change(table.update().values(task_state='resize_migrating'))
-    auditor = Auditor(audit, 0.01, is_mine)
+    auditor = Periodic('audit', lambda: audit.take_turn(is_mine), 0.01)
     auditor.start()
     assert over.wait(30)
     auditor.stop()
