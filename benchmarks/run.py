@@ -16,6 +16,7 @@ import webob
 
 from computeapi import config
 from computeapi.main import Service
+from computeapi.pipeline import load
 
 VERSION = '2.96'
 TOKEN = 'user:project'
@@ -48,7 +49,7 @@ def make_service(folder: Path) -> Service:
 
 
 def pairs(service: Service, ids: list[str]):
-    app = service.load('compute')
+    app = load(service, 'compute')
     yield 'frame', caller(app, '/v2.1/versions/v2.1'), caller(bare.Frame(), '/v2.1/versions/v2.1'), 500
     one = f'/v2.1/servers/{ids[len(ids) // 2]}'
     yield 'server', caller(app, one), caller(bare.Server(service.store), one), 200

@@ -38,7 +38,8 @@ class Context:
 
     `roles` are lower-case role names; `project_id` is None for an unscoped token. `global_request_id` is
     the id that the client gave to what it does as a whole, over all services. `permissions`: all that
-    the caller may ask for, if its application credential is not for everything.
+    the caller may ask for, if its application credential is not for everything. `auth_token` is the caller's token in a
+    request, `sealed_token` the same, encrypted, in a task; with neither, other services are asked by this one itself.
     """
 
     user_id: str | None = None
@@ -51,6 +52,7 @@ class Context:
     system_scope: str | None = None
     domain_id: str | None = None
     auth_token: str | None = field(default=None, repr=False)
+    sealed_token: str | None = field(default=None, repr=False)
     request_id: str | None = None
     global_request_id: str | None = None
     is_admin: bool = False
@@ -72,8 +74,9 @@ class Context:
         return SERVICE in self.roles
 
     def elevated(self) -> 'Context':
-        """The same caller with the rights of an administrator."""
-        return replace(self, is_admin=True, roles=self.roles | {'admin', 'member', 'reader'})
+        """This service with the rights of an administrator, on behalf of the caller."""
+        roles = self.roles | {'admin', 'member', 'reader'}
+        return replace(self, is_admin=True, roles=roles, auth_token=None, sealed_token=None)
 
 
 ACTING: ContextVar[Context | None] = ContextVar('acting', default=None)

@@ -69,6 +69,12 @@ class Unavailable(Error):
     text = 'The service is currently unavailable.'
 
 
+class NeighbourAway(Unavailable):
+    """One of the services of the cloud that this one stands on cannot be reached, or says that it cannot work."""
+
+    text = '{name} is currently unavailable.'
+
+
 class CellDown(Unavailable):
     text = 'Cell {name} does not respond: what it has is not available.'
 

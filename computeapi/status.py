@@ -15,7 +15,7 @@ from computeapi.compute.tasks.runner import reason_of
 from computeapi.db import processes, schema, tasks
 from computeapi.db.engine import Store, store_of
 from computeapi.errors import DatabaseTrouble
-from computeapi.main import find_paste_file
+from computeapi.pipeline import find_paste_file
 from computeapi.readiness import Condition, Readiness, is_ready
 from computeapi.web.policy import Policies, defaults
 

@@ -24,6 +24,7 @@ from oslo_config import cfg
 
 from computeapi import config, log
 from computeapi.main import Service
+from computeapi.pipeline import load
 from computeapi.startup import Startup
 from computeapi.web import faults
 from computeapi.web.filters import WSGIApp
@@ -59,7 +60,7 @@ class ServingProcess:
         """The app *name* of the Paste file."""
         with self.lock:
             if name not in self.apps:
-                self.apps[name] = self.begin().service.load(name)
+                self.apps[name] = load(self.begin().service, name)
             return self.apps[name]
 
     def end(self) -> None:

@@ -21,6 +21,7 @@ from computeapi.db import servers as rows
 from computeapi.db.engine import Store
 from computeapi.db.tables import metadata
 from computeapi.main import Service
+from computeapi.pipeline import load
 
 URLS = {
     'postgresql': os.environ.get('COMPUTEAPI_TEST_POSTGRESQL'),
@@ -204,7 +205,7 @@ class Client:
 @pytest.fixture
 def app(service):
     """The whole compute pipeline, as api-paste.ini composes it."""
-    return service.load('compute')
+    return load(service, 'compute')
 
 
 @pytest.fixture

@@ -86,12 +86,45 @@ def simulated_hypervisor(conf: cfg.ConfigOpts, store: Store) -> Hypervisor:
     return SimulatedHypervisor(store, conf.simulated)
 
 
+def keystone_identity(conf: cfg.ConfigOpts, store: Store) -> Identity:
+    from computeapi.backends.identity.keystone import KeystoneIdentity
+
+    return KeystoneIdentity(conf)
+
+
+def glance_images(conf: cfg.ConfigOpts, store: Store) -> Images:
+    from computeapi.backends.image.glance import GlanceImages
+
+    return GlanceImages(conf)
+
+
+def neutron_networks(conf: cfg.ConfigOpts, store: Store, listener: NetworkListener) -> Networks:
+    from computeapi.backends.network.neutron import NeutronNetworks
+
+    return NeutronNetworks(conf)
+
+
+def cinder_volumes(
+    conf: cfg.ConfigOpts, store: Store, images: Images, listener: VolumeListener, used: VolumeUsers
+) -> Volumes:
+    from computeapi.backends.volume.cinder import CinderVolumes
+
+    return CinderVolumes(conf)
+
+
 # A listener hears what a service elsewhere would tell by an external event; such a backend leaves it alone.
-IDENTITY: Mapping[str, Callable[[cfg.ConfigOpts, Store], Identity]] = {'local': local_identity}
-IMAGE: Mapping[str, Callable[[cfg.ConfigOpts, Store], Images]] = {'local': local_images}
-NETWORK: Mapping[str, Callable[[cfg.ConfigOpts, Store, NetworkListener], Networks]] = {'local': local_networks}
+IDENTITY: Mapping[str, Callable[[cfg.ConfigOpts, Store], Identity]] = {
+    'local': local_identity,
+    'keystone': keystone_identity,
+}
+IMAGE: Mapping[str, Callable[[cfg.ConfigOpts, Store], Images]] = {'local': local_images, 'glance': glance_images}
+NETWORK: Mapping[str, Callable[[cfg.ConfigOpts, Store, NetworkListener], Networks]] = {
+    'local': local_networks,
+    'neutron': neutron_networks,
+}
 VOLUME: Mapping[str, Callable[[cfg.ConfigOpts, Store, Images, VolumeListener, VolumeUsers], Volumes]] = {
-    'local': local_volumes
+    'local': local_volumes,
+    'cinder': cinder_volumes,
 }
 SHARE: Mapping[str, Callable[[cfg.ConfigOpts, Store], Shares]] = {'local': local_shares}
 HYPERVISOR: Mapping[str, Callable[[cfg.ConfigOpts, Store], Hypervisor]] = {'simulated': simulated_hypervisor}

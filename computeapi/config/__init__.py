@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from oslo_config import cfg
 from oslo_policy import opts as policy_opts
 
+from computeapi.config import neighbours
 from computeapi.config.backends import (
     CONSOLES,
     HYPERVISOR,
@@ -155,6 +156,12 @@ COMPUTE = [
     cfg.IntOpt(
         'min_free_disk_mb', default=32, min=0, help='MiB that the disks of images and of SQLite have left for /readyz.'
     ),
+    cfg.IntOpt(
+        'neighbour_timeout',
+        default=300,
+        min=0,
+        help='Seconds that work which was accepted waits for a service that is away, such as Neutron, before it fails.',
+    ),
     cfg.FloatOpt('task_sweep_interval', default=5.0, min=0.1, help='Seconds between looks for forgotten tasks.'),
 ]
 
@@ -215,7 +222,7 @@ GROUPS: dict[str, Sequence[cfg.Opt]] = {
 
 def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
     """The options by group, for the sample generator."""
-    return [(group, list(options)) for group, options in GROUPS.items()]
+    return [*((group, list(options)) for group, options in GROUPS.items()), *neighbours.options().items()]
 
 
 def standard_files() -> list[str]:
@@ -244,6 +251,8 @@ def load(files: list[str] | None = None, overrides: dict[tuple[str, str], object
         except ValueError as error:
             raise cfg.ConfigFileValueError(f'{option}: {error}') from None
     _read_all(conf)
+    if neighbours.are_wanted(conf):
+        neighbours.register(conf)
     return conf
 
 

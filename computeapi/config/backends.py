@@ -87,8 +87,9 @@ IDENTITY = [
     cfg.StrOpt(
         'backend',
         default='local',
-        choices=[('local', 'users and projects in the database of this service')],
-        help='The identity service, for the values `local` and `http_basic` of [api]auth_strategy.',
+        choices=[('local', 'users and projects in the database of this service'), ('keystone', 'a Keystone')],
+        help='The identity service: who callers are, for the values `local` and `http_basic` of [api]auth_strategy, and '
+        'which projects there are.',
     ),
     cfg.IntOpt('token_hours', default=24, min=1, help='How long a token of the built-in identity is valid.'),
     cfg.IntOpt(
@@ -115,7 +116,7 @@ IMAGE = [
     cfg.StrOpt(
         'backend',
         default='local',
-        choices=[('local', 'images in the data directory of this service')],
+        choices=[('local', 'images in the data directory of this service'), ('glance', 'a Glance')],
         help='The image service that servers boot from.',
     ),
 ]
@@ -124,7 +125,10 @@ NETWORK = [
     cfg.StrOpt(
         'backend',
         default='local',
-        choices=[('local', 'networks in the database of this service, which connect nothing')],
+        choices=[
+            ('local', 'networks in the database of this service, which connect nothing'),
+            ('neutron', 'a Neutron'),
+        ],
         help='The network service that has the ports of servers.',
     ),
 ]
@@ -142,7 +146,7 @@ VOLUME = [
     cfg.StrOpt(
         'backend',
         default='local',
-        choices=[('local', 'volumes in the database of this service, which hold no data')],
+        choices=[('local', 'volumes in the database of this service, which hold no data'), ('cinder', 'a Cinder')],
         help='The block storage service that has the volumes of servers.',
     ),
 ]

@@ -18,6 +18,7 @@ from computeapi import log
 from computeapi.db import schema
 from computeapi.db.engine import store_of
 from computeapi.main import Service
+from computeapi.pipeline import load
 from computeapi.serve import credentials, guests, population
 from computeapi.serve.directory import Directory, database, opened
 from computeapi.serve.http.hub import UPLOADS
@@ -96,9 +97,9 @@ def running(
         with store.watch.silenced():
             schema.upgrade(store)
             passwords = population.prepare(service, directory, admin_password)
-        app = service.load('standalone')
+        app = load(service, 'standalone')
         if for_guests is not None:
-            app = guests.ByPort(app, service.load('metadata'), for_guests)
+            app = guests.ByPort(app, load(service, 'metadata'), for_guests)
         # The directory is locked, so the work of whoever used it before may be taken over at once.
         service.start(alone=service.store.url.database == str(directory.path / 'computeapi.db'))
         stack.callback(service.stop)

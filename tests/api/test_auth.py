@@ -12,6 +12,7 @@ from computeapi import config
 from computeapi.backends.identity.local import LocalIdentity
 from computeapi.backends.identity.local.roles import Target
 from computeapi.main import Service
+from computeapi.pipeline import load
 from computeapi.standalone.identity import keystone as keystone_app
 
 PASSWORDS = {'admin': 'admin-secret', 'demo': 'demo-secret', 'other': 'other-secret'}
@@ -40,7 +41,7 @@ class Cloud:
 
     def __init__(self, service, strategy, identity):
         self.strategy, self.identity = strategy, identity
-        self.app = service.load('compute')
+        self.app = load(service, 'compute')
 
     def credentials(self, user, password=None):
         """The header with which a user says who it is."""

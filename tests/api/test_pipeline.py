@@ -6,6 +6,7 @@ import webob
 from computeapi import config
 from computeapi.errors import Invalid
 from computeapi.main import Service
+from computeapi.pipeline import load
 from computeapi.serve.population import CATALOG
 
 DASHBOARD = 'https://dashboard.example.org'
@@ -24,7 +25,7 @@ max_request_body_size = 1000
 def ask(store, tmp_path):
     path = tmp_path / 'computeapi.conf'
     path.write_text(CONF + f'[standalone]\ndata_dir = {tmp_path}\n')
-    app = Service(config.load([str(path)]), store).load('compute')
+    app = load(Service(config.load([str(path)]), store), 'compute')
     return lambda path, method='GET', **more: webob.Request.blank(path, method=method, **more).get_response(app)
 
 
@@ -81,7 +82,7 @@ FORGED = {'Host': 'evil.example', 'X-Forwarded-Host': 'evil.example', 'Forwarded
      '/volume/', '/share/', '/identity/v3/auth/catalog', '/networking/v2.0/networks', '/elsewhere'],
 )  # fmt: skip
 def test_where_the_public_url_is_known_no_header_says_another(known, path):
-    app = known.load('standalone')
+    app = load(known, 'standalone')
     for headers in (FORGED, FORGED | {'X-Auth-Token': token_of(app)}):
         answer = webob.Request.blank(path, headers=headers).get_response(app)
         said = f'{answer.headers} {answer.text}'
@@ -100,7 +101,7 @@ def token_of(app):
 def test_a_public_url_is_a_scheme_and_a_host(service, url):
     service.conf.set_override('public_url', url, 'api')
     with pytest.raises(Invalid, match='public_url'):
-        service.load('compute')
+        load(service, 'compute')
 
 
 def test_bodies_have_a_size(ask):

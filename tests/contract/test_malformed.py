@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from computeapi import api as table
 from computeapi.context import Context
 from computeapi.main import Service
+from computeapi.pipeline import load
 from computeapi.versions import MAX, APIVersionRequest
 from computeapi.web.openapi import describe
 from tests.conftest import DATABASES, Client, configured, emptied
@@ -198,7 +199,7 @@ class Place:
     """A cloud with one of everything, and clients to ask it."""
 
     def __init__(self, service):
-        self.v21, self.v2 = (Client(service.load('compute'), prefix=prefix) for prefix in ('/v2.1', '/v2'))
+        self.v21, self.v2 = (Client(load(service, 'compute'), prefix=prefix) for prefix in ('/v2.1', '/v2'))
         bob = Context(user_id='bob', project_id='project', roles=frozenset({'member'}))
         service.hosts.register()
         image = service.images.create(bob, 'image', disk_format='raw', container_format='bare')

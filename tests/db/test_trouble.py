@@ -21,6 +21,7 @@ from computeapi.db.tables import metadata
 from computeapi.db.tables.compute import flavors
 from computeapi.db.trouble import SILENCE_SECONDS, Watch
 from computeapi.main import Service
+from computeapi.pipeline import load
 from tests.conftest import Client, configured
 from tests.proxy import Proxy
 
@@ -61,7 +62,7 @@ def service(conf, hasty):
 
 @pytest.fixture
 def client(service):
-    return Client(service.load('standalone'), prefix='')
+    return Client(load(service, 'standalone'), prefix='')
 
 
 def assert_unavailable(answer):
@@ -94,7 +95,7 @@ def test_a_database_that_is_away(client, proxy, caplog):
 def test_tokens_cannot_be_checked(tmp_path, hasty, proxy):
     conf = configured(tmp_path)
     conf.set_override('auth_strategy', 'local', 'api')
-    client = Client(Service(conf, hasty).load('standalone'), prefix='', token='secret')
+    client = Client(load(Service(conf, hasty), 'standalone'), prefix='', token='secret')
     assert client.get('/v2.1/flavors').status == 401
     proxy.refuse()
     for path in ('/v2.1/flavors', '/identity/v3/users', '/networking/v2.0/ports'):
@@ -267,7 +268,7 @@ def file(tmp_path):
 
 def client_of(conf, url):
     store = Store(url, patience=HASTY)
-    return store, Client(Service(conf, store).load('standalone'), prefix='')
+    return store, Client(load(Service(conf, store), 'standalone'), prefix='')
 
 
 def test_a_file_that_is_full(conf, file):

@@ -15,6 +15,7 @@ from computeapi.db import processes, schema
 from computeapi.db.engine import Store
 from computeapi.db.tables.servers import tasks
 from computeapi.main import Service
+from computeapi.pipeline import load
 from tests.api.servers.conftest import BOB, IMAGE, NETWORK, World
 from tests.conftest import Client
 from tests.deployment.conftest import ROOT, free_port
@@ -184,7 +185,7 @@ def test_what_a_process_that_was_killed_had_under_way_is_taken_over_within_15_se
     world.image(IMAGE), world.network(NETWORK), world.flavor()
     stuck = start(['-c', STUCK])
     known(store)
-    api = Client(service.load('compute'))
+    api = Client(load(service, 'compute'))
     request = {'name': 'server', 'imageRef': IMAGE, 'flavorRef': '1', 'networks': [{'uuid': NETWORK}]}
     answer = api.post('/servers', {'server': request}, as_=BOB)
     server = f'/servers/{answer.json["server"]["id"]}'

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 import sqlalchemy as sa
 
+from computeapi.backends.seal import Seal
 from computeapi.clock import utcnow
 from computeapi.context import Context
 from computeapi.db import tasks as rows
@@ -35,10 +36,12 @@ class Doable(Protocol):
 
 
 class Tasks:
-    """The queue of a store: add to it inside a transaction, `wake` after it."""
+    """The queue of a store: add to it inside a transaction, `wake` after it. seal: of the tokens of those who ask."""
 
-    def __init__(self, store: Store, lease_seconds: float, clock: Callable[[], datetime] = utcnow):
-        self.store, self.clock = store, clock
+    def __init__(
+        self, store: Store, lease_seconds: float, clock: Callable[[], datetime] = utcnow, seal: Seal | None = None
+    ):
+        self.store, self.clock, self.seal = store, clock, seal or Seal()
         self.lease_time = timedelta(seconds=lease_seconds)
         self.owner = str(uuid.uuid4())
         self.waiting = threading.Condition()
@@ -58,7 +61,7 @@ class Tasks:
         not_before: datetime | None = None,
         leased: bool = False,
     ) -> Task:
-        """Queue work in the caller's transaction. The caller's token is not kept.
+        """Queue work in the caller's transaction. The caller's token is kept if it can be sealed, for as long.
 
         leased: to this process, which does the work itself, or part of it before it releases the task; should it die,
         another takes over.
@@ -70,7 +73,7 @@ class Tasks:
         values = {
             'kind': work.kind,
             'server_id': server_id,
-            'context': _frozen(context),
+            'context': self.frozen(context),
             'arguments': dict(arguments or {}),
             'action_id': action_id,
             'owner': self.owner if leased else None,
@@ -104,6 +107,11 @@ class Tasks:
             raise
         finally:
             self.wake()
+
+    def frozen(self, context: Context) -> dict[str, Any]:
+        token = context.sealed_token or self.seal.closed(context.auth_token)
+        facts = asdict(context) | {'auth_token': None, 'sealed_token': token, 'roles': sorted(context.roles)}
+        return {name: value for name, value in facts.items() if value is not None}
 
     def release(self, connection: sa.Connection, task: Task, action_id: int | None) -> bool:
         """Leave the rest of a task that this process has to the workers; False when one of them took it over."""
@@ -213,11 +221,6 @@ class Tasks:
 def tries(task: Task) -> int:
     """How often somebody began with it who did not just wait."""
     return task.attempts - int(task.arguments.get(WAITS, 0))
-
-
-def _frozen(context: Context) -> dict[str, Any]:
-    facts = asdict(context) | {'auth_token': None, 'roles': sorted(context.roles)}
-    return {name: value for name, value in facts.items() if value is not None}
 
 
 def thawed(facts: Mapping[str, Any]) -> Context:

@@ -8,12 +8,12 @@ from computeapi.compute.platform import Platform
 from computeapi.compute.tasks.fence import BEGUN, OVERTAKEN, Fence
 from computeapi.compute.tasks.job import FAULT, Job
 from computeapi.compute.tasks.queue import tries
-from computeapi.compute.tasks.transition import Transition
+from computeapi.compute.tasks.transition import Transition, Work
 from computeapi.db import actions
 from computeapi.db import servers as rows
 from computeapi.db.servers import Server
 from computeapi.db.tasks import Task
-from computeapi.errors import DatabaseTrouble, Error, Unavailable
+from computeapi.errors import DatabaseTrouble, Error, NeighbourAway, Unavailable
 from computeapi.states import VMState
 
 LOG = logging.getLogger(__name__)
@@ -22,6 +22,12 @@ MOST_ATTEMPTS = 10
 MOST_LOOKS = 3
 # What is no fault of the work: it is tried again.
 TROUBLE = (Unavailable, DatabaseTrouble)
+# The argument of a task whose failure clients see already: what it made is given back as soon as that can be done.
+SETTLING = 'settling'
+
+
+class Abandoned(Error):
+    """What it needed did not come back in time."""
 
 
 class TooLong(Error):
@@ -53,7 +59,7 @@ class Runner:
         seen = None
         for _ in range(MOST_LOOKS):
             server = self.server_of(task)
-            if server is None or not (transition.beside or server.task_state in transition.doing):
+            if server is None or not is_due(transition, task, server):
                 return self.drop(transition, task, server)
             before, seen = seen, (server.vm_state, server.task_state, server.host)
             if seen == before:
@@ -79,7 +85,7 @@ class Runner:
         try:
             check_failure(task)
             self.check_time(task, begun)
-            transition.function(job)
+            self.call(transition.function, job)
         except (*OVERTAKEN, *TROUBLE):
             raise
         except Exception as error:
@@ -92,6 +98,16 @@ class Runner:
             self.fail(transition, job, error)
         else:
             LOG.info('%s of server %s is done after %.3f s', task.kind, task.server_id, self.age(task, begun))
+
+    def call(self, function: Work, job: Job) -> None:
+        """Do it. When a neighbour has been away for longer than work waits for one, that is an error as others are."""
+        try:
+            function(job)
+        except NeighbourAway as away:
+            seconds = self.platform.conf.neighbour_timeout
+            if job.fence.passed(str(away)) < seconds:
+                raise
+            raise Abandoned(f'{away} It was waited for {seconds} s.') from away
 
     def check_time(self, task: Task, begun: datetime) -> None:
         """TooLong for a task that has waited for the driver as long as it may."""
@@ -112,11 +128,27 @@ class Runner:
             return
         try:
             transition.failed(job, error)
+        except NeighbourAway:
+            self.show_failure(transition, job, error)
+            raise
         except (*OVERTAKEN, *TROUBLE):
             raise
         except Exception:
             LOG.exception('Server %s: what %s had done could not be undone', job.task.server_id, transition.name)
             job.fail(error, vm_state=VMState.ERROR)
+
+    def show_failure(self, transition: Transition, job: Job, error: Exception) -> None:
+        """Let clients see that it has failed, though what it made cannot be given back before a neighbour is there."""
+        fault = job.arguments.get(FAULT) or job.fault(error)
+        if not self.platform.tasks.note(job.task, {FAULT: fault, SETTLING: True}):
+            return
+        if transition.beside or job.server.task_state is None:
+            return
+        with self.platform.store.write() as connection:
+            state = {} if transition.harmless else {'vm_state': VMState.ERROR}
+            job.write(connection, task_state=None, fault=fault, **state)
+            if job.task.action_id is not None:
+                actions.finish(connection, job.task.action_id, job.clock(), 'Error')
 
     def drop(self, transition: Transition, task: Task, server: Server | None) -> None:
         """There is nothing left to do but to take back what was made for it, unless it is another worker's now."""
@@ -131,6 +163,13 @@ class Runner:
         with self.platform.store.write() as connection:
             if self.platform.tasks.done(connection, task) and task.action_id is not None:
                 actions.finish(connection, task.action_id, self.platform.clock(), None if server is None else 'Error')
+
+
+def is_due(transition: Transition, task: Task, server: Server) -> bool:
+    """Whether the server is still where the task finds it: on its way, or, where that failed, on no other."""
+    if transition.beside:
+        return True
+    return server.task_state in ({None} if SETTLING in task.arguments else transition.doing)
 
 
 def reason_of(error: Exception) -> str:

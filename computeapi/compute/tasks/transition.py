@@ -58,6 +58,7 @@ class Transition(Requirement):
     beside: it is done beside whatever the server is doing and leaves its states alone; it ends with `job.end`.
     shares: whether a server that has shares can do it.
     failed: what becomes of the server when the function raises an error.
+    harmless: whether the server is then what it was.
     undo: takes back what the request made for the task, when nobody will do it: the server is gone (None) or is doing
     something else.
     kind: what its tasks are called in the queue, where that is not the name.
@@ -69,6 +70,7 @@ class Transition(Requirement):
     beside: bool = False
     shares: bool = True
     failed: Failure = into_error
+    harmless: bool = False
     undo: Undo | None = None
     kind: str = ''
     function: Work | None = field(default=None, init=False)

@@ -13,7 +13,7 @@ from computeapi.compute.tasks.runner import TROUBLE, TooLong, reason_of
 from computeapi.context import acting_for
 from computeapi.db.clock import elapsed
 from computeapi.db.tasks import Task
-from computeapi.errors import DatabaseTrouble
+from computeapi.errors import DatabaseTrouble, NeighbourAway
 
 LOG = logging.getLogger(__name__)
 
@@ -96,6 +96,9 @@ class Worker:
             self.run(task)
         except NotYet as wait:
             self.tasks.put_back(task, wait.seconds)
+        except NeighbourAway as away:
+            LOG.warning('%s of server %s waits: %s', task.kind, task.server_id, away)
+            self.tasks.put_back(task, self.sweep_seconds)
         except Exception as error:
             LOG.error(
                 '%s of server %s is tried again in %g s (attempt %d failed): %s',

@@ -9,6 +9,8 @@ import pytest
 import webob
 from oslo_config import cfg
 
+from computeapi.pipeline import load
+
 ROOT = {
     'boot_index': 0,
     'source_type': 'image',
@@ -50,7 +52,7 @@ class Guest:
 
 @pytest.fixture
 def metadata(service):
-    return service.load('metadata')
+    return load(service, 'metadata')
 
 
 @pytest.fixture
@@ -194,7 +196,7 @@ def test_vendor_data_is_what_the_operator_wrote(conf, store, boot, tmp_path, ser
     written = tmp_path / 'vendor.json'
     written.write_text(json.dumps({'role': 'puppet'}))
     conf.set_override('vendordata_jsonfile_path', str(written), 'api')
-    reader = Guest(type(service)(conf, store).load('metadata'), boot())
+    reader = Guest(load(type(service)(conf, store), 'metadata'), boot())
     assert reader.read('/openstack/latest/vendor_data.json') == {'role': 'puppet'}
     assert reader.read('/openstack/latest/vendor_data2.json') == {'static': {'role': 'puppet'}}
 
@@ -205,7 +207,7 @@ def test_vendor_data_must_be_an_object(conf, store, tmp_path, service, text):
     written.write_text(text)
     conf.set_override('vendordata_jsonfile_path', str(written), 'api')
     with pytest.raises(cfg.ConfigFileValueError):
-        type(service)(conf, store).load('metadata')
+        load(type(service)(conf, store), 'metadata')
 
 
 def test_network_data_says_how_addresses_are_got(boot, guest, world):
@@ -317,7 +319,7 @@ def test_a_wrong_signature(servers, guest, signature):
 
 def test_without_a_secret_nobody_can_sign(servers, service, conf):
     conf.set_override('metadata_proxy_shared_secret', '', 'neutron')
-    assert Guest(service.load('metadata'), servers.add(), secret='').ask('/openstack').status_int == 403
+    assert Guest(load(service, 'metadata'), servers.add(), secret='').ask('/openstack').status_int == 403
 
 
 def test_a_guest_sees_its_own_server_only(servers, guest):

@@ -19,6 +19,7 @@ from computeapi.db.listing import WHOLE
 from computeapi.db.tables import metadata
 from computeapi.db.tables.servers import tasks
 from computeapi.main import Service
+from computeapi.pipeline import load
 from tests.api.servers.conftest import BOB, IMAGE, NETWORK, World, body
 from tests.conftest import Client
 from tests.interruptible import Interruptible, Killed
@@ -134,7 +135,7 @@ class Machine(RuleBasedStateMachine):
             ('standalone', 'data_dir'): str(folder),
         }
         self.service = Service(config.load(overrides=overrides), self.store)
-        self.api = Client(self.service.load('compute'))
+        self.api = Client(load(self.service, 'compute'))
         self.world = World(self.service)
         self.service.hosts.register()
         self.world.image(IMAGE)

@@ -15,6 +15,7 @@ from tempest.lib.services.compute import base_compute_client
 
 from computeapi.context import Context
 from computeapi.db.tables.compute import services
+from computeapi.pipeline import load
 from computeapi.versions import HISTORY, MAX, APIVersionRequest
 
 ADMIN = Context(user_id='admin', project_id='admin', roles=frozenset({'admin'}), is_admin=True)
@@ -91,7 +92,7 @@ class Nova:
         """switch: tells the clients which version they speak."""
         self.service, self.switch, self.admin = service, switch, ADMIN
         self.numbers = itertools.count()
-        wire = Wire(service.load('standalone'))
+        wire = Wire(load(service, 'standalone'))
         for name, kind in CLIENTS.items():
             client = kind(Credentials(), 'compute', 'RegionOne')
             client.http_obj = wire

@@ -1,0 +1,254 @@
+"""Another service of the cloud, spoken to as the caller or as this service itself, by keystoneauth's means.
+
+A context that has the caller's token speaks as the caller, with a token of this service beside it: so the request holds
+even after the caller's token has run out, and does what only services may do. A context without one, as `elevated()`
+gives, speaks as this service, which then names the project that it does it for.
+"""
+
+import copy
+import functools
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from keystoneauth1 import exceptions, loading
+from keystoneauth1.loading.adapter import process_conf_options
+from keystoneauth1.plugin import BaseAuthPlugin
+from keystoneauth1.service_token import ServiceTokenAuthWrapper
+from keystoneauth1.session import Session
+from openstack.connection import Connection
+from openstack.proxy import Proxy
+from oslo_config import cfg
+
+from computeapi.backends.seal import Seal
+from computeapi.context import Context
+from computeapi.errors import Error, Forbidden, NeighbourAway, NotAuthenticated
+
+ProxyType = TypeVar('ProxyType', bound=Proxy)
+Refusals = Mapping[int, Callable[[str], Error]]
+
+SERVICE_USER = 'service_user'
+CREDENTIALS = (SERVICE_USER, 'keystone_authtoken')
+"""The groups of options whose user this service is where a neighbour's own group names none."""
+
+AWAY = (
+    exceptions.ConnectionError,
+    exceptions.DiscoveryFailure,
+    exceptions.EndpointNotFound,
+    exceptions.RetriableConnectionFailure,
+)
+AWAY_STATUSES = frozenset({502, 503, 504})
+LONGEST_MESSAGE = 500
+
+
+class Refused(Error):
+    """What a neighbour said no to that nobody foresaw; `status` is what it answered."""
+
+    def __init__(self, name: str, status: int, message: str):
+        super().__init__(f'{name} answered {status}: {message}')
+        self.status = status
+
+
+class NeighbourService:
+    """A service and how it is reached; made without asking it anything.
+
+    name: what people call it, e.g. Neutron.  group: of its options.  service_type: in the catalog.
+    major: the version of its API that is spoken.
+    """
+
+    def __init__(self, conf: cfg.ConfigOpts, name: str, group: str, service_type: str, major: int):
+        self.conf, self.name, self.group = conf, name, group
+        self.options: dict[str, Any] = {'user_agent': 'computeapi'}
+        process_conf_options(conf[group], self.options)
+        self.options['service_type'] = self.options['service_type'] or service_type
+        if not any(self.options[bound] for bound in ('version', 'min_version', 'max_version')):
+            self.options |= {'min_version': str(major), 'max_version': f'{major}.latest'}
+        self.seal = Seal(conf[SERVICE_USER].task_token_key)
+
+    @functools.cached_property
+    def session(self) -> Session:
+        return loading.load_session_from_conf_options(self.conf, self.group, auth=self.itself)
+
+    @functools.cached_property
+    def connection(self) -> Connection:
+        """What openstacksdk's proxies ask about caches and metrics, of which there are none here."""
+        return Connection(session=self.session)
+
+    @functools.cached_property
+    def itself(self) -> BaseAuthPlugin:
+        """This service, as its users are configured. cfg.ConfigFileValueError if there is none."""
+        return OwnAuth(own_auth(self.conf, self.group))
+
+    @functools.cached_property
+    def beside_callers(self) -> BaseAuthPlugin:
+        """The user whose token goes with those of callers."""
+        return OwnAuth(own_auth(self.conf, SERVICE_USER))
+
+    def auth(self, context: Context) -> BaseAuthPlugin:
+        token = context.auth_token or self.seal.opened(context.sealed_token)
+        if token is None:
+            return self.itself
+        return ServiceTokenAuthWrapper(CallerAuth(self.itself, token, context.project_id), self.beside_callers)
+
+    def proxy(self, context: Context, kind: type[ProxyType]) -> ProxyType:
+        """The service for this caller, as a proxy of openstacksdk."""
+        request_id = context.global_request_id or context.request_id
+        made = kind(self.session, auth=self.auth(context), global_request_id=request_id, **self.options)
+        made._connection = self.connection
+        return made
+
+    @contextmanager
+    def asked(self, context: Context, refusals: Refusals | None = None) -> Iterator[None]:
+        """What the service answers in the block as errors of ours: by status as *refusals* say, each made of the
+        service's own words; else NeighbourAway, NotAuthenticated and Forbidden of callers, Refused."""
+        try:
+            yield
+        except AWAY as error:
+            raise NeighbourAway(name=self.name) from error
+        except Error:
+            raise
+        except Exception as error:
+            status = status_of(error)
+            if status is None:
+                raise
+            raise self._error(context, status, message_of(error), refusals or {}) from error
+
+    def _error(self, context: Context, status: int, message: str, refusals: Refusals) -> Error:
+        if status in refusals:
+            return refusals[status](message)
+        if status in AWAY_STATUSES:
+            return NeighbourAway(name=self.name)
+        if has_token(context) and status == 401:
+            return NotAuthenticated()
+        if has_token(context) and status == 403:
+            return Forbidden(message)
+        return Refused(self.name, status, message)
+
+
+def has_token(context: Context) -> bool:
+    """Whether a neighbour is asked as the caller."""
+    return bool(context.auth_token or context.sealed_token)
+
+
+def own_auth(conf: cfg.ConfigOpts, group: str) -> BaseAuthPlugin:
+    """Who this service is at a neighbour: the user in its group, or else in one of CREDENTIALS."""
+    for each in dict.fromkeys((group, *CREDENTIALS)):
+        loading.register_auth_conf_options(conf, each)
+        found = loading.load_auth_from_conf_options(conf, each)
+        if found is not None:
+            return found
+    raise cfg.ConfigFileValueError(f'[{group}] needs the user that this service is: auth_type and what belongs to it')
+
+
+class Delegate(BaseAuthPlugin):
+    """Finds services where another plugin does."""
+
+    def __init__(self, behind: BaseAuthPlugin):
+        super().__init__()
+        self.behind = behind
+
+    def get_token(self, session: Session) -> str | None:
+        return self.behind.get_token(session)
+
+    def get_endpoint(self, session: Session, **facts: Any) -> str | None:
+        return self.behind.get_endpoint(session, **facts)
+
+    def get_endpoint_data(self, session: Session, **facts: Any) -> Any:
+        return self.behind.get_endpoint_data(session, **facts)
+
+    def get_api_major_version(self, session: Session, **facts: Any) -> Any:
+        return self.behind.get_api_major_version(session, **facts)
+
+    def get_all_version_data(self, session: Session, *args: Any, **facts: Any) -> Any:
+        return self.behind.get_all_version_data(session, *args, **facts)
+
+    def get_project_id(self, session: Session) -> str | None:
+        return self.behind.get_project_id(session)
+
+    def get_connection_params(self, session: Session) -> Any:
+        return self.behind.get_connection_params(session)
+
+    def invalidate(self) -> bool:
+        return self.behind.invalidate()
+
+
+class OwnAuth(Delegate):
+    """This service's own user. When Keystone does not give it a token, it is Keystone that is away."""
+
+    def get_token(self, session: Session) -> str | None:
+        with keystone_asked():
+            return self.behind.get_token(session)
+
+    def get_endpoint_data(self, session: Session, **facts: Any) -> Any:
+        with keystone_asked():
+            self.behind.get_token(session)
+        return self.behind.get_endpoint_data(session, **facts)
+
+
+class CallerAuth(Delegate):
+    """A caller's token, at the endpoints that this service knows; in their URLs stands the caller's project."""
+
+    def __init__(self, behind: BaseAuthPlugin, token: str, project_id: str | None):
+        super().__init__(behind)
+        self.token, self.project_id = token, project_id
+
+    def get_token(self, session: Session) -> str | None:
+        return self.token
+
+    def get_endpoint(self, session: Session, **facts: Any) -> str | None:
+        data = self.get_endpoint_data(session, **facts)
+        return None if data is None else data.url
+
+    def get_endpoint_data(self, session: Session, **facts: Any) -> Any:
+        data = self.behind.get_endpoint_data(session, **facts)
+        own = self.behind.get_project_id(session)
+        if data is None or not own or not self.project_id or own not in (data.url or ''):
+            return data
+        found = copy.copy(data)
+        found.catalog_url = _in_project(found.catalog_url, own, self.project_id)
+        found.service_url = _in_project(found.service_url, own, self.project_id)
+        return found
+
+    def get_project_id(self, session: Session) -> str | None:
+        return self.project_id
+
+    def invalidate(self) -> bool:
+        return False
+
+
+def _in_project(url: str | None, own: str, project_id: str) -> str | None:
+    return url and url.replace(own, project_id)
+
+
+@contextmanager
+def keystone_asked() -> Iterator[None]:
+    try:
+        yield
+    except AWAY as error:
+        raise NeighbourAway(name='Keystone') from error
+    except exceptions.HttpError as error:
+        if error.http_status in AWAY_STATUSES:
+            raise NeighbourAway(name='Keystone') from error
+        raise Refused('Keystone', error.http_status, "this service's own user was refused") from error
+
+
+def status_of(error: Exception) -> int | None:
+    """The HTTP status that an error of keystoneauth or openstacksdk is about, if any."""
+    found = getattr(error, 'http_status', None) or getattr(error, 'status_code', None)
+    return found if isinstance(found, int) else None
+
+
+def document_of(error: Exception) -> Mapping[str, Any]:
+    """What the service said about an error, as JSON: e.g. type and message of a NeutronError; {} if it did not."""
+    try:
+        body = getattr(error, 'response', None).json()  # type: ignore[union-attr]
+    except (AttributeError, ValueError):
+        return {}
+    inner = next(iter(body.values()), None) if isinstance(body, dict) else None
+    return inner if isinstance(inner, dict) else {}
+
+
+def message_of(error: Exception) -> str:
+    """What the service said, in one line; not its page where it sent one."""
+    text = str(document_of(error).get('message') or getattr(error, 'details', None) or error)
+    return ' '.join(text.split())[:LONGEST_MESSAGE]

@@ -1,0 +1,54 @@
+"""The options of the services that this one stands on in a cloud, named and grouped as they are for Nova.
+
+How such a service is found and reached, and who this one is there, are keystoneauth's options.
+"""
+
+from oslo_config import cfg
+
+GROUPS = ('service_user', 'keystone', 'glance', 'neutron', 'cinder', 'placement')
+
+SERVICE_USER = [
+    cfg.MultiStrOpt(
+        'task_token_key',
+        secret=True,
+        default=[],
+        help='What the tokens of callers are encrypted with that tasks need: 32 bytes in URL-safe base64, the same for '
+        'all processes. May be repeated: the first one encrypts, the others still decrypt. Without one no tokens are '
+        'kept, and a Cinder cannot make volumes for servers.',
+    ),
+]
+
+DEFAULTS = {'timeout': 60, 'connect_retries': 3, 'connect_retry_delay': 0.5}
+
+
+def options() -> dict[str, list[cfg.Opt]]:
+    """keystoneauth's options for each group; none where it is not installed."""
+    try:
+        from keystoneauth1 import loading
+    except ImportError:
+        return {}
+    found = [
+        *loading.get_auth_common_conf_options(),
+        *loading.get_session_conf_options(),
+        *loading.get_adapter_conf_options(include_deprecated=False),
+    ]
+    return {group: [*found, *(SERVICE_USER if group == 'service_user' else ())] for group in GROUPS}
+
+
+def register(conf: cfg.ConfigOpts) -> None:
+    """Make the groups known to a configuration that names such a service; they take their time to load."""
+    for group, listed in options().items():
+        conf.register_opts(listed, group=group)
+        for name, value in DEFAULTS.items():
+            conf.set_default(name, value, group)
+
+
+def are_wanted(conf: cfg.ConfigOpts) -> bool:
+    """Whether something else than what is built in stands behind the service."""
+    kinds = ('identity', 'image', 'network', 'volume')
+    return conf.api.auth_strategy == 'keystone' or any(conf[kind].backend != 'local' for kind in kinds)
+
+
+def task_token_keys(conf: cfg.ConfigOpts) -> list[str]:
+    """The keys that tokens are kept with; none where there is no neighbour to send them to."""
+    return list(conf.service_user.task_token_key) if are_wanted(conf) else []

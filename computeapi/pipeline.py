@@ -1,0 +1,220 @@
+"""What api-paste.ini names: the filters and apps that it composes the pipeline of, for one Service."""
+
+import site
+import sysconfig
+from collections.abc import Callable, Iterable
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any
+
+from oslo_config import cfg
+from paste.deploy import loadapp
+
+from computeapi import api
+from computeapi.api.documents import V20, V21, VersionChoices, VersionDocument
+from computeapi.api.guests import MetadataAddress, MetadataForAdministrators
+from computeapi.backends import registry
+from computeapi.main import Service
+from computeapi.readiness import Readiness, ReadinessApp
+from computeapi.web import auth, filters
+
+WSGIApp = Callable[..., Any]
+
+# Paste builds the pipeline out of the functions below and passes them only text; this is for whom it builds.
+_building: ContextVar[Service] = ContextVar('building')
+
+
+def load(service: Service, name: str) -> WSGIApp:
+    """The app *name* of the Paste file."""
+    path = find_paste_file(service.conf)
+    token = _building.set(service)
+    try:
+        app: WSGIApp = loadapp(f'config:{path}', name=name)
+        return filters.at_public_url(app, service.conf.api.public_url)
+    finally:
+        _building.reset(token)
+
+
+def find_paste_file(conf: cfg.ConfigOpts) -> Path:
+    """api_paste_config as it stands, beside the configuration, where packages put it, or in a checkout."""
+    name: str = conf.wsgi.api_paste_config
+    beside = [Path(file).parent for file in conf.config_file or ()]
+    checkout = Path(__file__).resolve().parent.parent
+    # pip puts the files of a wheel below the environment, and with --user below the user's base.
+    installed = [
+        Path(base) / 'etc/computeapi' for base in ('/', sysconfig.get_path('data'), site.getuserbase(), checkout)
+    ]
+    for folder in [Path(), *beside, *installed]:
+        if (folder / name).is_file():
+            return (folder / name).resolve()
+    raise FileNotFoundError(f'The Paste file {name} was not found; set [wsgi]api_paste_config')
+
+
+def urlmap(loader: Any, global_conf: dict[str, str], **apps: str) -> WSGIApp:
+    return filters.URLMap({path: loader.get_app(name, global_conf=global_conf) for path, name in apps.items()})
+
+
+def compute_app(global_conf: dict[str, str], **local_conf: str) -> WSGIApp:
+    return _building.get().compute_app
+
+
+def versions_app(global_conf: dict[str, str], **local_conf: str) -> WSGIApp:
+    return VersionChoices(_building.get().conf.api.compute_link_prefix)
+
+
+def version_v21_app(global_conf: dict[str, str], **local_conf: str) -> WSGIApp:
+    return VersionDocument(V21, _building.get().conf.api.compute_link_prefix)
+
+
+def version_v2_app(global_conf: dict[str, str], **local_conf: str) -> WSGIApp:
+    return VersionDocument(V20, _building.get().conf.api.compute_link_prefix)
+
+
+def openapi_app(global_conf: dict[str, str], **local_conf: str) -> WSGIApp:
+    from computeapi.web.openapi import OpenAPI
+
+    return OpenAPI(api.CONTROLLERS)
+
+
+def readiness_app(global_conf: dict[str, str], **local_conf: str) -> WSGIApp:
+    service = _building.get()
+    return ReadinessApp(Readiness(service.conf, service.store).check)
+
+
+def metadata_app(global_conf: dict[str, str], **local_conf: str) -> WSGIApp:
+    service = _building.get()
+    return MetadataAddress(service.cloud, service.conf.neutron.metadata_proxy_shared_secret)
+
+
+def server_metadata_app(global_conf: dict[str, str], **local_conf: str) -> WSGIApp:
+    return MetadataForAdministrators(_building.get().cloud)
+
+
+def identity_app(global_conf: dict[str, str], **local_conf: str) -> WSGIApp:
+    from computeapi.backends.identity.local import LocalIdentity
+    from computeapi.standalone.identity import keystone
+
+    identity = registry.built_in('identity', LocalIdentity, _building.get().identity)
+    return keystone(identity)
+
+
+def image_app(global_conf: dict[str, str], **local_conf: str) -> WSGIApp:
+    from computeapi.backends.image.local import LocalImages
+    from computeapi.standalone.image import glance
+
+    service = _building.get()
+    return glance(registry.built_in('image', LocalImages, service.images), service.authenticate)
+
+
+def networking_app(global_conf: dict[str, str], **local_conf: str) -> WSGIApp:
+    from computeapi.backends.network.local import LocalNetworks
+    from computeapi.standalone.network import neutron
+
+    service = _building.get()
+    return neutron(registry.built_in('network', LocalNetworks, service.networks), service.authenticate)
+
+
+def volume_app(global_conf: dict[str, str], **local_conf: str) -> WSGIApp:
+    from computeapi.backends.volume.local import LocalVolumes
+    from computeapi.standalone.volume import cinder
+
+    service = _building.get()
+    return cinder(registry.built_in('volume', LocalVolumes, service.volumes), service.authenticate)
+
+
+def share_app(global_conf: dict[str, str], **local_conf: str) -> WSGIApp:
+    from computeapi.backends.share.local import LocalShares
+    from computeapi.standalone.share import manila
+
+    service = _building.get()
+    return manila(registry.built_in('share', LocalShares, service.shares), service.authenticate)
+
+
+def _oslo(kind: type) -> Callable[[WSGIApp], WSGIApp]:
+    """A filter of oslo.middleware that is set up by the service's configuration, not by one of its own."""
+    conf = _building.get().conf
+    return lambda app: kind(app, conf)
+
+
+def cors(global_conf: dict[str, str], **local_conf: str) -> Callable[[WSGIApp], WSGIApp]:
+    from oslo_middleware import cors
+
+    cors.set_defaults(
+        allow_headers=['X-Auth-Token', *filters.VERSION_HEADERS, *filters.REQUEST_ID_HEADERS],
+        expose_headers=['Location', *filters.VERSION_HEADERS, *filters.REQUEST_ID_HEADERS],
+        allow_methods=['GET', 'PUT', 'POST', 'DELETE', 'PATCH'],
+    )
+    conf = _building.get().conf
+
+    def wrap(app: WSGIApp) -> WSGIApp:
+        wrapped = cors.CORS(app, conf)
+
+        def ask(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+            # Without an origin to allow it is for OPTIONS alone, which browsers send without a token; for all
+            # else it would do nothing, at the cost of a request object.
+            return (wrapped if environ['REQUEST_METHOD'] == 'OPTIONS' else app)(environ, start_response)
+
+        return wrapped if wrapped.allowed_origins else ask
+
+    return wrap
+
+
+def http_proxy_to_wsgi(global_conf: dict[str, str], **local_conf: str) -> Callable[[WSGIApp], WSGIApp]:
+    from oslo_middleware.http_proxy_to_wsgi import HTTPProxyToWSGI
+
+    conf = _building.get().conf
+
+    def wrap(app: WSGIApp) -> WSGIApp:
+        wrapped = HTTPProxyToWSGI(app, conf)
+        return wrapped if conf.oslo_middleware.enable_proxy_headers_parsing else app
+
+    return wrap
+
+
+def sizelimit(global_conf: dict[str, str], **local_conf: str) -> Callable[[WSGIApp], WSGIApp]:
+    from oslo_middleware.sizelimit import RequestBodySizeLimiter
+
+    return _oslo(RequestBodySizeLimiter)
+
+
+def compute_req_id(global_conf: dict[str, str], **local_conf: str) -> Callable[[WSGIApp], WSGIApp]:
+    return filters.RequestId
+
+
+def faultwrap(global_conf: dict[str, str], **local_conf: str) -> Callable[[WSGIApp], WSGIApp]:
+    return filters.FaultWrap
+
+
+def request_log(global_conf: dict[str, str], **local_conf: str) -> Callable[[WSGIApp], WSGIApp]:
+    return filters.RequestLog
+
+
+def microversion(global_conf: dict[str, str], **local_conf: str) -> Callable[[WSGIApp], WSGIApp]:
+    return filters.Microversion
+
+
+def legacy_v2_compatible(global_conf: dict[str, str], **local_conf: str) -> Callable[[WSGIApp], WSGIApp]:
+    return filters.LegacyV2Compatible
+
+
+def authtoken(global_conf: dict[str, str], **local_conf: str) -> Callable[[WSGIApp], WSGIApp]:
+    """Who the caller is, by [api]auth_strategy."""
+    service = _building.get()
+    strategy = service.conf.api.auth_strategy
+    challenge = 'Keystone uri="{host}/identity"'
+    if strategy == 'none':
+        return lambda app: auth.Authenticator(app, auth.by_noauth, challenge)
+    if strategy == 'local':
+        return lambda app: auth.Authenticator(app, auth.by_token(service.identity.authenticate), challenge)
+    if strategy == 'http_basic':
+        identify = auth.by_password(service.identity.authenticate_password)
+        return lambda app: auth.Authenticator(app, identify, 'Basic realm="compute"')
+    from keystonemiddleware import auth_token
+
+    keystone = auth_token.filter_factory({**global_conf, 'oslo_config_config': service.conf}, **local_conf)
+    return lambda app: keystone(auth.Authenticator(app, auth.by_keystone_headers, challenge))
+
+
+def keystonecontext(global_conf: dict[str, str], **local_conf: str) -> Callable[[WSGIApp], WSGIApp]:
+    policies = _building.get().policies
+    return lambda app: auth.KeystoneContext(app, policies)
