@@ -88,7 +88,7 @@ IDENTITY = [
         'backend',
         default='local',
         choices=[('local', 'users and projects in the database of this service'), ('keystone', 'a Keystone')],
-        help='The identity service: who callers are, for the values `local` and `http_basic` of [api]auth_strategy, and '
+        help='Who callers are, for the values `local` and `http_basic` of [api]auth_strategy, and '
         'which projects there are.',
     ),
     cfg.IntOpt('token_hours', default=24, min=1, help='How long a token of the built-in identity is valid.'),
