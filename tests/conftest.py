@@ -22,6 +22,7 @@ from computeapi.db.engine import Store
 from computeapi.db.tables import metadata
 from computeapi.main import Service
 from computeapi.pipeline import load
+from tests.neighbours import cloud
 
 URLS = {
     'postgresql': os.environ.get('COMPUTEAPI_TEST_POSTGRESQL'),
@@ -82,6 +83,11 @@ def _administer(url, statement):
 def database(request):
     """The name of each database that is switched on."""
     return request.param
+
+
+def pytest_unconfigure():
+    """A cloud in which this process made projects of its own has them no longer."""
+    cloud.end()
 
 
 def pytest_collection_modifyitems(items):

@@ -1,0 +1,248 @@
+"""A cloud that runs, for suites: real projects and users for their callers, and an end of what these have there.
+
+It is switched on by COMPUTEAPI_TEST_NEIGHBOURS=http://admin:PASSWORD@HOST:PORT/v3, the URL of its Keystone with an
+administrator; the service user `nova` of the project `service` has the same password. `tests/neighbours/start` prints
+it. Without it nothing of the kind is collected. In tests/backends/implementations.py, as an example:
+
+    class RealVolumes:
+        def __init__(self, store, folder):
+            self.cloud = cloud.running()                  # one for each process of pytest
+            self.cloud.clean('block-storage', 'image')    # what the test before has left
+            own = CinderVolumes(self.cloud.conf(volume='cinder'))
+            self.volumes = As(Volumes, self.cloud.translated(own))
+
+        def limit(self, project_id, **limits):
+            path = f'/os-quota-sets/{self.cloud.project_id(project_id)}'
+            self.cloud.service('block-storage').put(path, json={'quota_set': limits})
+
+    VOLUME = [OwnVolumes, *([RealVolumes] if cloud.URL else [])]
+
+The suite goes on speaking of ALICE and 'apples'. What does a backend's work as a caller, without the backend:
+`self.cloud.service('network', ALICE).post('/v2.0/networks', json=...)`.
+"""
+
+import functools
+import os
+import threading
+import uuid
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from urllib.parse import urlsplit
+
+from keystoneauth1.adapter import Adapter
+from keystoneauth1.identity import v3
+from keystoneauth1.session import Session
+
+from computeapi import config
+from computeapi.context import Context
+from tests.neighbours.leftovers import CLEANING
+from tests.neighbours.topology import Topology
+
+URL = os.environ.get('COMPUTEAPI_TEST_NEIGHBOURS')
+
+PROJECTS = ('admin', 'apples', 'bananas')
+"""What suites call their projects."""
+DEFAULT_DOMAIN = {'user_domain_id': 'default', 'project_domain_id': 'default'}
+KEY = 'MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY='
+ROOTS = {'network': '/v2.0', 'image': '/v2'}
+"""What paths begin with that the catalog does not have."""
+
+
+@functools.cache
+def running():
+    """The cloud, with projects of this process's own."""
+    return Cloud(URL)
+
+
+def end():
+    """Delete what this process made, if it did."""
+    if running.cache_info().currsize:
+        running().end()
+        running.cache_clear()
+
+
+class Cloud:
+    """What a suite needs of a cloud that runs."""
+
+    def __init__(self, url):
+        parts = urlsplit(url)
+        self.url = parts._replace(netloc=f'{parts.hostname}:{parts.port}').geturl()
+        self.password = parts.password
+        self.suffix = f'{os.environ.get("PYTEST_XDIST_WORKER", "main")}-{uuid.uuid4().hex[:6]}'
+        self.session = Session(self.auth(parts.username, project_name='admin'))
+        self.lock = threading.RLock()
+        self.projects, self.users, self.callers = {}, {}, {}
+        # What suites call it, by the id or name that it has.
+        self.names = {}
+        self.folder = TemporaryDirectory(prefix='computeapi-cloud-')
+        for name in PROJECTS:
+            self.project_id(name)
+        self.topology = Topology(self.service('network'), self.projects)
+
+    def auth(self, user, **scope):
+        return v3.Password(self.url, username=user, password=self.password, **DEFAULT_DOMAIN, **scope)
+
+    def service(self, kind, context=None):
+        """A service of the catalog, asked by an administrator or this caller, in paths such as /ports or /volumes."""
+        auth = self.password_of(context) if context else None
+        found = Adapter(self.session, auth=auth, service_type=kind, interface='public')
+        root = ROOTS.get(kind)
+        return Rooted(found, root) if root else found
+
+    # Who there is
+
+    def project_id(self, name):
+        """The id of the project that suites call so; what has no such name is its own id."""
+        with self.lock:
+            if name in PROJECTS and name not in self.projects:
+                real = f'{name}-{self.suffix}'
+                body = {'project': {'name': real, 'domain_id': 'default'}}
+                self.projects[name] = self.identity('POST', '/projects', body)['project']['id']
+                self.names |= {self.projects[name]: name, real: name}
+        return self.projects.get(name, name)
+
+    def context(self, context):
+        """The same caller with the ids that there are, and with a token unless it is this service's own work."""
+        if context == context.elevated():
+            user_id = self.user(replace(context, roles=frozenset()))[0] if context.user_id else None
+            return replace(context, user_id=user_id, project_id=self.project_id(context.project_id))
+        if context.auth_token or context.user_id is None:
+            return context
+        with self.lock:
+            key = context.user_id, context.project_id, context.roles
+            if key not in self.callers:
+                self.callers[key] = self.logged_in(context)
+        return replace(context, **self.callers[key])
+
+    def logged_in(self, context):
+        access = self.password_of(context).get_access(self.session)
+        return {
+            'user_id': access.user_id,
+            'user_name': access.username,
+            'project_id': access.project_id,
+            'project_name': access.project_name,
+            'user_domain_id': access.user_domain_id,
+            'project_domain_id': access.project_domain_id,
+            'roles': frozenset(access.role_names),
+            'auth_token': access.auth_token,
+        }
+
+    def password_of(self, context):
+        """How the caller logs in."""
+        with self.lock:
+            _, name = self.user(context)
+            scoped = context.roles and context.project_id
+            return self.auth(name, **({'project_id': self.project_id(context.project_id)} if scoped else {}))
+
+    def user(self, context):
+        """The id and the name of the user, who has just these roles in the project."""
+        key = context.user_id, context.project_id, context.roles
+        with self.lock:
+            if key not in self.users:
+                name = f'{context.user_id}-{self.suffix}-{len(self.users)}'
+                body = {'user': {'name': name, 'domain_id': 'default', 'password': self.password}}
+                user_id = self.identity('POST', '/users', body)['user']['id']
+                for role in context.roles if context.project_id else ():
+                    place = f'/projects/{self.project_id(context.project_id)}/users/{user_id}'
+                    self.identity('PUT', f'{place}/roles/{self.roles[role]}')
+                self.users[key] = user_id, name
+                self.names |= {user_id: context.user_id, name: context.user_id}
+            return self.users[key]
+
+    @functools.cached_property
+    def roles(self):
+        return {role['name']: role['id'] for role in self.identity('GET', '/roles')['roles']}
+
+    def identity(self, method, path, body=None):
+        answer = self.session.request(self.url + path, method, json=body)
+        return answer.json() if answer.content else None
+
+    # What backends are given, and what they give
+
+    def conf(self, *, text='', **backends):
+        """A configuration as a deployment has it, with `text` besides; image='glance', volume='cinder' ... are backends
+        that are not built in."""
+        who = f'auth_type = password\nauth_url = {self.url}\nusername = nova\npassword = {self.password}\n'
+        who += 'project_name = service\nuser_domain_id = default\nproject_domain_id = default\n'
+        lines = [f'[service_user]\n{who}task_token_key = {KEY}\n[keystone_authtoken]\n{who}']
+        lines += [f'[{kind}]\nbackend = {name}\n' for kind, name in backends.items()]
+        file = Path(self.folder.name, f'{uuid.uuid4()}.conf')
+        file.write_text(''.join([*lines, text]))
+        return config.load([str(file)], {('api', 'auth_strategy'): 'keystone'})
+
+    def translated(self, backend):
+        """The backend, to be spoken to as if ids were the names that suites have."""
+        return Translated(self, backend)
+
+    def real(self, value):
+        """A suite's word as the cloud says it: callers, projects; whatever they stand in."""
+        if isinstance(value, Context):
+            return self.context(value)
+        if isinstance(value, str):
+            return self.projects.get(value, value)
+        return _each(self.real, value)
+
+    def called(self, value):
+        """What the cloud says as suites do."""
+        if isinstance(value, str):
+            return self.names.get(value, value)
+        return _each(self.called, value)
+
+    # What is left
+
+    def clean(self, *kinds):
+        """In these kinds of services (none named: all) the projects have nothing any more, nor quotas of their own; but
+        what Topology made stays."""
+        for kind in kinds or CLEANING:
+            CLEANING[kind](self.service(kind), list(self.projects.values()), self.topology.kept)
+
+    def end(self):
+        self.clean()
+        self.topology.end()
+        for user_id, _ in self.users.values():
+            self.identity('DELETE', f'/users/{user_id}')
+        for project_id in self.projects.values():
+            self.identity('DELETE', f'/projects/{project_id}')
+        self.session.session.close()
+        self.folder.cleanup()
+
+
+class Rooted:
+    """A service whose URLs in the catalog end before the version."""
+
+    def __init__(self, adapter, root):
+        self.adapter, self.root = adapter, root
+
+    def __getattr__(self, name):
+        ask = getattr(self.adapter, name)
+        return lambda path, **facts: ask(self.root + path, **facts)
+
+
+class Translated:
+    """A backend whose words are a cloud's, spoken to in those of suites."""
+
+    def __init__(self, cloud, backend):
+        self._cloud, self._backend = cloud, backend
+
+    def __getattr__(self, name):
+        found = getattr(self._backend, name)
+        if not callable(found):
+            return found
+
+        def call(*args, **kwargs):
+            return self._cloud.called(found(*self._cloud.real(args), **self._cloud.real(kwargs)))
+
+        return call
+
+
+def _each(change, value):
+    """The same with its parts changed; an iterator and what else has none stays."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return replace(value, **{each.name: change(getattr(value, each.name)) for each in fields(value) if each.init})
+    if isinstance(value, Mapping):
+        return {change(key): change(item) for key, item in value.items()}
+    if type(value) in (list, tuple, set, frozenset):
+        return type(value)(map(change, value))
+    return value
