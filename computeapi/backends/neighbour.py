@@ -7,6 +7,8 @@ gives, speaks as this service, which then names the project that it does it for.
 
 import copy
 import functools
+import html
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -39,6 +41,9 @@ AWAY = (
 )
 AWAY_STATUSES = frozenset({502, 503, 504})
 LONGEST_MESSAGE = 500
+
+TITLE = re.compile(r'<(head|h1)\b.*?</\1>', re.DOTALL | re.IGNORECASE)
+TAG = re.compile(r'<[^>]*>')
 
 
 class Refused(Error):
@@ -249,6 +254,11 @@ def document_of(error: Exception) -> Mapping[str, Any]:
 
 
 def message_of(error: Exception) -> str:
-    """What the service said, in one line; not its page where it sent one."""
-    text = str(document_of(error).get('message') or getattr(error, 'details', None) or error)
+    """What the service said, in one line; of a page only its words."""
+    text = str(document_of(error).get('message') or _without_tags(getattr(error, 'details', None) or '') or error)
     return ' '.join(text.split())[:LONGEST_MESSAGE]
+
+
+def _without_tags(text: str) -> str:
+    """What a page says below its title."""
+    return html.unescape(TAG.sub(' ', TITLE.sub('', text))).strip() if text.lstrip().startswith('<') else text

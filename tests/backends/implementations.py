@@ -12,6 +12,7 @@ from computeapi.backends.hypervisor.simulated import SimulatedHypervisor
 from computeapi.backends.identity import Identity
 from computeapi.backends.identity.local import LocalIdentity
 from computeapi.backends.image import Images
+from computeapi.backends.image.glance import GlanceImages
 from computeapi.backends.image.local import LocalImages
 from computeapi.backends.network import Networks
 from computeapi.backends.network.local import LocalNetworks
@@ -20,6 +21,7 @@ from computeapi.backends.share.local import LocalShares
 from computeapi.backends.volume import Volumes
 from computeapi.backends.volume.local import LocalVolumes
 from computeapi.context import Context
+from tests.neighbours import cloud
 
 ADMIN = Context(user_id='root', project_id='admin', is_admin=True, roles=frozenset({'admin'}))
 ALICE = Context(user_id='alice', project_id='apples', roles=frozenset({'member'}))
@@ -87,6 +89,16 @@ class OwnImages:
         """There are the files of the images that have data, and no others."""
         found = self.own.list(ADMIN, filters={'hidden': None, 'visibility': 'all', 'status': 'active'})
         assert {path.name for path in self.folder.glob('*')} == {image.id for image in found}
+
+
+class RealImages:
+    def __init__(self, store, folder):
+        self.cloud = cloud.running()
+        self.cloud.clean('image')
+        self.images = As(Images, self.cloud.translated(GlanceImages(self.cloud.conf(image='glance'))))
+
+    def check(self):
+        """What an image holds is Glance's business."""
 
 
 class OwnNetworks:
@@ -166,5 +178,6 @@ def simulated_hypervisor(store, conf):
 
 
 HYPERVISOR = [simulated_hypervisor]
-IDENTITY, IMAGE, NETWORK, VOLUME = [OwnIdentity], [OwnImages], [OwnNetworks], [OwnVolumes]
+IDENTITY, NETWORK, VOLUME = [OwnIdentity], [OwnNetworks], [OwnVolumes]
+IMAGE = [OwnImages, *([RealImages] if cloud.URL else [])]
 SHARE = [OwnShares]

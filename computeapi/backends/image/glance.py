@@ -1,9 +1,305 @@
-"""The images of a service of the cloud."""
+"""The images of a Glance.
 
+Bodies are taken as they are: openstacksdk's Image renames properties, changes their types, and cannot hold all of them.
+"""
+
+import builtins
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from datetime import datetime
 from typing import Any
 
+import requests
+from openstack.image.v2._proxy import Proxy
 from oslo_config import cfg
+from oslo_utils.uuidutils import is_uuid_like
+
+from computeapi import clock
+from computeapi.backends.image import Image
+from computeapi.backends.image.properties import texts
+from computeapi.backends.neighbour import NeighbourService, Refusals
+from computeapi.context import Context
+from computeapi.errors import (
+    Conflict,
+    Error,
+    Forbidden,
+    ImageNotActive,
+    ImageNotFound,
+    Invalid,
+    NeighbourAway,
+    TooLarge,
+)
+
+NEWEST_FIRST = (('created_at', 'desc'),)
+MOST = 1000
+"""The images of a list, and of a page of Glance's."""
+MOST_NAMED = 50
+"""The ids that go into one address."""
+PIECE = 2**20
+PATCH = 'application/openstack-images-v2.1-json-patch'
+
+NAMES = {'hidden': 'os_hidden', 'hash_value': 'os_hash_value'}
+"""The attributes of Image that Glance calls otherwise."""
+PLAIN = (
+    *('id', 'name', 'status', 'owner', 'visibility', 'size', 'virtual_size', 'disk_format', 'container_format'),
+    *('checksum', 'protected'),
+)
+ATTRIBUTES = frozenset({*PLAIN, *NAMES.values(), 'min_disk', 'min_ram', 'tags', 'created_at', 'updated_at'})
+# What a body holds besides: about the image's data and addresses, and nothing that servers are told.
+UNTOLD = frozenset({'self', 'file', 'schema', 'locations', 'direct_url', 'stores', 'os_hash_algo'})
+
+COMPARED = frozenset({'id', 'name', 'status', 'disk_format', 'container_format'})
+"""Filters that take an operator, so that a colon in a value needs one before it."""
+# Words of Glance's queries, which it does not take for properties.
+WORDS = frozenset({'limit', 'marker', 'tag', 'tags', 'sort', 'sort_key', 'sort_dir', 'member_status', 'deleted'})
+WORDS |= {'changes-since', 'is_public', 'properties', 'metadata', 'members', 'locations'} | UNTOLD
+BOUNDS = frozenset({'size_min', 'size_max'})
+
+Filters = dict[str, Any]
 
 
-def GlanceImages(conf: cfg.ConfigOpts) -> Any:
-    raise cfg.ConfigFileValueError('That backend is not there yet')
+class GlanceImages:
+    """See `computeapi.backends.image.Images`. What projects may do is Glance's own business."""
+
+    def __init__(self, conf: cfg.ConfigOpts):
+        self.service = NeighbourService(conf, 'Glance', 'glance', 'image', 2)
+
+    def proxy(self, context: Context) -> Proxy:
+        return self.service.proxy(context, Proxy)
+
+    def asked(
+        self, context: Context, image_id: str = '', refusals: Refusals | None = None
+    ) -> AbstractContextManager[None]:
+        usual: Refusals = {
+            400: Invalid,
+            403: Forbidden,
+            404: lambda words: ImageNotFound(id=image_id),
+            409: Conflict,
+            410: lambda words: NeighbourAway(words),
+            413: TooLarge,
+        }
+        return self.service.asked(context, {**usual, **(refusals or {})})
+
+    def get(self, context: Context, image_id: str) -> Image:
+        path = _path(image_id)
+        with self.asked(context, image_id):
+            return image_of(self.proxy(context).get(path, raise_exc=True).json())
+
+    def get_many(self, context: Context, image_ids: Iterable[str]) -> dict[str, Image]:
+        missing = {image_id for image_id in image_ids if is_uuid_like(image_id)}
+        found: dict[str, Image] = {}
+        # Lists show what is hidden or what is not, never both; nearly no image is.
+        for hidden in (False, True):
+            wanted = sorted(missing)
+            for first in range(0, len(wanted), MOST_NAMED):
+                ids = wanted[first : first + MOST_NAMED]
+                filters = {'id': ids, 'hidden': hidden, 'visibility': 'all', 'member_status': 'all'}
+                found |= {image.id: image for image in self.list(context, filters=filters)}
+            missing -= found.keys()
+        return found
+
+    def list(
+        self,
+        context: Context,
+        *,
+        filters: Mapping[str, Any] | None = None,
+        sort: Sequence[tuple[str, str]] = NEWEST_FIRST,
+        limit: int | None = None,
+        marker: str | None = None,
+    ) -> builtins.list[Image]:
+        room = MOST if limit is None else min(limit, MOST)
+        if marker is not None and not is_uuid_like(marker):
+            raise _no_such_marker(marker)
+        query, rest = asked_of(filters or {})
+        query |= {'sort': ','.join(f'{NAMES.get(key, key)}:{way}' for key, way in sort)}
+        images = (image for image in self._all(context, query, room, marker) if fits(image, rest))
+        return [*itertools.islice(images, room)]
+
+    def _all(self, context: Context, query: Filters, limit: int, marker: str | None) -> Iterator[Image]:
+        """All images that the query finds, page by page."""
+        unknown = dict.fromkeys((403, 404), lambda words: _no_such_marker(marker or '')) if marker else {}
+        proxy, more = self.proxy(context), limit > 0
+        while more:
+            place = {'limit': limit} if marker is None else {'limit': limit, 'marker': marker}
+            with self.asked(context, refusals=unknown):
+                page = proxy.get('/images', params=query | place, raise_exc=True).json()
+            yield from map(image_of, page['images'])
+            more = 'next' in page and bool(page['images'])
+            marker = page['images'][-1]['id'] if more else None
+
+    def create(self, context: Context, name: str | None, *, image_id: str | None = None, **facts: Any) -> Image:
+        wanted = {'id': image_id} if image_id is not None else {}
+        body = body_of({'name': name, 'visibility': 'private', **wanted, **facts})
+        with self.asked(context, image_id or ''):
+            return image_of(self.proxy(context).post('/images', json=body, raise_exc=True).json())
+
+    def upload(self, context: Context, image_id: str, data: Iterable[bytes]) -> Image:
+        path, pieces = f'{_path(image_id)}/file', Pieces(data)
+        headers = {'Content-Type': 'application/octet-stream'}
+        # What was sent cannot be sent again: nothing may begin this once more with what is left of the data.
+        once = {'connect_retries': 0, 'status_code_retries': 0, 'allow_reauth': False, 'redirect': False}
+        try:
+            with self.asked(context, image_id):
+                self.proxy(context).put(path, data=iter(pieces), headers=headers, raise_exc=True, **once)
+        except Error:
+            if pieces.error is not None:
+                raise pieces.error from None
+            raise
+        return self.get(context, image_id)
+
+    def download(self, context: Context, image_id: str) -> Iterator[bytes]:
+        path = f'{_path(image_id)}/file'
+        with self.asked(context, image_id):
+            response = self.proxy(context).get(path, stream=True, raise_exc=True)
+        if response.status_code == 204:
+            raise ImageNotActive(id=image_id)
+        return self._pieces(response)
+
+    def _pieces(self, response: requests.Response) -> Iterator[bytes]:
+        with response:
+            try:
+                yield from response.iter_content(PIECE)
+            except requests.RequestException as error:
+                raise NeighbourAway(name=self.service.name) from error
+
+    def update(self, context: Context, image_id: str, **facts: Any) -> Image:
+        path = _path(image_id)
+        with self.asked(context, image_id):
+            proxy = self.proxy(context)
+            known = image_of(proxy.get(path, raise_exc=True).json()).properties if 'properties' in facts else {}
+            changes = [*patch(known, facts)]
+            return image_of(proxy.patch(path, json=changes, headers={'Content-Type': PATCH}, raise_exc=True).json())
+
+    def delete(self, context: Context, image_id: str) -> None:
+        path = _path(image_id)
+        with self.asked(context, image_id):
+            self.proxy(context).delete(path, raise_exc=True)
+
+
+class Pieces:
+    """The data of an upload, and the error that it broke off with: who sends it makes another of that."""
+
+    def __init__(self, data: Iterable[bytes]):
+        self.data = data
+        self.error: BaseException | None = None
+
+    def __iter__(self) -> Iterator[bytes]:
+        try:
+            yield from self.data
+        except Exception as error:
+            self.error = error
+            raise
+
+
+def _path(image_id: str) -> str:
+    """Where an image is; nothing else is asked for than an image."""
+    if not is_uuid_like(image_id):
+        raise ImageNotFound(id=image_id)
+    return f'/images/{image_id}'
+
+
+def _no_such_marker(marker: str) -> Invalid:
+    return Invalid(f'No image found with ID {marker}')
+
+
+# ------------------------------------------------------------------ bodies
+
+
+def image_of(body: Mapping[str, Any]) -> Image:
+    """What Glance shows of an image. All that is no attribute is a property."""
+    properties = {name: value for name, value in body.items() if name not in ATTRIBUTES and name not in UNTOLD}
+    return Image(
+        **{name: body.get(name) for name in PLAIN},  # type: ignore[arg-type]
+        min_disk=body.get('min_disk') or 0,
+        min_ram=body.get('min_ram') or 0,
+        hidden=bool(body.get('os_hidden')),
+        hash_value=body.get('os_hash_value') if body.get('os_hash_algo') == 'sha512' else None,
+        tags=tuple(sorted(body.get('tags') or ())),
+        properties=texts(properties),
+        created_at=_moment(body.get('created_at')),
+        updated_at=_moment(body.get('updated_at')),
+    )
+
+
+def _moment(text: str | None) -> datetime | None:
+    return clock.parsed(text) if text else None
+
+
+def body_of(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Facts about an image as Glance is told them."""
+    own = {NAMES.get(name, name): value for name, value in facts.items() if name != 'properties'}
+    if 'tags' in own:
+        own['tags'] = sorted(set(own['tags']))
+    properties = texts(facts.get('properties', {}))
+    for name in properties.keys() & (ATTRIBUTES | UNTOLD):
+        raise Invalid(f'{name} is an attribute of images and no property.')
+    return properties | own
+
+
+def patch(known: Mapping[str, Any], facts: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """From what is to differ, and the properties that there are, to a JSON patch."""
+    body = body_of(facts)
+    for name in known.keys() - body.keys() if 'properties' in facts else ():
+        yield {'op': 'remove', 'path': _pointer(name)}
+    for name, value in body.items():
+        if name in ATTRIBUTES or name in known:
+            if known.get(name) != value:
+                yield {'op': 'replace', 'path': _pointer(name), 'value': value}
+        else:
+            yield {'op': 'add', 'path': _pointer(name), 'value': value}
+
+
+def _pointer(name: str) -> str:
+    return '/' + name.replace('~', '~0').replace('/', '~1')
+
+
+# ------------------------------------------------------------------ filters
+
+
+def asked_of(filters: Mapping[str, Any]) -> tuple[Filters, Filters]:
+    """The query that Glance can answer, and what is left to be looked at here."""
+    query: Filters = {}
+    rest: Filters = {}
+    for name, value in filters.items():
+        asked = _asked(name, value)
+        if value is None:
+            continue
+        if asked is None:
+            rest[name] = value
+        else:
+            query['tag' if name == 'tags' else NAMES.get(name, name)] = asked
+    return query, rest
+
+
+def _asked(name: str, value: Any) -> Any:
+    """The value in a query; None where Glance cannot be asked that."""
+    if name in ('created_at', 'updated_at'):
+        operator, moment = value
+        return f'{operator}:{moment.isoformat()}Z'
+    if name == 'tags':
+        return [*value]
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list | tuple | set | frozenset):
+        return _among(value) if name in COMPARED else None
+    if name in COMPARED:
+        return f'eq:{value}'
+    known = name in ATTRIBUTES or name in BOUNDS or name in ('hidden', 'visibility', 'member_status')
+    return None if not known and (name in WORDS or name.endswith(('_min', '_max'))) else value
+
+
+def _among(values: Iterable[Any]) -> str | None:
+    quoted = [f'"{value}"' for value in values]
+    return None if any('\\' in each or '"' in each[1:-1] for each in quoted) else f'in:{",".join(quoted)}'
+
+
+def fits(image: Image, filters: Mapping[str, Any]) -> bool:
+    """Whether an image is what these filters ask for."""
+    return all(_has(image, name, value) for name, value in filters.items())
+
+
+def _has(image: Image, name: str, value: Any) -> bool:
+    several = value if isinstance(value, list | tuple | set | frozenset) else (value,)
+    own = name in ATTRIBUTES or name in NAMES
+    return (getattr(image, name) if own else image.properties.get(name)) in several

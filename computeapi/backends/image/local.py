@@ -9,13 +9,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import orjson
 import sqlalchemy as sa
 
 from computeapi import errors
 from computeapi.backends.image import Image, blank
 from computeapi.backends.image.files import FileChunks, ImageFiles, Written
 from computeapi.backends.image.members import ImageMembers
+from computeapi.backends.image.properties import texts
 from computeapi.backends.rights import check_writer
 from computeapi.clock import utcnow
 from computeapi.context import Context
@@ -208,7 +208,7 @@ def _checked(context: Context, facts: Mapping[str, Any], image: Image | None = N
         if len(checked['tags']) > MAX_TAGS:
             raise errors.TooLarge(f'An image may have at most {MAX_TAGS} tags.')
     if 'properties' in checked:
-        checked['properties'] = _texts(checked['properties'])
+        checked['properties'] = texts(checked['properties'])
         if len(checked['properties']) > MAX_PROPERTIES:
             raise errors.TooLarge(f'An image may have at most {MAX_PROPERTIES} properties.')
         if sum(len(text.encode()) for pair in checked['properties'].items() for text in pair) > MAX_PROPERTY_BYTES:
@@ -225,14 +225,6 @@ def _check_rights(context: Context, facts: Mapping[str, Any], image: Image | Non
     for name in ('disk_format', 'container_format'):
         if image and image.status != 'queued' and facts.get(name, getattr(image, name)) != getattr(image, name):
             raise errors.Forbidden(f'Attribute {name} can be only replaced for a queued image.')
-
-
-def _texts(properties: Mapping[str, Any]) -> dict[str, str]:
-    return {name: _text(value) for name, value in properties.items() if value is not None}
-
-
-def _text(value: Any) -> str:
-    return orjson.dumps(value).decode() if isinstance(value, dict | list | tuple) else str(value)
 
 
 def _uuid(text: str) -> str:

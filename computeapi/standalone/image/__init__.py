@@ -1,13 +1,13 @@
 """The image service as clients know it: Glance v2 on the local images."""
 
 from computeapi.backends.image.local import LocalImages
-from computeapi.standalone.image.images import GlanceImages
+from computeapi.standalone.image.images import GlanceImageResources
 from computeapi.standalone.image.members import GlanceMembers
 from computeapi.standalone.image.service import GlanceApp, GlanceInformation, versions
 from computeapi.standalone.service import Authenticate, VersionPage, mounted
 from computeapi.web.filters import WSGIApp
 
-CONTROLLERS = (GlanceImages, GlanceMembers, GlanceInformation)
+CONTROLLERS = (GlanceImageResources, GlanceMembers, GlanceInformation)
 
 
 def glance(images: LocalImages, authenticate: Authenticate) -> WSGIApp:

@@ -21,7 +21,7 @@ from computeapi.web.request import Reply, Request
 MAX_TAG = 255
 
 
-class GlanceImages(GlanceController):
+class GlanceImageResources(GlanceController):
     path = '/images'
 
     @operation('GET', policy=CALLER)

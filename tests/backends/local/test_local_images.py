@@ -11,7 +11,7 @@ from computeapi import errors
 from computeapi.backends.image import blank
 from computeapi.backends.image.local import LocalImages
 from computeapi.context import Context
-from tests.backends.implementations import ADMIN, ALICE, BOB
+from tests.backends.implementations import ADMIN, ALICE, BOB, SERVICE
 from tests.backends.test_image import RAW, names
 
 
@@ -178,3 +178,57 @@ def test_properties_take_so_much_together(images):
     image = images.create(ALICE, 'one', properties={'a': 'x' * 60_000})
     with pytest.raises(errors.TooLarge, match='bytes'):
         images.update(ALICE, image.id, properties={'a': 'x' * 60_000, 'b': 'ß' * 3_000})
+
+
+def test_too_much_data_leaves_a_queued_image(images):
+    image = images.create(ALICE, 'one', **RAW)
+    images.files.max_bytes = 100_000
+    with pytest.raises(errors.TooLarge):
+        images.upload(ALICE, image.id, (b'x' * 60_000 for _ in range(2)))
+    assert images.get(ALICE, image.id).status == 'queued'
+
+
+def test_an_upload_that_breaks_off_can_be_repeated(images):
+    def broken():
+        yield b'half'
+        raise OSError('the client is gone')
+
+    image = images.create(ALICE, 'one', **RAW)
+    with pytest.raises(OSError, match='the client is gone'):
+        images.upload(ALICE, image.id, broken())
+    assert images.get(ALICE, image.id).status == 'queued'
+    assert images.upload(ALICE, image.id, [b'whole']).status == 'active'
+
+
+def test_of_two_uploads_the_first_to_end_wins(images):
+    image = images.create(ALICE, 'one', **RAW)
+
+    def slow():
+        yield b'slow'
+        images.upload(ALICE, image.id, [b'quick'])
+
+    with pytest.raises(errors.Conflict):
+        images.upload(ALICE, image.id, slow())
+    assert images.get(ALICE, image.id).status == 'active'
+    assert b''.join(images.download(ALICE, image.id)) == b'quick'
+
+
+def test_a_service_that_acts_for_itself_changes_nothing(images):
+    image = images.create(ALICE, 'one')
+    for change in (lambda: images.create(SERVICE, 'two'), lambda: images.delete(SERVICE, image.id)):
+        with pytest.raises(errors.Forbidden):
+            change()
+    assert images.get(SERVICE, image.id) == image
+
+
+def test_hidden_images_can_be_listed_with_the_others(images):
+    images.create(ALICE, 'hidden', hidden=True)
+    images.create(ALICE, 'seen')
+    assert set(names(images.list(ALICE, filters={'hidden': None}))) == {'seen', 'hidden'}
+
+
+def test_a_caller_without_a_project_sees_what_is_public(images):
+    nobody = Context(user_id='ghost', roles=frozenset({'member'}))
+    images.create(nobody, 'lost')
+    images.create(ADMIN, 'open', visibility='public')
+    assert names(images.list(nobody)) == ['open']
