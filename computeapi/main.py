@@ -27,6 +27,7 @@ from computeapi.compute.scheduler import Scheduler
 from computeapi.compute.servers import TRANSITIONS, evacuation
 from computeapi.compute.servers.deletion import leave_nothing
 from computeapi.compute.servers.events import VOLUME_EXTENDED, Event
+from computeapi.compute.servers.reset import RESET
 from computeapi.compute.tasks.heartbeat import Heartbeat
 from computeapi.compute.tasks.queue import Tasks
 from computeapi.compute.tasks.runner import Runner
@@ -106,7 +107,7 @@ class Service:
 
     @functools.cached_property
     def worker(self) -> Worker:
-        options, runner = self.conf, Runner(self.platform, TRANSITIONS, leave_nothing)
+        options, runner = self.conf, Runner(self.platform, TRANSITIONS, leave_nothing, RESET)
         tasks, beat = self.platform.tasks, self.heartbeat.beat
         return Worker(tasks, runner, options.workers, options.task_sweep_interval, beat, options.task_timeout)
 

@@ -1,5 +1,6 @@
 """The network interfaces of a server that is there already."""
 
+import contextlib
 import uuid
 from typing import Any, NamedTuple
 
@@ -11,8 +12,8 @@ from computeapi.compute.servers.creation.networks import check_port
 from computeapi.compute.servers.creation.request import Rights
 from computeapi.compute.servers.ports import Addresses
 from computeapi.compute.tasks.fence import OVERTAKEN
-from computeapi.compute.tasks.job import Job
-from computeapi.compute.tasks.transition import beside
+from computeapi.compute.tasks.job import FAULT, Job, abandon
+from computeapi.compute.tasks.transition import Transition, beside
 from computeapi.context import Context
 from computeapi.db import actions
 from computeapi.db.servers import Server
@@ -21,6 +22,7 @@ from computeapi.errors import (
     Forbidden,
     Invalid,
     MultipleNetworks,
+    NeighbourAway,
     NetworkNotFoundForServer,
     NoMoreAddresses,
     NotFound,
@@ -30,7 +32,21 @@ from computeapi.errors import (
 from computeapi.states import VMState
 
 ATTACHABLE = frozenset({VMState.ACTIVE, VMState.PAUSED, VMState.STOPPED})
-ATTACH = beside('attach_interface', allowed=ATTACHABLE, capability=Capability.ATTACH_INTERFACE)
+
+
+def not_attached(job: Job, error: Exception) -> None:
+    """Give the port back."""
+    ports.take_away(job.platform.networks, job.elevated, job.server.uuid, job.arguments['interface'])
+    abandon(job, error)
+
+
+ATTACH = Transition(
+    'attach_interface',
+    beside=True,
+    allowed=ATTACHABLE,
+    capability=Capability.ATTACH_INTERFACE,
+    failed=not_attached,
+)
 DETACH = beside('detach_interface', allowed=ATTACHABLE, capability=Capability.ATTACH_INTERFACE)
 ADD_FIXED_IP = beside('addFixedIp', while_doing=None, launched=False)
 REMOVE_FIXED_IP = beside('removeFixedIp', while_doing=None, launched=False)
@@ -140,8 +156,11 @@ class InterfaceManager:
     def _connect_or_end(self, job: Job) -> dict[str, Any]:
         try:
             return connect(job)
-        except Exception:
-            job.end('Error')
+        except Exception as error:
+            # Should this process not come to it, or the network service be away, a worker gives the port back.
+            self.changes.tasks.note(job.task, {FAULT: job.fault(error)})
+            with contextlib.suppress(NeighbourAway):
+                not_attached(job, error)
             raise
 
 
@@ -165,17 +184,13 @@ def attach(job: Job) -> None:
 
 
 def connect(job: Job) -> dict[str, Any]:
-    """Connect one more interface, which is returned; what fails is taken back."""
+    """Connect one more interface, which is returned."""
     entry = job.arguments['interface']
     networks, server = job.platform.networks, job.server
-    try:
-        with job.event('compute_attach_interface'):
-            connected = ports.connect(job, [entry])
-            (made,) = ports.described(networks, job.elevated, server.uuid, connected)
-            job.driver.plug(server, [made])
-    except Exception:
-        ports.take_away(networks, job.elevated, server.uuid, entry)
-        raise
+    with job.event('compute_attach_interface'):
+        connected = ports.connect(job, [entry])
+        (made,) = ports.described(networks, job.elevated, server.uuid, connected)
+        job.driver.plug(server, [made])
     with job.store.write() as connection:
         ports.replace(connection, server.uuid, made['port_id'], [made], job.clock())
         job.close(connection)

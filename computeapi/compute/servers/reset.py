@@ -14,7 +14,7 @@ from computeapi.db.servers import BlockDevice, Server
 from computeapi.errors import AttachmentNotFound, ImageNotFound, ServerNotFound
 from computeapi.states import GOING, VMState
 
-RESET = beside('reset')
+RESET = beside('reset', patient=True)
 
 
 class Resets:
@@ -62,7 +62,9 @@ def reset(job: Job) -> None:
             keep_or_forget(job, device)
     if server.host is not None:
         placement.bind(job.platform, job.elevated, server, server.host)
-    found: dict[str, Any] = {'power_state': job.power(), 'updated_at': job.clock()} | lost_image(job)
+    found: dict[str, Any] = {'updated_at': job.clock()} | lost_image(job)
+    if server.vm_state != VMState.SHELVED_OFFLOADED:
+        found['power_state'] = job.power()
     with job.store.write() as connection:
         # Others may attach interfaces meanwhile.
         ports.follow(connection, server.uuid, known, server.network_info)

@@ -50,6 +50,7 @@ SHELVE = Transition(
     allowed={VMState.ACTIVE, VMState.STOPPED, VMState.PAUSED, VMState.SUSPENDED},
     shares=False,
     failed=not_shelved,
+    harmless=True,
     undo=discard_image,
 )
 # It is also due some time after a server was shelved, which is at rest until then.
@@ -59,6 +60,7 @@ OFFLOAD = Transition(
     steps=(None,),
     allowed={VMState.SHELVED},
     failed=unchanged,
+    patient=True,
 )
 UNSHELVE = Transition(
     'unshelve',

@@ -83,6 +83,7 @@ CREATE_IMAGE = Transition(
     allowed=WHOLE,
     lockable=False,
     failed=without_image,
+    harmless=True,
     undo=discard_image,
 )
 CREATE_BACKUP = Transition(
@@ -91,6 +92,7 @@ CREATE_BACKUP = Transition(
     allowed=WHOLE,
     lockable=False,
     failed=without_image,
+    harmless=True,
     undo=discard_image,
 )
 IMAGE_OF_VOLUMES = beside('image_of_volumes')

@@ -8,15 +8,28 @@ from computeapi.backends.volume import Volume
 from computeapi.compute.servers import disks
 from computeapi.compute.servers.changes import Changes, locked
 from computeapi.compute.servers.volumes import find, wanted
-from computeapi.compute.tasks.job import Job
-from computeapi.compute.tasks.transition import beside
+from computeapi.compute.tasks.job import Job, abandon
+from computeapi.compute.tasks.transition import Transition
 from computeapi.context import Context
 from computeapi.db.servers import BlockDevice, Server
 from computeapi.errors import Conflict, Invalid, VolumeNotFound
 from computeapi.states import VMState
 
-SWAP = beside(
-    'swap_volume', allowed={VMState.ACTIVE, VMState.PAUSED, VMState.RESIZED}, capability=Capability.SWAP_VOLUME
+
+def not_swapped(job: Job, error: Exception) -> None:
+    """The server keeps the old volume, and is let go of by the new one, unless that has taken its place."""
+    device = wanted(job)
+    if device is None or device.attachment_id != job.arguments['attachment_id']:
+        job.platform.volumes.release(job.elevated, job.arguments['attachment_id'])
+    abandon(job, error)
+
+
+SWAP = Transition(
+    'swap_volume',
+    beside=True,
+    allowed={VMState.ACTIVE, VMState.PAUSED, VMState.RESIZED},
+    capability=Capability.SWAP_VOLUME,
+    failed=not_swapped,
 )
 
 
@@ -75,17 +88,13 @@ def check_exchange(old: Volume, new: Volume) -> None:
 
 @SWAP.work
 def swap(job: Job) -> None:
-    """Copy one volume to another that takes its place; the server keeps the old one if that fails."""
+    """Copy one volume to another that takes its place."""
     device = wanted(job)
     if device is None:
         job.platform.volumes.release(job.elevated, job.arguments['attachment_id'])
         return job.end()
-    try:
-        with job.event('compute_swap_volume'):
-            exchange(job, device)
-    except Exception:
-        job.platform.volumes.release(job.elevated, job.arguments['attachment_id'])
-        raise
+    with job.event('compute_swap_volume'):
+        exchange(job, device)
     job.platform.volumes.release(job.elevated, job.arguments['old_attachment_id'])
     job.end()
 

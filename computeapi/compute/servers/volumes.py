@@ -13,7 +13,7 @@ from computeapi.backends.volume import Volume
 from computeapi.compute.servers import disks
 from computeapi.compute.servers.changes import Changes, check, locked
 from computeapi.compute.tasks.job import Job, abandon
-from computeapi.compute.tasks.transition import Transition, beside
+from computeapi.compute.tasks.transition import Transition
 from computeapi.context import Context
 from computeapi.db import servers as rows
 from computeapi.db.servers import BlockDevice, Server
@@ -24,7 +24,16 @@ from computeapi.states import VMState
 LOG = logging.getLogger(__name__)
 KEPT = frozenset({VMState.SHELVED, VMState.SHELVED_OFFLOADED})
 ATTACHABLE = KEPT | {VMState.ACTIVE, VMState.PAUSED, VMState.STOPPED, VMState.RESIZED, VMState.SOFT_DELETED}
-ATTACH = beside('attach_volume', allowed=ATTACHABLE)
+
+
+def not_attached(job: Job, error: Exception) -> None:
+    """Let go of the volume."""
+    if (device := wanted(job)) is not None:
+        take_back(job, device)
+    abandon(job, error)
+
+
+ATTACH = Transition('attach_volume', beside=True, allowed=ATTACHABLE, failed=not_attached)
 
 
 def keep(job: Job, error: Exception) -> None:
@@ -227,17 +236,13 @@ def check_fixed(server: Server, device: BlockDevice, facts: Mapping[str, Any]) -
 
 @ATTACH.work
 def attach(job: Job) -> None:
-    """Connect the volume that was reserved at the request; what fails is taken back."""
+    """Connect the volume that was reserved at the request."""
     device = wanted(job)
     if device is None:
         return job.end()
-    try:
-        reserve(job, device)
-        with job.event('compute_attach_volume' if job.server.host else 'api_attach_volume'):
-            connect(job, device)
-    except Exception:
-        take_back(job, device)
-        raise
+    reserve(job, device)
+    with job.event('compute_attach_volume' if job.server.host else 'api_attach_volume'):
+        connect(job, device)
     job.end()
 
 

@@ -120,8 +120,12 @@ class Tasks:
 
     def note(self, task: Task, facts: Mapping[str, Any]) -> bool:
         """Add to the arguments what whoever runs the task again must know; False when that is another one now."""
+        return self.store.tell(self.note_in, task, facts)
+
+    def note_in(self, connection: sa.Connection, task: Task, facts: Mapping[str, Any]) -> bool:
+        """The same in the caller's transaction."""
         task.arguments.update(facts)
-        return self.store.tell(rows.update, task, {'arguments': task.arguments})
+        return rows.update(connection, task, {'arguments': task.arguments})
 
     def is_mine(self, task: Task) -> bool:
         """Whether nobody took the task over from whoever claimed it as it is here."""

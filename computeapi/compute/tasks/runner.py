@@ -8,7 +8,7 @@ from computeapi.compute.platform import Platform
 from computeapi.compute.tasks.fence import BEGUN, OVERTAKEN, Fence
 from computeapi.compute.tasks.job import FAULT, Job
 from computeapi.compute.tasks.queue import tries
-from computeapi.compute.tasks.transition import Transition, Work
+from computeapi.compute.tasks.transition import Transition
 from computeapi.db import actions
 from computeapi.db import servers as rows
 from computeapi.db.servers import Server
@@ -37,7 +37,8 @@ class TooLong(Error):
 class Runner:
     """Does tasks: `runner(task)` is what a Worker calls. What it raises is trouble: the task is to be tried again.
 
-    abandon: gives back what was made for a server that is gone by then.
+    abandon: gives back what was made for a server that is gone by then.  settle: follows on what failed because a
+    neighbour was away for long, and makes the server and its neighbours agree.
     """
 
     def __init__(
@@ -45,9 +46,10 @@ class Runner:
         platform: Platform,
         transitions: Iterable[Transition],
         abandon: Callable[[Platform, Server], None] = lambda platform, server: None,
+        settle: Transition | None = None,
     ):
         """TypeError for a transition that nothing does, and for two of one kind."""
-        self.platform, self.abandon = platform, abandon
+        self.platform, self.abandon, self.settle = platform, abandon, settle
         self.transitions: dict[str, Transition] = {}
         for each in transitions:
             if each.function is None or each.kind in self.transitions:
@@ -80,12 +82,11 @@ class Runner:
 
     def run(self, transition: Transition, task: Task, server: Server) -> None:
         job = Job(task, server, self.platform)
-        assert transition.function is not None
         begun = self.platform.clock()
         try:
             check_failure(task)
             self.check_time(task, begun)
-            self.call(transition.function, job)
+            self.call(transition, job)
         except (*OVERTAKEN, *TROUBLE):
             raise
         except Exception as error:
@@ -99,13 +100,14 @@ class Runner:
         else:
             LOG.info('%s of server %s is done after %.3f s', task.kind, task.server_id, self.age(task, begun))
 
-    def call(self, function: Work, job: Job) -> None:
+    def call(self, transition: Transition, job: Job) -> None:
         """Do it. When a neighbour has been away for longer than work waits for one, that is an error as others are."""
+        assert transition.function is not None
         try:
-            function(job)
+            transition.function(job)
         except NeighbourAway as away:
             seconds = self.platform.conf.neighbour_timeout
-            if job.fence.passed(str(away)) < seconds:
+            if transition.patient or job.fence.passed(str(away)) < seconds:
                 raise
             raise Abandoned(f'{away} It was waited for {seconds} s.') from away
 
@@ -124,7 +126,7 @@ class Runner:
 
     def fail(self, transition: Transition, job: Job, error: Exception) -> None:
         """Once it has failed it does not begin again: that is noted before anything is given back."""
-        if not transition.beside and not self.platform.tasks.note(job.task, {FAULT: job.fault(error)}):
+        if not transition.beside and not self.note_failure(job, error):
             return
         try:
             transition.failed(job, error)
@@ -136,6 +138,15 @@ class Runner:
         except Exception:
             LOG.exception('Server %s: what %s had done could not be undone', job.task.server_id, transition.name)
             job.fail(error, vm_state=VMState.ERROR)
+
+    def note_failure(self, job: Job, error: Exception) -> bool:
+        """Write the fault down, with the task of looking after what was left for a neighbour that is away; False when
+        it is another worker's now."""
+        tasks = self.platform.tasks
+        with self.platform.store.write() as connection:
+            if FAULT not in job.arguments and isinstance(error, Abandoned) and self.settle is not None:
+                tasks.add(connection, self.settle, job.task.server_id, job.elevated)
+            return tasks.note_in(connection, job.task, {FAULT: job.arguments.get(FAULT) or job.fault(error)})
 
     def show_failure(self, transition: Transition, job: Job, error: Exception) -> None:
         """Let clients see that it has failed, though what it made cannot be given back before a neighbour is there."""

@@ -59,6 +59,7 @@ class Transition(Requirement):
     shares: whether a server that has shares can do it.
     failed: what becomes of the server when the function raises an error.
     harmless: whether the server is then what it was.
+    patient: whether it waits for a neighbour that is away as long as it takes.
     undo: takes back what the request made for the task, when nobody will do it: the server is gone (None) or is doing
     something else.
     kind: what its tasks are called in the queue, where that is not the name.
@@ -71,6 +72,7 @@ class Transition(Requirement):
     shares: bool = True
     failed: Failure = into_error
     harmless: bool = False
+    patient: bool = False
     undo: Undo | None = None
     kind: str = ''
     function: Work | None = field(default=None, init=False)
