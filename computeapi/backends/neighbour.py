@@ -68,6 +68,8 @@ class NeighbourService:
         self.options['service_type'] = self.options['service_type'] or service_type
         if not any(self.options[bound] for bound in ('version', 'min_version', 'max_version')):
             self.options |= {'min_version': str(major), 'max_version': f'{major}.latest'}
+        # The version is looked for there, too: it may be the root of the service.
+        self.override = self.options.pop('endpoint_override')
         self.seal = Seal(conf[SERVICE_USER].task_token_key)
 
     @functools.cached_property
@@ -82,7 +84,7 @@ class NeighbourService:
     @functools.cached_property
     def itself(self) -> BaseAuthPlugin:
         """This service, as its users are configured. cfg.ConfigFileValueError if there is none."""
-        return OwnAuth(own_auth(self.conf, self.group))
+        return OwnAuth(own_auth(self.conf, self.group), self.override)
 
     @functools.cached_property
     def beside_callers(self) -> BaseAuthPlugin:
@@ -178,7 +180,14 @@ class Delegate(BaseAuthPlugin):
 
 
 class OwnAuth(Delegate):
-    """This service's own user. When Keystone does not give it a token, it is Keystone that is away."""
+    """This service's own user, and where it finds a service: there, or where the catalog says.
+
+    When Keystone does not give it a token, it is Keystone that is away.
+    """
+
+    def __init__(self, behind: BaseAuthPlugin, override: str | None = None):
+        super().__init__(behind)
+        self.override = override
 
     def get_token(self, session: Session) -> str | None:
         with keystone_asked():
@@ -187,7 +196,11 @@ class OwnAuth(Delegate):
     def get_endpoint_data(self, session: Session, **facts: Any) -> Any:
         with keystone_asked():
             self.behind.get_token(session)
-        return self.behind.get_endpoint_data(session, **facts)
+        return self.behind.get_endpoint_data(session, **facts | {'endpoint_override': self.override})
+
+    def get_endpoint(self, session: Session, **facts: Any) -> str | None:
+        data = self.get_endpoint_data(session, discover_versions=False, **facts)
+        return None if data is None else data.url
 
 
 class CallerAuth(Delegate):
