@@ -38,8 +38,9 @@ class Context:
 
     `roles` are lower-case role names; `project_id` is None for an unscoped token. `global_request_id` is
     the id that the client gave to what it does as a whole, over all services. `permissions`: all that
-    the caller may ask for, if its application credential is not for everything. `auth_token` is the caller's token in a
-    request, `sealed_token` the same, encrypted, in a task; with neither, other services are asked by this one itself.
+    the caller may ask for, if its application credential is not for everything. `service_roles` are those of
+    the service that asks for the caller, if one does. `auth_token` is the caller's token in a request, `sealed_token`
+    the same, encrypted, in a task; with neither, an administrator's other services are asked by this one itself.
     """
 
     user_id: str | None = None
@@ -51,6 +52,8 @@ class Context:
     project_domain_id: str | None = None
     system_scope: str | None = None
     domain_id: str | None = None
+    is_admin_project: bool = True
+    service_roles: frozenset[str] = frozenset()
     auth_token: str | None = field(default=None, repr=False)
     sealed_token: str | None = field(default=None, repr=False)
     request_id: str | None = None

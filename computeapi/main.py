@@ -141,8 +141,8 @@ class Service:
 
     @functools.cached_property
     def cloud(self) -> Cloud:
-        local = self.conf.api.auth_strategy in ('local', 'http_basic')
-        return cloud.build(self.platform, self.identity if local else None)
+        known = self.conf.identity.backend != 'local' or self.conf.api.auth_strategy in ('local', 'http_basic')
+        return cloud.build(self.platform, self.identity if known else None)
 
     @functools.cached_property
     def compute_app(self) -> App:

@@ -209,10 +209,10 @@ def authtoken(global_conf: dict[str, str], **local_conf: str) -> Callable[[WSGIA
     if strategy == 'http_basic':
         identify = auth.by_password(service.identity.authenticate_password)
         return lambda app: auth.Authenticator(app, identify, 'Basic realm="compute"')
-    from keystonemiddleware import auth_token
+    from computeapi.web.keystone import KeystoneAuthToken
 
-    keystone = auth_token.filter_factory({**global_conf, 'oslo_config_config': service.conf}, **local_conf)
-    return lambda app: keystone(auth.Authenticator(app, auth.by_keystone_headers, challenge))
+    options = {**global_conf, 'oslo_config_config': service.conf, **local_conf}
+    return lambda app: KeystoneAuthToken(auth.Authenticator(app, auth.by_keystone_headers, challenge), options)
 
 
 def keystonecontext(global_conf: dict[str, str], **local_conf: str) -> Callable[[WSGIApp], WSGIApp]:

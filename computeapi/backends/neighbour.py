@@ -2,7 +2,7 @@
 
 A context that has the caller's token speaks as the caller, with a token of this service beside it: so the request holds
 even after the caller's token has run out, and does what only services may do. A context without one, as `elevated()`
-gives, speaks as this service, which then names the project that it does it for.
+gives, speaks as this service, which then names the project that it does it for; only an administrator's may.
 """
 
 import copy
@@ -54,6 +54,10 @@ class Refused(Error):
         self.status = status
 
 
+class NoToken(NotAuthenticated):
+    text = "The caller's token is not known here: tasks have it only with [service_user]task_token_key."
+
+
 class NeighbourService:
     """A service and how it is reached; made without asking it anything.
 
@@ -94,6 +98,8 @@ class NeighbourService:
     def auth(self, context: Context) -> BaseAuthPlugin:
         token = context.auth_token or self.seal.opened(context.sealed_token)
         if token is None:
+            if not context.is_admin:
+                raise NoToken()
             return self.itself
         return ServiceTokenAuthWrapper(CallerAuth(self.itself, token, context.project_id), self.beside_callers)
 

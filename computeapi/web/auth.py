@@ -28,6 +28,8 @@ UNAUTHORIZED = orjson.dumps(
     }
 )
 SERVICE_TYPES = ('compute', 'computev21')
+TOKEN_INFO = 'keystone.token_info'
+"""Where keystonemiddleware leaves what Keystone said; its header about the system is the service's, if one asks."""
 MEMBER_ROLES = frozenset({'member', 'reader'})
 ADMIN_ROLES = frozenset({'admin', 'manager', 'member', 'reader'})
 
@@ -118,20 +120,27 @@ def by_keystone_headers(req: webob.Request) -> Context:
     It removes these headers from the client's request and sets its own.
     """
     get = req.headers.get
-    if get('X-Identity-Status') == 'Invalid' or not get('X-User-Id'):
+    if 'Invalid' in (get('X-Identity-Status'), get('X-Service-Identity-Status')) or not get('X-User-Id'):
         raise errors.NotAuthenticated()
     return Context(
         user_id=get('X-User-Id'),
         project_id=get('X-Project-Id'),
-        roles=frozenset(role.strip().lower() for role in get('X-Roles', '').split(',') if role.strip()),
+        roles=_listed(get('X-Roles')),
         user_name=get('X-User-Name'),
         project_name=get('X-Project-Name'),
         user_domain_id=get('X-User-Domain-Id'),
         project_domain_id=get('X-Project-Domain-Id'),
-        system_scope=get('Openstack-System-Scope'),
+        system_scope='all' if 'system' in req.environ[TOKEN_INFO]['token'] else None,
         domain_id=get('X-Domain-Id'),
-        auth_token=get('X-Auth-Token'),
+        is_admin_project=get('X-Is-Admin-Project') != 'False',
+        service_roles=_listed(get('X-Service-Roles')),
+        # The middleware takes a token by another name, too: without one the caller would be this service.
+        auth_token=(get('X-Auth-Token') or get('X-Storage-Token') or '').strip(),
     )
+
+
+def _listed(roles: str | None) -> frozenset[str]:
+    return frozenset(role.strip().lower() for role in (roles or '').split(',') if role.strip())
 
 
 class KeystoneContext:

@@ -110,8 +110,9 @@ class Policies:
         if answer is None:
             if len(self.answers) >= MOST_ANSWERS:
                 self.answers = {}
+            lists = {name: list(facts[name]) for name in ('roles', 'service_roles')}
             try:
-                answer = bool(self.enforcer.authorize(rule, target, facts | {'roles': list(context.roles)}))
+                answer = bool(self.enforcer.authorize(rule, target, facts | lists))
             except oslo_policy.InvalidScope:
                 answer = False
             self.answers[question] = answer
@@ -134,4 +135,6 @@ def credentials(context: Context) -> dict[str, Any]:
         'domain_id': context.domain_id,
         'user_domain_id': context.user_domain_id,
         'project_domain_id': context.project_domain_id,
+        'is_admin_project': context.is_admin_project,
+        'service_roles': context.service_roles,
     }

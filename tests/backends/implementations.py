@@ -10,6 +10,7 @@ import inspect
 from computeapi.backends.hypervisor import Hypervisor
 from computeapi.backends.hypervisor.simulated import SimulatedHypervisor
 from computeapi.backends.identity import Identity
+from computeapi.backends.identity.keystone import KeystoneIdentity
 from computeapi.backends.identity.local import LocalIdentity
 from computeapi.backends.image import Images
 from computeapi.backends.image.glance import GlanceImages
@@ -68,13 +69,50 @@ class OwnIdentity:
         login = self.own.logins.with_password({'name': name, 'domain': DEFAULT}, self.passwords[name])
         return self.own.tokens.issue(login)
 
+    def user_name(self, name):
+        return name
+
     def user_id(self, name):
         [user] = self.own.users.list(name=name)
         return user.id
 
+    def project_name(self, name):
+        return name
+
     def project_id(self, name):
         [project] = self.own.projects.list(name=name)
         return project.id
+
+
+class RealIdentity:
+    people = {
+        'admin': ADMIN,
+        'demo': Context(user_id='demo', project_id='apples', roles=frozenset({'member'})),
+        'loner': Context(user_id='loner'),
+    }
+
+    def __init__(self, store):
+        self.cloud = cloud.running()
+        self.passwords = dict.fromkeys(self.people, self.cloud.password)
+        self.identity = As(Identity, KeystoneIdentity(self.cloud.conf(identity='keystone')))
+        for name in ('admin', 'demo'):
+            home = {'default_project_id': self.project_id(name)}
+            self.cloud.identity('PATCH', f'/users/{self.user_id(name)}', {'user': home})
+
+    def token(self, name):
+        return self.cloud.context(self.people[name]).auth_token
+
+    def user_name(self, name):
+        return self.cloud.user(self.people[name])[1]
+
+    def user_id(self, name):
+        return self.cloud.user(self.people[name])[0]
+
+    def project_name(self, name):
+        return self.cloud.context(self.people[name]).project_name
+
+    def project_id(self, name):
+        return self.cloud.project_id(self.people[name].project_id)
 
 
 class OwnImages:
@@ -178,6 +216,7 @@ def simulated_hypervisor(store, conf):
 
 
 HYPERVISOR = [simulated_hypervisor]
-IDENTITY, NETWORK, VOLUME = [OwnIdentity], [OwnNetworks], [OwnVolumes]
+NETWORK, VOLUME = [OwnNetworks], [OwnVolumes]
+IDENTITY = [OwnIdentity, *([RealIdentity] if cloud.URL else [])]
 IMAGE = [OwnImages, *([RealImages] if cloud.URL else [])]
 SHARE = [OwnShares]

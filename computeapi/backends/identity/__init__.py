@@ -14,4 +14,5 @@ class Identity(Protocol):
 
         address: of who asks; TooManyAttempts after many wrong passwords from there."""
 
-    def project_exists(self, project_id: str) -> bool: ...
+    def project_exists(self, context: Context, project_id: str) -> bool:
+        """Whether there is such a project, as far as the caller may know: what it is not told about does exist."""

@@ -111,6 +111,7 @@ class Tasks:
     def frozen(self, context: Context) -> dict[str, Any]:
         token = context.sealed_token or self.seal.closed(context.auth_token)
         facts = asdict(context) | {'auth_token': None, 'sealed_token': token, 'roles': sorted(context.roles)}
+        del facts['service_roles']
         return {name: value for name, value in facts.items() if value is not None}
 
     def release(self, connection: sa.Connection, task: Task, action_id: int | None) -> bool:

@@ -125,6 +125,11 @@ def test_passwords_of_any_length_count_to_the_last_character(cloud):
             cloud.login('long', wrong)
 
 
+def test_names_of_users_are_told_apart_by_their_case(cloud):
+    with pytest.raises(errors.NotAuthenticated):
+        cloud.login('DEMO')
+
+
 def test_an_unknown_user_costs_a_check_of_the_same_strength(cloud):
     passwords = cloud.identity.users.passwords
     assert passwords.nobody[:7] == passwords.hash('x').encode()[:7] == b'$2b$04$'

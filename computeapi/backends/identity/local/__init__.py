@@ -89,7 +89,7 @@ class LocalIdentity:
         key = hmac.digest(self._memory_key, login, hashlib.sha256).hex()
         return self.recent.recall(key, lambda: (self._log_in(user_name, password, address), datetime.max))
 
-    def project_exists(self, project_id: str) -> bool:
+    def project_exists(self, context: Context, project_id: str) -> bool:
         with self.store.read() as connection:
             return queries.PROJECTS.find(connection, id=project_id) is not None
 
