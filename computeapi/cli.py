@@ -277,12 +277,11 @@ def _cell(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
 
 def _audit(conf: cfg.ConfigOpts, options: argparse.Namespace) -> int:
     """Print what nobody holds, and whether it was mended."""
-    from computeapi.compute.audit import CloudAudit
     from computeapi.main import Service
 
     _use_data_dir(conf, options)
     with _store(conf) as store:
-        audit = CloudAudit(Service(conf, store).platform)
+        audit = Service(conf, store).audit
         found = list(audit.repair()) if options.repair else [(finding, False) for finding in audit.findings()]
     for finding, mended in found:
         print(finding, '(mended)' if mended else '')

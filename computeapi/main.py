@@ -21,6 +21,7 @@ from computeapi.backends.share import Shares
 from computeapi.backends.volume import Volume, Volumes
 from computeapi.compute.audit import CloudAudit
 from computeapi.compute.hosts import HostRegistry
+from computeapi.compute.mirror import Mirror
 from computeapi.compute.periodic import Periodic
 from computeapi.compute.platform import Platform
 from computeapi.compute.scheduler import Scheduler
@@ -112,9 +113,24 @@ class Service:
         return Worker(tasks, runner, options.workers, options.task_sweep_interval, beat, options.task_timeout)
 
     @functools.cached_property
+    def audit(self) -> CloudAudit:
+        return CloudAudit(self.platform, self.mirror)
+
+    @functools.cached_property
     def auditor(self) -> Periodic:
-        audit = CloudAudit(self.platform)
-        return Periodic('audit', lambda: audit.take_turn(self.heartbeat.is_first), self.conf.audit_interval)
+        return Periodic('audit', lambda: self.audit.take_turn(self.heartbeat.is_first), self.conf.audit_interval)
+
+    @functools.cached_property
+    def mirror(self) -> Mirror | None:
+        placement = registry.placement_of(self.conf)
+        return None if placement is None else Mirror(self.store, placement, self.hypervisor, self.conf)
+
+    @functools.cached_property
+    def teller(self) -> Periodic | None:
+        """Keeps Placement up to date."""
+        if self.mirror is None:
+            return None
+        return Periodic('placement', self.mirror.catch_up, self.conf.task_sweep_interval, self.store.noted)
 
     @functools.cached_property
     def seal(self) -> Seal:
@@ -168,6 +184,8 @@ class Service:
             self.recover()
             self.hosts.start()
             self.auditor.start()
+            if self.teller is not None:
+                self.teller.start()
         self.worker.start()
 
     def recover(self) -> None:
@@ -183,6 +201,9 @@ class Service:
         self.auditor.stop()
         self.worker.stop()
         self.hosts.stop()
+        if self.mirror is not None and self.teller is not None:
+            self.mirror.ending = True
+            self.teller.stop()
         try:
             self.heartbeat.end()
         except DatabaseTrouble:

@@ -13,6 +13,7 @@ from computeapi.backends.hypervisor import Hypervisor
 from computeapi.backends.identity import Identity
 from computeapi.backends.image import Images
 from computeapi.backends.network import NetworkListener, Networks
+from computeapi.backends.placement import Placement
 from computeapi.backends.share import Shares
 from computeapi.backends.volume import VolumeListener, Volumes, VolumeUsers
 from computeapi.db.engine import Store
@@ -110,6 +111,15 @@ def cinder_volumes(
     from computeapi.backends.volume.cinder import CinderVolumes
 
     return CinderVolumes(conf)
+
+
+def placement_of(conf: cfg.ConfigOpts) -> Placement | None:
+    """None where no Placement is to be told anything."""
+    if not conf.placement.enabled:
+        return None
+    from computeapi.backends.placement.service import PlacementService
+
+    return PlacementService(conf)
 
 
 # A listener hears what a service elsewhere would tell by an external event; such a backend leaves it alone.

@@ -4,6 +4,7 @@ All that is begun is written down with the task that ends it, so there should be
 from a fault of this service, from a backup that was put back, or from a hand in the database.
 """
 
+import itertools
 import logging
 from collections.abc import Callable, Iterator
 from datetime import timedelta
@@ -12,6 +13,7 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
+from computeapi.compute.mirror import Mirror
 from computeapi.compute.platform import Platform
 from computeapi.compute.servers.deletion import DELETE, SOFT_DELETE
 from computeapi.compute.servers.reset import RESET
@@ -19,7 +21,7 @@ from computeapi.compute.tasks.transition import Transition
 from computeapi.context import Context
 from computeapi.db import allocations, audits
 from computeapi.db import servers as rows
-from computeapi.errors import Error
+from computeapi.errors import Error, NeighbourAway
 from computeapi.states import GOING, TaskState, VMState
 
 LOG = logging.getLogger(__name__)
@@ -34,23 +36,26 @@ NOBODY = Context(user_id='', project_id='', user_name='audit').elevated()
 
 
 class Finding(NamedTuple):
-    """What there is, of which server, and what mends it."""
+    """What there is, of which server, and what mends it. owner: whose it is, if not a server's."""
 
     what: str
     server_id: str
     mend: Callable[[], None]
+    owner: str = 'server'
 
     def __str__(self) -> str:
-        return f'{self.what} of server {self.server_id}'
+        return f'{self.what} of {self.owner} {self.server_id}'
 
 
 class CloudAudit:
-    def __init__(self, platform: Platform):
-        self.platform, self.store = platform, platform.store
+    """mirror: what keeps Placement up to date, where there is one."""
+
+    def __init__(self, platform: Platform, mirror: Mirror | None = None):
+        self.platform, self.store, self.mirror = platform, platform.store, mirror
 
     def findings(self) -> Iterator[Finding]:
         """What no task holds, at most MOST of each kind."""
-        for look in (self.states, self.claims, self.machines, self.belongings, self.images):
+        for look in (self.states, self.claims, self.machines, self.belongings, self.images, self.placement):
             yield from look()
 
     def repair(self) -> Iterator[tuple[Finding, bool]]:
@@ -119,6 +124,17 @@ class CloudAudit:
         for image_id, server_id in of.items():
             if server_id in unheld:
                 yield Finding(f'the unfinished image {image_id}', server_id, partial(images.delete, NOBODY, image_id))
+
+    def placement(self) -> Iterator[Finding]:
+        """What Placement knows otherwise, of hosts and of who holds what of them."""
+        if self.mirror is None:
+            return
+        try:
+            for found in itertools.islice(self.mirror.differences(), MOST):
+                what = f'{found.what} in Placement'
+                yield Finding(what, found.name, partial(self.mirror.mend, found), found.owner)
+        except NeighbourAway:
+            LOG.warning('Placement is away: what it knows is not looked at')
 
     # ------------------------------------------------------------ what mends it
 

@@ -13,11 +13,12 @@ class Periodic:
     """Does something every so many seconds (0: never) in a thread of its own, from `start` to `stop`.
 
     What goes wrong is logged: to miss it once does no harm, a thread that ended would.
+    alarm: when it is set, that is done at once.
     """
 
-    def __init__(self, name: str, act: Callable[[], None], seconds: float):
+    def __init__(self, name: str, act: Callable[[], None], seconds: float, alarm: threading.Event | None = None):
         self.name, self.act, self.seconds = name, act, seconds
-        self.stopping = threading.Event()
+        self.alarm, self.stopping = alarm or threading.Event(), False
         self.thread = threading.Thread(target=self.run, name=name, daemon=True)
 
     def start(self) -> None:
@@ -26,12 +27,13 @@ class Periodic:
 
     def stop(self) -> None:
         """End, after what is being done; nothing to do if it was never started."""
-        self.stopping.set()
+        self.stopping = True
+        self.alarm.set()
         if self.thread.is_alive():
             self.thread.join()
 
     def run(self) -> None:
-        while not self.stopping.wait(self.seconds):
+        while not self._is_over():
             try:
                 self.act()
             except DatabaseTrouble:
@@ -39,3 +41,9 @@ class Periodic:
                 pass
             except Exception:
                 LOG.exception('%s: it failed, and is tried again in %g s', self.name, self.seconds)
+
+    def _is_over(self) -> bool:
+        """Whether it is to end, after the time until the next turn."""
+        self.alarm.wait(self.seconds)
+        self.alarm.clear()
+        return self.stopping

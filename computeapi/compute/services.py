@@ -95,7 +95,7 @@ class ServiceManager:
     def _change(self, service: ComputeService, **values: Any) -> ServiceStatus:
         with self.store.write() as connection:
             values['updated_at'] = self.clock()
-            rows.update(connection, service.id, values)
+            rows.update(connection, service, values)
             return self._statuses(connection, [service._replace(**values)])[0]
 
     def delete(self, identifier: str) -> None:

@@ -13,6 +13,7 @@ HYPERVISOR = [
 
 SIMULATED = [
     cfg.IntOpt('hosts', default=1, min=1, max=1000, help='How many simulated hosts there are.'),
+    cfg.StrOpt('host_name', default='compute', regex=r'^\S+$', help='What each is called: this, and a number.'),
     cfg.IntOpt('cells', default=1, min=1, help='Over how many cells they are spread; see `computeapi cell`.'),
     cfg.IntOpt('vcpus', default=512, min=1, help='Virtual CPUs of a simulated host.'),
     cfg.IntOpt('memory_mb', default=1024 * 1024, min=1, help='Memory of a simulated host in MiB.'),
@@ -139,6 +140,15 @@ NEUTRON = [
         secret=True,
         default='',
         help='What the proxy between guests and the metadata service signs with; empty: the service refuses everybody.',
+    ),
+]
+
+PLACEMENT = [
+    cfg.BoolOpt(
+        'enabled',
+        default=False,
+        help='Whether a Placement service is told what hosts have and what servers hold of them, for others who read '
+        'it. Which host a server goes to is decided without it.',
     ),
 ]
 

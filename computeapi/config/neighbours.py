@@ -46,7 +46,9 @@ def register(conf: cfg.ConfigOpts) -> None:
 def are_wanted(conf: cfg.ConfigOpts) -> bool:
     """Whether something else than what is built in stands behind the service."""
     kinds = ('identity', 'image', 'network', 'volume')
-    return conf.api.auth_strategy == 'keystone' or any(conf[kind].backend != 'local' for kind in kinds)
+    if conf.api.auth_strategy == 'keystone' or conf.placement.enabled:
+        return True
+    return any(conf[kind].backend != 'local' for kind in kinds)
 
 
 def task_token_keys(conf: cfg.ConfigOpts) -> list[str]:

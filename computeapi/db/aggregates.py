@@ -6,6 +6,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from computeapi.db.placement_changes import AGGREGATE, note, note_host
 from computeapi.db.records import Rows
 from computeapi.db.tables.compute import ZONE, Aggregate, aggregate_hosts, aggregates
 from computeapi.db.tables.servers import servers
@@ -74,16 +75,20 @@ def update(connection: sa.Connection, aggregate_id: int, values: Mapping[str, An
 
 
 def delete(connection: sa.Connection, aggregate_id: int) -> None:
+    found = get(connection, aggregate_id)
     AGGREGATES.delete(connection, id=aggregate_id)
+    note(connection, AGGREGATE, [found.uuid] if found else [])
 
 
 def add_host(connection: sa.Connection, aggregate_id: int, host: str) -> None:
     connection.execute(sa.insert(aggregate_hosts).values(aggregate_id=aggregate_id, host=host))
+    note_host(connection, host)
 
 
 def remove_host(connection: sa.Connection, aggregate_id: int, host: str) -> None:
     mine = (aggregate_hosts.c.aggregate_id == aggregate_id) & (aggregate_hosts.c.host == host)
     connection.execute(sa.delete(aggregate_hosts).where(mine))
+    note_host(connection, host)
 
 
 def hosts_with_servers(connection: sa.Connection, hosts: list[str]) -> list[str]:

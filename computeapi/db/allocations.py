@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
+from computeapi.db.placement_changes import SERVER, note
 from computeapi.db.records import upsert
 from computeapi.db.tables.compute import allocations
 from computeapi.db.tables.servers import servers
@@ -61,23 +62,28 @@ def members(connection: sa.Connection, group_id: str, besides: str) -> dict[str,
 def replace(connection: sa.Connection, server_id: str, host: str, amounts: Amounts) -> None:
     """Let the server hold just this of the host."""
     upsert(connection, allocations, [{'server_id': server_id, 'host': host, **amounts._asdict()}])
+    note(connection, SERVER, [server_id])
 
 
 def resize(connection: sa.Connection, server_id: str, host: str, needs: Mapping[str, int]) -> None:
     """Hold *needs* of a host from now on; for less than was held before."""
     connection.execute(sa.update(allocations).where(_mine(server_id, host)).values(**needs))
+    note(connection, SERVER, [server_id])
 
 
 def release(connection: sa.Connection, server_id: str, *, keep: str | None = None) -> None:
     """Give back what the server holds of every host but *keep*."""
     statement = sa.delete(allocations).where(allocations.c.server_id == server_id)
-    connection.execute(statement if keep is None else statement.where(allocations.c.host != keep))
+    given = connection.execute(statement if keep is None else statement.where(allocations.c.host != keep))
+    if given.rowcount:
+        note(connection, SERVER, [server_id])
 
 
 def leave(connection: sa.Connection, server_id: str, hosts: Collection[str]) -> None:
     """Give back what the server holds of these hosts."""
     there = (allocations.c.server_id == server_id) & allocations.c.host.in_(hosts)
-    connection.execute(sa.delete(allocations).where(there))
+    if connection.execute(sa.delete(allocations).where(there)).rowcount:
+        note(connection, SERVER, [server_id])
 
 
 def _mine(server_id: str, host: str) -> sa.ColumnElement[bool]:

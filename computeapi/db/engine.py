@@ -6,6 +6,7 @@ What comes out of a door is DatabaseTrouble when the database is the reason: it 
 """
 
 import copy
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
@@ -30,10 +31,21 @@ class Store:
     """The database behind an SQLAlchemy URL (sqlite, postgresql+psycopg, mysql+pymysql).
 
     durable=False gives up crash safety on SQLite for speed; for stores that are thrown away.
+    mirrored: what changes is written down for Placement; see db/placement_changes.py.
     """
 
-    def __init__(self, url: str, *, durable: bool = True, pool_size: int = 10, patience: Patience = USUAL):
+    def __init__(
+        self,
+        url: str,
+        *,
+        durable: bool = True,
+        pool_size: int = 10,
+        patience: Patience = USUAL,
+        mirrored: bool = False,
+    ):
         self.url = sa.make_url(url)
+        # Set when something was written down for Placement.
+        self.noted = threading.Event() if mirrored else None
         self.dialect = self.url.get_backend_name()
         self.watch = Watch()
         if self.dialect == 'sqlite':
@@ -59,11 +71,14 @@ class Store:
     @contextmanager
     def write(self) -> Iterator[sa.Connection]:
         """A transaction: committed at the end of the block, rolled back on an exception."""
+        notes: list[str] | None = None if self.noted is None else []
         with self.watch.watching(), self.engine.connect() as connection:
-            connection = connection.execution_options(computeapi_write=True)
+            connection = connection.execution_options(computeapi_write=True, computeapi_notes=notes)
             with connection.begin():
                 yield connection
                 self.check(connection)
+        if self.noted is not None and notes:
+            self.noted.set()
 
     @contextmanager
     def rebuild(self) -> Iterator[sa.Connection]:
@@ -132,8 +147,9 @@ def store_of(conf: cfg.ConfigOpts, **more: Any) -> Store:
     """The database that the configuration names; *more*: as Store takes it.  cfg.Error for a URL of none."""
     options = conf.database
     patience = Patience(options.statement_timeout, options.lock_timeout, options.connect_timeout)
+    usual = {'pool_size': options.max_pool_size, 'patience': patience, 'mirrored': conf.placement.enabled}
     try:
-        return Store(options.connection, **{'pool_size': options.max_pool_size, 'patience': patience, **more})
+        return Store(options.connection, **{**usual, **more})
     except (sa.exc.ArgumentError, ImportError) as error:
         raise cfg.ConfigFileValueError(f'[database]connection: {error}') from None
 

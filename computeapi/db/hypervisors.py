@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from computeapi.db import allocations, listing
 from computeapi.db.allocations import Amounts
 from computeapi.db.listing import Clause, Page, identified
+from computeapi.db.placement_changes import note_host
 from computeapi.db.records import required
 from computeapi.db.services import COMPUTE, SERVICES, ComputeService
 from computeapi.db.tables.compute import ComputeNode, HostedServer, Usage, cells, hypervisors, services
@@ -77,6 +78,7 @@ def register(connection: sa.Connection, hostname: str, values: Mapping[str, Any]
     if connection.execute(sa.update(hypervisors).where(known).values(**values, updated_at=now)).rowcount == 0:
         row = {'uuid': str(uuid.uuid4()), 'hypervisor_hostname': hostname, 'created_at': now}
         connection.execute(sa.insert(hypervisors).values(**row, **values))
+    note_host(connection, values['host'])
 
 
 def _load(connection: sa.Connection, statement: sa.Select[Any], needs: Collection[str]) -> list[ComputeNode]:

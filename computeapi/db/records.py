@@ -6,7 +6,7 @@ ACTIONS.all(connection, ACTIONS.select.where(actions.c.server_id == server_id))
 """
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 import sqlalchemy as sa
@@ -78,10 +78,18 @@ def required(record: Any) -> list[str]:
     return [name for name in record._fields if name not in record._field_defaults]
 
 
-def upsert(connection: sa.Connection, table: sa.Table, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Let the table hold these rows, told apart by its primary key; they are locked until the transaction ends."""
+def upsert(
+    connection: sa.Connection,
+    table: sa.Table,
+    rows: Sequence[Mapping[str, Any]],
+    changed: Collection[str] | None = None,
+) -> None:
+    """Let the table hold these rows, told apart by its primary key; they are locked until the transaction ends.
+
+    changed: the columns that a row gets anew which is there; unset: all.
+    """
     if rows:
-        connection.execute(_statement(connection.dialect.name, table), rows)
+        connection.execute(_statement(connection.dialect.name, table, changed), rows)
 
 
 def make_sure(connection: sa.Connection, table: sa.Table, row: Mapping[str, Any]) -> None:
@@ -108,10 +116,10 @@ def _make_apart(connection: sa.Connection, table: sa.Table, row: Mapping[str, An
             make_sure(other, table, row)
 
 
-def _statement(dialect: str, table: sa.Table) -> sa.Insert:
+def _statement(dialect: str, table: sa.Table, changed: Collection[str] | None = None) -> sa.Insert:
     keys = [column.name for column in table.primary_key]
     # A table that has nothing but its key gets the key again: the row is locked all the same.
-    changed = [column.name for column in table.columns if column.name not in keys] or keys
+    changed = changed or [column.name for column in table.columns if column.name not in keys] or keys
     if dialect in ('mysql', 'mariadb'):
         statement = mysql.insert(table)
         return statement.on_duplicate_key_update({name: statement.inserted[name] for name in changed})

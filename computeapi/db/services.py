@@ -8,6 +8,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from computeapi.db.listing import identified
+from computeapi.db.placement_changes import note_host
 from computeapi.db.records import Rows
 from computeapi.db.tables.compute import ComputeService, aggregate_hosts, hypervisors, services
 from computeapi.db.tables.servers import servers
@@ -67,14 +68,17 @@ def are_seen(connection: sa.Connection, hosts: Collection[str], now: datetime) -
     connection.execute(sa.update(services).where(services.c.host.in_(hosts)).values(seen_at=now))
 
 
-def update(connection: sa.Connection, service_id: int, values: Mapping[str, Any]) -> None:
-    connection.execute(sa.update(services).where(services.c.id == service_id).values(**values))
+def update(connection: sa.Connection, service: ComputeService, values: Mapping[str, Any]) -> None:
+    SERVICES.update(connection, values, id=service.id)
+    if service.binary == COMPUTE and 'disabled' in values:
+        note_host(connection, service.host)
 
 
 def delete(connection: sa.Connection, service: ComputeService) -> None:
     """The service and, for a compute host, what is known of the host."""
     connection.execute(sa.delete(services).where(services.c.id == service.id))
     if service.binary == COMPUTE:
+        note_host(connection, service.host)
         connection.execute(sa.delete(hypervisors).where(hypervisors.c.host == service.host))
         connection.execute(sa.delete(aggregate_hosts).where(aggregate_hosts.c.host == service.host))
 

@@ -17,12 +17,15 @@ from computeapi.backends.image.glance import GlanceImages
 from computeapi.backends.image.local import LocalImages
 from computeapi.backends.network import Networks
 from computeapi.backends.network.local import LocalNetworks
+from computeapi.backends.placement import Inventory, Placement
+from computeapi.backends.placement.service import PlacementService
 from computeapi.backends.share import Shares
 from computeapi.backends.share.local import LocalShares
 from computeapi.backends.volume import Volumes
 from computeapi.backends.volume.local import LocalVolumes
 from computeapi.context import Context
 from tests.neighbours import cloud
+from tests.placement import PlacementInMemory
 
 ADMIN = Context(user_id='root', project_id='admin', is_admin=True, roles=frozenset({'admin'}))
 ALICE = Context(user_id='alice', project_id='apples', roles=frozenset({'member'}))
@@ -215,8 +218,63 @@ def simulated_hypervisor(store, conf):
     return As(Hypervisor, SimulatedHypervisor(store, conf.simulated))
 
 
+class OwnPlacement:
+    """The one of tests, so that it does what the real one does."""
+
+    def __init__(self):
+        self.own = PlacementInMemory()
+        self.placement = As(Placement, self.own)
+
+    def host(self, provider):
+        self.placement.declare(provider)
+        return provider
+
+    def write(self, provider, part, name):
+        """What somebody else writes there."""
+        getattr(self.own.providers[provider.id], part)[name] = Inventory(1, 1.0, 1) if part == 'inventories' else True
+
+    def there(self, provider):
+        """By part, what is there by name."""
+        found = self.own.providers[provider.id]
+        return {part: set(getattr(found, part)) for part in ('inventories', 'traits', 'aggregates')}
+
+    def end(self):
+        """Nothing is left of it."""
+
+
+class RealPlacement:
+    def __init__(self):
+        self.cloud = cloud.running()
+        self.service = self.cloud.service('placement')
+        self.own = PlacementService(self.cloud.conf(text='[placement]\nenabled = true\n'))
+        self.placement, self.made = As(Placement, self.own), []
+
+    def host(self, provider):
+        self.placement.declare(provider)
+        self.made.append(provider.id)
+        return provider
+
+    def write(self, provider, part, name):
+        path = f'/resource_providers/{provider.id}/{part}'
+        document = self.service.get(path, microversion='1.38').json()
+        document[part] = {**document[part], name: {'total': 1}} if part == 'inventories' else [*document[part], name]
+        self.service.put(path, json=document, microversion='1.38')
+
+    def there(self, provider):
+        path = f'/resource_providers/{provider.id}'
+        parts = ('inventories', 'traits', 'aggregates')
+        return {part: set(self.service.get(f'{path}/{part}', microversion='1.38').json()[part]) for part in parts}
+
+    def end(self):
+        for provider_id in self.made:
+            for consumer_id in self.placement.holders(provider_id):
+                self.service.delete(f'/allocations/{consumer_id}')
+            self.placement.withdraw(provider_id)
+
+
 HYPERVISOR = [simulated_hypervisor]
 NETWORK, VOLUME = [OwnNetworks], [OwnVolumes]
 IDENTITY = [OwnIdentity, *([RealIdentity] if cloud.URL else [])]
 IMAGE = [OwnImages, *([RealImages] if cloud.URL else [])]
 SHARE = [OwnShares]
+PLACEMENT = [OwnPlacement, *([RealPlacement] if cloud.URL else [])]

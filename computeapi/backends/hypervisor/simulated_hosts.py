@@ -20,7 +20,7 @@ CPU = {
 
 
 class SimulatedHosts:
-    """As many as *options* say, named compute1, compute2 ...
+    """As many as *options* say, named compute1, compute2 ... or otherwise
 
     options: the group [simulated] of the configuration.
     """
@@ -34,7 +34,7 @@ class SimulatedHosts:
         return [self._host(number, off) for number in range(1, self.options.hosts + 1)]
 
     def _host(self, number: int, off: set[str]) -> Host:
-        name = f'compute{number}'
+        name = f'{self.options.host_name}{number}'
         return Host(
             name=name,
             hypervisor_hostname=name,

@@ -38,7 +38,7 @@ class Scheduler:
         options = conf.filter_scheduler
         self.filters = [(name, _named(FILTERS, name)) for name in options.enabled_filters]
         self.weighers = [_named(WEIGHERS, name) for name in options.weight_classes]
-        self.ratios = Ratios(options.cpu_allocation_ratio, options.ram_allocation_ratio, options.disk_allocation_ratio)
+        self.ratios = Ratios.of(conf)
 
     def on(self, store: Store) -> 'Scheduler':
         """The same, with what it writes going to another store."""

@@ -26,6 +26,11 @@ class Ratios(NamedTuple):
     ram: float
     disk: float
 
+    @classmethod
+    def of(cls, conf: cfg.ConfigOpts) -> 'Ratios':
+        options = conf.filter_scheduler
+        return cls(options.cpu_allocation_ratio, options.ram_allocation_ratio, options.disk_allocation_ratio)
+
 
 class GroupState(NamedTuple):
     """The group of the server that is scheduled, as one host sees it.

@@ -259,3 +259,22 @@ class Process(NamedTuple):
 
 
 processes = table('processes', Process)
+
+
+class PlacementChange(NamedTuple):
+    """What Placement is still to be told anew: of a host (by the UUID of its hypervisor), an aggregate, or a server.
+
+    change_id: which change is to be told, the last one; None: all is told, but the row remembers a move.
+    move_id: the UUID of the move under which Placement holds something for the server.
+    attempts: how often it was refused.  due_at: when it can be tried again, or another process may try; None: at once.
+    """
+
+    kind: Annotated[str, Text(16), KEY]
+    id: Annotated[TextId, KEY]
+    change_id: TextId | None
+    move_id: TextId | None
+    attempts: int
+    due_at: datetime | None
+
+
+placement_changes = table('placement_changes', PlacementChange)

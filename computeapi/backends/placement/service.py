@@ -1,0 +1,164 @@
+"""A Placement service, spoken to by openstacksdk's adapter.
+
+A provider has a generation, and so has a consumer: who writes says which one it has seen, and is refused when somebody
+else was quicker.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
+from typing import Any
+
+from openstack.exceptions import raise_from_response
+from openstack.placement.v1._proxy import Proxy
+from oslo_config import cfg
+from requests import Response
+
+from computeapi.backends.neighbour import LONGEST_MESSAGE, NeighbourService
+from computeapi.backends.placement import INSTANCE, Holding, Inventory, PlacementRefused, Provider, StaleHolding
+from computeapi.context import Context
+from computeapi.errors import Error
+
+# Consumers have types; answers about aggregates have generations.
+MICROVERSION = '1.38'
+STALE = 'placement.concurrent_update'
+MOST_TRIES = 4
+ITSELF = Context(user_id='', project_id='', user_name='placement').elevated()
+
+
+class PlacementService:
+    def __init__(self, conf: cfg.ConfigOpts):
+        self.service = NeighbourService(conf, 'Placement', 'placement', 'placement', 1)
+        self.traits: set[str] = set()
+
+    # ------------------------------------------------------------ providers
+
+    def declare(self, provider: Provider) -> None:
+        for _ in range(MOST_TRIES):
+            try:
+                return self._declare(provider)
+            except StaleHolding:
+                continue
+        raise StaleHolding()
+
+    def _declare(self, provider: Provider) -> None:
+        known = self._known(provider.id)
+        if known is None:
+            self._ask('POST', '/resource_providers', {'uuid': provider.id, 'name': provider.name})
+        elif known['name'] != provider.name:
+            self._ask('PUT', _path(provider.id), {'name': provider.name})
+        for part, wanted in self._wanted(provider).items():
+            found = self._ask('GET', _path(provider.id, part))
+            said = wanted(found[part])
+            if said != found[part]:
+                generation = {'resource_provider_generation': found['resource_provider_generation']}
+                self._ask('PUT', _path(provider.id, part), {part: said, **generation})
+
+    def differences(self, provider: Provider) -> list[str]:
+        known = self._known(provider.id)
+        if known is None:
+            return ['provider']
+        found = ['name'] if known['name'] != provider.name else []
+        for part, wanted in self._wanted(provider).items():
+            there = self._ask('GET', _path(provider.id, part))[part]
+            if wanted(there) != there:
+                found.append(part)
+        return found
+
+    def _wanted(self, provider: Provider) -> dict[str, Callable[[Any], Any]]:
+        """By part of a provider, what is to stand there instead of what does."""
+
+        def inventories(there: Mapping[str, Any]) -> dict[str, Any]:
+            others = {name: each for name, each in there.items() if name not in provider.inventories}
+            return others | {name: _document(each) for name, each in provider.inventories.items() if each.total}
+
+        def traits(there: Sequence[str]) -> list[str]:
+            known = self._traits(provider.traits)
+            return _chosen(there, {name: wanted for name, wanted in provider.traits.items() if name in known})
+
+        def aggregates(there: Sequence[str]) -> list[str]:
+            return _chosen(there, provider.aggregates)
+
+        return {'inventories': inventories, 'traits': traits, 'aggregates': aggregates}
+
+    def _traits(self, names: Collection[str]) -> Set[str]:
+        """Those of these traits that this Placement knows; it forgets none, but a later release knows more."""
+        if unknown := sorted(set(names) - self.traits):
+            self.traits |= set(self._ask('GET', f'/traits?name=in:{",".join(unknown)}')['traits'])
+        return self.traits
+
+    def withdraw(self, provider_id: str) -> None:
+        self._ask('DELETE', _path(provider_id), missing=True)
+
+    def leave_aggregate(self, aggregate_id: str, provider_ids: Sequence[str]) -> None:
+        members = self._ask('GET', f'/resource_providers?member_of={aggregate_id}')['resource_providers']
+        for provider_id in {each['uuid'] for each in members} & set(provider_ids):
+            found = self._ask('GET', _path(provider_id, 'aggregates'))
+            found['aggregates'].remove(aggregate_id)
+            self._ask('PUT', _path(provider_id, 'aggregates'), found)
+
+    def _known(self, provider_id: str) -> Mapping[str, Any] | None:
+        found: Mapping[str, Any] | None = self._ask('GET', _path(provider_id), missing=True)
+        return found
+
+    # ------------------------------------------------------------ consumers
+
+    def holding(self, consumer_id: str) -> Holding:
+        found = self._ask('GET', f'/allocations/{consumer_id}')
+        if not found['allocations']:
+            return Holding(consumer_id)
+        resources = {provider: each['resources'] for provider, each in found['allocations'].items()}
+        kind, generation = found.get('consumer_type', INSTANCE), found['consumer_generation']
+        return Holding(consumer_id, kind, found['project_id'], found['user_id'], resources, generation)
+
+    def hold(self, holdings: Sequence[Holding]) -> None:
+        self._ask('POST', '/allocations', {each.consumer_id: _allocations(each) for each in holdings})
+
+    def holders(self, provider_id: str) -> Mapping[str, Mapping[str, int]]:
+        found = self._ask('GET', _path(provider_id, 'allocations'), missing=True) or {'allocations': {}}
+        return {consumer: each['resources'] for consumer, each in found['allocations'].items()}
+
+    # ------------------------------------------------------------ how it is asked
+
+    def _ask(self, method: str, path: str, body: Mapping[str, Any] | None = None, *, missing: bool = False) -> Any:
+        """What it answers, as JSON. missing: None where there is no such thing, which is no error."""
+        proxy = self.service.proxy(ITSELF, Proxy)
+        with self.service.asked(ITSELF):
+            answer = proxy.request(path, method, json=body, microversion=MICROVERSION)
+            if missing and answer.status_code == 404:
+                return None
+            if answer.status_code in (400, 409):
+                raise _refusal(answer)
+            raise_from_response(answer)
+        return answer.json() if answer.content else None
+
+
+def _refusal(answer: Response) -> Error:
+    try:
+        error = answer.json()['errors'][0]
+    except (ValueError, KeyError, IndexError, TypeError):
+        return PlacementRefused(f'Placement answered {answer.status_code}.')
+    words = ' '.join(str(error.get('detail', '')).split())[:LONGEST_MESSAGE]
+    return StaleHolding() if error.get('code') == STALE else PlacementRefused(words)
+
+
+def _path(provider_id: str, part: str = '') -> str:
+    return f'/resource_providers/{provider_id}' + (f'/{part}' if part else '')
+
+
+def _document(inventory: Inventory) -> dict[str, Any]:
+    return {**inventory._asdict(), 'min_unit': 1, 'step_size': 1}
+
+
+def _chosen(there: Sequence[str], wanted: Mapping[str, bool]) -> list[str]:
+    """What stands there with what is wanted and without what is not; the same list if that changes nothing."""
+    missing = [name for name, is_wanted in sorted(wanted.items()) if is_wanted and name not in there]
+    return [name for name in there if wanted.get(name, True)] + missing
+
+
+def _allocations(holding: Holding) -> dict[str, Any]:
+    return {
+        'allocations': {provider: {'resources': dict(each)} for provider, each in holding.resources.items()},
+        'project_id': holding.project_id,
+        'user_id': holding.user_id,
+        'consumer_generation': holding.generation,
+        'consumer_type': holding.type,
+    }

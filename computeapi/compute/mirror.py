@@ -1,0 +1,240 @@
+"""Placement is told what hosts have and what servers hold of them: a mirror of the claims, for others who read it.
+
+The claims decide, and nobody waits for the mirror. What changes is written down with the change (see
+db/placement_changes.py) and told soon afterwards, as it is then, by whichever process comes to it. While Placement is
+away it waits. What was lost, or what somebody changed there, the audit finds.
+"""
+
+import logging
+from collections.abc import Collection, Iterator, Mapping
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from oslo_config import cfg
+
+from computeapi.backends.hypervisor import Capability, Hypervisor
+from computeapi.backends.placement import INSTANCE, MIGRATION, Holding, Inventory, Placement, Provider, StaleHolding
+from computeapi.compute.scheduler.hosts import Ratios
+from computeapi.db import holdings
+from computeapi.db import placement_changes as changes
+from computeapi.db.allocations import Amounts
+from computeapi.db.engine import Store
+from computeapi.db.holdings import Claims, HostFacts
+from computeapi.db.placement_changes import AGGREGATE, CONSUMER, HOST, SERVER, PlacementChange
+from computeapi.errors import Error, NeighbourAway
+
+LOG = logging.getLogger(__name__)
+# How many changes are looked up at a time, and for how long one is for one process to tell.
+BATCH = 50
+LEASE = timedelta(seconds=60)
+LONGEST_PAUSE_SECONDS = 60
+MOST_TRIES = 4
+
+ALWAYS = (
+    'COMPUTE_NODE',
+    'COMPUTE_DEVICE_TAGGING',
+    'COMPUTE_VOLUME_ATTACH',
+    'COMPUTE_VOLUME_ATTACH_WITH_TAG',
+    'COMPUTE_VOLUME_MULTI_ATTACH',
+    'OWNER_NOVA',
+)
+DISABLED = 'COMPUTE_STATUS_DISABLED'
+OF_CAPABILITY = {
+    'COMPUTE_NET_ATTACH_INTERFACE': Capability.ATTACH_INTERFACE,
+    'COMPUTE_NET_ATTACH_INTERFACE_WITH_TAG': Capability.ATTACH_INTERFACE,
+    'COMPUTE_VOLUME_EXTEND': Capability.EXTEND_VOLUME,
+    'COMPUTE_RESCUE_BFV': Capability.RESCUE_ON_VOLUME,
+    'COMPUTE_MEM_BACKING_FILE': Capability.SHARES,
+    'COMPUTE_STORAGE_VIRTIO_FS': Capability.SHARES,
+}
+"""The standard traits that a driver's capabilities stand for."""
+
+
+class Difference(NamedTuple):
+    """What Placement knows otherwise than it is, of which host or server, and what is to be told again."""
+
+    what: str
+    owner: str
+    name: str
+    kind: str
+    id: str
+
+
+class Mirror:
+    def __init__(self, store: Store, placement: Placement, hypervisor: Hypervisor, conf: cfg.ConfigOpts):
+        self.store, self.placement, self.hypervisor = store, placement, hypervisor
+        self.ratios, self.away, self.ending = Ratios.of(conf), False, False
+        self.ways = {
+            HOST: self._tell_of_host,
+            AGGREGATE: self._tell_of_aggregate,
+            SERVER: self._tell_of_server,
+            CONSUMER: self._tell_of_consumer,
+        }
+
+    def catch_up(self) -> None:
+        """Tell all that is to be told, as far as Placement takes it."""
+        try:
+            while found := self.store.ask(changes.due, self.store.clock(), BATCH):
+                for change in found:
+                    if self.ending:
+                        return
+                    self.tell(change)
+        except NeighbourAway:
+            if not self.away:
+                LOG.warning('Placement is away: %d changes wait to be told', self.store.ask(changes.waiting))
+            self.away = True
+            return
+        if self.away:
+            LOG.warning('Placement is there again and knows all changes')
+        self.away = False
+
+    def tell(self, change: PlacementChange) -> bool:
+        """Tell of one change, unless another process does; whether it is told. NeighbourAway."""
+        now = self.store.clock()
+        if not self.store.tell(changes.claim, change, now, now + LEASE):
+            return False
+        try:
+            move_id = self.ways[change.kind](change)
+        except NeighbourAway:
+            self.store.tell(changes.put_off, change, None, change.attempts)
+            raise
+        except Error as error:
+            self._put_off(change, now, error)
+            return False
+        self.store.tell(changes.forget, change, move_id)
+        return True
+
+    def _put_off(self, change: PlacementChange, now: datetime, error: Error) -> None:
+        pause = min(2**change.attempts, LONGEST_PAUSE_SECONDS)
+        # At first it may only be the order in which several are told.
+        level = logging.WARNING if change.attempts % 20 == 3 else logging.DEBUG
+        LOG.log(level, 'Placement could not be told of %s %s: %s', change.kind, change.id, error)
+        self.store.tell(changes.put_off, change, now + timedelta(seconds=pause), change.attempts + 1)
+
+    # ------------------------------------------------------------ what is told
+
+    def _tell_of_host(self, change: PlacementChange) -> None:
+        facts = self.store.ask(holdings.host, change.id)
+        if facts is None:
+            self.placement.withdraw(change.id)
+        else:
+            self.placement.declare(self._provider(facts))
+
+    def _tell_of_aggregate(self, change: PlacementChange) -> None:
+        self.placement.leave_aggregate(change.id, self.store.ask(holdings.hypervisor_ids))
+
+    def _tell_of_consumer(self, change: PlacementChange) -> None:
+        """It is nothing of ours, or no more: what holds something is told of with its server."""
+        there = self.placement.holding(change.id)
+        servers = self.store.ask(holdings.servers_behind, [change.id])
+        if _is_ours(there, servers) and change.id not in self.store.ask(holdings.of_servers, list(servers.values())):
+            self.placement.hold([_emptied(there, there.type if there.type == INSTANCE else MIGRATION)])
+
+    def _tell_of_server(self, change: PlacementChange) -> str | None:
+        """The server holds what it claims, and so does its move; the move's id, if Placement knows of one then."""
+        for _ in range(MOST_TRIES):
+            compared = self._compare(change.id, change.move_id)
+            if compared is None:
+                continue
+            wanted, differing = compared
+            move_id = next((each.consumer_id for each in wanted if each.type == MIGRATION), None)
+            if differing:
+                if move_id not in (None, change.move_id):
+                    # Whoever comes after this process, should it die now, empties it.
+                    self.store.tell(changes.remember_move, change.id, move_id)
+                self.placement.hold(differing)
+            return move_id
+        raise StaleHolding()
+
+    def _compare(self, server_id: str, move_id: str | None) -> tuple[list[Holding], list[Holding]] | None:
+        """What the server and its move are to hold, and what of it Placement knows otherwise, with what else that
+        the move held; None if another move has begun since.
+
+        Placement is asked before the claims are read: what is told cannot be older than what somebody else told.
+        """
+        now_on = self.store.ask(holdings.move_of, server_id)
+        there = {each: self.placement.holding(each) for each in {server_id, now_on, move_id} - {None} if each}
+        claims = self.store.ask(holdings.of_servers, [server_id])
+        if not claims.keys() <= there.keys():
+            return None
+        wanted = [_holding(each, there[key].generation) for key, each in claims.items()]
+        gone = there.keys() - claims.keys()
+        empty = [_emptied(there[key], INSTANCE if key == server_id else MIGRATION) for key in sorted(gone)]
+        return wanted, [each for each in (*empty, *wanted) if each.resources != there[each.consumer_id].resources]
+
+    def _provider(self, facts: HostFacts) -> Provider:
+        amounts = (('VCPU', facts.vcpus, self.ratios.cpu), ('MEMORY_MB', facts.memory_mb, self.ratios.ram))
+        inventories = {
+            # One server can have as much as can be given away.
+            name: Inventory(total, ratio, max_unit=max(1, min(int(total * ratio), 2**31 - 1)))
+            for name, total, ratio in (*amounts, ('DISK_GB', facts.local_gb, self.ratios.disk))
+        }
+        traits = {name: needed in self.hypervisor.capabilities for name, needed in OF_CAPABILITY.items()}
+        traits |= dict.fromkeys(ALWAYS, True) | {DISABLED: facts.disabled}
+        return Provider(facts.uuid, facts.hypervisor_hostname, inventories, traits, facts.aggregates)
+
+    # ------------------------------------------------------------ what the audit finds
+
+    def differences(self) -> Iterator[Difference]:
+        """What Placement knows otherwise, and nobody is to tell it; host by host."""
+        for hypervisor_id in self.store.ask(holdings.hypervisor_ids):
+            facts = self.store.ask(holdings.host, hypervisor_id)
+            if facts is not None and not self.store.ask(changes.pending, HOST, [hypervisor_id]):
+                yield from self._differences_of(facts)
+
+    def _differences_of(self, facts: HostFacts) -> Iterator[Difference]:
+        if parts := self.placement.differences(self._provider(facts)):
+            yield Difference(', '.join(parts), 'host', facts.host, HOST, facts.uuid)
+        holders = self.placement.holders(facts.uuid)
+        here = self.store.ask(holdings.servers_on, facts.host)
+        claims = self.store.ask(holdings.of_servers, here)
+        wanted = {
+            key: resources_of(each.amounts[facts.uuid]) for key, each in claims.items() if facts.uuid in each.amounts
+        }
+        odd = {key for key in wanted.keys() | holders.keys() if wanted.get(key) != holders.get(key)}
+        servers = {key: claims[key].server_id for key in odd if key in claims}
+        servers |= self.store.ask(holdings.servers_behind, odd - servers.keys())
+        for consumer_id in sorted(odd):
+            yield from self._difference_of(consumer_id, servers.get(consumer_id), facts)
+
+    def _difference_of(self, consumer_id: str, server_id: str | None, facts: HostFacts) -> Iterator[Difference]:
+        """Looked at once more: the rows may have been read before Placement was told, or the other way round."""
+        if server_id is not None and self.store.ask(changes.pending, SERVER, [server_id]):
+            return
+        what = f'the allocation on {facts.host}'
+        claims = self.store.ask(holdings.of_servers, [server_id]) if server_id else {}
+        there = self.placement.holding(consumer_id)
+        if consumer_id in claims:
+            wanted = _holding(claims[consumer_id], None).resources
+            if there.resources != wanted:
+                yield Difference(what, 'server', server_id or '', SERVER, server_id or '')
+        elif _is_ours(there, {consumer_id} if server_id else ()):
+            yield Difference(what, 'server', server_id or consumer_id, CONSUMER, consumer_id)
+
+    def mend(self, difference: Difference) -> None:
+        """Tell of it again, now; StaleHolding if it was not taken, and waits."""
+        self.store.tell(changes.note, difference.kind, [difference.id])
+        change = self.store.ask(changes.get, difference.kind, difference.id)
+        if change is not None and change.change_id is not None and not self.tell(change):
+            raise StaleHolding()
+
+
+def _holding(claims: Claims, generation: int | None) -> Holding:
+    kind = MIGRATION if claims.moving else INSTANCE
+    resources = {key: resources_of(amounts) for key, amounts in claims.amounts.items()}
+    return Holding(claims.consumer_id, kind, claims.project_id, claims.user_id, resources, generation)
+
+
+def _emptied(holding: Holding, kind: str) -> Holding:
+    return holding._replace(type=kind, resources={})
+
+
+def _is_ours(there: Holding, known: Collection[str]) -> bool:
+    """Whether what holds something was made by compute, which need not know it any more."""
+    return bool(there.resources) and (there.type in (INSTANCE, MIGRATION) or there.consumer_id in known)
+
+
+def resources_of(amounts: Amounts) -> Mapping[str, int]:
+    """By resource class; of what is not held nothing is said."""
+    named = {'VCPU': amounts.vcpus, 'MEMORY_MB': amounts.memory_mb, 'DISK_GB': amounts.disk_gb}
+    return {name: amount for name, amount in named.items() if amount}

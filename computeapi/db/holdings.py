@@ -1,0 +1,122 @@
+"""What Placement is to know: what hosts are, as rows, and who holds what of them.
+
+The claims say it. While a server moves, what it holds of the host that it leaves is held by the move.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from typing import NamedTuple
+
+import sqlalchemy as sa
+
+from computeapi.db.allocations import HELD, Amounts
+from computeapi.db.server_migrations import EVACUATION, OVER
+from computeapi.db.services import COMPUTE
+from computeapi.db.tables.compute import aggregate_hosts, aggregates, allocations, hypervisors, services
+from computeapi.db.tables.servers import migrations, servers
+
+
+class HostFacts(NamedTuple):
+    """A compute host; memory in MiB, disk in GiB. aggregates: the UUID of each there is, and whether it is in it."""
+
+    uuid: str
+    host: str
+    hypervisor_hostname: str
+    vcpus: int
+    memory_mb: int
+    local_gb: int
+    disabled: bool
+    aggregates: Mapping[str, bool] = {}
+
+
+class Claims(NamedTuple):
+    """What a server, or a move of it, holds of hosts, by the UUIDs of their hypervisors."""
+
+    consumer_id: str
+    server_id: str
+    project_id: str
+    user_id: str
+    moving: bool
+    amounts: Mapping[str, Amounts]
+
+
+FACTS = [*(hypervisors.c[name] for name in HostFacts._fields[:-2]), services.c.disabled]
+SERVED = hypervisors.join(services, (services.c.host == hypervisors.c.host) & (services.c.binary == COMPUTE))
+UNDER_WAY = sa.and_(
+    migrations.c.status.not_in(OVER), migrations.c.migration_type != EVACUATION, migrations.c.dest_host.is_not(None)
+)
+
+
+def host(connection: sa.Connection, hypervisor_id: str) -> HostFacts | None:
+    """What the host is, whether or not its cell is down; None for one that was forgotten."""
+    facts = sa.select(*FACTS).select_from(SERVED).where(hypervisors.c.uuid == hypervisor_id)
+    for row in connection.execute(facts):
+        found = HostFacts(*row)
+        break
+    else:
+        return None
+    mine = (aggregate_hosts.c.aggregate_id == aggregates.c.id) & (aggregate_hosts.c.host == found.host)
+    groups = connection.execute(sa.select(aggregates.c.uuid, sa.exists().where(mine)))
+    return found._replace(aggregates={group_id: bool(inside) for group_id, inside in groups})
+
+
+def hypervisor_ids(connection: sa.Connection) -> list[str]:
+    """The UUIDs of all hypervisors."""
+    return list(connection.scalars(sa.select(hypervisors.c.uuid).select_from(SERVED).order_by(hypervisors.c.id)))
+
+
+def move_of(connection: sa.Connection, server_id: str) -> str | None:
+    """The UUID of the move that the server is on, and that has a host to go to."""
+    found = sa.select(migrations.c.uuid).where(migrations.c.server_id == server_id, UNDER_WAY)
+    move_id: str | None = connection.scalar(found.order_by(migrations.c.id.desc()).limit(1))
+    return move_id
+
+
+def of_servers(connection: sa.Connection, server_ids: Collection[str]) -> dict[str, Claims]:
+    """By consumer, what is held for these servers: by themselves, and by the moves that they are on."""
+    by_server: dict[str, list[tuple[str, str, Amounts]]] = defaultdict(list)
+    held = sa.select(allocations.c.server_id, allocations.c.host, hypervisors.c.uuid, *HELD).join_from(
+        allocations, hypervisors, hypervisors.c.host == allocations.c.host
+    )
+    chosen = held.where(allocations.c.server_id.in_(server_ids)).order_by(hypervisors.c.id)
+    for server_id, name, hypervisor_id, *amounts in connection.execute(chosen):
+        # Of a host with several hypervisors the first counts.
+        if name not in {known for known, _, _ in by_server[server_id]}:
+            by_server[server_id].append((name, hypervisor_id, Amounts(*map(int, amounts))))
+    found: dict[str, Claims] = {}
+    moves = _moves_of(connection, by_server)
+    owners = sa.select(servers.c.uuid, servers.c.project_id, servers.c.user_id).where(servers.c.uuid.in_(by_server))
+    for server_id, project_id, user_id in connection.execute(owners):
+        move_id, source = moves.get(server_id, (None, None))
+        claims = by_server[server_id]
+        left = {key: held for name, key, held in claims if name == source and len(claims) > 1}
+        kept = {key: held for _, key, held in claims if key not in left}
+        found[server_id] = Claims(server_id, server_id, project_id, user_id, False, kept)
+        if move_id is not None and left:
+            found[move_id] = Claims(move_id, server_id, project_id, user_id, True, left)
+    return found
+
+
+def _moves_of(connection: sa.Connection, server_ids: Iterable[str]) -> dict[str, tuple[str, str | None]]:
+    """The move that each of these servers is on, and the host that it leaves; the newest, if there are several."""
+    under_way = (
+        sa.select(migrations.c.server_id, migrations.c.uuid, migrations.c.source_host)
+        .where(migrations.c.server_id.in_(list(server_ids)), UNDER_WAY)
+        .order_by(migrations.c.id)
+    )
+    return {server_id: (move_id, source) for server_id, move_id, source in connection.execute(under_way)}
+
+
+def servers_on(connection: sa.Connection, name: str) -> list[str]:
+    """The servers that hold something of the host of that name."""
+    return list(connection.scalars(sa.select(allocations.c.server_id).where(allocations.c.host == name)))
+
+
+def servers_behind(connection: sa.Connection, consumer_ids: Collection[str]) -> dict[str, str]:
+    """Which of these are servers, or moves of servers, that are known: the server of each."""
+    known = sa.select(servers.c.uuid).where(servers.c.uuid.in_(consumer_ids))
+    moved = sa.select(migrations.c.uuid, migrations.c.server_id).where(migrations.c.uuid.in_(consumer_ids))
+    found = {server_id: server_id for server_id in connection.scalars(known)}
+    for move_id, server_id in connection.execute(moved):
+        found[move_id] = server_id
+    return found

@@ -1,0 +1,142 @@
+"""What any Placement does that compute tells of hosts and of who holds what of them."""
+
+import uuid
+from dataclasses import replace
+
+import pytest
+
+from computeapi.backends.placement import Holding, Inventory, PlacementRefused, Provider, StaleHolding
+from tests.backends.implementations import PLACEMENT
+
+ROOM = {'VCPU': Inventory(4, 2.0, 8), 'MEMORY_MB': Inventory(1024, 1.0, 1024, reserved=24)}
+TRAITS = {'COMPUTE_NODE': True, 'COMPUTE_STATUS_DISABLED': False, 'COMPUTE_NOT_KNOWN_YET': False}
+OWNER = {'project_id': 'apples', 'user_id': 'alice'}
+
+
+@pytest.fixture(params=PLACEMENT)
+def world(request):
+    world = request.param()
+    yield world
+    world.end()
+
+
+@pytest.fixture
+def placement(world):
+    return world.placement
+
+
+@pytest.fixture
+def host(world):
+    """A provider that Placement knows."""
+    return world.host(new())
+
+
+def new(**facts):
+    provider_id = str(uuid.uuid4())
+    return Provider(provider_id, f'host-{provider_id}', ROOM, TRAITS, {}, **facts)
+
+
+def holding(host, consumer_id=None, **resources):
+    return Holding(consumer_id or str(uuid.uuid4()), resources={host.id: resources}, **OWNER)
+
+
+def test_a_host_is_declared_once_and_again(world, placement):
+    host = new()
+    assert placement.differences(host) == ['provider']
+    world.host(host)
+    assert placement.differences(host) == []
+    less, aggregate = {'VCPU': Inventory(2, 1.0, 2), 'MEMORY_MB': Inventory(0, 1.0, 1)}, str(uuid.uuid4())
+    other = replace(
+        host, inventories=less, traits=TRAITS | {'COMPUTE_STATUS_DISABLED': True}, aggregates={aggregate: True}
+    )
+    assert placement.differences(other) == ['inventories', 'traits', 'aggregates']
+    for _ in range(2):
+        placement.declare(other)
+        assert placement.differences(other) == []
+    placement.declare(replace(host, aggregates={aggregate: False}))
+    assert placement.differences(host) == []
+
+
+def test_what_others_wrote_there_stays(world, placement, host):
+    aggregate = str(uuid.uuid4())
+    world.write(host, 'inventories', 'VGPU')
+    world.write(host, 'traits', 'HW_GPU_API_VULKAN')
+    world.write(host, 'aggregates', aggregate)
+    assert placement.differences(host) == []
+    placement.declare(replace(host, inventories=ROOM | {'DISK_GB': Inventory(5, 1.0, 5)}, traits={'OWNER_NOVA': True}))
+    assert world.there(host) == {
+        'inventories': {'VCPU', 'MEMORY_MB', 'DISK_GB', 'VGPU'},
+        'traits': {'COMPUTE_NODE', 'OWNER_NOVA', 'HW_GPU_API_VULKAN'},
+        'aggregates': {aggregate},
+    }
+
+
+def test_a_server_holds_something_and_gives_it_back(placement, host):
+    wanted = holding(host, VCPU=2, MEMORY_MB=64)
+    assert placement.holding(wanted.consumer_id) == Holding(wanted.consumer_id)
+    placement.hold([wanted])
+    held = placement.holding(wanted.consumer_id)
+    assert held == wanted._replace(generation=held.generation) and held.generation is not None
+    assert placement.holders(host.id) == {wanted.consumer_id: {'VCPU': 2, 'MEMORY_MB': 64}}
+    placement.hold([held._replace(resources={})])
+    assert placement.holding(wanted.consumer_id) == Holding(wanted.consumer_id)
+    assert placement.holders(host.id) == {}
+
+
+def test_what_a_server_leaves_its_move_holds(world, placement, host):
+    source = holding(host, VCPU=8)
+    placement.hold([source])
+    there = world.host(new())
+    held = placement.holding(source.consumer_id)
+    move = holding(host, VCPU=8)._replace(type='MIGRATION')
+    placement.hold([held._replace(resources={there.id: {'VCPU': 8}}), move])
+    assert placement.holders(host.id) == {move.consumer_id: {'VCPU': 8}}
+    assert placement.holders(there.id) == {source.consumer_id: {'VCPU': 8}}
+    assert placement.holding(move.consumer_id).type == 'MIGRATION'
+
+
+def test_who_knows_something_older_is_refused(placement, host):
+    wanted = holding(host, VCPU=1)
+    placement.hold([wanted])
+    first = placement.holding(wanted.consumer_id)
+    with pytest.raises(StaleHolding):
+        placement.hold([wanted])
+    placement.hold([first._replace(resources={host.id: {'VCPU': 2}})])
+    other = holding(host, VCPU=1)
+    with pytest.raises(StaleHolding):
+        placement.hold([other, first._replace(resources={})])
+    assert placement.holders(host.id) == {wanted.consumer_id: {'VCPU': 2}}
+
+
+def test_what_is_not_there_is_held_by_nobody(placement, host):
+    for wanted in (holding(new(), VCPU=1), holding(host, VCPU=9), holding(host, DISK_GB=1)):
+        with pytest.raises(PlacementRefused):
+            placement.hold([wanted])
+    assert placement.holders(new().id) == {}
+
+
+def test_a_host_goes_when_nobody_holds_anything(placement, host):
+    wanted = holding(host, VCPU=1)
+    placement.hold([wanted])
+    with pytest.raises(PlacementRefused):
+        placement.withdraw(host.id)
+    placement.hold([placement.holding(wanted.consumer_id)._replace(resources={})])
+    for _ in range(2):
+        placement.withdraw(host.id)
+        assert placement.differences(host) == ['provider']
+
+
+def test_two_hosts_have_two_names(placement, host):
+    with pytest.raises(PlacementRefused):
+        placement.declare(replace(new(), name=host.name))
+
+
+def test_an_aggregate_that_is_gone(world, placement, host):
+    aggregate = str(uuid.uuid4())
+    other = world.host(new())
+    for each in (host, other):
+        placement.declare(replace(each, aggregates={aggregate: True}))
+    for _ in range(2):
+        placement.leave_aggregate(aggregate, [host.id])
+        assert world.there(host)['aggregates'] == set()
+    assert world.there(other)['aggregates'] == {aggregate}

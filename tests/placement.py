@@ -1,0 +1,105 @@
+"""A Placement in memory, for tests of what compute tells: it refuses what the real one does, and can be away."""
+
+import threading
+from collections import defaultdict
+from dataclasses import replace
+
+from computeapi.backends.placement import Holding, PlacementRefused, StaleHolding
+from computeapi.errors import NeighbourAway
+
+
+class PlacementInMemory:
+    """away: whether it cannot be reached.  told: the consumers of each change, in order."""
+
+    def __init__(self):
+        self.providers, self.consumers, self.told = {}, {}, []
+        self.away, self.lock, self.generation = False, threading.RLock(), 0
+
+    def _ask(self):
+        if self.away:
+            raise NeighbourAway(name='Placement')
+
+    def declare(self, provider):
+        self._ask()
+        with self.lock:
+            names = {each.name for key, each in self.providers.items() if key != provider.id}
+            if provider.name in names:
+                raise PlacementRefused(f'There is another {provider.name}.')
+            self.providers[provider.id] = self._merged(provider)
+
+    def _merged(self, provider):
+        there = self.providers.get(provider.id)
+        found = there or replace(provider, inventories={}, traits={}, aggregates={})
+        inventories = {**found.inventories, **provider.inventories}
+        return replace(
+            provider,
+            inventories={name: each for name, each in inventories.items() if each.total},
+            traits=_true({**found.traits, **provider.traits}),
+            aggregates=_true({**found.aggregates, **provider.aggregates}),
+        )
+
+    def differences(self, provider):
+        self._ask()
+        there = self.providers.get(provider.id)
+        if there is None:
+            return ['provider']
+        merged = self._merged(provider)
+        return [
+            part for part in ('inventories', 'traits', 'aggregates') if getattr(there, part) != getattr(merged, part)
+        ]
+
+    def withdraw(self, provider_id):
+        self._ask()
+        if self.holders(provider_id):
+            raise PlacementRefused('It is in use.')
+        self.providers.pop(provider_id, None)
+
+    def leave_aggregate(self, aggregate_id, provider_ids):
+        self._ask()
+        for provider_id in set(provider_ids) & set(self.providers):
+            self.providers[provider_id].aggregates.pop(aggregate_id, None)
+
+    def holding(self, consumer_id):
+        self._ask()
+        return self.consumers.get(consumer_id, Holding(consumer_id))
+
+    def hold(self, holdings):
+        self._ask()
+        with self.lock:
+            for each in holdings:
+                if each.generation != self.holding(each.consumer_id).generation:
+                    raise StaleHolding()
+            kept = {
+                key: each for key, each in self.consumers.items() if key not in {new.consumer_id for new in holdings}
+            }
+            for each in holdings:
+                self.generation += 1
+                if each.resources:
+                    kept[each.consumer_id] = each._replace(generation=self.generation)
+            self._check(kept, {provider_id for each in holdings for provider_id in each.resources})
+            self.consumers = kept
+            self.told.append([each.consumer_id for each in holdings])
+
+    def _check(self, consumers, provider_ids):
+        used = defaultdict(int)
+        for each in consumers.values():
+            for provider_id, resources in each.resources.items():
+                for name, amount in resources.items():
+                    used[provider_id, name] += amount
+        if not provider_ids <= set(self.providers):
+            raise PlacementRefused('There is no such provider.')
+        for (provider_id, name), amount in used.items():
+            if provider_id not in provider_ids:
+                continue
+            inventory = self.providers[provider_id].inventories.get(name)
+            if inventory is None or amount > (inventory.total - inventory.reserved) * inventory.allocation_ratio:
+                raise PlacementRefused('It has not so much.')
+
+    def holders(self, provider_id):
+        self._ask()
+        found = {key: each.resources.get(provider_id) for key, each in self.consumers.items()}
+        return {key: resources for key, resources in found.items() if resources}
+
+
+def _true(decided):
+    return {name: True for name, wanted in decided.items() if wanted}
