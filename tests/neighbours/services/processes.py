@@ -1,4 +1,4 @@
-"""Processes that go on after the script that started them, and are found again by their numbers and the time they began."""
+"""Processes that outlive the script that started them, and are known by their numbers and when they began."""
 
 import json
 import os

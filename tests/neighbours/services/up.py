@@ -1,7 +1,6 @@
 """Starts and stops the services of a folder: `python -m services.up start|stop FOLDER`."""
 
 import hashlib
-import json
 import os
 import shutil
 import socket

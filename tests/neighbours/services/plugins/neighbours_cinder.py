@@ -1,4 +1,4 @@
-"""A volume driver that holds nothing: every volume is there as soon as it is asked for, and is as large as one likes."""
+"""A volume driver that holds nothing: every volume is there as soon as it is asked for, of whatever size."""
 
 import io
 
