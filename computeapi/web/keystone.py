@@ -5,13 +5,28 @@ from typing import Any
 import webob.exc
 from keystoneauth1.exceptions import EndpointNotFound
 from keystonemiddleware.auth_token import AuthProtocol
+from oslo_config import cfg
 
 from computeapi.errors import NeighbourAway
 from computeapi.web import faults
 
 
 class KeystoneAuthToken(AuthProtocol):  # type: ignore[misc]
-    """Answers with a fault, not a page, while Keystone is away."""
+    """Answers with a fault, not a page, while Keystone is away.
+
+    cfg.ConfigFileValueError for a cache whose library is not there.
+    """
+
+    def __init__(self, app: Any, conf: Any):
+        super().__init__(app, conf)
+        # Else a cache in the environment of requests takes its place.
+        if not self._conf.get('cache'):
+            try:
+                self._token_cache.initialize({})
+            except ImportError as error:
+                raise cfg.ConfigFileValueError(
+                    f'[keystone_authtoken]memcached_servers: {error}; it comes with the extra `openstack`'
+                ) from None
 
     def fetch_token(self, token: str, **facts: Any) -> Any:
         try:
