@@ -43,6 +43,8 @@ from computeapi.web.app import App
 from computeapi.web.policy import Policies
 
 LOG = logging.getLogger(__name__)
+# What is being told to Placement can be cut off anywhere, and may take long.
+TELLER_PATIENCE = 2
 
 
 class Service:
@@ -203,7 +205,7 @@ class Service:
         self.hosts.stop()
         if self.mirror is not None and self.teller is not None:
             self.mirror.ending = True
-            self.teller.stop()
+            self.teller.stop(TELLER_PATIENCE)
         try:
             self.heartbeat.end()
         except DatabaseTrouble:

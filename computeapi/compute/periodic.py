@@ -25,12 +25,12 @@ class Periodic:
         if self.seconds:
             self.thread.start()
 
-    def stop(self) -> None:
-        """End, after what is being done; nothing to do if it was never started."""
+    def stop(self, patience: float | None = None) -> None:
+        """End, after what is being done, or after so many seconds; nothing to do if it was never started."""
         self.stopping = True
         self.alarm.set()
         if self.thread.is_alive():
-            self.thread.join()
+            self.thread.join(patience)
 
     def run(self) -> None:
         while not self._is_over():
