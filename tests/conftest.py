@@ -90,13 +90,19 @@ def pytest_unconfigure():
     cloud.end()
 
 
-def pytest_collection_modifyitems(items):
+def pytest_addoption(parser):
+    parser.addoption('--neighbours', action='store_true', help='only what asks the cloud of COMPUTEAPI_TEST_NEIGHBOURS')
+
+
+def pytest_collection_modifyitems(config, items):
     """What is marked `several_writers` is not asked of SQLite, which has one at a time.
 
     What goes through the same lines on every database runs on SQLite and, by turns, on one of the others (on all of
     them when COMPUTEAPI_TEST_THOROUGH is set); coverage, which takes as long again, is counted there once.
     """
     items[:] = [item for item in items if is_wanted(item)]
+    if config.getoption('neighbours'):
+        items[:] = [item for item in items if asks_neighbours(item)]
     for item in items:
         if is_on(item, *TURNS) and SAME_ON_ALL.intersection(item.path.parts):
             item.add_marker('no_cover')
@@ -105,10 +111,21 @@ def pytest_collection_modifyitems(items):
 def is_wanted(item):
     if item.get_closest_marker('several_writers'):
         return not is_on(item, 'sqlite')
+    if asks_neighbours(item):
+        # They have their own databases.
+        return not is_on(item, *TURNS)
     if THOROUGH or not is_on(item, *TURNS) or not SAME_ON_ALL.intersection(item.path.parts):
         return True
     database = item.callspec.params['database']
     return zlib.crc32(item.nodeid.replace(database, '').encode()) % 4 == TURNS[database]
+
+
+def asks_neighbours(item):
+    """Whether it is about a cloud, or a suite runs on an implementation that tests/backends/implementations.py calls
+    real."""
+    values = item.callspec.params.values() if 'callspec' in vars(item) else ()
+    real = any(getattr(value, '__name__', '').startswith('Real') for value in values)
+    return real or 'neighbours' in item.path.parts
 
 
 def is_on(item, *names):
