@@ -7,12 +7,14 @@ from oslo_utils import strutils
 
 from computeapi import clock
 from computeapi.api import pages
+from computeapi.api.cloud import Cloud
 from computeapi.api.controller import ComputeController
 from computeapi.api.gone import PROXIES
 from computeapi.api.servers.schemas import ITEM_BODY, ITEMS_BODY
 from computeapi.api.types import INTEGER, LIMIT, LINKS, MARKER, NULLABLE_STRING, STRING, check_key, date
 from computeapi.backends.image import Image
 from computeapi.compute.images import ATTRIBUTES, metadata_of
+from computeapi.context import Context
 from computeapi.errors import Invalid, NotFound
 from computeapi.versions import ABSENT
 from computeapi.web.contract import Field, View, attr
@@ -74,6 +76,12 @@ def property_name(parameter: str) -> str:
 METADATA = {'type': 'object', 'additionalProperties': {}}
 PROGRESS = {'queued': 25, 'saving': 50, 'active': 100}
 ALTERNATE = 'application/vnd.openstack.image'
+
+
+def image_address(cloud: Cloud, context: Context) -> str | None:
+    """Where the image service is, if it is another one or said to be elsewhere."""
+    prefix: str | None = cloud.conf.api.glance_link_prefix
+    return prefix or cloud.images.address(context)
 
 
 class ImageAtAddress(NamedTuple):
@@ -148,7 +156,7 @@ class ProxiedImages(ComputeController):
         return pages.answer(req, 'images', shown, limit)
 
     def addressed(self, req: Request, image: Image) -> ImageAtAddress:
-        return ImageAtAddress(image, self.cloud.conf.api.glance_link_prefix or req.link_prefix + '/image')
+        return ImageAtAddress(image, image_address(self.cloud, req.context) or req.link_prefix + '/image')
 
     @operation('GET', '/{id}', policy=None, response={'image': IMAGE})
     def show(self, req: Request, id: str) -> dict[str, Any]:

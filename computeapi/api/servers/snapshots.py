@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from computeapi.api.images import image_address
 from computeapi.api.servers.schemas import METADATA
 from computeapi.api.servers.subject import ServerController, action
 from computeapi.api.types import NAME, STRING, UNBOUNDED
@@ -43,7 +44,7 @@ class ServerImages(ServerController):
     @action('createImage', policy=CREATE_IMAGE, also=(CREATE_VOLUME_IMAGE,), takes=IMAGE, **FACTS)
     def create_image(self, req: Request, server: Server, body: Any) -> Reply:
         """Make an image of a server, and answer with its location."""
-        prefix = self.cloud.conf.api.glance_link_prefix or req.host_url + '/image'
+        prefix = image_address(self.cloud, req.context) or req.host_url + '/image'
         return located(prefix, self.make_image(req, server, body['createImage']))
 
     @api_version(ID_IN_BODY)

@@ -40,6 +40,9 @@ class Image:
 class Images(Protocol):
     """Look-ups are bound to what the caller may see; what it may not see is ImageNotFound."""
 
+    def address(self, context: Context) -> str | None:
+        """The URL that the images are at for clients; None where they are this service's own."""
+
     def get(self, context: Context, image_id: str) -> Image: ...
 
     def get_many(self, context: Context, image_ids: Iterable[str]) -> dict[str, Image]:

@@ -5,6 +5,7 @@ Bodies are taken as they are: openstacksdk's Image renames properties, changes t
 
 import builtins
 import itertools
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
@@ -37,7 +38,12 @@ MOST = 1000
 MOST_NAMED = 50
 """The ids that go into one address."""
 PIECE = 2**20
+SENT = 2**16
+"""The bytes that are sent in a chunk; uwsgi, which Glances run in, takes no chunk of a MiB."""
 PATCH = 'application/openstack-images-v2.1-json-patch'
+
+VERSION = re.compile(r'(/v\d[^/]*)?/*$')
+"""What the address of a version ends with."""
 
 NAMES = {'hidden': 'os_hidden', 'hash_value': 'os_hash_value'}
 """The attributes of Image that Glance calls otherwise."""
@@ -80,6 +86,10 @@ class GlanceImages:
             413: TooLarge,
         }
         return self.service.asked(context, {**usual, **(refusals or {})})
+
+    def address(self, context: Context) -> str | None:
+        with self.asked(context):
+            return VERSION.sub('', self.proxy(context).get_endpoint() or '')
 
     def get(self, context: Context, image_id: str) -> Image:
         path = _path(image_id)
@@ -142,6 +152,10 @@ class GlanceImages:
         try:
             with self.asked(context, image_id):
                 self.proxy(context).put(path, data=iter(pieces), headers=headers, raise_exc=True, **once)
+        except Conflict:
+            if self.get(context, image_id).status == 'saving':
+                raise NeighbourAway(f'Glance has an upload of image {image_id} that it does not give up.') from None
+            raise
         except Error:
             if pieces.error is not None:
                 raise pieces.error from None
@@ -186,7 +200,9 @@ class Pieces:
 
     def __iter__(self) -> Iterator[bytes]:
         try:
-            yield from self.data
+            for piece in self.data:
+                for start in range(0, len(piece), SENT):
+                    yield piece[start : start + SENT]
         except Exception as error:
             self.error = error
             raise

@@ -64,6 +64,9 @@ class LocalImages:
         with contextlib.suppress(errors.Conflict):
             self.upload(context, blank.IMAGE_ID, [blank.disk()])
 
+    def address(self, context: Context) -> str | None:
+        return None
+
     def get(self, context: Context, image_id: str) -> Image:
         with self.store.read() as connection:
             return Image(**IMAGES.get(connection, context, image_id))

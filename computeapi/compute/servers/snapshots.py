@@ -296,7 +296,11 @@ def rotate(job: Job) -> None:
         'backup_type': job.arguments['backup_type'],
         'image_type': 'backup',
     }
-    for image in job.platform.images.list(job.elevated, filters=wanted)[job.arguments['rotation'] :]:
+    # The new one is the newest, though others may be of the same second.
+    found = sorted(
+        job.platform.images.list(job.elevated, filters=wanted), key=lambda image: image.id != job.arguments['image_id']
+    )
+    for image in found[job.arguments['rotation'] :]:
         try:
             discard(job.platform.images, job.elevated, image.id)
         except Error as error:

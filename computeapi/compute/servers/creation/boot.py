@@ -11,7 +11,7 @@ from computeapi.backends.volume import Volume, Volumes
 from computeapi.compute.servers.creation.request import Device, Rights, ServerRequest
 from computeapi.context import Context
 from computeapi.db.flavors import Flavor
-from computeapi.errors import Forbidden, ImageNotFound, Invalid, NotFound
+from computeapi.errors import Forbidden, ImageNotFound, Invalid, NotAuthenticated, NotFound
 
 GIB = 2**30
 # What block storage knows of the image that a volume was made from, beside the image's properties.
@@ -59,6 +59,8 @@ class Sources:
             return self.images.get(context, image_id)
         except ImageNotFound:
             raise Invalid('Can not find requested image') from None
+        except (Forbidden, NotAuthenticated):
+            raise Invalid(f'Not authorized for image {image_id}.') from None
 
     def of_device(self, context: Context, device: Device) -> Source:
         if device.image_id:
