@@ -110,7 +110,7 @@ class CloudAudit:
         for port in networks.ports(NOBODY, server_ids=gone):
             if port.device_owner.startswith('compute:'):
                 yield Finding(f'the port {port.id}', port.device_id, partial(networks.unbind_port, NOBODY, port.id))
-        for held in volumes.attachments(NOBODY, filters={'server_id': gone}, all_projects=True):
+        for held in volumes.attachments(NOBODY, server_ids=gone):
             what = f'the attachment of volume {held.volume_id}'
             yield Finding(what, held.server_id or '', partial(volumes.release, NOBODY, held.id))
 

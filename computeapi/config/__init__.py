@@ -130,6 +130,24 @@ COMPUTE = [
     ),
     cfg.BoolOpt('allow_resize_to_same_host', default=False, help='Whether a resize may end on the host it began on.'),
     cfg.IntOpt('max_local_block_devices', default=3, min=-1, help='Disks of the host per server; -1: no limit.'),
+    cfg.IntOpt(
+        'block_device_allocate_retries',
+        default=60,
+        min=0,
+        help='How often a new volume is looked at, at most, until it is available.',
+    ),
+    cfg.IntOpt(
+        'block_device_allocate_retries_interval',
+        default=3,
+        min=0,
+        help='Seconds between two looks at a new volume, or at one that an image is written over.',
+    ),
+    cfg.IntOpt(
+        'reimage_timeout_per_gb',
+        default=20,
+        min=1,
+        help='Seconds that writing an image over a volume may take for each GiB of it.',
+    ),
     cfg.IntOpt('resize_confirm_window', default=0, min=0, help='Seconds until a resize confirms itself; 0: never.'),
     cfg.IntOpt(
         'shelved_offload_time',

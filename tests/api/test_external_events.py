@@ -119,7 +119,7 @@ def attached(service, servers, store):
     """A running server with a volume of 1 GiB: both ids."""
     server_id, volume = servers.add(), service.volumes.create(CONTEXT, 1)
     attachment = service.volumes.reserve(CONTEXT, volume.id, server_id)
-    service.volumes.complete(CONTEXT, attachment, host='compute1', device='/dev/vdb')
+    service.volumes.complete(CONTEXT, attachment, {'host': 'compute1', 'mountpoint': '/dev/vdb'})
     device = {
         'uuid': str(uuid.uuid4()),
         'server_id': server_id,

@@ -186,7 +186,7 @@ class OwnVolumes:
 
     def held(self, volume_id):
         """How many attachments the volume has, whatever their state."""
-        return len(self.own.attachments(ADMIN, filters={'volume_id': volume_id}, all_projects=True))
+        return len(self.own.attachments(ADMIN, volume_id=volume_id))
 
     def limit(self, project_id, **limits):
         """Let the project have no more than so many volumes, snapshots, gigabytes ..."""

@@ -1,6 +1,7 @@
 """What any volume backend does."""
 
 import threading
+import uuid
 
 import pytest
 
@@ -10,6 +11,9 @@ from tests.backends.implementations import ADMIN, ALICE, BOB, READER, SERVICE, V
 
 SERVER = '5b5ab8b0-7a65-4ba5-a1f9-6e8ad8d0c6a4'
 OTHER_SERVER = '0d2d1e2c-3b55-4a27-9f9b-4a4c3d6a5f10'
+THIRD_SERVER = 'c0b4ecfc-9d0a-4f0f-8f7c-3ee5b0a4c0de'
+HOST = {'host': 'h', 'mountpoint': '/dev/vdb'}
+NODE = {'host': 'node', 'mountpoint': '/dev/vdb'}
 
 
 @pytest.fixture(params=VOLUME)
@@ -69,7 +73,7 @@ def test_what_is_made_again_under_its_id_is_there_already(service, volumes):
     snapshot = volumes.create_snapshot(ALICE, volume.id, snapshot_id=OTHER_SERVER)
     assert volumes.create_snapshot(ALICE, volume.id, snapshot_id=OTHER_SERVER) == snapshot
     assert volumes.list_snapshots(ALICE) == [snapshot]
-    reserved = {volumes.reserve(ALICE, volume.id, SERVER, attachment_id=OTHER_SERVER) for _ in range(2)}
+    reserved = {volumes.reserve(ALICE, volume.id, SERVER) for _ in range(2)}
     assert len(reserved) == 1
     assert service.held(volume.id) == 1
 
@@ -151,7 +155,6 @@ def test_volumes_are_the_project_s_own(volumes):
     attachment = volumes.reserve(ALICE, volume.id, SERVER)
     for attempt in (
         lambda: volumes.get(BOB, volume.id),
-        lambda: volumes.extend(BOB, volume.id, 2),
         lambda: volumes.reserve(BOB, volume.id, SERVER),
         lambda: volumes.create_snapshot(BOB, volume.id),
         lambda: volumes.delete(BOB, volume.id),
@@ -159,47 +162,17 @@ def test_volumes_are_the_project_s_own(volumes):
         with pytest.raises(errors.VolumeNotFound):
             attempt()
     with pytest.raises(errors.AttachmentNotFound):
-        volumes.complete(BOB, attachment, host='h', device='/dev/vdb')
+        volumes.complete(BOB, attachment, HOST)
     volumes.release(BOB, attachment)
     assert volumes.get(ALICE, volume.id).status == 'reserved'
 
 
-def test_lists(volumes, image):
-    one = volumes.create(ALICE, 1, name='one', metadata={'a': 'b', 'c': 'd'})
-    two = volumes.create(ALICE, 2, name='two', image_id=image.id, volume_type='fake')
-    volumes.create(BOB, 3, name='three')
-
-    def names(context=ALICE, **others):
-        return [volume.name for volume in volumes.list(context, **others)]
-
-    assert names() == ['two', 'one']
-    assert names(BOB) == ['three']
-    assert names(ADMIN) == []
-    assert names(filters={'name': 'one'}) == ['one']
-    assert names(filters={'name': ['one', 'two'], 'status': 'available'}) == ['two', 'one']
-    assert names(filters={'status': 'error'}) == []
-    assert names(filters={'bootable': True}) == ['two']
-    assert names(filters={'volume_type': 'fake'}) == ['two']
-    assert names(filters={'metadata': {'a': 'b'}}) == ['one']
-    assert names(filters={'metadata': {'a': 'b', 'c': 'x'}}) == []
-    assert names(filters={'image_metadata': {'hw_disk_bus': 'virtio'}}) == ['two']
-    assert names(limit=1) == ['two']
-    assert names(limit=0) == []
-    assert names(marker=two.id) == ['one']
-    with pytest.raises(errors.Invalid, match='marker'):
-        names(BOB, marker=one.id)
-
-
-def test_extend(volumes):
-    volume = volumes.create(ALICE, 2)
-    assert volumes.extend(ALICE, volume.id, 5).size == 5
-    for size in (5, 4, 2**31):
-        with pytest.raises(errors.Invalid, match='size'):
-            volumes.extend(ALICE, volume.id, size)
-    volumes.reserve(ALICE, volume.id, SERVER)
-    with pytest.raises(errors.Invalid, match='reserved'):
-        volumes.extend(ALICE, volume.id, 6)
-    assert volumes.get(ALICE, volume.id).size == 5
+def test_lists(volumes):
+    one, two = volumes.create(ALICE, 1, name='one'), volumes.create(ALICE, 2, name='two', volume_type='fake')
+    three = volumes.create(BOB, 3, name='three')
+    assert volumes.list(ALICE) == [two, one]
+    assert volumes.list(BOB) == [three]
+    assert volumes.list(ADMIN) == []
 
 
 def test_a_volume_tells_that_it_is_being_detached(volumes):
@@ -207,7 +180,7 @@ def test_a_volume_tells_that_it_is_being_detached(volumes):
     with pytest.raises(errors.Invalid):
         volumes.begin_detaching(ALICE, volume.id)
     attachment = volumes.reserve(ALICE, volume.id, SERVER)
-    volumes.complete(ALICE, attachment, host='node')
+    volumes.complete(ALICE, attachment, NODE)
     volumes.stop_detaching(ALICE, volume.id)
     volumes.begin_detaching(ALICE, volume.id)
     assert volumes.get(ALICE, volume.id).status == 'detaching'
@@ -223,7 +196,7 @@ def test_attaching_and_detaching(volumes):
     attachment = volumes.reserve(ALICE, volume.id, SERVER)
     assert volumes.get(ALICE, volume.id).status == 'reserved'
     assert volumes.get(ALICE, volume.id).attachments == ()
-    volumes.complete(ALICE, attachment, host='node', device='/dev/vdb')
+    volumes.complete(ALICE, attachment, NODE)
     attached = volumes.get(ALICE, volume.id)
     assert attached.status == 'in-use'
     (use,) = attached.attachments
@@ -233,14 +206,14 @@ def test_attaching_and_detaching(volumes):
         'node',
         '/dev/vdb',
     )
-    volumes.complete(ALICE, attachment, host='node', device='/dev/vdb')
+    volumes.complete(ALICE, attachment, NODE)
     assert volumes.get(ALICE, volume.id).attachments == (use,)
     volumes.release(ALICE, attachment)
     volumes.release(ALICE, attachment)
     assert volumes.get(ALICE, volume.id).status == 'available'
     assert volumes.get(ALICE, volume.id).attachments == ()
     with pytest.raises(errors.AttachmentNotFound):
-        volumes.complete(ALICE, attachment, host='node', device='/dev/vdb')
+        volumes.complete(ALICE, attachment, NODE)
 
 
 def test_a_volume_is_for_one_server(volumes):
@@ -248,7 +221,7 @@ def test_a_volume_is_for_one_server(volumes):
     attachment = volumes.reserve(ALICE, volume.id, SERVER)
     with pytest.raises(errors.Invalid, match='reserved'):
         volumes.reserve(ALICE, volume.id, OTHER_SERVER)
-    volumes.complete(ALICE, attachment, host='h', device='/dev/vdb')
+    volumes.complete(ALICE, attachment, HOST)
     with pytest.raises(errors.Invalid, match='in-use'):
         volumes.reserve(ALICE, volume.id, OTHER_SERVER)
 
@@ -257,10 +230,10 @@ def test_unless_its_type_says_otherwise(volumes):
     volume = volumes.create(ALICE, 1, volume_type='multiattach')
     first = volumes.reserve(ALICE, volume.id, SERVER)
     second = volumes.reserve(ALICE, volume.id, OTHER_SERVER)
-    volumes.complete(ALICE, first, host='h', device='/dev/vdb')
-    third = volumes.reserve(ALICE, volume.id, SERVER)
+    volumes.complete(ALICE, first, HOST)
+    third = volumes.reserve(ALICE, volume.id, THIRD_SERVER)
     assert volumes.get(ALICE, volume.id).status == 'in-use'
-    volumes.complete(ALICE, second, host='h', device='/dev/vdb')
+    volumes.complete(ALICE, second, HOST)
     assert len(volumes.get(ALICE, volume.id).attachments) == 2
     volumes.release(ALICE, first)
     assert volumes.get(ALICE, volume.id).status == 'in-use'
@@ -272,15 +245,16 @@ def test_unless_its_type_says_otherwise(volumes):
 
 def test_only_one_of_many_gets_the_volume(service, volumes):
     volume = volumes.create(ALICE, 1)
-    refused = together(*[lambda: volumes.reserve(ALICE, volume.id, SERVER)] * 6)
+    servers = [str(uuid.uuid4()) for _ in range(6)]
+    refused = together(*[lambda server=one: volumes.reserve(ALICE, volume.id, server) for one in servers])
     assert refused == [errors.Invalid] * 5
     assert service.held(volume.id) == 1
 
 
 def test_changes_at_once_all_count(volumes):
     volume = volumes.create(ALICE, 1, volume_type='multiattach')
-    kept = [volumes.reserve(ALICE, volume.id, SERVER) for _ in range(4)]
-    assert together(*[lambda a=one: volumes.complete(ALICE, a, host='h', device='/dev/vdb') for one in kept]) == []
+    kept = [volumes.reserve(ALICE, volume.id, str(uuid.uuid4())) for _ in range(4)]
+    assert together(*[lambda a=one: volumes.complete(ALICE, a, HOST) for one in kept]) == []
     assert len(volumes.get(ALICE, volume.id).attachments) == 4
     assert together(*[lambda a=one: volumes.release(ALICE, a) for one in kept]) == []
     assert volumes.get(ALICE, volume.id).status == 'available'
@@ -295,7 +269,7 @@ def test_delete(volumes):
     attachment = volumes.reserve(ALICE, volume.id, SERVER)
     with pytest.raises(errors.Invalid, match='status'):
         volumes.delete(ALICE, volume.id)
-    volumes.complete(ALICE, attachment, host='h', device='/dev/vdb')
+    volumes.complete(ALICE, attachment, HOST)
     with pytest.raises(errors.Invalid, match='attached'):
         volumes.delete(ALICE, volume.id)
     volumes.release(ALICE, attachment)
@@ -325,7 +299,7 @@ def test_snapshots(volumes):
 
 def test_snapshots_of_used_volumes_are_forced(volumes):
     volume = volumes.create(ALICE, 1)
-    volumes.complete(ALICE, volumes.reserve(ALICE, volume.id, SERVER), host='h', device='/dev/vdb')
+    volumes.complete(ALICE, volumes.reserve(ALICE, volume.id, SERVER), HOST)
     with pytest.raises(errors.Invalid, match='in-use'):
         volumes.create_snapshot(ALICE, volume.id)
     assert volumes.create_snapshot(ALICE, volume.id, force=True).status == 'available'
@@ -352,8 +326,6 @@ def test_quotas(service, volumes):
     with pytest.raises(errors.OverQuota, match='larger than'):
         volumes.create(ALICE, 7)
     first = volumes.create(ALICE, 4)
-    with pytest.raises(errors.OverQuota, match='gigabytes'):
-        volumes.extend(ALICE, first.id, 11)
     volumes.create_snapshot(ALICE, first.id)
     with pytest.raises(errors.OverQuota, match='snapshots'):
         volumes.create_snapshot(ALICE, first.id)
@@ -387,15 +359,49 @@ def test_types_have_names_and_ids(volumes):
         volumes.volume_type(ALICE, 'nothing')
 
 
+def test_a_server_can_have_two_attachments_while_it_moves(service, volumes):
+    volume = volumes.create(ALICE, 1)
+    first = volumes.reserve(ALICE, volume.id, SERVER)
+    volumes.complete(ALICE, first, HOST)
+    second = volumes.reserve(ALICE, volume.id, SERVER, beside=first, connector=NODE)
+    assert second != first and service.held(volume.id) == 2
+    assert volumes.reserve(ALICE, volume.id, SERVER, beside=first) == second
+    volumes.complete(ALICE, second)
+    volumes.release(ALICE, first)
+    assert volumes.reserve(ALICE, volume.id, SERVER, beside=first) == second
+    (use,) = volumes.get(ALICE, volume.id).attachments
+    assert (use['attachment_id'], use['host'], use['device']) == (second, 'node', '/dev/vdb')
+    volumes.release(ALICE, second)
+    with pytest.raises(errors.AttachmentNotFound):
+        volumes.reserve(ALICE, volume.id, SERVER, beside=first)
+    assert service.held(volume.id) == 0
+
+
 def test_a_volume_that_is_used_from_nowhere_is_still_held(volumes):
     volume = volumes.create(ALICE, 1)
-    attachment = volumes.reserve(ALICE, volume.id, SERVER)
-    volumes.complete(ALICE, attachment, host='h', device='/dev/vdb')
-    reserved = volumes.attachment(ALICE, volumes.disconnect(ALICE, attachment))
-    assert (reserved.status, reserved.server_id, reserved.host) == ('reserved', SERVER, None)
+    first = volumes.reserve(ALICE, volume.id, SERVER)
+    volumes.complete(ALICE, first, HOST)
+    held = volumes.reserve(ALICE, volume.id, SERVER, beside=first)
+    volumes.release(ALICE, first)
+    (reserved,) = volumes.attachments(ALICE, server_ids=[SERVER], volume_id=volume.id)
+    assert (reserved.id, reserved.status, reserved.volume_id) == (held, 'reserved', volume.id)
     assert (volumes.get(ALICE, volume.id).status, volumes.get(ALICE, volume.id).attachments) == ('reserved', ())
-    with pytest.raises(errors.AttachmentNotFound):
-        volumes.disconnect(BOB, reserved.id)
+    volumes.complete(ALICE, held)
+    assert volumes.get(ALICE, volume.id).status == 'in-use'
+
+
+def test_attachments_by_server_and_volume(volumes):
+    one, two = volumes.create(ALICE, 1), volumes.create(ALICE, 1)
+    first, second = volumes.reserve(ALICE, one.id, SERVER), volumes.reserve(ALICE, two.id, OTHER_SERVER)
+
+    def ids(context=ALICE, **asked):
+        return {each.id for each in volumes.attachments(context, **asked)}
+
+    assert ids(server_ids=[SERVER]) == ids(volume_id=one.id) == {first}
+    assert ids(server_ids=[SERVER, OTHER_SERVER]) == {first, second}
+    assert ids(server_ids=[SERVER], volume_id=two.id) == set()
+    assert ids(ADMIN, server_ids=[OTHER_SERVER]) == {second}
+    assert ids(BOB, server_ids=[SERVER]) == set()
 
 
 @pytest.mark.parametrize('caller', [READER, SERVICE], ids=['reader', 'service'])
@@ -404,7 +410,6 @@ def test_who_may_only_read_changes_nothing(volumes, caller):
     for change in (
         lambda: volumes.create(caller, 1),
         lambda: volumes.create_snapshot(caller, volume.id),
-        lambda: volumes.extend(caller, volume.id, 2),
         lambda: volumes.delete(caller, volume.id),
     ):
         with pytest.raises(errors.Forbidden):

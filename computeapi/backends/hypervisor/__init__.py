@@ -229,6 +229,10 @@ class Hypervisor(Operations, Protocol):
     def hosts(self) -> Sequence[Host]:
         """The hosts that this process drives."""
 
+    def connector(self, host: str) -> Mapping[str, Any]:
+        """What a host says about itself to block storage, which lets it reach volumes then: its name as `host`, its
+        `ip`, the `initiator` that it is for iSCSI, whether it has several paths (`multipath`)."""
+
     def machines(self) -> Iterable[tuple[str, str]]:
         """The virtual machines on these hosts: the server of each, by its UUID, and the host."""
 

@@ -82,6 +82,9 @@ class SimulatedHypervisor:
     def machines(self) -> Iterable[tuple[str, str]]:
         return self.store.ask(all_places)
 
+    def connector(self, host: str) -> Mapping[str, Any]:
+        return self.simulated_hosts.connector(host)
+
     def switch_host(self, host: str, on: bool) -> None:
         self.simulated_hosts.switch(host, on)
 

@@ -1,7 +1,9 @@
 """The hosts of the simulated hypervisor: what they have, and whether they are on."""
 
+import re
 from collections.abc import Callable
 from datetime import datetime
+from typing import Any
 
 from oslo_config import cfg
 
@@ -19,6 +21,11 @@ CPU = {
 }
 
 
+def address(number: int) -> str:
+    """Its own: shares are opened to the addresses of hosts."""
+    return f'127.0.{number // 256 % 256}.{number % 256}'
+
+
 class SimulatedHosts:
     """As many as *options* say, named compute1, compute2 ... or otherwise
 
@@ -33,6 +40,19 @@ class SimulatedHosts:
             off = {each.host for each in HOSTS_OFF.all(connection, HOSTS_OFF.select)}
         return [self._host(number, off) for number in range(1, self.options.hosts + 1)]
 
+    def connector(self, name: str) -> dict[str, Any]:
+        """As a host would say it that has an initiator for iSCSI."""
+        number = int(re.sub(r'\D', '', name) or 0)
+        return {
+            'host': name,
+            'ip': address(number),
+            'initiator': f'iqn.2024-01.org.computeapi:{name}',
+            'multipath': False,
+            'do_local_attach': False,
+            'platform': CPU['arch'],
+            'os_type': 'linux',
+        }
+
     def _host(self, number: int, off: set[str]) -> Host:
         name = f'{self.options.host_name}{number}'
         return Host(
@@ -40,8 +60,7 @@ class SimulatedHosts:
             hypervisor_hostname=name,
             hypervisor_type='simulated',
             hypervisor_version=1000,
-            # An address of its own: shares are opened to the addresses of hosts.
-            host_ip=f'127.0.{number // 256}.{number % 256}',
+            host_ip=address(number),
             vcpus=self.options.vcpus,
             memory_mb=self.options.memory_mb,
             local_gb=self.options.local_gb,

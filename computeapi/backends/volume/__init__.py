@@ -1,7 +1,7 @@
 """Volumes and their snapshots: disks that outlive a server."""
 
 import builtins
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
@@ -71,7 +71,7 @@ class Attachment:
     volume_id: str
     server_id: str | None
     status: str
-    project_id: str
+    project_id: str = ''
     host: str | None = None
     device: str | None = None
     mode: str = 'rw'
@@ -117,24 +117,18 @@ class Volumes(Protocol):
     crash, returns what there is. The id that is returned counts. Block storage that gives ids of its own, as Cinder
     does, keeps the wanted one in the metadata of a volume or snapshot, and `delete` and `delete_snapshot` find by it
     too, for who does not know what came of it. An attachment has no room for it: there the same volume for the same
-    server is the same call, so who wants to release what it may have reserved reserves it again first.
+    server is the same call.
+
+    What takes its time is begun, and `status` tells how far it is: a new volume is `creating` or `downloading`, then
+    `available`; a new snapshot is `creating`. What failed is in a status that begins with `error`.
     """
 
     def get(self, context: Context, volume_id: str) -> Volume: ...
 
     def get_many(self, context: Context, volume_ids: Iterable[str]) -> dict[str, Volume]: ...
 
-    def list(
-        self,
-        context: Context,
-        *,
-        filters: Mapping[str, Any] | None = None,
-        limit: int | None = None,
-        marker: str | None = None,
-    ) -> list[Volume]:
-        """The caller's project's volumes, newest first, at most 1000; Invalid for an unknown marker.
-
-        A filter is an attribute of Volume with its value, or a list of the values it may have."""
+    def list(self, context: Context) -> builtins.list[Volume]:
+        """The caller's project's volumes, newest first, at most 1000."""
 
     def create(
         self,
@@ -151,7 +145,8 @@ class Volumes(Protocol):
         metadata: Mapping[str, str] | None = None,
         volume_id: str | None = None,
     ) -> Volume:
-        """A volume that becomes available (bootable when made from an image), with the wanted `volume_id` or another.
+        """A volume that becomes available (bootable when made from an image), with the wanted `volume_id` or another;
+        it is the project's whose caller *context* is.
 
         OverQuota; Invalid, also for an image that cannot be used; VolumeTypeNotFound, SnapshotNotFound,
         VolumeNotFound."""
@@ -159,35 +154,31 @@ class Volumes(Protocol):
     def delete(self, context: Context, volume_id: str) -> None:
         """Invalid unless available or in error and without attachments or snapshots."""
 
-    def extend(self, context: Context, volume_id: str, size: int) -> Volume: ...
-
-    def reserve(self, context: Context, volume_id: str, server_id: str, *, attachment_id: str | None = None) -> str:
-        """The id of a new attachment in state `reserved`, the wanted one or another (the volume: `reserved`, or as it
-        was when multiattach and in use); Invalid if the volume is not available, or in use and not multiattach."""
-
-    def attachment(self, context: Context, attachment_id: str) -> Attachment:
-        """AttachmentNotFound."""
-
-    def attachments(
+    def reserve(
         self,
         context: Context,
+        volume_id: str,
+        server_id: str,
         *,
-        filters: Mapping[str, Any] | None = None,
-        limit: int | None = None,
-        marker: str | None = None,
-        all_projects: bool = False,
+        beside: str | None = None,
+        connector: Mapping[str, Any] | None = None,
+    ) -> str:
+        """The id of the attachment that the server has of the volume, or else of a new one in state `reserved` (the
+        volume: `reserved`, or as it was when multiattach and in use); Invalid if the volume is not available, or in
+        use and not multiattach.
+
+        beside: another attachment that the server has of it, which is to have two for a while; AttachmentNotFound if
+        it has none.  connector: what a host
+        says about itself, which gets it ready for the volume at once."""
+
+    def attachments(
+        self, context: Context, *, server_ids: Collection[str] = (), volume_id: str | None = None
     ) -> builtins.list[Attachment]:
-        """Those whose attributes have these values, or one of these lists, newest first; all_projects: for
-        administrators."""
+        """Those of these servers (none: of all), or of a volume, in every state; administrators see all projects'."""
 
-    def complete(
-        self, context: Context, attachment_id: str, *, host: str | None = None, device: str | None = None
-    ) -> None:
-        """The attachment is in use, from that host if one is given: the volume is `in-use`. AttachmentNotFound."""
-
-    def disconnect(self, context: Context, attachment_id: str) -> str:
-        """The volume is still held and used from nowhere: the id of an attachment in state `reserved` that takes the
-        place of this one, or is this one. AttachmentNotFound."""
+    def complete(self, context: Context, attachment_id: str, connector: Mapping[str, Any] | None = None) -> None:
+        """The attachment is in use, by the host that says this about itself, as `mountpoint`: the volume is `in-use`.
+        Without a connector by none, or by that which it was reserved with. AttachmentNotFound."""
 
     def begin_detaching(self, context: Context, volume_id: str) -> None:
         """The volume is `detaching` until one of its attachments is released; Invalid unless it is `in-use`."""
@@ -199,11 +190,12 @@ class Volumes(Protocol):
         """Delete the attachment, whatever its state; without another the volume is `available`. No error if gone."""
 
     def reimage(self, context: Context, volume_id: str, image_id: str) -> None:
-        """Write an image over the volume; needs status available, in-use or reserved."""
+        """Begin to write an image over the volume, whose status must be available or reserved; it is so again when
+        that is done, and `downloading` meanwhile."""
 
-    def swap(self, context: Context, old_volume_id: str, new_volume_id: str) -> str:
+    def swap(self, context: Context, old_volume_id: str, new_volume_id: str, *, failed: bool = False) -> str:
         """The new volume took over the old one's data (live swap), and with it the move is done; the id that the new
-        one has from now on."""
+        one has from now on. failed: it did not, and the old one stays what it was."""
 
     def get_snapshot(self, context: Context, snapshot_id: str) -> Snapshot: ...
 

@@ -98,9 +98,7 @@ def leave_nothing(platform: Platform, server: Server) -> None:
     """Give back what somebody made who did not know that the server was gone: nobody else does."""
     context = Context(user_id=server.user_id, project_id=server.project_id).elevated()
     ports.disconnect(platform.networks, context, server)
-    held = platform.volumes.attachments(context, filters={'server_id': server.uuid}, all_projects=True)
-    for attachment in held:
-        platform.volumes.release(context, attachment.id)
+    disks.release(platform, context, server.uuid)
 
 
 @RESTORE.work

@@ -1,28 +1,49 @@
 """A server's volumes: made, attached, released."""
 
+import contextlib
 import logging
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from computeapi.backends.hypervisor import NotYet
+from computeapi.backends.volume import Volume
+from computeapi.compute.platform import Platform
 from computeapi.compute.tasks.fence import Superseded
 from computeapi.compute.tasks.job import Job
+from computeapi.context import Context
 from computeapi.db import servers as rows
 from computeapi.db.servers import BlockDevice, Server
-from computeapi.errors import DeviceInUse, Error, Forbidden, VolumeNotFound
+from computeapi.errors import (
+    AttachmentNotFound,
+    DeviceInUse,
+    Error,
+    Forbidden,
+    NeighbourAway,
+    NotAuthenticated,
+    VolumeNotFound,
+)
 
 LOG = logging.getLogger(__name__)
 # As with ports: what compute makes can be found again by its id.
 VOLUMES = uuid.UUID('f3a2a3a0-6a36-4e0b-a2f0-0d6c6b1f8f55')
+# The statuses of a new volume that can be attached, and of one that is on its way to another status.
+READY = frozenset({'available', 'reserved', 'in-use'})
+PASSING = frozenset({'creating', 'downloading', 'attaching', 'detaching', 'uploading', 'extending', 'retyping'})
+# The argument of a task: the attachments, by disk, with which another host is ready for them.
+READY_THERE = 'attachments'
 LETTERS = 'abcdefghijklmnopqrstuvwxyz'
 
 
 def attach_all(job: Job) -> list[BlockDevice]:
     """Make the volumes that the server was asked for and attach all; the disks with their device names."""
     devices = job.devices()
+    made = [make(job, device) for device in devices if device.destination_type == 'volume']
+    for volume in filter(None, made):
+        wait_until_made(job, volume)
     for device, name in zip(devices, names_for(devices, job.server.root_device_name), strict=True):
         if device.destination_type == 'volume':
-            make(job, device)
             attach(job, device, name)
         elif device.device_name is None and name:
             keep(job, device, device_name=name)
@@ -42,65 +63,196 @@ def volume_of(device: BlockDevice) -> str:
     return device.volume_id or str(uuid.uuid5(VOLUMES, device.uuid))
 
 
-def attachment_of(device: BlockDevice) -> str:
-    """Likewise, what reserves it for the server."""
-    return device.attachment_id or str(uuid.uuid5(VOLUMES, device.uuid + '/1'))
+def make(job: Job, device: BlockDevice) -> Volume | None:
+    """The volume of a disk whose source is an image, a snapshot or nothing; None if it was attached before.
 
-
-def make(job: Job, device: BlockDevice) -> None:
-    """The volume of a disk whose source is an image, a snapshot or nothing."""
+    It belongs to whoever asked for the server, and is made in that one's name."""
+    if device.source_type == 'volume' or device.attachment_id is not None:
+        return None
     if device.volume_id is not None:
-        return
-    volume = job.platform.volumes.create(
-        job.context,
-        device.volume_size or 1,
-        volume_id=volume_of(device),
-        image_id=device.image_id if device.source_type == 'image' else None,
-        snapshot_id=device.snapshot_id,
-        volume_type=device.volume_type,
-    )
+        return job.platform.volumes.get(job.elevated, device.volume_id)
+    try:
+        volume = job.platform.volumes.create(
+            job.context,
+            device.volume_size or 1,
+            name=f'{job.server.uuid}-blank-vol' if device.source_type == 'blank' else None,
+            volume_id=volume_of(device),
+            image_id=device.image_id if device.source_type == 'image' else None,
+            snapshot_id=device.snapshot_id,
+            volume_type=device.volume_type,
+        )
+    except NotAuthenticated as error:
+        raise Error(
+            'A volume could not be made: the token with which the server was asked for is not valid any more.'
+        ) from error
     keep(job, device, volume_id=volume.id, volume_size=volume.size)
+    return volume
+
+
+def wait_until_made(job: Job, volume: Volume) -> None:
+    """NotYet until the volume can be attached; an error if it will not be, or not in time."""
+    conf = job.platform.conf
+    seconds = conf.block_device_allocate_retries_interval
+    if volume.status.startswith('error'):
+        raise Error(f'Volume {volume.id} did not finish being created: its status is {volume.status}.')
+    if volume.status not in READY:
+        wait(job, f'volume {volume.id} is made', seconds, seconds * conf.block_device_allocate_retries)
+
+
+def wait(job: Job, what: str, seconds: float, longest: float) -> None:
+    """NotYet, until that was said for *longest* seconds; soon at first, then every so many *seconds*."""
+    passed = job.fence.passed(what)
+    if passed >= longest:
+        raise Error(f'It was waited for {longest} s until {what}.')
+    raise NotYet(min(seconds, max(1, passed)))
 
 
 def attach(job: Job, device: BlockDevice, name: str | None) -> None:
     """Reserve the volume if that was not done at the request, and connect it to the server's host."""
     assert device.volume_id is not None
     if device.attachment_id is None:
-        reserved = job.platform.volumes.reserve(
-            job.elevated, device.volume_id, job.server.uuid, attachment_id=attachment_of(device)
-        )
+        reserved = job.platform.volumes.reserve(job.elevated, device.volume_id, job.server.uuid)
         keep(job, device, attachment_id=reserved)
     if device.device_name is None:
         keep(job, device, device_name=name)
-    job.platform.volumes.complete(
-        job.elevated, device.attachment_id or '', host=job.server.host or '', device=device.device_name or ''
-    )
+    complete(job.platform, job.elevated, device, job.server.host)
 
 
 def keep(job: Job, device: BlockDevice, **values: Any) -> None:
     """Remember what became of a disk."""
-    job.store.tell(rows.update_block_device, device.uuid, values)
+    note(job.platform, device, **values)
+
+
+def note(platform: Platform, device: BlockDevice, **values: Any) -> None:
+    platform.store.tell(rows.update_block_device, device.uuid, values)
     for name, value in values.items():
         setattr(device, name, value)
 
 
+# ------------------------------------------------------------------ which host uses them
+
+
+def attached(platform: Platform, server: Server) -> list[BlockDevice]:
+    """The disks that are volumes which the server holds."""
+    devices = platform.store.ask(rows.block_devices_of, [server.uuid])
+    return [device for device in devices if device.attachment_id is not None and device.volume_id is not None]
+
+
+def connect(platform: Platform, context: Context, server: Server, host: str | None) -> None:
+    """That host uses the server's volumes, which no other does."""
+    for device in attached(platform, server):
+        complete(platform, context, device, host)
+
+
+def complete(platform: Platform, context: Context, device: BlockDevice, host: str | None) -> None:
+    platform.volumes.complete(context, device.attachment_id or '', connector_of(platform, device, host))
+
+
+def connector_of(platform: Platform, device: BlockDevice, host: str | None) -> dict[str, Any] | None:
+    """What the host says about itself to block storage; None: there is no host."""
+    if host is None:
+        return None
+    place = {'mountpoint': device.device_name} if device.device_name else {}
+    return {**platform.hypervisor.connector(host), **place}
+
+
+def disconnect(platform: Platform, context: Context, server: Server) -> None:
+    """No host uses the server's volumes any more; they stay its own, by attachments that take the place of others."""
+    for device in attached(platform, server):
+        release_host(platform, context, device)
+
+
+def release_host(platform: Platform, context: Context, device: BlockDevice) -> None:
+    former = device.attachment_id or ''
+    # What others took from the server meanwhile is not its own to hold on to.
+    with contextlib.suppress(AttachmentNotFound):
+        held = platform.volumes.reserve(context, device.volume_id or '', device.server_id, beside=former)
+        platform.volumes.release(context, former)
+        note(platform, device, attachment_id=held)
+
+
+def reconnect(platform: Platform, context: Context, server: Server, host: str | None) -> None:
+    """That host uses the server's volumes, and whichever did does not any more."""
+    disconnect(platform, context, server)
+    if host is not None:
+        connect(platform, context, server, host)
+
+
+# ------------------------------------------------------------------ while the server runs on
+
+
+def prepare(job: Job, host: str) -> None:
+    """Let another host reach the server's volumes too, as is written down with the task."""
+    platform, ready = job.platform, job.arguments.get(READY_THERE, {})
+    for device in attached(platform, job.server):
+        if device.uuid not in ready:
+            own, there = device.attachment_id, connector_of(platform, device, host)
+            held = platform.volumes.reserve(
+                job.elevated, device.volume_id or '', job.server.uuid, beside=own, connector=there
+            )
+            ready = ready | {device.uuid: held}
+            platform.tasks.note(job.task, {READY_THERE: ready})
+        platform.volumes.complete(job.elevated, ready[device.uuid])
+
+
+def follow(platform: Platform, context: Context, server: Server, ready: Mapping[str, str]) -> None:
+    """The host that got ready uses the volumes now, and the former one does not any more."""
+    for device in attached(platform, server):
+        held = ready.get(device.uuid, device.attachment_id)
+        if held != device.attachment_id:
+            platform.volumes.release(context, device.attachment_id or '')
+            note(platform, device, attachment_id=held)
+
+
+def stay(platform: Platform, context: Context, server: Server) -> None:
+    """Whichever host got ready for the server's volumes does not get them."""
+    own = {device.volume_id: device.attachment_id for device in attached(platform, server)}
+    if own:
+        for held in platform.volumes.attachments(context, server_ids=[server.uuid]):
+            if held.id != own.get(held.volume_id, held.id):
+                platform.volumes.release(context, held.id)
+
+
+# ------------------------------------------------------------------ given back
+
+
 def release_all(job: Job) -> None:
     """Detach every volume, and delete those that go with the server."""
-    for device in job.devices():
-        if device.destination_type == 'volume':
-            job.platform.volumes.release(job.elevated, attachment_of(device))
-            if device.delete_on_termination:
-                remove(job, volume_of(device))
+    devices = [device for device in job.devices() if device.destination_type == 'volume']
+    if devices:
+        release(job.platform, job.elevated, job.server.uuid)
+    for device in devices:
+        if device.delete_on_termination:
+            remove(job, volume_of(device))
+
+
+def release(platform: Platform, context: Context, server_id: str, volume_id: str | None = None) -> None:
+    """Let go of what the server holds, or of one volume, whether that was written down or not."""
+    for held in platform.volumes.attachments(context, server_ids=[server_id], volume_id=volume_id):
+        platform.volumes.release(context, held.id)
 
 
 def remove(job: Job, volume_id: str) -> None:
     """Delete a volume. One that is used elsewhere, or has snapshots, is none of the server's business."""
+    owner = replace(job.elevated, project_id=job.server.project_id)
     try:
-        job.platform.volumes.delete(job.elevated, volume_id)
+        job.platform.volumes.delete(owner, volume_id)
     except VolumeNotFound:
         return
+    except NeighbourAway:
+        raise
     except Error as error:
+        wait_until_removable(job, owner, volume_id)
         LOG.warning('Volume %s of server %s could not be deleted: %s', volume_id, job.server.uuid, error)
+
+
+def wait_until_removable(job: Job, owner: Context, volume_id: str) -> None:
+    """NotYet while block storage is at the volume, but not for ever."""
+    conf = job.platform.conf
+    seconds = conf.block_device_allocate_retries_interval
+    with contextlib.suppress(VolumeNotFound):
+        if job.platform.volumes.get(owner, volume_id).status in PASSING:
+            wait(job, f'volume {volume_id} can be deleted', seconds, seconds * conf.block_device_allocate_retries)
 
 
 def names_for(devices: Sequence[BlockDevice], root: str | None) -> list[str | None]:

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from computeapi.backends.hypervisor import HypervisorError, PowerState
 from computeapi.compute.hosts import CONTROLLER
 from computeapi.compute.platform import Platform
-from computeapi.compute.servers import moves, placement
+from computeapi.compute.servers import disks, moves, placement
 from computeapi.compute.servers.changes import Changes, check, locked
 from computeapi.compute.tasks.job import Job
 from computeapi.compute.tasks.transition import Transition
@@ -26,6 +26,8 @@ def strand(job: Job, error: Exception) -> None:
     found = moves.migration_of(job).dest_host is not None
     moves.end(job, MigrationStatus.FAILED if found else MigrationStatus.ERROR)
     placement.bind(job.platform, job.elevated, job.server, job.server.host)
+    if found:
+        disks.reconnect(job.platform, job.elevated, job.server, job.server.host)
     job.fail(error, vm_state=VMState.ERROR, power_state=job.power())
 
 
@@ -102,6 +104,7 @@ def boot(job: Job, migration: Migration, runs: bool) -> None:
     """Make the machine on the new host; only then the server is there."""
     if job.server.task_state != TaskState.REBUILD_SPAWNING:
         job.save(task_state=TaskState.REBUILD_SPAWNING)
+    disks.reconnect(job.platform, job.elevated, job.server, migration.dest_host)
     there = placement.at(job.server, migration.dest_host)
     job.driver.spawn(there, job.devices())
     if not runs:

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from computeapi.backends.hypervisor import Capability, HypervisorError
 from computeapi.compute.hosts import CONTROLLER
 from computeapi.compute.scheduler import HostState, NoValidHost
-from computeapi.compute.servers import moves, placement
+from computeapi.compute.servers import disks, moves, placement
 from computeapi.compute.servers.changes import Changes, locked
 from computeapi.compute.tasks.fence import Superseded
 from computeapi.compute.tasks.job import Job, fault_of, unchanged
@@ -31,6 +31,8 @@ UNDER_WAY = (*WAITING, *RUNNING, MigrationStatus.CANCELLING, MigrationStatus.FOR
 def remain(job: Job, error: Exception) -> None:
     """The server goes on where it is; the allocation on the other host is given back."""
     found = moves.migration_of(job).dest_host is not None
+    if found:
+        disks.stay(job.platform, job.elevated, job.server)
     moves.end(job, MigrationStatus.FAILED if found else MigrationStatus.ERROR)
     unchanged(job, error)
 
@@ -179,6 +181,7 @@ def live_migrate(job: Job) -> None:
         migration = moves.find_host(job, migration, moves.spec_elsewhere(job))
     arrived = job.server.host == migration.dest_host or moves.has_moved(job.platform, job.server, migration)
     if not arrived and not copy(job, migration):
+        disks.stay(job.platform, job.elevated, job.server)
         placement.leave_others(job.platform, job.server)
         finish(job, migration, MigrationStatus.CANCELLED)
         return
@@ -186,6 +189,7 @@ def live_migrate(job: Job) -> None:
         if job.server.host != migration.dest_host:
             moves.follow(job.platform, job.server, migration)
         placement.connect(job)
+        disks.follow(job.platform, job.elevated, job.server, job.arguments.get(disks.READY_THERE, {}))
         placement.leave_others(job.platform, job.server)
     finish(job, migration, MigrationStatus.COMPLETED)
 
@@ -210,6 +214,8 @@ def copy(job: Job, migration: Migration) -> bool:
         job.driver.prepare_live_migration(job.server, host)
     advance(job, MigrationStatus.PREPARING, MigrationStatus.RUNNING, progress=progress_of(job, 0))
     with job.event('compute_live_migration'):
+        # Not before: what waits is cancelled at once, and takes nothing back but its claim.
+        disks.prepare(job, host)
         return job.driver.live_migrate(job.server, host, lambda: moves.migration_of(job).status)
 
 

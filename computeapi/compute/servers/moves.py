@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from computeapi.compute.platform import Platform
 from computeapi.compute.scheduler import HostState, Spec
 from computeapi.compute.scheduler.hosts import is_up
-from computeapi.compute.servers import placement
+from computeapi.compute.servers import disks, placement
 from computeapi.compute.servers.changes import not_ready
 from computeapi.compute.servers.ports import held
 from computeapi.compute.tasks.fence import Superseded
@@ -138,10 +138,14 @@ def undo(platform: Platform, task: Task, server: Server | None) -> None:
     migration = platform.store.ask(server_migrations.get, task.arguments['migration_id'])
     if server is None or migration is None:
         return
+    context = thawed(task.context).elevated()
     if has_moved(platform, server, migration):
         follow(platform, server, migration)
+        disks.follow(platform, context, server, task.arguments.get(disks.READY_THERE, {}))
     placement.leave_others(platform, server)
-    placement.bind(platform, thawed(task.context).elevated(), server, server.host)
+    placement.bind(platform, context, server, server.host)
+    disks.stay(platform, context, server)
+    disks.reconnect(platform, context, server, server.host)
     if migration.status not in server_migrations.OVER:
         with platform.store.write() as connection:
             values = {'status': MigrationStatus.ERROR, 'updated_at': platform.clock()}

@@ -16,7 +16,7 @@ from computeapi.context import Context
 from computeapi.db import aggregates, allocations
 from computeapi.db import servers as rows
 from computeapi.db.servers import Server, is_volume_backed
-from computeapi.errors import AttachmentNotFound, PortInUse, PortNotFound
+from computeapi.errors import PortInUse, PortNotFound
 
 NOWHERE: dict[str, Any] = {'host': None, 'node': None, 'availability_zone': None}
 
@@ -74,7 +74,7 @@ def shrink(connection: sa.Connection, server: Server) -> None:
 
 
 def connect(job: Job) -> None:
-    """Use the server's ports and volumes from its host, and write down how the network service describes them now."""
+    """Use the server's ports from its host, and write down how the network service describes them now."""
     bind(job.platform, job.elevated, job.server, job.server.host)
     ports.describe(job, job.server.network_info)
 
@@ -86,19 +86,10 @@ def leave(job: Job) -> None:
     for entry in job.server.network_info:
         with contextlib.suppress(PortNotFound, PortInUse):
             job.platform.networks.bind_port(job.elevated, entry['port_id'], server_id=job.server.uuid, host=None)
-    for device in job.devices():
-        if device.attachment_id is not None:
-            with contextlib.suppress(AttachmentNotFound):
-                held = job.platform.volumes.disconnect(job.elevated, device.attachment_id)
-                disks.keep(job, device, attachment_id=held)
+    disks.disconnect(job.platform, job.elevated, job.server)
 
 
 def bind(platform: Platform, context: Context, server: Server, host: str | None) -> None:
-    """Tell the network and the volume service from which host the server uses what it has of them."""
+    """Tell the network service from which host the server uses its ports."""
     for entry in server.network_info:
         platform.networks.bind_port(context, entry['port_id'], server_id=server.uuid, host=host)
-    devices = platform.store.ask(rows.block_devices_of, [server.uuid])
-    for device in devices:
-        if device.attachment_id is not None:
-            name = device.device_name or ''
-            platform.volumes.complete(context, device.attachment_id, host=host or '', device=name)

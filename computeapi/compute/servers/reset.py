@@ -11,7 +11,7 @@ from computeapi.context import Context
 from computeapi.db import server_migrations
 from computeapi.db import servers as rows
 from computeapi.db.servers import BlockDevice, Server
-from computeapi.errors import AttachmentNotFound, ImageNotFound, ServerNotFound
+from computeapi.errors import ImageNotFound, ServerNotFound
 from computeapi.states import GOING, VMState
 
 RESET = beside('reset', patient=True)
@@ -56,12 +56,10 @@ def reset(job: Job) -> None:
         placement.leave_others(job.platform, server)
     known = server.network_info
     server.network_info = ports.described(job.platform.networks, job.elevated, server.uuid, known)
-    for device in job.devices():
-        # What came later is not overtaken: somebody is attaching it.
-        if device.destination_type == 'volume' and device.created_at <= job.task.created_at:
-            keep_or_forget(job, device)
+    settle_volumes(job)
     if server.host is not None:
         placement.bind(job.platform, job.elevated, server, server.host)
+        disks.connect(job.platform, job.elevated, server, server.host)
     found: dict[str, Any] = {'updated_at': job.clock()} | lost_image(job)
     if server.vm_state != VMState.SHELVED_OFFLOADED:
         found['power_state'] = job.power()
@@ -74,18 +72,32 @@ def reset(job: Job) -> None:
     job.end()
 
 
-def keep_or_forget(job: Job, device: BlockDevice) -> None:
-    """The volume is the server's if it is reserved for it."""
-    attachment_id = disks.attachment_of(device)
-    try:
-        held = job.platform.volumes.attachment(job.elevated, attachment_id)
-    except AttachmentNotFound:
+def settle_volumes(job: Job) -> None:
+    """A volume is the server's if it is reserved for it, by one attachment."""
+    devices = [device for device in job.devices() if device.destination_type == 'volume']
+    if not devices:
+        return
+    held = job.platform.volumes.attachments(job.elevated, server_ids=[job.server.uuid])
+    for device in devices:
+        # What came later is not overtaken: somebody is attaching it.
+        if device.created_at <= job.task.created_at:
+            own = [each.id for each in held if each.volume_id == device.volume_id]
+            keep_or_forget(job, device, own)
+
+
+def keep_or_forget(job: Job, device: BlockDevice, attachments: list[str]) -> None:
+    """attachments: those by which the server holds the volume."""
+    if not attachments:
         # One that was made for the server and that it never got; what was its own, or is another's, may hold data.
         if device.delete_on_termination and device.attachment_id is None and device.source_type != 'volume':
             disks.remove(job, disks.volume_of(device))
         job.store.tell(rows.delete_block_device, device.uuid)
-    else:
-        disks.keep(job, device, attachment_id=attachment_id, volume_id=held.volume_id)
+        return
+    kept = device.attachment_id if device.attachment_id in attachments else attachments[0]
+    disks.keep(job, device, attachment_id=kept)
+    for other in attachments:
+        if other != kept:
+            job.platform.volumes.release(job.elevated, other)
 
 
 def lost_image(job: Job) -> dict[str, Any]:

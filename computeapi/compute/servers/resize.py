@@ -16,7 +16,7 @@ from computeapi.compute.hosts import CONTROLLER
 from computeapi.compute.quotas import Quotas
 from computeapi.compute.scheduler import Spec
 from computeapi.compute.scheduler.spec import needs_of
-from computeapi.compute.servers import moves, placement
+from computeapi.compute.servers import disks, moves, placement
 from computeapi.compute.servers.changes import Changes, check, locked
 from computeapi.compute.tasks.fence import Superseded
 from computeapi.compute.tasks.job import Job
@@ -173,6 +173,7 @@ def resize(job: Job) -> None:
     with job.event('compute_resize_instance'):
         if job.server.task_state == TaskState.RESIZE_MIGRATING:
             job.driver.migrate(job.server, migration.dest_host or '')
+            disks.disconnect(job.platform, job.elevated, job.server)
         step(job, migration, TaskState.RESIZE_MIGRATING, TaskState.RESIZE_MIGRATED, MigrationStatus.POST_MIGRATING)
     with job.event('compute_finish_resize', migration.dest_host):
         arrive(job, migration)
@@ -209,9 +210,10 @@ def arrive(job: Job, migration: Migration) -> None:
     flavor = migration.new_flavor or job.server.flavor
     if job.server.task_state == TaskState.RESIZE_MIGRATED:
         where = placement.on(job.platform, migration.dest_host, migration.dest_node)
-        disks = {name: flavor[name] for name in ('root_gb', 'ephemeral_gb')}
-        job.save(task_state=TaskState.RESIZE_FINISH, flavor=flavor, **where, **disks)
+        sizes = {name: flavor[name] for name in ('root_gb', 'ephemeral_gb')}
+        job.save(task_state=TaskState.RESIZE_FINISH, flavor=flavor, **where, **sizes)
     placement.connect(job)
+    disks.connect(job.platform, job.elevated, job.server, job.server.host)
     if migration.old_vm_state == VMState.ACTIVE:
         job.driver.power_on(job.server)
 
@@ -269,9 +271,11 @@ def revert(job: Job) -> None:
     with job.event('compute_revert_resize'):
         if job.server.host != migration.source_host:
             job.driver.destroy(job.server)
+            disks.disconnect(job.platform, job.elevated, job.server)
         return_home(job, migration)
     with job.event('compute_finish_revert_resize', migration.source_host):
         placement.connect(job)
+        disks.connect(job.platform, job.elevated, job.server, job.server.host)
         if running:
             job.driver.power_on(job.server)
     with job.store.write() as connection:

@@ -1,26 +1,37 @@
 """A volume of a server that gives its place to another one, to which block storage moves it."""
 
-import uuid
+from contextlib import suppress
 from dataclasses import replace
 
 from computeapi.backends.hypervisor import Capability
 from computeapi.backends.volume import Volume
+from computeapi.compute.platform import Platform
 from computeapi.compute.servers import disks
 from computeapi.compute.servers.changes import Changes, locked
 from computeapi.compute.servers.volumes import find, wanted
 from computeapi.compute.tasks.job import Job, abandon
+from computeapi.compute.tasks.queue import thawed
 from computeapi.compute.tasks.transition import Transition
 from computeapi.context import Context
 from computeapi.db.servers import BlockDevice, Server
-from computeapi.errors import Conflict, Invalid, VolumeNotFound
+from computeapi.db.tasks import Task
+from computeapi.errors import Conflict, Invalid, NotFound, VolumeNotFound
 from computeapi.states import VMState
 
 
-def not_swapped(job: Job, error: Exception) -> None:
-    """The server keeps the old volume, and is let go of by the new one, unless that has taken its place."""
+def let_go(platform: Platform, task: Task, server: Server | None) -> None:
+    """The server does not get the new volume."""
+    disks.release(platform, thawed(task.context).elevated(), task.server_id, task.arguments['volume_id'])
+
+
+def keep(job: Job, error: Exception) -> None:
+    """The old volume stays the server's, and nothing becomes of the new one."""
+    let_go(job.platform, job.task, job.server)
     device = wanted(job)
-    if device is None or device.attachment_id != job.arguments['attachment_id']:
-        job.platform.volumes.release(job.elevated, job.arguments['attachment_id'])
+    if device is not None and device.volume_id is not None:
+        job.platform.volumes.stop_detaching(job.elevated, device.volume_id)
+        with suppress(Invalid, NotFound):
+            job.platform.volumes.swap(job.elevated, device.volume_id, job.arguments['volume_id'], failed=True)
     abandon(job, error)
 
 
@@ -29,7 +40,8 @@ SWAP = Transition(
     beside=True,
     allowed={VMState.ACTIVE, VMState.PAUSED, VMState.RESIZED},
     capability=Capability.SWAP_VOLUME,
-    failed=not_swapped,
+    failed=keep,
+    undo=let_go,
 )
 
 
@@ -55,15 +67,18 @@ class VolumeSwaps:
         arguments = {
             'device_id': device.uuid,
             'volume_id': new.id,
-            'attachment_id': str(uuid.uuid4()),
             'old_attachment_id': device.attachment_id,
         }
         with self.store.write() as connection:
             locked(connection, context, server, SWAP)
             task = self.tasks.add(connection, SWAP, server.uuid, context, arguments, leased=True)
         with self.changes.accepting(context, server, SWAP, task):
-            held = self.volumes.reserve(context, new.id, server.uuid, attachment_id=arguments['attachment_id'])
-            self.tasks.note(task, {'attachment_id': held})
+            self.volumes.begin_detaching(context, volume_id)
+            try:
+                self.volumes.reserve(context, new.id, server.uuid)
+            except Exception:
+                self.volumes.stop_detaching(context, volume_id)
+                raise
 
     def _new_volume(self, context: Context, volume_id: str) -> Volume:
         """What stands in the body of a request and does not exist is an invalid request."""
@@ -91,21 +106,23 @@ def swap(job: Job) -> None:
     """Copy one volume to another that takes its place."""
     device = wanted(job)
     if device is None:
-        job.platform.volumes.release(job.elevated, job.arguments['attachment_id'])
+        let_go(job.platform, job.task, job.server)
         return job.end()
     with job.event('compute_swap_volume'):
         exchange(job, device)
-    job.platform.volumes.release(job.elevated, job.arguments['old_attachment_id'])
     job.end()
 
 
 def exchange(job: Job, device: BlockDevice) -> None:
-    new_volume, attachment_id = job.arguments['volume_id'], job.arguments['attachment_id']
-    if device.attachment_id == attachment_id or device.volume_id is None:
+    """The steps that block storage expects; it may give the new volume the old one's id in the end."""
+    former, new_volume = device.volume_id, job.arguments['volume_id']
+    if former is None or device.attachment_id != job.arguments['old_attachment_id']:
         return
-    volumes, new = job.platform.volumes, replace(device, volume_id=new_volume, attachment_id=attachment_id)
-    new.attachment_id = volumes.reserve(job.elevated, new_volume, device.server_id, attachment_id=attachment_id)
+    volumes = job.platform.volumes
+    held = volumes.reserve(job.elevated, new_volume, device.server_id)
+    new = replace(device, volume_id=new_volume, attachment_id=held)
     job.driver.swap(job.server, device, new)
-    volumes.complete(job.elevated, new.attachment_id, host=job.server.host or '', device=new.device_name or '')
-    known_as = volumes.swap(job.elevated, device.volume_id, new_volume)
-    disks.keep(job, device, volume_id=known_as, attachment_id=new.attachment_id)
+    disks.complete(job.platform, job.elevated, new, job.server.host)
+    volumes.release(job.elevated, job.arguments['old_attachment_id'])
+    known_as = volumes.swap(job.elevated, former, new_volume)
+    disks.keep(job, device, volume_id=known_as, attachment_id=held)

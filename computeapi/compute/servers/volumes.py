@@ -10,9 +10,11 @@ from typing import Any
 import sqlalchemy as sa
 
 from computeapi.backends.volume import Volume
+from computeapi.compute.platform import Platform
 from computeapi.compute.servers import disks
 from computeapi.compute.servers.changes import Changes, check, locked
 from computeapi.compute.tasks.job import Job, abandon
+from computeapi.compute.tasks.queue import thawed
 from computeapi.compute.tasks.transition import Transition
 from computeapi.context import Context
 from computeapi.db import servers as rows
@@ -26,14 +28,27 @@ KEPT = frozenset({VMState.SHELVED, VMState.SHELVED_OFFLOADED})
 ATTACHABLE = KEPT | {VMState.ACTIVE, VMState.PAUSED, VMState.STOPPED, VMState.RESIZED, VMState.SOFT_DELETED}
 
 
-def not_attached(job: Job, error: Exception) -> None:
-    """Let go of the volume."""
-    if (device := wanted(job)) is not None:
-        take_back(job, device)
+def let_go(platform: Platform, task: Task, server: Server | None) -> None:
+    """Nobody connects the volume to a server that is gone."""
+    if server is None:
+        disks.release(platform, thawed(task.context).elevated(), task.server_id)
+
+
+def take_back(job: Job, error: Exception) -> None:
+    """The server has nothing of the volume."""
+    device = wanted(job)
+    if device is not None:
+        if job.server.host is not None:
+            try:
+                job.driver.detach(job.server, device)
+            except Error:
+                LOG.warning('Volume %s may still be connected to server %s', device.volume_id, job.server.uuid)
+        disks.release(job.platform, job.elevated, job.server.uuid, device.volume_id)
+        forget(job, device)
     abandon(job, error)
 
 
-ATTACH = Transition('attach_volume', beside=True, allowed=ATTACHABLE, failed=not_attached)
+ATTACH = Transition('attach_volume', beside=True, allowed=ATTACHABLE, failed=take_back, undo=let_go)
 
 
 def keep(job: Job, error: Exception) -> None:
@@ -114,7 +129,7 @@ class AttachedVolumes:
             image_id=None,
             snapshot_id=None,
             volume_id=volume.id,
-            attachment_id=str(uuid.uuid4()),
+            attachment_id=None,
             delete_on_termination=delete_on_termination,
             tag=tag,
             created_at=self.changes.clock(),
@@ -146,8 +161,7 @@ class AttachedVolumes:
     def _reserve(self, context: Context, device: BlockDevice) -> None:
         assert device.volume_id is not None
         try:
-            wanted = device.attachment_id
-            held = self.volumes.reserve(context, device.volume_id, device.server_id, attachment_id=wanted)
+            held = self.volumes.reserve(context, device.volume_id, device.server_id)
         except Exception:
             self.store.tell(rows.delete_block_device, device.uuid)
             raise
@@ -247,24 +261,19 @@ def attach(job: Job) -> None:
 
 
 def reserve(job: Job, device: BlockDevice) -> None:
-    """Once more, in case the request did not come that far."""
+    """In case the request did not come that far: as whoever asked, who may not have this volume."""
     assert device.volume_id is not None
-    wanted = device.attachment_id
-    held = job.platform.volumes.reserve(job.elevated, device.volume_id, device.server_id, attachment_id=wanted)
-    if held != wanted:
+    if device.attachment_id is None:
+        held = job.platform.volumes.reserve(job.context, device.volume_id, device.server_id)
         disks.keep(job, device, attachment_id=held)
 
 
 def connect(job: Job, device: BlockDevice) -> None:
     """A server without a host gets the volume when it is given one; it is in use all the same, by no host."""
-    if job.server.host is None:
-        job.platform.volumes.complete(job.elevated, device.attachment_id or '')
-        return
-    name_it(job, device)
-    job.driver.attach(job.server, device)
-    job.platform.volumes.complete(
-        job.elevated, device.attachment_id or '', host=job.server.host, device=device.device_name or ''
-    )
+    if job.server.host is not None:
+        name_it(job, device)
+        job.driver.attach(job.server, device)
+    disks.complete(job.platform, job.elevated, device, job.server.host)
 
 
 def name_it(job: Job, device: BlockDevice) -> None:
@@ -274,16 +283,6 @@ def name_it(job: Job, device: BlockDevice) -> None:
             devices = rows.block_devices_of(connection, [job.server.uuid])
             device.device_name = disks.free_name(job.server, devices, job.arguments.get('name'))
             rows.update_block_device(connection, device.uuid, {'device_name': device.device_name})
-
-
-def take_back(job: Job, device: BlockDevice) -> None:
-    if job.server.host is not None:
-        try:
-            job.driver.detach(job.server, device)
-        except Error:
-            LOG.warning('Volume %s may still be connected to server %s', device.volume_id, job.server.uuid)
-    job.platform.volumes.release(job.elevated, device.attachment_id or '')
-    forget(job, device)
 
 
 @DETACH.work

@@ -16,12 +16,12 @@ from computeapi.standalone.volume.service import CINDER, CinderApp, versions
 from computeapi.standalone.volume.snapshots import CinderSnapshots
 from computeapi.standalone.volume.transfers import CinderTransfers, CinderVolumeTransfers
 from computeapi.standalone.volume.types import CinderTypes
-from computeapi.standalone.volume.volumes import CinderVolumes
+from computeapi.standalone.volume.volumes import CinderVolumeResources
 from computeapi.web.filters import Microversion, WSGIApp
 
 CONTROLLERS = (
     CinderInformation,
-    CinderVolumes,
+    CinderVolumeResources,
     CinderVolumeMetadata,
     CinderVolumeActions,
     CinderSnapshots,

@@ -37,7 +37,7 @@ class CinderAttachments(CinderCollection):
     counted = False
 
     def found(self, req: Request, **asked: Any) -> Iterable[Attachment]:
-        return self.volumes.attachments(req.context, **asked)
+        return self.volumes.list_attachments(req.context, **asked)
 
     @operation('POST', policy=USER, body=CREATE, behaviour={'in_use_at_once': IN_USE_AT_ONCE})
     def create(self, req: Request, body: dict[str, Any]) -> dict[str, Any]:
@@ -68,7 +68,7 @@ class CinderAttachments(CinderCollection):
         attachment = self._attachment(req, attachment_id)
         check_release(req, self.volumes, attachment.volume_id, attachment.server_id)
         self.volumes.release(req.context, attachment_id)
-        left = self.volumes.attachments(req.context, filters={'volume_id': attachment.volume_id})
+        left = self.volumes.list_attachments(req.context, filters={'volume_id': attachment.volume_id})
         return {'attachments': ATTACHMENT_SUMMARY.render_all(req, left)}
 
     def _attachment(self, req: Request, attachment_id: str) -> Attachment:

@@ -49,7 +49,7 @@ UPDATABLE = {'name': NAME, 'description': NAME, 'metadata': PAIRS}
 UPDATE = wrapped('volume', UPDATABLE, extra=True)
 
 
-class CinderVolumes(CinderCollection):
+class CinderVolumeResources(CinderCollection):
     path = '/volumes'
     noun, summary, detail, filters = 'volumes', VOLUME_SUMMARY, VOLUME, VOLUME_FILTERS
 

@@ -327,7 +327,7 @@ def test_shelved_servers_from_2_20(api, attach, detach, attached, act, volume, w
 
 def test_an_offloaded_server_uses_nothing_from_anywhere(attach, act, volume, world, server, status):
     def places():
-        (attachment,) = world.volumes.attachments(world.bob, filters={'volume_id': volume})
+        (attachment,) = world.volumes.attachments(world.bob, volume_id=volume)
         ports = world.networks.resources.find(world.admin, 'ports', {'device_id': [server]})
         return attachment.host, [port['binding:host_id'] for port in ports]
 

@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from computeapi import errors
 from computeapi.backends.image.local import LocalImages
 from computeapi.backends.volume.local import LocalVolumes
-from tests.backends.implementations import ADMIN, ALICE, BOB, SHARED
+from tests.backends.implementations import ADMIN, ALICE, BOB, READER, SHARED
 from tests.backends.test_volume import OTHER_SERVER, SERVER
 
 
@@ -38,7 +38,7 @@ def test_a_list_takes_as_many_queries_for_one_volume_as_for_many(volumes, store)
     one = queries()
     for _ in range(4):
         volume = volumes.create(ALICE, 1, metadata={'a': 'b'})
-        volumes.complete(ALICE, volumes.reserve(ALICE, volume.id, SERVER), host='h', device='/dev/vdb')
+        volumes.complete(ALICE, volumes.reserve(ALICE, volume.id, SERVER), {'host': 'h', 'mountpoint': '/dev/vdb'})
     assert queries() == one
 
 
@@ -58,10 +58,10 @@ def test_attachments_can_be_looked_at(volumes):
     assert volumes.get(ALICE, volume.id).status == 'attaching'
     volumes.complete(ALICE, attachment_id)
     assert volumes.get(ALICE, volume.id).attachments[0]['device'] == '/dev/vdc'
-    assert [one.id for one in volumes.attachments(ALICE, filters={'volume_id': volume.id})] == [attachment_id]
-    assert volumes.attachments(ALICE, filters={'server_id': OTHER_SERVER}) == []
-    assert volumes.attachments(BOB) == []
-    assert len(volumes.attachments(ADMIN, all_projects=True)) == 1
+    assert [one.id for one in volumes.list_attachments(ALICE, filters={'volume_id': volume.id})] == [attachment_id]
+    assert volumes.list_attachments(ALICE, filters={'server_id': OTHER_SERVER}) == []
+    assert volumes.list_attachments(BOB) == []
+    assert len(volumes.list_attachments(ADMIN, all_projects=True)) == 1
     with pytest.raises(errors.Invalid, match='in use'):
         volumes.connect(ALICE, attachment_id, {})
     with pytest.raises(errors.Invalid, match='host'):
@@ -206,7 +206,6 @@ def test_retype(volumes):
 def test_a_wanted_id_is_the_id(volumes):
     assert volumes.create(ALICE, 1, volume_id=OTHER_SERVER).id == OTHER_SERVER
     assert volumes.snapshots.create(ALICE, OTHER_SERVER, snapshot_id=SERVER).id == SERVER
-    assert volumes.reserve(ALICE, OTHER_SERVER, SERVER, attachment_id=SERVER) == SERVER
 
 
 def test_without_a_size_a_volume_is_as_large_as_what_it_is_made_from(volumes):
@@ -289,3 +288,47 @@ def test_quotas_are_set_and_reset(volumes):
     assert volumes.quotas.limits('apples')['volumes'] == 10
     with pytest.raises(errors.Invalid, match='nonsense'):
         volumes.quotas.set_limits('apples', {'nonsense': 1})
+
+
+def test_lists_are_filtered(volumes, images):
+    facts = {'disk_format': 'raw', 'container_format': 'bare', 'properties': {'hw_disk_bus': 'virtio'}}
+    image = images.upload(ALICE, images.create(ALICE, 'system', **facts).id, [b'x'])
+    one = volumes.create(ALICE, 1, name='one', metadata={'a': 'b', 'c': 'd'})
+    two = volumes.create(ALICE, 2, name='two', image_id=image.id, volume_type='fake')
+    volumes.create(BOB, 3, name='three')
+
+    def names(context=ALICE, **others):
+        return [volume.name for volume in volumes.list(context, **others)]
+
+    assert names() == ['two', 'one']
+    assert names(BOB) == ['three']
+    assert names(ADMIN) == []
+    assert names(filters={'name': 'one'}) == ['one']
+    assert names(filters={'name': ['one', 'two'], 'status': 'available'}) == ['two', 'one']
+    assert names(filters={'status': 'error'}) == []
+    assert names(filters={'bootable': True}) == ['two']
+    assert names(filters={'volume_type': 'fake'}) == ['two']
+    assert names(filters={'metadata': {'a': 'b'}}) == ['one']
+    assert names(filters={'metadata': {'a': 'b', 'c': 'x'}}) == []
+    assert names(filters={'image_metadata': {'hw_disk_bus': 'virtio'}}) == ['two']
+    assert names(limit=1) == ['two']
+    assert names(limit=0) == []
+    assert names(marker=two.id) == ['one']
+    with pytest.raises(errors.Invalid, match='marker'):
+        names(BOB, marker=one.id)
+
+
+def test_extend(volumes):
+    volume = volumes.create(ALICE, 2)
+    assert volumes.extend(ALICE, volume.id, 5).size == 5
+    for size in (5, 4, 2**31):
+        with pytest.raises(errors.Invalid, match='size'):
+            volumes.extend(ALICE, volume.id, size)
+    volumes.reserve(ALICE, volume.id, SERVER)
+    with pytest.raises(errors.Invalid, match='reserved'):
+        volumes.extend(ALICE, volume.id, 6)
+    assert volumes.get(ALICE, volume.id).size == 5
+    with pytest.raises(errors.VolumeNotFound):
+        volumes.extend(BOB, volume.id, 9)
+    with pytest.raises(errors.Forbidden):
+        volumes.extend(READER, volume.id, 9)

@@ -6,7 +6,7 @@ volume follows from its attachments.
 
 import builtins
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -35,30 +35,31 @@ class VolumeUse(VolumeStore):
         server_id: str | None,
         *,
         mode: str = 'rw',
-        attachment_id: str | None = None,
+        beside: str | None = None,
+        connector: Mapping[str, Any] | None = None,
     ) -> str:
         with self._locked(serving(context), volume_id) as (connection, volume):
-            if attachment_id and ATTACHMENTS.select(connection, ATTACHMENTS.among([attachment_id])):
-                return attachment_id
+            held = [] if server_id is None else _held_by(connection, volume_id, server_id)
+            if others := [each for each in held if each != beside]:
+                return others[0]
+            if beside is not None and beside not in held:
+                raise errors.AttachmentNotFound(id=beside)
             shares = volume.multiattach and volume.status in ('in-use', 'reserved', 'attaching')
-            if volume.status != 'available' and not shares:
+            if volume.status != 'available' and not shares and not held:
                 raise errors.Invalid(
                     f'Invalid volume: Volume {volume_id} status must be available or downloading to reserve, '
                     f'but the current status is {volume.status}.'
                 )
             facts = {'server_id': server_id, 'status': 'reserved', 'mode': mode}
-            reserved = self._add(connection, volume, attachment_id, **facts)
+            if connector is not None:
+                facts |= {'status': 'attaching', **_place(connector)}
+            reserved = self._add(connection, volume, **facts)
             self._settle(connection, volume)
         return reserved
 
     def connect(self, context: Context, attachment_id: str, connector: Mapping[str, Any]) -> Attachment:
         """Note from where the volume will be used."""
-        facts = {
-            'status': 'attaching',
-            'host': _text(connector, 'host'),
-            'device': _text(connector, 'mountpoint'),
-            'connector': orjson.dumps(connector).decode(),
-        }
+        facts = {'status': 'attaching', **_place(connector)}
         with self._held(context, attachment_id) as (connection, volume, attachment):
             if attachment.status == 'attached':
                 raise errors.Invalid(f'Attachment {attachment_id} is in use already.')
@@ -66,26 +67,13 @@ class VolumeUse(VolumeStore):
             self._settle(connection, volume)
         return self.attachment(context, attachment_id)
 
-    def complete(
-        self, context: Context, attachment_id: str, *, host: str | None = None, device: str | None = None
-    ) -> None:
-        """Without host and device they stay what `connect` said."""
+    def complete(self, context: Context, attachment_id: str, connector: Mapping[str, Any] | None = None) -> None:
+        """Without a connector it stays what `connect` said."""
+        place = {} if connector is None else _place(connector)
         with self._held(context, attachment_id) as (connection, volume, attachment):
-            facts = {
-                'status': 'attached',
-                'host': host or attachment.host,
-                'device': device or attachment.device,
-                'attached_at': attachment.attached_at or self.clock(),
-            }
+            facts = {'status': 'attached', 'attached_at': attachment.attached_at or self.clock(), **place}
             ATTACHMENTS.update(connection, attachment_id, facts)
             self._settle(connection, volume)
-
-    def disconnect(self, context: Context, attachment_id: str) -> str:
-        facts = {'status': 'reserved', **dict.fromkeys(('host', 'device', 'connector', 'attached_at'))}
-        with self._held(context, attachment_id) as (connection, volume, _):
-            ATTACHMENTS.update(connection, attachment_id, facts)
-            self._settle(connection, volume)
-        return attachment_id
 
     def release(self, context: Context, attachment_id: str) -> None:
         try:
@@ -100,6 +88,13 @@ class VolumeUse(VolumeStore):
             return _find(connection, context, attachment_id)
 
     def attachments(
+        self, context: Context, *, server_ids: Collection[str] = (), volume_id: str | None = None
+    ) -> builtins.list[Attachment]:
+        filters = {'server_id': [*server_ids], 'volume_id': volume_id}
+        asked = {name: value for name, value in filters.items() if value}
+        return self.list_attachments(context, filters=asked, all_projects=True)
+
+    def list_attachments(
         self,
         context: Context,
         *,
@@ -131,7 +126,7 @@ class VolumeUse(VolumeStore):
             if volume.status not in ('available', 'attaching') and not shares:
                 raise unfit(volume, 'attached')
             facts = {'server_id': server_id, 'host': host, 'device': device, 'attached_at': self.clock()}
-            self._add(connection, volume, None, status='attached', mode=mode, **facts)
+            self._add(connection, volume, status='attached', mode=mode, **facts)
             self._settle(connection, volume)
 
     def detach(
@@ -187,8 +182,8 @@ class VolumeUse(VolumeStore):
             # It may have gone before the volume was locked.
             yield connection, volume, _find(connection, context, attachment_id)
 
-    def _add(self, connection: sa.Connection, volume: Volume, attachment_id: str | None = None, /, **facts: Any) -> str:
-        attachment_id = attachment_id or str(uuid.uuid4())
+    def _add(self, connection: sa.Connection, volume: Volume, **facts: Any) -> str:
+        attachment_id = str(uuid.uuid4())
         facts = {'id': attachment_id, 'volume_id': volume.id, 'created_at': self.clock(), **facts}
         ATTACHMENTS.insert(connection, facts)
         return attachment_id
@@ -205,6 +200,21 @@ def _status(held: set[str]) -> str:
         if attachment in held:
             return volume
     return 'available'
+
+
+def _held_by(connection: sa.Connection, volume_id: str, server_id: str) -> list[str]:
+    """The attachments that the server has of the volume."""
+    found = ATTACHMENTS.select(connection, volumes.attachments_of(volume_id))
+    return [each['id'] for each in found if each['server_id'] == server_id]
+
+
+def _place(connector: Mapping[str, Any]) -> dict[str, Any]:
+    """From where a volume is used."""
+    return {
+        'host': _text(connector, 'host'),
+        'device': _text(connector, 'mountpoint'),
+        'connector': orjson.dumps(connector).decode(),
+    }
 
 
 def _text(connector: Mapping[str, Any], name: str) -> str | None:

@@ -82,12 +82,12 @@ class VolumeLife(VolumeMaking):
 
         self.change(context, volume_id, change)
 
-    def swap(self, context: Context, old_volume_id: str, new_volume_id: str) -> str:
+    def swap(self, context: Context, old_volume_id: str, new_volume_id: str, *, failed: bool = False) -> str:
         old = self.get(context, old_volume_id)
-        taken_over = {'bootable': old.bootable, 'image_metadata': old.image_metadata}
+        taken_over = {} if failed else {'bootable': old.bootable, 'image_metadata': old.image_metadata}
         self.update(context, new_volume_id, migration_status=None, **taken_over)
         self.update(context, old_volume_id, migration_status=None)
-        return new_volume_id
+        return old_volume_id if failed else new_volume_id
 
     def reset_status(
         self,

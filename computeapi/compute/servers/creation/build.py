@@ -26,8 +26,8 @@ def give_up(job: Job, error: Exception) -> None:
 
 def release_volumes(platform: Platform, task: Task, server: Server | None) -> None:
     """Let go of what was reserved for a server that never came to be."""
-    for attachment_id in task.arguments.get('attachments', ()) if server is None else ():
-        platform.volumes.release(thawed(task.context).elevated(), attachment_id)
+    if server is None and task.arguments.get('reserving'):
+        disks.release(platform, thawed(task.context).elevated(), task.server_id)
 
 
 BUILD = Transition(

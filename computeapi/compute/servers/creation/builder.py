@@ -13,6 +13,7 @@ from computeapi.compute.names import LONGEST, numbered
 from computeapi.compute.platform import Platform
 from computeapi.compute.quotas import Quotas
 from computeapi.compute.server_groups import ServerGroupManager
+from computeapi.compute.servers import disks
 from computeapi.compute.servers.creation import boot, devices, rows
 from computeapi.compute.servers.creation.boot import Source, Sources
 from computeapi.compute.servers.creation.build import BUILD
@@ -44,6 +45,7 @@ class Builder:
         zones: Zones,
         groups: ServerGroupManager,
     ):
+        self.platform = platform
         self.store, self.tasks, self.clock = platform.store, platform.tasks, platform.clock
         self.quotas, self.flavors, self.keypairs = quotas, flavors, keypairs
         self.volumes = platform.volumes
@@ -143,24 +145,18 @@ class Builder:
     def reserve_and_write(self, context: Context, plan: Plan) -> None:
         """Keep others off the volumes that the request names; they are released when there will be no server."""
         volumes = {number: device.volume_id for number, device in enumerate(plan.devices) if device.volume_id}
-        attachments = {number: str(uuid.uuid4()) for number in volumes}
+        attachments: dict[int, str] = {}
         if not volumes:
             self.store.tell(self.write, context, plan, attachments)
             return
-        arguments = {'attachments': list(attachments.values())}
-        undo = functools.partial(self.release, context, attachments)
-        with self.tasks.leased(BUILD, plan.first_id, context, arguments, undo) as task:
+        undo = functools.partial(disks.release, self.platform, context.elevated(), plan.first_id)
+        with self.tasks.leased(BUILD, plan.first_id, context, {'reserving': True}, undo) as task:
             for number, volume_id in volumes.items():
-                wanted = attachments[number]
-                attachments[number] = self.volumes.reserve(context, volume_id, plan.first_id, attachment_id=wanted)
+                attachments[number] = self.volumes.reserve(context, volume_id, plan.first_id)
             with self.store.write() as connection:
                 self.write(connection, context, plan, attachments)
                 if not self.tasks.done(connection, task):
                     raise Unavailable()
-
-    def release(self, context: Context, attachments: Mapping[int, str]) -> None:
-        for attachment_id in attachments.values():
-            self.volumes.release(context, attachment_id)
 
     def write(self, connection: sa.Connection, context: Context, plan: Plan, attachments: Mapping[int, str]) -> None:
         owner = (context.project_id or '', context.user_id or '')

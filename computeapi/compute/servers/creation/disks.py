@@ -36,7 +36,10 @@ class RequestedDisks:
         return devices
 
     def with_volumes(self, context: Context, devices: Sequence[Device], rights: Rights) -> list[Device]:
-        ids = {device.volume_id for device in devices if device.volume_id}
+        named = [device.volume_id for device in devices if device.volume_id]
+        ids = set(named)
+        if len(ids) < len(named):
+            raise bad('a volume can be no more than one disk of a server.')
         found = self.volumes.get_many(context, ids) if ids else {}
         for missing in sorted(ids - found.keys()):
             raise VolumeNotFound(id=missing)

@@ -1,9 +1,0 @@
-"""The volumes of a service of the cloud."""
-
-from typing import Any
-
-from oslo_config import cfg
-
-
-def CinderVolumes(conf: cfg.ConfigOpts) -> Any:
-    raise cfg.ConfigFileValueError('That backend is not there yet')

@@ -1,0 +1,82 @@
+"""What servers hold of volumes: the attachments of Cinder's version 3.44 and later."""
+
+import builtins
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from openstack import utils
+from openstack.block_storage.v3._proxy import Proxy
+
+from computeapi.backends.volume import Attachment
+from computeapi.backends.volume.cinder.base import REFUSALS, CinderBase
+from computeapi.backends.volume.cinder.records import attachment_of
+from computeapi.backends.volume.cinder.volumes import missing_volume
+from computeapi.context import Context
+from computeapi.errors import AttachmentNotFound, Error, Invalid, NotSupported
+
+NEEDED = '3.44'
+PASSING, TRIES = (500, 504), 5
+"""What Cinder answers while its hosts are busy with a volume, and how often it is asked then."""
+
+
+class CinderUse(CinderBase):
+    def reserve(
+        self,
+        context: Context,
+        volume_id: str,
+        server_id: str,
+        *,
+        beside: str | None = None,
+        connector: Mapping[str, Any] | None = None,
+    ) -> str:
+        refusals = {**REFUSALS, 400: not_available}
+        with self.asked(context, missing_volume(volume_id), refusals) as cinder:
+            if not utils.supports_microversion(cinder, NEEDED):
+                raise NotSupported(f'Cinder does not know version {NEEDED} of its API, which attaching volumes needs.')
+            asked = {'volume_id': volume_id, 'instance_id': server_id}
+            held = [each.id for each in cinder.attachments(details=False, all_projects=True, **asked)]
+            if others := [each for each in held if each != beside]:
+                return str(others[0])
+            if beside is not None and beside not in held:
+                raise AttachmentNotFound(id=beside)
+            made = cinder.create_attachment(volume_id, instance=server_id, connector=connector)
+            return str(made.id)
+
+    def attachments(
+        self, context: Context, *, server_ids: Collection[str] = (), volume_id: str | None = None
+    ) -> builtins.list[Attachment]:
+        """Of several servers those are chosen here: Cinder cannot be asked for them."""
+        asked: dict[str, Any] = {'volume_id': volume_id} if volume_id else {}
+        if len(server_ids) == 1:
+            asked['instance_id'] = next(iter(server_ids))
+        with self.asked(context) as cinder:
+            found = [attachment_of(each) for each in cinder.attachments(details=False, all_projects=True, **asked)]
+        return [each for each in found if not server_ids or each.server_id in server_ids]
+
+    def complete(self, context: Context, attachment_id: str, connector: Mapping[str, Any] | None = None) -> None:
+        with self.asked(context, lambda words: AttachmentNotFound(id=attachment_id)) as cinder:
+            if connector is not None:
+                patient(cinder).update_attachment(attachment_id, connector=dict(connector))
+            cinder.complete_attachment(attachment_id)
+
+    def begin_detaching(self, context: Context, volume_id: str) -> None:
+        with self.asked(context, missing_volume(volume_id)) as cinder:
+            cinder.begin_volume_detaching(volume_id)
+
+    def stop_detaching(self, context: Context, volume_id: str) -> None:
+        with self.asked(context, missing_volume(volume_id)) as cinder:
+            cinder.abort_volume_detaching(volume_id)
+
+    def release(self, context: Context, attachment_id: str) -> None:
+        with self.asked(context) as cinder:
+            patient(cinder).delete_attachment(attachment_id)
+
+
+def not_available(words: str) -> Error:
+    return Invalid(f'Invalid input received: {words}')
+
+
+def patient(cinder: Proxy) -> Proxy:
+    """Asks again for a while where Cinder says that it came to no end."""
+    cinder.retriable_status_codes, cinder.status_code_retries = [*PASSING], TRIES - 1
+    return cinder

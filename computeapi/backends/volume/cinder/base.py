@@ -1,0 +1,38 @@
+"""How Cinder is asked."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+
+from openstack.block_storage.v3._proxy import Proxy
+from oslo_config import cfg
+
+from computeapi.backends.neighbour import NeighbourService
+from computeapi.context import Context
+from computeapi.errors import Conflict, Error, Invalid, OverQuota
+
+REFUSALS: Mapping[int, Callable[[str], Error]] = {400: Invalid, 409: Conflict, 413: OverQuota}
+"""What a caller can mend, whatever was asked."""
+
+
+class CinderBase:
+    """cfg.ConfigFileValueError without a key for the tokens of callers: only they make volumes of their own."""
+
+    def __init__(self, conf: cfg.ConfigOpts):
+        if not conf.service_user.task_token_key:
+            raise cfg.ConfigFileValueError(
+                'With a Cinder servers get volumes that are made with the token of whoever asks for them: '
+                '[service_user]task_token_key must say what these are encrypted with until then'
+            )
+        self.service = NeighbourService(conf, 'Cinder', 'cinder', 'block-storage', 3)
+
+    @contextmanager
+    def asked(
+        self,
+        context: Context,
+        missing: Callable[[str], Error] | None = None,
+        refusals: Mapping[int, Callable[[str], Error]] = REFUSALS,
+    ) -> Iterator[Proxy]:
+        """Cinder for this caller. missing: the error for what it does not find, made of its words."""
+        refusals = refusals if missing is None else {**refusals, 404: missing}
+        with self.service.asked(context, refusals):
+            yield self.service.proxy(context, Proxy)

@@ -1,0 +1,68 @@
+"""Snapshots of volumes."""
+
+import builtins
+import itertools
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from computeapi.backends.volume import Snapshot
+from computeapi.backends.volume.cinder.base import CinderBase
+from computeapi.backends.volume.cinder.records import WANTED_ID, snapshot_of
+from computeapi.backends.volume.cinder.volumes import MOST, missing_volume, of_project
+from computeapi.context import Context
+from computeapi.errors import Error, SnapshotNotFound
+
+
+class CinderSnapshotLife(CinderBase):
+    def get_snapshot(self, context: Context, snapshot_id: str) -> Snapshot:
+        with self.asked(context, missing_snapshot(snapshot_id)) as cinder:
+            return snapshot_of(cinder.get_snapshot(snapshot_id), context)
+
+    def list_snapshots(self, context: Context) -> builtins.list[Snapshot]:
+        with self.asked(context) as cinder:
+            return [snapshot_of(each, context) for each in itertools.islice(cinder.snapshots(limit=MOST), MOST)]
+
+    def create_snapshot(
+        self,
+        context: Context,
+        volume_id: str,
+        *,
+        name: str | None = None,
+        description: str | None = None,
+        force: bool = False,
+        metadata: Mapping[str, str] | None = None,
+        snapshot_id: str | None = None,
+    ) -> Snapshot:
+        facts = {
+            'volume_id': volume_id,
+            'name': name,
+            'description': description,
+            'is_forced': force,
+            'metadata': dict(metadata or {}) | ({WANTED_ID: snapshot_id} if snapshot_id else {}),
+        }
+        with self.asked(context, missing_volume(volume_id)) as cinder:
+            made = wanted(snapshot_id, cinder.snapshots(volume_id=volume_id)) if snapshot_id else None
+            return snapshot_of(made or cinder.create_snapshot(**facts), context)
+
+    def delete_snapshot(self, context: Context, snapshot_id: str) -> None:
+        try:
+            self._delete_snapshot(context, snapshot_id)
+        except SnapshotNotFound:
+            with self.asked(context) as cinder:
+                known = wanted(snapshot_id, cinder.snapshots(**of_project(context)))
+            if known is None:
+                raise
+            self._delete_snapshot(context, known.id)
+
+    def _delete_snapshot(self, context: Context, snapshot_id: str) -> None:
+        with self.asked(context, missing_snapshot(snapshot_id)) as cinder:
+            cinder.delete_snapshot(snapshot_id, ignore_missing=False)
+
+
+def wanted(snapshot_id: str, known: Iterable[Any]) -> Any:
+    """The one among them that compute wanted to have this id."""
+    return next((each for each in known if (each.metadata or {}).get(WANTED_ID) == snapshot_id), None)
+
+
+def missing_snapshot(snapshot_id: str) -> Callable[[str], Error]:
+    return lambda words: SnapshotNotFound(id=snapshot_id)

@@ -1,0 +1,148 @@
+"""Volumes, their types and zones."""
+
+import builtins
+import itertools
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from openstack.block_storage.v3._proxy import Proxy
+
+from computeapi.backends.volume import Volume, VolumeType
+from computeapi.backends.volume.cinder.base import CinderBase
+from computeapi.backends.volume.cinder.records import WANTED_ID, type_of, volume_of
+from computeapi.context import Context
+from computeapi.errors import Error, Invalid, SnapshotNotFound, VolumeNotFound, VolumeTypeNotFound
+
+MOST = 1000
+REIMAGE = '3.68'
+
+
+class CinderVolumeLife(CinderBase):
+    def get(self, context: Context, volume_id: str) -> Volume:
+        with self.asked(context, missing_volume(volume_id)) as cinder:
+            return volume_of(cinder.get_volume(volume_id), context)
+
+    def get_many(self, context: Context, volume_ids: Iterable[str]) -> dict[str, Volume]:
+        """One after the other: Cinder cannot be asked for several."""
+        found = {}
+        for volume_id in volume_ids:
+            try:
+                found[volume_id] = self.get(context, volume_id)
+            except VolumeNotFound:
+                continue
+        return found
+
+    def list(self, context: Context) -> builtins.list[Volume]:
+        with self.asked(context) as cinder:
+            return [volume_of(each, context) for each in itertools.islice(cinder.volumes(limit=MOST), MOST)]
+
+    def create(
+        self,
+        context: Context,
+        size: int,
+        *,
+        name: str | None = None,
+        description: str | None = None,
+        image_id: str | None = None,
+        snapshot_id: str | None = None,
+        source_volume_id: str | None = None,
+        volume_type: str | None = None,
+        availability_zone: str | None = None,
+        metadata: Mapping[str, str] | None = None,
+        volume_id: str | None = None,
+    ) -> Volume:
+        facts = {
+            'name': name,
+            'description': description,
+            'image_id': image_id,
+            'snapshot_id': snapshot_id,
+            'source_volume_id': source_volume_id,
+            'volume_type': volume_type,
+            'availability_zone': availability_zone,
+            'metadata': dict(metadata or {}) | ({WANTED_ID: volume_id} if volume_id else {}),
+        }
+        given = {key: value for key, value in facts.items() if value}
+        with self.asked(context, missing_origin(given)) as cinder:
+            made = found_by(cinder, context, volume_id) if volume_id else None
+            return volume_of(made or cinder.create_volume(size=size, **given), context)
+
+    def delete(self, context: Context, volume_id: str) -> None:
+        try:
+            self._delete(context, volume_id)
+        except VolumeNotFound:
+            with self.asked(context) as cinder:
+                known = found_by(cinder, context, volume_id)
+            if known is None:
+                raise
+            self._delete(context, known.id)
+
+    def _delete(self, context: Context, volume_id: str) -> None:
+        with self.asked(context, missing_volume(volume_id)) as cinder:
+            cinder.delete_volume(volume_id, ignore_missing=False)
+
+    def reimage(self, context: Context, volume_id: str, image_id: str) -> None:
+        action = {'os-reimage': {'image_id': image_id, 'reimage_reserved': True}}
+        with self.asked(context, missing_volume(volume_id)) as cinder:
+            cinder.post(f'/volumes/{volume_id}/action', json=action, microversion=REIMAGE, raise_exc=True)
+
+    def swap(self, context: Context, old_volume_id: str, new_volume_id: str, *, failed: bool = False) -> str:
+        action = {'os-migrate_volume_completion': {'new_volume': new_volume_id, 'error': failed}}
+        try:
+            with self.asked(context, missing_volume(old_volume_id)) as cinder:
+                answer = cinder.post(f'/volumes/{old_volume_id}/action', json=action, raise_exc=True).json()
+        except Invalid:
+            # The new volume goes when it has taken the old one's place, and with it the old one's id.
+            if failed or self._is_there(context, new_volume_id):
+                raise
+            return old_volume_id
+        return str(answer['save_volume_id'])
+
+    def _is_there(self, context: Context, volume_id: str) -> bool:
+        try:
+            return self.get(context, volume_id).status != 'deleting'
+        except VolumeNotFound:
+            return False
+
+    def availability_zones(self, context: Context) -> builtins.list[str]:
+        with self.asked(context) as cinder:
+            return [zone.name for zone in cinder.availability_zones() if zone.state.get('available')]
+
+    def volume_type(self, context: Context, name_or_id: str) -> VolumeType:
+        """None of them has a name that is the id of another."""
+        with self.asked(context) as cinder:
+            for each in cinder.types(is_public='None'):
+                if name_or_id in (each.id, each.name):
+                    return type_of(each)
+        raise VolumeTypeNotFound(id=name_or_id)
+
+
+def found_by(cinder: Proxy, context: Context, wanted_id: str) -> Any:
+    """The volume of the caller's project that compute wanted to have this id; None if there is none."""
+    known = cinder.volumes(properties=str({WANTED_ID: wanted_id}), **of_project(context))
+    return next(iter(known), None)
+
+
+def of_project(context: Context) -> dict[str, Any]:
+    """How a list is asked for what is the caller's project's: an administrator acts for it without being in it."""
+    return {'all_projects': True, 'project_id': context.project_id} if context.is_admin else {}
+
+
+def missing_volume(volume_id: str) -> Callable[[str], Error]:
+    return lambda words: VolumeNotFound(id=volume_id)
+
+
+def missing_origin(given: Mapping[str, Any]) -> Callable[[str], Error]:
+    """Which of the things that a volume is to be made of Cinder does not find: the one that it names."""
+    kinds = {
+        'snapshot_id': SnapshotNotFound,
+        'source_volume_id': VolumeNotFound,
+        'volume_type': VolumeTypeNotFound,
+    }
+
+    def missing(words: str) -> Error:
+        for name, kind in kinds.items():
+            if name in given and given[name] in words:
+                return kind(id=given[name])
+        return VolumeTypeNotFound(id=given.get('volume_type', ''))
+
+    return missing
