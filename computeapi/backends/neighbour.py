@@ -200,13 +200,24 @@ class OwnAuth(Delegate):
             return self.behind.get_token(session)
 
     def get_endpoint_data(self, session: Session, **facts: Any) -> Any:
-        with keystone_asked():
-            self.behind.get_token(session)
+        self.get_token(session)
         return self.behind.get_endpoint_data(session, **facts | {'endpoint_override': self.override})
 
     def get_endpoint(self, session: Session, **facts: Any) -> str | None:
         data = self.get_endpoint_data(session, discover_versions=False, **facts)
         return None if data is None else data.url
+
+    def get_api_major_version(self, session: Session, **facts: Any) -> Any:
+        self.get_token(session)
+        return self.behind.get_api_major_version(session, **facts)
+
+    def get_all_version_data(self, session: Session, *args: Any, **facts: Any) -> Any:
+        self.get_token(session)
+        return self.behind.get_all_version_data(session, *args, **facts)
+
+    def get_project_id(self, session: Session) -> str | None:
+        self.get_token(session)
+        return self.behind.get_project_id(session)
 
 
 class CallerAuth(Delegate):

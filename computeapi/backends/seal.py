@@ -30,5 +30,5 @@ class Seal:
             return None
         try:
             return self.fernet.decrypt(sealed).decode() if self.fernet else None
-        except InvalidToken:
+        except (InvalidToken, ValueError):
             raise UnreadableToken() from None

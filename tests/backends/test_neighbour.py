@@ -1,0 +1,323 @@
+"""Who asks a service of the cloud and as whom, and what becomes of its answers: with one that speaks HTTP."""
+
+import logging
+import socketserver
+import threading
+import uuid
+from collections import Counter
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
+
+import pytest
+import webob
+from cryptography.fernet import Fernet
+from openstack.block_storage.v3._proxy import Proxy as Volumes
+
+from computeapi import config
+from computeapi.backends.neighbour import NeighbourService, NoToken, Refused
+from computeapi.backends.seal import Seal, UnreadableToken
+from computeapi.context import Context
+from computeapi.errors import Forbidden, NeighbourAway, NotAuthenticated, VolumeNotFound
+
+PASSWORD, KEY = 'own-password', Fernet.generate_key().decode()
+CONF = """
+[service_user]
+auth_type = password
+auth_url = {url}/identity/v3
+username = nova
+password = own-password
+project_name = service
+user_domain_id = default
+project_domain_id = default
+task_token_key = {key}
+[cinder]
+connect_retries = 0
+timeout = 1
+"""
+OWN = 'f00df00df00df00df00df00df00df00d'
+ALICE = Context(user_id='alice', project_id='apples', auth_token='callers-token', request_id='req-1')
+PAGE = '<html><head><title>409 Conflict</title></head><body><h1>409 Conflict</h1>In &quot;use&quot;.<br /></html>'
+
+
+class TinyCloud:
+    """A Keystone at /identity and a Cinder at /volume."""
+
+    def __init__(self):
+        self.url, self.asked, self.tokens, self.logins = '', [], set(), 0
+        self.answers, self.keystone, self.catalog, self.released = {}, None, True, threading.Event()
+
+    def __call__(self, environ, start_response):
+        req = webob.Request(environ)
+        place, _, path = req.path_info.strip('/').partition('/')
+        answer = (self.identity if place == 'identity' else self.volume)(req, f'/{path}')
+        return answer(environ, start_response)
+
+    def identity(self, req, path):
+        if self.keystone is not None:
+            return webob.Response(status=self.keystone)
+        if req.method == 'GET':
+            return webob.Response(json={'version': self.version('v3.14', '/identity/v3/')})
+        if req.json['auth']['identity']['password']['user']['password'] != PASSWORD:
+            return webob.Response(status=401)
+        self.logins += 1
+        token = uuid.uuid4().hex
+        self.tokens.add(token)
+        endpoint = {'interface': 'public', 'region': 'R', 'url': f'{self.url}/volume/v3/{OWN}'}
+        catalog = [{'type': 'block-storage', 'endpoints': [endpoint]}] if self.catalog else []
+        body = {'methods': ['password'], 'user': {'id': 'nova', 'name': 'nova'}, 'roles': [], 'catalog': catalog}
+        body |= {'project': {'id': OWN, 'name': 'service'}, 'expires_at': '2100-01-01T00:00:00.000000Z'}
+        return webob.Response(status=201, json={'token': body}, headerlist=[*JSON, ('X-Subject-Token', token)])
+
+    def version(self, name, path):
+        return {'id': name, 'status': 'CURRENT', 'links': [{'rel': 'self', 'href': self.url + path}]}
+
+    def volume(self, req, path):
+        if path in ('/', '/v3', '/v3/'):
+            facts = {'version': '3.70', 'min_version': '3.0'}
+            return webob.Response(json={'versions': [self.version('v3.0', '/volume/v3/') | facts]})
+        self.asked.append(req)
+        answer = self.answers.get(path.rpartition('/')[2], 200)
+        if answer == 'hang':
+            self.released.wait(10)
+        if 'X-Service-Token' in req.headers and req.headers['X-Service-Token'] not in self.tokens:
+            return webob.Response(status=401)
+        if req.headers['X-Auth-Token'] not in (self.tokens | {ALICE.auth_token}):
+            return webob.Response(status=401)
+        return answer if isinstance(answer, webob.Response) else webob.Response(status=answer, json={})
+
+
+JSON = [('Content-Type', 'application/json')]
+
+
+class Server(socketserver.ThreadingMixIn, WSGIServer):
+    daemon_threads = True
+
+
+class Quiet(WSGIRequestHandler):
+    def log_message(self, *about):
+        pass
+
+
+@pytest.fixture
+def cloud():
+    cloud = TinyCloud()
+    server = Server(('127.0.0.1', 0), Quiet)
+    server.set_app(cloud)
+    cloud.url = f'http://127.0.0.1:{server.server_port}'
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield cloud
+    cloud.released.set()
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture
+def service_with(cloud, tmp_path):
+    """A function: the service with these words in its configuration, and more in that of Cinder."""
+
+    def make(more='', **changes):
+        text = CONF.format(url=cloud.url, key=KEY) + more
+        for old, new in changes.items():
+            text = text.replace(old, new)
+        (tmp_path / 'some.conf').write_text(text)
+        conf = config.load([str(tmp_path / 'some.conf')], {('volume', 'backend'): 'cinder'})
+        return NeighbourService(conf, 'Cinder', 'cinder', 'block-storage', 3)
+
+    return make
+
+
+@pytest.fixture
+def service(service_with):
+    return service_with()
+
+
+def ask(service, context, path='/volumes', refusals=None):
+    with service.asked(context, refusals):
+        return service.proxy(context, Volumes).get(path, raise_exc=True)
+
+
+# ------------------------------------------------------------------ as whom
+
+
+def test_callers_are_asked_for_with_their_token_and_one_of_this_service(cloud, service):
+    ask(service, ALICE)
+    [req] = cloud.asked
+    assert req.path == '/volume/v3/apples/volumes'
+    assert req.headers['X-Auth-Token'] == ALICE.auth_token
+    assert req.headers['X-Service-Token'] in cloud.tokens
+    assert req.headers['X-Openstack-Request-Id'] == 'req-1'
+
+
+def test_the_id_that_a_client_gave_to_all_that_it_does_goes_on(cloud, service):
+    ask(service, Context(auth_token=ALICE.auth_token, request_id='req-1', global_request_id='req-2'))
+    assert cloud.asked[0].headers['X-Openstack-Request-Id'] == 'req-2'
+
+
+def test_a_token_that_was_kept_is_the_callers(cloud, service):
+    sealed = Seal([KEY]).closed(ALICE.auth_token)
+    ask(service, Context(project_id='apples', sealed_token=sealed))
+    [req] = cloud.asked
+    assert (req.path, req.headers['X-Auth-Token']) == ('/volume/v3/apples/volumes', ALICE.auth_token)
+
+
+def test_this_service_asks_as_itself(cloud, service):
+    ask(service, ALICE.elevated())
+    [req] = cloud.asked
+    assert req.path == f'/volume/v3/{OWN}/volumes'
+    assert req.headers['X-Auth-Token'] in cloud.tokens
+
+
+def test_a_caller_without_a_token_is_not_taken_for_this_service(cloud, service):
+    with pytest.raises(NoToken):
+        ask(service, Context(user_id='alice', project_id='apples', roles=frozenset({'admin'})))
+    assert cloud.asked == [] and cloud.logins == 0
+
+
+@pytest.mark.parametrize('context', [ALICE, ALICE.elevated()], ids=['caller', 'itself'])
+def test_an_own_token_is_used_until_it_is_refused(cloud, service, context):
+    for _ in range(3):
+        ask(service, context)
+    logins = cloud.logins
+    cloud.tokens.clear()
+    for _ in range(3):
+        ask(service, context)
+    assert len(cloud.asked) == 7
+    assert cloud.logins > logins
+    assert len(cloud.tokens) <= 2
+
+
+def test_a_refused_token_of_a_caller_is_the_callers_own_trouble(cloud, service):
+    with pytest.raises(NotAuthenticated):
+        ask(service, Context(project_id='apples', auth_token='expired'))
+
+
+def test_a_service_that_is_somebody_else_at_a_neighbour(cloud, service_with):
+    with pytest.raises(Refused, match="Keystone answered 401: this service's own user was refused"):
+        more = 'auth_type = password\nauth_url = {}/identity/v3\nusername = other\npassword = wrong\n'
+        ask(service_with(more.format(cloud.url)), ALICE.elevated())
+
+
+# ------------------------------------------------------------------ away
+
+
+@pytest.mark.parametrize('status', [502, 503, 504])
+@pytest.mark.parametrize('context', [ALICE, ALICE.elevated()], ids=['caller', 'itself'])
+def test_a_neighbour_that_says_so_is_away(cloud, service, status, context):
+    cloud.answers['volumes'] = status
+    with pytest.raises(NeighbourAway, match=r'^Cinder is currently unavailable\.$'):
+        ask(service, context)
+
+
+def test_a_neighbour_that_does_not_answer_is_away(cloud, service):
+    cloud.answers['volumes'] = 'hang'
+    with pytest.raises(NeighbourAway, match='^Cinder'):
+        ask(service, ALICE)
+
+
+def test_a_neighbour_that_refuses_connections_is_away(service_with):
+    with pytest.raises(NeighbourAway, match='^Cinder'):
+        ask(service_with('endpoint_override = http://127.0.0.1:9/v3/%(project_id)s\n'), ALICE)
+
+
+def test_a_neighbour_that_is_not_in_the_catalog_is_away(cloud, service):
+    cloud.catalog = False
+    with pytest.raises(NeighbourAway, match='^Cinder'):
+        ask(service, ALICE)
+
+
+@pytest.mark.parametrize('status', [500, 502, 503])
+def test_without_an_own_token_it_is_keystone_that_is_away(cloud, service, status):
+    cloud.keystone = status
+    with pytest.raises(NeighbourAway, match='^Keystone'):
+        ask(service, ALICE)
+
+
+def test_keystone_refuses_connections(service_with, cloud):
+    with pytest.raises(NeighbourAway, match='^Keystone'):
+        ask(service_with(**{cloud.url: 'http://127.0.0.1:9'}), ALICE)
+
+
+# ------------------------------------------------------------------ refusals
+
+
+def test_a_foreseen_refusal_is_made_of_the_neighbours_own_words(cloud, service):
+    cloud.answers['x'] = webob.Response(status=404, json={'itemNotFound': {'code': 404, 'message': 'No x.\nAt all.'}})
+    with pytest.raises(VolumeNotFound, match=r'^No x\. At all\.$'):
+        ask(service, ALICE, '/volumes/x', {404: VolumeNotFound})
+
+
+def test_of_a_page_there_are_only_its_words(cloud, service):
+    cloud.answers['x'] = webob.Response(status=409, text=PAGE, content_type='text/html', charset='UTF-8')
+    with pytest.raises(Refused, match=r'^Cinder answered 409: In "use"\.$') as caught:
+        ask(service, ALICE, '/volumes/x')
+    assert caught.value.status == 409
+
+
+def test_a_caller_that_may_not_is_told_so(cloud, service):
+    cloud.answers['volumes'] = webob.Response(status=403, json={'forbidden': {'message': 'Not you.'}})
+    with pytest.raises(Forbidden, match=r'^Not you\.$'):
+        ask(service, ALICE)
+
+
+def test_that_this_service_may_not_is_no_callers_trouble(cloud, service):
+    cloud.answers['volumes'] = webob.Response(status=403, json={'forbidden': {'message': 'Not you.'}})
+    with pytest.raises(Refused, match='Cinder answered 403: Not you'):
+        ask(service, ALICE.elevated())
+
+
+def test_own_errors_and_mistakes_stay_what_they_are(service):
+    for error in (VolumeNotFound(id='x'), KeyError('x')):
+        with pytest.raises(type(error)), service.asked(ALICE):
+            raise error
+
+
+# ------------------------------------------------------------------ secrets
+
+
+def test_no_secret_is_logged(cloud, service, caplog):
+    caplog.set_level(logging.DEBUG)
+    for name in list(logging.root.manager.loggerDict):
+        caplog.set_level(logging.DEBUG, name)
+    cloud.answers['broken'] = 500
+    ask(service, ALICE)
+    ask(service, ALICE.elevated())
+    for path in ('/volumes', '/broken'):
+        with pytest.raises((Refused, NotAuthenticated)):
+            ask(service, Context(project_id='apples', auth_token='refused-token'), path, {500: Refused})
+    cloud.tokens.clear()
+    ask(service, ALICE)
+    service.conf.log_opt_values(logging.getLogger(__name__), logging.DEBUG)
+    assert '/volume/v3/apples/volumes' in caplog.text and 'task_token_key' in caplog.text
+    secrets = {PASSWORD, KEY, ALICE.auth_token, 'refused-token', *cloud.tokens, *every_token(cloud)}
+    assert [secret for secret in secrets if secret in caplog.text] == []
+
+
+def every_token(cloud):
+    found = Counter(req.headers.get(name) for req in cloud.asked for name in ('X-Auth-Token', 'X-Service-Token'))
+    return {token for token in found if token}
+
+
+def test_tokens_are_sealed_with_the_first_key_and_opened_with_any():
+    old, new = Fernet.generate_key().decode(), Fernet.generate_key().decode()
+    sealed = Seal([old]).closed('token')
+    assert 'token' not in sealed
+    assert Seal([new, old]).opened(sealed) == Seal([old]).opened(sealed) == 'token'
+    with pytest.raises(UnreadableToken):
+        Seal([old]).opened(Seal([new, old]).closed('token'))
+
+
+@pytest.mark.parametrize('sealed', ['', 'junk', 'Ünïcode'])
+def test_what_was_not_sealed_is_not_opened(sealed):
+    with pytest.raises(UnreadableToken):
+        Seal([KEY]).opened(sealed)
+
+
+def test_without_a_key_nothing_is_kept():
+    assert Seal().closed('token') is None and Seal([KEY]).closed(None) is None
+    assert Seal().opened(Seal([KEY]).closed('token')) is None and Seal([KEY]).opened(None) is None
+
+
+def test_a_key_must_be_one():
+    with pytest.raises(ValueError):
+        Seal(['short'])
