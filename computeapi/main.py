@@ -116,7 +116,7 @@ class Service:
 
     @functools.cached_property
     def audit(self) -> CloudAudit:
-        return CloudAudit(self.platform, self.mirror)
+        return CloudAudit(self.platform)
 
     @functools.cached_property
     def auditor(self) -> Periodic:
@@ -154,6 +154,7 @@ class Service:
             networks=self.networks,
             volumes=self.volumes,
             shares=self.shares,
+            mirror=self.mirror,
             clock=self.store.clock,
         )
 

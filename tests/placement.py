@@ -12,7 +12,7 @@ class PlacementInMemory:
     """away: whether it cannot be reached.  told: the consumers of each change, in order."""
 
     def __init__(self):
-        self.providers, self.consumers, self.told = {}, {}, []
+        self.providers, self.consumers, self.told, self.roots = {}, {}, [], {}
         self.away, self.lock, self.generation = False, threading.RLock(), 0
 
     def _ask(self):
@@ -94,6 +94,29 @@ class PlacementInMemory:
             inventory = self.providers[provider_id].inventories.get(name)
             if inventory is None or amount > (inventory.total - inventory.reserved) * inventory.allocation_ratio:
                 raise PlacementRefused('It has not so much.')
+
+    def part(self, root_id, provider):
+        """What somebody else declares below a host."""
+        self.providers[provider.id] = self._merged(provider)
+        self.roots[provider.id] = root_id
+
+    def candidates(self, requests, together=()):
+        self._ask()
+        found = {}
+        for root_id in {self.roots.get(key, key) for key in self.providers}:
+            parts = [key for key in self.providers if root_id in (key, self.roots.get(key))]
+            chosen = {each.id: next((key for key in parts if self._has(key, each)), None) for each in requests}
+            if None not in chosen.values():
+                found[root_id] = chosen
+        return found
+
+    def _has(self, provider_id, request):
+        there, taken = self.providers[provider_id], self.holders(provider_id).values()
+        return set(request.traits) <= set(there.traits) and all(
+            name in there.inventories
+            and sum(each.get(name, 0) for each in taken) + amount <= there.inventories[name].total
+            for name, amount in request.resources.items()
+        )
 
     def holders(self, provider_id):
         self._ask()

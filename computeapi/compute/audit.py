@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from computeapi.compute.mirror import Mirror
 from computeapi.compute.platform import Platform
 from computeapi.compute.servers.deletion import DELETE, SOFT_DELETE
 from computeapi.compute.servers.reset import RESET
@@ -48,10 +47,8 @@ class Finding(NamedTuple):
 
 
 class CloudAudit:
-    """mirror: what keeps Placement up to date, where there is one."""
-
-    def __init__(self, platform: Platform, mirror: Mirror | None = None):
-        self.platform, self.store, self.mirror = platform, platform.store, mirror
+    def __init__(self, platform: Platform):
+        self.platform, self.store = platform, platform.store
 
     def findings(self) -> Iterator[Finding]:
         """What no task holds, at most MOST of each kind."""
@@ -127,12 +124,12 @@ class CloudAudit:
 
     def placement(self) -> Iterator[Finding]:
         """What Placement knows otherwise, of hosts and of who holds what of them."""
-        if self.mirror is None:
+        mirror = self.platform.mirror
+        if mirror is None:
             return
         try:
-            for found in itertools.islice(self.mirror.differences(), MOST):
-                what = f'{found.what} in Placement'
-                yield Finding(what, found.name, partial(self.mirror.mend, found), found.owner)
+            for found in itertools.islice(mirror.differences(), MOST):
+                yield Finding(f'{found.what} in Placement', found.name, partial(mirror.mend, found), found.owner)
         except NeighbourAway:
             LOG.warning('Placement is away: what it knows is not looked at')
 

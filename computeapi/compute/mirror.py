@@ -5,15 +5,26 @@ db/placement_changes.py) and told soon afterwards, as it is then, by whichever p
 away it waits. What was lost, or what somebody changed there, the audit finds.
 """
 
+import contextlib
 import logging
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from oslo_config import cfg
 
 from computeapi.backends.hypervisor import Capability, Hypervisor
-from computeapi.backends.placement import INSTANCE, MIGRATION, Holding, Inventory, Placement, Provider, StaleHolding
+from computeapi.backends.placement import (
+    INSTANCE,
+    MIGRATION,
+    Chosen,
+    Holding,
+    Inventory,
+    Placement,
+    Provider,
+    ResourceRequest,
+    StaleHolding,
+)
 from computeapi.compute.scheduler.hosts import Ratios
 from computeapi.db import holdings
 from computeapi.db import placement_changes as changes
@@ -104,6 +115,24 @@ class Mirror:
         self.store.tell(changes.forget, change, move_id)
         return True
 
+    def tell_of_server(self, server_id: str) -> None:
+        """Tell what the server claims, now, whoever else is to; PlacementRefused, NeighbourAway."""
+        for _ in range(MOST_TRIES):
+            change = self.store.ask(changes.get, SERVER, server_id)
+            if change is None or change.change_id is None:
+                return
+            with contextlib.suppress(StaleHolding):
+                move_id = self._tell_of_server(change)
+                self.store.tell(changes.forget, change, move_id)
+                return
+        raise StaleHolding()
+
+    def hosts_for(self, requests: Sequence[ResourceRequest], together: Sequence[Sequence[str]]) -> dict[str, Chosen]:
+        """By host, which of the providers that belong to it have what is asked for, by request."""
+        found = self.placement.candidates(requests, together)
+        hosts = self.store.ask(holdings.hypervisors_by_host)
+        return {host: found[provider_id] for host, provider_id in hosts.items() if provider_id in found}
+
     def _put_off(self, change: PlacementChange, now: datetime, error: Error) -> None:
         pause = min(2**change.attempts, LONGEST_PAUSE_SECONDS)
         # At first it may only be the order in which several are told.
@@ -191,7 +220,9 @@ class Mirror:
         wanted = {
             key: resources_of(each.amounts[facts.uuid]) for key, each in claims.items() if facts.uuid in each.amounts
         }
-        odd = {key for key in wanted.keys() | holders.keys() if wanted.get(key) != holders.get(key)}
+        # What belongs to the host besides is not looked through: who holds something of it is asked for.
+        besides = {key for key, each in claims.items() if each.ports}
+        odd = besides | {key for key in wanted.keys() | holders.keys() if wanted.get(key) != holders.get(key)}
         servers = {key: claims[key].server_id for key in odd if key in claims}
         servers |= self.store.ask(holdings.servers_behind, odd - servers.keys())
         for consumer_id in sorted(odd):
@@ -221,7 +252,9 @@ class Mirror:
 
 def _holding(claims: Claims, generation: int | None) -> Holding:
     kind = MIGRATION if claims.moving else INSTANCE
-    resources = {key: resources_of(amounts) for key, amounts in claims.amounts.items()}
+    resources = {key: dict(resources_of(amounts)) for key, amounts in claims.amounts.items()}
+    for provider_id, held in claims.ports.items():
+        resources[provider_id] = {**resources.get(provider_id, {}), **held}
     return Holding(claims.consumer_id, kind, claims.project_id, claims.user_id, resources, generation)
 
 

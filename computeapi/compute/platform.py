@@ -12,6 +12,7 @@ from computeapi.backends.network import Networks
 from computeapi.backends.share import Shares
 from computeapi.backends.volume import Volumes
 from computeapi.clock import utcnow
+from computeapi.compute.mirror import Mirror
 from computeapi.compute.scheduler import Scheduler
 from computeapi.compute.tasks.queue import Tasks
 from computeapi.db.engine import Store
@@ -19,7 +20,10 @@ from computeapi.db.engine import Store
 
 @dataclass(frozen=True)
 class Platform:
-    """All that workers need, and what requests about servers begin with."""
+    """All that workers need, and what requests about servers begin with.
+
+    mirror: what keeps Placement up to date, where there is one.
+    """
 
     conf: cfg.ConfigOpts
     store: Store
@@ -30,4 +34,5 @@ class Platform:
     networks: Networks
     volumes: Volumes
     shares: Shares
+    mirror: Mirror | None = None
     clock: Callable[[], datetime] = utcnow

@@ -61,8 +61,35 @@ def members(connection: sa.Connection, group_id: str, besides: str) -> dict[str,
 
 def replace(connection: sa.Connection, server_id: str, host: str, amounts: Amounts) -> None:
     """Let the server hold just this of the host."""
-    upsert(connection, allocations, [{'server_id': server_id, 'host': host, **amounts._asdict()}])
+    row = {'server_id': server_id, 'host': host, **amounts._asdict()}
+    upsert(connection, allocations, [row], Amounts._fields)
     note(connection, SERVER, [server_id])
+
+
+def hold_for_ports(connection: sa.Connection, server_id: str, host: str, ports: Mapping[str, Any]) -> None:
+    """Let the ports of the server hold just this of what belongs to the host."""
+    connection.execute(sa.update(allocations).where(_mine(server_id, host)).values(ports=dict(ports) or None))
+    note(connection, SERVER, [server_id])
+
+
+def held_for_ports(connection: sa.Connection, server_id: str, host: str | None) -> dict[str, Any]:
+    """What the ports of the server hold of what belongs to the host, by port."""
+    held = sa.select(allocations.c.ports).where(allocations.c.server_id == server_id, allocations.c.host == host)
+    return connection.scalar(held) or {}
+
+
+def leave_ports(connection: sa.Connection, server_id: str, port_ids: Collection[str]) -> None:
+    """Give back what these ports of the server hold, on whatever host."""
+    holding = sa.select(allocations.c.host, allocations.c.ports).where(
+        allocations.c.server_id == server_id, allocations.c.ports.is_not(None)
+    )
+    # Few have any, and nobody else's rows are to be locked.
+    if connection.execute(holding).first() is None:
+        return
+    for host, ports in connection.execute(holding.with_for_update()).all():
+        kept = {port_id: each for port_id, each in ports.items() if port_id not in port_ids}
+        if kept != ports:
+            hold_for_ports(connection, server_id, host, kept)
 
 
 def resize(connection: sa.Connection, server_id: str, host: str, needs: Mapping[str, int]) -> None:

@@ -5,7 +5,7 @@ The claims say it. While a server moves, what it holds of the host that it leave
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
@@ -30,7 +30,10 @@ class HostFacts(NamedTuple):
 
 
 class Claims(NamedTuple):
-    """What a server, or a move of it, holds of hosts, by the UUIDs of their hypervisors."""
+    """What a server, or a move of it, holds of hosts, by the UUIDs of their hypervisors.
+
+    ports: what its ports hold besides, by provider and resource class.
+    """
 
     consumer_id: str
     server_id: str
@@ -38,6 +41,16 @@ class Claims(NamedTuple):
     user_id: str
     moving: bool
     amounts: Mapping[str, Amounts]
+    ports: Mapping[str, Mapping[str, int]]
+
+
+class Held(NamedTuple):
+    """One claim, with the host's hypervisor."""
+
+    host: str
+    hypervisor_id: str
+    amounts: Amounts
+    ports: Mapping[str, Any] | None
 
 
 FACTS = [*(hypervisors.c[name] for name in HostFacts._fields[:-2]), services.c.disabled]
@@ -65,6 +78,12 @@ def hypervisor_ids(connection: sa.Connection) -> list[str]:
     return list(connection.scalars(sa.select(hypervisors.c.uuid).select_from(SERVED).order_by(hypervisors.c.id)))
 
 
+def hypervisors_by_host(connection: sa.Connection) -> dict[str, str]:
+    """The UUID of the hypervisor of each host; the first, of several."""
+    rows = connection.execute(sa.select(hypervisors.c.host, hypervisors.c.uuid).order_by(hypervisors.c.id.desc()))
+    return {host: hypervisor_id for host, hypervisor_id in rows}  # noqa: C416
+
+
 def move_of(connection: sa.Connection, server_id: str) -> str | None:
     """The UUID of the move that the server is on, and that has a host to go to."""
     found = sa.select(migrations.c.uuid).where(migrations.c.server_id == server_id, UNDER_WAY)
@@ -74,27 +93,46 @@ def move_of(connection: sa.Connection, server_id: str) -> str | None:
 
 def of_servers(connection: sa.Connection, server_ids: Collection[str]) -> dict[str, Claims]:
     """By consumer, what is held for these servers: by themselves, and by the moves that they are on."""
-    by_server: dict[str, list[tuple[str, str, Amounts]]] = defaultdict(list)
-    held = sa.select(allocations.c.server_id, allocations.c.host, hypervisors.c.uuid, *HELD).join_from(
-        allocations, hypervisors, hypervisors.c.host == allocations.c.host
-    )
-    chosen = held.where(allocations.c.server_id.in_(server_ids)).order_by(hypervisors.c.id)
-    for server_id, name, hypervisor_id, *amounts in connection.execute(chosen):
-        # Of a host with several hypervisors the first counts.
-        if name not in {known for known, _, _ in by_server[server_id]}:
-            by_server[server_id].append((name, hypervisor_id, Amounts(*map(int, amounts))))
+    by_server = _claims_of(connection, server_ids)
     found: dict[str, Claims] = {}
     moves = _moves_of(connection, by_server)
     owners = sa.select(servers.c.uuid, servers.c.project_id, servers.c.user_id).where(servers.c.uuid.in_(by_server))
     for server_id, project_id, user_id in connection.execute(owners):
         move_id, source = moves.get(server_id, (None, None))
         claims = by_server[server_id]
-        left = {key: held for name, key, held in claims if name == source and len(claims) > 1}
-        kept = {key: held for _, key, held in claims if key not in left}
-        found[server_id] = Claims(server_id, server_id, project_id, user_id, False, kept)
+        left = [each for each in claims if each.host == source and len(claims) > 1]
+        kept = [each for each in claims if each not in left]
+        owner = (server_id, project_id, user_id)
+        found[server_id] = Claims(server_id, *owner, False, _amounts(kept), _of_ports(kept))
         if move_id is not None and left:
-            found[move_id] = Claims(move_id, server_id, project_id, user_id, True, left)
+            found[move_id] = Claims(move_id, *owner, True, _amounts(left), _of_ports(left))
     return found
+
+
+def _claims_of(connection: sa.Connection, server_ids: Collection[str]) -> dict[str, list[Held]]:
+    by_server: dict[str, list[Held]] = defaultdict(list)
+    held = sa.select(allocations.c.server_id, allocations.c.host, hypervisors.c.uuid, *HELD, allocations.c.ports)
+    there = held.join_from(allocations, hypervisors, hypervisors.c.host == allocations.c.host)
+    chosen = there.where(allocations.c.server_id.in_(server_ids)).order_by(hypervisors.c.id)
+    for server_id, name, hypervisor_id, *amounts, ports in connection.execute(chosen):
+        # Of a host with several hypervisors the first counts.
+        if name not in {each.host for each in by_server[server_id]}:
+            by_server[server_id].append(Held(name, hypervisor_id, Amounts(*map(int, amounts)), ports))
+    return by_server
+
+
+def _amounts(claims: Iterable[Held]) -> dict[str, Amounts]:
+    return {each.hypervisor_id: each.amounts for each in claims}
+
+
+def _of_ports(claims: Iterable[Held]) -> dict[str, dict[str, int]]:
+    """What all ports hold of a provider together."""
+    found: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+    for port in (port for each in claims for port in (each.ports or {}).values()):
+        for provider_id, resources in port['resources'].items():
+            for name, amount in resources.items():
+                found[provider_id][name] += amount
+    return {provider_id: dict(resources) for provider_id, resources in found.items()}
 
 
 def _moves_of(connection: sa.Connection, server_ids: Iterable[str]) -> dict[str, tuple[str, str | None]]:

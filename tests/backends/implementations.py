@@ -233,6 +233,11 @@ class OwnPlacement:
         """What somebody else writes there."""
         getattr(self.own.providers[provider.id], part)[name] = Inventory(1, 1.0, 1) if part == 'inventories' else True
 
+    def part(self, host, provider):
+        """What somebody else declares below a host."""
+        self.own.part(host.id, provider)
+        return provider
+
     def there(self, provider):
         """By part, what is there by name."""
         found = self.own.providers[provider.id]
@@ -259,6 +264,15 @@ class RealPlacement:
         document = self.service.get(path, microversion='1.38').json()
         document[part] = {**document[part], name: {'total': 1}} if part == 'inventories' else [*document[part], name]
         self.service.put(path, json=document, microversion='1.38')
+
+    def part(self, host, provider):
+        facts = {'uuid': provider.id, 'name': provider.name, 'parent_provider_uuid': host.id}
+        self.service.post('/resource_providers', json=facts, microversion='1.20')
+        for name in provider.traits:
+            self.service.put(f'/traits/{name}', microversion='1.6')
+        self.made.insert(0, provider.id)
+        self.placement.declare(provider)
+        return provider
 
     def there(self, provider):
         path = f'/resource_providers/{provider.id}'

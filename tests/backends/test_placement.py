@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from computeapi.backends.placement import Holding, Inventory, PlacementRefused, Provider, StaleHolding
+from computeapi.backends.placement import Holding, Inventory, PlacementRefused, Provider, ResourceRequest, StaleHolding
 from tests.backends.implementations import PLACEMENT
 
 ROOM = {'VCPU': Inventory(4, 2.0, 8), 'MEMORY_MB': Inventory(1024, 1.0, 1024, reserved=24)}
@@ -140,3 +140,21 @@ def test_an_aggregate_that_is_gone(world, placement, host):
         placement.leave_aggregate(aggregate, [host.id])
         assert world.there(host)['aggregates'] == set()
     assert world.there(other)['aggregates'] == {aggregate}
+
+
+BANDWIDTH = 'NET_BW_EGR_KILOBIT_PER_SEC'
+
+
+def test_what_ports_ask_for_is_found_below_hosts(world, placement, host):
+    trait = f'CUSTOM_PHYSNET_{uuid.uuid4().hex.upper()}'
+    facts = {'inventories': {BANDWIDTH: Inventory(1000, 1.0, 1000)}, 'traits': {trait: True}}
+    part, other = (world.part(host, replace(new(), **facts)) for _ in range(2))
+    world.host(new())
+    small, large = (ResourceRequest(f'p-{n}', {BANDWIDTH: n}, [trait]) for n in (600, 700))
+    chosen = placement.candidates([small, large], [['p-600'], ['p-700']])
+    assert set(chosen) == {host.id}
+    assert set(chosen[host.id]) == {'p-600', 'p-700'} and set(chosen[host.id].values()) <= {part.id, other.id}
+    assert placement.candidates([small._replace(resources={BANDWIDTH: 1001})]) == {}
+    for each in (part, other):
+        placement.hold([holding(each, **{BANDWIDTH: 500})])
+    assert placement.candidates([small]) == {}

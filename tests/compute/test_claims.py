@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from computeapi.clock import utcnow
 from computeapi.compute.scheduler import NoValidHost, Spec
 from computeapi.db.allocations import release
-from computeapi.db.tables.compute import allocations, server_groups
+from computeapi.db.tables.compute import allocations, placement_changes, server_groups
 
 MANY = 20
 
@@ -133,3 +133,11 @@ def test_a_claim_is_made_together_with_its_reason(platform, servers, claimed):
     with pytest.raises(ZeroDivisionError):
         platform.scheduler.allocate(spec(servers.add(host=None)), fail)
     assert claimed() == {}
+
+
+def test_without_a_placement_nothing_is_written_for_one(platform, servers, store):
+    server_id = servers.add(host=None)
+    platform.scheduler.allocate(spec(server_id), nothing)
+    store.tell(release, server_id)
+    assert store.noted is None and platform.mirror is None
+    assert store.ask(lambda connection: connection.execute(sa.select(placement_changes)).all()) == []

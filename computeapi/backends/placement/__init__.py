@@ -17,6 +17,18 @@ Resources = Mapping[str, Mapping[str, int]]
 """Amounts by provider and resource class."""
 
 
+Chosen = Mapping[str, str]
+"""The provider that has what is asked for, by request."""
+
+
+class ResourceRequest(NamedTuple):
+    """What a port asks of one provider below a host: amounts by resource class, and traits."""
+
+    id: str
+    resources: Mapping[str, int]
+    traits: Sequence[str] = ()
+
+
 class Inventory(NamedTuple):
     """What a provider has of a resource class (total 0: nothing); one consumer can have `max_unit` of it."""
 
@@ -90,4 +102,11 @@ class Placement(Protocol):
 
     def holders(self, provider_id: str) -> Mapping[str, Mapping[str, int]]:
         """By consumer, what is held of the provider; nothing of one that is not there."""
+        ...
+
+    def candidates(
+        self, requests: Sequence[ResourceRequest], together: Sequence[Sequence[str]] = ()
+    ) -> Mapping[str, Chosen]:
+        """By provider of a host that has all that is asked for, what would give it. together: the ids of requests that
+        must be met in one part of the host."""
         ...

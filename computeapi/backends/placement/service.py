@@ -6,6 +6,7 @@ else was quicker.
 
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from typing import Any
+from urllib.parse import urlencode
 
 from openstack.exceptions import raise_from_response
 from openstack.placement.v1._proxy import Proxy
@@ -13,7 +14,16 @@ from oslo_config import cfg
 from requests import Response
 
 from computeapi.backends.neighbour import LONGEST_MESSAGE, NeighbourService
-from computeapi.backends.placement import INSTANCE, Holding, Inventory, PlacementRefused, Provider, StaleHolding
+from computeapi.backends.placement import (
+    INSTANCE,
+    Chosen,
+    Holding,
+    Inventory,
+    PlacementRefused,
+    Provider,
+    ResourceRequest,
+    StaleHolding,
+)
 from computeapi.context import Context
 from computeapi.errors import Error
 
@@ -21,6 +31,7 @@ from computeapi.errors import Error
 MICROVERSION = '1.38'
 STALE = 'placement.concurrent_update'
 MOST_TRIES = 4
+MOST_CANDIDATES = 1000
 ITSELF = Context(user_id='', project_id='', user_name='placement').elevated()
 
 
@@ -115,6 +126,23 @@ class PlacementService:
     def holders(self, provider_id: str) -> Mapping[str, Mapping[str, int]]:
         found = self._ask('GET', _path(provider_id, 'allocations'), missing=True) or {'allocations': {}}
         return {consumer: each['resources'] for consumer, each in found['allocations'].items()}
+
+    def candidates(
+        self, requests: Sequence[ResourceRequest], together: Sequence[Sequence[str]] = ()
+    ) -> Mapping[str, Chosen]:
+        query = [('limit', str(MOST_CANDIDATES)), ('group_policy', 'none')]
+        for each in requests:
+            query.append((f'resources_{each.id}', ','.join(f'{name}:{n}' for name, n in each.resources.items())))
+            if each.traits:
+                query.append((f'required_{each.id}', ','.join(each.traits)))
+        query += [('same_subtree', ','.join(f'_{name}' for name in group)) for group in together]
+        answer = self._ask('GET', f'/allocation_candidates?{urlencode(query)}')
+        found: dict[str, Chosen] = {}
+        for each in answer['allocation_requests']:
+            chosen = {name.removeprefix('_'): providers[0] for name, providers in each['mappings'].items()}
+            root = answer['provider_summaries'][next(iter(chosen.values()))]['root_provider_uuid']
+            found.setdefault(root, chosen)
+        return found
 
     # ------------------------------------------------------------ how it is asked
 

@@ -51,14 +51,16 @@ class Scheduler:
         spec: Spec,
         keep: Callable[[sa.Connection, HostState], None],
         check: Callable[[HostState], None] | None = None,
+        fits: Callable[[HostState], bool] = lambda host: True,
     ) -> HostState:
         """Choose a host and claim what the server needs there; NoValidHost, and whatever *check* finds.
 
         keep: writes down which host it is, in the transaction of the claim, so that no claim is without its reason.
         check: is asked about a host before anything is claimed there.
+        fits: whether a host will do that passes the filters.
         """
         hosts, trail = self.candidates(spec)
-        for host in hosts:
+        for host in filter(fits, hosts):
             if check is not None:
                 check(host)
             with self.store.write() as connection:

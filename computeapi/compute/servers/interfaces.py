@@ -15,7 +15,7 @@ from computeapi.compute.tasks.fence import OVERTAKEN
 from computeapi.compute.tasks.job import FAULT, Job, abandon
 from computeapi.compute.tasks.transition import Transition, beside
 from computeapi.context import Context
-from computeapi.db import actions
+from computeapi.db import actions, allocations
 from computeapi.db.servers import Server
 from computeapi.errors import (
     FixedIPNotFound,
@@ -208,6 +208,7 @@ def detach(job: Job) -> None:
         job.driver.unplug(server, [entry])
         ports.take_away(job.platform.networks, job.elevated, server.uuid, entry)
     with job.store.write() as connection:
+        allocations.leave_ports(connection, server.uuid, [port_id])
         ports.replace(connection, server.uuid, port_id, [], job.clock())
         job.close(connection)
 

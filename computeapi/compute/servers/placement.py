@@ -1,7 +1,7 @@
 """The hosts on which a server has an allocation: where its machine is, and where its ports and volumes are used."""
 
 import contextlib
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -18,16 +18,23 @@ from computeapi.db import servers as rows
 from computeapi.db.servers import Server, is_volume_backed
 from computeapi.errors import PortInUse, PortNotFound
 
+Besides = Mapping[str, Mapping[str, Any]]
 NOWHERE: dict[str, Any] = {'host': None, 'node': None, 'availability_zone': None}
 
 
-def find(job: Job, spec: Spec, **values: Any) -> HostState:
-    """Choose a host for a server without one and claim its allocation there; NoValidHost."""
+def find(job: Job, spec: Spec, besides: Besides | None = None, **values: Any) -> HostState:
+    """Choose a host for a server without one and claim its allocation there; NoValidHost.
+
+    besides: by host that will do, what the server's ports hold there besides.
+    """
 
     def keep(connection: sa.Connection, host: HostState) -> None:
         job.write(connection, host=host.name, node=host.node, availability_zone=host.zone, **values)
+        if besides is not None:
+            allocations.hold_for_ports(connection, job.server.uuid, host.name, besides[host.name])
 
-    return job.platform.scheduler.allocate(spec, keep)
+    fits = (lambda host: True) if besides is None else (lambda host: host.name in besides)
+    return job.platform.scheduler.allocate(spec, keep, fits=fits)
 
 
 def at(server: Server, host: str | None) -> Server:

@@ -15,6 +15,7 @@ from computeapi.compute.platform import Platform
 from computeapi.compute.tasks.job import Job
 from computeapi.compute.tasks.transition import beside
 from computeapi.context import Context
+from computeapi.db import allocations
 from computeapi.db import servers as rows
 from computeapi.db.servers import Server
 from computeapi.errors import Forbidden
@@ -75,6 +76,8 @@ class Addresses:
             new = {'network_info': entries, 'updated_at': self.clock()}
             if not rows.change_unless_newer(connection, server, new):
                 return False
+            if gone:
+                allocations.leave_ports(connection, server.uuid, [entry['port_id'] for entry in gone])
             if gone and server.host is not None:
                 self.tasks.add(connection, UNPLUG, server.uuid, context, {'interfaces': gone})
         self.tasks.wake()

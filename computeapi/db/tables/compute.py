@@ -185,7 +185,8 @@ hypervisors = table(
 )
 
 
-# What a server, or the other side of its migration, holds of a host.
+# What a server, or the other side of its migration, holds of a host. `ports`: what its ports hold besides of what
+# belongs to the host in Placement, by port: resources, by provider and class, and the allocation that Neutron is told.
 allocations = Table(
     'allocations',
     metadata,
@@ -194,6 +195,7 @@ allocations = Table(
     Column('vcpus', sa.Integer, nullable=False),
     Column('memory_mb', sa.BigInteger, nullable=False),
     Column('disk_gb', sa.BigInteger, nullable=False),
+    Column('ports', sa.JSON(none_as_null=True)),
     sa.Index(None, 'host'),
 )
 

@@ -26,21 +26,16 @@ def placement():
 
 
 @pytest.fixture
-def mirror(store, service, placement, monkeypatch):
-    """What is told to Placement from now on, when `catch_up` is called."""
+def service(store, service, placement, monkeypatch):
+    """It tells Placement what changes from now on, when its `mirror` is to catch up."""
     monkeypatch.setattr(store, 'noted', threading.Event())
     service.mirror = Mirror(store, placement, service.hypervisor, service.conf)
+    return service
+
+
+@pytest.fixture
+def mirror(service):
     return service.mirror
-
-
-@pytest.fixture
-def cloud(mirror, cloud):
-    return cloud
-
-
-@pytest.fixture
-def server(mirror, server):
-    return server
 
 
 @pytest.fixture
@@ -309,19 +304,12 @@ def test_what_is_refused_is_tried_again_later(server, mirror, placement, seen, i
     assert seen()['compute1'] == {server: SMALL}
 
 
-def test_without_a_placement_nothing_is_written(store, service, world, create, settle):
-    assert store.noted is None and service.mirror is None and service.teller is None
-    create()
-    settle()
-    assert rows(store) == []
-
-
 # ------------------------------------------------------------------ the audit
 
 
 @pytest.fixture
-def audit(service, mirror):
-    return CloudAudit(service.platform, mirror)
+def audit(service):
+    return CloudAudit(service.platform)
 
 
 def found(audit):

@@ -3,7 +3,7 @@
 from computeapi.backends.hypervisor import PowerState
 from computeapi.compute.platform import Platform
 from computeapi.compute.scheduler import Spec
-from computeapi.compute.servers import disks, placement, ports
+from computeapi.compute.servers import bandwidth, disks, placement, ports
 from computeapi.compute.tasks.job import Job
 from computeapi.compute.tasks.queue import thawed
 from computeapi.compute.tasks.transition import Transition
@@ -52,12 +52,12 @@ def build(job: Job) -> None:
 
 def schedule(job: Job) -> None:
     """Find a host and claim an allocation there."""
-    if job.server.host is not None:
+    if job.server.task_state != TaskState.SCHEDULING:
         return
     asked = {name: job.arguments.get(name) for name in ('host', 'node')}
     forced = bool(job.arguments.get('forced_host'))
     spec = Spec.of(job.server, on_volume=job.on_volume, **asked, forced=forced)
-    placement.find(job, spec)
+    bandwidth.find(job, spec)
 
 
 def network(job: Job) -> None:
