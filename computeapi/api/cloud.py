@@ -134,7 +134,7 @@ def build(platform: Platform, identity: Identity | None) -> Cloud:
         consoles=Consoles(store, conf, platform.hypervisor),
         deletion=Deletion(changes, quotas),
         evacuations=Evacuations(changes),
-        external_events=ExternalEvents(changes, addresses),
+        external_events=ExternalEvents(changes),
         fixed_ips=FixedIPManager(platform),
         floating_ips=FloatingIPManager(platform),
         guests=GuestDocuments(platform),

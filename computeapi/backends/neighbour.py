@@ -27,7 +27,8 @@ from computeapi.context import Context
 from computeapi.errors import Error, Forbidden, NeighbourAway, NotAuthenticated
 
 ProxyType = TypeVar('ProxyType', bound=Proxy)
-Refusals = Mapping[int, Callable[[str], Error]]
+Refusals = Mapping[Any, Callable[[str], Error]]
+"""What makes an error of ours of a service's words: by the status that it answers, or by its own type of error."""
 
 SERVICE_USER = 'service_user'
 CREDENTIALS = (SERVICE_USER, 'keystone_authtoken')
@@ -112,8 +113,8 @@ class NeighbourService:
 
     @contextmanager
     def asked(self, context: Context, refusals: Refusals | None = None) -> Iterator[None]:
-        """What the service answers in the block as errors of ours: by status as *refusals* say, each made of the
-        service's own words; else NeighbourAway, NotAuthenticated and Forbidden of callers, Refused."""
+        """What the service answers in the block as errors of ours: by type or status as *refusals* say, each made of
+        the service's own words; else NeighbourAway, NotAuthenticated and Forbidden of callers, Refused."""
         try:
             yield
         except AWAY as error:
@@ -124,11 +125,13 @@ class NeighbourService:
             status = status_of(error)
             if status is None:
                 raise
-            raise self._error(context, status, message_of(error), refusals or {}) from error
+            raise self._error(context, status, error, refusals or {}) from error
 
-    def _error(self, context: Context, status: int, message: str, refusals: Refusals) -> Error:
-        if status in refusals:
-            return refusals[status](message)
+    def _error(self, context: Context, status: int, error: Exception, refusals: Refusals) -> Error:
+        message = message_of(error)
+        make = refusals.get(document_of(error).get('type')) or refusals.get(status)
+        if make is not None:
+            return make(message)
         if status in AWAY_STATUSES:
             return NeighbourAway(name=self.name)
         if has_token(context) and status == 401:

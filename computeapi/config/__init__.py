@@ -171,6 +171,22 @@ COMPUTE = [
         min=0,
         help='Seconds between two looks for what no task holds, such as claims of deleted servers; 0: never.',
     ),
+    cfg.IntOpt(
+        'vif_plugging_timeout',
+        default=300,
+        min=0,
+        help='Seconds that a server waits for the network service to say that its ports are connected; 0: not at all.',
+    ),
+    cfg.BoolOpt(
+        'vif_plugging_is_fatal', default=True, help='Whether a server fails whose ports are not connected in that time.'
+    ),
+    cfg.IntOpt(
+        'heal_instance_info_cache_interval',
+        default=60,
+        min=0,
+        help='Seconds after which the addresses of some more servers are compared with a network service that is not '
+        'built in, whose events may be lost; 0: never. All of them are looked at by turns.',
+    ),
     cfg.IntOpt('task_timeout', default=3600, min=1, help='Seconds after which a task that does not end has failed.'),
     cfg.IntOpt(
         'min_free_disk_mb', default=32, min=0, help='MiB that the disks of images and of SQLite have left for /readyz.'

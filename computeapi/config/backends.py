@@ -135,6 +135,12 @@ NETWORK = [
 ]
 
 NEUTRON = [
+    cfg.IntOpt(
+        'extension_sync_interval',
+        default=600,
+        min=1,
+        help='Seconds after which Neutron is asked again for its extensions.',
+    ),
     cfg.StrOpt(
         'metadata_proxy_shared_secret',
         secret=True,

@@ -66,6 +66,12 @@ def insert(connection: sa.Connection, values: Mapping[str, Any]) -> Task:
     return task._replace(token=claims or 0)
 
 
+def is_waiting(connection: sa.Connection, kind: str, server_id: str) -> bool:
+    """Whether there is a task of this kind for the server that nobody has ever claimed."""
+    fresh = (tasks.c.kind == kind) & (tasks.c.server_id == server_id) & (tasks.c.attempts == 0)
+    return connection.execute(sa.select(tasks.c.id).where(fresh).limit(1)).first() is not None
+
+
 def update(connection: sa.Connection, task: Task, values: Mapping[str, Any]) -> bool:
     """Change the row; False if somebody else has claimed the task since."""
     return connection.execute(sa.update(tasks).where(_mine(task)).values(**values)).rowcount == 1

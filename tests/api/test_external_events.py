@@ -100,17 +100,20 @@ def test_they_are_for_services(tell, legacy, servers):
     assert dropped.status == 207
 
 
-def test_the_addresses_follow_the_ports(service, tell, servers):
+def test_the_addresses_follow_the_ports(service, tell, servers, work):
     service.networks.populate(CONTEXT)
     (network,) = service.networks.networks(CONTEXT)
     server_id = servers.add()
     port = service.networks.create_port(CONTEXT, network.id, server_id=server_id, host='compute1')
     entry = {'port_id': port.id, 'created': True, 'tag': None, 'mac_address': port.mac_address, 'addresses': []}
     servers.change(server_id, network_info=[entry])
-    tell(told('network-changed', server_id, tag=port.id))
+    for _ in range(2):
+        tell(told('network-changed', server_id, tag=port.id))
+    assert service.worker.step() and not service.worker.step()
     assert servers.get(server_id).network_info[0]['addresses'][0]['address'] == port.fixed_ips[0]['ip_address']
     service.networks.delete_port(CONTEXT, port.id)
     tell(told('network-vif-deleted', server_id, tag=port.id))
+    work()
     assert servers.get(server_id).network_info == []
 
 

@@ -17,6 +17,7 @@ from computeapi.backends.image.glance import GlanceImages
 from computeapi.backends.image.local import LocalImages
 from computeapi.backends.network import Networks
 from computeapi.backends.network.local import LocalNetworks
+from computeapi.backends.network.neutron import NeutronNetworks
 from computeapi.backends.placement import Inventory, Placement
 from computeapi.backends.placement.service import PlacementService
 from computeapi.backends.share import Shares
@@ -175,6 +176,34 @@ class OwnNetworks:
         self.own.resources.set_quotas(ADMIN, project_id, limits)
 
 
+class RealNetworks:
+    def __init__(self, store, *, shared=True, bare=False):
+        self.cloud = cloud.running()
+        self.cloud.clean('network')
+        self.cloud.topology.show(shared=shared, bare=bare)
+        self.networks = As(Networks, self.cloud.translated(NeutronNetworks(self.cloud.conf(network='neutron'))))
+
+    def network(self, context, *cidrs, name='net', **facts):
+        network_id = self._made(context, 'networks', {'name': name, **facts})['id']
+        for cidr in cidrs:
+            subnet = cidr if isinstance(cidr, dict) else {'cidr': cidr}
+            version = 6 if ':' in subnet['cidr'] else 4
+            self._made(context, 'subnets', {'network_id': network_id, 'ip_version': version, **subnet})
+        return network_id
+
+    def port(self, context, network_id, **facts):
+        return self._made(context, 'ports', {'network_id': network_id, **facts})['id']
+
+    def limit(self, project_id, **limits):
+        path = f'/quotas/{self.cloud.project_id(project_id)}'
+        self.cloud.service('network').put(path, json={'quota': limits})
+
+    def _made(self, context, kind, facts):
+        owner = {'project_id': self.cloud.project_id(context.project_id)} if context.is_admin else {}
+        asked = self.cloud.service('network', None if context.is_admin else context)
+        return asked.post(f'/{kind}', json={kind[:-1]: facts | owner}).json()[kind[:-1]]
+
+
 class OwnVolumes:
     """The types fake and multiattach, the zones nova and far; *images*: what volumes are made from."""
 
@@ -287,7 +316,8 @@ class RealPlacement:
 
 
 HYPERVISOR = [simulated_hypervisor]
-NETWORK, VOLUME = [OwnNetworks], [OwnVolumes]
+VOLUME = [OwnVolumes]
+NETWORK = [OwnNetworks, *([RealNetworks] if cloud.URL else [])]
 IDENTITY = [OwnIdentity, *([RealIdentity] if cloud.URL else [])]
 IMAGE = [OwnImages, *([RealImages] if cloud.URL else [])]
 SHARE = [OwnShares]

@@ -80,7 +80,7 @@ class Port:
         facts = {
             'network_name': network['name'],
             'mtu': network['mtu'],
-            'host': document['binding:host_id'] or None,
+            'host': document.get('binding:host_id') or None,
             'floating_ips': tuple(floating_ips),
         }
         return cls(**alike(cls, document) | facts)
@@ -122,10 +122,15 @@ class FloatingIP:
             'address': document['floating_ip_address'],
             'network_id': document['floating_network_id'],
             'network_name': network['name'],
-            'fixed_address': document['fixed_ip_address'],
-            'server_id': (document['port_details'] or {}).get('device_id') or None,
+            'fixed_address': document.get('fixed_ip_address'),
+            'server_id': (document.get('port_details') or {}).get('device_id') or None,
         }
         return cls(**alike(cls, document) | facts)
+
+
+def owner_of(zone: str | None) -> str:
+    """The device_owner of ports that servers in this availability zone hold."""
+    return f'compute:{zone or "nova"}'
 
 
 def alike(record: Any, document: Document) -> dict[str, Any]:
@@ -151,6 +156,9 @@ class Networks(FormerNetworks, Protocol):
         """The network that `networks: auto` means: the only one that the project can use, or one that is made for it
         when it has none. MultipleNetworks if there is a choice, Invalid if none can be made."""
 
+    def check_auto_network(self, context: Context) -> None:
+        """Invalid if no network could be made for the project."""
+
     def port(self, context: Context, port_id: str) -> Port: ...
 
     def ports(
@@ -172,24 +180,50 @@ class Networks(FormerNetworks, Protocol):
         network_id: str,
         *,
         server_id: str,
+        project_id: str | None = None,
         host: str | None = None,
+        zone: str | None = None,
         name: str = '',
         fixed_ip: str | None = None,
         security_groups: Sequence[str] = (),
         hostname: str | None = None,
         key: str | None = None,
     ) -> Port:
-        """A port held by the server, with an address of each IP version that the network has (or with `fixed_ip`).
+        """A port held by the server, with an address of each IP version that the network has (or with `fixed_ip`), on
+        its host. It is the caller's to make and the service's to bind. PortBindingFailed leaves the port.
 
-        `security_groups` are ids, none meaning the project's default group.
+        project_id: whose it is, if not the caller's.  `security_groups` are ids, none meaning the project's default
+        group.  zone: of the host.
 
         The network service gives the port its id. The key, a short text, tells what the port is for among those of
         the server: a call that is made again under the same key, as after a crash, returns the port there is. On a
-        Neutron the key is a tag, given as the port is made and looked for before, beside the device_id."""
+        Neutron the key is in the description, given as the port is made and looked for before, beside the
+        device_id."""
 
-    def bind_port(self, context: Context, port_id: str, *, server_id: str, host: str | None) -> Port:
-        """Give an existing port to the server and put it on a host (ACTIVE), or on none; PortInUse if another server
-        holds it. Binding it again, also to another host, is no error."""
+    def bind_port(
+        self,
+        context: Context,
+        port_id: str,
+        *,
+        server_id: str,
+        host: str | None,
+        zone: str | None = None,
+        hostname: str | None = None,
+    ) -> Port:
+        """Give an existing port to the server and put it on a host (ACTIVE, at once or when something there has
+        connected it), or on none; PortInUse if another server holds it, PortBindingFailed. Binding it again, also to
+        another host, is no error."""
+
+    def add_binding(self, context: Context, port_id: str, host: str) -> None:
+        """Let the port be ready on one more host, to which its server is going. Again is no error; PortBindingFailed,
+        PortNotFound."""
+
+    def activate_binding(self, context: Context, port_id: str, host: str) -> None:
+        """From now on the port is used on this host, which a binding was added for. Again is no error; NotFound if
+        there is no such binding."""
+
+    def delete_binding(self, context: Context, port_id: str, host: str) -> None:
+        """The port is not for this host, on which it is not used now; no error if it never was."""
 
     def unbind_port(self, context: Context, port_id: str) -> None:
         """Take the port from its server and leave it; no error if it is gone."""

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from computeapi.backends.hypervisor import HypervisorError, PowerState
 from computeapi.compute.hosts import CONTROLLER
 from computeapi.compute.platform import Platform
-from computeapi.compute.servers import disks, moves, placement
+from computeapi.compute.servers import disks, moves, placement, plugging
 from computeapi.compute.servers.changes import Changes, check, locked
 from computeapi.compute.tasks.job import Job
 from computeapi.compute.tasks.transition import Transition
@@ -87,6 +87,8 @@ def evacuate(job: Job) -> None:
         if job.server.host != migration.dest_host:
             boot(job, migration, runs)
         placement.connect(job)
+        if runs:
+            plugging.wait(job)
         abandon(job, migration)
     with job.store.write() as connection:
         allocations.release(connection, job.server.uuid, keep=job.server.host)

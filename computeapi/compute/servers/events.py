@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from computeapi.compute.servers import disks, power
 from computeapi.compute.servers.changes import Changes
-from computeapi.compute.servers.ports import Addresses
+from computeapi.compute.servers.ports import REFRESH
 from computeapi.compute.tasks.job import Job
 from computeapi.compute.tasks.transition import beside
 from computeapi.context import Context
@@ -16,6 +16,7 @@ from computeapi.db.servers import Server
 from computeapi.errors import Conflict, ServerNotFound
 
 NETWORK = ('network-changed', 'network-vif-plugged', 'network-vif-unplugged', 'network-vif-deleted')
+PLUGGED = ('network-vif-plugged', 'network-vif-unplugged')
 VOLUME_EXTENDED, VOLUME_REIMAGED = 'volume-extended', 'volume-reimaged'
 POWER_UPDATE, ACCELERATOR_BOUND = 'power-update', 'accelerator-request-bound'
 COMPLETED, FAILED = 'completed', 'failed'
@@ -46,8 +47,8 @@ class Outcome(Enum):
 class ExternalEvents:
     """Events about the servers of all projects, from those who may tell."""
 
-    def __init__(self, changes: Changes, addresses: Addresses):
-        self.changes, self.addresses = changes, addresses
+    def __init__(self, changes: Changes):
+        self.changes = changes
         self.store, self.tasks = changes.store, changes.tasks
 
     def take(self, context: Context, events: Sequence[Event]) -> list[Outcome]:
@@ -55,7 +56,7 @@ class ExternalEvents:
         found = self._servers({event.server_id for event in events})
         outcomes = [outcome_of(event, found.get(event.server_id)) for event in events]
         accepted = [event for event, outcome in zip(events, outcomes, strict=True) if outcome is Outcome.ACCEPTED]
-        self.addresses.refresh(context, {event.server_id for event in accepted if event.name in NETWORK})
+        self._look_at_ports(context, accepted)
         for event in accepted:
             self._act(context, found[event.server_id], event)
         return outcomes
@@ -63,6 +64,21 @@ class ExternalEvents:
     def _servers(self, server_ids: set[str]) -> dict[str, Server]:
         with self.store.read() as connection:
             return {server.uuid: server for server in rows.alive(connection, server_ids)}
+
+    def _look_at_ports(self, context: Context, events: Sequence[Event]) -> None:
+        """Let workers read the ports again that changed, and go on with what waits for some to be connected: nobody
+        asks a service that waits for an answer."""
+        told = {event.server_id for event in events if event.name in NETWORK}
+        changed = {event.server_id for event in events if event.name in NETWORK and event.name not in PLUGGED}
+        if not told:
+            return
+        with self.store.write() as connection:
+            for server_id in sorted(told):
+                if server_id in changed:
+                    self.tasks.add_once(connection, REFRESH, server_id, context.elevated())
+                else:
+                    self.tasks.hasten(connection, server_id)
+        self.tasks.wake()
 
     def _act(self, context: Context, server: Server, event: Event) -> None:
         if event.name == VOLUME_EXTENDED:

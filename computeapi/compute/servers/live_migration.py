@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from computeapi.backends.hypervisor import Capability, HypervisorError
 from computeapi.compute.hosts import CONTROLLER
 from computeapi.compute.scheduler import HostState, NoValidHost
-from computeapi.compute.servers import disks, moves, placement
+from computeapi.compute.servers import disks, moves, placement, ports
 from computeapi.compute.servers.changes import Changes, locked
 from computeapi.compute.tasks.fence import Superseded
 from computeapi.compute.tasks.job import Job, fault_of, unchanged
@@ -188,6 +188,7 @@ def live_migrate(job: Job) -> None:
     with job.event('compute_post_live_migration_at_destination', migration.dest_host):
         if job.server.host != migration.dest_host:
             moves.follow(job.platform, job.server, migration)
+        ports.switch(job, migration.dest_host or '')
         placement.connect(job)
         disks.follow(job.platform, job.elevated, job.server, job.arguments.get(disks.READY_THERE, {}))
         placement.leave_others(job.platform, job.server)
@@ -211,6 +212,7 @@ def copy(job: Job, migration: Migration) -> bool:
         job.driver.check_live_migration(job.server, host)
     advance(job, MigrationStatus.QUEUED, MigrationStatus.PREPARING)
     with job.event('compute_pre_live_migration', host):
+        ports.prepare(job, host)
         job.driver.prepare_live_migration(job.server, host)
     advance(job, MigrationStatus.PREPARING, MigrationStatus.RUNNING, progress=progress_of(job, 0))
     with job.event('compute_live_migration'):

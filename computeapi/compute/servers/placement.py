@@ -59,6 +59,8 @@ def remove_machines(platform: Platform, server: Server, *, keep: str | None = No
 def leave_others(platform: Platform, server: Server) -> None:
     """Give back the allocations on other hosts than the server's own, and of that one what its flavor does not need."""
     remove_machines(platform, server, keep=server.host)
+    others = platform.store.ask(allocations.hosts_of, server.uuid) - {server.host}
+    ports.leave_hosts(platform.networks, server, others)
     with platform.store.write() as connection:
         allocations.release(connection, server.uuid, keep=server.host)
         shrink(connection, server)
@@ -99,4 +101,4 @@ def leave(job: Job) -> None:
 def bind(platform: Platform, context: Context, server: Server, host: str | None) -> None:
     """Tell the network service from which host the server uses its ports."""
     for entry in server.network_info:
-        platform.networks.bind_port(context, entry['port_id'], server_id=server.uuid, host=host)
+        ports.bind(platform.networks, context, at(server, host), entry['port_id'])

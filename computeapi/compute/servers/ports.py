@@ -3,6 +3,7 @@
 An entry of network_info is what db.servers says; one whose port is still to be made has no port_id and no mac_address.
 """
 
+import contextlib
 import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
@@ -18,7 +19,7 @@ from computeapi.context import Context
 from computeapi.db import allocations
 from computeapi.db import servers as rows
 from computeapi.db.servers import Server
-from computeapi.errors import Forbidden
+from computeapi.errors import Forbidden, NotFound
 
 Entry = Mapping[str, Any]
 
@@ -243,8 +244,11 @@ def connect(job: Job, entries: Sequence[Entry]) -> list[dict[str, Any]]:
     """Make or bind the port of each entry, on the server's host; the entries with the ports that they got."""
     connected = []
     for entry in entries:
-        port_id = make(job, entry).id if entry['created'] else entry['port_id']
-        job.platform.networks.bind_port(job.elevated, port_id, server_id=job.server.uuid, host=job.server.host)
+        if entry['created']:
+            port_id = make(job, entry).id
+        else:
+            port_id = entry['port_id']
+            bind(job.platform.networks, job.elevated, job.server, port_id)
         connected.append({**entry, 'port_id': port_id})
     return connected
 
@@ -254,12 +258,47 @@ def make(job: Job, entry: Entry) -> Port:
         job.context,
         entry['network_id'],
         server_id=job.server.uuid,
+        project_id=job.server.project_id,
         host=job.server.host,
+        zone=job.server.availability_zone,
         fixed_ip=entry['fixed_ip'],
         security_groups=job.arguments.get('security_groups') or (),
         hostname=job.server.hostname,
         key=entry['key'],
     )
+
+
+def bind(networks: Networks, context: Context, server: Server, port_id: str) -> None:
+    """Give the port to the server, on its host."""
+    networks.bind_port(
+        context,
+        port_id,
+        server_id=server.uuid,
+        host=server.host,
+        zone=server.availability_zone,
+        hostname=server.hostname,
+    )
+
+
+def prepare(job: Job, host: str) -> None:
+    """Let the ports be ready on a host that the server is going to while it runs."""
+    for entry in job.server.network_info:
+        job.platform.networks.add_binding(job.elevated, entry['port_id'], host)
+
+
+def switch(job: Job, host: str) -> None:
+    """The server has come to this host; what was not made ready there is bound in the common way."""
+    for entry in job.server.network_info:
+        with contextlib.suppress(NotFound):
+            job.platform.networks.activate_binding(job.elevated, entry['port_id'], host)
+
+
+def leave_hosts(networks: Networks, server: Server, hosts: Collection[str]) -> None:
+    """The ports are not for these hosts, on which the server is not."""
+    context = Context(user_id=server.user_id, project_id=server.project_id).elevated()
+    for entry in server.network_info if hosts else ():
+        for host in sorted(hosts):
+            networks.delete_binding(context, entry['port_id'], host)
 
 
 def disconnect(networks: Networks, context: Context, server: Server) -> None:

@@ -16,7 +16,7 @@ from computeapi.compute.hosts import CONTROLLER
 from computeapi.compute.quotas import Quotas
 from computeapi.compute.scheduler import Spec
 from computeapi.compute.scheduler.spec import needs_of
-from computeapi.compute.servers import disks, moves, placement
+from computeapi.compute.servers import disks, moves, placement, plugging
 from computeapi.compute.servers.changes import Changes, check, locked
 from computeapi.compute.tasks.fence import Superseded
 from computeapi.compute.tasks.job import Job
@@ -216,6 +216,7 @@ def arrive(job: Job, migration: Migration) -> None:
     disks.connect(job.platform, job.elevated, job.server, job.server.host)
     if migration.old_vm_state == VMState.ACTIVE:
         job.driver.power_on(job.server)
+        plugging.wait(job)
 
 
 def wait(job: Job, migration: Migration) -> None:
@@ -278,6 +279,7 @@ def revert(job: Job) -> None:
         disks.connect(job.platform, job.elevated, job.server, job.server.host)
         if running:
             job.driver.power_on(job.server)
+            plugging.wait(job)
     with job.store.write() as connection:
         job.platform.tasks.cancel(connection, job.server.uuid)
         moves.mark(job, connection, migration, MigrationStatus.REVERTED)

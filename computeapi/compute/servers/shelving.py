@@ -9,7 +9,7 @@ from computeapi.compute.hosts import CONTROLLER
 from computeapi.compute.names import shortened
 from computeapi.compute.platform import Platform
 from computeapi.compute.scheduler import Spec
-from computeapi.compute.servers import disks, placement
+from computeapi.compute.servers import disks, placement, plugging
 from computeapi.compute.servers.changes import Changes, check
 from computeapi.compute.servers.moves import check_host, check_ports
 from computeapi.compute.servers.snapshots import described, discard, discard_image, discard_shelved, fill
@@ -186,6 +186,7 @@ def unshelve(job: Job) -> None:
             disks.attach_all(job)
             placement.connect(job)
             job.driver.spawn(job.server, job.devices())
+            plugging.wait(job)
     discard_shelved(job)
     now = job.clock()
     with job.store.write() as connection:

@@ -84,6 +84,13 @@ class Tasks:
         }
         return rows.insert(connection, values)
 
+    def add_once(self, connection: sa.Connection, work: Doable, server_id: str, context: Context) -> None:
+        """The same for work that tells nothing from other work of its kind: once is enough if nobody has begun."""
+        if rows.is_waiting(connection, work.kind, server_id):
+            self.hasten(connection, server_id)
+        else:
+            self.add(connection, work, server_id, context)
+
     @contextmanager
     def leased(
         self,

@@ -47,9 +47,12 @@ def test_of_several_networks_one_must_be_named(create, world):
     assert create('2.37', networks='none').status == 202
 
 
-def test_a_project_without_networks(api, asked, world):
+def test_a_project_without_networks(api, asked, create, world):
     image = world.image(context=Context(project_id='other', roles=frozenset({'member'})))
     assert asked(as_='alice:other', networks=None, imageRef=image)['networks'] == []
+    status, why = message(create('2.37', as_='alice:other', networks='auto', imageRef=image))
+    assert (status, 'external network' in why) == (400, True)
+    world.network(context=world.admin, subnet='198.51.100.0/24', **{'router:external': True})
     assert asked('2.37', as_='alice:other', networks='auto', imageRef=image)['networks'] == 'auto'
 
 

@@ -344,9 +344,7 @@ def test_what_a_host_cannot_unplug_stays(detach, listed, addresses, world):
 
 
 @pytest.mark.parametrize('after', [False, True])
-@pytest.mark.parametrize(
-    ('backend', 'step'), [('networks', 'create_port'), ('networks', 'bind_port'), ('hypervisor', 'plug')]
-)
+@pytest.mark.parametrize(('backend', 'step'), [('networks', 'create_port'), ('hypervisor', 'plug')])
 def test_a_kill_at_the_request_does_not_lose_the_port(
     attach, service, listed, addresses, ports, second, die, backend, step, after
 ):

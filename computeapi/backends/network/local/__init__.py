@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from computeapi import errors
-from computeapi.backends.network import FloatingIP, Network, Port, SecurityGroup
-from computeapi.backends.network.local import ports
+from computeapi.backends.network import FloatingIP, Network, Port, SecurityGroup, owner_of
+from computeapi.backends.network.local import ports, topology
 from computeapi.backends.network.local.former import LocalFormerNetworks
 from computeapi.context import Context
 from computeapi.db import network_projects, networks, qos, routers, security_groups
@@ -17,7 +17,6 @@ from computeapi.db.ports import PORTS
 from computeapi.db.routers import FLOATING_IPS
 from computeapi.db.security_groups import GROUPS
 
-COMPUTE_OWNER = 'compute:nova'
 MADE_PORTS = uuid.UUID('6d8f0f4e-53d6-4f27-9a34-52f3b8d6f0a1')
 
 # How compute's proxies name the resources that have quotas.
@@ -62,6 +61,10 @@ class LocalNetworks(LocalFormerNetworks):
             return usable[0]
         return self.network(context, self.resources.auto_topology(context, context.project_id))
 
+    def check_auto_network(self, context: Context) -> None:
+        with self.reading(context) as work:
+            topology.external_network(work)
+
     # Ports
 
     def port(self, context: Context, port_id: str) -> Port:
@@ -94,7 +97,9 @@ class LocalNetworks(LocalFormerNetworks):
         network_id: str,
         *,
         server_id: str,
+        project_id: str | None = None,
         host: str | None = None,
+        zone: str | None = None,
         name: str = '',
         fixed_ip: str | None = None,
         security_groups: Sequence[str] = (),
@@ -105,26 +110,48 @@ class LocalNetworks(LocalFormerNetworks):
         facts: Document = {
             'network_id': network_id,
             'device_id': server_id,
-            'device_owner': COMPUTE_OWNER,
+            'device_owner': owner_of(zone),
             'binding:host_id': host or '',
             'name': name,
             'dns_name': hostname or '',
             'fixed_ips': [{'ip_address': fixed_ip}] if fixed_ip else None,
             'security_groups': list(security_groups) or None,
             'id': port_id,
+            **({'project_id': project_id} if project_id else {}),
         }
         with self.changing(context) as work:
             if port_id is not None and PORTS.find(work, id=port_id):
                 return _port(work, port_id)
             return _port(work, ports.create(work, facts))
 
-    def bind_port(self, context: Context, port_id: str, *, server_id: str, host: str | None) -> Port:
+    def bind_port(
+        self,
+        context: Context,
+        port_id: str,
+        *,
+        server_id: str,
+        host: str | None,
+        zone: str | None = None,
+        hostname: str | None = None,
+    ) -> Port:
         with self.changing(context) as work:
             PORTS.get(work, port_id)
-            binding = {'device_owner': COMPUTE_OWNER, 'host': host or ''}
+            binding = {'device_owner': owner_of(zone), 'host': host or ''}
             if not stored_ports.take_port(work, port_id, server_id, binding):
                 raise errors.PortInUse(id=port_id)
             return _port(work, port_id)
+
+    def add_binding(self, context: Context, port_id: str, host: str) -> None:
+        """Nothing is wired: a port is ready everywhere."""
+        with self.reading(context) as work:
+            PORTS.get(work, port_id)
+
+    def activate_binding(self, context: Context, port_id: str, host: str) -> None:
+        with self.changing(context) as work:
+            ports.update(work, port_id, {'binding:host_id': host})
+
+    def delete_binding(self, context: Context, port_id: str, host: str) -> None:
+        return
 
     def unbind_port(self, context: Context, port_id: str) -> None:
         with self.changing(context) as work:

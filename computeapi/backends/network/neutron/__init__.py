@@ -1,9 +1,11 @@
-"""The networks of a service of the cloud."""
+"""The networks of a cloud: a Neutron."""
 
-from typing import Any
+from computeapi.backends.network.neutron.floating_ips import NeutronFloatingIPs
+from computeapi.backends.network.neutron.former import NoFormerNetworks
+from computeapi.backends.network.neutron.networks import NeutronNets
+from computeapi.backends.network.neutron.ports import NeutronPorts
+from computeapi.backends.network.neutron.security_groups import NeutronSecurityGroups
 
-from oslo_config import cfg
 
-
-def NeutronNetworks(conf: cfg.ConfigOpts) -> Any:
-    raise cfg.ConfigFileValueError('That backend is not there yet')
+class NeutronNetworks(NeutronNets, NeutronPorts, NeutronSecurityGroups, NeutronFloatingIPs, NoFormerNetworks):
+    """The `Networks` of compute; made without asking Neutron anything."""

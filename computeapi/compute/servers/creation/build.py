@@ -3,7 +3,7 @@
 from computeapi.backends.hypervisor import PowerState
 from computeapi.compute.platform import Platform
 from computeapi.compute.scheduler import Spec
-from computeapi.compute.servers import bandwidth, disks, placement, ports
+from computeapi.compute.servers import bandwidth, disks, placement, plugging, ports
 from computeapi.compute.tasks.job import Job
 from computeapi.compute.tasks.queue import thawed
 from computeapi.compute.tasks.transition import Transition
@@ -78,5 +78,6 @@ def attach(job: Job) -> None:
 
 def spawn(job: Job) -> None:
     job.driver.spawn(job.server, job.devices())
+    plugging.wait(job)
     now = job.clock()
     job.finish(vm_state=VMState.ACTIVE, power_state=PowerState.RUNNING, launched_at=now)

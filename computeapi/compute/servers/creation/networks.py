@@ -47,6 +47,8 @@ class RequestedNetworks:
             raise MultipleNetworks()
         for network in usable:
             check_bandwidth(network)
+        if automatic and not usable:
+            self.networks.check_auto_network(context)
         return AUTO if automatic else [asdict(NetworkRequest(network_id=network.id)) for network in usable]
 
     def check_ports(self, context: Context, ids: Collection[str], rights: Rights) -> None:

@@ -1,0 +1,40 @@
+"""What a Neutron can do beyond the common: looked up once in a while."""
+
+from collections.abc import Callable, Set
+
+from computeapi.db.clock import elapsed
+from computeapi.errors import NeighbourAway
+
+BINDINGS = 'binding-extended'
+DNS = 'dns-integration'
+FLOATING_IP_DETAILS = 'fip-port-details'
+ROUTERS = 'router'
+
+
+class NeutronExtensions:
+    """The aliases of a Neutron's extensions; `alias in extensions`.
+
+    ask: asks it for them.  seconds: how long an answer is good for. Nobody waits for another's look: while one asks
+    anew, the rest goes by what was known.
+    """
+
+    def __init__(self, ask: Callable[[], Set[str]], seconds: float):
+        self.ask, self.seconds = ask, seconds
+        self.known: Set[str] | None = None
+        self.until = 0.0
+
+    def __contains__(self, alias: str) -> bool:
+        known, now = self.known, elapsed()
+        if known is None or now >= self.until:
+            self.until = now + self.seconds
+            known = self._asked(known)
+        return alias in known
+
+    def _asked(self, before: Set[str] | None) -> Set[str]:
+        try:
+            self.known = self.ask()
+        except NeighbourAway:
+            if before is None:
+                raise
+            return before
+        return self.known

@@ -1,0 +1,15 @@
+"""What compute kept of networks by itself, and a Neutron has not."""
+
+from typing import NoReturn
+
+from computeapi.errors import NotSupported
+
+
+class NoFormerNetworks:
+    def nothing(self, *args: object, **facts: object) -> NoReturn:
+        raise NotSupported('The network service of this cloud has no such thing.')
+
+    fixed_ip = reserve_fixed_ip = unreserve_fixed_ip = nothing
+    pool_addresses = add_pool_addresses = remove_pool_addresses = nothing
+    dns_domains = set_dns_domain = delete_dns_domain = nothing
+    dns_entries = set_dns_entry = delete_dns_entry = nothing

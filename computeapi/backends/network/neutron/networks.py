@@ -1,0 +1,100 @@
+"""The networks of a Neutron, and how much of everything a project may have."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from openstack.network.v2._proxy import Proxy
+
+from computeapi import errors
+from computeapi.backends.network import Network
+from computeapi.backends.network.neutron.client import Document, NeutronClient, document
+from computeapi.context import Context
+
+# How compute's proxies name the resources that have quotas.
+QUOTA_NAMES = {
+    'floatingip': 'floating_ips',
+    'network': 'networks',
+    'port': 'ports',
+    'security_group': 'security_groups',
+    'security_group_rule': 'security_group_rules',
+}
+GUARANTEES = {
+    ('minimum_bandwidth', 'egress'): 'NET_BW_EGR_KILOBIT_PER_SEC',
+    ('minimum_bandwidth', 'ingress'): 'NET_BW_IGR_KILOBIT_PER_SEC',
+    ('minimum_packet_rate', 'any'): 'NET_PACKET_RATE_KILOPACKET_PER_SEC',
+    ('minimum_packet_rate', 'egress'): 'NET_PACKET_RATE_EGR_KILOPACKET_PER_SEC',
+    ('minimum_packet_rate', 'ingress'): 'NET_PACKET_RATE_IGR_KILOPACKET_PER_SEC',
+}
+"""What a rule of a QoS policy asks of a host, by its type and direction."""
+
+
+class NeutronNets(NeutronClient):
+    def networks(self, context: Context, ids: Iterable[str] | None = None) -> list[Network]:
+        if ids is not None:
+            return self._networks(context, self.by_id(context, Proxy.networks, ids).values())
+        usable = {'is_admin_state_up': True, 'is_router_external': False}
+        own = self.found(context, Proxy.networks, project_id=context.project_id, is_shared=False, **usable)
+        return self._networks(context, [*own, *self.found(context, Proxy.networks, is_shared=True, **usable)])
+
+    def network(self, context: Context, network_id: str) -> Network:
+        for network in self.networks(context, [network_id]):
+            return network
+        raise errors.NetworkNotFound(id=network_id)
+
+    def auto_network(self, context: Context) -> Network:
+        usable = self.networks(context)
+        if len(usable) > 1:
+            raise errors.MultipleNetworks()
+        if usable:
+            return usable[0]
+        with self.asked(context) as neutron:
+            made = neutron.get_auto_allocated_topology(project_of(context))
+        return self.network(context, made.id)
+
+    def check_auto_network(self, context: Context) -> None:
+        with self.asked(context) as neutron:
+            neutron.validate_auto_allocated_topology(project_of(context))
+
+    def floating_ip_pools(self, context: Context) -> list[Network]:
+        return self._networks(context, self.found(context, Proxy.networks, is_router_external=True))
+
+    def quotas(self, context: Context, project_id: str) -> Mapping[str, Mapping[str, int]]:
+        with self.asked(context) as neutron:
+            body = document(neutron.get_quota(project_id, details=True))
+        return {
+            ours: {'limit': body[name]['limit'], 'in_use': body[name]['used']}
+            for name, ours in QUOTA_NAMES.items()
+            if name in body
+        }
+
+    def _networks(self, context: Context, found: Iterable[Document]) -> list[Network]:
+        """With their subnets, also those of networks that are only shared, or lead to the outside."""
+        networks = sorted(found, key=lambda network: network.get('created_at') or '')
+        service = context.elevated()
+        ids = [network['id'] for network in networks if network.get('subnets')]
+        subnets: dict[str, list[Document]] = {}
+        for subnet in self.found_by(service, Proxy.subnets, 'network_id', ids):
+            subnets.setdefault(subnet['network_id'], []).append(subnet)
+        policies = {network['qos_policy_id'] for network in networks if network.get('qos_policy_id')}
+        requests = {policy: self._request(service, policy) for policy in policies}
+        return [
+            Network.of(network, subnets.get(network['id'], ()), requests.get(network.get('qos_policy_id')))
+            for network in networks
+        ]
+
+    def _request(self, service: Context, policy_id: str) -> Mapping[str, Any] | None:
+        """What the ports of a network with this policy ask of a host."""
+        with self.asked(service) as neutron:
+            rules = document(neutron.get_qos_policy(policy_id)).get('rules', ())
+        found = {
+            GUARANTEES[kind]: rule.get('min_kbps') or rule.get('min_kpps')
+            for rule in rules
+            if (kind := (rule.get('type'), rule.get('direction'))) in GUARANTEES
+        }
+        return {'resources': found} if found else None
+
+
+def project_of(context: Context) -> str:
+    if not context.project_id:
+        raise errors.Invalid('A network can be allocated for a project only.')
+    return context.project_id

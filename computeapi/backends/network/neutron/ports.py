@@ -1,0 +1,279 @@
+"""The ports of a Neutron.
+
+A port is made by the caller, so that the quotas and the policy of the project hold, and bound by this service, for
+where it is used is not the caller's to say.
+"""
+
+import functools
+from collections.abc import Iterable, Sequence
+from typing import Any
+from urllib.parse import quote
+
+from openstack.network.v2._proxy import Proxy
+
+from computeapi import errors
+from computeapi.backends.neighbour import has_token
+from computeapi.backends.network import Port, owner_of
+from computeapi.backends.network.neutron.client import Document, NeutronClient, Remembered, document, is_id
+from computeapi.backends.network.neutron.extensions import BINDINGS, DNS, ROUTERS
+from computeapi.context import Context
+
+HOST, PROFILE, VIF_TYPE = 'binding:host_id', 'binding:profile', 'binding:vif_type'
+FAILED = 'binding_failed'
+MIGRATING_TO = 'migrating_to'
+MOST_TRIES = 5
+QOS = ('qos_policy_id', 'qos_network_policy_id')
+
+
+class NeutronPorts(NeutronClient):
+    @functools.cached_property
+    def on(self) -> Remembered:
+        """The networks that ports are on."""
+        return Remembered(lambda context, ids: self.by_id(context, Proxy.networks, ids))
+
+    def port(self, context: Context, port_id: str) -> Port:
+        return self._described(context, [self._port(context, port_id)])[0]
+
+    def ports(
+        self,
+        context: Context,
+        *,
+        ids: Iterable[str] | None = None,
+        addresses: Iterable[str] | None = None,
+        server_ids: Iterable[str] | None = None,
+        key: str | None = None,
+    ) -> list[Port]:
+        if ids is not None:
+            found = list(self.by_id(context, Proxy.ports, ids).values())
+        elif addresses is not None:
+            holding = [f'ip_address={address}' for address in addresses]
+            found = self.found_by(context, Proxy.ports, 'fixed_ips', holding)
+        else:
+            made_for = {} if key is None else {'description': mark(key)}
+            found = self.found_by(context, Proxy.ports, 'device_id', server_ids or (), **made_for)
+        return self._described(context, sorted(found, key=lambda port: port.get('created_at') or ''))
+
+    def create_port(
+        self,
+        context: Context,
+        network_id: str,
+        *,
+        server_id: str,
+        project_id: str | None = None,
+        host: str | None = None,
+        zone: str | None = None,
+        name: str = '',
+        fixed_ip: str | None = None,
+        security_groups: Sequence[str] = (),
+        hostname: str | None = None,
+        key: str | None = None,
+    ) -> Port:
+        before = self._made(context, server_id, key)
+        made = before or self._make(
+            context,
+            network_id=network_id,
+            device_id=server_id,
+            project_id=project_id or context.project_id,
+            name=name,
+            fixed_ips=[{'ip_address': fixed_ip}] if fixed_ip else None,
+            security_group_ids=list(security_groups) or None,
+            description=mark(key) if key else '',
+        )
+        bound = self._bind(context, made, server_id, host, zone, hostname)
+        return self._described(context, [bound], fresh=before is None)[0]
+
+    def bind_port(
+        self,
+        context: Context,
+        port_id: str,
+        *,
+        server_id: str,
+        host: str | None,
+        zone: str | None = None,
+        hostname: str | None = None,
+    ) -> Port:
+        for _ in range(MOST_TRIES):
+            found = self._port(context, port_id)
+            try:
+                bound = self._bind(context, found, server_id, host, zone, hostname)
+            except errors.RevisionMismatch:
+                continue
+            return self._described(context, [bound])[0]
+        raise errors.PortInUse(id=port_id)
+
+    def unbind_port(self, context: Context, port_id: str) -> None:
+        facts: Document = {'device_id': '', 'device_owner': '', 'binding_host_id': None}
+        if DNS in self.extensions:
+            facts['dns_name'] = ''
+        try:
+            facts['binding_profile'] = own_profile(self._port(context, port_id))
+            self._update_port(context.elevated(), port_id, **facts)
+        except errors.PortNotFound:
+            return
+
+    def delete_port(self, context: Context, port_id: str) -> None:
+        if is_id(port_id):
+            with self.asked(context) as neutron:
+                neutron.delete_port(port_id)
+
+    def add_fixed_ip(self, context: Context, port_id: str) -> Port:
+        port = self._port(context, port_id)
+        for subnet in self.found(context.elevated(), Proxy.subnets, network_id=port['network_id']):
+            wanted = [*port['fixed_ips'], {'subnet_id': subnet['id']}]
+            try:
+                return self._described(context, [self._update_port(context, port_id, fixed_ips=wanted)])[0]
+            except errors.NoMoreAddresses:
+                continue
+        raise errors.NoMoreAddresses()
+
+    def remove_fixed_ip(self, context: Context, port_id: str, address: str) -> Port:
+        port = self._port(context, port_id)
+        left = [fixed for fixed in port['fixed_ips'] if fixed['ip_address'] != address]
+        if left != port['fixed_ips']:
+            port = self._update_port(context, port_id, fixed_ips=left)
+        return self._described(context, [port])[0]
+
+    def set_port_security_groups(self, context: Context, port_id: str, group_ids: Sequence[str]) -> Port:
+        port = self._port(context, port_id)
+        changed = self._update_port(context, port['id'], security_group_ids=list(group_ids))
+        return self._described(context, [changed])[0]
+
+    # Several bindings of one port
+
+    def add_binding(self, context: Context, port_id: str, host: str) -> None:
+        if BINDINGS not in self.extensions:
+            return
+        port, service = self._port(context, port_id), context.elevated()
+        profile = own_profile(port)
+        wanted = {'host': host, 'vnic_type': port.get('binding:vnic_type', 'normal'), 'profile': profile}
+        try:
+            with self.asked(service) as neutron:
+                neutron.post(f'/ports/{port_id}/bindings', json={'binding': wanted}, raise_exc=True)
+        except errors.PortBindingExists:
+            pass
+        self._update_port(service, port_id, binding_profile={**profile, MIGRATING_TO: host})
+
+    def activate_binding(self, context: Context, port_id: str, host: str) -> None:
+        if BINDINGS not in self.extensions:
+            self._update_port(context.elevated(), self._port(context, port_id)['id'], binding_host_id=host)
+            return
+        self._port(context, port_id)
+        try:
+            with self.asked(context.elevated()) as neutron:
+                neutron.put(f'/ports/{port_id}/bindings/{quote(host, safe="")}/activate', raise_exc=True)
+        except errors.PortBindingExists:
+            # It is active.
+            return
+
+    def delete_binding(self, context: Context, port_id: str, host: str) -> None:
+        if BINDINGS not in self.extensions:
+            return
+        service = context.elevated()
+        try:
+            port = self._port(context, port_id)
+            with self.asked(service) as neutron:
+                neutron.delete(f'/ports/{port_id}/bindings/{quote(host, safe="")}', raise_exc=True)
+            if port.get(PROFILE, {}).get(MIGRATING_TO) == host:
+                self._update_port(service, port_id, binding_profile=own_profile(port))
+        except errors.NotFound:
+            return
+
+    # What all this stands on
+
+    def _port(self, context: Context, port_id: str) -> Document:
+        """As the caller sees it."""
+        if not is_id(port_id):
+            raise errors.PortNotFound(id=port_id)
+        with self.asked(context) as neutron:
+            return document(neutron.get_port(port_id))
+
+    def _made(self, context: Context, server_id: str, key: str | None) -> Document | None:
+        """The port that was made for the server under the key, if any was."""
+        if key is None:
+            return None
+        found = self.found(context, Proxy.ports, device_id=server_id, description=mark(key))
+        return found[0] if found else None
+
+    def _make(self, context: Context, **facts: Any) -> Document:
+        wanted = {name: value for name, value in facts.items() if value not in (None, '')}
+        with self.asked(context) as neutron:
+            return document(neutron.create_port(is_admin_state_up=True, **wanted))
+
+    def _update_port(self, context: Context, port_id: str, *, revision: int | None = None, **facts: Any) -> Document:
+        with self.asked(context) as neutron:
+            return document(neutron.update_port(port_id, if_revision=revision, **facts))
+
+    def _bind(
+        self,
+        context: Context,
+        port: Document,
+        server_id: str,
+        host: str | None,
+        zone: str | None,
+        hostname: str | None,
+    ) -> Document:
+        """Say whose the port is and where it is used. RevisionMismatch if it changed while it was nobody's."""
+        holder = port.get('device_id')
+        if holder not in ('', server_id):
+            raise errors.PortInUse(id=port['id'])
+        service = context.elevated()
+        owner = owner_of(zone) if host or not port.get('device_owner') else port['device_owner']
+        facts: Document = {'device_id': server_id, 'device_owner': owner, 'binding_host_id': host}
+        if hostname and DNS in self.extensions:
+            facts['dns_name'] = hostname
+        if MIGRATING_TO in port.get(PROFILE, {}):
+            facts['binding_profile'] = own_profile(port)
+        if holder and port.get(VIF_TYPE) != FAILED and is_so(port, facts):
+            return port
+        # Two servers may want a port that is nobody's at the same moment.
+        revision = None if holder else port.get('revision_number')
+        bound = self._update_port(service, port['id'], revision=revision, **facts)
+        if host and bound.get(VIF_TYPE) == FAILED:
+            raise errors.PortBindingFailed(id=port['id'], host=host)
+        return bound
+
+    def _described(self, context: Context, found: list[Document], *, fresh: bool = False) -> list[Port]:
+        """The ports with what belongs to them elsewhere; no floating IP leads to fresh ones. Whoever sees a port may
+        know what its network is called."""
+        if not found:
+            return []
+        service = context.elevated()
+        networks = self.on.of(service, {port['network_id'] for port in found})
+        leading = {} if fresh else self._leading(service, [port['id'] for port in found])
+        if has_token(context):
+            found = self._with_requests(service, found)
+        return [
+            Port.of(port, networks[port['network_id']], leading.get(port['id'], ()))
+            for port in found
+            if port['network_id'] in networks
+        ]
+
+    def _leading(self, context: Context, port_ids: Iterable[str]) -> dict[str, list[str]]:
+        """The floating IPs of ports."""
+        found: dict[str, list[str]] = {}
+        if ROUTERS in self.extensions:
+            for each in self.found_by(context, Proxy.ips, 'port_id', port_ids):
+                found.setdefault(each['port_id'], []).append(each['floating_ip_address'])
+        return found
+
+    def _with_requests(self, service: Context, found: list[Document]) -> list[Document]:
+        """What ports ask of hosts, which their owners are not shown: only those with a policy ask for anything."""
+        asking = [port['id'] for port in found if any(port.get(name) for name in QOS)]
+        seen = self.by_id(service, Proxy.ports, asking)
+        return [seen.get(port['id'], port) for port in found]
+
+
+def mark(key: str) -> str:
+    """What tells a port that is made under a key. It must be there from the first moment, and tags come later."""
+    return f'compute:{key}'
+
+
+def is_so(port: Document, facts: Document) -> bool:
+    """Whether the port has these facts already."""
+    names = {'binding_host_id': HOST, 'binding_profile': PROFILE}
+    return all((port.get(names.get(name, name)) or None) == value for name, value in facts.items())
+
+
+def own_profile(port: Document) -> Document:
+    """What the binding of a port is told by others than compute."""
+    return {name: value for name, value in port.get(PROFILE, {}).items() if name != MIGRATING_TO}

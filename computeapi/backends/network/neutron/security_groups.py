@@ -1,0 +1,81 @@
+"""The security groups of a Neutron."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from openstack.network.v2._proxy import Proxy
+
+from computeapi import errors
+from computeapi.backends.network import SecurityGroup
+from computeapi.backends.network.neutron.client import Document, NeutronClient, document, is_id
+from computeapi.context import Context
+
+
+class NeutronSecurityGroups(NeutronClient):
+    def security_groups(
+        self,
+        context: Context,
+        *,
+        ids: Iterable[str] | None = None,
+        names_or_ids: Iterable[str] | None = None,
+        all_projects: bool = False,
+    ) -> list[SecurityGroup]:
+        if ids is not None:
+            found: Iterable[Document] = self.by_id(context, Proxy.security_groups, ids).values()
+        elif names_or_ids is not None:
+            found = self._called(context, list(dict.fromkeys(names_or_ids)))
+        else:
+            whose = {} if all_projects else {'project_id': context.project_id}
+            found = self.found(context, Proxy.security_groups, **whose)
+        return [SecurityGroup.of(group) for group in found]
+
+    def security_group(self, context: Context, group_id: str) -> SecurityGroup:
+        if not is_id(group_id):
+            raise errors.SecurityGroupNotFound(id=group_id)
+        with self.asked(context) as neutron:
+            return SecurityGroup.of(document(neutron.get_security_group(group_id)))
+
+    def create_security_group(self, context: Context, name: str, description: str) -> SecurityGroup:
+        with self.asked(context) as neutron:
+            return SecurityGroup.of(document(neutron.create_security_group(name=name, description=description)))
+
+    def update_security_group(self, context: Context, group_id: str, **facts: Any) -> SecurityGroup:
+        if not is_id(group_id):
+            raise errors.SecurityGroupNotFound(id=group_id)
+        with self.asked(context) as neutron:
+            return SecurityGroup.of(document(neutron.update_security_group(group_id, **facts)))
+
+    def delete_security_group(self, context: Context, group_id: str) -> None:
+        if not is_id(group_id):
+            raise errors.SecurityGroupNotFound(id=group_id)
+        with self.asked(context) as neutron:
+            neutron.delete_security_group(group_id, ignore_missing=False)
+
+    def create_security_group_rule(self, context: Context, group_id: str, **facts: Any) -> Mapping[str, Any]:
+        names = {'ethertype': 'ether_type'}
+        wanted = {names.get(name, name): value for name, value in facts.items() if value is not None}
+        with self.asked(context) as neutron:
+            made = neutron.create_security_group_rule(**({'direction': 'ingress'} | wanted), security_group_id=group_id)
+        return made.to_dict(computed=False, original_names=True)
+
+    def delete_security_group_rule(self, context: Context, rule_id: str) -> None:
+        if not is_id(rule_id):
+            raise errors.SecurityGroupRuleNotFound(id=rule_id)
+        with self.asked(context) as neutron:
+            neutron.delete_security_group_rule(rule_id, ignore_missing=False)
+
+    def _called(self, context: Context, wanted: list[str]) -> list[Document]:
+        """One group for each; an id means more than a name."""
+        named = self.found_by(context, Proxy.security_groups, 'name', wanted, project_id=context.project_id)
+        by_id = self.by_id(context, Proxy.security_groups, wanted)
+        return [by_id.get(each) or only(each, [group for group in named if group['name'] == each]) for each in wanted]
+
+
+def only(name: str, groups: list[Document]) -> Document:
+    if not groups:
+        raise errors.SecurityGroupNotFound(f"Unable to find security_group with name or id '{name}'")
+    if len(groups) > 1:
+        raise errors.Conflict(
+            f"Multiple security_group matches found for name '{name}', use an ID to be more specific."
+        )
+    return groups[0]
