@@ -163,7 +163,7 @@ def _add_audit(commands: Commands) -> None:
 
 
 def _add_status(commands: Commands) -> None:
-    text = 'print what /readyz says, the processes and the queue: exit status 0 when the service is ready, else 1'
+    text = 'print what /readyz says, how neighbours are, processes and the queue: exit status 0 if all is well, else 1'
     status = _add(commands, 'status', _status, text)
     _add_data_dir(status)
     status.add_argument(

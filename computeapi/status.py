@@ -2,7 +2,7 @@
 
 import contextlib
 import enum
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import timedelta
 from typing import NamedTuple
 
@@ -11,7 +11,9 @@ from oslo_config import cfg
 from oslo_policy import policy as oslo_policy
 
 from computeapi import api
+from computeapi.backends.standing import Impression, Standing
 from computeapi.compute.tasks.runner import reason_of
+from computeapi.config.neighbours import are_wanted
 from computeapi.db import processes, schema, tasks
 from computeapi.db.engine import Store, store_of
 from computeapi.errors import DatabaseTrouble
@@ -37,6 +39,8 @@ class Check(NamedTuple):
 def checks(conf: cfg.ConfigOpts) -> Iterator[Check]:
     for name, check in CHECKS.items():
         yield Check(name, *check(conf))
+    for name, found in neighbours(conf).items():
+        yield Check(name, RESULTS[found.standing], found.words)
 
 
 def database(conf: cfg.ConfigOpts) -> tuple[Result, str]:
@@ -72,23 +76,61 @@ def policies(conf: cfg.ConfigOpts) -> tuple[Result, str]:
     return Result.Success, f'{len(enforcer.file_rules)} of {len(enforcer.rules)} rules are not the default'
 
 
+def backends(conf: cfg.ConfigOpts) -> tuple[Result, str]:
+    """Who comes with tokens of a Keystone has images, networks and volumes elsewhere, and none that are built in."""
+    chosen = {kind: conf[kind].backend for kind in ('identity', 'image', 'network', 'volume')}
+    said = ', '.join(f'[{kind}]backend is {name}' for kind, name in chosen.items())
+    if conf.api.auth_strategy == 'keystone' and 'local' in chosen.values():
+        return Result.Warning, f'Callers come from a Keystone, and cannot make what is built in: {said}'
+    return Result.Success, said
+
+
+def neighbours(conf: cfg.ConfigOpts) -> Mapping[str, Impression]:
+    """How the services are that this one stands on; none of them where all is built in."""
+    if not are_wanted(conf):
+        return {}
+    try:
+        from computeapi.backends import inquiry
+    except ImportError as error:
+        return {'Neighbours': Impression(Standing.WRONG, f'{error}: the extra `openstack` is not installed')}
+    return {**inquiry.impressions(conf), 'Token keys': inquiry.token_keys(conf)}
+
+
+RESULTS = {
+    Standing.OK: Result.Success,
+    Standing.AWAY: Result.Warning,
+    Standing.LACKING: Result.Warning,
+    Standing.WRONG: Result.Failure,
+}
 CHECKS: dict[str, Callable[[cfg.ConfigOpts], tuple[Result, str]]] = {
     'Database': database,
     'Paste file': paste_file,
     'Policies': policies,
+    'Backends': backends,
 }
 
 
 def report(conf: cfg.ConfigOpts) -> tuple[bool, list[str]]:
-    """Whether the service is ready, and lines for people: the conditions, the processes, the queue."""
+    """Whether the service is ready and its neighbours are, too, and lines for people: the conditions, the neighbours,
+    the processes, the queue.
+
+    /readyz does not ask the neighbours: what needs none of those that are away is answered all the same.
+    """
     try:
         with contextlib.closing(store_of(conf)) as store, store.watch.silenced():
             conditions = Readiness(conf, store, frank=True).check()
             lines = [*work(conf, store)] if conditions['schema'].ok else []
     except (DatabaseTrouble, sa.exc.SQLAlchemyError, ImportError) as error:
         conditions, lines = {'database': Condition(False, reason_of(error))}, []
-    checked = [f'{name:10}  {"ok" if each.ok else "not ok":7}  {each.why}' for name, each in conditions.items()]
-    return is_ready(conditions), checked + lines
+    checked = [line(name, 'ok' if each.ok else 'not ok', each.why) for name, each in conditions.items()]
+    found = neighbours(conf)
+    asked = [line(name, each.standing.value, each.words) for name, each in found.items()]
+    well = all(each.standing is not Standing.AWAY and each.standing is not Standing.WRONG for each in found.values())
+    return well and is_ready(conditions), checked + asked + lines
+
+
+def line(name: str, state: str, words: str) -> str:
+    return f'{name:12}  {state:7}  {words}'
 
 
 def work(conf: cfg.ConfigOpts, store: Store) -> Iterator[str]:
@@ -98,10 +140,10 @@ def work(conf: cfg.ConfigOpts, store: Store) -> Iterator[str]:
         seen = now - each.seen_at
         state = 'lives' if seen <= timedelta(seconds=conf.task_lease) else 'is dead'
         what = f'{each.binary} {each.pid} on {each.host} with {each.workers} workers'
-        yield f'{"process":10}  {state:7}  {what}: begun {age(now - each.started_at)} ago, seen {age(seen)} ago'
+        yield line('process', state, f'{what}: begun {age(now - each.started_at)} ago, seen {age(seen)} ago')
     number, oldest = store.ask(tasks.load, now)
     due = 'none is due' if oldest is None else f'the oldest due for {age(now - oldest)}'
-    yield f'{"queue":10}  {number:<7}  tasks, {due}'
+    yield line('queue', str(number), f'tasks, {due}')
 
 
 def age(time: timedelta) -> str:
@@ -111,4 +153,4 @@ def age(time: timedelta) -> str:
 
 def table(results: Iterable[Check]) -> str:
     """One line per check."""
-    return '\n'.join(f'{each.name:10}  {each.result.name:7}  {each.details}' for each in results)
+    return '\n'.join(line(each.name, each.result.name, each.details) for each in results)

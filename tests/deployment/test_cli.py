@@ -35,7 +35,7 @@ def run(capsys):
 @pytest.fixture
 def conf(tmp_path, database_url):
     path = tmp_path / 'computeapi.conf'
-    path.write_text(f'[database]\nconnection = {database_url}\n')
+    path.write_text(f'[database]\nconnection = {database_url}\n[api]\nauth_strategy = none\n')
     return path
 
 
@@ -51,7 +51,7 @@ def test_status_says_what_is_missing(run, conf):
     assert status == 2 and f'not {schema.head()}: run `computeapi db upgrade`' in out
     run('db upgrade --config-file', conf)
     status, out, _ = run('status upgrade check --config-file', conf)
-    assert (status, out.count('Success')) == (0, 3)
+    assert (status, out.count('Success')) == (0, 4)
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ def status(run, tmp_path):
 
     def status(text):
         path = tmp_path / 'other.conf'
-        path.write_text(f'[database]\nconnection = sqlite:///{tmp_path}/other.db\n{text}')
+        path.write_text(f'[database]\nconnection = sqlite:///{tmp_path}/other.db\n[api]\nauth_strategy = none\n{text}')
         run('db upgrade --config-file', path)
         return run('status upgrade check --config-file', path)[:2]
 
