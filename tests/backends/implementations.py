@@ -6,6 +6,7 @@ the suites.
 
 import functools
 import inspect
+import time
 
 from computeapi.backends.hypervisor import Hypervisor
 from computeapi.backends.hypervisor.simulated import SimulatedHypervisor
@@ -23,8 +24,10 @@ from computeapi.backends.placement.service import PlacementService
 from computeapi.backends.share import Shares
 from computeapi.backends.share.local import LocalShares
 from computeapi.backends.volume import Volumes
+from computeapi.backends.volume.cinder import CinderVolumes
 from computeapi.backends.volume.local import LocalVolumes
 from computeapi.context import Context
+from computeapi.errors import NotFound
 from tests.neighbours import cloud
 from tests.placement import PlacementInMemory
 
@@ -209,6 +212,7 @@ class OwnVolumes:
 
     def __init__(self, store, folder):
         self.images = As(Images, LocalImages(store, folder / 'images'))
+        self.default_type = '__DEFAULT__'
         self.own = LocalVolumes(store, self.images, types={'fake': {}, 'multiattach': SHARED}, zones=('nova', 'far'))
         self.own.populate()
         self.volumes = As(Volumes, self.own)
@@ -220,6 +224,63 @@ class OwnVolumes:
     def limit(self, project_id, **limits):
         """Let the project have no more than so many volumes, snapshots, gigabytes ..."""
         self.own.quotas.set_limits(project_id, limits)
+
+
+class RealVolumes:
+    """The same types and zones; what is begun is waited for."""
+
+    default_type = 'fake'
+
+    def __init__(self, store, folder):
+        self.cloud = cloud.running()
+        self.cloud.clean('block-storage', 'image')
+        self.images = As(Images, self.cloud.translated(GlanceImages(self.cloud.conf(image='glance'))))
+        own = CinderVolumes(self.cloud.conf(volume='cinder'))
+        self.volumes = Settled(As(Volumes, self.cloud.translated(own)))
+
+    def held(self, volume_id):
+        return len(self.volumes.attachments(ADMIN, volume_id=volume_id))
+
+    def limit(self, project_id, **limits):
+        path = f'/os-quota-sets/{self.cloud.project_id(project_id)}'
+        self.cloud.service('block-storage').put(path, json={'quota_set': limits})
+
+
+class Settled:
+    """Volumes as they are when nothing is under way any more."""
+
+    looks = {'create': 'get', 'create_snapshot': 'get_snapshot', 'delete': 'get', 'delete_snapshot': 'get_snapshot'}
+    passing = frozenset({'creating', 'downloading', 'deleting'})
+
+    def __init__(self, volumes):
+        self._volumes = volumes
+
+    def __getattr__(self, name):
+        call = getattr(self._volumes, name)
+        if name not in self.looks:
+            return call
+
+        def settled(context, *args, **facts):
+            made = call(context, *args, **facts)
+            return self.settled(self.looks[name], context, args[0] if made is None else made.id)
+
+        return settled
+
+    def reimage(self, context, volume_id, image_id):
+        self._volumes.reimage(context, volume_id, image_id)
+        self.settled('get', context, volume_id)
+
+    def settled(self, look, context, made_id):
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline:
+            try:
+                found = getattr(self._volumes, look)(context, made_id)
+            except NotFound:
+                return None
+            if found.status not in self.passing:
+                return found
+            time.sleep(0.1)
+        raise TimeoutError(found)
 
 
 class OwnShares:
@@ -316,8 +377,8 @@ class RealPlacement:
 
 
 HYPERVISOR = [simulated_hypervisor]
-VOLUME = [OwnVolumes]
 NETWORK = [OwnNetworks, *([RealNetworks] if cloud.URL else [])]
+VOLUME = [OwnVolumes, *([RealVolumes] if cloud.URL else [])]
 IDENTITY = [OwnIdentity, *([RealIdentity] if cloud.URL else [])]
 IMAGE = [OwnImages, *([RealImages] if cloud.URL else [])]
 SHARE = [OwnShares]

@@ -33,6 +33,7 @@ from urllib.parse import urlsplit
 
 from keystoneauth1.adapter import Adapter
 from keystoneauth1.identity import v3
+from keystoneauth1.service_token import ServiceTokenAuthWrapper
 from keystoneauth1.session import Session
 
 from computeapi import config
@@ -81,12 +82,17 @@ class Cloud:
             self.project_id(name)
         self.topology = Topology(self.service('network'), self.projects)
 
+    @functools.cached_property
+    def administrator(self):
+        return ServiceTokenAuthWrapper(self.session.auth, self.auth('nova', project_name='service'))
+
     def auth(self, user, **scope):
         return v3.Password(self.url, username=user, password=self.password, **DEFAULT_DOMAIN, **scope)
 
     def service(self, kind, context=None):
-        """A service of the catalog, asked by an administrator or this caller, in paths such as /ports or /volumes."""
-        auth = self.password_of(context) if context else None
+        """A service of the catalog, asked by an administrator or this caller, in paths such as /ports or /volumes. The
+        administrator's requests come from a service: so they may take a volume from a server that there never was."""
+        auth = self.password_of(context) if context else self.administrator
         found = Adapter(self.session, auth=auth, service_type=kind, interface='public')
         root = ROOTS.get(kind)
         return Rooted(found, root) if root else found

@@ -1,13 +1,16 @@
 """What the local volumes have besides: what their REST API offers and compute does not ask for."""
 
+import uuid
+
 import pytest
 import sqlalchemy as sa
 
 from computeapi import errors
 from computeapi.backends.image.local import LocalImages
 from computeapi.backends.volume.local import LocalVolumes
-from tests.backends.implementations import ADMIN, ALICE, BOB, READER, SHARED
-from tests.backends.test_volume import OTHER_SERVER, SERVER
+from computeapi.context import Context
+from tests.backends.implementations import ADMIN, ALICE, BOB, READER, SERVICE, SHARED
+from tests.backends.test_volume import OTHER_SERVER, SERVER, together
 
 
 @pytest.fixture
@@ -208,6 +211,11 @@ def test_a_wanted_id_is_the_id(volumes):
     assert volumes.snapshots.create(ALICE, OTHER_SERVER, snapshot_id=SERVER).id == SERVER
 
 
+def test_what_is_made_of_a_snapshot_has_any_type(volumes):
+    snapshot = volumes.snapshots.create(ALICE, volumes.create(ALICE, 1, volume_type='multiattach').id)
+    assert volumes.create(ALICE, 5, snapshot_id=snapshot.id, volume_type='fake').volume_type == 'fake'
+
+
 def test_without_a_size_a_volume_is_as_large_as_what_it_is_made_from(volumes):
     first = volumes.create(ALICE, 2)
     snapshot = volumes.snapshots.create(ALICE, first.id)
@@ -332,3 +340,35 @@ def test_extend(volumes):
         volumes.extend(BOB, volume.id, 9)
     with pytest.raises(errors.Forbidden):
         volumes.extend(READER, volume.id, 9)
+
+
+def test_what_nobody_can_have(volumes):
+    with pytest.raises(errors.Invalid, match='metadata'):
+        volumes.create(ALICE, 1, metadata={f'k{number}': 'v' for number in range(129)})
+    with pytest.raises(errors.Forbidden):
+        volumes.create(Context(user_id='ghost'), 1)
+    assert volumes.list(ALICE) == []
+
+
+def test_changes_of_many_servers_at_once(volumes):
+    volume = volumes.create(ALICE, 1, volume_type='multiattach')
+    kept = [volumes.reserve(ALICE, volume.id, str(uuid.uuid4())) for _ in range(4)]
+    assert together(*[lambda a=one: volumes.complete(ALICE, a, {'host': 'h'}) for one in kept]) == []
+    assert len(volumes.get(ALICE, volume.id).attachments) == 4
+
+
+def test_a_service_connects_what_a_reader_does_not(volumes):
+    volume = volumes.create(ALICE, 1)
+    with pytest.raises(errors.Forbidden):
+        volumes.reserve(READER, volume.id, SERVER)
+    volumes.release(SERVICE, volumes.reserve(SERVICE, volume.id, SERVER))
+    assert volumes.get(ALICE, volume.id).status == 'available'
+
+
+def test_swap_carries_over_what_the_data_is(volumes, images):
+    facts = {'disk_format': 'raw', 'container_format': 'bare'}
+    image = images.upload(ALICE, images.create(ALICE, 'system', **facts).id, [b'x'])
+    old, new = volumes.create(ALICE, 2, image_id=image.id), volumes.create(ALICE, 3)
+    disk = volumes.get(ALICE, volumes.swap(ALICE, old.id, new.id))
+    assert disk.image_metadata == old.image_metadata
+    assert disk.bootable and disk.migration_status is None
