@@ -16,7 +16,7 @@ from computeapi.compute.tasks.queue import Tasks, thawed, tries
 from computeapi.compute.tasks.worker import Worker
 from computeapi.context import Context
 from computeapi.db import tasks as rows
-from computeapi.errors import Conflict
+from computeapi.errors import Conflict, NeighbourAway
 
 BOB = Context(
     user_id='bob', project_id='project', roles=frozenset({'member', 'reader'}), request_id='req-1', auth_token='secret'
@@ -286,6 +286,15 @@ def test_a_request_that_fails_takes_back_what_it_made(queue, servers):
         raise Conflict('No.')
     assert undone == [1]
     assert queue.idle()
+
+
+def test_what_a_request_could_not_take_back_is_left_to_a_worker(queue, process, servers):
+    def undo():
+        raise NeighbourAway(name='Glance')
+
+    with pytest.raises(Conflict), leased(queue, servers.add(), undo) as task:
+        raise Conflict('No.')
+    assert process().claim().id == task.id
 
 
 # ------------------------------------------------------------------ workers

@@ -153,7 +153,8 @@ class GlanceImages:
             with self.asked(context, image_id):
                 self.proxy(context).put(path, data=iter(pieces), headers=headers, raise_exc=True, **once)
         except Conflict:
-            if self.get(context, image_id).status == 'saving':
+            # It may have been given up since.
+            if self.get(context, image_id).status in ('saving', 'queued'):
                 raise NeighbourAway(f'Glance has an upload of image {image_id} that it does not give up.') from None
             raise
         except Error:

@@ -8,6 +8,7 @@ import sqlalchemy as sa
 
 from computeapi.backends.hypervisor import unsupported
 from computeapi.compute.platform import Platform
+from computeapi.compute.tasks.queue import PREPARING
 from computeapi.compute.tasks.transition import Requirement, Transition
 from computeapi.context import Context
 from computeapi.db import actions, server_shares
@@ -79,12 +80,12 @@ class Changes:
     ) -> Iterator[None]:
         """Begin when the block has made what is needed; `undo` takes that back if one of them fails."""
         self.check(context, server, transition)
-        with self.tasks.leased(transition, server.uuid, context, arguments, undo) as task:
+        with self.tasks.leased(transition, server.uuid, context, {**arguments, PREPARING: True}, undo) as task:
             yield
             with self.store.write() as connection:
                 self._enter(connection, server, transition)
                 action_id = actions.start(connection, context, server.uuid, transition.name, self.clock())
-                if not self.tasks.release(connection, task, action_id):
+                if not self.tasks.release(connection, task._replace(arguments={**arguments}), action_id):
                     raise Unavailable()
 
     @contextmanager

@@ -6,6 +6,7 @@ whose it is. The tasks of one server are done one after the other, in the order 
 """
 
 import heapq
+import logging
 import threading
 import uuid
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -22,11 +23,15 @@ from computeapi.context import Context
 from computeapi.db import tasks as rows
 from computeapi.db.engine import Store
 from computeapi.db.tasks import Task
+from computeapi.errors import Error
 
+LOG = logging.getLogger(__name__)
 # Who has a task that waits until it is taken up again: for something that it wants, e.g. the store, or for the driver.
 NOBODY = ''
 # The argument of a task that says how often it was put back.
 WAITS = 'waits'
+# The argument of a task that says that its request was not accepted yet.
+PREPARING = 'preparing'
 
 
 class Doable(Protocol):
@@ -102,15 +107,20 @@ class Tasks:
     ) -> Iterator[Task]:
         """For a request that makes things elsewhere before it can write down what they are for.
 
-        The block ends with `release` or `done`. If it fails `undo` takes back what it made; if this process dies in
-        it, a worker does, as the kind of work says.
+        The block ends with `release` or `done`. If it fails `undo` takes back what it made; if that fails, too, or this
+        process dies in it, a worker does, as the kind of work says.
         """
         task = self.store.tell(self.add, work, server_id, context, arguments, leased=True)
         try:
             yield task
         except Exception:
-            undo()
-            self.store.tell(self.done, task)
+            try:
+                undo()
+            except Error as error:
+                LOG.warning('What %s of server %s made is left to a worker: %s', task.kind, server_id, error)
+                self.store.tell(self.release, task, None)
+            else:
+                self.store.tell(self.done, task)
             raise
         finally:
             self.wake()

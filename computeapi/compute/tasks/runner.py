@@ -7,7 +7,7 @@ from datetime import datetime
 from computeapi.compute.platform import Platform
 from computeapi.compute.tasks.fence import BEGUN, OVERTAKEN, Fence
 from computeapi.compute.tasks.job import FAULT, Job
-from computeapi.compute.tasks.queue import tries
+from computeapi.compute.tasks.queue import PREPARING, tries
 from computeapi.compute.tasks.transition import Transition
 from computeapi.db import actions
 from computeapi.db import servers as rows
@@ -177,9 +177,12 @@ class Runner:
 
 
 def is_due(transition: Transition, task: Task, server: Server) -> bool:
-    """Whether the server is still where the task finds it: on its way, or, where that failed, on no other."""
+    """Whether the server is still where the task finds it: on its way, or, where that failed, on no other. What was
+    refused is not due, though the server may be on its way for whoever asked for the same again."""
     if transition.beside:
         return True
+    if PREPARING in task.arguments:
+        return False
     return server.task_state in ({None} if SETTLING in task.arguments else transition.doing)
 
 
