@@ -28,6 +28,7 @@ from computeapi.compute.scheduler import Scheduler
 from computeapi.compute.servers import TRANSITIONS, evacuation
 from computeapi.compute.servers.deletion import leave_nothing
 from computeapi.compute.servers.events import VOLUME_EXTENDED, Event
+from computeapi.compute.servers.healing import Healing
 from computeapi.compute.servers.reset import RESET
 from computeapi.compute.tasks.heartbeat import Heartbeat
 from computeapi.compute.tasks.queue import Tasks
@@ -123,6 +124,13 @@ class Service:
         return Periodic('audit', lambda: self.audit.take_turn(self.heartbeat.is_first), self.conf.audit_interval)
 
     @functools.cached_property
+    def healer(self) -> Periodic:
+        """Of what the built-in networks say themselves nothing is lost."""
+        healing = Healing(self.platform)
+        seconds = 0 if self.conf.network.backend == 'local' else self.conf.heal_instance_info_cache_interval
+        return Periodic('healing', lambda: healing.take_turn(self.heartbeat.is_first), seconds)
+
+    @functools.cached_property
     def mirror(self) -> Mirror | None:
         placement = registry.placement_of(self.conf)
         return None if placement is None else Mirror(self.store, placement, self.hypervisor, self.conf)
@@ -187,6 +195,7 @@ class Service:
             self.recover()
             self.hosts.start()
             self.auditor.start()
+            self.healer.start()
             if self.teller is not None:
                 self.teller.start()
         self.worker.start()
@@ -202,6 +211,7 @@ class Service:
     def stop(self) -> None:
         """End what is under way; what takes long is left to the next process."""
         self.auditor.stop()
+        self.healer.stop()
         self.worker.stop()
         self.hosts.stop()
         if self.mirror is not None and self.teller is not None:

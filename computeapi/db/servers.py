@@ -73,6 +73,12 @@ def alive(connection: sa.Connection, server_ids: Collection[str]) -> list[Server
     return SERVERS.all(connection, ALIVE, {'ids': list(server_ids)})
 
 
+def on_hosts(connection: sa.Connection, after: str, most: int) -> list[str]:
+    """Servers that are on a host, in the order of their ids, of which these are greater."""
+    there = (servers.c.deleted_at.is_(None), servers.c.host.is_not(None), servers.c.uuid > after)
+    return list(connection.scalars(sa.select(servers.c.uuid).where(*there).order_by(servers.c.uuid).limit(most)))
+
+
 def neighbours(connection: sa.Connection, besides: str) -> list[Neighbour]:
     """The servers that are on a host, but for one."""
     there = (servers.c.deleted_at.is_(None), servers.c.host.is_not(None), servers.c.uuid != besides)

@@ -27,23 +27,23 @@ class NeutronSecurityGroups(NeutronClient):
         else:
             whose = {} if all_projects else {'project_id': context.project_id}
             found = self.found(context, Proxy.security_groups, **whose)
-        return [SecurityGroup.of(group) for group in found]
+        return [group_of(group) for group in found]
 
     def security_group(self, context: Context, group_id: str) -> SecurityGroup:
         if not is_id(group_id):
             raise errors.SecurityGroupNotFound(id=group_id)
         with self.asked(context) as neutron:
-            return SecurityGroup.of(document(neutron.get_security_group(group_id)))
+            return group_of(document(neutron.get_security_group(group_id)))
 
     def create_security_group(self, context: Context, name: str, description: str) -> SecurityGroup:
         with self.asked(context) as neutron:
-            return SecurityGroup.of(document(neutron.create_security_group(name=name, description=description)))
+            return group_of(document(neutron.create_security_group(name=name, description=description)))
 
     def update_security_group(self, context: Context, group_id: str, **facts: Any) -> SecurityGroup:
         if not is_id(group_id):
             raise errors.SecurityGroupNotFound(id=group_id)
         with self.asked(context) as neutron:
-            return SecurityGroup.of(document(neutron.update_security_group(group_id, **facts)))
+            return group_of(document(neutron.update_security_group(group_id, **facts)))
 
     def delete_security_group(self, context: Context, group_id: str) -> None:
         if not is_id(group_id):
@@ -69,6 +69,12 @@ class NeutronSecurityGroups(NeutronClient):
         named = self.found_by(context, Proxy.security_groups, 'name', wanted, project_id=context.project_id)
         by_id = self.by_id(context, Proxy.security_groups, wanted)
         return [by_id.get(each) or only(each, [group for group in named if group['name'] == each]) for each in wanted]
+
+
+def group_of(group: Document) -> SecurityGroup:
+    """The group with its rules as they were made."""
+    rules = sorted(group['security_group_rules'], key=lambda rule: (rule.get('created_at') or '', rule['id']))
+    return SecurityGroup.of(group | {'security_group_rules': rules})
 
 
 def only(name: str, groups: list[Document]) -> Document:

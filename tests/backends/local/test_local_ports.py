@@ -1,0 +1,93 @@
+"""What the built-in networks do besides: roles, quotas and owners hold also when many ask at once."""
+
+import pytest
+
+from computeapi import errors
+from tests.backends.implementations import ALICE, READER, SERVICE, OwnNetworks
+from tests.backends.test_network import together
+
+
+@pytest.fixture
+def service(store):
+    return OwnNetworks(store)
+
+
+@pytest.fixture
+def networks(service):
+    return service.networks
+
+
+@pytest.fixture
+def bare(store):
+    return OwnNetworks(store, bare=True).networks
+
+
+@pytest.fixture
+def make(service):
+    return service.network
+
+
+@pytest.fixture
+def private(networks):
+    return networks.networks(ALICE)[0].id
+
+
+def test_auto_needs_an_external_network(bare):
+    with pytest.raises(errors.Invalid, match='external network'):
+        bare.auto_network(ALICE)
+
+
+def test_the_last_place_of_a_quota_is_given_once(service, networks, private):
+    service.limit('apples', port=3)
+    ports, failures = together(8, lambda i: networks.create_port(ALICE, private, server_id=f's{i}'))
+    assert len(ports) == 3
+    assert [type(failure) for failure in failures] == [errors.OverQuota] * 5
+
+
+def test_one_server_gets_the_port(service, networks, private):
+    port = service.port(ALICE, private)
+    bound, failures = together(8, lambda i: networks.bind_port(ALICE, port, server_id=f's{i}', host='h'))
+    assert len(bound) == 1
+    assert [type(failure) for failure in failures] == [errors.PortInUse] * 7
+
+
+def test_ports_ask_for_bandwidth(service, networks, make):
+    policy, resources = service.bandwidth(100), {'NET_BW_EGR_KILOBIT_PER_SEC': 100}
+    plain, policed = make(ALICE, '10.1.0.0/24'), make(ALICE, '10.2.0.0/24', qos_policy_id=policy)
+    assert networks.network(ALICE, plain).resource_request is None
+    assert networks.network(ALICE, policed).resource_request['resources'] == resources
+    own, none = service.port(ALICE, plain, qos_policy_id=policy), service.port(ALICE, plain)
+    assert networks.port(ALICE, none).resource_request is None
+    for port in (networks.port(ALICE, own), networks.create_port(ALICE, policed, server_id='s')):
+        assert port.resource_request['resources'] == resources
+
+
+@pytest.mark.parametrize('caller', [READER, SERVICE], ids=['reader', 'service'])
+def test_who_may_only_read_changes_nothing(networks, private, caller):
+    group = networks.create_security_group(ALICE, 'mine', '')
+    port = networks.create_port(ALICE, private, server_id='server')
+    for change in (
+        lambda: networks.create_port(caller, private, server_id='server'),
+        lambda: networks.delete_port(caller, port.id),
+        lambda: networks.set_port_security_groups(caller, port.id, []),
+        lambda: networks.create_floating_ip(caller),
+        lambda: networks.create_security_group(caller, 'other', ''),
+        lambda: networks.create_security_group_rule(caller, group.id),
+        lambda: networks.delete_security_group(caller, group.id),
+    ):
+        with pytest.raises(errors.Forbidden):
+            change()
+    assert networks.port(caller, port.id) == port
+    assert {each.name for each in networks.security_groups(caller)} == {'default', 'mine'}
+
+
+def test_a_rule_is_what_its_normalized_network_says(networks):
+    group = networks.create_security_group(ALICE, 'web', '')
+    networks.create_security_group_rule(ALICE, group.id, remote_ip_prefix='10.1.2.3/8')
+    with pytest.raises(errors.SecurityGroupRuleExists):
+        networks.create_security_group_rule(ALICE, group.id, remote_ip_prefix='10.0.0.0/8')
+
+
+def test_without_pools_there_are_no_floating_ips(bare):
+    with pytest.raises(errors.FloatingIPPoolNotFound):
+        bare.create_floating_ip(ALICE)
