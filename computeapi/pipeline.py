@@ -211,8 +211,9 @@ def authtoken(global_conf: dict[str, str], **local_conf: str) -> Callable[[WSGIA
         return lambda app: auth.Authenticator(app, identify, 'Basic realm="compute"')
     from computeapi.web.keystone import KeystoneAuthToken
 
-    options = {**global_conf, 'oslo_config_config': service.conf, **local_conf}
-    return lambda app: KeystoneAuthToken(auth.Authenticator(app, auth.by_keystone_headers, challenge), options)
+    options = {**global_conf, **local_conf}
+    identify = auth.by_keystone_headers
+    return lambda app: KeystoneAuthToken(auth.Authenticator(app, identify, challenge), service.conf, options)
 
 
 def keystonecontext(global_conf: dict[str, str], **local_conf: str) -> Callable[[WSGIApp], WSGIApp]:

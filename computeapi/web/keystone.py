@@ -1,5 +1,6 @@
 """keystonemiddleware's filter, as this service has it."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import webob.exc
@@ -12,13 +13,14 @@ from computeapi.web import faults
 
 
 class KeystoneAuthToken(AuthProtocol):  # type: ignore[misc]
-    """Answers with a fault, not a page, while Keystone is away.
+    """Answers with a fault, not a page, while Keystone is away, and knows which access rules are for this service.
 
     cfg.ConfigFileValueError for a cache whose library is not there.
     """
 
-    def __init__(self, app: Any, conf: Any):
-        super().__init__(app, conf)
+    def __init__(self, app: Any, conf: cfg.ConfigOpts, options: Mapping[str, Any]):
+        super().__init__(app, {**options, 'oslo_config_config': conf})
+        conf.set_default('service_type', 'compute', 'keystone_authtoken')
         # Else a cache in the environment of requests takes its place.
         if not self._conf.get('cache'):
             try:

@@ -179,6 +179,7 @@ def test_filters(images):
     assert found(name='small') == {'small'}
     assert found(name=['small', 'large', 'none']) == {'small', 'large'}
     assert found(status='active') == {'small', 'large'}
+    assert found(status=['queued', 'saving']) == {'queued'}
     assert found(owner='bananas') == set()
     assert found(min_disk=1) == {'small'}
     assert found(os='linux') == {'small', 'queued'}

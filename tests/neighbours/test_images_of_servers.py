@@ -1,5 +1,6 @@
 """Servers that boot from the images of a real Glance, and become some, for callers of a real Keystone."""
 
+import logging
 import time
 
 import pytest
@@ -124,6 +125,17 @@ def test_a_server_becomes_an_image_though_the_token_ends_meanwhile(running, comp
     assert (copy['status'], copy['owner'], copy['visibility']) == ('active', running.project_id('apples'), 'private')
     assert (copy['hw_disk_bus'], copy['why'], copy['image_type']) == ('virtio', 'test', 'snapshot')
     assert (copy['instance_uuid'], copy['base_image_ref'], copy['min_disk']) == (server_id, image_id, 1)
+
+
+def test_a_boot_asks_for_its_image_once(compute, image_id, caplog):
+    compute.boot(image_id)
+    caplog.set_level(logging.DEBUG, 'keystoneauth')
+    compute.boot(image_id)
+    asked = [record.message for record in caplog.records if record.message.startswith('REQ: ')]
+    assert len(asked) == 1 and f'/v2/images/{image_id} ' in asked[0]
+    caplog.clear()
+    assert compute.ask(ALICE, 'GET /servers/detail').status_code == 200
+    assert not [record for record in caplog.records if record.message.startswith('REQ: ')]
 
 
 def test_backups_take_turns(compute, images, image_id):
