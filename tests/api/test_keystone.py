@@ -174,6 +174,18 @@ def test_projects_cannot_be_looked_up_while_keystone_is_away(cloud_with, proxy, 
     assert (answer.status_code, answer.json) == (503, AWAY)
 
 
+def test_nobody_logs_in_while_keystone_is_away(store, identity, proxy, url, tmp_path):
+    file = tmp_path / 'computeapi.conf'
+    file.write_text(KEYSTONE.format(url=url) + '[keystone]\nconnect_retries = 0\n')
+    overrides = {('api', 'auth_strategy'): 'http_basic', ('identity', 'backend'): 'keystone'}
+    cloud = Cloud(Service(config.load([str(file)], overrides), store), 'http_basic', identity)
+    assert cloud.ask('GET /v2.1/flavors', cloud.credentials('demo')).status_code == 200
+    assert cloud.ask('GET /v2.1/flavors', cloud.credentials('demo', 'wrong')).status_code == 401
+    proxy.refuse()
+    answer = cloud.ask('GET /v2.1/flavors', cloud.credentials('demo'))
+    assert (answer.status_code, answer.json) == (503, AWAY)
+
+
 def test_a_token_by_its_former_name_is_the_callers(cloud_with, url):
     cloud = cloud_with(url)
     token = cloud.credentials('demo')['X-Auth-Token']

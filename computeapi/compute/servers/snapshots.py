@@ -21,7 +21,18 @@ from computeapi.context import Context
 from computeapi.db import servers as rows
 from computeapi.db.servers import BlockDevice, Server, is_volume_backed
 from computeapi.db.tasks import Task
-from computeapi.errors import Error, ImageNotFound, Invalid, OverQuota, SnapshotNotFound, TooLarge, Unavailable
+from computeapi.errors import (
+    Conflict,
+    Error,
+    Forbidden,
+    ImageNotFound,
+    Invalid,
+    NeighbourAway,
+    OverQuota,
+    SnapshotNotFound,
+    TooLarge,
+    Unavailable,
+)
 from computeapi.states import TaskState, VMState
 
 LOG = logging.getLogger(__name__)
@@ -49,11 +60,13 @@ UNSAID |= {'image_id', 'snapshot_id', 'volume_id', 'no_device'}
 
 
 def discard(images: Images, context: Context, image_id: str) -> None:
-    """Delete an image; one that is gone, or never was, is no error."""
+    """Delete an image; one that is gone, or never was, is no error, and one that must not go stays."""
     try:
         images.delete(context, image_id)
     except ImageNotFound:
         return
+    except (Conflict, Forbidden) as error:
+        LOG.warning('Image %s stays: %s', image_id, error)
 
 
 def discard_shelved(job: Job) -> None:
@@ -303,6 +316,8 @@ def rotate(job: Job) -> None:
     for image in found[job.arguments['rotation'] :]:
         try:
             discard(job.platform.images, job.elevated, image.id)
+        except NeighbourAway:
+            raise
         except Error as error:
             LOG.warning('Backup %s of server %s could not be deleted: %s', image.id, job.server.uuid, error)
 

@@ -222,6 +222,21 @@ def test_shelve_and_unshelve(act, api, state, world, server):
     assert 'server-shelved' not in [image.name for image in world.images.list(world.bob)]
 
 
+@pytest.mark.parametrize('action', ['unshelve', 'delete'])
+def test_an_image_that_is_protected_stays_when_its_server_leaves_it(act, api, state, world, server, action, settle):
+    act(server, 'shelve')
+    [image] = [image for image in world.images.list(world.bob) if image.name == 'server-shelved']
+    world.images.update(world.bob, image.id, protected=True)
+    if action == 'unshelve':
+        act(server, 'unshelve')
+        assert status(state, server) == 'ACTIVE'
+    else:
+        api.delete(f'/servers/{server}', as_=BOB)
+        settle()
+        assert api.get(f'/servers/{server}', as_=BOB).status == 404
+    assert world.images.get(world.bob, image.id).protected
+
+
 def test_a_server_is_shelved_however_long_its_name_is(act, api, world, server):
     api.put(f'/servers/{server}', {'server': {'name': 'x' * 255}}, as_=BOB)
     assert act(server, 'shelve').status == 202
