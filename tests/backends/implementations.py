@@ -188,7 +188,8 @@ class RealNetworks:
         self.cloud.clean('network')
         self.made = 0
         self.cloud.topology.show(shared=shared)
-        self.networks = As(Networks, self.cloud.translated(NeutronNetworks(self.cloud.conf(network='neutron'))))
+        self.own = NeutronNetworks(self.cloud.conf(network='neutron'))
+        self.networks = As(Networks, self.cloud.translated(self.own))
 
     def network(self, context, *cidrs, name='net', **facts):
         if self.made:

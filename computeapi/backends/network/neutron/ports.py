@@ -269,7 +269,9 @@ def mark(key: str) -> str:
 
 
 def is_so(port: Document, facts: Document) -> bool:
-    """Whether the port has these facts already."""
+    """Whether the port has these facts already, as far as one is shown where it is bound."""
+    if HOST not in port:
+        return False
     names = {'binding_host_id': HOST, 'binding_profile': PROFILE}
     return all((port.get(names.get(name, name)) or None) == value for name, value in facts.items())
 
