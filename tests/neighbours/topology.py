@@ -22,6 +22,8 @@ class Topology:
         private, wanted = self.private, set(self.projects.values()) if shared else set()
         for project_id in wanted - set(self.seen):
             facts = {'object_type': 'network', 'object_id': private, 'action': SHARED, 'target_tenant': project_id}
+            # Each project may have so many policies, and these are for tests that run at once.
+            facts['project_id'] = self.projects['admin']
             self.seen[project_id] = self._made('rbac_policy', facts, 'rbac-policies')
         for project_id in set(self.seen) - wanted:
             self.neutron.delete(f'/rbac-policies/{self.seen.pop(project_id)}')

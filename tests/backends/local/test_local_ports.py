@@ -4,7 +4,7 @@ import pytest
 
 from computeapi import errors
 from tests.backends.implementations import ALICE, READER, SERVICE, OwnNetworks
-from tests.backends.test_network import together
+from tests.backends.test_network import addresses, together
 
 
 @pytest.fixture
@@ -91,3 +91,13 @@ def test_a_rule_is_what_its_normalized_network_says(networks):
 def test_without_pools_there_are_no_floating_ips(bare):
     with pytest.raises(errors.FloatingIPPoolNotFound):
         bare.create_floating_ip(ALICE)
+
+
+def test_a_floating_ip_is_free_when_its_fixed_address_is_gone(networks, private):
+    port = networks.create_port(ALICE, private, server_id='s')
+    port = networks.add_fixed_ip(ALICE, port.id)
+    floating_ip = networks.create_floating_ip(ALICE)
+    last = addresses(port)[1]
+    assert networks.associate_floating_ip(ALICE, floating_ip.address, port.id, last).fixed_address == last
+    networks.remove_fixed_ip(ALICE, port.id, last)
+    assert networks.floating_ip(ALICE, floating_ip.id) == floating_ip
