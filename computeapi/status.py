@@ -14,7 +14,7 @@ from computeapi import api
 from computeapi.backends.standing import Impression, Standing
 from computeapi.compute.tasks.runner import reason_of
 from computeapi.config.neighbours import are_wanted
-from computeapi.db import processes, schema, tasks
+from computeapi.db import placement_changes, processes, schema, tasks
 from computeapi.db.engine import Store, store_of
 from computeapi.errors import DatabaseTrouble
 from computeapi.pipeline import find_paste_file
@@ -134,7 +134,8 @@ def line(name: str, state: str, words: str) -> str:
 
 
 def work(conf: cfg.ConfigOpts, store: Store) -> Iterator[str]:
-    """A line for each process and one for the queue, with ages by the database's clock."""
+    """A line for each process, one for the queue, with ages by the database's clock, and one for what waits for
+    Placement."""
     now = store.clock()
     for each in store.ask(processes.select):
         seen = now - each.seen_at
@@ -144,6 +145,8 @@ def work(conf: cfg.ConfigOpts, store: Store) -> Iterator[str]:
     number, oldest = store.ask(tasks.load, now)
     due = 'none is due' if oldest is None else f'the oldest due for {age(now - oldest)}'
     yield line('queue', str(number), f'tasks, {due}')
+    if conf.placement.enabled:
+        yield line('placement', str(store.ask(placement_changes.waiting)), 'changes that it is still to be told')
 
 
 def age(time: timedelta) -> str:

@@ -32,3 +32,15 @@ def test_what_is_not_configured_is_not_loaded():
     done = subprocess.run([sys.executable, '-c', loaded], capture_output=True, text=True, check=True)
     assert 'computeapi.backends.registry' in done.stdout
     assert not [name for name in ast.literal_eval(done.stdout) if 'local' in name or 'simulated' in name]
+
+
+def test_without_a_placement_nothing_of_one_is_loaded():
+    made = (
+        'import sys; from computeapi import config, main;'
+        'service = main.Service(config.load(overrides={("api", "auth_strategy"): "none"}));'
+        'assert service.mirror is None and service.teller is None; print(list(sys.modules))'
+    )
+    done = subprocess.run([sys.executable, '-c', made], capture_output=True, text=True, check=True)
+    assert not {'openstack', 'keystoneauth1', 'computeapi.backends.placement.service'} & {
+        *ast.literal_eval(done.stdout)
+    }
