@@ -170,6 +170,10 @@ class OwnNetworks:
     def pause(self):
         """Until the clock of what is made next shows another time."""
 
+    def profile(self, port_id):
+        """What the binding of the port is told."""
+        return self.own.resources.get(ADMIN, 'ports', port_id)['binding:profile']
+
     def bandwidth(self, kbps):
         """The id of a policy, for everybody, whose ports must be able to send so much."""
         policy = self.own.resources.create(ADMIN, 'qos/policies', {'name': 'gold', 'shared': True})['id']
@@ -208,6 +212,9 @@ class RealNetworks:
     def pause(self):
         """Neutron's clock knows seconds."""
         time.sleep(1.05 - time.time() % 1)
+
+    def profile(self, port_id):
+        return self.cloud.service('network').get(f'/ports/{port_id}').json()['port']['binding:profile']
 
     def limit(self, project_id, **limits):
         path = f'/quotas/{self.cloud.project_id(project_id)}'

@@ -1,6 +1,7 @@
 """What any network backend does for compute, also when many ask at once."""
 
 import threading
+import uuid
 from ipaddress import ip_address, ip_network
 
 import pytest
@@ -215,6 +216,15 @@ def test_ports_of_others_are_not_there(networks, private):
 def test_a_port_on_a_network_of_another_cannot_be_made(networks, make):
     with pytest.raises(errors.NetworkNotFound):
         networks.create_port(ALICE, make(BOB, '192.0.2.0/24'), server_id='s')
+
+
+def test_the_binding_of_a_port_is_told_where_it_has_what_it_asks_for(service, networks, private):
+    port_id, (old, new) = service.port(ALICE, private), 2 * [str(uuid.uuid4())]
+    for allocation in (old, {'group': new}, None, old):
+        networks.bind_port(ALICE, port_id, server_id='s', host='h', allocation=allocation)
+        assert service.profile(port_id) == ({'allocation': allocation} if allocation else {})
+    networks.unbind_port(ALICE, port_id)
+    assert service.profile(port_id) == {}
 
 
 def test_a_port_is_bound_to_one_server(service, networks, private):

@@ -13,6 +13,10 @@ from computeapi.context import Context
 Document = Mapping[str, Any]
 """A resource in Neutron's words; each record can be made `of` one."""
 
+Allocation = str | Mapping[str, str]
+"""The provider in Placement that has what a port asks for; by request, where it has several."""
+ALLOCATION = 'allocation'
+
 NetworkListener = Callable[[Context, Collection[str]], None]
 """Is told, after the fact, whose change it was and which servers it touched. It may be told again."""
 
@@ -128,6 +132,12 @@ class FloatingIP:
         return cls(**alike(cls, document) | facts)
 
 
+def profile_of(profile: Document, allocation: Allocation | None = None) -> dict[str, Any]:
+    """What the binding of a port is to be told, where it was told this before."""
+    others = {name: value for name, value in profile.items() if name != ALLOCATION}
+    return others if allocation is None else others | {ALLOCATION: allocation}
+
+
 def owner_of(zone: str | None) -> str:
     """The device_owner of ports that servers in this availability zone hold."""
     return f'compute:{zone or "nova"}'
@@ -209,10 +219,11 @@ class Networks(FormerNetworks, Protocol):
         host: str | None,
         zone: str | None = None,
         hostname: str | None = None,
+        allocation: Allocation | None = None,
     ) -> Port:
         """Give an existing port to the server and put it on a host (ACTIVE, at once or when something there has
         connected it), or on none; PortInUse if another server holds it, PortBindingFailed. Binding it again, also to
-        another host, is no error."""
+        another host, is no error.  allocation: where on the host the port has what it asks for, if it does."""
 
     def add_binding(self, context: Context, port_id: str, host: str) -> None:
         """Let the port be ready on one more host, to which its server is going. Again is no error; PortBindingFailed,

@@ -100,5 +100,4 @@ def leave(job: Job) -> None:
 
 def bind(platform: Platform, context: Context, server: Server, host: str | None) -> None:
     """Tell the network service from which host the server uses its ports."""
-    for entry in server.network_info:
-        ports.bind(platform.networks, context, at(server, host), entry['port_id'])
+    ports.bind(platform, context, at(server, host), [entry['port_id'] for entry in server.network_info])

@@ -248,7 +248,7 @@ def connect(job: Job, entries: Sequence[Entry]) -> list[dict[str, Any]]:
             port_id = make(job, entry).id
         else:
             port_id = entry['port_id']
-            bind(job.platform.networks, job.elevated, job.server, port_id)
+            bind(job.platform, job.elevated, job.server, [port_id])
         connected.append({**entry, 'port_id': port_id})
     return connected
 
@@ -268,16 +268,20 @@ def make(job: Job, entry: Entry) -> Port:
     )
 
 
-def bind(networks: Networks, context: Context, server: Server, port_id: str) -> None:
-    """Give the port to the server, on its host."""
-    networks.bind_port(
-        context,
-        port_id,
-        server_id=server.uuid,
-        host=server.host,
-        zone=server.availability_zone,
-        hostname=server.hostname,
-    )
+def bind(platform: Platform, context: Context, server: Server, port_ids: Iterable[str]) -> None:
+    """Give these ports to the server, on its host."""
+    asks = platform.mirror is not None
+    held = platform.store.ask(allocations.held_for_ports, server.uuid, server.host) if asks else {}
+    for port_id in port_ids:
+        platform.networks.bind_port(
+            context,
+            port_id,
+            server_id=server.uuid,
+            host=server.host,
+            zone=server.availability_zone,
+            hostname=server.hostname,
+            allocation=held[port_id]['allocation'] if port_id in held else None,
+        )
 
 
 def prepare(job: Job, host: str) -> None:

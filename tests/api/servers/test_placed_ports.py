@@ -81,16 +81,19 @@ def take(placement, part, amount=500):
 
 
 @pytest.mark.parametrize('host', ['compute1', 'compute2'])
-def test_where_there_is_enough(api, parts, placement, boot, used, state, settle, host, store):
+def test_where_there_is_enough(api, cloud, parts, placement, boot, port, used, state, settle, host, store):
     [other] = set(parts) - {host}
     take(placement, parts[other])
     server = boot()
     assert state(server)[0::4] == ('ACTIVE', host)
     assert placement.holders(parts[host]) == {server: {BANDWIDTH: 600}}
     assert problems(store) == []
+    profile = {'allocation': parts[host]}
+    assert cloud.networks.resources.get(cloud.admin, 'ports', port)['binding:profile'] == profile
     api.delete(f'/servers/{server}', as_=BOB)
     settle()
     assert host not in used()
+    assert cloud.networks.resources.get(cloud.admin, 'ports', port)['binding:profile'] == {}
 
 
 def test_where_there_is_not(api, parts, placement, boot, used, state, store):

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from computeapi import errors
-from computeapi.backends.network import FloatingIP, Network, Port, SecurityGroup, owner_of
+from computeapi.backends.network import Allocation, FloatingIP, Network, Port, SecurityGroup, owner_of, profile_of
 from computeapi.backends.network.local import ports, topology
 from computeapi.backends.network.local.former import LocalFormerNetworks
 from computeapi.context import Context
@@ -133,10 +133,11 @@ class LocalNetworks(LocalFormerNetworks):
         host: str | None,
         zone: str | None = None,
         hostname: str | None = None,
+        allocation: Allocation | None = None,
     ) -> Port:
         with self.changing(context) as work:
-            PORTS.get(work, port_id)
-            binding = {'device_owner': owner_of(zone), 'host': host or ''}
+            profile = profile_of(PORTS.get(work, port_id)['binding:profile'], allocation)
+            binding = {'device_owner': owner_of(zone), 'host': host or '', 'binding_profile': profile}
             if not stored_ports.take_port(work, port_id, server_id, binding):
                 raise errors.PortInUse(id=port_id)
             return _port(work, port_id)
@@ -155,8 +156,9 @@ class LocalNetworks(LocalFormerNetworks):
 
     def unbind_port(self, context: Context, port_id: str) -> None:
         with self.changing(context) as work:
-            if PORTS.find(work, id=port_id):
-                ports.update(work, port_id, {'device_id': '', 'device_owner': '', 'binding:host_id': ''})
+            for port in PORTS.find(work, id=port_id):
+                free = {'device_id': '', 'device_owner': '', 'binding:host_id': ''}
+                ports.update(work, port_id, free | {'binding:profile': profile_of(port['binding:profile'])})
 
     def delete_port(self, context: Context, port_id: str) -> None:
         with self.changing(context) as work:

@@ -13,7 +13,7 @@ from openstack.network.v2._proxy import Proxy
 
 from computeapi import errors
 from computeapi.backends.neighbour import has_token
-from computeapi.backends.network import Port, owner_of
+from computeapi.backends.network import Allocation, Port, owner_of, profile_of
 from computeapi.backends.network.neutron.client import Document, NeutronClient, Remembered, document, is_id
 from computeapi.backends.network.neutron.extensions import BINDINGS, DNS, ROUTERS
 from computeapi.context import Context
@@ -91,11 +91,12 @@ class NeutronPorts(NeutronClient):
         host: str | None,
         zone: str | None = None,
         hostname: str | None = None,
+        allocation: Allocation | None = None,
     ) -> Port:
         for _ in range(MOST_TRIES):
             found = self._port(context, port_id)
             try:
-                bound = self._bind(context, found, server_id, host, zone, hostname)
+                bound = self._bind(context, found, server_id, host, zone, hostname, allocation)
             except errors.RevisionMismatch:
                 continue
             return self._described(context, [bound])[0]
@@ -211,6 +212,7 @@ class NeutronPorts(NeutronClient):
         host: str | None,
         zone: str | None,
         hostname: str | None,
+        allocation: Allocation | None = None,
     ) -> Document:
         """Say whose the port is and where it is used. RevisionMismatch if it changed while it was nobody's."""
         holder = port.get('device_id')
@@ -221,8 +223,9 @@ class NeutronPorts(NeutronClient):
         facts: Document = {'device_id': server_id, 'device_owner': owner, 'binding_host_id': host}
         if hostname and DNS in self.extensions:
             facts['dns_name'] = hostname
-        if MIGRATING_TO in port.get(PROFILE, {}):
-            facts['binding_profile'] = own_profile(port)
+        profile = own_profile(port, allocation)
+        if profile != port.get(PROFILE, {}):
+            facts['binding_profile'] = profile
         if holder and port.get(VIF_TYPE) != FAILED and is_so(port, facts):
             return port
         # Two servers may want a port that is nobody's at the same moment.
@@ -276,6 +279,7 @@ def is_so(port: Document, facts: Document) -> bool:
     return all((port.get(names.get(name, name)) or None) == value for name, value in facts.items())
 
 
-def own_profile(port: Document) -> Document:
-    """What the binding of a port is told by others than compute."""
-    return {name: value for name, value in port.get(PROFILE, {}).items() if name != MIGRATING_TO}
+def own_profile(port: Document, allocation: Allocation | None = None) -> Document:
+    """What the binding of a port is told by others than compute, and where it has what it asks for."""
+    profile = profile_of(port.get(PROFILE, {}), allocation)
+    return {name: value for name, value in profile.items() if name != MIGRATING_TO}
