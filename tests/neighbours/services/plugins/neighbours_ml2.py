@@ -9,8 +9,11 @@ import threading
 
 from neutron_lib import constants, context
 from neutron_lib.api.definitions import portbindings
+from neutron_lib.db import constants as db
 from neutron_lib.plugins import directory
 from neutron_lib.plugins.ml2 import api
+from neutron_lib.services.qos import base
+from neutron_lib.services.qos import constants as qos
 
 KINDS = {portbindings.VNIC_NORMAL, portbindings.VNIC_DIRECT, portbindings.VNIC_MACVTAP}
 
@@ -19,7 +22,11 @@ class BindsAnything(api.MechanismDriver):
     connectivity = portbindings.CONNECTIVITY_L2
 
     def initialize(self):
-        pass
+        Bandwidth.create()
+
+    def responsible_for_ports_allocation(self, bound):
+        """Whichever provider has what a port asks for."""
+        return True
 
     def bind_port(self, bound):
         if bound.current[portbindings.VNIC_TYPE] not in KINDS or bound.host.startswith('unbindable'):
@@ -39,6 +46,24 @@ class BindsAnything(api.MechanismDriver):
             timer = threading.Timer(float(wait), plugged, [bound.current['id'], bound.host])
             timer.daemon = True
             timer.start()
+
+
+class Bandwidth(base.DriverBase):
+    """Ports may ask for a least bandwidth; where they are, nobody looks."""
+
+    made = None
+
+    @classmethod
+    def create(cls):
+        least = {'type:range': [0, db.DB_INTEGER_MAX_VALUE]}
+        ways = {'type:values': constants.VALID_DIRECTIONS}
+        rule = {qos.MIN_KBPS: least, qos.DIRECTION: ways}
+        cls.made = cls.made or cls(
+            name='anything',
+            vif_types=[portbindings.VIF_TYPE_OVS],
+            vnic_types=list(KINDS),
+            supported_rules={qos.RULE_TYPE_MINIMUM_BANDWIDTH: rule},
+        )
 
 
 def plugging():
