@@ -101,7 +101,8 @@ class NeighbourService:
         if token is None:
             if not context.is_admin:
                 raise NoToken()
-            return self.itself
+            # Some things only services may do, whatever their users' roles are.
+            return ServiceTokenAuthWrapper(self.itself, self.beside_callers)
         return ServiceTokenAuthWrapper(CallerAuth(self.itself, token, context.project_id), self.beside_callers)
 
     def proxy(self, context: Context, kind: type[ProxyType]) -> ProxyType:

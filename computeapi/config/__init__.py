@@ -9,6 +9,7 @@ from oslo_policy import opts as policy_opts
 
 from computeapi.config import neighbours
 from computeapi.config.backends import (
+    CINDER,
     CONSOLES,
     HYPERVISOR,
     IDENTITY,
@@ -247,6 +248,7 @@ GROUPS: dict[str, Sequence[cfg.Opt]] = {
     'neutron': NEUTRON,
     'placement': PLACEMENT,
     'volume': VOLUME,
+    'cinder': CINDER,
     'share': SHARE,
     'hypervisor': HYPERVISOR,
     'simulated': SIMULATED,

@@ -167,6 +167,15 @@ VOLUME = [
     ),
 ]
 
+CINDER = [
+    cfg.BoolOpt(
+        'cross_az_attach',
+        default=True,
+        help='Whether servers may have volumes of other availability zones than their own; if not, volumes that are '
+        'made for a server are made in its zone.',
+    ),
+]
+
 SHARE = [
     cfg.StrOpt(
         'backend',

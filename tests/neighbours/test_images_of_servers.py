@@ -1,62 +1,15 @@
 """Servers that boot from the images of a real Glance, and become some, for callers of a real Keystone."""
 
 import logging
-import time
 
 import pytest
-import webob
 
-from computeapi.main import Service
-from computeapi.pipeline import load
 from tests.backends.implementations import ADMIN, ALICE, BOB
 from tests.neighbours import cloud
+from tests.neighbours.compute import FLAVOR, Compute
 from tests.proxy import Proxy
 
-FLAVOR = {'id': '1', 'name': 'small', 'ram': 64, 'vcpus': 1, 'disk': 1}
 RAW = {'disk_format': 'raw', 'container_format': 'bare'}
-PATIENCE_SECONDS = 60
-
-
-class Compute:
-    """The compute API with its workers, on a Keystone and a Glance and otherwise on itself."""
-
-    def __init__(self, running, store, options):
-        self.running = running
-        self.service = Service(running.conf(text=options, image='glance', identity='keystone'), store)
-        self.app = load(self.service, 'compute')
-        self.service.start(alone=True)
-
-    def ask(self, caller, request, json=None, token=None, version='2.90'):
-        method, path = request.split()
-        headers = {'X-Auth-Token': token or self.running.context(caller).auth_token}
-        headers |= {'OpenStack-API-Version': f'compute {version}'}
-        body = {} if json is None else {'json': json}
-        return webob.Request.blank(f'/v2.1{path}', method=method, headers=headers, **body).get_response(self.app)
-
-    def boot(self, image_id, token=None):
-        """The id of a server that is there."""
-        flavors = self.ask(ADMIN, 'GET /flavors').json['flavors']
-        flavor_id = (
-            flavors[0]['id'] if flavors else self.ask(ADMIN, 'POST /flavors', {'flavor': FLAVOR}).json['flavor']['id']
-        )
-        server = {'name': 'web', 'flavorRef': flavor_id, 'imageRef': image_id, 'networks': 'none'}
-        answer = self.ask(ALICE, 'POST /servers', {'server': server}, token)
-        assert answer.status_code == 202, answer.text
-        server_id = answer.json['server']['id']
-        assert self.settled(server_id)['status'] == 'ACTIVE'
-        return server_id
-
-    def act(self, server_id, token=None, **action):
-        return self.ask(ALICE, f'POST /servers/{server_id}/action', action, token)
-
-    def settled(self, server_id):
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while True:
-            server = self.ask(ALICE, f'GET /servers/{server_id}').json['server']
-            if server['OS-EXT-STS:task_state'] is None and server['status'] != 'BUILD':
-                return server
-            assert time.monotonic() < deadline, server
-            time.sleep(0.1)
 
 
 @pytest.fixture
@@ -77,7 +30,7 @@ def compute_with(running, store):
     made = []
 
     def make(options=''):
-        made.append(Compute(running, store, options))
+        made.append(Compute(running, store, options, image='glance'))
         return made[-1]
 
     yield make

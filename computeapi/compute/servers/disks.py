@@ -20,6 +20,7 @@ from computeapi.errors import (
     DeviceInUse,
     Error,
     Forbidden,
+    Invalid,
     NeighbourAway,
     NotAuthenticated,
     VolumeNotFound,
@@ -80,6 +81,7 @@ def make(job: Job, device: BlockDevice) -> Volume | None:
             image_id=device.image_id if device.source_type == 'image' else None,
             snapshot_id=device.snapshot_id,
             volume_type=device.volume_type,
+            availability_zone=None if job.platform.conf.cinder.cross_az_attach else job.server.availability_zone,
         )
     except NotAuthenticated as error:
         raise Error(
@@ -127,6 +129,15 @@ def note(platform: Platform, device: BlockDevice, **values: Any) -> None:
     platform.store.tell(rows.update_block_device, device.uuid, values)
     for name, value in values.items():
         setattr(device, name, value)
+
+
+def check_zone(volume: Volume, zone: str | None) -> None:
+    """Invalid for a volume of another availability zone than that of the server."""
+    if volume.availability_zone != zone:
+        raise Invalid(
+            f'Volume {volume.id} is in availability zone {volume.availability_zone}, and the server in {zone}: '
+            'they must be in the same.'
+        )
 
 
 # ------------------------------------------------------------------ which host uses them
@@ -206,11 +217,20 @@ def follow(platform: Platform, context: Context, server: Server, ready: Mapping[
 
 def stay(platform: Platform, context: Context, server: Server) -> None:
     """Whichever host got ready for the server's volumes does not get them."""
-    own = {device.volume_id: device.attachment_id for device in attached(platform, server)}
-    if own:
-        for held in platform.volumes.attachments(context, server_ids=[server.uuid]):
-            if held.id != own.get(held.volume_id, held.id):
-                platform.volumes.release(context, held.id)
+    devices = attached(platform, server)
+    held = platform.volumes.attachments(context, server_ids=[server.uuid]) if devices else []
+    for device in devices:
+        hold_once(platform, context, device, [each.id for each in held if each.volume_id == device.volume_id])
+
+
+def hold_once(platform: Platform, context: Context, device: BlockDevice, attachments: Sequence[str]) -> None:
+    """Of those that the server has of the volume keep the one that is known, or else any; none: there is none."""
+    kept = device.attachment_id if device.attachment_id in attachments else next(iter(attachments), None)
+    if kept not in (None, device.attachment_id):
+        note(platform, device, attachment_id=kept)
+    for other in attachments:
+        if other != kept:
+            platform.volumes.release(context, other)
 
 
 # ------------------------------------------------------------------ given back

@@ -21,8 +21,11 @@ from computeapi.context import Context
 from computeapi.db import servers as rows
 from computeapi.db.flavors import Flavor
 from computeapi.db.servers import BlockDevice, Server
-from computeapi.errors import ImageNotFound, Invalid, KeypairNotFound, VolumeNotFound
+from computeapi.errors import Error, ImageNotFound, Invalid, KeypairNotFound, VolumeNotFound
 from computeapi.states import REBUILD_STEPS, TaskState, VMState
+
+# The status of a volume that an image is being written over, and the argument of a task that began it.
+WRITING, BEGUN_TO_WRITE = 'downloading', 'writing'
 
 
 def not_rebuilt(job: Job, error: Exception) -> None:
@@ -207,5 +210,23 @@ def renew_disk(job: Job) -> None:
     if root is not None and root.destination_type != 'volume':
         disks.keep(job, root, image_id=image_id)
     elif root is not None and job.arguments['reimage']:
-        job.platform.volumes.reimage(job.elevated, root.volume_id or '', image_id)
+        write_over(job, root, image_id)
     job.save(task_state=TaskState.REBUILD_SPAWNING)
+
+
+def write_over(job: Job, root: BlockDevice, image_id: str) -> None:
+    """Let block storage write the image over a volume that no host uses meanwhile; NotYet until that is done."""
+    volumes, conf, volume_id = job.platform.volumes, job.platform.conf, root.volume_id or ''
+    volume = volumes.get(job.elevated, volume_id)
+    # A process may have died just after it had begun.
+    if not job.arguments.get(BEGUN_TO_WRITE) and volume.status != WRITING:
+        disks.release_host(job.platform, job.elevated, root)
+        volumes.reimage(job.elevated, volume_id, image_id)
+        job.platform.tasks.note(job.task, {BEGUN_TO_WRITE: True})
+        volume = volumes.get(job.elevated, volume_id)
+    if volume.status.startswith('error'):
+        raise Error(f'Image {image_id} could not be written over volume {volume_id}: its status is {volume.status}.')
+    if volume.status == WRITING:
+        longest = conf.reimage_timeout_per_gb * volume.size
+        disks.wait(job, f'volume {volume_id} is written', conf.block_device_allocate_retries_interval, longest)
+    disks.complete(job.platform, job.elevated, root, job.server.host)

@@ -92,12 +92,8 @@ def keep_or_forget(job: Job, device: BlockDevice, attachments: list[str]) -> Non
         if device.delete_on_termination and device.attachment_id is None and device.source_type != 'volume':
             disks.remove(job, disks.volume_of(device))
         job.store.tell(rows.delete_block_device, device.uuid)
-        return
-    kept = device.attachment_id if device.attachment_id in attachments else attachments[0]
-    disks.keep(job, device, attachment_id=kept)
-    for other in attachments:
-        if other != kept:
-            job.platform.volumes.release(job.elevated, other)
+    else:
+        disks.hold_once(job.platform, job.elevated, device, attachments)
 
 
 def lost_image(job: Job) -> dict[str, Any]:

@@ -106,6 +106,8 @@ class AttachedVolumes:
         check(context, server, transition)
         volume = self.volumes.get(context, volume_id)
         check_volume(server, volume, tag, multiattach)
+        if not self.changes.platform.conf.cinder.cross_az_attach:
+            disks.check_zone(volume, server.availability_zone or server.pinned_availability_zone)
         device = self._new(server, volume, tag, delete_on_termination)
         task = self._plan(context, server, transition, device, name, at_once)
         with self.changes.accepting(context, server, ATTACH, task):

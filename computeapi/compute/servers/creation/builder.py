@@ -50,7 +50,9 @@ class Builder:
         self.quotas, self.flavors, self.keypairs = quotas, flavors, keypairs
         self.volumes = platform.volumes
         self.sources = Sources(platform.images, platform.volumes)
-        self.disks = RequestedDisks(platform.images, platform.volumes, platform.conf.max_local_block_devices)
+        conf = platform.conf
+        most_local, any_zone = conf.max_local_block_devices, conf.cinder.cross_az_attach
+        self.disks = RequestedDisks(platform.images, platform.volumes, most_local, any_zone)
         self.networks = RequestedNetworks(platform.networks)
         self.destinations = Destinations(platform.store, zones, groups, platform.conf.default_schedule_zone)
 
@@ -91,7 +93,7 @@ class Builder:
             external_networks=rights.external_networks,
             most=most,
             disk_config=disk_config,
-            zone=zone,
+            zone=self.disks.zone(context, disks, zone),
             group_id=self.destinations.group(context, request),
             public_key=public_key,
             first_id=str(uuid.uuid4()),

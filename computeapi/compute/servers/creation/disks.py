@@ -8,16 +8,19 @@ from computeapi.backends.volume import Volume, Volumes
 from computeapi.compute.servers.creation.boot import unusable
 from computeapi.compute.servers.creation.devices import bad
 from computeapi.compute.servers.creation.request import BLANK, IMAGE, LOCAL, VOLUME, Device, Rights
+from computeapi.compute.servers.disks import check_zone
 from computeapi.context import Context
 from computeapi.db.flavors import Flavor
 from computeapi.errors import Invalid, NotFound, VolumeNotFound
 
 
 class RequestedDisks:
-    """Checks disks against what images, snapshots and volumes there are; most_local -1: any number of local disks."""
+    """Checks disks against what images, snapshots and volumes there are; most_local -1: any number of local disks.
 
-    def __init__(self, images: Images, volumes: Volumes, most_local: int):
-        self.images, self.volumes, self.most_local = images, volumes, most_local
+    any_zone: whether volumes may be of any availability zone."""
+
+    def __init__(self, images: Images, volumes: Volumes, most_local: int, any_zone: bool = True):
+        self.images, self.volumes, self.most_local, self.any_zone = images, volumes, most_local, any_zone
 
     def check(
         self, context: Context, devices: Sequence[Device], flavor: Flavor, image_id: str | None, rights: Rights
@@ -46,6 +49,17 @@ class RequestedDisks:
         if not rights.multiattach_volumes and any(volume.multiattach for volume in found.values()):
             raise Invalid('Multiattach volumes are only supported starting with compute API version 2.60.')
         return [with_size(device, found.get(device.volume_id or '')) for device in devices]
+
+    def zone(self, context: Context, devices: Sequence[Device], wanted: str | None) -> str | None:
+        """The availability zone of a server that cannot have volumes of others than its own; Invalid."""
+        if self.any_zone:
+            return wanted
+        found = self.volumes.get_many(context, [device.volume_id for device in devices if device.volume_id])
+        zones = {volume.availability_zone for volume in found.values()}
+        zone = wanted if wanted is not None or len(zones) != 1 else zones.pop()
+        for volume in found.values():
+            check_zone(volume, zone)
+        return zone
 
     def check_types(self, context: Context, devices: Sequence[Device]) -> None:
         for name in sorted({device.volume_type for device in devices if device.volume_type}):
