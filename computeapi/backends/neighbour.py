@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from keystoneauth1 import exceptions, loading
 from keystoneauth1.loading.adapter import process_conf_options
+from keystoneauth1.loading.session import Session as SessionLoader
 from keystoneauth1.plugin import BaseAuthPlugin
 from keystoneauth1.service_token import ServiceTokenAuthWrapper
 from keystoneauth1.session import Session
@@ -79,7 +80,7 @@ class NeighbourService:
 
     @functools.cached_property
     def session(self) -> Session:
-        return loading.load_session_from_conf_options(self.conf, self.group, auth=self.itself)
+        return CarefulSessions().load_from_conf_options(self.conf, self.group, auth=self.itself)
 
     @functools.cached_property
     def connection(self) -> Connection:
@@ -155,6 +156,19 @@ def own_auth(conf: cfg.ConfigOpts, group: str) -> BaseAuthPlugin:
         if found is not None:
             return found
     raise cfg.ConfigFileValueError(f'[{group}] needs the user that this service is: auth_type and what belongs to it')
+
+
+class CarefulSession(Session):
+    """Tries again when a connection ends, but not with what makes something: it may have been made."""
+
+    def request(self, url: str, method: str, *args: Any, **facts: Any) -> Any:
+        if method == 'POST':
+            facts['connect_retries'] = 0
+        return super().request(url, method, *args, **facts)
+
+
+class CarefulSessions(SessionLoader):
+    plugin_class = CarefulSession
 
 
 class Delegate(BaseAuthPlugin):

@@ -17,6 +17,7 @@ from computeapi.backends.neighbour import NeighbourService, NoToken, Refused
 from computeapi.backends.seal import Seal, UnreadableToken
 from computeapi.context import Context
 from computeapi.errors import Forbidden, NeighbourAway, NotAuthenticated, VolumeNotFound
+from tests.proxy import Proxy
 
 PASSWORD, KEY = 'own-password', Fernet.generate_key().decode()
 CONF = """
@@ -236,6 +237,21 @@ def test_without_an_own_token_it_is_keystone_that_is_away(cloud, service, status
 def test_keystone_refuses_connections(service_with, cloud):
     with pytest.raises(NeighbourAway, match='^Keystone'):
         ask(service_with(**{cloud.url: 'http://127.0.0.1:9'}), ALICE)
+
+
+def test_a_connection_that_ends_is_made_again_unless_something_was_to_be_made(cloud, service_with):
+    proxy = Proxy('127.0.0.1', int(cloud.url.rpartition(':')[2]))
+    cloud.url = f'http://127.0.0.1:{proxy.port}'
+    service = service_with(**{'connect_retries = 0': 'connect_retries = 2'})
+    ask(service, ALICE)
+    proxy.cut_at('GET /volume', times=2)
+    ask(service, ALICE)
+    assert proxy.cuts == 0 and len(cloud.asked) == 2
+    proxy.cut_at('POST /volume', times=2)
+    with pytest.raises(NeighbourAway), service.asked(ALICE):
+        service.proxy(ALICE, Volumes).post('/volumes', json={}, raise_exc=True)
+    assert proxy.cuts == 1
+    proxy.close()
 
 
 # ------------------------------------------------------------------ refusals
