@@ -167,10 +167,10 @@ class Cloud:
 
     # What backends are given, and what they give
 
-    def conf(self, *, text='', **backends):
+    def conf(self, *, text='', url=None, **backends):
         """A configuration as a deployment has it, with `text` besides; image='glance', volume='cinder' ... are backends
-        that are not built in."""
-        who = f'auth_type = password\nauth_url = {self.url}\nusername = nova\npassword = {self.password}\n'
+        that are not built in. url: of Keystone, if it is reached another way."""
+        who = f'auth_type = password\nauth_url = {url or self.url}\nusername = nova\npassword = {self.password}\n'
         who += 'project_name = service\nuser_domain_id = default\nproject_domain_id = default\n'
         lines = [f'[service_user]\n{who}task_token_key = {KEY}\n[keystone_authtoken]\n{who}']
         lines += [f'[{kind}]\nbackend = {name}\n' for kind, name in backends.items()]
