@@ -10,7 +10,7 @@ import pytest
 from computeapi.main import Service
 from computeapi.pipeline import load
 from tests.backends.implementations import ALICE
-from tests.conftest import Client
+from tests.conftest import Client, emptied
 from tests.neighbours import cloud as clouds
 from tests.proxy import Proxy
 
@@ -120,11 +120,13 @@ class Compute:
         return self.api.get('/servers/detail', '2.79').json['servers']
 
     def settle(self):
-        """Wait until nothing is under way."""
-        deadline = time.monotonic() + SETTLE_SECONDS
-        while not self.service.platform.tasks.idle() or any(each['OS-EXT-STS:task_state'] for each in self.servers()):
-            assert time.monotonic() < deadline, self.servers()
-            time.sleep(0.2)
+        """Wait until nothing is under way, and nothing waits."""
+        self.rest()
+        until(self.service.platform.tasks.idle, self.servers)
+
+    def rest(self):
+        """Wait until no server is on its way."""
+        until(lambda: not any(each['OS-EXT-STS:task_state'] for each in self.servers()), self.servers)
 
     def held(self):
         """The servers of ports and of volumes, as the neighbours say, and how many volumes there are."""
@@ -145,6 +147,13 @@ class Compute:
             each.close()
 
 
+def until(is_so, what):
+    deadline = time.monotonic() + SETTLE_SECONDS
+    while not is_so():
+        assert time.monotonic() < deadline, what()
+        time.sleep(0.2)
+
+
 def root(adapter):
     found = getattr(adapter, 'adapter', adapter)
     return found.get_endpoint()
@@ -163,8 +172,6 @@ def through(url, proxy):
 def compute(databases, request):
     cloud = clouds.running()
     cloud.clean()
-    from tests.conftest import emptied
-
     made = Compute(cloud, emptied(databases('sqlite')), getattr(request, 'param', 300))
     yield made
     made.end()
@@ -219,11 +226,9 @@ def test_who_stays_away_is_named_and_nothing_is_left(compute, kind):
     for server in old:
         compute.delete(server)
     compute.lines[kind].refuse()
-    time.sleep(8)
-    found = {each['id']: each for each in compute.servers()}
-    broken = [each for each in found.values() if each['status'] == 'ERROR']
+    compute.rest()
+    broken = [each for each in compute.servers() if each['status'] == 'ERROR']
     assert all(SERVICES[kind][0] in each['fault']['message'] for each in broken)
-    assert not any(each['OS-EXT-STS:task_state'] for each in found.values())
     compute.lines[kind].go_on()
     compute.settle()
     alive = [each['id'] for each in compute.servers() if each['status'] == 'ACTIVE']
