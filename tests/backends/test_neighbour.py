@@ -150,6 +150,13 @@ def test_callers_are_asked_for_with_their_token_and_one_of_this_service(cloud, s
     assert req.headers['X-Openstack-Request-Id'] == 'req-1'
 
 
+def test_this_service_asks_as_an_administrator_that_is_a_service(cloud, service):
+    ask(service, ALICE.elevated())
+    [req] = cloud.asked
+    assert req.headers['X-Auth-Token'] in cloud.tokens
+    assert req.headers['X-Service-Token'] in cloud.tokens
+
+
 def test_the_id_that_a_client_gave_to_all_that_it_does_goes_on(cloud, service):
     ask(service, Context(auth_token=ALICE.auth_token, request_id='req-1', global_request_id='req-2'))
     assert cloud.asked[0].headers['X-Openstack-Request-Id'] == 'req-2'
