@@ -105,8 +105,9 @@ class CloudAudit:
             return
         networks, volumes = self.platform.networks, self.platform.volumes
         for port in networks.ports(NOBODY, server_ids=gone):
-            if port.device_owner.startswith('compute:'):
-                yield Finding(f'the port {port.id}', port.device_id, partial(networks.unbind_port, NOBODY, port.id))
+            if port.made or port.device_owner.startswith('compute:'):
+                give_back = networks.delete_port if port.made else networks.unbind_port
+                yield Finding(f'the port {port.id}', port.device_id, partial(give_back, NOBODY, port.id))
         for held in volumes.attachments(NOBODY, server_ids=gone):
             what = f'the attachment of volume {held.volume_id}'
             yield Finding(what, held.server_id or '', partial(volumes.release, NOBODY, held.id))

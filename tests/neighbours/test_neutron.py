@@ -56,6 +56,12 @@ def test_a_bound_port_says_where_and_whose_it_is(networks, private, shown):
     assert port.status == 'ACTIVE'
 
 
+def test_who_made_a_port_can_be_seen(service, networks, private):
+    given = service.port(ALICE, private)
+    assert networks.create_port(ALICE, private, server_id='s', host='one', key='0').made
+    assert not networks.bind_port(ALICE, given, server_id='s', host='one').made
+
+
 def test_a_given_port_is_as_it_was_afterwards(service, networks, private, shown):
     port_id = service.port(ALICE, private, name='mine', dns_name='')
     networks.bind_port(ALICE, port_id, server_id='s', host='one', zone='far', hostname='web')

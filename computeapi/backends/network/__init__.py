@@ -17,6 +17,9 @@ Allocation = str | Mapping[str, str]
 """The provider in Placement that has what a port asks for; by request, where it has several."""
 ALLOCATION = 'allocation'
 
+MARK = 'compute:'
+"""What the description of a port begins with that compute made."""
+
 NetworkListener = Callable[[Context, Collection[str]], None]
 """Is told, after the fact, whose change it was and which servers it touched. It may be told again."""
 
@@ -57,7 +60,7 @@ class Port:
     """A port; `fixed_ips` are dicts with subnet_id and ip_address, `floating_ips` addresses that lead to it.
 
     `security_groups` are ids; a port without port security can be in none. `resource_request` is what the port asks
-    of a host (None: nothing).
+    of a host (None: nothing). `made` says that compute made it, where that can be seen.
     """
 
     id: str
@@ -77,11 +80,13 @@ class Port:
     port_security_enabled: bool = True
     resource_request: Mapping[str, Any] | None = None
     mtu: int = 1500
+    made: bool = False
 
     @classmethod
     def of(cls, document: Document, network: Document, floating_ips: Sequence[str]) -> Port:
         """network: that the port is on."""
         facts = {
+            'made': document.get('description', '').startswith(MARK),
             'network_name': network['name'],
             'mtu': network['mtu'],
             'host': document.get('binding:host_id') or None,

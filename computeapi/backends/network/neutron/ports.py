@@ -13,7 +13,7 @@ from openstack.network.v2._proxy import Proxy
 
 from computeapi import errors
 from computeapi.backends.neighbour import has_token
-from computeapi.backends.network import Allocation, Port, owner_of, profile_of
+from computeapi.backends.network import MARK, Allocation, Port, owner_of, profile_of
 from computeapi.backends.network.neutron.client import Document, NeutronClient, Remembered, document, is_id
 from computeapi.backends.network.neutron.extensions import BINDINGS, DNS, ROUTERS
 from computeapi.context import Context
@@ -268,7 +268,7 @@ class NeutronPorts(NeutronClient):
 
 def mark(key: str) -> str:
     """What tells a port that is made under a key. It must be there from the first moment, and tags come later."""
-    return f'compute:{key}'
+    return f'{MARK}{key}'
 
 
 def is_so(port: Document, facts: Document) -> bool:
