@@ -95,6 +95,9 @@ class NeutronPorts(NeutronClient):
     ) -> Port:
         for _ in range(MOST_TRIES):
             found = self._port(context, port_id)
+            if PROFILE not in found:
+                # Only services see what bindings are told.
+                found = self._port(context.elevated(), port_id)
             try:
                 bound = self._bind(context, found, server_id, host, zone, hostname, allocation)
             except errors.RevisionMismatch:
