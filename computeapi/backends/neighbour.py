@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeVar
+from weakref import WeakValueDictionary
 
 from keystoneauth1 import exceptions, loading
 from keystoneauth1.loading.adapter import process_conf_options
@@ -43,6 +44,10 @@ AWAY = (
 )
 AWAY_STATUSES = frozenset({502, 503, 504})
 LONGEST_MESSAGE = 500
+
+LOGINS: WeakValueDictionary[tuple[int, str], BaseAuthPlugin] = WeakValueDictionary()
+"""The users of the groups of a configuration, each of which logs in once for all services. Who has one of them has its
+configuration, too: no other one has its id meanwhile."""
 
 TITLE = re.compile(r'<(head|h1)\b.*?</\1>', re.DOTALL | re.IGNORECASE)
 TAG = re.compile(r'<[^>]*>')
@@ -90,12 +95,12 @@ class NeighbourService:
     @functools.cached_property
     def itself(self) -> BaseAuthPlugin:
         """This service, as its users are configured. cfg.ConfigFileValueError if there is none."""
-        return OwnAuth(own_auth(self.conf, self.group), self.override)
+        return OwnAuth(self.conf, self.group, self.override)
 
     @functools.cached_property
     def beside_callers(self) -> BaseAuthPlugin:
         """The user whose token goes with those of callers."""
-        return OwnAuth(own_auth(self.conf, SERVICE_USER))
+        return OwnAuth(self.conf, SERVICE_USER)
 
     def auth(self, context: Context) -> BaseAuthPlugin:
         token = context.auth_token or self.seal.opened(context.sealed_token)
@@ -152,8 +157,9 @@ def own_auth(conf: cfg.ConfigOpts, group: str) -> BaseAuthPlugin:
     """Who this service is at a neighbour: the user in its group, or else in one of CREDENTIALS."""
     for each in dict.fromkeys((group, *CREDENTIALS)):
         loading.register_auth_conf_options(conf, each)
-        found = loading.load_auth_from_conf_options(conf, each)
+        found = LOGINS.get((id(conf), each)) or loading.load_auth_from_conf_options(conf, each)
         if found is not None:
+            LOGINS[id(conf), each] = found
             return found
     raise cfg.ConfigFileValueError(f'[{group}] needs the user that this service is: auth_type and what belongs to it')
 
@@ -209,9 +215,9 @@ class OwnAuth(Delegate):
     When Keystone does not give it a token, it is Keystone that is away.
     """
 
-    def __init__(self, behind: BaseAuthPlugin, override: str | None = None):
-        super().__init__(behind)
-        self.override = override
+    def __init__(self, conf: cfg.ConfigOpts, group: str, override: str | None = None):
+        super().__init__(own_auth(conf, group))
+        self.conf, self.override = conf, override
 
     def get_token(self, session: Session) -> str | None:
         with keystone_asked():

@@ -176,6 +176,15 @@ def test_this_service_asks_as_itself(cloud, service):
     assert req.headers['X-Auth-Token'] in cloud.tokens
 
 
+def test_it_logs_in_once_for_all_services(cloud, service):
+    ask(service, ALICE)
+    ask(service, ALICE.elevated())
+    other = NeighbourService(service.conf, 'Glance', 'glance', 'block-storage', 3)
+    ask(other, ALICE)
+    ask(other, ALICE.elevated())
+    assert cloud.logins == 1
+
+
 def test_a_caller_without_a_token_is_not_taken_for_this_service(cloud, service):
     with pytest.raises(NoToken):
         ask(service, Context(user_id='alice', project_id='apples', roles=frozenset({'admin'})))
