@@ -94,10 +94,7 @@ class NeutronPorts(NeutronClient):
         allocation: Allocation | None = None,
     ) -> Port:
         for _ in range(MOST_TRIES):
-            found = self._port(context, port_id)
-            if PROFILE not in found:
-                # Only services see what bindings are told.
-                found = self._port(context.elevated(), port_id)
+            found = self._whole(context, port_id)
             try:
                 bound = self._bind(context, found, server_id, host, zone, hostname, allocation)
             except errors.RevisionMismatch:
@@ -110,7 +107,7 @@ class NeutronPorts(NeutronClient):
         if DNS in self.extensions:
             facts['dns_name'] = ''
         try:
-            facts['binding_profile'] = own_profile(self._port(context, port_id))
+            facts['binding_profile'] = own_profile(self._whole(context, port_id))
             self._update_port(context.elevated(), port_id, **facts)
         except errors.PortNotFound:
             return
@@ -147,7 +144,7 @@ class NeutronPorts(NeutronClient):
     def add_binding(self, context: Context, port_id: str, host: str) -> None:
         if BINDINGS not in self.extensions:
             return
-        port, service = self._port(context, port_id), context.elevated()
+        port, service = self._whole(context, port_id), context.elevated()
         profile = own_profile(port)
         wanted = {'host': host, 'vnic_type': port.get('binding:vnic_type', 'normal'), 'profile': profile}
         try:
@@ -174,7 +171,7 @@ class NeutronPorts(NeutronClient):
             return
         service = context.elevated()
         try:
-            port = self._port(context, port_id)
+            port = self._whole(context, port_id)
             with self.asked(service) as neutron:
                 neutron.delete(f'/ports/{port_id}/bindings/{quote(host, safe="")}', raise_exc=True)
             if port.get(PROFILE, {}).get(MIGRATING_TO) == host:
@@ -190,6 +187,11 @@ class NeutronPorts(NeutronClient):
             raise errors.PortNotFound(id=port_id)
         with self.asked(context) as neutron:
             return document(neutron.get_port(port_id))
+
+    def _whole(self, context: Context, port_id: str) -> Document:
+        """With what its owner is not shown, for whoever sees the port."""
+        port = self._port(context, port_id)
+        return self._port(context.elevated(), port_id) if has_token(context) else port
 
     def _made(self, context: Context, server_id: str, key: str | None) -> Document | None:
         """The port that was made for the server under the key, if any was."""
