@@ -79,6 +79,10 @@ class Attachment:
     created_at: datetime | None = None
     attached_at: datetime | None = None
 
+    @property
+    def is_used(self) -> bool:
+        return self.status == 'attached'
+
 
 @dataclass(frozen=True)
 class VolumeType:

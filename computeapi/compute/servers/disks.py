@@ -189,6 +189,21 @@ def reconnect(platform: Platform, context: Context, server: Server, host: str | 
         connect(platform, context, server, host)
 
 
+def mend(platform: Platform, context: Context, server: Server) -> None:
+    """The server's host uses its volumes, if it was to be another or none for a while; as far as that can be had."""
+    devices = attached(platform, server)
+    held = platform.volumes.attachments(context, server_ids=[server.uuid]) if devices else []
+    unused = {each.id for each in held if not each.is_used}
+    for device in devices:
+        if device.attachment_id in unused:
+            try:
+                complete(platform, context, device, server.host)
+            except NeighbourAway:
+                raise
+            except Error as error:
+                LOG.warning('Volume %s of server %s is not connected: %s', device.volume_id, server.uuid, error)
+
+
 # ------------------------------------------------------------------ while the server runs on
 
 

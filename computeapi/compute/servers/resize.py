@@ -34,6 +34,8 @@ def fail(job: Job, error: Exception) -> None:
     """Where no host was found the server remains as it was; else it is in ERROR. Either way it counts as it is."""
     migration = moves.end(job, MigrationStatus.ERROR)
     moved = migration.dest_host is not None
+    if moved:
+        disks.mend(job.platform, job.elevated, job.server)
     values: dict[str, Any] = {'vm_state': VMState.ERROR} if moved else {}
     job.fail(error, power_state=job.power(), **values, **sizes(job))
 

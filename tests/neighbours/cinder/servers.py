@@ -1,0 +1,86 @@
+"""Servers on volumes of a real Cinder, and what there is of them in it."""
+
+import time
+
+from tests.backends.implementations import ALICE
+
+NEW_ROOT = {
+    'boot_index': 0,
+    'source_type': 'image',
+    'destination_type': 'volume',
+    'volume_size': 1,
+    'delete_on_termination': True,
+}
+BLANK = {'source_type': 'blank', 'destination_type': 'volume', 'volume_size': 1, 'delete_on_termination': True}
+
+
+class BlockStorage:
+    """What there is in Cinder."""
+
+    def __init__(self, running):
+        self.mine, self.all = running.service('block-storage', ALICE), running.service('block-storage')
+
+    def volumes(self):
+        """The statuses of the project's volumes, by id."""
+        return {each['id']: each['status'] for each in self.mine.get('/volumes/detail').json()['volumes']}
+
+    def volume(self, volume_id):
+        return self.all.get(f'/volumes/{volume_id}').json()['volume']
+
+    def attachments(self, server_id):
+        path = f'/attachments?all_tenants=1&instance_id={server_id}'
+        return self.all.get(path, microversion='3.27').json()['attachments']
+
+    def users(self, volume_id):
+        """The hosts that use a volume."""
+        return [each['host_name'] for each in self.volume(volume_id)['attachments']]
+
+    def create(self, **facts):
+        """The id of a volume that is there."""
+        volume_id = self.mine.post('/volumes', json={'volume': {'size': 1, **facts}}).json()['volume']['id']
+        self.settled(volume_id)
+        return volume_id
+
+    def settled(self, volume_id, *statuses):
+        """Wait for the volume to be in one of these statuses, or not under way to any."""
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline:
+            status = self.volume(volume_id)['status']
+            if status in statuses or not statuses and not status.endswith('ing'):
+                return status
+            time.sleep(0.1)
+        raise TimeoutError(status)
+
+    def empty(self):
+        """Wait until the project has no volumes."""
+        deadline = time.monotonic() + 30
+        while left := self.volumes():
+            assert time.monotonic() < deadline, left
+            time.sleep(0.1)
+
+
+def on_volume(compute, image_id, *more, **facts):
+    """The id of a server on a volume that is made from the image, and what became of it."""
+    devices = [{**NEW_ROOT, 'uuid': image_id}, *more]
+    answer = compute.create(imageRef='', block_device_mapping_v2=devices, **facts)
+    assert answer.status_code == 202, answer.text
+    return answer.json['server']['id']
+
+
+def attached(compute, server_id):
+    path = f'GET /servers/{server_id}/os-volume_attachments'
+    return {each['volumeId']: each['attachment_id'] for each in compute.ask(ALICE, path).json['volumeAttachments']}
+
+
+def attach(compute, server_id, volume_id):
+    body = {'volumeAttachment': {'volumeId': volume_id}}
+    return compute.ask(ALICE, f'POST /servers/{server_id}/os-volume_attachments', body)
+
+
+def detach(compute, server_id, volume_id):
+    return compute.ask(ALICE, f'DELETE /servers/{server_id}/os-volume_attachments/{volume_id}')
+
+
+def delete(compute, server_id):
+    assert compute.ask(ALICE, f'DELETE /servers/{server_id}').status_code == 204
+    compute.gone(server_id)
