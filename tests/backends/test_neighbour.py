@@ -13,10 +13,11 @@ from cryptography.fernet import Fernet
 from openstack.block_storage.v3._proxy import Proxy as Volumes
 
 from computeapi import config
+from computeapi.backends.image.glance import GlanceImages
 from computeapi.backends.neighbour import NeighbourService, NoToken, Refused
 from computeapi.backends.seal import Seal, UnreadableToken
 from computeapi.context import Context
-from computeapi.errors import Forbidden, NeighbourAway, NotAuthenticated, VolumeNotFound
+from computeapi.errors import Forbidden, NeighbourAway, NotAuthenticated, TooLarge, VolumeNotFound
 from tests.proxy import Proxy
 
 PASSWORD, KEY = 'own-password', Fernet.generate_key().decode()
@@ -40,7 +41,7 @@ PAGE = '<html><head><title>409 Conflict</title></head><body><h1>409 Conflict</h1
 
 
 class TinyCloud:
-    """A Keystone at /identity and a Cinder at /volume."""
+    """A Keystone at /identity, a Cinder at /volume, and a Glance at /image that keeps nothing."""
 
     def __init__(self):
         self.url, self.asked, self.tokens, self.logins = '', [], set(), 0
@@ -49,7 +50,7 @@ class TinyCloud:
     def __call__(self, environ, start_response):
         req = webob.Request(environ)
         place, _, path = req.path_info.strip('/').partition('/')
-        answer = (self.identity if place == 'identity' else self.volume)(req, f'/{path}')
+        answer = getattr(self, place)(req, f'/{path}')
         return answer(environ, start_response)
 
     def identity(self, req, path):
@@ -62,14 +63,20 @@ class TinyCloud:
         self.logins += 1
         token = uuid.uuid4().hex
         self.tokens.add(token)
-        endpoint = {'interface': 'public', 'region': 'R', 'url': f'{self.url}/volume/v3/{OWN}'}
-        catalog = [{'type': 'block-storage', 'endpoints': [endpoint]}] if self.catalog else []
+        places = {'block-storage': f'/volume/v3/{OWN}', 'image': '/image'} if self.catalog else {}
+        endpoints = {kind: {'interface': 'public', 'region': 'R', 'url': self.url + at} for kind, at in places.items()}
+        catalog = [{'type': kind, 'endpoints': [endpoint]} for kind, endpoint in endpoints.items()]
         body = {'methods': ['password'], 'user': {'id': 'nova', 'name': 'nova'}, 'roles': [], 'catalog': catalog}
         body |= {'project': {'id': OWN, 'name': 'service'}, 'expires_at': '2100-01-01T00:00:00.000000Z'}
         return webob.Response(status=201, json={'token': body}, headerlist=[*JSON, ('X-Subject-Token', token)])
 
     def version(self, name, path):
         return {'id': name, 'status': 'CURRENT', 'links': [{'rel': 'self', 'href': self.url + path}]}
+
+    def image(self, req, path):
+        if req.method == 'GET':
+            return webob.Response(json={'versions': [self.version('v2.9', '/image/v2/')]})
+        return webob.Response(status=413, text=PAGE, content_type='text/html', charset='UTF-8')
 
     def volume(self, req, path):
         if path in ('/', '/v3', '/v3/'):
@@ -91,6 +98,9 @@ JSON = [('Content-Type', 'application/json')]
 
 class Server(socketserver.ThreadingMixIn, WSGIServer):
     daemon_threads = True
+
+    def handle_error(self, request, client_address):
+        """Clients go as they like."""
 
 
 class Quiet(WSGIRequestHandler):
@@ -284,6 +294,13 @@ def test_of_a_page_there_are_only_its_words(cloud, service):
     with pytest.raises(Refused, match=r'^Cinder answered 409: In "use"\.$') as caught:
         ask(service, ALICE, '/volumes/x')
     assert caught.value.status == 409
+
+
+@pytest.mark.parametrize('pieces', [1, 50])
+def test_data_that_is_refused_before_it_was_sent_is_too_large(service, pieces):
+    images = GlanceImages(service.conf)
+    with pytest.raises(TooLarge, match=r'^In "use"\.$'):
+        images.upload(ALICE, str(uuid.uuid4()), (bytes(2**20) for _ in range(pieces)))
 
 
 def test_a_caller_that_may_not_is_told_so(cloud, service):
