@@ -50,7 +50,8 @@ class Readiness:
         try:
             found = schema.version(self.store)
             answers, obstacle = Condition(True, 'It answers.'), schema.obstacle(found)
-            if obstacle is not None:
+            # What was started before an upgrade of the tables goes on with them, and what starts now answers nothing.
+            if obstacle is not None and not schema.is_later(found):
                 return {'database': answers, 'schema': Condition(False, obstacle), 'workers': UNKNOWN}
             current = Condition(True, f'The tables are at revision {found}.')
             return {'database': answers, 'schema': current, 'workers': self.of_workers()}

@@ -158,7 +158,7 @@ def token_keys(conf: cfg.ConfigOpts) -> Impression:
         return Impression(Standing.WRONG, f'[service_user]task_token_key is no key: {error}')
     if keys or conf.volume.backend != 'cinder':
         return Impression(Standing.OK, f'[service_user]task_token_key: there are {len(keys)}')
-    return Impression(Standing.LACKING, 'Without a [service_user]task_token_key no volumes are made for servers')
+    return Impression(Standing.WRONG, 'With a Cinder there must be a [service_user]task_token_key')
 
 
 def _whoami(auth: BaseAuthPlugin, session: Session, needed: Set[str]) -> tuple[str, str]:

@@ -65,13 +65,18 @@ def obstacle(found: str | None) -> str | None:
     """Why this release cannot use tables of that revision; None if it can."""
     if found == head():
         return None
-    if found is None or found in revisions():
+    if not is_later(found):
         return f'Its tables are at revision {found}, not {head()}: run `computeapi db upgrade`.'
     return f'Its tables are at revision {found}, which this release does not know: it knows those up to {head()}.'
 
 
+def is_later(found: str | None) -> bool:
+    """Whether the tables are those of a release after this one, which has only added to them: what runs goes on."""
+    return found is not None and found not in revisions()
+
+
 def _is_older(found: str | None) -> bool:
-    if found is None or found in revisions():
+    if not is_later(found):
         return found != head()
     raise WrongTables(str(obstacle(found)))
 

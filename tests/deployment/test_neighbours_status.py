@@ -90,7 +90,7 @@ def test_whom_nobody_knows_is_a_failure(conf):
 
 
 def test_keys_for_tokens(conf):
-    assert token_keys(conf()).standing is Standing.LACKING
+    assert token_keys(conf()).standing is Standing.WRONG
     assert token_keys(conf('task_token_key = short\n')).standing is Standing.WRONG
     assert token_keys(conf(f'task_token_key = {"A" * 43}=\n')).standing is Standing.OK
 
