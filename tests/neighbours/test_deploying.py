@@ -56,7 +56,7 @@ class Clients:
     def repeat(self, act):
         token = self.running.session.get_token()
         with requests.Session() as session:
-            session.headers |= {'X-Auth-Token': token, 'OpenStack-API-Version': 'compute 2.93'}
+            session.headers.update({'X-Auth-Token': token, 'OpenStack-API-Version': 'compute 2.93'})
             while not self.ending.is_set():
                 try:
                     act(session)
