@@ -32,6 +32,7 @@ def upgrade() -> None:
         batch_op.add_column(sa.Column('note', sa.String(255)))
 '''
 LASTS = 1.0
+KEPT = 3
 
 
 class Clients:
@@ -39,7 +40,7 @@ class Clients:
 
     def __init__(self, url, running, image):
         self.url, self.running, self.image = url, running, image
-        self.troubles, self.answered, self.servers = [], 0, []
+        self.troubles, self.answered, self.servers, self.made = [], 0, [], 0
         self.ending = threading.Event()
         self.threads = [threading.Thread(target=self.repeat, args=[act]) for act in (self.read, self.read, self.create)]
 
@@ -72,7 +73,7 @@ class Clients:
 
     def settle(self):
         """Every server that was made is there, and goes when it is told to."""
-        assert len(self.servers) > 5
+        assert self.made > 5
         with requests.Session() as session:
             session.headers['X-Auth-Token'] = self.running.session.get_token()
             deadline = time.monotonic() + 60
@@ -92,7 +93,7 @@ class Clients:
     def ask(self, session, method, path, status, **more):
         answer = session.request(method, self.url + path, timeout=60, **more)
         assert answer.status_code == status, (method, path, answer.status_code, answer.text[:300])
-        return answer.json()
+        return answer.json() if answer.content else None
 
     def read(self, session):
         self.ask(session, 'GET', '/servers/detail', 200)
@@ -102,6 +103,9 @@ class Clients:
         facts = {'name': 'load', 'flavorRef': 'load', 'imageRef': self.image, 'networks': 'none'}
         made = self.ask(session, 'POST', '/servers', 202, json={'server': facts})
         self.servers.append(made['server']['id'])
+        self.made += 1
+        if len(self.servers) > KEPT:
+            self.ask(session, 'DELETE', f'/servers/{self.servers.pop(0)}', 204)
         self.ending.wait(LASTS)
 
 
@@ -263,6 +267,6 @@ def upgrade(site, image):
             machine.follow(second)
             site.wait()
         clients.wait_for_more(20)
-    assert clients.troubles == [], site.logs()
+    assert clients.troubles == []
     assert site.one.run('/opt/computeapi/bin/computeapi db version').strip() == revision
     clients.settle()
