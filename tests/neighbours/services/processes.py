@@ -31,6 +31,8 @@ class Processes:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
+                # What Python finds beside them has no name of theirs.
+                cwd=self.folder,
                 env=os.environ | {key: str(value) for key, value in environment.items()},
                 start_new_session=True,
             )

@@ -101,6 +101,7 @@ class Neighbours:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
+            cwd=self.folder,
             env=os.environ | {key: str(value) for key, value in environment.items()},
         )
         (self.folder / 'logs').mkdir(exist_ok=True)
