@@ -38,7 +38,7 @@ ram = -1
 [simulated]
 passing_seconds = 0.1
 """
-SERVERS = 20
+SERVERS = 10
 SETTLE_SECONDS = 120
 
 
