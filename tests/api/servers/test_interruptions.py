@@ -270,7 +270,7 @@ THOROUGH = bool(os.environ.get('COMPUTEAPI_TEST_THOROUGH'))
 
 def steps(name, interruption, database):
     """How many steps are over when something happens; other numbers for every name and database."""
-    often, seldom = (3, 9) if database == 'sqlite' else (9, 27)
+    often, seldom = (4, 12) if database == 'sqlite' else (12, 36)
     stride = 1 if THOROUGH else often if interruption == 'killed' else seldom
     return range(zlib.crc32(f'{name} {interruption} {database}'.encode()) % stride, MOST_STEPS, stride)
 
