@@ -98,16 +98,6 @@ class Deadlock(DatabaseTrouble):
     """The transaction was in the way of another, and nothing of it was done: it may be tried again at once."""
 
 
-class PortBindingFailed(Error):
-    """No mechanism of the network service can connect it there."""
-
-    text = 'Binding of port {id} on host {host} failed.'
-
-
-class PortNotPlugged(Error):
-    text = 'The network service did not say within {seconds} s that ports {ids} are connected.'
-
-
 # Not found
 
 
@@ -300,6 +290,16 @@ class PortInUse(Conflict):
 
 class PortBindingExists(Conflict):
     text = 'Port {id} is bound on host {host}.'
+
+
+class PortBindingFailed(Conflict):
+    """No mechanism of the network service can connect it there."""
+
+    text = 'Binding of port {id} on host {host} failed.'
+
+
+class PortNotPlugged(Conflict):
+    text = 'The network service did not say within {seconds} s that ports {ids} are connected.'
 
 
 class NoMoreAddresses(Conflict):

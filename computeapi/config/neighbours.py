@@ -8,13 +8,13 @@ from oslo_config import cfg
 GROUPS = ('service_user', 'keystone', 'glance', 'neutron', 'cinder', 'placement')
 
 SERVICE_USER = [
-    cfg.MultiStrOpt(
+    cfg.ListOpt(
         'task_token_key',
         secret=True,
         default=[],
         help='What the tokens of callers are encrypted with that tasks need: 32 bytes in URL-safe base64, the same for '
-        'all processes. May be repeated: the first one encrypts, the others still decrypt. Without one no tokens are '
-        'kept, and a Cinder cannot make volumes for servers.',
+        'all processes. Of several the first encrypts, and the others still decrypt. Without one no tokens are kept, '
+        'and a Cinder cannot make volumes for servers.',
     ),
 ]
 
@@ -32,6 +32,7 @@ def options() -> dict[str, list[cfg.Opt]]:
         *loading.get_session_conf_options(),
         *loading.get_adapter_conf_options(include_deprecated=False),
     ]
+    cfg.set_defaults(found, **DEFAULTS)
     return {group: [*found, *(SERVICE_USER if group == 'service_user' else ())] for group in GROUPS}
 
 
@@ -39,8 +40,6 @@ def register(conf: cfg.ConfigOpts) -> None:
     """Make the groups known to a configuration that names such a service; they take their time to load."""
     for group, listed in options().items():
         conf.register_opts(listed, group=group)
-        for name, value in DEFAULTS.items():
-            conf.set_default(name, value, group)
 
 
 def are_wanted(conf: cfg.ConfigOpts) -> bool:

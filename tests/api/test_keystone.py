@@ -130,6 +130,8 @@ def test_without_its_cache_keystone_is_asked(cloud_with, recorded, url):
 def test_a_cache_whose_library_is_missing_is_told_at_the_start(cloud_with, url, monkeypatch):
     for name in ('memcache', 'oslo_cache._memcache_pool'):
         monkeypatch.setitem(sys.modules, name, None)
+    # A package keeps the modules that were imported from it.
+    monkeypatch.delattr('oslo_cache._memcache_pool', raising=False)
     with pytest.raises(cfg.ConfigFileValueError, match='openstack'):
         cloud_with(url, f'memcached_servers = {NOWHERE}\n')
 
