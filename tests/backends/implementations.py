@@ -16,7 +16,7 @@ from computeapi.backends.identity.local import LocalIdentity
 from computeapi.backends.image import Images
 from computeapi.backends.image.glance import GlanceImages
 from computeapi.backends.image.local import LocalImages
-from computeapi.backends.network import Networks
+from computeapi.backends.network import FloatingIP, Networks, Port
 from computeapi.backends.network.local import LocalNetworks
 from computeapi.backends.network.neutron import NeutronNetworks
 from computeapi.backends.placement import Inventory, Placement
@@ -186,6 +186,33 @@ class OwnNetworks:
         self.own.resources.set_quotas(ADMIN, project_id, limits)
 
 
+class InOrder:
+    """A backend whose clock knows seconds only: what it lists is in the order in which the test has seen it."""
+
+    def __init__(self, backend):
+        self._backend, self._seen = backend, {}
+
+    def __getattr__(self, name):
+        found = getattr(self._backend, name)
+        if not callable(found):
+            return found
+
+        def call(*args, **kwargs):
+            result = found(*args, **kwargs)
+            if isinstance(result, Port | FloatingIP):
+                self._place(result)
+            if isinstance(result, list) and result and isinstance(result[0], Port | FloatingIP):
+                result = sorted(result, key=lambda each: self._seen.get(each.id, len(self._seen)))
+                for each in result:
+                    self._place(each)
+            return result
+
+        return call
+
+    def _place(self, record):
+        self._seen.setdefault(record.id, len(self._seen))
+
+
 class RealNetworks:
     def __init__(self, store, *, shared=True):
         self.cloud = cloud.running()
@@ -193,7 +220,7 @@ class RealNetworks:
         self.made = 0
         self.cloud.topology.show(shared=shared)
         self.own = NeutronNetworks(self.cloud.conf(network='neutron'))
-        self.networks = As(Networks, self.cloud.translated(self.own))
+        self.networks = As(Networks, InOrder(self.cloud.translated(self.own)))
 
     def network(self, context, *cidrs, name='net', **facts):
         if self.made:

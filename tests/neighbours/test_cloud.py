@@ -85,6 +85,7 @@ def test_networks_are_there_or_not(running):
     def seen():
         return [network['name'] for network in running.service('network', BOB).get('/networks').json()['networks']]
 
+    running.clean('network')
     running.topology.show()
     assert sorted(seen()) == ['private', 'public']
     running.topology.show(shared=False)

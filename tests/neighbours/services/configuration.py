@@ -121,8 +121,6 @@ class Configuration:
                 'enabled_backends': 'file:file',
                 'public_endpoint': self.url('glance'),
                 'worker_self_reference_url': self.url('glance'),
-                # As much as tests/backends/implementations.py says.
-                'image_size_cap': 100_000,
             },
             'glance_store': {'default_backend': 'file'},
             'file': {'filesystem_store_datadir': self.data('glance', 'images')},
