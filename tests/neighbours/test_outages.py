@@ -243,7 +243,9 @@ def test_a_request_that_needs_it_is_told_who_is_away(compute, kind):
     compute.lines[kind].refuse()
     if kind == KEYSTONE:
         compute.api.token = 'gAAAAA-never-seen-before'
-    answer = compute.api.post('/servers', compute.body(1), '2.79')
+    # What a server needs of Cinder its worker asks for.
+    volumes, servers = ('GET', '/os-volumes', '2.35'), ('POST', '/servers', '2.79', compute.body(1))
+    answer = compute.api.request(*(volumes if kind == 'block-storage' else servers))
     name = SERVICES[kind][0] if kind in SERVICES else 'Keystone'
     assert answer.status == 503
     assert name in answer.text
