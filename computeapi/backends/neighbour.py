@@ -9,7 +9,7 @@ import copy
 import functools
 import html
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
@@ -44,6 +44,9 @@ AWAY = (
 )
 AWAY_STATUSES = frozenset({502, 503, 504})
 LONGEST_MESSAGE = 500
+
+MOST_NAMED = 50
+"""How many ids stand in one address: with all else it must fit into 4 KiB of headers."""
 
 LOGINS: WeakValueDictionary[tuple[int, str], BaseAuthPlugin] = WeakValueDictionary()
 """The users of the groups of a configuration, each of which logs in once for all services. Who has one of them has its
@@ -98,18 +101,17 @@ class NeighbourService:
         return OwnAuth(self.conf, self.group, self.override)
 
     @functools.cached_property
-    def beside_callers(self) -> BaseAuthPlugin:
-        """The user whose token goes with those of callers."""
+    def beside(self) -> BaseAuthPlugin:
+        """The user whose token tells that it is a service that asks."""
         return OwnAuth(self.conf, SERVICE_USER)
 
     def auth(self, context: Context) -> BaseAuthPlugin:
         token = context.auth_token or self.seal.opened(context.sealed_token)
-        if token is None:
-            if not context.is_admin:
-                raise NoToken()
-            # Some things only services may do, whatever their users' roles are.
-            return ServiceTokenAuthWrapper(self.itself, self.beside_callers)
-        return ServiceTokenAuthWrapper(CallerAuth(self.itself, token, context.project_id), self.beside_callers)
+        if token is None and not context.is_admin:
+            raise NoToken()
+        speaker = self.itself if token is None else CallerAuth(self.itself, token, context.project_id)
+        # Some things only services may do, whatever their users' roles are.
+        return ServiceTokenAuthWrapper(speaker, self.beside)
 
     def proxy(self, context: Context, kind: type[ProxyType]) -> ProxyType:
         """The service for this caller, as a proxy of openstacksdk."""
@@ -146,6 +148,12 @@ class NeighbourService:
         if has_token(context) and status == 403:
             return Forbidden(message)
         return Refused(self.name, status, message)
+
+
+def pieces(names: Iterable[str]) -> list[list[str]]:
+    """The names in order, as many at a time as one request can name."""
+    wanted = sorted(set(names))
+    return [wanted[start : start + MOST_NAMED] for start in range(0, len(wanted), MOST_NAMED)]
 
 
 def has_token(context: Context) -> bool:

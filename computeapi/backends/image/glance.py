@@ -19,7 +19,7 @@ from oslo_utils.uuidutils import is_uuid_like
 from computeapi import clock
 from computeapi.backends.image import Image
 from computeapi.backends.image.properties import texts
-from computeapi.backends.neighbour import NeighbourService, Refusals
+from computeapi.backends.neighbour import NeighbourService, Refusals, pieces
 from computeapi.context import Context
 from computeapi.errors import (
     Conflict,
@@ -35,8 +35,6 @@ from computeapi.errors import (
 NEWEST_FIRST = (('created_at', 'desc'),)
 MOST = 1000
 """The images of a list, and of a page of Glance's."""
-MOST_NAMED = 50
-"""The ids that go into one address."""
 PIECE = 2**20
 SENT = 2**16
 """The bytes that are sent in a chunk; uwsgi, which Glances run in, takes no chunk of a MiB."""
@@ -101,9 +99,7 @@ class GlanceImages:
         found: dict[str, Image] = {}
         # Lists show what is hidden or what is not, never both; nearly no image is.
         for hidden in (False, True):
-            wanted = sorted(missing)
-            for first in range(0, len(wanted), MOST_NAMED):
-                ids = wanted[first : first + MOST_NAMED]
+            for ids in pieces(missing):
                 filters = {'id': ids, 'hidden': hidden, 'visibility': 'all', 'member_status': 'all'}
                 found |= {image.id: image for image in self.list(context, filters=filters)}
             missing -= found.keys()

@@ -93,12 +93,17 @@ def make(job: Job, device: BlockDevice) -> Volume | None:
 
 def wait_until_made(job: Job, volume: Volume) -> None:
     """NotYet until the volume can be attached; an error if it will not be, or not in time."""
-    conf = job.platform.conf
-    seconds = conf.block_device_allocate_retries_interval
     if volume.status.startswith('error'):
         raise Error(f'Volume {volume.id} did not finish being created: its status is {volume.status}.')
     if volume.status not in READY:
-        wait(job, f'volume {volume.id} is made', seconds, seconds * conf.block_device_allocate_retries)
+        wait_for_volume(job, f'volume {volume.id} is made')
+
+
+def wait_for_volume(job: Job, what: str) -> None:
+    """NotYet, for as long as block storage may take for a volume."""
+    conf = job.platform.conf
+    seconds = conf.block_device_allocate_retries_interval
+    wait(job, what, seconds, seconds * conf.block_device_allocate_retries)
 
 
 def wait(job: Job, what: str, seconds: float, longest: float) -> None:
@@ -283,11 +288,9 @@ def remove(job: Job, volume_id: str) -> None:
 
 def wait_until_removable(job: Job, owner: Context, volume_id: str) -> None:
     """NotYet while block storage is at the volume, but not for ever."""
-    conf = job.platform.conf
-    seconds = conf.block_device_allocate_retries_interval
     with contextlib.suppress(VolumeNotFound):
         if job.platform.volumes.get(owner, volume_id).status in PASSING:
-            wait(job, f'volume {volume_id} can be deleted', seconds, seconds * conf.block_device_allocate_retries)
+            wait_for_volume(job, f'volume {volume_id} can be deleted')
 
 
 def names_for(devices: Sequence[BlockDevice], root: str | None) -> list[str | None]:

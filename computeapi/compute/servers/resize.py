@@ -212,8 +212,8 @@ def arrive(job: Job, migration: Migration) -> None:
     flavor = migration.new_flavor or job.server.flavor
     if job.server.task_state == TaskState.RESIZE_MIGRATED:
         where = placement.on(job.platform, migration.dest_host, migration.dest_node)
-        sizes = {name: flavor[name] for name in ('root_gb', 'ephemeral_gb')}
-        job.save(task_state=TaskState.RESIZE_FINISH, flavor=flavor, **where, **sizes)
+        local_disks = {name: flavor[name] for name in ('root_gb', 'ephemeral_gb')}
+        job.save(task_state=TaskState.RESIZE_FINISH, flavor=flavor, **where, **local_disks)
     placement.connect(job)
     disks.connect(job.platform, job.elevated, job.server, job.server.host)
     if migration.old_vm_state == VMState.ACTIVE:

@@ -10,15 +10,12 @@ from openstack.resource import Resource
 from oslo_config import cfg
 
 from computeapi import errors
-from computeapi.backends.neighbour import NeighbourService, Refusals
+from computeapi.backends.neighbour import NeighbourService, Refusals, pieces
 from computeapi.backends.network.neutron.extensions import NeutronExtensions
 from computeapi.context import Context
 from computeapi.db.clock import elapsed
 
 Document = dict[str, Any]
-
-AT_ONCE = 50
-"""How many ids one request names: all that is said in an URL must fit into 4 KiB of headers."""
 
 REMEMBERED_SECONDS = 60
 
@@ -75,9 +72,7 @@ class NeutronClient:
         **filters: Any,
     ) -> list[Document]:
         """The same for all that has one of the values under the name, in as few requests as there must be."""
-        wanted = sorted(set(values))
-        pieces = [wanted[start : start + AT_ONCE] for start in range(0, len(wanted), AT_ONCE)]
-        return [each for piece in pieces for each in self.found(context, listing, **{name: piece}, **filters)]
+        return [each for piece in pieces(values) for each in self.found(context, listing, **{name: piece}, **filters)]
 
     def by_id(
         self, context: Context, listing: Callable[..., Iterable[Resource]], ids: Iterable[str]
