@@ -13,10 +13,11 @@ import sqlalchemy as sa
 import webob
 import webob.dec
 
-from computeapi.api.documents import V21, document
+from computeapi.api.documents import document, v21
 from computeapi.db.engine import Store
 from computeapi.db.servers import DEVICES_OF, LIVING, TAGS_OF
 from computeapi.db.tables.servers import servers
+from computeapi.versions import MAX
 
 PATH = re.compile('/v2.1/servers/([^/]+)')
 VERSION_PATH = re.compile('/v2.1/versions/([^/]+)')
@@ -31,7 +32,7 @@ class Frame:
     def __call__(self, req: webob.Request) -> webob.Response:
         if VERSION_PATH.fullmatch(req.path_info) is None:
             return webob.Response(status=404)
-        return answer(document(V21, req.host_url + '/v2.1'))
+        return answer(document(v21(str(MAX)), req.host_url + '/v2.1'))
 
 
 class Server:

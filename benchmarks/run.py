@@ -57,8 +57,8 @@ def pairs(service: Service, ids: list[str]):
     yield 'servers', caller(app, many), caller(bare.Servers(service.store), many), 2
 
 
-def caller(app: Callable, path: str) -> Callable[[], bytes]:
-    headers = {'X-Auth-Token': TOKEN, 'OpenStack-API-Version': f'compute {VERSION}', 'Accept': 'application/json'}
+def caller(app: Callable, path: str, token: str = TOKEN) -> Callable[[], bytes]:
+    headers = {'X-Auth-Token': token, 'OpenStack-API-Version': f'compute {VERSION}', 'Accept': 'application/json'}
     template = webob.Request.blank(path, headers=headers).environ
 
     def call() -> bytes:
@@ -88,11 +88,13 @@ def seconds(call: Callable[[], bytes], calls: int) -> float:
     return (time.perf_counter() - started) / calls
 
 
-def report(name: str, rounds: list[tuple[float, float, float]]) -> None:
+def report(name: str, rounds: list[tuple[float, float, float]], sides: tuple[str, str] = ('ours', 'bare')) -> None:
     ours, other, ratios = zip(*rounds, strict=True)
+    first, second = (
+        f'{side} {statistics.median(each) * 1e3:9.3f} ms' for side, each in zip(sides, (ours, other), strict=True)
+    )
     print(
-        f'{name:8} ours {statistics.median(ours) * 1e3:9.3f} ms   bare {statistics.median(other) * 1e3:9.3f} ms   '
-        f'ratio {statistics.median(ratios):5.2f} ({min(ratios):.2f} to {max(ratios):.2f})'
+        f'{name:8} {first}   {second}   ratio {statistics.median(ratios):5.2f} ({min(ratios):.2f} to {max(ratios):.2f})'
     )
 
 

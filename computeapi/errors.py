@@ -49,6 +49,10 @@ class TooManyAttempts(NotAuthenticated):
         self.seconds = seconds
 
 
+class IdempotencyKeyReused(Error):
+    text = 'This Idempotency-Key came with another request before.'
+
+
 class NotSupported(Error):
     """The operation exists, but the driver or the configuration cannot do it."""
 
@@ -96,6 +100,14 @@ class ConnectionLost(DatabaseTrouble):
 
 class Deadlock(DatabaseTrouble):
     """The transaction was in the way of another, and nothing of it was done: it may be tried again at once."""
+
+
+class SignatureVerificationFailed(Invalid):
+    text = 'Signature verification for the image failed: {reason}.'
+
+
+class CertificateValidationFailed(Invalid):
+    text = 'Image signature certificate validation failed for certificate: {id}. {reason}'
 
 
 # Not found
@@ -354,3 +366,18 @@ class MultipleNetworks(Conflict):
 
 class ImageNotActive(Conflict):
     text = 'Image {id} is not active.'
+
+
+class TooManyIdempotencyKeys(OverQuota):
+    text = 'You have {count} Idempotency-Keys whose time is not over, and cannot have more.'
+
+
+class RequestUnderWay(Conflict):
+    text = 'The first request with this Idempotency-Key is still under way.'
+
+
+class OutcomeUnknown(Conflict):
+    text = (
+        'The first request with this Idempotency-Key changed something, but its process came to no answer. Look what '
+        'became of it, and use another key.'
+    )

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 import logging
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from typing import Protocol, TypeVar
 
 from oslo_config import cfg
 
 from computeapi import api
 from computeapi.api import cloud
-from computeapi.api.cloud import Cloud
+from computeapi.api.cloud import CloudManagers
 from computeapi.backends import registry
 from computeapi.backends.hypervisor import Hypervisor
 from computeapi.backends.identity import Identity
@@ -38,6 +39,8 @@ from computeapi.config import neighbours
 from computeapi.context import Context
 from computeapi.db import servers
 from computeapi.db.engine import Store, store_of
+from computeapi.db.idempotency_keys import KeyClaims
+from computeapi.db.tasks import Task
 from computeapi.errors import DatabaseTrouble
 from computeapi.web import auth
 from computeapi.web.app import App
@@ -48,10 +51,23 @@ LOG = logging.getLogger(__name__)
 TELLER_PATIENCE = 2
 
 
+Backend = TypeVar('Backend')
+Work = Callable[[Task], None]
+
+
+class Between(Protocol):
+    """What stands between the cloud and a service that it stands on."""
+
+    def __call__(self, name: str, backend: Backend) -> Backend: ...
+
+
 class Service:
     """One process of the service: the store, the backends that the configuration names, and the API on them.
 
     lonely: how to get more hosts, for the Scheduler to tell.  binary: what the process is called among the others.
+    around: what is to stand between the cloud and the hypervisor that the configuration names.
+    between: the same for the other services that compute stands on, by the groups of their options.
+    working: what workers are to do with a task, for what they would do with it.
     """
 
     def __init__(
@@ -61,14 +77,23 @@ class Service:
         *,
         lonely: str | None = None,
         binary: str = 'computeapi-api',
+        around: Callable[[Hypervisor], Hypervisor] = lambda driver: driver,
+        between: Between = lambda name, backend: backend,
+        working: Callable[[Work], Work] = lambda run: run,
     ):
         self.conf, self.lonely, self.binary = conf, lonely, binary
+        self.around, self.between, self.working = around, between, working
         self.store = store or store_of(conf)
         self.policies = Policies(conf, api.rules())
 
     @functools.cached_property
     def identity(self) -> Identity:
         return registry.IDENTITY[self.conf.identity.backend](self.conf, self.store)
+
+    @functools.cached_property
+    def callers(self) -> Identity:
+        """The identity service as compute asks it."""
+        return self.between('identity', self.identity)
 
     @functools.cached_property
     def images(self) -> Images:
@@ -103,7 +128,7 @@ class Service:
 
     @functools.cached_property
     def hypervisor(self) -> Hypervisor:
-        return registry.HYPERVISOR[self.conf.hypervisor.backend](self.conf, self.store)
+        return self.around(registry.HYPERVISOR[self.conf.hypervisor.backend](self.conf, self.store))
 
     @functools.cached_property
     def hosts(self) -> HostRegistry:
@@ -111,7 +136,7 @@ class Service:
 
     @functools.cached_property
     def worker(self) -> Worker:
-        options, runner = self.conf, Runner(self.platform, TRANSITIONS, leave_nothing, RESET)
+        options, runner = self.conf, self.working(Runner(self.platform, TRANSITIONS, leave_nothing, RESET))
         tasks, beat = self.platform.tasks, self.heartbeat.beat
         return Worker(tasks, runner, options.workers, options.task_sweep_interval, beat, options.task_timeout)
 
@@ -158,24 +183,30 @@ class Service:
             tasks=Tasks(self.store, self.conf.task_lease, self.store.clock, self.seal),
             scheduler=Scheduler(self.store, self.conf, self.store.clock, self.lonely),
             hypervisor=self.hypervisor,
-            images=self.images,
-            networks=self.networks,
-            volumes=self.volumes,
-            shares=self.shares,
+            images=self.between('image', self.images),
+            networks=self.between('network', self.networks),
+            volumes=self.between('volume', self.volumes),
+            shares=self.between('share', self.shares),
             mirror=self.mirror,
             clock=self.store.clock,
         )
 
     @functools.cached_property
-    def cloud(self) -> Cloud:
+    def cloud(self) -> CloudManagers:
         known = self.conf.identity.backend != 'local' or self.conf.api.auth_strategy in ('local', 'http_basic')
-        return cloud.build(self.platform, self.identity if known else None)
+        return cloud.build(self.platform, self.callers if known else None)
 
     @functools.cached_property
     def compute_app(self) -> App:
         controllers = [kind(self.cloud) for kind in api.CONTROLLERS]
         options = self.conf.api
         return App(controllers, self.policies, options.compute_link_prefix, options.response_validation)
+
+    @functools.cached_property
+    def claims(self) -> KeyClaims | None:
+        """What is known of requests that have an Idempotency-Key, if those are looked at."""
+        seconds, most = self.conf.api.idempotency_seconds, self.conf.api.idempotency_keys_per_user
+        return KeyClaims(self.store, seconds, most) if seconds else None
 
     def authenticate(self, token: str) -> Context:
         """The caller behind a token, for the built-in REST APIs: by the built-in identity, or by noauth's rules."""
@@ -207,6 +238,16 @@ class Service:
         for backend in (self.images, self.networks, self.volumes):
             if isinstance(backend, registry.Recovers):
                 backend.recover()
+
+    def found_otherwise(self) -> None:
+        """Somebody exchanged all that is in the store: nothing is as this process remembers it."""
+        for backend in (self.identity, self.images, self.networks, self.volumes, self.shares):
+            if isinstance(backend, registry.Remembers):
+                backend.forget()
+        self.cloud.cells.forget()
+        self.heartbeat.beat()
+        self.hosts.report()
+        self.platform.tasks.wake()
 
     def stop(self) -> None:
         """End what is under way; what takes long is left to the next process."""

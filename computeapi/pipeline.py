@@ -1,5 +1,6 @@
 """What api-paste.ini names: the filters and apps that it composes the pipeline of, for one Service."""
 
+import functools
 import site
 import sysconfig
 from collections.abc import Callable, Iterable
@@ -11,12 +12,14 @@ from oslo_config import cfg
 from paste.deploy import loadapp
 
 from computeapi import api
-from computeapi.api.documents import V20, V21, VersionChoices, VersionDocument
+from computeapi.api.documents import V20, VersionChoices, VersionDocument, v21
 from computeapi.api.guests import MetadataAddress, MetadataForAdministrators
 from computeapi.backends import registry
 from computeapi.main import Service
 from computeapi.readiness import Readiness, ReadinessApp
+from computeapi.versions import COMPUTE, History
 from computeapi.web import auth, filters
+from computeapi.web.idempotency import KEY_HEADER, REPLAYED_HEADER, Idempotency
 
 WSGIApp = Callable[..., Any]
 
@@ -33,6 +36,15 @@ def load(service: Service, name: str) -> WSGIApp:
         return filters.at_public_url(app, service.conf.api.public_url)
     finally:
         _building.reset(token)
+
+
+def offered(conf: cfg.ConfigOpts) -> History:
+    """The versions of the compute API that clients can choose from; ConfigFileValueError for an end that is none."""
+    newest = conf.api.max_microversion
+    try:
+        return COMPUTE if newest is None else COMPUTE.until(str(COMPUTE.version(newest)))
+    except ValueError as error:
+        raise cfg.ConfigFileValueError(f'[api]max_microversion: {error}') from None
 
 
 def find_paste_file(conf: cfg.ConfigOpts) -> Path:
@@ -59,11 +71,13 @@ def compute_app(global_conf: dict[str, str], **local_conf: str) -> WSGIApp:
 
 
 def versions_app(global_conf: dict[str, str], **local_conf: str) -> WSGIApp:
-    return VersionChoices(_building.get().conf.api.compute_link_prefix)
+    conf = _building.get().conf
+    return VersionChoices(conf.api.compute_link_prefix, str(offered(conf).max))
 
 
 def version_v21_app(global_conf: dict[str, str], **local_conf: str) -> WSGIApp:
-    return VersionDocument(V21, _building.get().conf.api.compute_link_prefix)
+    conf = _building.get().conf
+    return VersionDocument(v21(str(offered(conf).max)), conf.api.compute_link_prefix)
 
 
 def version_v2_app(global_conf: dict[str, str], **local_conf: str) -> WSGIApp:
@@ -73,7 +87,8 @@ def version_v2_app(global_conf: dict[str, str], **local_conf: str) -> WSGIApp:
 def openapi_app(global_conf: dict[str, str], **local_conf: str) -> WSGIApp:
     from computeapi.web.openapi import OpenAPI
 
-    return OpenAPI(api.CONTROLLERS)
+    conf = _building.get().conf
+    return OpenAPI(api.CONTROLLERS, offered(conf), idempotency=conf.api.idempotency_seconds > 0)
 
 
 def readiness_app(global_conf: dict[str, str], **local_conf: str) -> WSGIApp:
@@ -94,8 +109,8 @@ def identity_app(global_conf: dict[str, str], **local_conf: str) -> WSGIApp:
     from computeapi.backends.identity.local import LocalIdentity
     from computeapi.standalone.identity import keystone
 
-    identity = registry.built_in('identity', LocalIdentity, _building.get().identity)
-    return keystone(identity)
+    service = _building.get()
+    return keystone(registry.built_in('identity', LocalIdentity, service.identity), service.claims)
 
 
 def image_app(global_conf: dict[str, str], **local_conf: str) -> WSGIApp:
@@ -103,7 +118,7 @@ def image_app(global_conf: dict[str, str], **local_conf: str) -> WSGIApp:
     from computeapi.standalone.image import glance
 
     service = _building.get()
-    return glance(registry.built_in('image', LocalImages, service.images), service.authenticate)
+    return glance(registry.built_in('image', LocalImages, service.images), service.authenticate, service.claims)
 
 
 def networking_app(global_conf: dict[str, str], **local_conf: str) -> WSGIApp:
@@ -111,23 +126,29 @@ def networking_app(global_conf: dict[str, str], **local_conf: str) -> WSGIApp:
     from computeapi.standalone.network import neutron
 
     service = _building.get()
-    return neutron(registry.built_in('network', LocalNetworks, service.networks), service.authenticate)
+    return neutron(registry.built_in('network', LocalNetworks, service.networks), service.authenticate, service.claims)
 
 
 def volume_app(global_conf: dict[str, str], **local_conf: str) -> WSGIApp:
     from computeapi.backends.volume.local import LocalVolumes
     from computeapi.standalone.volume import cinder
+    from computeapi.standalone.volume.service import CINDER
 
     service = _building.get()
-    return cinder(registry.built_in('volume', LocalVolumes, service.volumes), service.authenticate)
+    history = CINDER.until(service.conf.volume.max_microversion)
+    volumes = registry.built_in('volume', LocalVolumes, service.volumes)
+    return cinder(volumes, service.authenticate, service.claims, history)
 
 
 def share_app(global_conf: dict[str, str], **local_conf: str) -> WSGIApp:
     from computeapi.backends.share.local import LocalShares
     from computeapi.standalone.share import manila
+    from computeapi.standalone.share.service import MANILA
 
     service = _building.get()
-    return manila(registry.built_in('share', LocalShares, service.shares), service.authenticate)
+    history = MANILA.until(service.conf.share.max_microversion)
+    shares = registry.built_in('share', LocalShares, service.shares)
+    return manila(shares, service.authenticate, service.claims, history)
 
 
 def _oslo(kind: type) -> Callable[[WSGIApp], WSGIApp]:
@@ -140,21 +161,25 @@ def cors(global_conf: dict[str, str], **local_conf: str) -> Callable[[WSGIApp], 
     from oslo_middleware import cors
 
     cors.set_defaults(
-        allow_headers=['X-Auth-Token', *filters.VERSION_HEADERS, *filters.REQUEST_ID_HEADERS],
-        expose_headers=['Location', *filters.VERSION_HEADERS, *filters.REQUEST_ID_HEADERS],
+        allow_headers=['X-Auth-Token', KEY_HEADER, *filters.VERSION_HEADERS, *filters.REQUEST_ID_HEADERS],
+        expose_headers=['Location', REPLAYED_HEADER, *filters.VERSION_HEADERS, *filters.REQUEST_ID_HEADERS],
         allow_methods=['GET', 'PUT', 'POST', 'DELETE', 'PATCH'],
     )
     conf = _building.get().conf
+    conf.register_opts(cors.CORS_OPTS, 'cors')
+    if conf.cors.allowed_origin:
+        return lambda app: cors.CORS(app, conf)
 
     def wrap(app: WSGIApp) -> WSGIApp:
-        wrapped = cors.CORS(app, conf)
+        # Without an origin to allow it is for OPTIONS alone, which browsers send without a token; for all else it
+        # would do nothing, at the cost of a request object.  Most processes never make it.
+        wrapped = functools.cache(lambda: cors.CORS(app, conf))
 
         def ask(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-            # Without an origin to allow it is for OPTIONS alone, which browsers send without a token; for all
-            # else it would do nothing, at the cost of a request object.
-            return (wrapped if environ['REQUEST_METHOD'] == 'OPTIONS' else app)(environ, start_response)
+            answering = wrapped() if environ['REQUEST_METHOD'] == 'OPTIONS' else app
+            return answering(environ, start_response)
 
-        return wrapped if wrapped.allowed_origins else ask
+        return ask
 
     return wrap
 
@@ -190,7 +215,8 @@ def request_log(global_conf: dict[str, str], **local_conf: str) -> Callable[[WSG
 
 
 def microversion(global_conf: dict[str, str], **local_conf: str) -> Callable[[WSGIApp], WSGIApp]:
-    return filters.Microversion
+    history = offered(_building.get().conf)
+    return lambda app: filters.Microversion(app, history=history)
 
 
 def legacy_v2_compatible(global_conf: dict[str, str], **local_conf: str) -> Callable[[WSGIApp], WSGIApp]:
@@ -205,9 +231,9 @@ def authtoken(global_conf: dict[str, str], **local_conf: str) -> Callable[[WSGIA
     if strategy == 'none':
         return lambda app: auth.Authenticator(app, auth.by_noauth, challenge)
     if strategy == 'local':
-        return lambda app: auth.Authenticator(app, auth.by_token(service.identity.authenticate), challenge)
+        return lambda app: auth.Authenticator(app, auth.by_token(service.callers.authenticate), challenge)
     if strategy == 'http_basic':
-        identify = auth.by_password(service.identity.authenticate_password)
+        identify = auth.by_password(service.callers.authenticate_password)
         return lambda app: auth.Authenticator(app, identify, 'Basic realm="compute"')
     from computeapi.web.keystone import KeystoneAuthToken
 
@@ -219,3 +245,9 @@ def authtoken(global_conf: dict[str, str], **local_conf: str) -> Callable[[WSGIA
 def keystonecontext(global_conf: dict[str, str], **local_conf: str) -> Callable[[WSGIApp], WSGIApp]:
     policies = _building.get().policies
     return lambda app: auth.KeystoneContext(app, policies)
+
+
+def idempotency(global_conf: dict[str, str], **local_conf: str) -> Callable[[WSGIApp], WSGIApp]:
+    """Where it is not switched on, it is not there."""
+    claims = _building.get().claims
+    return (lambda app: app) if claims is None else lambda app: Idempotency(app, claims)

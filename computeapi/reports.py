@@ -114,7 +114,7 @@ def described(option: cfg.Opt) -> Iterator[str]:
     """The help of an option, then what values it takes."""
     yield option.help or ''
     for choice, text in (getattr(option.type, 'choices', None) or {}).items():
-        yield f'- {choice}: {text}'
+        yield f'- {choice}: {text}' if text else f'- {choice}'
     for word, limit in (('At least', 'min'), ('At most', 'max')):
         bound = getattr(option.type, limit, None)
         if bound is not None:

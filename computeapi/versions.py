@@ -8,6 +8,7 @@ can happen by accident; a wanted gap says ABSENT.
 
 from __future__ import annotations
 
+import copy
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping
@@ -215,6 +216,15 @@ class History:
         if text not in self.stories:
             raise ValueError(f'{text} is not a version of this API')
         return APIVersionRequest.parse(text)
+
+    def until(self, text: str | None) -> History:
+        """The same for a service that offers no later version than that (if any); ValueError for what is none."""
+        history = copy.copy(self)
+        if text:
+            history.max = min(self.max, APIVersionRequest.parse(text))
+            if history.max < self.min:
+                raise ValueError(f'{text} is before the first version of this API')
+        return history
 
     def before(self, text: str) -> str:
         """The version before that one."""

@@ -55,7 +55,7 @@ from computeapi.compute.zones import Zones
 
 
 @dataclass(frozen=True)
-class Cloud:
+class CloudManagers:
     """The services of one cloud.
 
     max_limit: the most items that one page of a list can have.
@@ -114,14 +114,15 @@ class Cloud:
     volumes: Volumes
 
 
-def build(platform: Platform, identity: Identity | None) -> Cloud:
+def build(platform: Platform, identity: Identity | None) -> CloudManagers:
     """The services that the handlers of the API call. identity: where projects are looked up, if anywhere."""
     conf, store, clock, cells = platform.conf, platform.store, platform.clock, Cells(platform.store)
     changes, addresses, quotas = Changes(platform), Addresses(platform), Quotas(store, conf)
-    flavors, keypairs, zones = FlavorManager(store), KeypairManager(store, quotas), Zones(store, cells, conf, clock)
-    services, groups = ServiceManager(store, cells, conf, clock), ServerGroupManager(store, quotas)
+    flavors, keypairs = FlavorManager(store, clock), KeypairManager(store, quotas, clock)
+    zones, services = Zones(store, cells, conf, clock), ServiceManager(store, cells, conf, clock)
+    groups = ServerGroupManager(store, quotas, clock)
     live_migrations = LiveMigrations(changes)
-    return Cloud(
+    return CloudManagers(
         conf=conf,
         max_limit=conf.api.max_limit,
         servers=ServerManager(store, quotas, cells, conf, clock),
@@ -131,7 +132,7 @@ def build(platform: Platform, identity: Identity | None) -> Cloud:
         addresses=addresses,
         attachments=AttachedVolumes(changes),
         assisted_snapshots=AssistedSnapshots(platform),
-        consoles=Consoles(store, conf, platform.hypervisor),
+        consoles=Consoles(store, conf, platform.hypervisor, clock),
         deletion=Deletion(changes, quotas),
         evacuations=Evacuations(changes),
         external_events=ExternalEvents(changes),
@@ -152,7 +153,7 @@ def build(platform: Platform, identity: Identity | None) -> Cloud:
         shelves=Shelves(changes, zones),
         snapshots=ServerSnapshots(changes, quotas),
         volume_swaps=VolumeSwaps(changes),
-        aggregates=AggregateManager(store, platform.images),
+        aggregates=AggregateManager(store, platform.images, clock),
         cells=cells,
         flavors=flavors,
         host_power=HostPower(changes, services, live_migrations),
@@ -162,8 +163,8 @@ def build(platform: Platform, identity: Identity | None) -> Cloud:
         quotas=quotas,
         server_groups=groups,
         services=services,
-        usage=UsageRecords(store),
-        usage_audits=UsageAudits(services),
+        usage=UsageRecords(store, clock),
+        usage_audits=UsageAudits(services, clock),
         zones=zones,
         images=platform.images,
         image_proxy=ImageProxy(platform.images, quotas),

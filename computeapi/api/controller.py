@@ -1,11 +1,11 @@
 """What the resources of the compute API share: the services that their handlers call."""
 
-from computeapi.api.cloud import Cloud
+from computeapi.api.cloud import CloudManagers
 from computeapi.web.controller import Controller
 
 
 class ComputeController(Controller):
     """A resource of the compute API."""
 
-    def __init__(self, cloud: Cloud):
+    def __init__(self, cloud: CloudManagers):
         self.cloud = cloud

@@ -26,14 +26,18 @@ V20: dict[str, Any] = {
     'min_version': '',
     'updated': '2025-07-04T12:00:00Z',
 }
-V21: dict[str, Any] = {
-    'id': 'v2.1',
-    'status': 'CURRENT',
-    'version': str(MAX),
-    'min_version': str(MIN),
-    'updated': '2013-07-23T11:33:21Z',
-}
 PATHS = {'v2.0': 'v2', 'v2.1': 'v2.1'}
+
+
+def v21(newest: str) -> dict[str, Any]:
+    """v2.1, whose newest microversion that is."""
+    return {
+        'id': 'v2.1',
+        'status': 'CURRENT',
+        'version': newest,
+        'min_version': str(MIN),
+        'updated': '2013-07-23T11:33:21Z',
+    }
 
 
 def media_types(version: dict[str, Any]) -> list[dict[str, str]]:
@@ -53,12 +57,12 @@ def document(version: dict[str, Any], url: str) -> dict[str, Any]:
     return {'version': version | {'links': links, 'media-types': media_types(version)}}
 
 
-def listing(base: str) -> dict[str, Any]:
+def listing(base: str, newest: str) -> dict[str, Any]:
     """What stands at /."""
-    return {'versions': [version | {'links': [self_link(version, base)]} for version in (V20, V21)]}
+    return {'versions': [version | {'links': [self_link(version, base)]} for version in (V20, v21(newest))]}
 
 
-def choices(base: str, path: str) -> dict[str, Any]:
+def choices(base: str, path: str, newest: str) -> dict[str, Any]:
     """Where a path without a version may have meant to go."""
     return {
         'choices': [
@@ -68,7 +72,7 @@ def choices(base: str, path: str) -> dict[str, Any]:
                 'links': [self_link(version, base, path)],
                 'media-types': media_types(version),
             }
-            for version in (V20, V21)
+            for version in (V20, v21(newest))
         ]
     }
 
@@ -80,15 +84,15 @@ def answer(body: dict[str, Any], status: int = 200) -> webob.Response:
 class VersionChoices:
     """/: the versions; 300 with the choices for any other path. Any method will do."""
 
-    def __init__(self, link_prefix: str | None):
-        self.link_prefix = (link_prefix or '').rstrip('/')
+    def __init__(self, link_prefix: str | None, newest: str):
+        self.link_prefix, self.newest = (link_prefix or '').rstrip('/'), newest
 
     @webob.dec.wsgify
     def __call__(self, req: webob.Request) -> webob.Response:
         base = (self.link_prefix or req.host_url) + req.script_name
         if req.path_info in ('', '/'):
-            return answer(listing(base))
-        return answer(choices(base, req.path_info.rstrip('/')), 300)
+            return answer(listing(base, self.newest))
+        return answer(choices(base, req.path_info.rstrip('/'), self.newest), 300)
 
 
 class VersionDocument:
@@ -119,17 +123,22 @@ class Versions(ComputeController):
     @operation('GET', '/', policy=None, query=ANYTHING, response=DOCUMENT, errors=(404,))
     def index(self, req: Request) -> dict[str, Any]:
         """Show the version of this endpoint."""
-        return self.describe(req, V20 if req.legacy else V21)
+        return self.describe(req, V20 if req.legacy else self.newest)
 
     @operation('GET', '/versions/{id}', policy=None, query=ANYTHING, response=DOCUMENT)
     def show(self, req: Request, id: str) -> dict[str, Any]:
         """Show one version; /v2 knows only itself."""
         if req.legacy:
             return self.describe(req, V20)
-        found = {version['id']: version for version in (V20, V21)}.get(id)
+        found = {version['id']: version for version in (V20, self.newest)}.get(id)
         if found is None:
             raise NotFound()
         return self.describe(req, found)
+
+    @property
+    def newest(self) -> dict[str, Any]:
+        """v2.1 as clients are offered it."""
+        return v21(self.cloud.conf.api.max_microversion or str(MAX))
 
     def describe(self, req: Request, version: dict[str, Any]) -> dict[str, Any]:
         return document(version, req.link_prefix + req.script_name)

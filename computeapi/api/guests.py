@@ -6,7 +6,7 @@ import hmac
 import webob
 import webob.dec
 
-from computeapi.api.cloud import Cloud
+from computeapi.api.cloud import CloudManagers
 from computeapi.compute.guest.reader import LONGEST_PASSWORD, ROOT, Document
 from computeapi.context import Context
 from computeapi.errors import Error, Forbidden, Invalid, NotFound
@@ -22,7 +22,7 @@ class MetadataAddress:
     secret: what the proxy signs with.
     """
 
-    def __init__(self, cloud: Cloud, secret: str):
+    def __init__(self, cloud: CloudManagers, secret: str):
         self.cloud, self.secret = cloud, secret.encode()
 
     @webob.dec.wsgify
@@ -60,7 +60,7 @@ class MetadataAddress:
 class MetadataForAdministrators:
     """/metadata/{server_id}/...: the same documents of any server."""
 
-    def __init__(self, cloud: Cloud):
+    def __init__(self, cloud: CloudManagers):
         self.cloud = cloud
 
     @webob.dec.wsgify

@@ -7,7 +7,7 @@ from oslo_utils import strutils
 
 from computeapi import clock
 from computeapi.api import pages
-from computeapi.api.cloud import Cloud
+from computeapi.api.cloud import CloudManagers
 from computeapi.api.controller import ComputeController
 from computeapi.api.gone import PROXIES
 from computeapi.api.servers.schemas import ITEM_BODY, ITEMS_BODY
@@ -78,7 +78,7 @@ PROGRESS = {'queued': 25, 'saving': 50, 'active': 100}
 ALTERNATE = 'application/vnd.openstack.image'
 
 
-def image_address(cloud: Cloud, context: Context) -> str | None:
+def image_address(cloud: CloudManagers, context: Context) -> str | None:
     """Where the image service is, if it is another one or said to be elsewhere."""
     prefix: str | None = cloud.conf.api.glance_link_prefix
     return prefix or cloud.images.address(context)

@@ -68,32 +68,15 @@ class NoToken(NotAuthenticated):
     text = "The caller's token is not known here: tasks have it only with [service_user]task_token_key."
 
 
-class NeighbourService:
-    """A service and how it is reached; made without asking it anything.
+class Speaker:
+    """As whom a service is asked: as callers, or as this service, whose users *group* and SERVICE_USER name.
 
-    name: what people call it, e.g. Neutron.  group: of its options.  service_type: in the catalog.
-    major: the version of its API that is spoken.
+    override: where the service is, if not where the catalog says.
     """
 
-    def __init__(self, conf: cfg.ConfigOpts, name: str, group: str, service_type: str, major: int):
-        self.conf, self.name, self.group = conf, name, group
-        self.options: dict[str, Any] = {'user_agent': 'computeapi'}
-        process_conf_options(conf[group], self.options)
-        self.options['service_type'] = self.options['service_type'] or service_type
-        if not any(self.options[bound] for bound in ('version', 'min_version', 'max_version')):
-            self.options |= {'min_version': str(major), 'max_version': f'{major}.latest'}
-        # The version is looked for there, too: it may be the root of the service.
-        self.override = self.options.pop('endpoint_override')
+    def __init__(self, conf: cfg.ConfigOpts, group: str, override: str | None = None):
+        self.conf, self.group, self.override = conf, group, override
         self.seal = Seal(conf[SERVICE_USER].task_token_key)
-
-    @functools.cached_property
-    def session(self) -> Session:
-        return CarefulSessions().load_from_conf_options(self.conf, self.group, auth=self.itself)
-
-    @functools.cached_property
-    def connection(self) -> Connection:
-        """What openstacksdk's proxies ask about caches and metrics, of which there are none here."""
-        return Connection(session=self.session)
 
     @functools.cached_property
     def itself(self) -> BaseAuthPlugin:
@@ -112,6 +95,33 @@ class NeighbourService:
         speaker = self.itself if token is None else CallerAuth(self.itself, token, context.project_id)
         # Some things only services may do, whatever their users' roles are.
         return ServiceTokenAuthWrapper(speaker, self.beside)
+
+
+class NeighbourService(Speaker):
+    """A service and how it is reached; made without asking it anything.
+
+    name: what people call it, e.g. Neutron.  group: of its options.  service_type: in the catalog.
+    major: the version of its API that is spoken.
+    """
+
+    def __init__(self, conf: cfg.ConfigOpts, name: str, group: str, service_type: str, major: int):
+        self.name = name
+        self.options: dict[str, Any] = {'user_agent': 'computeapi'}
+        process_conf_options(conf[group], self.options)
+        self.options['service_type'] = self.options['service_type'] or service_type
+        if not any(self.options[bound] for bound in ('version', 'min_version', 'max_version')):
+            self.options |= {'min_version': str(major), 'max_version': f'{major}.latest'}
+        # The version is looked for there, too: it may be the root of the service.
+        super().__init__(conf, group, self.options.pop('endpoint_override'))
+
+    @functools.cached_property
+    def session(self) -> Session:
+        return CarefulSessions().load_from_conf_options(self.conf, self.group, auth=self.itself)
+
+    @functools.cached_property
+    def connection(self) -> Connection:
+        """What openstacksdk's proxies ask about caches and metrics, of which there are none here."""
+        return Connection(session=self.session)
 
     def proxy(self, context: Context, kind: type[ProxyType]) -> ProxyType:
         """The service for this caller, as a proxy of openstacksdk."""
@@ -263,7 +273,7 @@ class CallerAuth(Delegate):
         return self.token
 
     def get_endpoint(self, session: Session, **facts: Any) -> str | None:
-        data = self.get_endpoint_data(session, **facts)
+        data = self.get_endpoint_data(session, discover_versions=False, **facts)
         return None if data is None else data.url
 
     def get_endpoint_data(self, session: Session, **facts: Any) -> Any:

@@ -32,6 +32,14 @@ class Recovers(Protocol):
         """Do what is left; asked when a process starts, while others may be at work."""
 
 
+@runtime_checkable
+class Remembers(Protocol):
+    """A backend that keeps something in mind, so as not to look it up each time."""
+
+    def forget(self) -> None:
+        """Look everything up again; asked when the store is not what it was."""
+
+
 def built_in(kind: str, wanted: type[Local], backend: object) -> Local:
     """The backend as its class, for what only the built-in one can do; ConfigFileValueError if it is another one."""
     if not isinstance(backend, wanted):
@@ -50,6 +58,7 @@ def local_identity(conf: cfg.ConfigOpts, store: Store) -> Identity:
         credential_key=options.credential_key,
         most_tokens=options.tokens_per_user,
         most_credentials=options.application_credentials_per_user,
+        clock=store.clock,
     )
 
 
@@ -58,13 +67,15 @@ def local_images(conf: cfg.ConfigOpts, store: Store) -> Images:
 
     options = conf.standalone
     directory = Path(options.data_dir) / 'images'
-    return LocalImages(store, directory, max_bytes=options.max_image_bytes, max_images=options.max_images)
+    return LocalImages(
+        store, directory, max_bytes=options.max_image_bytes, max_images=options.max_images, clock=store.clock
+    )
 
 
 def local_networks(conf: cfg.ConfigOpts, store: Store, listener: NetworkListener) -> Networks:
     from computeapi.backends.network.local import LocalNetworks
 
-    return LocalNetworks(store, listeners=[listener])
+    return LocalNetworks(store, clock=store.clock, listeners=[listener])
 
 
 def local_volumes(
@@ -72,19 +83,19 @@ def local_volumes(
 ) -> Volumes:
     from computeapi.backends.volume.local import LocalVolumes
 
-    return LocalVolumes(store, images, types=VOLUME_TYPES, listeners=[listener], used=used)
+    return LocalVolumes(store, images, types=VOLUME_TYPES, listeners=[listener], used=used, clock=store.clock)
 
 
 def local_shares(conf: cfg.ConfigOpts, store: Store) -> Shares:
     from computeapi.backends.share.local import LocalShares
 
-    return LocalShares(store)
+    return LocalShares(store, store.clock)
 
 
 def simulated_hypervisor(conf: cfg.ConfigOpts, store: Store) -> Hypervisor:
     from computeapi.backends.hypervisor.simulated import SimulatedHypervisor
 
-    return SimulatedHypervisor(store, conf.simulated)
+    return SimulatedHypervisor(store, conf.simulated, store.clock)
 
 
 def keystone_identity(conf: cfg.ConfigOpts, store: Store) -> Identity:

@@ -1,6 +1,5 @@
 """Host aggregates: groups of hosts with metadata that zones and the scheduler go by."""
 
-import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -9,6 +8,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from computeapi import chance
 from computeapi.backends.image import Images
 from computeapi.clock import utcnow
 from computeapi.context import Context
@@ -47,7 +47,7 @@ class AggregateManager:
         with self.store.write() as connection:
             self._check_name(connection, name)
             metadata = {} if zone is None else {ZONE: zone}
-            values = {'uuid': str(uuid.uuid4()), 'name': name, 'metadata': metadata, 'created_at': self.clock()}
+            values = {'uuid': chance.new_id(), 'name': name, 'metadata': metadata, 'created_at': self.clock()}
             return self._get(connection, rows.insert(connection, values))
 
     def update(self, aggregate_id: int, changes: Mapping[str, Any]) -> Aggregate:

@@ -42,4 +42,8 @@ class Cells:
         """Say that a cell is down, or that it is back; NotFound."""
         if not self.store.tell(rows.mark, name, down=down):
             raise NotFound(f'There is no cell {name}.')
+        self.forget()
+
+    def forget(self) -> None:
+        """Look it up again the next time."""
         self.until = self.clock()

@@ -1,12 +1,12 @@
 """Flavors: the sizes that servers come in."""
 
-import uuid
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
 
+from computeapi import chance
 from computeapi.clock import utcnow
 from computeapi.context import Context
 from computeapi.db import flavors as rows
@@ -55,7 +55,7 @@ class FlavorManager:
 
     def create(self, name: str, *, flavorid: str | None = None, **values: Any) -> Flavor:
         """A new flavor; Conflict when the id or the name is taken. `flavorid` None: a UUID is made."""
-        flavorid = flavorid or str(uuid.uuid4())
+        flavorid = flavorid or chance.new_id()
         row = {'flavorid': flavorid, 'name': name, 'extra_specs': {}, 'disabled': False, **values}
         try:
             with self.store.write() as connection:

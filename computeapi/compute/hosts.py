@@ -24,7 +24,7 @@ class HostRegistry:
         self, store: Store, driver: Hypervisor, *, beat_seconds: float, clock: Callable[[], datetime] = utcnow
     ):
         self.store, self.driver, self.clock = store, driver, clock
-        self.beat = Periodic('heartbeat', self._report, beat_seconds)
+        self.beat = Periodic('heartbeat', self.report, beat_seconds)
 
     def start(self) -> None:
         """Say from now on that the hosts are up, which are registered."""
@@ -56,7 +56,8 @@ class HostRegistry:
         """The driver's hosts that are on."""
         return [host.name for host in self.driver.hosts() if host.on]
 
-    def _report(self) -> None:
+    def report(self) -> None:
+        """Say that the hosts that are on live."""
         self.store.tell(services.are_seen, [*self.running(), CONTROLLER], self.clock())
 
 

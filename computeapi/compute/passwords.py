@@ -1,6 +1,6 @@
 """Passwords of administrators of servers. They go to the client and are kept nowhere."""
 
-import secrets
+from computeapi import chance
 
 # Without what is easily taken for something else: 0 and O, 1, l and I.
 GROUPS = ('23456789', 'ABCDEFGHJKLMNPQRSTUVWXYZ', 'abcdefghijkmnopqrstuvwxyz')
@@ -8,7 +8,6 @@ GROUPS = ('23456789', 'ABCDEFGHJKLMNPQRSTUVWXYZ', 'abcdefghijkmnopqrstuvwxyz')
 
 def generate(length: int) -> str:
     """A password with a digit, a capital and a small letter."""
-    characters = [secrets.choice(group) for group in GROUPS]
-    characters += [secrets.choice(''.join(GROUPS)) for _ in range(length - len(GROUPS))]
-    secrets.SystemRandom().shuffle(characters)
-    return ''.join(characters)
+    characters = [chance.choice(group) for group in GROUPS]
+    characters += [chance.choice(''.join(GROUPS)) for _ in range(length - len(GROUPS))]
+    return ''.join(chance.shuffled(characters))

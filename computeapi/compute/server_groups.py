@@ -1,10 +1,10 @@
 """Server groups: servers that are to share a host, or not to."""
 
-import uuid
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
+from computeapi import chance
 from computeapi.clock import utcnow
 from computeapi.compute.quotas import Quotas
 from computeapi.context import Context
@@ -38,7 +38,7 @@ class ServerGroupManager:
         if rules and policy != ANTI_AFFINITY:
             raise Invalid('Only anti-affinity policy supports rules.')
         project_id, user_id = context.project_id or '', context.user_id or ''
-        group_id = str(uuid.uuid4())
+        group_id = chance.new_id()
         group = {
             'uuid': group_id,
             'project_id': project_id,

@@ -11,6 +11,7 @@ from computeapi.config import neighbours
 from computeapi.config.backends import (
     CINDER,
     CONSOLES,
+    GLANCE,
     HYPERVISOR,
     IDENTITY,
     IMAGE,
@@ -55,6 +56,24 @@ API = [
         '2.69, and with filters, sorting or paging. Else such a list is refused with 503.',
     ),
     cfg.IntOpt('max_limit', default=1000, min=1, help='The most items that one page of a list can have.'),
+    cfg.StrOpt(
+        'max_microversion',
+        help='The newest microversion that clients are offered, e.g. 2.95, as an earlier release would; unset: the '
+        'newest there is.',
+    ),
+    cfg.IntOpt(
+        'idempotency_seconds',
+        default=0,
+        min=0,
+        help='Seconds for which a POST with an Idempotency-Key is not done again but answered as it was; 0: the header '
+        'is not looked at. The answers are kept encrypted, by the key.',
+    ),
+    cfg.IntOpt(
+        'idempotency_keys_per_user',
+        default=10000,
+        min=1,
+        help='Idempotency-Keys that a user can have at a time; a POST with one more is refused.',
+    ),
     cfg.StrOpt(
         'public_url',
         help='The URL that clients know the service by, e.g. https://cloud.example.org:8774. Links, Location headers '
@@ -226,6 +245,25 @@ SCHEDULER = [
     cfg.FloatOpt('disk_allocation_ratio', default=1.0, min=0.1, help='How many times a host gives its disk away.'),
 ]
 
+ATTEMPTS = [
+    cfg.IntOpt(
+        'max_attempts',
+        default=3,
+        min=1,
+        help='On how many hosts, one after the other, a new server is tried when a host fails to boot it.',
+    ),
+]
+
+COMPUTE_GROUP = [
+    cfg.BoolOpt(
+        'live_migration_wait_for_vif_plug',
+        default=True,
+        help='Whether a live migration waits, before the server is copied, until the network service says that its '
+        'ports are connected on the new host, where it says so at all. How long, and what follows then, say '
+        '[DEFAULT]vif_plugging_timeout and vif_plugging_is_fatal.',
+    ),
+]
+
 LOGGING = [
     cfg.BoolOpt('debug', default=False, help='Whether the service says more in its log.'),
     cfg.StrOpt('log_file', help='The file that the log is added to; unset: standard error.'),
@@ -238,12 +276,15 @@ WSGI = [
 
 GROUPS: dict[str, Sequence[cfg.Opt]] = {
     'DEFAULT': [*COMPUTE, *LOGGING],
+    'compute': COMPUTE_GROUP,
     'api': API,
     'database': DATABASE,
     'quota': QUOTA,
+    'scheduler': ATTEMPTS,
     'filter_scheduler': SCHEDULER,
     'identity': IDENTITY,
     'image': IMAGE,
+    'glance': GLANCE,
     'network': NETWORK,
     'neutron': NEUTRON,
     'placement': PLACEMENT,
@@ -260,7 +301,8 @@ GROUPS: dict[str, Sequence[cfg.Opt]] = {
 
 def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
     """The options by group, for the sample generator."""
-    return [*((group, list(options)) for group, options in GROUPS.items()), *neighbours.options().items()]
+    own = ((group, list(options)) for group, options in GROUPS.items())
+    return [*own, *neighbours.options().items(), *neighbours.key_manager_options()]
 
 
 def standard_files() -> list[str]:

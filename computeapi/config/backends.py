@@ -14,6 +14,12 @@ HYPERVISOR = [
 SIMULATED = [
     cfg.IntOpt('hosts', default=1, min=1, max=1000, help='How many simulated hosts there are.'),
     cfg.StrOpt('host_name', default='compute', regex=r'^\S+$', help='What each is called: this, and a number.'),
+    cfg.StrOpt(
+        'hypervisor_type',
+        default='fake',
+        help='What they say they are: fake, as the field calls a driver that runs nothing, or QEMU and so on where '
+        'what is tried asks for it.',
+    ),
     cfg.IntOpt('cells', default=1, min=1, help='Over how many cells they are spread; see `computeapi cell`.'),
     cfg.IntOpt('vcpus', default=512, min=1, help='Virtual CPUs of a simulated host.'),
     cfg.IntOpt('memory_mb', default=1024 * 1024, min=1, help='Memory of a simulated host in MiB.'),
@@ -38,7 +44,7 @@ SIMULATED = [
         'fail',
         default=[],
         help='Operations that fail, for tests of clients: spawn, power_on, snapshot ...; `spawn:NAME` only for '
-        'servers whose name starts with NAME.',
+        'servers whose name starts with NAME, `spawn@HOST` or `spawn@HOST:NAME` only on that host.',
     ),
     cfg.ListOpt(
         'hang',
@@ -122,6 +128,30 @@ IMAGE = [
     ),
 ]
 
+GLANCE = [
+    cfg.BoolOpt(
+        'verify_glance_signatures',
+        default=False,
+        help='Whether the signature of an image is verified before a host makes a disk of it: that is read from Glance '
+        'once more, and must be what the certificate in the key manager ([key_manager]) says of it that the image '
+        'names. Without all of its properties img_signature, img_signature_hash_method, img_signature_key_type and '
+        'img_signature_certificate_uuid, nothing boots from an image.',
+    ),
+    cfg.BoolOpt(
+        'enable_certificate_validation',
+        default=False,
+        help='Whether the certificate of a signature must be one that is trusted: by the server, which may name '
+        'trusted_image_certificates, or else by default. Counts with verify_glance_signatures; for servers that '
+        'name certificates both are done in any case.',
+    ),
+    cfg.ListOpt(
+        'default_trusted_certificate_ids',
+        default=[],
+        help='The ids in the key manager of certificates that servers trust whose owners name none, and remember. '
+        'Counts with verify_glance_signatures and enable_certificate_validation.',
+    ),
+]
+
 NETWORK = [
     cfg.StrOpt(
         'backend',
@@ -158,6 +188,17 @@ PLACEMENT = [
     ),
 ]
 
+
+def _newest(major: str) -> cfg.Opt:
+    """The option of a built-in service that has microversions."""
+    return cfg.StrOpt(
+        'max_microversion',
+        regex=rf'^({major}\.(0|[1-9]\d*))?$',
+        help='The newest microversion that clients of the built-in service are offered, as an earlier release would; '
+        'unset: the newest there is.',
+    )
+
+
 VOLUME = [
     cfg.StrOpt(
         'backend',
@@ -165,6 +206,7 @@ VOLUME = [
         choices=[('local', 'volumes in the database of this service, which hold no data'), ('cinder', 'a Cinder')],
         help='The block storage service that has the volumes of servers.',
     ),
+    _newest('3'),
 ]
 
 CINDER = [
@@ -183,6 +225,7 @@ SHARE = [
         choices=[('local', 'shares in the database of this service, which hold no data')],
         help='The service that has the shared file systems of servers.',
     ),
+    _newest('2'),
 ]
 
 STANDALONE = [

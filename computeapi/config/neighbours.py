@@ -36,6 +36,18 @@ def options() -> dict[str, list[cfg.Opt]]:
     return {group: [*found, *(SERVICE_USER if group == 'service_user' else ())] for group in GROUPS}
 
 
+def key_manager_options() -> list[tuple[str, list[cfg.Opt]]]:
+    """castellan's, by group, which it knows itself when it is asked for a key; none where it is not installed."""
+    try:
+        from castellan import options
+        from castellan.key_manager import key_manager_opts
+    except ImportError:
+        return []
+    # What else it has is about credentials, which are those of callers and of this service here.
+    found = dict(options.list_opts())
+    return [('key_manager', [*key_manager_opts]), *((group, found[group]) for group in ('barbican', 'vault'))]
+
+
 def register(conf: cfg.ConfigOpts) -> None:
     """Make the groups known to a configuration that names such a service; they take their time to load."""
     for group, listed in options().items():

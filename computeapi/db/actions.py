@@ -15,6 +15,7 @@ from computeapi.db.tables.servers import server_actions as actions
 
 __all__ = ['ServerAction', 'ServerActionEvent']
 
+FAILED = 'Error'
 ACTIONS, EVENTS = Rows(ServerAction, actions), Rows(ServerActionEvent, events)
 
 
@@ -49,8 +50,10 @@ def finish(connection: sa.Connection, action_id: int, now: datetime, message: st
 def start_event(
     connection: sa.Connection, action_id: int, event: str, host: str | None, now: datetime
 ) -> tuple[int, bool]:
-    """Its id, and whether it is over already: one that was begun before a worker died or had to wait goes on."""
-    if found := EVENTS.find(connection, action_id=action_id, event=event):
+    """Its id, and whether it is over already: one that was begun before a worker died or had to wait goes on. What
+    failed and is tried again is another event."""
+    same = EVENTS.select.where(events.c.action_id == action_id, events.c.event == event)
+    if found := EVENTS.first(connection, same.where(sa.func.coalesce(events.c.result, '') != FAILED)):
         return found.id, found.finish_time is not None
     begun = {'action_id': action_id, 'event': event, 'host': host, 'start_time': now}
     ACTIONS.update(connection, {'updated_at': now}, id=action_id)

@@ -17,7 +17,7 @@ import sqlalchemy as sa
 from computeapi.clock import utcnow
 from computeapi.db.engine import Store
 from computeapi.db.server_migrations import EVACUATION
-from computeapi.db.tables.compute import allocations, processes
+from computeapi.db.tables.compute import allocations, idempotency_keys, processes
 from computeapi.db.tables.identity import tokens
 from computeapi.db.tables.servers import (
     archived_servers,
@@ -38,7 +38,13 @@ from computeapi.states import MigrationStatus
 OWN = (server_tags, block_devices, server_shares, console_tokens, migrations, server_actions)
 """What hangs on a server; the events of its actions go with them."""
 EVENT = server_action_events.columns.keys()
-EXPIRING = (tokens.c.expires_at, console_tokens.c.expires_at, volume_messages.c.guaranteed_until, processes.c.seen_at)
+EXPIRING = (
+    tokens.c.expires_at,
+    console_tokens.c.expires_at,
+    volume_messages.c.guaranteed_until,
+    processes.c.seen_at,
+    idempotency_keys.c.expires_at,
+)
 """Until when rows are of any use, or were."""
 
 Clear = Callable[[sa.Connection, datetime, int], Mapping[str, int]]

@@ -1,11 +1,11 @@
 """The cells, which are parts of the cloud, as rows."""
 
-import uuid
 from collections import defaultdict
 from collections.abc import Collection
 
 import sqlalchemy as sa
 
+from computeapi import chance
 from computeapi.db.records import Rows
 from computeapi.db.tables.compute import Cell, cells, hypervisors
 
@@ -36,7 +36,7 @@ def out_of_reach(connection: sa.Connection) -> dict[str, str]:
 def register(connection: sa.Connection, names: Collection[str]) -> None:
     """See that there are cells of these names."""
     for name in sorted(set(names) - {cell.name for cell in every(connection)}):
-        CELLS.insert(connection, uuid=str(uuid.uuid4()), name=name, down=False)
+        CELLS.insert(connection, uuid=chance.new_id(), name=name, down=False)
 
 
 def mark(connection: sa.Connection, name: str, *, down: bool) -> bool:

@@ -8,7 +8,7 @@ What comes out of a door is DatabaseTrouble when the database is the reason: it 
 import copy
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 import orjson
@@ -22,6 +22,9 @@ from computeapi.db.patience import ENDLESS, USUAL, Patience
 from computeapi.db.trouble import Watch, unfit
 
 MOST_TRIES = 3
+
+Transaction = Callable[[sa.Connection], AbstractContextManager[object]]
+"""Makes what happens in a block one change, or none."""
 
 P = ParamSpec('P')
 T = TypeVar('T')
@@ -49,12 +52,13 @@ class Store:
         self.dialect = self.url.get_backend_name()
         self.watch = Watch()
         if self.dialect == 'sqlite':
-            self.engine = _sqlite_engine(self.url, durable, patience)
+            self.engine = _sqlite_engine(self.url, pool_size, durable, patience)
         else:
             self.engine = _server_engine(self.url, pool_size, patience)
         sa.event.listen(self.engine, 'handle_error', unfit, retval=True)
         self.clock = clock_of(self.dialect, self.ask)
         self.check: Callable[[sa.Connection], None] = lambda connection: None
+        self.transaction: Transaction = sa.Connection.begin
 
     def checked(self, check: Callable[[sa.Connection], None]) -> Self:
         """The same store, each change of which is lost unless *check*, asked last in its transaction, lets it pass."""
@@ -74,7 +78,7 @@ class Store:
         notes: list[str] | None = None if self.noted is None else []
         with self.watch.watching(), self.engine.connect() as connection:
             connection = connection.execution_options(computeapi_write=True, computeapi_notes=notes)
-            with connection.begin():
+            with self.transaction(connection):
                 yield connection
                 self.check(connection)
         if self.noted is not None and notes:
@@ -172,11 +176,12 @@ def _server_engine(url: sa.URL, pool_size: int, limits: Patience) -> sa.Engine:
     return engine
 
 
-def _sqlite_engine(url: sa.URL, durable: bool, limits: Patience) -> sa.Engine:
+def _sqlite_engine(url: sa.URL, pool_size: int, durable: bool, limits: Patience) -> sa.Engine:
     engine = sa.create_engine(
         url,
         json_deserializer=orjson.loads,
         hide_parameters=True,
+        pool_size=pool_size,
         connect_args={'timeout': limits.lock, 'check_same_thread': False},
     )
 

@@ -1,12 +1,12 @@
 """The hypervisors and what is taken of them, as rows; memory in MiB, disk in GiB."""
 
-import uuid
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
 
+from computeapi import chance
 from computeapi.db import allocations, listing
 from computeapi.db.allocations import Amounts
 from computeapi.db.listing import Clause, Page, identified
@@ -76,7 +76,7 @@ def register(connection: sa.Connection, hostname: str, values: Mapping[str, Any]
     """Write down what the hypervisor of that hostname is, whether it is new or known."""
     known = hypervisors.c.hypervisor_hostname == hostname
     if connection.execute(sa.update(hypervisors).where(known).values(**values, updated_at=now)).rowcount == 0:
-        row = {'uuid': str(uuid.uuid4()), 'hypervisor_hostname': hostname, 'created_at': now}
+        row = {'uuid': chance.new_id(), 'hypervisor_hostname': hostname, 'created_at': now}
         connection.execute(sa.insert(hypervisors).values(**row, **values))
     note_host(connection, values['host'])
 

@@ -4,7 +4,6 @@ Resources are dicts in Neutron's own words. A `Collection` says once how each at
 from the database; reading, filtering, sorting and writing follow from that.
 """
 
-import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -12,7 +11,7 @@ from typing import Any, TypeVar
 
 import sqlalchemy as sa
 
-from computeapi import errors
+from computeapi import chance, errors
 from computeapi.context import Context
 from computeapi.db import listing, pairs
 from computeapi.db.listing import WHOLE, Clause, Page
@@ -92,6 +91,7 @@ class Collection:
             'tenant_id': table.c.project_id,
             **(attributes or {}),
         }
+        self.select = sa.select(*(expression.label(name) for name, expression in self.attributes.items()))
         self.columns = {name: value.name for name, value in self.attributes.items() if isinstance(value, sa.Column)}
         self.missing = missing
         self.visible = visible or (lambda context: own_rows(table, context))
@@ -111,7 +111,7 @@ class Collection:
         values: what columns hold, or one of several values.
         """
         chosen = [self.clause(name, values) for name, values in (filters or {}).items()]
-        statement = self._select().where(self.visible(work.context), *clauses, *self._with(values), *chosen)
+        statement = self.select.where(self.visible(work.context), *clauses, *self._with(values), *chosen)
         rows = work.connection.execute(self._paged(work, statement, page))
         documents = [dict(row) for row in rows.mappings()]
         if documents:
@@ -147,7 +147,7 @@ class Collection:
         return document
 
     def insert(self, work: Work, facts: Mapping[str, Any]) -> str:
-        resource_id = facts.get('id') or str(uuid.uuid4())
+        resource_id = facts.get('id') or chance.new_id()
         now = work.clock()
         standard = {'id': resource_id, 'created_at': now, 'updated_at': now}
         work.connection.execute(self.table.insert().values(self._values(facts) | standard))
@@ -182,9 +182,6 @@ class Collection:
 
     def _values(self, facts: Mapping[str, Any]) -> dict[str, Any]:
         return {self.columns[name]: value for name, value in facts.items() if name in self.columns}
-
-    def _select(self) -> sa.Select[Any]:
-        return sa.select(*(expression.label(name) for name, expression in self.attributes.items()))
 
     def _paged(self, work: Work, statement: sa.Select[Any], page: Page) -> sa.Select[Any]:
         chosen = [(self._sort_column(name), descending) for name, descending in page.sort]

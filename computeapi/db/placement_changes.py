@@ -4,12 +4,12 @@ Only that something is to be told is written, once, whatever changes until it is
 has an id of its own, and a row is forgotten only with the last one in it. Stores that are not mirrored write nothing.
 """
 
-import uuid
 from collections.abc import Collection, Iterable
 from datetime import datetime
 
 import sqlalchemy as sa
 
+from computeapi import chance
 from computeapi.db.records import Rows, upsert
 from computeapi.db.tables.compute import PlacementChange, hypervisors, placement_changes
 
@@ -40,7 +40,7 @@ def note_host(connection: sa.Connection, host: str) -> None:
 
 
 def _row(kind: str, key: str) -> dict[str, str | int | None]:
-    return {'kind': kind, 'id': key, 'change_id': str(uuid.uuid4()), 'move_id': None, 'attempts': 0, 'due_at': None}
+    return {'kind': kind, 'id': key, 'change_id': chance.new_id(), 'move_id': None, 'attempts': 0, 'due_at': None}
 
 
 def due(connection: sa.Connection, now: datetime, most: int) -> list[PlacementChange]:

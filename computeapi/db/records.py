@@ -64,7 +64,7 @@ class Rows(Generic[R]):
         if values:
             connection.execute(sa.update(self.table).filter_by(**where).values(**values))
 
-    def delete(self, connection: sa.Connection, **values: Any) -> int:
+    def delete(self, connection: sa.Connection, /, **values: Any) -> int:
         """How many rows with these values were there to delete."""
         return connection.execute(sa.delete(self.table).filter_by(**values)).rowcount
 

@@ -12,6 +12,7 @@ import sqlalchemy as sa
 
 from computeapi.db.engine import Store
 from computeapi.db.steps import Steps
+from computeapi.db.tables import metadata
 from computeapi.errors import DatabaseTrouble
 
 MIGRATIONS = Path(__file__).parent / 'migrations'
@@ -53,6 +54,20 @@ def upgrade(store: Store) -> bool:
             return False
         run(connection)
     return True
+
+
+def create(store: Store) -> None:
+    """Make the newest tables where there are none, without going through all revisions; else as `upgrade`.
+
+    For databases that are thrown away: what makes the others is tried on every one of them.
+    """
+    if version(store) is not None:
+        upgrade(store)
+        return
+    with store.write() as connection:
+        metadata.create_all(connection)
+        connection.exec_driver_sql('CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL PRIMARY KEY)')
+        connection.execute(sa.text('INSERT INTO alembic_version VALUES (:head)'), {'head': head()})
 
 
 def check(store: Store) -> None:

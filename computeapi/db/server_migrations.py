@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
 
+from computeapi import chance
 from computeapi.context import Context
 from computeapi.db import listing
 from computeapi.db.listing import Page
@@ -54,7 +54,7 @@ def insert(
     # Of an evacuation clients are told no flavors, which others have even where they are the same.
     flavors = (None, None) if migration_type == EVACUATION else (server.flavor, dict(new_flavor or server.flavor))
     values = {
-        'uuid': str(uuid.uuid4()),
+        'uuid': chance.new_id(),
         'server_id': server.uuid,
         'migration_type': migration_type,
         'status': status,
@@ -80,6 +80,15 @@ def live(connection: sa.Connection, server_id: str, statuses: Collection[str]) -
     mine = (migrations.c.server_id == server_id) & (migrations.c.migration_type == 'live-migration')
     wanted = MIGRATIONS.select.where(mine, migrations.c.status.in_(statuses))
     return MIGRATIONS.all(connection, wanted.order_by(migrations.c.id.desc()))
+
+
+def note_plugged(connection: sa.Connection, server_id: str, told: Mapping[str, str]) -> None:
+    """Keep what is told of the connection of ports, by port, while a host gets ready for the server as it runs."""
+    mine = (migrations.c.server_id == server_id) & (migrations.c.migration_type == 'live-migration')
+    getting_ready = mine & (migrations.c.status == MigrationStatus.PREPARING)
+    known = sa.select(migrations.c.id, migrations.c.plugged).where(getting_ready).with_for_update()
+    for migration_id, plugged in connection.execute(known).all():
+        change(connection, migration_id, {'plugged': {**(plugged or {}), **told}})
 
 
 def latest(connection: sa.Connection, server_id: str, statuses: Collection[str]) -> Migration | None:

@@ -1,12 +1,12 @@
 """The services that make up the cloud, as rows."""
 
-import uuid
 from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
 
+from computeapi import chance
 from computeapi.db.listing import identified
 from computeapi.db.placement_changes import note_host
 from computeapi.db.records import Rows
@@ -55,7 +55,7 @@ def is_seen(connection: sa.Connection, host: str, binary: str, now: datetime) ->
     known = (services.c.host == host) & (services.c.binary == binary)
     if connection.execute(sa.update(services).where(known).values(seen_at=now)).rowcount == 0:
         values = {'disabled': False, 'forced_down': False, 'created_at': now, 'seen_at': now}
-        connection.execute(sa.insert(services).values(uuid=str(uuid.uuid4()), host=host, binary=binary, **values))
+        connection.execute(sa.insert(services).values(uuid=chance.new_id(), host=host, binary=binary, **values))
 
 
 def is_gone(connection: sa.Connection, host: str) -> None:

@@ -91,6 +91,11 @@ def hasten(connection: sa.Connection, server_id: str, waiting: str, now: datetim
     connection.execute(hurried.values(not_before=now, lease_until=over))
 
 
+def held_servers(connection: sa.Connection) -> list[str]:
+    """The servers whose tasks somebody has, at work or waiting."""
+    return list(connection.scalars(sa.select(tasks.c.server_id).where(tasks.c.owner.is_not(None)).distinct()))
+
+
 def delete(connection: sa.Connection, task: Task) -> bool:
     """Remove the row; False if somebody else has claimed the task since."""
     return connection.execute(sa.delete(tasks).where(_mine(task))).rowcount == 1

@@ -23,6 +23,7 @@ from computeapi.serve import credentials, guests, population
 from computeapi.serve.directory import Directory, database, opened
 from computeapi.serve.http.hub import UPLOADS
 from computeapi.serve.http.server import HTTPServer
+from computeapi.serve.surroundings import Surroundings
 from computeapi.web.filters import WSGIApp
 
 LOG = logging.getLogger(__name__)
@@ -30,24 +31,24 @@ THREADS = 8
 LONELY = 'There is one; `computeapi serve --hosts 2` has two.'
 
 
-def run(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
+def run(conf: cfg.ConfigOpts, options: argparse.Namespace, surroundings: Surroundings | None = None) -> None:
     """Serve until SIGTERM or SIGINT; OSError when the address or the data directory cannot be had."""
     log.start(conf, logging.WARNING if options.quiet else logging.INFO)
     _exit_on_signals()
     os.umask(0o077)
     with (
         ExitStack() as stack,
-        _listening(options.host, options.port) as listening,
+        listening_at(options.host, options.port) as listening,
         opened(None if options.in_memory else options.data_dir or conf.standalone.data_dir) as directory,
     ):
         configure(conf, directory)
         warn(conf, listening)
         sockets, for_guests = [listening], None
         if options.metadata_port is not None:
-            for_guests = stack.enter_context(_listening(options.host, options.metadata_port, '--metadata-port'))
+            for_guests = stack.enter_context(listening_at(options.host, options.metadata_port, '--metadata-port'))
             guests.share_secret(conf, directory)
             sockets.append(for_guests)
-        with running(conf, directory, options.admin_password, for_guests) as (app, passwords):
+        with running(conf, directory, options.admin_password, for_guests, surroundings) as (app, passwords):
             shown = credentials.show(
                 conf.api.public_url or url(listening),
                 conf.api.auth_strategy,
@@ -85,25 +86,41 @@ def running(
     directory: Directory,
     admin_password: str | None = None,
     for_guests: socket.socket | None = None,
+    surroundings: Surroundings | None = None,
 ) -> Iterator[tuple[WSGIApp, dict[str, str]]]:
     """The service at work, with its tables and what a cloud begins with: the app and the passwords of its users.
 
     for_guests: where they ask, if they do."""
     with ExitStack() as stack:
+        around = surroundings or Surroundings()
+        around.configure(conf)
         pool_size = max(conf.database.max_pool_size, THREADS + UPLOADS + conf.workers)
         store = store_of(conf, durable=not directory.temporary, pool_size=pool_size)
-        service = Service(conf, store, lonely=LONELY, binary='computeapi-serve')
+        store.clock = around.clock(store.clock)
+        store.transaction = around.transaction(store.transaction)
+        service = Service(
+            conf,
+            store,
+            lonely=LONELY,
+            binary='computeapi-serve',
+            around=around.driver,
+            between=around.neighbour,
+            working=around.work,
+        )
         stack.callback(service.close)
-        with store.watch.silenced():
-            schema.upgrade(store)
-            passwords = population.prepare(service, directory, admin_password)
-        app = load(service, 'standalone')
-        if for_guests is not None:
-            app = guests.ByPort(app, load(service, 'metadata'), for_guests)
-        # The directory is locked, so the work of whoever used it before may be taken over at once.
-        service.start(alone=service.store.url.database == str(directory.path / 'computeapi.db'))
-        stack.callback(service.stop)
-        yield app, passwords
+        with around.beginning():
+            with store.watch.silenced():
+                (schema.create if directory.temporary else schema.upgrade)(store)
+                passwords = population.prepare(service, directory, admin_password)
+            app = load(service, 'standalone')
+            if for_guests is not None:
+                app = guests.ByPort(app, load(service, 'metadata'), for_guests)
+            # The directory is locked, so the work of whoever used it before may be taken over at once.
+            service.start(alone=service.store.url.database == str(directory.path / 'computeapi.db'))
+            stack.callback(service.stop)
+            stack.callback(around.end)
+            around.begin(service, directory)
+        yield around.app(app), passwords
 
 
 def url(listening: socket.socket) -> str:
@@ -113,7 +130,8 @@ def url(listening: socket.socket) -> str:
     return f'http://[{host}]:{port}' if ':' in host else f'http://{host}:{port}'
 
 
-def _listening(host: str, port: int, option: str = '--port') -> socket.socket:
+def listening_at(host: str, port: int, option: str = '--port') -> socket.socket:
+    """A socket that accepts; OSError when the address cannot be had, which *option* chose."""
     family = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)[0][0]
     try:
         return socket.create_server((host, port), family=family, backlog=1024)

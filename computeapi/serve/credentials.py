@@ -69,7 +69,12 @@ def clouds_of(url: str, strategy: str, passwords: Mapping[str, str]) -> dict[str
         user: cloud_of(url, user, password) if strategy == 'local' else cloud_at(url, strategy, user, password)
         for user, password in passwords.items()
     }
-    return {'clouds': {'computeapi' if user == 'admin' else f'computeapi-{user}': clouds[user] for user in clouds}}
+    return {'clouds': {name_of(user): clouds[user] for user in clouds}}
+
+
+def name_of(user: str) -> str:
+    """What the cloud of a user is called in clouds.yaml."""
+    return 'computeapi' if user == 'admin' else f'computeapi-{user}'
 
 
 def cloud_of(url: str, user: str, password: str) -> dict[str, Any]:
@@ -97,8 +102,13 @@ def cloud_at(url: str, strategy: str, user: str, password: str) -> dict[str, Any
 
 def openrc_of(url: str, password: str) -> str:
     """The administrator's settings for a shell."""
-    cloud = cloud_of(url, 'admin', password)
-    return _exports({f'OS_{name.upper()}': str(value) for name, value in (cloud.pop('auth') | cloud).items()})
+    return _exports(variables_of(cloud_of(url, 'admin', password)))
+
+
+def variables_of(cloud: Mapping[str, Any]) -> dict[str, str]:
+    """The settings of a cloud, as clouds.yaml has them, by the names of environment variables."""
+    facts = {**cloud['auth'], **{name: value for name, value in cloud.items() if name != 'auth'}}
+    return {f'OS_{name.upper()}': str(value) for name, value in facts.items()}
 
 
 def openrc_by_cloud(directory: Directory) -> str:

@@ -4,12 +4,15 @@ import base64
 import fcntl
 import os
 import secrets
+import shutil
 import tempfile
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 MEMORY = Path('/dev/shm')
+DATABASE_FILES = {'.db', '.db-wal', '.db-shm'}
 
 
 class Directory:
@@ -34,6 +37,12 @@ class Directory:
         new.replace(target)
         return target
 
+    def copy_to(self, other: 'Directory') -> None:
+        """Let another one, which is empty, have all that was written."""
+        for path in self.path.iterdir():
+            if path.is_file() and path.suffix not in DATABASE_FILES:
+                other.write(path.name, path.read_text().rstrip('\n'))
+
     def secret(self, name: str) -> str:
         """The 32 random bytes that are kept under this name, as text; they are made when they are first asked for."""
         kept = self.read(name)
@@ -53,8 +62,12 @@ def opened(path: str | None) -> Iterator[Directory]:
     """The directory at `path`, for one process at a time; None: one in memory, removed at the end."""
     if path is None:
         memory = MEMORY if os.access(MEMORY, os.W_OK) else None
-        with tempfile.TemporaryDirectory(prefix='computeapi-', dir=memory) as name:
-            yield Directory(Path(name), temporary=True)
+        directory = Directory(Path(tempfile.mkdtemp(prefix='computeapi-', dir=memory)), temporary=True)
+        remove = weakref.finalize(directory, _remove, directory.path, os.getpid())
+        try:
+            yield directory
+        finally:
+            remove()
         return
     folder = Path(path).resolve()
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -64,3 +77,9 @@ def opened(path: str | None) -> Iterator[Directory]:
         except BlockingIOError:
             raise BlockingIOError(f'{folder} is in use by another process') from None
         yield Directory(folder)
+
+
+def _remove(path: Path, process: int) -> None:
+    """Remove a directory of this process: one that was forked from it, and ends before it, has it in memory, too."""
+    if process == os.getpid():
+        shutil.rmtree(path, ignore_errors=True)

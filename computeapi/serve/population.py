@@ -1,8 +1,8 @@
 """What a cloud begins with: users, an image, networks, volume types and flavors."""
 
 import contextlib
-import secrets
 
+from computeapi import chance
 from computeapi.backends.identity.local import LocalIdentity
 from computeapi.backends.image.local import LocalImages
 from computeapi.backends.network.local import LocalNetworks
@@ -48,7 +48,7 @@ def prepare(service: Service, directory: Directory, admin_password: str | None) 
     for name in USERS:
         kept = directory.read(f'{name}-password')
         given = admin_password if name == 'admin' else None
-        passwords[name] = given or kept or secrets.token_urlsafe(12)
+        passwords[name] = given or kept or chance.password(name)
         if passwords[name] != kept:
             change_password(identity, name, passwords[name])
             directory.write(f'{name}-password', passwords[name])

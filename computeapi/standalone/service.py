@@ -18,7 +18,8 @@ from computeapi.web import faults
 from computeapi.web.app import App
 from computeapi.web.auth import raw_path
 from computeapi.web.controller import Controller
-from computeapi.web.filters import RequestId, URLMap, WSGIApp
+from computeapi.web.filters import Environ, RequestId, URLMap, WSGIApp
+from computeapi.web.idempotency import ClaimedKeys, Idempotency
 from computeapi.web.request import CONTEXT, REQUEST_ID, Request
 from computeapi.web.routing import Bound, Endpoint
 
@@ -27,6 +28,8 @@ MAX_DOCUMENT = 1024 * 1024
 
 Authenticate = Callable[[str], Context]
 """From a token to the caller; NotAuthenticated."""
+Claims = ClaimedKeys[Any] | None
+"""Where Idempotency-Keys are known, if they are looked at."""
 
 
 class ServiceController(Controller):
@@ -70,6 +73,17 @@ class ServiceApp(App):
             raise errors.NotAuthenticated()
         return context
 
+    def minding(self, claims: Claims, app: WSGIApp | None = None) -> WSGIApp:
+        """This service, or the app around it, that does once what comes with an Idempotency-Key."""
+        return app or self if claims is None else Idempotency(app or self, claims, self.known_caller, self.fault)
+
+    def known_caller(self, environ: Environ) -> Context | None:
+        """Who asks; None who is nobody, or need not say so, and is told as without a key."""
+        try:
+            return faults.repeated(lambda: self.caller(Request(environ)))
+        except errors.NotAuthenticated:
+            return None
+
     def run(self, req: Request, bound: Bound, parameters: dict[str, Any], body: Any) -> webob.Response:
         """Authorize, validate, handle, render; the handler of an action has its argument as the body."""
         operation = req.operation = bound.operation
@@ -101,9 +115,10 @@ class ServiceApp(App):
         message = str(error) if faults.is_expected(error) else errors.Error.text
         return faults.timed(self.refusal(req, faults.status_of(error, self.statuses), message, error), error)
 
-    def refusal(self, req: Request, status: int, message: str, error: Exception) -> webob.Response:
+    @classmethod
+    def refusal(cls, req: Request, status: int, message: str, error: Exception) -> webob.Response:
         """An error in the service's own words; unless it has others, in those of compute."""
-        return json_response(status, faults.document(status, message, self.names))
+        return json_response(status, faults.document(status, message, cls.names))
 
 
 class VersionPage:

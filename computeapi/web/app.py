@@ -14,7 +14,7 @@ import webob.exc
 from computeapi.errors import Error, Invalid, NotFound
 from computeapi.versions import ABSENT
 from computeapi.web import faults
-from computeapi.web.contract import JSON
+from computeapi.web.contract import JSON, Operation
 from computeapi.web.controller import Controller
 from computeapi.web.policy import Rules
 from computeapi.web.request import LOGGED_PATH, VENDOR_JSON, Reply, Request, caller_of, target_of
@@ -102,6 +102,16 @@ class App:
     def run(self, req: Request, bound: Bound, parameters: dict[str, Any], body: Any) -> webob.Response:
         """Validate, authorize, handle, render: from here on everything is the operation's own."""
         operation, controller = bound.operation, self.controllers[bound.kind]
+        self.accept(req, operation, parameters, body)
+        try:
+            self.authorize(req, controller, parameters)
+            return self.bounded(req, lambda: operation.handler(controller, req, **parameters))
+        except Error as error:
+            self.validate(req, faults.status_of(error), None)
+            raise
+
+    def accept(self, req: Request, operation: Operation, parameters: dict[str, Any], body: Any) -> None:
+        """Let the request be for the operation; Invalid for a body or a query that it does not take."""
         req.operation = operation
         if operation.secret_path:
             req.environ[LOGGED_PATH] = operation.path
@@ -110,12 +120,6 @@ class App:
             parameters['body'] = body
         if operation.query is not ABSENT:
             req.query = operation.query_validator.check(req.raw_query(), req.version, req.legacy)
-        try:
-            self.authorize(req, controller, parameters)
-            return self.bounded(req, lambda: operation.handler(controller, req, **parameters))
-        except Error as error:
-            self.validate(req, faults.status_of(error), None)
-            raise
 
     def authorize(self, req: Request, controller: Controller, parameters: dict[str, Any]) -> None:
         """Ask the operation's policy, for the subject if the path names one; the subject replaces its id."""

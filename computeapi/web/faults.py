@@ -16,6 +16,8 @@ SUPPORT = 'Please contact the administrator'
 
 RETRY_SECONDS = 5
 """When to come again while the database cannot be used."""
+UNDER_WAY_SECONDS = 1
+"""The same while a request is answered that has the same Idempotency-Key."""
 
 Statuses = tuple[tuple[type[Exception], int], ...]
 
@@ -29,6 +31,7 @@ STATUSES: Statuses = (
     (errors.NotSupported, 501),
     (errors.Gone, 410),
     (errors.TooLarge, 413),
+    (errors.IdempotencyKeyReused, 422),
     (errors.Unavailable, 503),
     (errors.DatabaseTrouble, 503),
 )
@@ -97,6 +100,8 @@ def timed(response: webob.Response, error: Exception) -> webob.Response:
     """The answer to this error, which says when to come again where that is known."""
     if isinstance(error, errors.DatabaseTrouble):
         response.retry_after = RETRY_SECONDS
+    if isinstance(error, errors.RequestUnderWay):
+        response.retry_after = UNDER_WAY_SECONDS
     if isinstance(error, errors.TooManyAttempts):
         response.retry_after = error.seconds
     return response

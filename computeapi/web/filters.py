@@ -7,13 +7,13 @@ import functools
 import logging
 import re
 import time
-import uuid
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 from urllib.parse import quote, urlsplit
 
 import microversion_parse
 
+from computeapi import chance
 from computeapi.errors import DatabaseTrouble, Error, Invalid, Unavailable
 from computeapi.versions import COMPUTE, APIVersionRequest, History
 from computeapi.web import faults
@@ -96,7 +96,7 @@ class RequestId:
         self.app, self.names = app, names
 
     def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
-        request_id = environ[REQUEST_ID] = f'req-{uuid.uuid4()}'
+        request_id = environ[REQUEST_ID] = f'req-{chance.new_id()}'
         inbound = environ.get('HTTP_X_OPENSTACK_REQUEST_ID', '')
         environ[GLOBAL_REQUEST_ID] = inbound if self.FORM.fullmatch(inbound) else None
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Any, NamedTuple
 
@@ -10,11 +11,12 @@ import webob
 import webob.dec
 import webob.exc
 
-from computeapi.versions import ABSENT, HISTORY, MAX, MIN, APIVersionRequest, resolve
+from computeapi.versions import ABSENT, COMPUTE, MIN, APIVersionRequest, History, resolve
 from computeapi.web import faults
 from computeapi.web.contract import JSON, Operation
 from computeapi.web.controller import Controller
-from computeapi.web.filters import LEGACY_HEADER, SERVICE, STANDARD_HEADER
+from computeapi.web.filters import LEGACY_HEADER, REQUEST_ID_HEADERS, SERVICE, STANDARD_HEADER
+from computeapi.web.idempotency import KEY_HEADER
 from computeapi.web.schemas import closed, whole
 
 Document = dict[str, Any]
@@ -27,14 +29,19 @@ VERBS = {
     'DELETE': ('clear', 'delete'),
 }
 TEXT = {'type': 'string'}
+KEY_ERRORS = {400, 409, 422}
 UNAUTHORIZED = whole({'error': closed({'code': {'const': 401}, 'title': TEXT, 'message': TEXT})})
 
 
 class OpenAPI:
     """/VERSION.json and /latest.json; a document is made when it is first asked for, and kept."""
 
-    def __init__(self, controllers: Iterable[type[Controller]]):
-        self.controllers = tuple(controllers)
+    def __init__(
+        self, controllers: Iterable[type[Controller]], history: History = COMPUTE, *, idempotency: bool = False
+    ):
+        """history: the versions that are offered.  idempotency: whether a POST can have an Idempotency-Key."""
+        self.controllers, self.history = tuple(controllers), history
+        self.face = replace(COMPUTE_FACE, idempotency=idempotency)
         self._documents: dict[APIVersionRequest, bytes] = {}
 
     @webob.dec.wsgify
@@ -42,19 +49,45 @@ class OpenAPI:
         name = re.fullmatch(r'/([^/]{1,32})\.json', req.path_info)
         if name is None or req.method not in ('GET', 'HEAD'):
             return webob.exc.HTTPNotFound()
+        newest = self.history.max
         try:
-            version = MAX if name[1] == 'latest' else APIVersionRequest.parse(name[1])
+            version = newest if name[1] == 'latest' else APIVersionRequest.parse(name[1])
         except ValueError:
-            return faults.fault(400, f'{name[1]} is no version; ask for /{MAX}.json or /latest.json.')
-        if not version.matches(MIN, MAX):
-            return faults.fault(404, f'The versions are {MIN} to {MAX}.')
+            return faults.fault(400, f'{name[1]} is no version; ask for /{newest}.json or /latest.json.')
+        if not version.matches(MIN, newest):
+            return faults.fault(404, f'The versions are {MIN} to {newest}.')
         return webob.Response(body=self.document(version), content_type=JSON)
 
     def document(self, version: APIVersionRequest) -> bytes:
         """The document of one version as JSON."""
         if version not in self._documents:
-            self._documents[version] = orjson.dumps(describe(self.controllers, version))
+            self._documents[version] = orjson.dumps(describe(self.controllers, version, self.face))
         return self._documents[version]
+
+
+@dataclass(frozen=True)
+class Face:
+    """What a document says of the service as a whole.
+
+    url: of the API, from where the document stands.  token_header: what callers prove themselves with.
+    version_headers: that requests and answers carry; the first one is what a request asks for a version with.
+    idempotency: whether a POST can have an Idempotency-Key.
+    """
+
+    title: str
+    history: History
+    url: str
+    token_header: str = 'X-Auth-Token'
+    version_headers: tuple[str, ...] = ()
+    idempotency: bool = False
+
+    def minds_keys(self, operation: Operation) -> bool:
+        """Whether the operation is done once for an Idempotency-Key."""
+        return self.idempotency and operation.method == 'POST'
+
+
+# Documents stand beside the API: /openapi/2.1.json describes /v2.1, whatever both are mounted on.
+COMPUTE_FACE = Face('Compute API', COMPUTE, '../v2.1', version_headers=(STANDARD_HEADER, LEGACY_HEADER))
 
 
 class Described(NamedTuple):
@@ -64,18 +97,19 @@ class Described(NamedTuple):
     tag: str
 
 
-def describe(controllers: Iterable[type[Controller]], version: APIVersionRequest) -> Document:
+def describe(
+    controllers: Iterable[type[Controller]], version: APIVersionRequest, face: Face = COMPUTE_FACE
+) -> Document:
     """The OpenAPI document of *version*."""
     controllers = list(controllers)
     return {
         'openapi': '3.1.0',
-        'info': {'title': 'Compute API', 'version': str(version), 'description': HISTORY[str(version)]},
-        # Documents stand beside the API: /openapi/2.1.json describes /v2.1, whatever both are mounted on.
-        'servers': [{'url': '../v2.1'}],
+        'info': {'title': face.title, 'version': str(version), 'description': face.history.stories[str(version)]},
+        'servers': [{'url': face.url}],
         'security': [{'token': []}],
         'tags': [{'name': name, 'description': text} for name, text in _tags(controllers, version)],
-        'paths': _paths(controllers, version),
-        'components': _components(version),
+        'paths': _paths(controllers, version, face),
+        'components': _components(version, face),
     }
 
 
@@ -102,20 +136,20 @@ def _tags(controllers: Iterable[type[Controller]], version: APIVersionRequest) -
     return ((name, text) for name, text in texts.items() if name in used)
 
 
-def _paths(controllers: Iterable[type[Controller]], version: APIVersionRequest) -> Document:
+def _paths(controllers: Iterable[type[Controller]], version: APIVersionRequest, face: Face) -> Document:
     groups: dict[str, dict[str, list[Described]]] = {}
     for each in _at(controllers, version):
         groups.setdefault(each.operation.path, {}).setdefault(each.operation.method, []).append(each)
     return {
-        path: {'parameters': _path_parameters(path)}
-        | {method.lower(): _operation(group, version) for method, group in methods.items()}
+        path: {'parameters': _path_parameters(path, face)}
+        | {method.lower(): _operation(group, version, face) for method, group in methods.items()}
         for path, methods in groups.items()
     }
 
 
-def _path_parameters(path: str) -> list[Document]:
+def _path_parameters(path: str, face: Face) -> list[Document]:
     names = re.findall(r'{(\w+)}', path)
-    return [_ref('parameters', 'version')] + [
+    return [_ref('parameters', 'version') for _ in face.version_headers[:1]] + [
         {'name': name, 'in': 'path', 'required': True, 'schema': TEXT | {'minLength': 1}} for name in names
     ]
 
@@ -132,7 +166,7 @@ def operation_id(operation: Operation) -> str:
 # ------------------------------------------------------------------ operations
 
 
-def _operation(group: list[Described], version: APIVersionRequest) -> Document:
+def _operation(group: list[Described], version: APIVersionRequest, face: Face) -> Document:
     """One method of one path: one operation, or several that the one key of the body tells apart."""
     operation, tag = group[0]
     operations = [each.operation for each in group]
@@ -140,8 +174,8 @@ def _operation(group: list[Described], version: APIVersionRequest) -> Document:
     return {
         **facts,
         'tags': sorted({each.tag for each in group}),
-        'parameters': _query_parameters(operation, version),
-        'responses': _responses(operations, version),
+        'parameters': _query_parameters(operation, version) + [_ref('parameters', 'key')] * face.minds_keys(operation),
+        'responses': _responses(operations, version, face),
     }
 
 
@@ -198,7 +232,7 @@ def _query_parameters(operation: Operation, version: APIVersionRequest) -> list[
 # ------------------------------------------------------------------ responses
 
 
-def _responses(operations: list[Operation], version: APIVersionRequest) -> Document:
+def _responses(operations: list[Operation], version: APIVersionRequest, face: Face) -> Document:
     """The success of each operation, and the faults of all of them."""
     successes: dict[int, dict[str, list[Document]]] = {}
     for operation in operations:
@@ -209,35 +243,37 @@ def _responses(operations: list[Operation], version: APIVersionRequest) -> Docum
             if schema is not ABSENT and schema not in known:
                 known.append(schema)
     errors = {status for operation in operations for status in operation.error_statuses}
+    errors |= KEY_ERRORS if face.minds_keys(operations[0]) else set()
     answers = {status: _ref('responses', str(status)) for status in errors}
-    answers |= {status: _success(status, content) for status, content in successes.items()}
+    answers |= {status: _success(status, content, face) for status, content in successes.items()}
     return {str(status): answer for status, answer in sorted(answers.items())}
 
 
-def _success(status: int, content: dict[str, list[Document]]) -> Document:
+def _success(status: int, content: dict[str, list[Document]], face: Face) -> Document:
     bodies = {
         media_type: {'schema': schemas[0] if len(schemas) == 1 else {'anyOf': schemas}}
         for media_type, schemas in content.items()
         if schemas
     }
-    headers = {name: _ref('headers', name) for name in (STANDARD_HEADER, LEGACY_HEADER, 'x-openstack-request-id')}
+    headers = {name: _ref('headers', name) for name in (*face.version_headers, REQUEST_ID_HEADERS[0])}
     answer = {'description': HTTPStatus(status).phrase, 'headers': headers}
     return answer | ({'content': bodies} if bodies else {})
 
 
-def _components(version: APIVersionRequest) -> Document:
-    statuses = sorted({*faults.NAMES, 406, 410, 500})
-    marked = {'const': f'{SERVICE} {version}'}
+def _components(version: APIVersionRequest, face: Face) -> Document:
+    statuses = sorted({*faults.NAMES, 406, 410, 500, *(KEY_ERRORS if face.idempotency else ())})
+    marks = {STANDARD_HEADER: f'{SERVICE} {version}', LEGACY_HEADER: str(version)}
+    marked = {name: {'const': marks[name]} for name in face.version_headers}
+    parameters = {}
+    if face.version_headers:
+        name, required = face.version_headers[0], version > face.history.min
+        parameters['version'] = {'name': name, 'in': 'header', 'required': required, 'schema': marked[name]}
+    if face.idempotency:
+        parameters['key'] = {'name': KEY_HEADER, 'in': 'header', 'schema': TEXT | {'minLength': 1}}
     return {
-        'securitySchemes': {'token': {'type': 'apiKey', 'in': 'header', 'name': 'X-Auth-Token'}},
-        'parameters': {
-            'version': {'name': STANDARD_HEADER, 'in': 'header', 'required': version > MIN, 'schema': marked}
-        },
-        'headers': {
-            STANDARD_HEADER: {'schema': marked},
-            LEGACY_HEADER: {'schema': {'const': str(version)}},
-            'x-openstack-request-id': {'schema': TEXT},
-        },
+        'securitySchemes': {'token': {'type': 'apiKey', 'in': 'header', 'name': face.token_header}},
+        'parameters': parameters,
+        'headers': {name: {'schema': schema} for name, schema in {**marked, REQUEST_ID_HEADERS[0]: TEXT}.items()},
         'responses': {
             str(status): {
                 'description': HTTPStatus(status).phrase,

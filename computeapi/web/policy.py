@@ -1,5 +1,6 @@
 """Who may do what: oslo.policy over the rules that operations and fields declare."""
 
+import copy
 import time
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,13 +31,23 @@ BASE_RULES = (
 )
 
 
+class SharedRule(oslo_policy.DocumentedRuleDefault):
+    """A rule whose parts all enforcers share: each enforcer copies its rules and changes none of what they hold.
+
+    To copy all parts took a third of the time in which a Service is made.
+    """
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> 'SharedRule':
+        return copy.copy(self)
+
+
 def defaults(operations: Iterable[Operation], also: Iterable[Policy] = ()) -> list[oslo_policy.RuleDefault]:
     """The rules with their defaults: the base ones, then one for each policy that is asked anywhere."""
     rules: list[oslo_policy.RuleDefault] = [
         oslo_policy.RuleDefault(name, check, description) for name, check, description in BASE_RULES
     ]
     return rules + [
-        oslo_policy.DocumentedRuleDefault(
+        SharedRule(
             name=policy.name,
             check_str=policy.default,
             description=policy.description or policy.name,

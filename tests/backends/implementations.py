@@ -23,7 +23,7 @@ from computeapi.backends.placement import Inventory, Placement
 from computeapi.backends.placement.service import PlacementService
 from computeapi.backends.share import Shares
 from computeapi.backends.share.local import LocalShares
-from computeapi.backends.volume import Volumes
+from computeapi.backends.volume import Volume, Volumes
 from computeapi.backends.volume.cinder import CinderVolumes
 from computeapi.backends.volume.local import LocalVolumes
 from computeapi.context import Context
@@ -187,10 +187,13 @@ class OwnNetworks:
 
 
 class InOrder:
-    """A backend whose clock knows seconds only: what it lists is in the order in which the test has seen it."""
+    """A backend whose clock knows seconds only: what it lists is in the order in which the test has seen it.
 
-    def __init__(self, backend):
-        self._backend, self._seen = backend, {}
+    kinds: of what is so.  newest_first: whether lists begin with what was made last.
+    """
+
+    def __init__(self, backend, *kinds, newest_first=False):
+        self._backend, self._kinds, self._newest_first, self._seen = backend, kinds, newest_first, {}
 
     def __getattr__(self, name):
         found = getattr(self._backend, name)
@@ -199,15 +202,19 @@ class InOrder:
 
         def call(*args, **kwargs):
             result = found(*args, **kwargs)
-            if isinstance(result, Port | FloatingIP):
+            if isinstance(result, self._kinds):
                 self._place(result)
-            if isinstance(result, list) and result and isinstance(result[0], Port | FloatingIP):
-                result = sorted(result, key=lambda each: self._seen.get(each.id, len(self._seen)))
+            if isinstance(result, list) and result and isinstance(result[0], self._kinds):
+                result = sorted(result, key=self._order)
                 for each in result:
                     self._place(each)
             return result
 
         return call
+
+    def _order(self, record):
+        place = self._seen.get(record.id, len(self._seen))
+        return -place if self._newest_first else place
 
     def _place(self, record):
         self._seen.setdefault(record.id, len(self._seen))
@@ -220,7 +227,7 @@ class RealNetworks:
         self.made = 0
         self.cloud.topology.show(shared=shared)
         self.own = NeutronNetworks(self.cloud.conf(network='neutron'))
-        self.networks = As(Networks, InOrder(self.cloud.translated(self.own)))
+        self.networks = As(Networks, InOrder(self.cloud.translated(self.own), Port, FloatingIP))
 
     def network(self, context, *cidrs, name='net', **facts):
         if self.made:
@@ -282,7 +289,7 @@ class RealVolumes:
         self.cloud.clean('block-storage', 'image')
         self.images = As(Images, self.cloud.translated(GlanceImages(self.cloud.conf(image='glance'))))
         own = CinderVolumes(self.cloud.conf(volume='cinder'))
-        self.volumes = Settled(As(Volumes, self.cloud.translated(own)))
+        self.volumes = Settled(As(Volumes, InOrder(self.cloud.translated(own), Volume, newest_first=True)))
 
     def held(self, volume_id):
         return len(self.volumes.attachments(ADMIN, volume_id=volume_id))

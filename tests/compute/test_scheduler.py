@@ -52,14 +52,14 @@ class Hosts:
     def passing(self, name, **facts):
         """The numbers of the hosts that a filter lets through."""
         try:
-            found, _ = self.scheduler(enabled_filters=[name]).candidates(spec(**facts))
+            found = self.scheduler(enabled_filters=[name]).candidates(spec(**facts)).best
         except NoValidHost:
             found = []
         return {int(host.name.removeprefix('compute')) for host in found}
 
     def ranking(self, *names, **facts):
         """The numbers of all hosts, the best first."""
-        found, _ = self.scheduler(weight_classes=list(names)).candidates(spec(**facts))
+        found = self.scheduler(weight_classes=list(names)).candidates(spec(**facts)).best
         return [int(host.name.removeprefix('compute')) for host in found]
 
 
@@ -127,7 +127,7 @@ def test_capabilities(hosts):
     hosts.change(hypervisors, 'compute1', cpu_info={'arch': 'aarch64', 'topology': {'cores': 8}})
     assert passing() == {1, 2, 3}
     assert passing(cpu_info__arch='aarch64') == {1}
-    assert passing(cpu_info__topology__cores='>= 2', hypervisor_type='simulated') == {1}
+    assert passing(cpu_info__topology__cores='>= 2', hypervisor_type='fake') == {1}
     assert passing(cpu_info__features='<all-in> sse2 pge') == {2, 3}
     assert passing(unknown='!= 1') == set()
 
@@ -167,7 +167,7 @@ def test_properties_of_the_image(hosts):
     hosts.change(hypervisors, 'compute2', hypervisor_type='QEMU')
     assert hosts.passing('ImagePropertiesFilter', image_properties={'hw_architecture': 'aarch64'}) == {1}
     assert hosts.passing('ImagePropertiesFilter', image_properties={'architecture': 'x86_64'}) == {2, 3}
-    assert hosts.passing('ImagePropertiesFilter', image_properties={'img_hv_type': 'Simulated'}) == {1, 3}
+    assert hosts.passing('ImagePropertiesFilter', image_properties={'img_hv_type': 'Fake'}) == {1, 3}
     assert hosts.passing('ImagePropertiesFilter', image_properties={'img_hv_type': 'hyperv'}) == set()
 
 

@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -66,19 +67,26 @@ class Process:
         return self.process.returncode
 
 
-@pytest.fixture
-def start(tmp_path):
-    """start(arguments, environment) -> Process in a folder of its own; stopped at the end."""
+@contextmanager
+def starting(folder):
+    """start(arguments, environment) -> Process in that folder; stopped at the end."""
     started = []
 
     def start(arguments, environment=None):
-        process = Process([sys.executable, *arguments], tmp_path, environment)
+        process = Process([sys.executable, *arguments], folder, environment)
         started.append(process)
         return process
 
     yield start
     for process in started:
         process.stop()
+
+
+@pytest.fixture
+def start(tmp_path):
+    """start(arguments, environment) -> Process in a folder of its own; stopped at the end."""
+    with starting(tmp_path) as start:
+        yield start
 
 
 def free_port():
@@ -106,13 +114,24 @@ class Served:
         return Connection(config=config.get_one(cloud))
 
 
-@pytest.fixture
-def serve(start):
+def serving(start):
     def serve(*arguments, **environment):
         command = ['-m', 'computeapi.cli', 'serve', '--port', '0', *arguments]
         return Served(start(command, environment))
 
     return serve
+
+
+@pytest.fixture
+def serve(start):
+    return serving(start)
+
+
+@pytest.fixture(scope='module')
+def serve_for_all(tmp_path_factory):
+    """The same, for services that all tests of a module share: to start one takes seconds."""
+    with starting(tmp_path_factory.mktemp('shared')) as start:
+        yield serving(start)
 
 
 @pytest.fixture

@@ -23,10 +23,15 @@ COMMANDS = (
 )
 
 
-def run(command, folder, url):
-    """The status and the lines of what it says of mistakes; in a process of its own for `serve`."""
+def configured(folder, url):
     conf = folder / 'computeapi.conf'
     conf.write_text(f'[database]\nconnection = {url}\nconnect_timeout = 2\n')
+    return conf
+
+
+def run(command, folder, url):
+    """The status and the lines of what it says of mistakes, in a process of its own."""
+    conf = configured(folder, url)
     name, *more = command.split()
     if name == 'serve':
         more += ['--data-dir', str(folder / 'data')]
@@ -35,21 +40,35 @@ def run(command, folder, url):
     return done.returncode, done.stderr.splitlines()
 
 
-def test_tables_of_another_release(database_url, tmp_path):
+@pytest.fixture
+def told(capsys):
+    """told(command, folder, url): the same as `run`, which takes seconds for each process, without one but for
+    `serve`."""
+
+    def tell(command, folder, url):
+        if command.startswith('serve'):
+            return run(command, folder, url)
+        status = cli.main([*command.split(), '--config-file', str(configured(folder, url))])
+        return status, capsys.readouterr().err.splitlines()
+
+    return tell
+
+
+def test_tables_of_another_release(database_url, tmp_path, told):
     with closing(Store(database_url)) as store:
         schema.upgrade(store)
         with store.write() as connection:
             connection.execute(sa.text("UPDATE alembic_version SET version_num = '0999'"))
     for command in COMMANDS:
-        status, [line] = run(command, tmp_path, database_url)
+        status, [line] = told(command, tmp_path, database_url)
         assert status == 1 and '0999' in line
 
 
-def test_no_database(database, tmp_path):
+def test_no_database(database, tmp_path, told):
     url = sa.make_url(URLS.get(database) or 'sqlite://')
     nowhere = url.set(database=f'{tmp_path}/no/where.db' if url.get_backend_name() == 'sqlite' else 'nowhere')
     for command in COMMANDS:
-        status, [line] = run(command, tmp_path, nowhere.render_as_string(hide_password=False))
+        status, [line] = told(command, tmp_path, nowhere.render_as_string(hide_password=False))
         assert status == 1 and line.startswith('computeapi: The database cannot be used: ')
 
 
@@ -75,7 +94,8 @@ def test_a_disk_that_is_full(tmp_path, command):
     conf.write_text(
         f'[database]\nconnection = sqlite:///{tmp_path}/file.db\n[standalone]\ndata_dir = {tmp_path}/data\n'
     )
-    whole = f'ulimit -f 64; exec {sys.executable} -m computeapi {command} --config-file {conf}'
+    # -B: Python would keep half of what it compiles, for all who import it afterwards.
+    whole = f'ulimit -f 64; exec {sys.executable} -B -m computeapi {command} --config-file {conf}'
     done = subprocess.run(['bash', '-c', whole], capture_output=True, text=True, check=False, timeout=60)
     [line] = done.stderr.splitlines()
     assert done.returncode == 1 and ('disk' in line or 'full' in line)

@@ -10,6 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import requests
 
+from computeapi import config
+from computeapi.serve.http.server import HTTPServer
+
 IMAGE = 3 * 1024 * 1024
 TOKEN = 'X-Auth-Token: admin:admin\r\n'
 
@@ -48,9 +51,13 @@ class Wire:
         self.socket.close()
 
 
-@pytest.fixture
-def served(serve):
+def in_memory(serve):
     return serve('--in-memory', OS_API__AUTH_STRATEGY='none', OS_STANDALONE__REQUEST_TIMEOUT='5')
+
+
+@pytest.fixture(scope='module')
+def served(serve_for_all):
+    return in_memory(serve_for_all)
 
 
 @pytest.fixture
@@ -175,7 +182,9 @@ def test_long_documents_in_chunks_are_read_up_to_their_limit(url):
         assert requests.post(f'{url}/image/v2/images', data=sent, headers=headers, timeout=30).status_code == status
 
 
-def test_what_is_being_answered_when_it_ends_is_answered(served, url):
+def test_what_is_being_answered_when_it_ends_is_answered(serve):
+    served = in_memory(serve)
+    url = served.url
     image_id = new_image(url)
     file = f'{url}/image/v2/images/{image_id}/file'
 
@@ -192,3 +201,10 @@ def test_what_is_being_answered_when_it_ends_is_answered(served, url):
         assert idle.ended()
     assert served.process.process.wait(timeout=30) == 0
     assert not re.search('Traceback|never awaited', served.process.log.read_text())
+
+
+def test_a_server_that_cannot_begin_says_so():
+    closed = socket.create_server(('127.0.0.1', 0))
+    closed.close()
+    with pytest.raises(OSError), HTTPServer(None, [closed], config.load().standalone, 1).in_background():
+        pass

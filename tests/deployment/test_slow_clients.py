@@ -59,6 +59,12 @@ def check_others_are_answered(url, times=5):
         assert requests.get(f'{url}/v2.1/', timeout=10).status_code == 200
 
 
+@pytest.fixture(scope='module')
+def url(serve_for_all):
+    """For tests that leave a service as it was."""
+    return serve_for_all('--in-memory').url
+
+
 def test_half_sent_requests_keep_nobody_out(serve, connect):
     url = serve('--in-memory').url
     for _ in range(1100):
@@ -128,8 +134,7 @@ def test_a_drop_now_and_then_is_too_slow(serve, connect):
 
 
 @pytest.mark.parametrize('length', [f'Content-Length: {LARGE}\r\n', 'Transfer-Encoding: chunked\r\n'])
-def test_what_is_too_long_is_refused_before_it_has_come(serve, connect, length):
-    url = serve('--in-memory').url
+def test_what_is_too_long_is_refused_before_it_has_come(url, connect, length):
     sent = bytes(150_000) if 'Length' in length else b'%x\r\n%b\r\n' % (150_000, bytes(150_000))
     for path, status in {'/identity/v3/auth/tokens': '413', '/image/v2/images/1/file': '404'}.items():
         client = connect(url)
@@ -139,8 +144,7 @@ def test_what_is_too_long_is_refused_before_it_has_come(serve, connect, length):
         assert '\r\nConnection: close\r\n' in answer
 
 
-def test_an_image_is_not_listened_to_without_a_token(serve, connect):
-    url = serve('--in-memory').url
+def test_an_image_is_not_listened_to_without_a_token(url, connect):
     for expect in ('', 'Expect: 100-continue\r\n'):
         client = connect(url)
         client.ask('PUT /image/v2/images/1/file', f'Content-Length: {LARGE}\r\n{expect}')

@@ -120,6 +120,15 @@ def test_many_clients_that_keep_their_connections_are_answered(uwsgi, run_load):
     run_load(uwsgi[1])
 
 
+@pytest.mark.parametrize(('length', 'status'), [(100_000, 400), (1_000_000, 413)])
+def test_long_bodies_are_answered(uwsgi, length, status):
+    """As long as those of servers with user_data, and too long: each on a connection of its own, as with curl."""
+    _, url = uwsgi
+    body = {'keypair': {'name': 'long', 'public_key': 'x' * length}}
+    answers = [requests.post(f'{url}/v2.1/os-keypairs', json=body, timeout=30).status_code for _ in range(30)]
+    assert answers == [status] * 30
+
+
 def test_it_reloads(uwsgi, tmp_path):
     process, url = uwsgi
     assert make_flavor(url, 'before') == 200
@@ -134,10 +143,11 @@ def test_it_reloads(uwsgi, tmp_path):
     assert len(listed['flavors']) == 1 and 'flavors_links' in listed
 
 
-def test_a_body_that_breaks_off_is_a_bad_request(uwsgi, tmp_path):
+def test_a_body_that_breaks_off_comes_to_nothing(uwsgi, tmp_path):
+    """uwsgi, which reads it first, hangs up after a while."""
     _, url = uwsgi
     with socket.create_connection(('127.0.0.1', int(url.rpartition(':')[2])), timeout=30) as client:
         head = b'POST /v2.1/flavors HTTP/1.1\r\nHost: cloud\r\nContent-Type: application/json\r\n'
         client.sendall(head + b'Content-Length: 100\r\n\r\n{')
-        assert client.recv(12) == b'HTTP/1.1 400'
-    assert 'Traceback' not in (tmp_path / 'computeapi.log').read_text()
+        assert client.recv(12) == b''
+    assert 'flavors' not in (tmp_path / 'computeapi.log').read_text()

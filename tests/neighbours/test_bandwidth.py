@@ -98,35 +98,153 @@ def held(provider_id):
     return {key: each['resources'] for key, each in answer.json()['allocations'].items()}
 
 
-def test_a_server_goes_where_its_port_has_its_bandwidth(api, service, port, parts):
-    neutron, placement = (cloud.running().service(kind) for kind in ('network', 'placement'))
-    alice, admin = (cloud.running().context(each).auth_token for each in (ALICE, ADMIN))
-    world = World(service)
-    world.image(IMAGE, context=world.admin, visibility='public')
-    world.flavor()
-    full, free = sorted(parts)
-    other = {'allocations': {parts[full]: {'resources': {BANDWIDTH: 500}}}, 'project_id': 'p', 'user_id': 'u'}
-    document = other | {'consumer_generation': None, 'consumer_type': 'OTHER'}
-    placement.put(f'/allocations/{uuid.uuid4()}', json=document, microversion='1.38')
-    answer = api.post('/servers', body(networks=[{'port': port}]), '2.72', as_=alice)
-    assert answer.status == 202, answer
-    server = answer.json['server']['id']
-    settle(service)
-    shown = api.get(f'/servers/{server}', as_=admin).json['server']
-    assert (shown['status'], shown['OS-EXT-SRV-ATTR:host']) == ('ACTIVE', free), shown
-    assert held(parts[free]) == {server: {BANDWIDTH: 600}}
-    bound = neutron.get(f'/ports/{port}').json()['port']
-    assert bound['binding:host_id'] == free and bound['status'] == 'ACTIVE'
-    assert list(bound['binding:profile']['allocation'].values()) == [parts[free]]
-    assert list(service.audit.placement()) == []
-    api.delete(f'/servers/{server}', as_=alice)
-    settle(service)
-    service.mirror.catch_up()
-    assert held(parts[free]) == {}
-    left = neutron.get(f'/ports/{port}').json()['port']
-    assert (left['device_id'], left['binding:profile']) == ('', {})
+def take(provider_id):
+    """Somebody else holds so much there that it is not enough for the port; who that is."""
+    other = {'allocations': {provider_id: {'resources': {BANDWIDTH: 500}}}, 'project_id': 'p', 'user_id': 'u'}
+    document, consumer_id = other | {'consumer_generation': None, 'consumer_type': 'OTHER'}, str(uuid.uuid4())
+    answer = cloud.running().service('placement').put(f'/allocations/{consumer_id}', json=document, microversion='1.38')
+    assert answer.status_code == 204, answer.text
+    return consumer_id
+
+
+def leave(consumer_id):
+    cloud.running().service('placement').delete(f'/allocations/{consumer_id}')
 
 
 def settle(service):
     while service.worker.step():
         pass
+    service.mirror.catch_up()
+
+
+class Rig:
+    """Alice's servers, and what is said of the port that asks for bandwidth."""
+
+    def __init__(self, api, service, port, parts):
+        self.api, self.service, self.port, self.parts = api, service, port, parts
+        self.full, self.free = sorted(parts)
+        running = cloud.running()
+        self.neutron = running.service('network')
+        self.alice, self.admin = (running.context(each).auth_token for each in (ALICE, ADMIN))
+        self.world = World(service)
+        self.world.image(IMAGE, context=self.world.admin, visibility='public')
+        self.world.flavor()
+
+    def create(self, networks):
+        """A server that is there."""
+        answer = self.api.post('/servers', body(networks=networks), '2.72', as_=self.alice)
+        assert answer.status == 202, answer
+        settle(self.service)
+        return answer.json['server']['id']
+
+    def boot(self):
+        """A server with the port, on the host that is not full then."""
+        consumer = take(self.parts[self.full])
+        server = self.create([{'port': self.port}])
+        assert self.shown(server) == ('ACTIVE', self.free)
+        leave(consumer)
+        return server
+
+    def act(self, server, **action):
+        answer = self.api.post(f'/servers/{server}/action', action, '2.72', as_=self.admin)
+        assert answer.status in (200, 202, 204), answer
+        settle(self.service)
+
+    def shown(self, server):
+        found = self.api.get(f'/servers/{server}', as_=self.admin).json['server']
+        return found['status'], found['OS-EXT-SRV-ATTR:host']
+
+    def bound(self):
+        return self.neutron.get(f'/ports/{self.port}').json()['port']
+
+    def agrees(self, server, host):
+        """The server alone holds bandwidth, of that host, and its port is bound there and knows whence it comes."""
+        other = self.full if host == self.free else self.free
+        assert held(self.parts[host]) == {server: {BANDWIDTH: 600}} and held(self.parts[other]) == {}
+        port = self.bound()
+        assert port['binding:host_id'] == host
+        assert list(port['binding:profile']) == ['allocation']
+        assert list(port['binding:profile']['allocation'].values()) == [self.parts[host]]
+        assert list(self.service.audit.placement()) == []
+
+
+@pytest.fixture
+def rig(api, service, port, parts):
+    return Rig(api, service, port, parts)
+
+
+def test_a_server_goes_where_its_port_has_its_bandwidth(api, service, rig):
+    server = rig.boot()
+    rig.agrees(server, rig.free)
+    assert rig.bound()['status'] == 'ACTIVE'
+    api.delete(f'/servers/{server}', as_=rig.alice)
+    settle(service)
+    assert held(rig.parts[rig.free]) == {}
+    left = rig.bound()
+    assert (left['device_id'], left['binding:profile']) == ('', {})
+
+
+LIVE = {'os-migrateLive': {'host': None, 'block_migration': 'auto'}}
+
+
+@pytest.mark.parametrize('settled', ['confirmResize', 'revertResize'])
+def test_a_cold_migration_takes_it_along(rig, settled):
+    server = rig.boot()
+    rig.act(server, migrate=None)
+    assert rig.shown(server) == ('VERIFY_RESIZE', rig.full)
+    assert held(rig.parts[rig.full]) == {server: {BANDWIDTH: 600}}
+    assert list(held(rig.parts[rig.free]).values()) == [{BANDWIDTH: 600}]
+    rig.act(server, **{settled: None})
+    rig.agrees(server, rig.full if settled == 'confirmResize' else rig.free)
+
+
+@pytest.mark.parametrize('fails', [False, True])
+def test_a_live_migration_takes_it_along_or_leaves_it(rig, service, fails):
+    server = rig.boot()
+    service.conf.set_override('fail', ['live_migrate'] if fails else [], 'simulated')
+    rig.act(server, **LIVE)
+    host = rig.free if fails else rig.full
+    assert rig.shown(server) == ('ACTIVE', host)
+    rig.agrees(server, host)
+
+
+def test_it_does_not_go_where_there_is_not_enough(rig):
+    server = rig.boot()
+    consumer = take(rig.parts[rig.full])
+    rig.act(server, **LIVE)
+    assert rig.shown(server) == ('ACTIVE', rig.free)
+    leave(consumer)
+    rig.agrees(server, rig.free)
+
+
+def test_an_evacuated_server_holds_it_elsewhere(rig):
+    server = rig.boot()
+    rig.world.down(rig.free)
+    rig.act(server, evacuate={})
+    assert rig.shown(server) == ('ACTIVE', rig.full)
+    rig.agrees(server, rig.full)
+
+
+def test_a_shelved_server_holds_nothing(rig):
+    server = rig.boot()
+    rig.act(server, shelve=None)
+    assert rig.shown(server) == ('SHELVED_OFFLOADED', None)
+    assert held(rig.parts[rig.free]) == {} and rig.bound()['binding:profile'] == {}
+    consumer = take(rig.parts[rig.free])
+    rig.act(server, unshelve=None)
+    leave(consumer)
+    rig.agrees(server, rig.full)
+
+
+def test_a_port_is_attached_where_there_is_enough(api, rig):
+    server = rig.create('none')
+    _, host = rig.shown(server)
+    consumer = take(rig.parts[host])
+    wanted = {'interfaceAttachment': {'port_id': rig.port}}
+    answer = api.post(f'/servers/{server}/os-interface', wanted, '2.72', as_=rig.alice)
+    assert answer.status == 400 and 'Failed to allocate additional resources' in answer.text
+    settle(rig.service)
+    leave(consumer)
+    assert api.post(f'/servers/{server}/os-interface', wanted, '2.72', as_=rig.alice).status == 200
+    settle(rig.service)
+    rig.agrees(server, host)

@@ -112,9 +112,9 @@ class Clients:
 class Site:
     """Two machines and a clone, with the names of the page as they are here."""
 
-    def __init__(self, folder, running):
+    def __init__(self, folder, running, port):
         self.folder, self.running, self.database = folder, running, f'computeapi_deploying_{os.getpid()}'
-        self.compute = f'127.0.0.1:{os.environ["COMPUTEAPI_TEST_NEIGHBOURS_COMPUTE"]}'
+        self.compute = f'127.0.0.1:{port}'
         ports = [f'127.0.0.1:{free_port()}' for _ in range(2)]
         self.one, self.two = (
             Folder(folder / name, folder / 'opt', self.names(listen, ports[1]), self.credentials())
@@ -210,12 +210,12 @@ def answers(address):
 
 
 @pytest.fixture
-def site(tmp_path):
+def site(tmp_path, compute_port):
     running = cloud.running()
     # A cloud in which there is no compute service yet.
     for service in running.identity('GET', '/services?type=compute')['services']:
         running.identity('DELETE', f'/services/{service["id"]}')
-    site = Site(tmp_path, running)
+    site = Site(tmp_path, running, compute_port)
     yield site
     site.end()
     running.clean()

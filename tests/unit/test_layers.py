@@ -8,7 +8,7 @@ import pytest
 import computeapi
 
 ROOT = Path(computeapi.__file__).parent
-BASE = {'versions', 'errors', 'context', 'clock', 'states', 'booleans'}
+BASE = {'versions', 'errors', 'context', 'clock', 'states', 'booleans', 'gate', 'chance'}
 LAYERS = {
     'versions': set(),
     'errors': set(),
@@ -16,6 +16,8 @@ LAYERS = {
     'clock': set(),
     'states': set(),
     'booleans': set(),
+    'gate': set(),
+    'chance': set(),
     'config': set(),
     'log': {'context'},
     'web': BASE,
@@ -32,8 +34,14 @@ TOP = {
     '__main__',
     'main',
     'pipeline',
+    'argument_types',
     'cli',
+    'commands',
+    'explanation',
     'readiness',
+    'kit',
+    'testing',
+    'pytest_plugin',
     'wsgi',
     'reports',
     'serve',

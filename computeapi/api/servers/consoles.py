@@ -5,7 +5,7 @@ and /os-console-auth-tokens, what a console proxy asks about the token that a cl
 from collections.abc import Callable
 from typing import Any
 
-from computeapi.api.cloud import Cloud
+from computeapi.api.cloud import CloudManagers
 from computeapi.api.controller import ComputeController
 from computeapi.api.servers.subject import ServerController, action
 from computeapi.api.types import INTEGER, NULLABLE_STRING, STRING, UUID
@@ -98,7 +98,7 @@ class RDPConsoles(ServerController):
         return super().find(req, identifier)
 
 
-def opened(cloud: Cloud, server: Server, protocol: str, wanted: Any) -> dict[str, Any]:
+def opened(cloud: CloudManagers, server: Server, protocol: str, wanted: Any) -> dict[str, Any]:
     return {'console': {'type': wanted['type'], 'url': cloud.consoles.open(server, protocol, wanted['type'])}}
 
 

@@ -181,13 +181,17 @@ class ServerCreation(ComputeController):
     )
     def create(self, req: Request, body: Any) -> Reply | dict[str, str]:
         """Create a server, or several alike."""
-        server = body['server']
-        wanted = request_of(req, body)
-        check_rights(req, wanted)
+        server, wanted = body['server'], self.wanted(req, body)
         made = self.cloud.builder.create(req.context, wanted, rights_of(req))
         if spoken(server.get('return_reservation_id')):
             return {'reservation_id': made[0].reservation_id}
         return self.answer(req, made[0], server)
+
+    def wanted(self, req: Request, body: Any) -> ServerRequest:
+        """What is asked, by somebody who may ask for it."""
+        wanted = request_of(req, body)
+        check_rights(req, wanted)
+        return wanted
 
     def target(self, req: Request, parameters: Mapping[str, Any]) -> dict[str, Any]:
         """Rules may depend on the zone that is asked for."""

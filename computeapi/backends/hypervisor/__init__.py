@@ -218,12 +218,13 @@ class Hypervisor(Operations, Protocol):
     @property
     def capabilities(self) -> frozenset[Capability]: ...
 
-    def during(self, passed: Callable[[str], float], token: int = 0) -> 'Hypervisor':
+    def during(self, passed: Callable[[str], float], token: int = 0, task: int = 0) -> 'Hypervisor':
         """The driver for one piece of work, which can wait: NotYet. It has no time for others, and does it at once.
 
         passed: how many seconds ago this work came to a step first, which the driver gives a name.
         token: grows with each claim on the work of a server. Who comes with a lower one than the driver has seen for
         that server was taken for dead: Outdated, and nothing is done. 0: whoever does not work on a claim.
+        task: tells this piece of work from others, and stays when it is told again.
         """
 
     def hosts(self) -> Sequence[Host]:

@@ -4,7 +4,6 @@ What it "runs" is kept in the store, so that a restart finds it again.
 """
 
 import copy
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -21,28 +20,23 @@ from computeapi.backends.hypervisor import (
     Console,
     Host,
     HypervisorError,
-    NotYet,
-    Operations,
     Outdated,
     PowerState,
 )
+from computeapi.backends.hypervisor.behaviour import Behaviour, ConfiguredRules
 from computeapi.backends.hypervisor.simulated_buses import places
 from computeapi.backends.hypervisor.simulated_hosts import SimulatedHosts
 from computeapi.clock import utcnow
-from computeapi.db import servers
 from computeapi.db.domains import DOMAINS, VirtualMachine, all_places, lets_pass
 from computeapi.db.engine import Store
 from computeapi.db.server_shares import AttachedShare
 from computeapi.db.servers import BlockDevice, Server
-from computeapi.states import GOING
 
 MOST_LOG = 100_000
 IMAGE_BLOCK = 64 * 1024
 # How a line of a console log begins.
 PROMPT = '[simulated]'
-# What rules can be for.
-OPERATIONS = frozenset(name for name in vars(Operations) if not name.startswith('_'))
-# Which of them take the time of which option; the others that of passing_seconds.
+# Which operations take the time of which option; the others that of passing_seconds.
 OPTIONS = {
     'spawn': 'spawn_seconds',
     'rescue': 'spawn_seconds',
@@ -50,9 +44,6 @@ OPTIONS = {
     **dict.fromkeys(('migrate', 'live_migrate'), 'migrate_seconds'),
     **dict.fromkeys(('snapshot', 'snapshot_volume', 'delete_volume_snapshot'), 'snapshot_seconds'),
 }
-LONGEST_HANG_SECONDS = 3600
-# When what hangs looks whether the rule is still there.
-LOOK_AGAIN_SECONDS = 60
 
 
 class SimulatedHypervisor:
@@ -67,9 +58,10 @@ class SimulatedHypervisor:
         self.store, self.options, self.clock, self.token = store, options, clock, 0
         if options.lacks:
             self.capabilities = type(self).capabilities - set(_named(options.lacks))
-        self.behaviour, self.simulated_hosts = Behaviour(store, options), SimulatedHosts(store, options, clock)
+        self.behaviour = Behaviour(lambda: store, ConfiguredRules(options), self.seconds)
+        self.simulated_hosts = SimulatedHosts(store, options, clock)
 
-    def during(self, passed: Callable[[str], float], token: int = 0) -> 'SimulatedHypervisor':
+    def during(self, passed: Callable[[str], float], token: int = 0, task: int = 0) -> 'SimulatedHypervisor':
         driver = copy.copy(self)
         driver.token = token
         driver.behaviour = copy.copy(self.behaviour)
@@ -248,6 +240,11 @@ class SimulatedHypervisor:
 
     # ------------------------------------------------------------ inside
 
+    def seconds(self, operation: str) -> float:
+        """How long it takes: as its option says, or else that for all."""
+        own = self.options[OPTIONS[operation]] if operation in OPTIONS else None
+        return float(self.options.passing_seconds if own is None else own)
+
     @contextmanager
     def changing(self, server: Server) -> Iterator[sa.Connection]:
         """A transaction in which the server's virtual machine is changed; Outdated."""
@@ -326,61 +323,3 @@ def _labelled(server: Server, lines: Iterable[str]) -> Iterator[str]:
 
 def _appended(log: str, *lines: str) -> str:
     return (log + ''.join(f'{line}\n' for line in lines))[-MOST_LOG:]
-
-
-class Behaviour:
-    """It takes its time, hangs and fails as the configuration says.
-
-    options: the group [simulated]; cfg.Error for rules about what there is not."""
-
-    def __init__(self, store: Store, options: cfg.ConfigOpts.GroupAttr):
-        self.store, self.options = store, options
-        self.passed: Callable[[str], float] = lambda step: math.inf
-        for name in ('fail', 'hang'):
-            unknown = {rule.partition(':')[0] for rule in options[name]} - OPERATIONS
-            if unknown:
-                raise cfg.ConfigFileValueError(
-                    f'[simulated]{name}: there is no operation {", ".join(sorted(unknown))}; '
-                    f'there are {", ".join(sorted(OPERATIONS))}'
-                )
-
-    def wait(self, operation: str, server: Server) -> None:
-        """NotYet until the time is over, and while there is a rule that says that it hangs."""
-        seconds, hangs = self.seconds(operation), self.rule('hang', operation, server) is not None
-        if not seconds and not hangs:
-            return
-        passed = self.passed(f'{operation} on {server.host}')
-        if passed < seconds:
-            raise NotYet(seconds - passed)
-        if hangs and (passed >= LONGEST_HANG_SECONDS or self.is_overtaken(server)):
-            raise HypervisorError(f'The simulated hypervisor was told to hang: {operation}')
-        if hangs:
-            raise NotYet(LOOK_AGAIN_SECONDS)
-
-    def seconds(self, operation: str) -> float:
-        """How long it takes: as its option says, or else that for all."""
-        own = self.options[OPTIONS[operation]] if operation in OPTIONS else None
-        return float(self.options.passing_seconds if own is None else own)
-
-    def fail(self, operation: str, server: Server) -> None:
-        """Fail if there is a rule that says so."""
-        rule = self.rule('fail', operation, server)
-        if rule is not None:
-            raise HypervisorError(f'The simulated hypervisor was told to fail: {rule}')
-
-    def rule(self, kind: str, operation: str, server: Server) -> str | None:
-        """The rule of this kind for the operation on that server, if there is one."""
-        rules: list[str] = self.options[kind]
-        for rule in rules:
-            name, _, prefix = rule.partition(':')
-            if name == operation and server.name.startswith(prefix):
-                return rule
-        return None
-
-    def is_overtaken(self, server: Server) -> bool:
-        """Whether the server is going, or is not doing any more what it was when the operation began."""
-        with self.store.read() as connection:
-            found = servers.get(connection, server.uuid)
-        if found is None or found.task_state in GOING:
-            return server.task_state not in GOING
-        return server.task_state not in (None, found.task_state)

@@ -11,6 +11,7 @@ from computeapi.backends.hypervisor import Host, HypervisorError, PowerState
 from computeapi.clock import utcnow
 from computeapi.db.domains import DOMAINS, HOSTS_OFF, note_off
 from computeapi.db.engine import Store
+from computeapi.db.hosts import DECLARED, DeclaredHost
 
 CPU = {
     'arch': 'x86_64',
@@ -26,8 +27,28 @@ def address(number: int) -> str:
     return f'127.0.{number // 256 % 256}.{number % 256}'
 
 
+def connector(name: str, ip: str) -> dict[str, Any]:
+    """As a host would say it that has an initiator for iSCSI."""
+    return {
+        'host': name,
+        'ip': ip,
+        'initiator': f'iqn.2024-01.org.computeapi:{name}',
+        'multipath': False,
+        'do_local_attach': False,
+        'platform': CPU['arch'],
+        'os_type': 'linux',
+    }
+
+
+def _declared(host: DeclaredHost, off: set[str]) -> Host:
+    facts = host._asdict()
+    del facts['id']
+    name = facts.pop('host')
+    return Host(name=name, **facts, on=name not in off)
+
+
 class SimulatedHosts:
-    """As many as *options* say, named compute1, compute2 ... or otherwise
+    """Those that were declared, or else as many as *options* say, named compute1, compute2 ... or otherwise.
 
     options: the group [simulated] of the configuration.
     """
@@ -38,27 +59,22 @@ class SimulatedHosts:
     def all(self) -> list[Host]:
         with self.store.read() as connection:
             off = {each.host for each in HOSTS_OFF.all(connection, HOSTS_OFF.select)}
+            declared = DECLARED.every(connection)
+        if declared:
+            return [_declared(each, off) for each in declared]
         return [self._host(number, off) for number in range(1, self.options.hosts + 1)]
 
     def connector(self, name: str) -> dict[str, Any]:
-        """As a host would say it that has an initiator for iSCSI."""
-        number = int(re.sub(r'\D', '', name) or 0)
-        return {
-            'host': name,
-            'ip': address(number),
-            'initiator': f'iqn.2024-01.org.computeapi:{name}',
-            'multipath': False,
-            'do_local_attach': False,
-            'platform': CPU['arch'],
-            'os_type': 'linux',
-        }
+        with self.store.read() as connection:
+            declared = DECLARED.find(connection, host=name)
+        return connector(name, address(int(re.sub(r'\D', '', name) or 0)) if declared is None else declared.host_ip)
 
     def _host(self, number: int, off: set[str]) -> Host:
         name = f'{self.options.host_name}{number}'
         return Host(
             name=name,
             hypervisor_hostname=name,
-            hypervisor_type='simulated',
+            hypervisor_type=self.options.hypervisor_type,
             hypervisor_version=1000,
             host_ip=address(number),
             vcpus=self.options.vcpus,

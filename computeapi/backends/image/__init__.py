@@ -38,7 +38,12 @@ class Image:
 
 
 class Images(Protocol):
-    """Look-ups are bound to what the caller may see; what it may not see is ImageNotFound."""
+    """Look-ups are bound to what the caller may see; what it may not see is ImageNotFound.
+
+    trusted_certificates: ids of those that servers trust whose owners name none; empty where none are asked for.
+    """
+
+    trusted_certificates: Sequence[str]
 
     def address(self, context: Context) -> str | None:
         """The URL that the images are at for clients; None where they are this service's own."""
@@ -78,6 +83,10 @@ class Images(Protocol):
 
     def download(self, context: Context, image_id: str) -> Iterator[bytes]:
         """The data in pieces; ImageNotActive if there is none, Forbidden if the image is deactivated."""
+
+    def check_signature(self, context: Context, image_id: str, trusted: Sequence[str]) -> bool:
+        """Whether the data had to be signed, which they are then: SignatureVerificationFailed if not, and
+        CertificateValidationFailed if none of the certificates whose ids are *trusted* is behind the signature."""
 
     def update(self, context: Context, image_id: str, **facts: Any) -> Image:
         """Change attributes; `properties` replaces the whole mapping."""

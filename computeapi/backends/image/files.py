@@ -2,13 +2,12 @@
 
 import hashlib
 import os
-import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from computeapi import errors
+from computeapi import chance, errors
 
 CHUNK = 64 * 1024
 
@@ -53,7 +52,7 @@ class ImageFiles:
     def write(self, image_id: str, data: Iterable[bytes]) -> Written:
         """Put the data on the disk; TooLarge beyond the bound. What fails half way leaves no file."""
         self.directory.mkdir(parents=True, exist_ok=True)
-        path = self.directory / f'{image_id}.{uuid.uuid4().hex}.part'
+        path = self.directory / f'{image_id}.{chance.new_hex_id()}.part'
         try:
             return self._write(path, data)
         except BaseException:

@@ -230,9 +230,11 @@ class Networks(FormerNetworks, Protocol):
         connected it), or on none; PortInUse if another server holds it, PortBindingFailed. Binding it again, also to
         another host, is no error.  allocation: where on the host the port has what it asks for, if it does."""
 
-    def add_binding(self, context: Context, port_id: str, host: str) -> None:
-        """Let the port be ready on one more host, to which its server is going. Again is no error; PortBindingFailed,
-        PortNotFound."""
+    def add_binding(self, context: Context, port_id: str, host: str, *, allocation: Allocation | None = None) -> bool:
+        """Let the port be ready on one more host, to which its server is going; whether the network service will tell
+        (network-vif-plugged) when it is connected there. Again is no error; PortBindingFailed, PortNotFound.
+
+        allocation: where on that host the port has what it asks for, if it does."""
 
     def activate_binding(self, context: Context, port_id: str, host: str) -> None:
         """From now on the port is used on this host, which a binding was added for. Again is no error; NotFound if

@@ -1,7 +1,6 @@
 """Shares of this service itself: they are kept in the store, and nothing can be written to them."""
 
 import builtins
-import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -10,7 +9,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from computeapi import errors
+from computeapi import chance, errors
 from computeapi.backends.share import Share
 from computeapi.clock import utcnow
 from computeapi.context import Context
@@ -75,7 +74,7 @@ class LocalShares:
         """A share that is available at once. facts: name, description, metadata, is_public; OverQuota."""
         if context.project_id is None:
             raise errors.Forbidden('This takes a token that is scoped to a project.')
-        share_id, now = str(uuid.uuid4()), self.clock()
+        share_id, now = chance.new_id(), self.clock()
         share = Share(
             id=share_id,
             status='available',
@@ -171,7 +170,7 @@ class LocalShares:
     def _insert(
         self, connection: sa.Connection, share_id: str, kind: str, name: str, level: str, *, locked: bool
     ) -> str:
-        rule_id, now = str(uuid.uuid4()), self.clock()
+        rule_id, now = chance.new_id(), self.clock()
         facts = {'share_id': share_id, 'access_type': kind, 'access_to': name, 'access_level': level, 'locked': locked}
         ACCESS_RULES.insert(connection, {'id': rule_id, 'created_at': now, 'updated_at': now, **facts})
         return rule_id

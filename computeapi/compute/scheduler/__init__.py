@@ -3,7 +3,7 @@
 import copy
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import sqlalchemy as sa
 from oslo_config import cfg
@@ -23,6 +23,29 @@ class NoValidHost(Error):
     """No host can take the server; the text says which filter left how many."""
 
     text = 'No valid host was found. {reason}'
+
+
+class Survey(NamedTuple):
+    """What became of the hosts on the way through the filters.
+
+    known: all that there are.  steps: which were left, first of all of those that the server can be asked to go to, and
+    then by each filter.  best: those that are left in the end, best first.
+    """
+
+    known: list[HostState]
+    steps: list[tuple[str, list[HostState]]]
+    best: list[HostState]
+
+    @property
+    def trail(self) -> list[str]:
+        """How many each filter left that refused some."""
+        (_, left), *filters = self.steps
+        told = [f'{len(left)} hosts to begin with']
+        for name, passed in filters:
+            if len(passed) < len(left):
+                told.append(f'{name}: {len(passed)} hosts')
+            left = passed
+        return told
 
 
 class Scheduler:
@@ -59,15 +82,15 @@ class Scheduler:
         check: is asked about a host before anything is claimed there.
         fits: whether a host will do that passes the filters.
         """
-        hosts, trail = self.candidates(spec)
-        for host in filter(fits, hosts):
+        survey = self.candidates(spec)
+        for host in filter(fits, survey.best):
             if check is not None:
                 check(host)
             with self.store.write() as connection:
                 if claim(connection, spec, host, self.ratios):
                     keep(connection, host)
                     return host
-        raise NoValidHost(reason='Filter results: ' + '; '.join([*trail, 'Claim: 0 hosts']))
+        raise self.refusal(survey)
 
     def check(self, spec: Spec, *names: str) -> None:
         """NoValidHost unless the host that *spec* names passes these filters, as far as they are enabled."""
@@ -76,22 +99,32 @@ class Scheduler:
         if not any(host.is_asked_for(spec) and all(passes(host, spec) for passes in wanted) for host in hosts):
             raise NoValidHost(reason=f'Host {spec.host} does not pass {", ".join(names)}.')
 
-    def candidates(self, spec: Spec) -> tuple[list[HostState], list[str]]:
-        """The hosts that pass, best first, and how many each filter left that refused some; NoValidHost for none."""
-        known = self.store.ask(load, self.conf, self.ratios, self.clock(), spec)
+    def candidates(self, spec: Spec) -> Survey:
+        """The hosts that pass; NoValidHost for none."""
+        survey = self.store.ask(self.survey, spec)
+        if not survey.best:
+            raise self.refusal(survey)
+        return survey
+
+    def survey(self, connection: sa.Connection, spec: Spec) -> Survey:
+        """What each filter says of the hosts that there are, and which of them are best."""
+        known = load(connection, self.conf, self.ratios, self.clock(), spec)
         hosts = [host for host in known if host.name not in spec.ignored_hosts and host.is_asked_for(spec)]
-        trail = [f'{len(hosts)} hosts to begin with']
+        steps = [('', hosts)]
         for name, passes in () if spec.forced else self.filters:
-            passed = [host for host in hosts if passes(host, spec)]
-            if len(passed) < len(hosts):
-                trail.append(f'{name}: {len(passed)} hosts')
-            hosts = passed
-        if not hosts:
-            advice = f'{self.lonely} ' if self.lonely and len(known) == 1 else ''
-            raise NoValidHost(
-                reason=f'There are not enough hosts available. {advice}Filter results: {"; ".join(trail)}'
-            )
-        return sorted(hosts, key=lambda host: [-weigh(host, spec) for weigh in self.weighers]), trail
+            hosts = [host for host in hosts if passes(host, spec)]
+            steps.append((name, hosts))
+        best = sorted(hosts, key=lambda host: [-weigh(host, spec) for weigh in self.weighers])
+        return Survey(known, steps, best)
+
+    def refusal(self, survey: Survey) -> NoValidHost:
+        """Why none of these hosts is to be had: no filter left one, or those that are left have no room."""
+        if survey.best:
+            return NoValidHost(reason='Filter results: ' + '; '.join([*survey.trail, 'Claim: 0 hosts']))
+        advice = f'{self.lonely} ' if self.lonely and len(survey.known) == 1 else ''
+        return NoValidHost(
+            reason=f'There are not enough hosts available. {advice}Filter results: {"; ".join(survey.trail)}'
+        )
 
 
 def _named(table: Mapping[str, T], name: str) -> T:
@@ -100,4 +133,4 @@ def _named(table: Mapping[str, T], name: str) -> T:
     return table[name]
 
 
-__all__ = ['HostState', 'NoValidHost', 'Scheduler', 'Spec']
+__all__ = ['HostState', 'NoValidHost', 'Scheduler', 'Spec', 'Survey']

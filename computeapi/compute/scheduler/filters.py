@@ -13,6 +13,7 @@ AGGREGATE_SCOPE = 'aggregate_instance_extra_specs:'
 
 
 def all_hosts(host: HostState, spec: Spec) -> bool:
+    """Any host will do."""
     return True
 
 
@@ -22,6 +23,7 @@ def compute(host: HostState, spec: Spec) -> bool:
 
 
 def availability_zone(host: HostState, spec: Spec) -> bool:
+    """The host is in the availability zone that is asked for."""
     return spec.availability_zone in (None, host.zone)
 
 

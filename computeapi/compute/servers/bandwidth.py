@@ -2,42 +2,118 @@
 their server goes, which waits for it. Without a Placement nobody is asked.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
+
+import sqlalchemy as sa
 
 from computeapi.backends.network import Port
 from computeapi.backends.placement import Chosen, PlacementRefused, ResourceRequest
 from computeapi.compute.mirror import Mirror
-from computeapi.compute.scheduler import Spec
-from computeapi.compute.servers import placement
+from computeapi.compute.platform import Platform
+from computeapi.compute.scheduler import HostState, Spec
+from computeapi.compute.servers import placement, ports
 from computeapi.compute.tasks.job import Job
+from computeapi.context import Context
 from computeapi.db import allocations
+from computeapi.db import servers as rows
+from computeapi.db.servers import Server
+from computeapi.errors import Invalid
+
+Asking = Callable[[], Sequence[Port]]
+"""The ports that ask for something; not looked for where there is nothing to decide."""
+Besides = Mapping[str, Mapping[str, Any]]
+"""By host that will do, what each port would hold of what belongs to it."""
 
 
-def find(job: Job, spec: Spec) -> None:
-    """As placement.find, for a server that is to be on the ports that its request names; NoValidHost."""
-    mirror, asking = job.platform.mirror, ports_asking(job)
-    if mirror is None or not asking:
-        if job.server.host is None:
-            placement.find(job, spec)
-        return
+def find(job: Job, spec: Spec, asking: Asking, **values: Any) -> None:
+    """Choose a host for a server without one and claim its allocation there, and what its ports ask for; values: of
+    its row, besides. NoValidHost."""
+
+    def keep(connection: sa.Connection, host: HostState) -> None:
+        job.write(connection, host=host.name, node=host.node, availability_zone=host.zone, **values)
+
     refusing: set[str] = set()
     while True:
         if job.server.host is None:
             others = replace(spec, ignored_hosts=spec.ignored_hosts | refusing)
-            placement.find(job, others, besides(mirror, asking))
-        try:
-            return mirror.tell_of_server(job.server.uuid)
-        except PlacementRefused:
-            # Somebody else was quicker.
-            refusing.add(job.server.host or '')
-            with job.store.write() as connection:
-                allocations.release(connection, job.server.uuid)
-                job.write(connection, **placement.NOWHERE)
+            allocate(job.platform, job.server, others, keep, asking())
+        host = job.server.host or ''
+        if is_told(job.platform, job.server, host):
+            return
+        refusing.add(host)
+        with job.store.write() as connection:
+            allocations.release(connection, job.server.uuid)
+            job.write(connection, **placement.NOWHERE)
 
 
-def ports_asking(job: Job) -> list[Port]:
+def allocate(
+    platform: Platform,
+    server: Server,
+    spec: Spec,
+    keep: Callable[[sa.Connection, HostState], None],
+    asking: Sequence[Port],
+    check: Callable[[HostState], None] | None = None,
+) -> HostState:
+    """As the scheduler does, for a server with ports that ask for something, which they hold there from now on."""
+    if platform.mirror is None or not asking:
+        return platform.scheduler.allocate(spec, keep, check)
+    there = dict(besides(platform.mirror, asking))
+    if held := platform.store.ask(allocations.held_for_ports, server.uuid, server.host):
+        # Where the server is already it asks for no more.
+        there[server.host or ''] = held
+
+    def keep_both(connection: sa.Connection, host: HostState) -> None:
+        keep(connection, host)
+        allocations.hold_for_ports(connection, server.uuid, host.name, there[host.name])
+
+    return platform.scheduler.allocate(spec, keep_both, check, fits=lambda host: host.name in there)
+
+
+def is_told(platform: Platform, server: Server, host: str) -> bool:
+    """Whether Placement lets the server's ports hold what they ask for of that host, as it is told now: somebody else
+    may have been quicker."""
+    if platform.mirror is None or not platform.store.ask(allocations.held_for_ports, server.uuid, host):
+        return True
+    try:
+        platform.mirror.tell_of_server(server.uuid)
+    except PlacementRefused:
+        return False
+    return True
+
+
+def hold(job: Job, port_id: str) -> None:
+    """Let one more port of the server hold what it asks for of the server's host; Invalid if that has not so much."""
+    server, mirror = job.server, job.platform.mirror
+    asking = [port for port in job.platform.networks.ports(job.elevated, ids=[port_id]) if port.resource_request]
+    if mirror is None or not asking:
+        return
+    if port_id not in job.store.ask(allocations.held_for_ports, server.uuid, server.host):
+        there = besides(mirror, asking).get(server.host or '')
+        if there is None:
+            raise too_little(server)
+        with job.store.write() as connection:
+            rows.get(connection, server.uuid, lock=True)
+            held = allocations.held_for_ports(connection, server.uuid, server.host)
+            allocations.hold_for_ports(connection, server.uuid, server.host or '', {**held, **there})
+    if not is_told(job.platform, server, server.host or ''):
+        job.store.tell(allocations.leave_ports, server.uuid, [port_id])
+        raise too_little(server)
+
+
+def too_little(server: Server) -> Invalid:
+    return Invalid(f'Failed to allocate additional resources to {server.uuid} during interface attach')
+
+
+def asked_by(platform: Platform, context: Context, server: Server) -> list[Port]:
+    """The ports of the server that ask for something."""
+    if platform.mirror is None or not server.network_info:
+        return []
+    return [port for port in ports.held(platform.networks, context.elevated(), server) if port.resource_request]
+
+
+def asked_for(job: Job) -> list[Port]:
     """The ports that the request names and that ask for something."""
     wanted = job.arguments.get('networks')
     ids = [each['port_id'] for each in wanted if each['port_id']] if isinstance(wanted, list) else []
@@ -46,7 +122,7 @@ def ports_asking(job: Job) -> list[Port]:
     return [port for port in job.platform.networks.ports(job.elevated, ids=ids) if port.resource_request]
 
 
-def besides(mirror: Mirror, asking: Sequence[Port]) -> placement.Besides:
+def besides(mirror: Mirror, asking: Sequence[Port]) -> Besides:
     """By host that has what the ports ask for, what each would hold."""
     requests = [each for port in asking for each in requests_of(port)]
     together = [group for port in asking for group in [(port.resource_request or {}).get('same_subtree')] if group]

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from computeapi.backends.hypervisor import HypervisorError, PowerState
 from computeapi.compute.hosts import CONTROLLER
 from computeapi.compute.platform import Platform
-from computeapi.compute.servers import disks, moves, placement, plugging
+from computeapi.compute.servers import disks, moves, placement, plugging, signatures
 from computeapi.compute.servers.changes import Changes, check, locked
 from computeapi.compute.tasks.job import Job
 from computeapi.compute.tasks.transition import Transition
@@ -55,7 +55,6 @@ class Evacuations:
         self._check_host(server, host)
         check(context, server, EVACUATE)
         moves.check_down(self.platform, server)
-        moves.check_ports(self.platform, context, server)
         with self.changes.store.write() as connection:
             server = locked(connection, context, server, EVACUATE)
             accepted, now = MigrationStatus.ACCEPTED, self.changes.clock()
@@ -106,6 +105,7 @@ def boot(job: Job, migration: Migration, runs: bool) -> None:
     """Make the machine on the new host; only then the server is there."""
     if job.server.task_state != TaskState.REBUILD_SPAWNING:
         job.save(task_state=TaskState.REBUILD_SPAWNING)
+    signatures.check_own(job)
     disks.reconnect(job.platform, job.elevated, job.server, migration.dest_host)
     there = placement.at(job.server, migration.dest_host)
     job.driver.spawn(there, job.devices())

@@ -1,6 +1,6 @@
 """What other services tell about what servers stand on: their ports, volumes and machines changed."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from enum import Enum
 from typing import NamedTuple
 
@@ -10,13 +10,14 @@ from computeapi.compute.servers.ports import REFRESH
 from computeapi.compute.tasks.job import Job
 from computeapi.compute.tasks.transition import beside
 from computeapi.context import Context
-from computeapi.db import actions
+from computeapi.db import actions, server_migrations
 from computeapi.db import servers as rows
 from computeapi.db.servers import Server
 from computeapi.errors import Conflict, ServerNotFound
 
-NETWORK = ('network-changed', 'network-vif-plugged', 'network-vif-unplugged', 'network-vif-deleted')
-PLUGGED = ('network-vif-plugged', 'network-vif-unplugged')
+VIF_PLUGGED = 'network-vif-plugged'
+PLUGGED = (VIF_PLUGGED, 'network-vif-unplugged')
+NETWORK = ('network-changed', *PLUGGED, 'network-vif-deleted')
 VOLUME_EXTENDED, VOLUME_REIMAGED = 'volume-extended', 'volume-reimaged'
 POWER_UPDATE, ACCELERATOR_BOUND = 'power-update', 'accelerator-request-bound'
 COMPLETED, FAILED = 'completed', 'failed'
@@ -74,6 +75,8 @@ class ExternalEvents:
             return
         with self.store.write() as connection:
             for server_id in sorted(told):
+                if plugged := plugged_of(events, server_id):
+                    server_migrations.note_plugged(connection, server_id, plugged)
                 if server_id in changed:
                     self.tasks.add_once(connection, REFRESH, server_id, context.elevated())
                 else:
@@ -107,6 +110,12 @@ class ExternalEvents:
                 self.changes.begin(context, server, POWER[power])
             except (Conflict, ServerNotFound):
                 return
+
+
+def plugged_of(events: Iterable[Event], server_id: str) -> dict[str, str]:
+    """What is told of the connection of the server's ports, by port."""
+    told = (each for each in events if each.name == VIF_PLUGGED and each.server_id == server_id)
+    return {each.tag: each.status for each in told if each.tag}
 
 
 def outcome_of(event: Event, server: Server | None) -> Outcome:

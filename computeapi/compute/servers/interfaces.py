@@ -1,12 +1,12 @@
 """The network interfaces of a server that is there already."""
 
 import contextlib
-import uuid
 from typing import Any, NamedTuple
 
+from computeapi import chance
 from computeapi.backends.hypervisor import Capability
 from computeapi.backends.network import Network, Port
-from computeapi.compute.servers import ports
+from computeapi.compute.servers import bandwidth, ports
 from computeapi.compute.servers.changes import Changes, locked
 from computeapi.compute.servers.creation.networks import check_port
 from computeapi.compute.servers.creation.request import Rights
@@ -35,7 +35,9 @@ ATTACHABLE = frozenset({VMState.ACTIVE, VMState.PAUSED, VMState.STOPPED})
 
 
 def not_attached(job: Job, error: Exception) -> None:
-    """Give the port back."""
+    """Give the port back, and what it holds of the host."""
+    if not job.arguments['interface']['created']:
+        job.store.tell(allocations.leave_ports, job.server.uuid, [job.arguments['interface']['port_id']])
     ports.take_away(job.platform.networks, job.elevated, job.server.uuid, job.arguments['interface'])
     abandon(job, error)
 
@@ -99,9 +101,8 @@ class InterfaceManager:
         else:
             port = self.networks.port(context, port_id)
             check_port(port, Rights())
-            check_bandwidth(server, port)
         wanted = {'port_id': port_id, 'network_id': network_id, 'fixed_ip': fixed_ip, 'tag': tag}
-        entry = ports.planned(wanted, str(uuid.uuid4()))
+        entry = ports.planned(wanted, chance.new_id())
         try:
             made = self._connect(self._begin(context, server, entry))
         except NoMoreAddresses as error:
@@ -164,10 +165,12 @@ class InterfaceManager:
             raise
 
 
-def check_bandwidth(server: Server, target: Port | Network) -> None:
-    """Invalid for what asks a host for resources: the server's host was asked when it was found."""
-    if target.resource_request:
-        raise Invalid(f'Attaching interfaces with QoS policy is not supported for instance {server.uuid}.')
+def check_bandwidth(server: Server, network: Network) -> None:
+    """Invalid for a network whose new ports ask a host for resources: the host is asked before they are made."""
+    if network.resource_request:
+        raise Invalid(
+            f'Using networks with QoS policy is not supported for instance {server.uuid}. (Network ID is {network.id})'
+        )
 
 
 def tags_of(server: Server) -> dict[str, str | None]:
@@ -188,6 +191,8 @@ def connect(job: Job) -> dict[str, Any]:
     entry = job.arguments['interface']
     networks, server = job.platform.networks, job.server
     with job.event('compute_attach_interface'):
+        if not entry['created']:
+            bandwidth.hold(job, entry['port_id'])
         connected = ports.connect(job, [entry])
         (made,) = ports.described(networks, job.elevated, server.uuid, connected)
         job.driver.plug(server, [made])

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from computeapi.backends.hypervisor import Capability, HypervisorError
 from computeapi.compute.hosts import CONTROLLER
 from computeapi.compute.scheduler import HostState, NoValidHost
-from computeapi.compute.servers import disks, moves, placement, ports
+from computeapi.compute.servers import bandwidth, disks, moves, placement, plugging, ports
 from computeapi.compute.servers.changes import Changes, locked
 from computeapi.compute.tasks.fence import Superseded
 from computeapi.compute.tasks.job import Job, fault_of, unchanged
@@ -30,10 +30,13 @@ UNDER_WAY = (*WAITING, *RUNNING, MigrationStatus.CANCELLING, MigrationStatus.FOR
 
 def remain(job: Job, error: Exception) -> None:
     """The server goes on where it is; the allocation on the other host is given back."""
-    found = moves.migration_of(job).dest_host is not None
+    migration = moves.migration_of(job)
+    found = migration.dest_host is not None
     if found:
         disks.stay(job.platform, job.elevated, job.server)
-    moves.end(job, MigrationStatus.FAILED if found else MigrationStatus.ERROR)
+    # Clients are told apart that no host was ready for it and that it did not get there.
+    ready = found and migration.status != MigrationStatus.PREPARING
+    moves.end(job, MigrationStatus.FAILED if ready else MigrationStatus.ERROR)
     unchanged(job, error)
 
 
@@ -73,7 +76,6 @@ class LiveMigrations:
 
         check_first: Invalid when no host will do, the server's own among them; else a worker finds that out."""
         self.changes.check(context, server, LIVE_MIGRATE)
-        moves.check_ports(self.platform, context, server)
         if host is not None:
             moves.check_host(self.platform, host)
         if check_first:
@@ -108,7 +110,8 @@ class LiveMigrations:
 
         try:
             moves.check_up(self.platform, server)
-            self.platform.scheduler.allocate(spec, keep, check)
+            asking = bandwidth.asked_by(self.platform, context, server)
+            bandwidth.allocate(self.platform, server, spec, keep, asking, check)
         except (Invalid, NoValidHost, HypervisorError) as error:
             self._record_failure(context, server, error)
             raise Invalid(f'Migration pre-check error: {error}') from error
@@ -143,13 +146,16 @@ class LiveMigrations:
         self._steer(context, server, migration, FORCE, MigrationStatus.FORCING)
 
     def _withdraw(self, context: Context, server: Server, migration: Migration) -> bool:
-        """Cancel a live migration for which nothing was done that outlasts its claim; whether it was still waiting."""
+        """Cancel a live migration for which nothing was done but to get a host ready; whether it was still waiting."""
         values = {'status': MigrationStatus.CANCELLED, 'updated_at': self.changes.clock()}
         with self.changes.store.write() as connection:
             if not server_migrations.change(connection, migration.id, values, WAITING):
                 return False
             self.changes.withdraw(connection, server, LIVE_MIGRATE)
             allocations.release(connection, server.uuid, keep=server.host)
+            if migration.dest_host is not None:
+                leaving = {'host': migration.dest_host}
+                self.changes.tasks.add(connection, ports.LEAVE_HOST, server.uuid, context.elevated(), leaving)
             self.changes.record(connection, context, server, CANCEL.name, event=CANCEL.event, host=server.host)
         return True
 
@@ -212,8 +218,9 @@ def copy(job: Job, migration: Migration) -> bool:
         job.driver.check_live_migration(job.server, host)
     advance(job, MigrationStatus.QUEUED, MigrationStatus.PREPARING)
     with job.event('compute_pre_live_migration', host):
-        ports.prepare(job, host)
+        told_of = ports.prepare(job, host)
         job.driver.prepare_live_migration(job.server, host)
+        plugging.wait_there(job, told_of)
     advance(job, MigrationStatus.PREPARING, MigrationStatus.RUNNING, progress=progress_of(job, 0))
     with job.event('compute_live_migration'):
         # Not before: what waits is cancelled at once, and takes nothing back but its claim.

@@ -1,5 +1,6 @@
 """What all moves of a server have in common: a row that says how far it is, checks of the host, and a way back."""
 
+from dataclasses import replace
 from typing import Any
 
 import sqlalchemy as sa
@@ -7,14 +8,12 @@ import sqlalchemy as sa
 from computeapi.compute.platform import Platform
 from computeapi.compute.scheduler import HostState, Spec
 from computeapi.compute.scheduler.hosts import is_up
-from computeapi.compute.servers import disks, placement
+from computeapi.compute.servers import bandwidth, disks, placement
 from computeapi.compute.servers.changes import not_ready
-from computeapi.compute.servers.ports import held
 from computeapi.compute.tasks.fence import Superseded
 from computeapi.compute.tasks.job import Job
 from computeapi.compute.tasks.queue import thawed
-from computeapi.context import Context
-from computeapi.db import server_migrations, services
+from computeapi.db import allocations, server_migrations, services
 from computeapi.db import servers as rows
 from computeapi.db.server_migrations import Migration
 from computeapi.db.servers import Server
@@ -67,15 +66,6 @@ def is_host_up(platform: Platform, host: str | None) -> bool:
     return is_up(service, platform.clock(), platform.conf.service_down_time)
 
 
-def check_ports(platform: Platform, context: Context, server: Server) -> None:
-    """Invalid for a server whose ports ask its host for resources: nobody would ask another host for them."""
-    if any(port.resource_request for port in held(platform.networks, context.elevated(), server)):
-        raise Invalid(
-            f'Moving instance {server.uuid} is not supported: it has ports with resource requests, like a port with a '
-            f'QoS minimum bandwidth policy.'
-        )
-
-
 # ------------------------------------------------------------------ work
 
 
@@ -104,9 +94,21 @@ def elsewhere(server: Server, host: str | None, *, forced: bool, on_volume: bool
 
 
 def find_host(job: Job, migration: Migration, spec: Spec) -> Migration:
-    """Claim an allocation on another host, unless that is done; the migration as it is then. NoValidHost."""
-    if migration.dest_host is not None:
-        return migration
+    """Claim an allocation on another host, and there what the server's ports ask for, unless that is done; the
+    migration as it is then. NoValidHost."""
+    refusing: set[str] = set()
+    while True:
+        if migration.dest_host is None:
+            migration = claim(job, migration, replace(spec, ignored_hosts=spec.ignored_hosts | refusing))
+        host = migration.dest_host or ''
+        if host == job.server.host or bandwidth.is_told(job.platform, job.server, host):
+            return migration
+        refusing.add(host)
+        migration = give_back(job, migration, host)
+
+
+def claim(job: Job, migration: Migration, spec: Spec) -> Migration:
+    """Find a host and claim an allocation there; the migration with it."""
     found: dict[str, Any] = {}
 
     def keep(connection: sa.Connection, host: HostState) -> None:
@@ -115,8 +117,19 @@ def find_host(job: Job, migration: Migration, spec: Spec) -> Migration:
         found.update(destination(host), updated_at=job.clock())
         server_migrations.change(connection, migration.id, found)
 
-    job.platform.scheduler.allocate(spec, keep)
+    asking = bandwidth.asked_by(job.platform, job.elevated, job.server)
+    bandwidth.allocate(job.platform, job.server, spec, keep, asking)
     return migration._replace(**found)
+
+
+def give_back(job: Job, migration: Migration, host: str) -> Migration:
+    """Placement did not take the claim on that host; the migration without it."""
+    nowhere: dict[str, Any] = dict.fromkeys(('dest_host', 'dest_node', 'dest_ip'))
+    with job.store.write() as connection:
+        job.write(connection)
+        allocations.leave(connection, job.server.uuid, [host])
+        server_migrations.change(connection, migration.id, {**nowhere, 'updated_at': job.clock()})
+    return migration._replace(**nowhere)
 
 
 def destination(host: HostState) -> dict[str, Any]:

@@ -1,14 +1,13 @@
 """The hosts on which a server has an allocation: where its machine is, and where its ports and volumes are used."""
 
 import contextlib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
 import sqlalchemy as sa
 
 from computeapi.compute.platform import Platform
-from computeapi.compute.scheduler import HostState, Spec
 from computeapi.compute.scheduler.spec import needs_of
 from computeapi.compute.servers import disks, ports
 from computeapi.compute.tasks.job import Job
@@ -18,23 +17,7 @@ from computeapi.db import servers as rows
 from computeapi.db.servers import Server, is_volume_backed
 from computeapi.errors import PortInUse, PortNotFound
 
-Besides = Mapping[str, Mapping[str, Any]]
 NOWHERE: dict[str, Any] = {'host': None, 'node': None, 'availability_zone': None}
-
-
-def find(job: Job, spec: Spec, besides: Besides | None = None, **values: Any) -> HostState:
-    """Choose a host for a server without one and claim its allocation there; NoValidHost.
-
-    besides: by host that will do, what the server's ports hold there besides.
-    """
-
-    def keep(connection: sa.Connection, host: HostState) -> None:
-        job.write(connection, host=host.name, node=host.node, availability_zone=host.zone, **values)
-        if besides is not None:
-            allocations.hold_for_ports(connection, job.server.uuid, host.name, besides[host.name])
-
-    fits = (lambda host: True) if besides is None else (lambda host: host.name in besides)
-    return job.platform.scheduler.allocate(spec, keep, fits=fits)
 
 
 def at(server: Server, host: str | None) -> Server:
@@ -91,10 +74,18 @@ def connect(job: Job) -> None:
 def leave(job: Job) -> None:
     """The server has no machine any more; its ports and volumes stay its own and are used from nowhere."""
     remove_machines(job.platform, job.server)
-    # What others took from it meanwhile is not its own to leave.
+    let_go(job)
+
+
+def let_go(job: Job) -> None:
+    """No host uses the server's ports and volumes, which stay its own."""
+    networks, server_id = job.platform.networks, job.server.uuid
     for entry in job.server.network_info:
+        port_id = ports.port_of(networks, job.elevated, server_id, entry)
+        # What others took from it meanwhile is not its own to leave.
         with contextlib.suppress(PortNotFound, PortInUse):
-            job.platform.networks.bind_port(job.elevated, entry['port_id'], server_id=job.server.uuid, host=None)
+            if port_id is not None:
+                networks.bind_port(job.elevated, port_id, server_id=server_id, host=None)
     disks.disconnect(job.platform, job.elevated, job.server)
 
 

@@ -1,14 +1,17 @@
 """Waiting until the network service says that what a server was plugged into is there."""
 
 import logging
+from collections.abc import Callable, Collection, Sequence
 
 from computeapi.backends.hypervisor import NotYet
+from computeapi.compute.servers import moves
 from computeapi.compute.tasks.job import Job
-from computeapi.errors import PortNotPlugged
+from computeapi.errors import PortBindingFailed, PortNotPlugged
 
 LOG = logging.getLogger(__name__)
 ACTIVE = 'ACTIVE'
-STEP = 'plugging'
+FAILED = 'failed'
+STEP, STEP_THERE = 'plugging', 'plugging there'
 LOOK_AGAIN_SECONDS = 15
 """After which the network service is asked again, should its event be lost."""
 
@@ -17,13 +20,34 @@ def wait(job: Job) -> None:
     """Go on when all ports of the server are connected: NotYet, until an event hastens the task or the time is over.
 
     PortNotPlugged then, or nothing where that is not fatal."""
-    timeout = job.platform.conf.vif_plugging_timeout
-    if not timeout or all(entry.get('status') == ACTIVE for entry in job.server.network_info):
+    if not all(entry.get('status') == ACTIVE for entry in job.server.network_info):
+        be_patient(job, STEP, lambda: unplugged(job))
+
+
+def wait_there(job: Job, port_ids: Collection[str]) -> None:
+    """The same for ports that are to be connected on the host that the server is going to, before it goes. Of that only
+    an event tells: the status of a port is that on the host where it is used."""
+    if not job.platform.conf.compute.live_migration_wait_for_vif_plug:
         return
-    down = unplugged(job)
+
+    def waiting() -> list[str]:
+        migration = moves.migration_of(job)
+        told = migration.plugged or {}
+        for port_id in port_ids:
+            if told.get(port_id) == FAILED and job.platform.conf.vif_plugging_is_fatal:
+                raise PortBindingFailed(id=port_id, host=migration.dest_host)
+        return [port_id for port_id in port_ids if port_id not in told]
+
+    be_patient(job, STEP_THERE, waiting)
+
+
+def be_patient(job: Job, step: str, waiting: Callable[[], Sequence[str]]) -> None:
+    """NotYet while there are ports that wait, but not for ever."""
+    timeout = job.platform.conf.vif_plugging_timeout
+    down = waiting() if timeout else ()
     if not down:
         return
-    passed = job.fence.passed(STEP)
+    passed = job.fence.passed(step)
     if passed < timeout:
         raise NotYet(min(LOOK_AGAIN_SECONDS, timeout - passed))
     if job.platform.conf.vif_plugging_is_fatal:

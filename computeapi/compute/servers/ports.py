@@ -11,7 +11,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from computeapi.backends.network import Network, Networks, Port
+from computeapi.backends.network import Allocation, Network, Networks, Port
 from computeapi.compute.platform import Platform
 from computeapi.compute.tasks.job import Job
 from computeapi.compute.tasks.transition import beside
@@ -29,6 +29,7 @@ AT_ONCE = 200
 
 REFRESH = beside('refresh_addresses')
 UNPLUG = beside('unplug')
+LEAVE_HOST = beside('leave_host')
 
 
 class Addresses:
@@ -207,6 +208,13 @@ def refresh_addresses(job: Job) -> None:
     job.end()
 
 
+@LEAVE_HOST.work
+def leave_host(job: Job) -> None:
+    """The server does not go to a host that its ports may be ready on."""
+    leave_hosts(job.platform.networks, job.server, {job.arguments['host']} - {job.server.host})
+    job.end()
+
+
 @UNPLUG.work
 def unplug(job: Job) -> None:
     """Interfaces whose ports are gone leave the machine."""
@@ -244,10 +252,10 @@ def connect(job: Job, entries: Sequence[Entry]) -> list[dict[str, Any]]:
     """Make or bind the port of each entry, on the server's host; the entries with the ports that they got."""
     connected = []
     for entry in entries:
-        if entry['created']:
-            port_id = make(job, entry).id
-        else:
-            port_id = entry['port_id']
+        made = make(job, entry) if entry['created'] else None
+        port_id = made.id if made is not None else entry['port_id']
+        # One that was made before may have been for a host that failed.
+        if made is None or made.host != job.server.host:
             bind(job.platform, job.elevated, job.server, [port_id])
         connected.append({**entry, 'port_id': port_id})
     return connected
@@ -270,8 +278,7 @@ def make(job: Job, entry: Entry) -> Port:
 
 def bind(platform: Platform, context: Context, server: Server, port_ids: Iterable[str]) -> None:
     """Give these ports to the server, on its host."""
-    asks = platform.mirror is not None
-    held = platform.store.ask(allocations.held_for_ports, server.uuid, server.host) if asks else {}
+    chosen = providers(platform, server, server.host)
     for port_id in port_ids:
         platform.networks.bind_port(
             context,
@@ -280,14 +287,22 @@ def bind(platform: Platform, context: Context, server: Server, port_ids: Iterabl
             host=server.host,
             zone=server.availability_zone,
             hostname=server.hostname,
-            allocation=held[port_id]['allocation'] if port_id in held else None,
+            allocation=chosen.get(port_id),
         )
 
 
-def prepare(job: Job, host: str) -> None:
-    """Let the ports be ready on a host that the server is going to while it runs."""
-    for entry in job.server.network_info:
-        job.platform.networks.add_binding(job.elevated, entry['port_id'], host)
+def providers(platform: Platform, server: Server, host: str | None) -> dict[str, Allocation]:
+    """By port of the server that asks for something, who gives it on that host."""
+    held = platform.store.ask(allocations.held_for_ports, server.uuid, host) if platform.mirror is not None else {}
+    return {port_id: each['allocation'] for port_id, each in held.items()}
+
+
+def prepare(job: Job, host: str) -> list[str]:
+    """Let the ports be ready on a host that the server is going to while it runs; those that the network service will
+    say are connected there."""
+    chosen, add = providers(job.platform, job.server, host), job.platform.networks.add_binding
+    ids = [entry['port_id'] for entry in job.server.network_info]
+    return [port_id for port_id in ids if add(job.elevated, port_id, host, allocation=chosen.get(port_id))]
 
 
 def switch(job: Job, host: str) -> None:

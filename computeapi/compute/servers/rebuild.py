@@ -9,7 +9,7 @@ from computeapi.compute.hosts import CONTROLLER
 from computeapi.compute.keypairs import KeypairManager
 from computeapi.compute.quotas import Quotas, check_injected_files, check_metadata
 from computeapi.compute.scheduler import Spec
-from computeapi.compute.servers import disks
+from computeapi.compute.servers import disks, signatures
 from computeapi.compute.servers.changes import Changes, check, not_ready
 from computeapi.compute.servers.creation import boot
 from computeapi.compute.servers.creation.boot import Source
@@ -138,6 +138,7 @@ class Rebuilds:
         """The columns that get new values. A server on a volume has no image of its own, then or now."""
         return {
             **request.changes,
+            **self.certificates(request),
             **self.key(server, request),
             **remembered(source),
             'image_id': request.image_id if root is None else server.image_id,
@@ -146,6 +147,13 @@ class Rebuilds:
             'progress': 0,
             'updated_at': self.changes.clock(),
         }
+
+    def certificates(self, request: RebuildRequest) -> dict[str, Any]:
+        """Those that are trusted from now on, if the request says something of them."""
+        if 'trusted_image_certificates' not in request.changes:
+            return {}
+        trusted = request.changes['trusted_image_certificates'] or self.images.trusted_certificates
+        return {'trusted_image_certificates': [*trusted] or None}
 
     def key(self, server: Server, request: RebuildRequest) -> dict[str, Any]:
         """The public key that belongs to a new key name: one of the server's user, whoever asks."""
@@ -199,6 +207,7 @@ def check_possible(job: Job) -> None:
     if job.arguments['former']:
         spec = Spec.of(server, on_volume=job.on_volume, host=server.host, node=server.node)
         job.platform.scheduler.check(spec, 'ImagePropertiesFilter')
+    signatures.check_own(job)
 
 
 def renew_disk(job: Job) -> None:

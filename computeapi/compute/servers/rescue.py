@@ -6,6 +6,7 @@ from typing import Any
 
 from computeapi.backends.hypervisor import Capability, PowerState
 from computeapi.backends.image import Images
+from computeapi.compute.servers import signatures
 from computeapi.compute.servers.changes import Changes, check
 from computeapi.compute.tasks.job import Job
 from computeapi.compute.tasks.transition import Transition
@@ -56,6 +57,7 @@ class Rescues:
 @RESCUE.work
 def rescue(job: Job) -> None:
     with job.event('compute_rescue_instance'):
+        signatures.check(job, job.arguments.get('image_id'))
         job.driver.rescue(job.server, job.arguments.get('image_id'))
     job.finish(vm_state=VMState.RESCUED, power_state=PowerState.RUNNING, launched_at=job.clock())
 

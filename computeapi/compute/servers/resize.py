@@ -101,7 +101,6 @@ class Resizes:
         host: str | None = None,
         values: Mapping[str, Any] | None = None,
     ) -> None:
-        moves.check_ports(self.platform, context, server)
         with self.changes.store.write() as connection:
             server = locked(connection, context, server, transition)
             held = self._hold(connection, server, new)

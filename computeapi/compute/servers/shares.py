@@ -2,12 +2,12 @@
 
 import builtins
 import logging
-import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import sqlalchemy as sa
 
+from computeapi import chance
 from computeapi.backends.hypervisor import Capability, PowerState
 from computeapi.backends.share import PROTOCOLS, Share
 from computeapi.compute.servers.changes import Changes, check
@@ -58,7 +58,7 @@ class ServerShareManager:
     def _insert(self, connection: sa.Connection, server: Server, share: Share, tag: str) -> None:
         rows.SHARES.insert(
             connection,
-            uuid=str(uuid.uuid4()),
+            uuid=chance.new_id(),
             server_id=server.uuid,
             share_id=share.id,
             status=ShareStatus.ATTACHING,

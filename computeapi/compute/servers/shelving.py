@@ -1,17 +1,17 @@
 """Shelving: an image of the server is kept and its host given up, until it is unshelved."""
 
 import functools
-import uuid
 from datetime import timedelta
 
+from computeapi import chance
 from computeapi.backends.hypervisor import PowerState
 from computeapi.compute.hosts import CONTROLLER
 from computeapi.compute.names import shortened
 from computeapi.compute.platform import Platform
 from computeapi.compute.scheduler import Spec
-from computeapi.compute.servers import disks, placement, plugging
+from computeapi.compute.servers import bandwidth, disks, placement, plugging, signatures
 from computeapi.compute.servers.changes import Changes, check
-from computeapi.compute.servers.moves import check_host, check_ports
+from computeapi.compute.servers.moves import check_host
 from computeapi.compute.servers.snapshots import described, discard, discard_image, discard_shelved, fill
 from computeapi.compute.tasks.fence import Superseded
 from computeapi.compute.tasks.job import Job, unchanged
@@ -83,7 +83,7 @@ class Shelves:
         if not server.image_id:
             self.changes.begin(context, server, SHELVE)
             return
-        image_id = str(uuid.uuid4())
+        image_id = chance.new_id()
         undo = functools.partial(discard, self.images, context, image_id)
         with self.changes.prepared(context, server, SHELVE, {'image_id': image_id}, undo):
             self.images.create(
@@ -115,8 +115,6 @@ class Shelves:
                 f'Unshelving instance {server.uuid} to a zone or a host needs it to be {VMState.SHELVED_OFFLOADED}; '
                 f'it is {server.vm_state}'
             )
-        if server.vm_state == VMState.SHELVED_OFFLOADED:
-            check_ports(self.changes.platform, context, server)
         pinned = {'pinned_availability_zone': zone} if zone or unpin else {}
         self.changes.begin(context, server, UNSHELVE, {'host': host}, **pinned)
 
@@ -202,11 +200,11 @@ def unshelve(job: Job) -> None:
 
 def schedule(job: Job) -> None:
     """Find a host, unless that is done; the image must still be there."""
-    if job.server.host is not None:
-        return
-    if job.server.shelved_image_id is not None:
+    if job.server.host is None and job.server.shelved_image_id is not None:
         with job.event('get_image_info', CONTROLLER):
             job.platform.images.get(job.elevated, job.server.shelved_image_id)
+            signatures.check(job, job.server.shelved_image_id, job.server.kernel_id, job.server.ramdisk_id)
     with job.event('schedule_instances', CONTROLLER):
         spec = Spec.of(job.server, on_volume=job.on_volume, host=job.arguments.get('host'))
-        placement.find(job, spec, task_state=TaskState.SPAWNING)
+        asking = functools.partial(bandwidth.asked_by, job.platform, job.elevated, job.server)
+        bandwidth.find(job, spec, asking, task_state=TaskState.SPAWNING)

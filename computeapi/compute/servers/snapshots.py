@@ -3,10 +3,10 @@
 import functools
 import json
 import logging
-import uuid
 from collections.abc import Mapping
 from typing import Any
 
+from computeapi import chance
 from computeapi.backends.image import Image, Images
 from computeapi.backends.volume import Volumes
 from computeapi.compute.hosts import CONTROLLER
@@ -156,7 +156,7 @@ class ServerSnapshots:
         arguments: Mapping[str, Any],
     ) -> str:
         """Make an image that a worker will fill; its id. Without the work there is no image."""
-        image_id = str(uuid.uuid4())
+        image_id = chance.new_id()
         undo = functools.partial(discard, self.images, context, image_id)
         with self.changes.prepared(context, server, transition, {'image_id': image_id, **arguments}, undo):
             self.reserve(context, server, image_id, name, properties)
@@ -182,8 +182,8 @@ class ServerSnapshots:
     def of_volumes(
         self, context: Context, server: Server, name: str, properties: dict[str, Any], devices: list[BlockDevice]
     ) -> str:
-        tasks, image_id = self.changes.tasks, str(uuid.uuid4())
-        snapshots = [str(uuid.uuid4()) for _ in devices]
+        tasks, image_id = self.changes.tasks, chance.new_id()
+        snapshots = [chance.new_id() for _ in devices]
         made = {'image_id': image_id, 'snapshots': snapshots}
         undo = functools.partial(take_back, self.images, self.volumes, context, made)
         with tasks.leased(IMAGE_OF_VOLUMES, server.uuid, context, made, undo) as task:

@@ -2,13 +2,13 @@
 
 import builtins
 import logging
-import uuid
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
 import sqlalchemy as sa
 
+from computeapi import chance
 from computeapi.backends.volume import Volume
 from computeapi.compute.platform import Platform
 from computeapi.compute.servers import disks
@@ -117,7 +117,7 @@ class AttachedVolumes:
     def _new(self, server: Server, volume: Volume, tag: str | None, delete_on_termination: bool) -> BlockDevice:
         return BlockDevice(
             id=0,
-            uuid=str(uuid.uuid4()),
+            uuid=chance.new_id(),
             server_id=server.uuid,
             source_type='volume',
             destination_type='volume',

@@ -4,7 +4,6 @@ It works on a platform of its own: each change in the store holds only while the
 refuses it once it has heard of a later claim, and no other service is asked for anything without a look at the claim.
 """
 
-import math
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, TypeVar, cast
@@ -12,6 +11,7 @@ from typing import Any, TypeVar, cast
 import sqlalchemy as sa
 
 from computeapi.backends.hypervisor import Outdated
+from computeapi.backends.hypervisor.behaviour import at_once
 from computeapi.compute.platform import Platform
 from computeapi.db import tasks as rows
 from computeapi.db.clock import elapsed
@@ -47,7 +47,7 @@ class Fence:
             platform,
             store=store,
             scheduler=platform.scheduler.on(store),
-            hypervisor=platform.hypervisor.during(self.passed if waits else at_once, task.token),
+            hypervisor=platform.hypervisor.during(self.passed if waits else at_once, task.token, task.id),
             images=self.before(platform.images),
             networks=self.before(platform.networks),
             volumes=self.before(platform.volumes),
@@ -88,11 +88,6 @@ class Fence:
         if not self.outside.tasks.note(self.task, {BEGUN: begun | {step: now.isoformat()}}):
             raise Superseded()
         return 0
-
-
-def at_once(step: str) -> float:
-    """The time of every step is over."""
-    return math.inf
 
 
 class Before:

@@ -223,6 +223,13 @@ class Tasks:
         """Let what waits look at once what becomes of the server: it was asked for something else."""
         rows.hasten(connection, server_id, NOBODY, self.clock())
 
+    def hasten_all(self) -> None:
+        """Let all that waits look at once: something that it may wait for is no more."""
+        with self.store.write() as connection:
+            for server_id in rows.held_servers(connection):
+                self.hasten(connection, server_id)
+        self.wake()
+
     def remove(self, connection: sa.Connection, work: Doable, server_id: str) -> list[int]:
         """Forget work on a server, though a worker may be at it; the actions that it was for."""
         return rows.remove(connection, work.kind, server_id)

@@ -7,7 +7,7 @@ from datetime import datetime
 from computeapi.compute.platform import Platform
 from computeapi.compute.tasks.fence import BEGUN, OVERTAKEN, Fence
 from computeapi.compute.tasks.job import FAULT, Job
-from computeapi.compute.tasks.queue import PREPARING, tries
+from computeapi.compute.tasks.queue import PREPARING, thawed, tries
 from computeapi.compute.tasks.transition import Transition
 from computeapi.db import actions
 from computeapi.db import servers as rows
@@ -76,9 +76,15 @@ class Runner:
         raise Unavailable('The server changed again and again meanwhile.')
 
     def leave(self, task: Task, server: Server) -> None:
-        """Another worker has it. When that one deleted the server, what this one made meanwhile is nobody's."""
-        if self.server_of(task) is None:
+        """Another worker has it. When that one deleted the server, what this one made meanwhile is nobody's; when it
+        has brought it to another host, others may have been told since of the one before."""
+        now = self.server_of(task)
+        if now is None:
             self.abandon(self.platform, server)
+        elif now.host != server.host and self.settle is not None:
+            context = thawed(task.context).elevated()
+            self.platform.store.tell(self.platform.tasks.add, self.settle, task.server_id, context)
+            self.platform.tasks.wake()
 
     def run(self, transition: Transition, task: Task, server: Server) -> None:
         job = Job(task, server, self.platform)

@@ -14,6 +14,7 @@ from computeapi.context import acting_for
 from computeapi.db.clock import elapsed
 from computeapi.db.tasks import Task
 from computeapi.errors import DatabaseTrouble, NeighbourAway
+from computeapi.gate import Gate
 
 LOG = logging.getLogger(__name__)
 
@@ -37,6 +38,8 @@ class Worker:
         self.tasks, self.run, self.sweep_seconds, self.beat = tasks, run, sweep_seconds, beat
         self.timeout_seconds = timeout_seconds
         self.stopping = threading.Event()
+        # Closed by who wants nothing to be under way.
+        self.gate = Gate()
         self.threads = [self.thread() for _ in range(threads)]
         # What each thread is at, and since when.
         self.at: dict[threading.Thread, tuple[Task, float]] = {}
@@ -62,7 +65,9 @@ class Worker:
         while not self.stopping.is_set() and threading.current_thread() in self.threads:
             generation = self.tasks.generation
             try:
-                if not self.step():
+                with self.gate.passing():
+                    found = self.step()
+                if not found:
                     self.tasks.wait(generation, self.sweep_seconds)
             except DatabaseTrouble:
                 # The store has said so in the log.

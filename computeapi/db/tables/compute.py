@@ -280,3 +280,23 @@ class PlacementChange(NamedTuple):
 
 
 placement_changes = table('placement_changes', PlacementChange)
+
+
+class IdempotencyKey(NamedTuple):
+    """A request that a client can send again without doing it again.
+
+    id, fingerprint: hashes of whose key it is, and of what was asked.  changed: whether anything was changed by it.
+    holder: who is to do it, or did, and may be held for dead at `lease_until`.  answer: encrypted; None: none yet.
+    """
+
+    id: Annotated[ShortText, KEY]
+    user_id: str
+    fingerprint: ShortText
+    holder: TextId
+    changed: bool
+    lease_until: datetime
+    expires_at: Annotated[datetime, INDEX]
+    answer: AnyText | None
+
+
+idempotency_keys = table('idempotency_keys', IdempotencyKey, sa.Index(None, 'user_id', 'expires_at'))

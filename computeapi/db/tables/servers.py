@@ -14,6 +14,7 @@ from sqlalchemy import Column, Table
 from computeapi.db.tables.columns import (
     INDEX,
     KEY,
+    UNIQUE,
     AnyText,
     BigInt,
     Number,
@@ -237,6 +238,7 @@ class Migration(NamedTuple):
 
     migration_type: resize, migration (cold), live-migration or evacuation.  progress: what a running live migration
     has copied, in bytes, by the names clients read.  old_vm_state: what the server was before a resize.
+    plugged: by port, what the network service told of its connection while the new host got ready.
     """
 
     id: Number
@@ -257,6 +259,7 @@ class Migration(NamedTuple):
     progress: dict[str, Any] | None
     created_at: datetime
     updated_at: datetime | None
+    plugged: dict[str, Any] | None
 
 
 migrations = table('migrations', Migration)
@@ -331,3 +334,22 @@ class HostOff(NamedTuple):
 
 
 hosts_off = table('hosts_off', HostOff)
+
+
+class DeclaredHost(NamedTuple):
+    """A host of the simulated hypervisor that was declared; memory in MiB, disk in GiB."""
+
+    id: Number
+    host: Annotated[str, UNIQUE]
+    cell: str
+    hypervisor_hostname: str
+    hypervisor_type: ShortText
+    hypervisor_version: int
+    host_ip: ShortText
+    cpu_info: dict[str, Any]
+    vcpus: int
+    memory_mb: BigInt
+    local_gb: BigInt
+
+
+declared_hosts = table('declared_hosts', DeclaredHost)

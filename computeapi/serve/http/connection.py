@@ -77,8 +77,8 @@ class ClientConnection(asyncio.Protocol):
             if exchange is not None and exchange.body is not None:
                 exchange.body.end(broken=True)
         self.queue.clear()
-        if self.clogged and self.current is not None:
-            self.hub.threads.run(self.current.close)
+        if self.current is not None and (self.clogged or self.current.timer is not None):
+            self.hub.close(self.current)
 
     def leave(self) -> None:
         """Go away at once: others need the room."""
@@ -88,8 +88,14 @@ class ClientConnection(asyncio.Protocol):
     def finish(self) -> None:
         """Answer what has been asked, and no more."""
         self.finished = True
+        self.end_feed()
         if self.current is None and not self.clogged:
             self.transport.close()
+
+    def end_feed(self) -> None:
+        """What would go on for ever comes to its end."""
+        if self.current is not None and self.current.feed is not None:
+            self.current.feed.end()
 
     def await_client(self, seconds: float) -> None:
         self.deadline = self.hub.loop.time() + seconds
@@ -134,6 +140,7 @@ class ClientConnection(asyncio.Protocol):
         self.deaf = self.finished = True
         if self.arriving is not None and self.arriving.body is not None:
             self.arriving.body.end(broken=True)
+        self.end_feed()
         return self.current is not None or self.clogged
 
     def on_message_begin(self) -> None:
@@ -303,7 +310,7 @@ class ClientConnection(asyncio.Protocol):
         assert self.current is not None
         if not self.last:
             self.await_app()
-            return self.hub.threads.run(self.current.proceed)
+            return self.go_on(self.current)
         if not self.current.closing:
             return self.next()
         incomplete = self.arriving is self.current
@@ -313,6 +320,14 @@ class ClientConnection(asyncio.Protocol):
             self.linger()
         else:
             self.transport.close()
+
+    def go_on(self, exchange: Exchange) -> None:
+        """Have the next piece of an answer made."""
+        if not exchange.resting or exchange.feed is None:
+            return self.hub.threads.run(exchange.proceed)
+        if self.finished:
+            exchange.feed.end()
+        self.hub.rest(exchange, exchange.feed)
 
     def refuse(self, status: HTTPStatus) -> None:
         """Listen no more, and say why after what is still to be answered."""

@@ -6,12 +6,14 @@ import functools
 import logging
 import re
 import time
+from asyncio import TimerHandle
 from collections.abc import Callable, Iterable, Iterator
 from email.utils import formatdate
 from http import HTTPStatus
 from typing import Any
 
 from computeapi.serve.http.body import StreamedBody
+from computeapi.serve.http.feed import Feed
 from computeapi.web.filters import WSGIApp
 
 LOG = logging.getLogger(__name__)
@@ -21,6 +23,18 @@ PIECE = 256 * 1024
 FORBIDDEN = re.compile('[\r\n\0]')
 
 Headers = list[tuple[str, str]]
+
+
+class NoAnswer(BaseException):
+    """What an app raises instead of an answer: the connection is to end without one."""
+
+
+class Later(BaseException):
+    """What an app raises to be asked again after so many seconds, which occupy no thread."""
+
+    def __init__(self, seconds: float):
+        super().__init__(f'in {seconds:g} s')
+        self.seconds = seconds
 
 
 class Exchange:
@@ -37,12 +51,16 @@ class Exchange:
         self.headers: Headers = []
         self.answer: Iterable[bytes] | None = None
         self.pieces: Iterator[bytes] = iter(())
+        # An answer that goes on and on, and who calls for its next piece while there is none.
+        self.feed: Feed | None = None
+        self.resting = False
+        self.timer: TimerHandle | None = None
         self.begun = False
         self.bodiless = self.chunked = False
         self.owed: int | None = None
 
     def begin(self, app: WSGIApp) -> None:
-        """Let the app answer, up to the first piece; in a thread."""
+        """Let the app answer, up to the first piece; in a thread. Later."""
         self._pass_on(lambda: self._begin(app))
 
     def proceed(self) -> None:
@@ -62,6 +80,8 @@ class Exchange:
     def _pass_on(self, make: Callable[[], tuple[bytes, bool]]) -> None:
         try:
             data, last = make()
+        except NoAnswer:
+            self.closing, data, last = True, b'', True
         except Exception:
             LOG.exception('Unexpected error outside the app')
             data, last = self._failed(), True
@@ -80,12 +100,17 @@ class Exchange:
         self.answer = app(self.environ, self._start_response)
         if isinstance(self.answer, (list, tuple)):
             return self._framed(b''.join(self.answer), last=True), True
+        self.feed = self.answer if isinstance(self.answer, Feed) else None
         self.pieces = iter(self.answer)
         return self._piece()
 
     def _piece(self) -> tuple[bytes, bool]:
         parts, size, last = [], 0, True
+        self.resting = False
         for part in self.pieces:
+            if not part and self.feed is not None:
+                self.resting, last = True, False
+                break
             parts.append(part)
             size += len(part)
             if size >= PIECE:

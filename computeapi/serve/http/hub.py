@@ -9,7 +9,8 @@ from typing import Any
 from oslo_config import cfg
 
 from computeapi.serve.http.crowd import Crowd, Visitor
-from computeapi.serve.http.exchange import Exchange
+from computeapi.serve.http.exchange import Exchange, Later
+from computeapi.serve.http.feed import Feed
 from computeapi.serve.http.threads import Threads
 from computeapi.web.filters import WSGIApp
 
@@ -68,9 +69,38 @@ class Hub:
     def begin(self, exchange: Exchange) -> None:
         """Have the app answer the request."""
         threads = self.threads if exchange.body is None else self.uploads
-        threads.run(functools.partial(exchange.begin, self.app))
+        threads.run(functools.partial(self._ask, exchange))
+
+    def _ask(self, exchange: Exchange) -> None:
+        try:
+            exchange.begin(self.app)
+        except Later as later:
+            self.call_soon(self.loop.call_later, later.seconds, self.begin, exchange)
+
+    def rest(self, exchange: Exchange, feed: Feed) -> None:
+        """Have the next piece made when there is one, which is waited for in no thread."""
+        exchange.timer = self.loop.call_later(feed.seconds, self.proceed, exchange)
+        feed.wait(functools.partial(self.call_soon, self.proceed, exchange))
+
+    def proceed(self, exchange: Exchange) -> None:
+        """Have the next piece of an answer made that rests."""
+        if rouse(exchange):
+            self.threads.run(exchange.proceed)
+
+    def close(self, exchange: Exchange) -> None:
+        """Have an answer put away that waits for something."""
+        rouse(exchange)
+        self.threads.run(exchange.close)
 
     def call_soon(self, *call: Any) -> None:
         """Have the loop make a call, which may come from any thread, also from one that ends after the loop."""
         with contextlib.suppress(RuntimeError):
             self.loop.call_soon_threadsafe(*call)
+
+
+def rouse(exchange: Exchange) -> bool:
+    """Whether it did rest, which it does no more."""
+    timer, exchange.timer = exchange.timer, None
+    if timer is not None:
+        timer.cancel()
+    return timer is not None

@@ -8,6 +8,10 @@ import functools
 import resource
 import signal
 import socket
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from typing import Any
 
 from oslo_config import cfg
 
@@ -26,34 +30,61 @@ BACKLOG = 1024
 
 
 class HTTPServer:
-    """A WSGI app at some sockets, until SIGTERM or SIGINT. options: the group [standalone]."""
+    """A WSGI app at some sockets. options: the group [standalone]."""
 
     hub: Hub
+    stop: asyncio.Event
 
     def __init__(self, app: WSGIApp, sockets: list[socket.socket], options: cfg.ConfigOpts.GroupAttr, threads: int):
         self.app, self.sockets, self.options, self.threads = app, sockets, options, threads
 
     def run(self) -> None:
-        """Serve; returns when asked to end and what was being answered is answered."""
-        allow_files(self.options.max_connections + OTHER_FILES)
-        asyncio.run(self._run())
+        """Serve until SIGTERM or SIGINT; returns when what was being answered is answered."""
+        self._run(lambda: _on_endings(lambda *_: self.end()))
+        _on_endings(signal.SIG_IGN)
 
-    async def _run(self) -> None:
-        loop, stop = asyncio.get_running_loop(), asyncio.Event()
+    @contextlib.contextmanager
+    def in_background(self) -> Iterator[None]:
+        """Serve in a thread while the block lasts; signals are left to whose process it is.  OSError when it cannot."""
+        begun: Future[None] = Future()
+        thread = threading.Thread(target=self._run_or_tell, args=[begun], name='http-server', daemon=True)
+        thread.start()
+        begun.result()
+        try:
+            yield
+        finally:
+            self.end()
+            thread.join()
+
+    def end(self) -> None:
+        """Let it come to its end; from any thread."""
+        self.hub.call_soon(self.stop.set)
+
+    def _run_or_tell(self, begun: Future[None]) -> None:
+        try:
+            self._run(functools.partial(begun.set_result, None))
+        except Exception as error:
+            if begun.done():
+                raise
+            begun.set_exception(error)
+
+    def _run(self, begun: Callable[[], None]) -> None:
+        allow_files(self.options.max_connections + OTHER_FILES)
+        asyncio.run(self._serve(begun))
+
+    async def _serve(self, begun: Callable[[], None]) -> None:
+        loop, self.stop = asyncio.get_running_loop(), asyncio.Event()
         self.hub = Hub(loop, self.app, self.options, self.threads)
-        for number in ENDINGS:
-            signal.signal(number, lambda *_: self.hub.call_soon(stop.set))
         connect = functools.partial(ClientConnection, self.hub)
         accepting = [await loop.create_server(connect, sock=each, backlog=BACKLOG) for each in self.sockets]
-        while not stop.is_set():
+        begun()
+        while not self.stop.is_set():
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(stop.wait(), TICK)
+                await asyncio.wait_for(self.stop.wait(), TICK)
             self.sweep(loop.time())
         for each in accepting:
             each.close()
         await self._end(loop)
-        for number in ENDINGS:
-            signal.signal(number, signal.SIG_IGN)
 
     async def _end(self, loop: asyncio.AbstractEventLoop) -> None:
         for connection in self.connections():
@@ -82,6 +113,12 @@ class HTTPServer:
                 break
             unsent -= sizes[connection]
             connection.leave()
+
+
+def _on_endings(act: Any) -> None:
+    """What SIGTERM and SIGINT do from now on."""
+    for number in ENDINGS:
+        signal.signal(number, act)
 
 
 def allow_files(number: int) -> None:

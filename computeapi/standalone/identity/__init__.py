@@ -23,7 +23,7 @@ from computeapi.standalone.identity.role_assignments import GRANTS, RoleAssignme
 from computeapi.standalone.identity.roles import ImpliedRoles, KeystoneRoles, RoleInferences
 from computeapi.standalone.identity.tokens import KeystoneTokens, TokenScopes
 from computeapi.standalone.identity.users import KeystoneUsers
-from computeapi.standalone.service import VersionPage, mounted
+from computeapi.standalone.service import Claims, VersionPage, mounted
 from computeapi.web.filters import WSGIApp
 
 CONTROLLERS: tuple[type[KeystoneController], ...] = (
@@ -58,7 +58,7 @@ CONTROLLERS: tuple[type[KeystoneController], ...] = (
 )
 
 
-def keystone(identity: LocalIdentity) -> WSGIApp:
+def keystone(identity: LocalIdentity, claims: Claims = None) -> WSGIApp:
     """Keystone v3 as a WSGI app."""
     app = KeystoneApp([kind(identity) for kind in CONTROLLERS], identity.authenticate)
-    return mounted(app, '/v3', VersionPage(app, versions, status=300), VersionPage(app, version, '/v3'))
+    return mounted(app.minding(claims), '/v3', VersionPage(app, versions, status=300), VersionPage(app, version, '/v3'))

@@ -33,6 +33,10 @@ EXTRA = {'type': ['string', 'number', 'boolean', 'null'], 'maxLength': 1024}
 # What a client may send back with the rest of a record, if it leaves it as it is.
 FIXED = ('id', 'links', 'domain_id', 'parent_id', 'is_domain', 'password_expires_at')
 
+LIKENED = ('name', 'type')
+LIKE = {'contains': str.__contains__, 'startswith': str.startswith, 'endswith': str.endswith}
+"""How a text may be like another; after an i, without regard to case."""
+
 KEYSTONE = History({'3.14': 'The only version.'})
 
 
@@ -50,7 +54,8 @@ class KeystoneApp(ServiceApp):
 
     service_types = ('identity',)
 
-    def refusal(self, req: Request, status: int, message: str, error: Exception) -> webob.Response:
+    @classmethod
+    def refusal(cls, req: Request, status: int, message: str, error: Exception) -> webob.Response:
         title = webob.util.status_reasons[status]
         response = json_response(status, {'error': {'code': status, 'title': title, 'message': message}})
         response.headers['Vary'] = 'X-Auth-Token'
@@ -195,13 +200,26 @@ def collection(
     req: Request, name: str, records: Iterable[Any], view: Callable[[Request, Any], dict[str, Any]]
 ) -> dict[str, Any]:
     links = {'self': req.path_url, 'previous': None, 'next': None}
-    return {name: [view(req, item) for item in records], 'links': links}
+    return {name: [shown for item in records if is_like(req, shown := view(req, item))], 'links': links}
 
 
 def flag(req: Request, name: str) -> bool:
     """Whether the query has this parameter with a true value, or none."""
     value = req.parameter(name, 'false')
     return not value or truth(f"The query parameter '{name}'", value)
+
+
+def is_like(req: Request, document: Mapping[str, Any]) -> bool:
+    """Whether all is so that the query asks of names and types in the way of `name__contains=web`."""
+    for parameter in req.query:
+        name, _, how = parameter.partition('__')
+        compare = LIKE.get(how.removeprefix('i'))
+        if compare is None or name not in LIKENED or name not in document:
+            continue
+        text, part = document[name] or '', req.parameter(parameter)
+        if not (compare(text.lower(), part.lower()) if how.startswith('i') else compare(text, part)):
+            return False
+    return True
 
 
 def filters(req: Request, *names: str) -> dict[str, Any]:

@@ -4,15 +4,15 @@ from computeapi.backends.image.local import LocalImages
 from computeapi.standalone.image.images import GlanceImageResources
 from computeapi.standalone.image.members import GlanceMembers
 from computeapi.standalone.image.service import GlanceApp, GlanceInformation, versions
-from computeapi.standalone.service import Authenticate, VersionPage, mounted
+from computeapi.standalone.service import Authenticate, Claims, VersionPage, mounted
 from computeapi.web.filters import WSGIApp
 
 CONTROLLERS = (GlanceImageResources, GlanceMembers, GlanceInformation)
 
 
-def glance(images: LocalImages, authenticate: Authenticate) -> WSGIApp:
+def glance(images: LocalImages, authenticate: Authenticate, claims: Claims = None) -> WSGIApp:
     """Glance v2 as a WSGI app."""
     app = GlanceApp([kind(images) for kind in CONTROLLERS], authenticate)
     # Clients that are given an endpoint with the version in it ask there what it is.
     pages = [VersionPage(app, versions, path) for path in ('/versions', '/v2')]
-    return mounted(app, '/v2', VersionPage(app, versions, status=300), *pages)
+    return mounted(app.minding(claims), '/v2', VersionPage(app, versions, status=300), *pages)

@@ -32,7 +32,8 @@ class GlanceApp(ServiceApp):
 
     service_types = ('image',)
 
-    def refusal(self, req: Request, status: int, message: str, error: Exception) -> webob.Response:
+    @classmethod
+    def refusal(cls, req: Request, status: int, message: str, error: Exception) -> webob.Response:
         return webob.exc.status_map[status](explanation=message)
 
 

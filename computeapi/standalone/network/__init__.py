@@ -12,7 +12,7 @@ from computeapi.standalone.network.topology import (
     IPAvailability,
     RouterInterfaces,
 )
-from computeapi.standalone.service import Authenticate, VersionPage, mounted
+from computeapi.standalone.service import Authenticate, Claims, VersionPage, mounted
 from computeapi.web.filters import WSGIApp
 
 CONTROLLERS: tuple[type[NeutronController], ...] = (
@@ -28,7 +28,7 @@ CONTROLLERS: tuple[type[NeutronController], ...] = (
 )
 
 
-def neutron(networks: LocalNetworks, authenticate: Authenticate) -> WSGIApp:
+def neutron(networks: LocalNetworks, authenticate: Authenticate, claims: Claims = None) -> WSGIApp:
     """Neutron v2.0 as a WSGI app."""
     app = NeutronApp([kind(networks) for kind in CONTROLLERS], authenticate)
-    return mounted(app, '/v2.0', VersionPage(app, versions), VersionPage(app, version, '/v2.0'))
+    return mounted(app.minding(claims), '/v2.0', VersionPage(app, versions), VersionPage(app, version, '/v2.0'))

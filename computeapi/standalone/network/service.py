@@ -46,7 +46,8 @@ class NeutronApp(ServiceApp):
     service_types = ('network', 'networking')
     statuses = ((errors.RevisionMismatch, 412), (errors.OverQuota, 409))
 
-    def refusal(self, req: Request, status: int, message: str, error: Exception) -> webob.Response:
+    @classmethod
+    def refusal(cls, req: Request, status: int, message: str, error: Exception) -> webob.Response:
         if status == 401:
             response = json_response(401, {'error': {'code': 401, 'title': 'Unauthorized', 'message': message}})
             response.headers['WWW-Authenticate'] = f'Keystone uri="{req.host_url}/identity"'

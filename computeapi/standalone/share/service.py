@@ -44,5 +44,5 @@ class ManilaApp(ServiceApp):
     project = re.compile('[0-9a-f]{32}|[0-9a-f-]{36}')
 
 
-def versions(url: str) -> dict[str, Any]:
-    return microversions(MANILA, url, UPDATED, 'application/vnd.openstack.share+json;version=1')
+def versions(history: History, url: str) -> dict[str, Any]:
+    return microversions(history, url, UPDATED, 'application/vnd.openstack.share+json;version=1')

@@ -1,7 +1,9 @@
 """The volume service as clients know it: Cinder v3 on the local volumes."""
 
+import functools
+
 from computeapi.backends.volume.local import LocalVolumes
-from computeapi.standalone.service import Authenticate, VersionPage, mounted
+from computeapi.standalone.service import Authenticate, Claims, VersionPage, mounted
 from computeapi.standalone.volume.about import CinderInformation
 from computeapi.standalone.volume.actions import CinderVolumeActions
 from computeapi.standalone.volume.attachments import CinderAttachments
@@ -17,6 +19,7 @@ from computeapi.standalone.volume.snapshots import CinderSnapshots
 from computeapi.standalone.volume.transfers import CinderTransfers, CinderVolumeTransfers
 from computeapi.standalone.volume.types import CinderTypes
 from computeapi.standalone.volume.volumes import CinderVolumeResources
+from computeapi.versions import History
 from computeapi.web.filters import Microversion, WSGIApp
 
 CONTROLLERS = (
@@ -41,8 +44,12 @@ CONTROLLERS = (
 )
 
 
-def cinder(volumes: LocalVolumes, authenticate: Authenticate) -> WSGIApp:
-    """Cinder v3 as a WSGI app."""
+def cinder(
+    volumes: LocalVolumes, authenticate: Authenticate, claims: Claims = None, history: History = CINDER
+) -> WSGIApp:
+    """Cinder v3 as a WSGI app, with these of its versions."""
     app = CinderApp([kind(volumes) for kind in CONTROLLERS], authenticate)
-    versioned = Microversion(app, 'volume', CINDER, legacy_header=None)
-    return mounted(versioned, '/v3', VersionPage(app, versions, status=300), VersionPage(app, versions, '/v3'))
+    versioned = Microversion(app, 'volume', history, legacy_header=None)
+    document = functools.partial(versions, history)
+    pages = VersionPage(app, document, status=300), VersionPage(app, document, '/v3')
+    return mounted(app.minding(claims, versioned), '/v3', *pages)

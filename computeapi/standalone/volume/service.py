@@ -95,5 +95,5 @@ class CinderApp(ServiceApp):
         return super().choose(req, endpoint, body)
 
 
-def versions(url: str) -> dict[str, Any]:
-    return microversions(CINDER, url, UPDATED, 'application/vnd.openstack.volume+json;version=3')
+def versions(history: History, url: str) -> dict[str, Any]:
+    return microversions(history, url, UPDATED, 'application/vnd.openstack.volume+json;version=3')

@@ -361,7 +361,7 @@ def test_a_boot_that_fails_leaves_an_error_with_a_fault_and_nothing_else(create,
     made = create(name='bad').json['server']['id']
     settle()
     shown = api.get(f'/servers/{made}').json['server']
-    assert shown['status'] == 'ERROR' and 'told to fail' in shown['fault']['message']
+    assert shown['status'] == 'ERROR' and 'Exhausted all hosts available' in shown['fault']['message']
     assert held(world, made) == {} and world.networks.ports(world.admin, server_ids=[made]) == []
     (action,) = api.get(f'/servers/{made}/os-instance-actions').json['instanceActions']
     assert action['message'] == 'Error'

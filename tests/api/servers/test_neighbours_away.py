@@ -11,10 +11,10 @@ from tests.api.servers.test_interruptions import (
     CHANGES,
     MOST_STEPS,
     THOROUGH,
+    Beginning,
     Cloud,
     Refused,
     clean_up,
-    prepare,
 )
 from tests.soundness import problems
 
@@ -107,8 +107,9 @@ def back(cloud, line):
 @pytest.mark.parametrize('change', CHANGES)
 def test_work_waits_for_who_comes_back_in_time(cloud, lines, database, change, kind):
     before, ask = CHANGES[change]
+    begin = Beginning(cloud, before)
     for step in steps(change, kind, database):
-        server = prepare(cloud, before)
+        server = begin()
         was_cut = away(cloud, lines[kind], step, lambda: ask(cloud, server))  # noqa: B023
         back(cloud, lines[kind])
         assert problems(cloud.store) == [], step
@@ -123,8 +124,9 @@ def test_work_waits_for_who_comes_back_in_time(cloud, lines, database, change, k
 @pytest.mark.parametrize('change', CHANGES)
 def test_work_fails_without_who_stays_away_and_leaves_nothing(cloud, lines, database, change, kind):
     before, ask = CHANGES[change]
+    begin = Beginning(cloud, before)
     for step in steps(change, kind, database):
-        server = prepare(cloud, before)
+        server = begin()
         cloud.service.conf.set_override('neighbour_timeout', 0)
         was_cut = away(cloud, lines[kind], step, lambda: ask(cloud, server))  # noqa: B023
         assert set(states(cloud)) <= PATIENT, step

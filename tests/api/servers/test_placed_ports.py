@@ -24,10 +24,11 @@ def placement():
 
 
 @pytest.fixture
-def service(store, service, placement, monkeypatch):
-    monkeypatch.setattr(store, 'noted', threading.Event())
+def service(store, service, placement):
+    before, store.noted = store.noted, threading.Event()
     service.mirror = Mirror(store, placement, service.hypervisor, service.conf)
-    return service
+    yield service
+    store.noted = before
 
 
 @pytest.fixture
@@ -180,3 +181,234 @@ def test_the_audit_looks_at_it_too(service, parts, placement, boot, used):
     assert [found.server_id for found in service.audit.placement()] == [server]
     assert all(mended for _, mended in service.audit.repair())
     assert len(used()) == 1
+
+
+# ------------------------------------------------------------------ servers that are there
+
+
+def profile(cloud, port):
+    return cloud.networks.resources.get(cloud.admin, 'ports', port)['binding:profile']
+
+
+def other(parts, host):
+    [found] = set(parts) - {host}
+    return found
+
+
+@pytest.fixture
+def agrees(service, cloud, store, parts, port, used):
+    """agrees(server, host): the server alone holds bandwidth, of that host, and everybody knows it."""
+
+    def check(server, host):
+        assert used() == {host: {server: {BANDWIDTH: 600}}}
+        assert profile(cloud, port) == {'allocation': parts[host]}
+        assert list(service.audit.placement()) == []
+        # A process that ends is no bug, though it leaves its mark where others do.
+        assert [each for each in problems(store) if 'Killed' not in each] == []
+
+    return check
+
+
+@pytest.fixture
+def move(act, cloud):
+    """move('migrate'): begin to move the server."""
+    cloud.flavor('2', vcpus=2)
+
+    def begin(server, kind, work=True):
+        if kind == 'evacuate':
+            cloud.down('compute1')
+        if kind == 'unshelve':
+            act(server, 'shelve')
+        name, argument, version = {
+            'resize': ('resize', {'flavorRef': '2'}, '2.72'),
+            'migrate': ('migrate', None, '2.72'),
+            'live': ('os-migrateLive', {'host': None, 'block_migration': 'auto'}, '2.72'),
+            'checked': ('os-migrateLive', {'host': None, 'block_migration': 'auto'}, '2.30'),
+            'evacuate': ('evacuate', {}, '2.72'),
+            'unshelve': ('unshelve', None, '2.72'),
+        }[kind]
+        return act(server, name, argument, version, as_='admin:project', work=work)
+
+    return begin
+
+
+@pytest.fixture
+def first(parts, placement, boot, state):
+    """first(): a server on compute1, and then the other host has room, too."""
+
+    def made():
+        consumer = str(uuid.uuid4())
+        placement.hold([Holding(consumer, 'INSTANCE', 'p', 'u', {parts['compute2']: {BANDWIDTH: 500}})])
+        server = boot()
+        assert state(server)[0::4] == ('ACTIVE', 'compute1')
+        placement.hold([placement.holding(consumer)._replace(resources={})])
+        return server
+
+    return made
+
+
+@pytest.mark.parametrize('settled', ['confirmResize', 'revertResize'])
+@pytest.mark.parametrize('kind', ['resize', 'migrate'])
+def test_a_cold_move_takes_it_along(cloud, act, parts, port, first, move, state, used, agrees, service, kind, settled):
+    server = first()
+    assert move(server, kind).status == 202
+    assert state(server)[0::4] == ('VERIFY_RESIZE', 'compute2')
+    held = used()
+    assert held['compute2'] == {server: {BANDWIDTH: 600}}
+    [(consumer, amount)] = held['compute1'].items()
+    assert consumer != server and amount == {BANDWIDTH: 600}
+    assert profile(cloud, port) == {'allocation': parts['compute2']} and list(service.audit.placement()) == []
+    act(server, settled)
+    agrees(server, 'compute2' if settled == 'confirmResize' else 'compute1')
+
+
+@pytest.mark.parametrize('kind', ['live', 'checked', 'evacuate'])
+def test_a_server_moves_where_there_is_enough(first, move, state, agrees, cloud, service, kind):
+    server = first()
+    assert move(server, kind).status in (200, 202)
+    assert state(server)[0::4] == ('ACTIVE', 'compute2')
+    cloud.up('compute1')
+    agrees(server, 'compute2')
+
+
+def test_a_shelved_server_holds_nothing(act, cloud, first, move, parts, placement, port, state, used, agrees):
+    server = first()
+    act(server, 'shelve')
+    assert state(server)[0] == 'SHELVED_OFFLOADED' and used() == {} and profile(cloud, port) == {}
+    take(placement, parts['compute1'])
+    assert act(server, 'unshelve', version='2.72').status == 202
+    assert state(server)[0::4] == ('ACTIVE', 'compute2')
+    placement.consumers = {key: each for key, each in placement.consumers.items() if each.project_id != 'p'}
+    agrees(server, 'compute2')
+
+
+@pytest.mark.parametrize('kind', ['resize', 'migrate', 'live', 'checked', 'evacuate', 'unshelve'])
+def test_it_does_not_go_where_there_is_not_enough(act, cloud, first, move, parts, placement, state, used, store, kind):
+    server = first()
+    if kind == 'unshelve':
+        act(server, 'shelve')
+        assert used() == {}
+        take(placement, parts['compute1'])
+    take(placement, parts['compute2'])
+    if kind == 'unshelve':
+        assert act(server, 'unshelve', version='2.72').status == 202
+    else:
+        assert move(server, kind).status == {'checked': 400, 'evacuate': 200}.get(kind, 202)
+    status, *_, task, host = state(server)
+    expected = {'evacuate': ('ERROR', 'compute1'), 'unshelve': ('SHELVED_OFFLOADED', None)}
+    assert (status, host) == expected.get(kind, ('ACTIVE', 'compute1')) and task is None
+    holding = {key: held.get(server) for key, held in used().items()}
+    assert holding.get('compute1') == (None if kind == 'unshelve' else {BANDWIDTH: 600})
+    assert holding['compute2'] is None and problems(store) == []
+
+
+@pytest.mark.parametrize('kind', ['resize', 'live', 'evacuate'])
+def test_somebody_is_quicker_than_a_move(first, move, state, placement, parts, monkeypatch, agrees, cloud, kind):
+    """The move looks for another host, of which there is none."""
+    server, hold = first(), placement.hold
+
+    def refuse(found):
+        if any(parts['compute2'] in each.resources for each in found):
+            raise PlacementRefused('It has not so much.')
+        hold(found)
+
+    monkeypatch.setattr(placement, 'hold', refuse)
+    move(server, kind)
+    assert state(server)[0::4] == ('ERROR' if kind == 'evacuate' else 'ACTIVE', 'compute1')
+    cloud.up('compute1')
+    agrees(server, 'compute1')
+
+
+@pytest.mark.parametrize(
+    ('kind', 'fails', 'status'),
+    [('resize', 'migrate', 'ERROR'), ('live', 'live_migrate', 'ACTIVE'), ('evacuate', 'spawn', 'ERROR')],
+)
+def test_a_move_that_fails_gives_it_back(first, move, state, service, agrees, cloud, kind, fails, status):
+    server = first()
+    service.conf.set_override('fail', [fails], 'simulated')
+    move(server, kind)
+    assert state(server)[0::4] == (status, 'compute1')
+    cloud.up('compute1')
+    agrees(server, 'compute1')
+
+
+@pytest.mark.parametrize('kind', ['migrate', 'live', 'evacuate', 'unshelve'])
+def test_who_dies_while_it_moves(first, move, state, service, settle, die, agrees, act, cloud, kind):
+    server = first()
+    move(server, kind, work=False)
+    die(service.mirror, 'tell_of_server', settle)
+    status, *_, host = state(server)
+    if kind == 'migrate':
+        act(server, 'confirmResize')
+    cloud.up('compute1')
+    assert status == ('VERIFY_RESIZE' if kind == 'migrate' else 'ACTIVE')
+    agrees(server, host)
+
+
+def test_a_resize_on_its_own_host_asks_for_no_more(act, first, move, parts, placement, state, service, agrees):
+    server = first()
+    service.conf.set_override('allow_resize_to_same_host', True)
+    take(placement, parts['compute2'])
+    move(server, 'resize')
+    assert state(server)[0::4] == ('VERIFY_RESIZE', 'compute1')
+    act(server, 'confirmResize')
+    placement.consumers = {key: each for key, each in placement.consumers.items() if each.project_id != 'p'}
+    agrees(server, 'compute1')
+
+
+@pytest.fixture
+def attach(api, create, port, settle, state):
+    """attach(): a server that is there, its host, and the answer to a request to attach the port."""
+
+    def post():
+        server = create(networks='none', version='2.72').json['server']['id']
+        settle()
+        wanted = {'interfaceAttachment': {'port_id': port}}
+        return server, state(server)[-1], api.post(f'/servers/{server}/os-interface', wanted, '2.72', as_=BOB)
+
+    return post
+
+
+def test_a_port_that_is_attached_holds_it(api, attach, agrees, port, used, settle):
+    server, host, answer = attach()
+    assert answer.status == 200
+    agrees(server, host)
+    assert api.delete(f'/servers/{server}/os-interface/{port}', as_=BOB).status == 202
+    settle()
+    assert used() == {}
+
+
+@pytest.mark.parametrize('when', ['before', 'meanwhile', 'away'])
+def test_a_port_is_not_attached_where_there_is_not_enough(
+    api, cloud, attach, parts, placement, port, used, settle, monkeypatch, store, when
+):
+    hold = placement.hold
+
+    def refuse(found):
+        if any(set(parts.values()) & set(each.resources) for each in found):
+            raise PlacementRefused('It has not so much.')
+        hold(found)
+
+    if when == 'before':
+        for part in parts.values():
+            take(placement, part)
+    if when == 'meanwhile':
+        monkeypatch.setattr(placement, 'hold', refuse)
+    placement.away = when == 'away'
+    server, _, answer = attach()
+    if when == 'away':
+        assert answer.status == 503
+        placement.away = False
+    else:
+        reason = f'Failed to allocate additional resources to {server} during interface attach'
+        assert answer.status == 400 and answer.json['badRequest']['message'] == reason
+    settle(later=True)
+    assert not any(server in held for held in used().values())
+    assert cloud.networks.resources.get(cloud.admin, 'ports', port)['device_id'] == ''
+    assert api.get(f'/servers/{server}/os-interface').json['interfaceAttachments'] == [] and problems(store) == []
+
+
+def test_who_dies_while_it_attaches(api, attach, agrees, die, service, settle, state):
+    die(service.mirror, 'tell_of_server', attach)
+    [server] = api.get('/servers', as_=BOB).json['servers']
+    agrees(server['id'], state(server['id'])[-1])

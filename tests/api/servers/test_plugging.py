@@ -1,12 +1,15 @@
 """Servers wait until the network service says that their ports are connected."""
 
 import time
+import uuid
 from dataclasses import replace
 
 import pytest
 
 from computeapi.context import Context
+from computeapi.db import allocations
 from tests.api.servers.conftest import BOB
+from tests.soundness import problems
 
 EVENTS = '/os-server-external-events'
 NEUTRON = Context(user_id='neutron', project_id='service', is_admin=True, roles=frozenset({'admin', 'service'}))
@@ -106,3 +109,131 @@ def test_who_deletes_it_does_not_wait(boot, api, settle, plugged):
     assert api.delete(f'/servers/{server_id}', as_=BOB).status == 204
     settle()
     assert api.get(f'/servers/{server_id}', as_=BOB).status == 404
+
+
+# ------------------------------------------------------------------ on the way to another host
+
+
+@pytest.fixture
+def bound(service, monkeypatch):
+    """By port, the hosts for which it has a binding besides; of each the network service will tell."""
+    found, networks = {}, service.networks
+
+    def add(context, port_id, host, *, allocation):
+        found.setdefault(port_id, set()).add(host)
+        return True
+
+    monkeypatch.setattr(networks, 'add_binding', add)
+    monkeypatch.setattr(networks, 'delete_binding', lambda context, port_id, host: found[port_id].discard(host))
+    return found
+
+
+@pytest.fixture
+def tell(api, settle):
+    """tell(server, port): the network service says that the port is connected."""
+
+    def told(server_id, port_id, status='completed'):
+        event = {'name': 'network-vif-plugged', 'server_uuid': server_id, 'tag': port_id, 'status': status}
+        assert api.post(EVENTS, {'events': [event]}).status == 200
+        settle()
+
+    return told
+
+
+@pytest.fixture
+def migrating(cloud, act, server, bound):
+    """migrating(): a server that waits to go, and the one port that it waits for."""
+
+    def begin():
+        act(server, 'os-migrateLive', {'host': None, 'block_migration': 'auto'}, '2.34', as_='admin:project')
+        [port_id] = bound
+        return server, port_id
+
+    return begin
+
+
+def move(api):
+    return api.get('/os-migrations', '2.59').json['migrations'][0]
+
+
+def hosts_of(store, server_id):
+    return store.ask(allocations.hosts_of, server_id)
+
+
+def test_a_live_migration_waits_for_the_other_host(api, store, migrating, state, bound, tell, settle):
+    server_id, port_id = migrating()
+    before = state(server_id)[-1]
+    assert state(server_id)[0] == 'MIGRATING' and move(api)['status'] == 'preparing'
+    settle()
+    assert len(hosts_of(store, server_id)) == 2 and bound[port_id] == {move(api)['dest_compute']}
+    tell(server_id, str(uuid.uuid4()))
+    assert move(api)['status'] == 'preparing'
+    tell(server_id, port_id)
+    status, *_, host = state(server_id)
+    assert status == 'ACTIVE' and host != before and hosts_of(store, server_id) == {host}
+    assert move(api)['status'] == 'completed'
+
+
+def test_what_is_told_while_nobody_waits_is_no_sign(api, migrating, server, tell, state, bound, service):
+    [port] = service.networks.ports(NEUTRON, server_ids=[server])
+    tell(server, port.id)
+    migrating()
+    assert move(api)['status'] == 'preparing'
+
+
+@pytest.mark.parametrize(('group', 'option'), [('compute', 'live_migration_wait_for_vif_plug'), (None, 'timeout')])
+def test_it_does_not_wait_where_it_is_not_to(api, service, migrating, state, group, option):
+    if group:
+        service.conf.set_override(option, False, group)
+    else:
+        service.conf.set_override('vif_plugging_timeout', 0)
+    server_id, _ = migrating()
+    assert state(server_id)[0] == 'ACTIVE' and move(api)['status'] == 'completed'
+
+
+def test_it_does_not_wait_for_what_is_never_told(api, cloud, act, server, state):
+    act(server, 'os-migrateLive', {'host': None, 'block_migration': 'auto'}, '2.34', as_='admin:project')
+    assert state(server)[0] == 'ACTIVE' and move(api)['status'] == 'completed'
+
+
+@pytest.mark.parametrize('fatal', [True, False])
+@pytest.mark.parametrize('how', ['silence', 'failure'])
+def test_a_host_whose_ports_are_not_connected(
+    api, store, service, migrating, state, bound, tell, settle, history, how, fatal
+):
+    service.conf.set_override('vif_plugging_timeout', 1 if how == 'silence' else 300)
+    service.conf.set_override('vif_plugging_is_fatal', fatal)
+    server_id, port_id = migrating()
+    before = state(server_id)[-1]
+    if how == 'silence':
+        time.sleep(1.1)
+        settle()
+    else:
+        tell(server_id, port_id, 'failed')
+    status, _, _, task, host = state(server_id)
+    assert (status, task) == ('ACTIVE', None) and hosts_of(store, server_id) == {host}
+    assert bound[port_id] <= {host} and problems(store) == []
+    if fatal:
+        assert host == before and move(api)['status'] == 'error'
+        [(action, message, events)] = history(server_id)
+        assert (action, message) == ('live-migration', 'Error')
+        assert dict(events)['compute_pre_live_migration'] == 'Error'
+    else:
+        assert host != before and move(api)['status'] == 'completed'
+
+
+def test_who_waits_can_be_told_to_stay(api, store, migrating, state, bound, settle):
+    server_id, port_id = migrating()
+    before = state(server_id)[-1]
+    assert api.delete(f'/servers/{server_id}/migrations/{move(api)["id"]}', '2.65').status == 202
+    settle()
+    assert state(server_id)[0::4] == ('ACTIVE', before) and hosts_of(store, server_id) == {before}
+    assert bound[port_id] == set() and move(api)['status'] == 'cancelled'
+
+
+def test_what_was_told_outlasts_who_waited(migrating, state, tell, die, settle, service):
+    """The process ends just as it goes on."""
+    server_id, port_id = migrating()
+    before = state(server_id)[-1]
+    die(service.hypervisor.behaviour, 'wait', lambda: tell(server_id, port_id))
+    assert state(server_id)[0] == 'ACTIVE' and state(server_id)[-1] != before

@@ -52,6 +52,15 @@ def test_update(volumes):
     assert volumes.get(ALICE, volume.id) == changed
 
 
+def test_who_completes_again_changes_nothing(volumes):
+    volume = volumes.create(ALICE, 1)
+    attachment = volumes.reserve(ALICE, volume.id, SERVER)
+    volumes.complete(ALICE, attachment, {'host': 'node', 'mountpoint': '/dev/vdb'})
+    attached = volumes.get(ADMIN, volume.id)
+    volumes.complete(ALICE, attachment, {'host': 'node', 'mountpoint': '/dev/vdb'})
+    assert volumes.get(ADMIN, volume.id).attachments == attached.attachments != ()
+
+
 def test_attachments_can_be_looked_at(volumes):
     volume = volumes.create(ALICE, 1)
     attachment_id = volumes.reserve(ALICE, volume.id, SERVER)

@@ -4,7 +4,8 @@ import pytest
 from oslo_config import cfg
 
 from computeapi.backends.hypervisor import Capability, HypervisorError, NotYet, PowerState
-from computeapi.backends.hypervisor.simulated import OPERATIONS, SimulatedHypervisor
+from computeapi.backends.hypervisor.behaviour import OPERATIONS
+from computeapi.backends.hypervisor.simulated import SimulatedHypervisor
 
 NAMES = {
     *('spawn', 'destroy', 'power_on', 'power_off', 'reboot', 'pause', 'unpause', 'suspend', 'resume', 'rescue'),

@@ -12,6 +12,7 @@ APIS = {
     'neutron': 'network',
     'cinder': 'block-storage',
     'placement': 'placement',
+    'barbican': 'key-manager',
 }
 """The services that answer HTTP, and what the catalog calls them."""
 PORTS = (*APIS, 'nova', 'memcached')
@@ -128,6 +129,8 @@ class Configuration:
             'os_glance_tasks_store': {'filesystem_store_datadir': self.data('glance', 'tasks')},
             'paste_deploy': {'flavor': 'keystone', 'config_file': self.packaged / 'glance/glance-api-paste.ini'},
             'wsgi': {'python_interpreter': self.folder / 'env/bin/python'},
+            # It checks signatures, too, when data come.
+            'barbican': {'auth_endpoint': self.identity},
             'keystone_authtoken': self.tokens('glance'),
             **self.common('glance'),
         }
@@ -197,6 +200,14 @@ class Configuration:
             'api': {'auth_strategy': 'keystone'},
             'placement_database': self.database('placement'),
             'keystone_authtoken': self.tokens('placement'),
+        }
+
+    def barbican(self):
+        return {
+            'DEFAULT': {'host_href': self.url('barbican')},
+            'simple_crypto_plugin': {'kek': urlsafe_b64encode(b'barbican' * 4).decode()},
+            'keystone_authtoken': self.tokens('barbican'),
+            **self.common('barbican'),
         }
 
 

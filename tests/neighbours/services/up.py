@@ -86,6 +86,7 @@ class Neighbours:
     def sync(self, name):
         """The tables."""
         commands = {'neutron': ['upgrade', 'heads'], 'keystone': ['db_sync'], 'glance': ['db_sync']}
+        commands['barbican'] = ['db', 'upgrade']
         self.manage(name, *commands.get(name, ['db', 'sync']))
         self.say(f'tables of {name}')
 
@@ -113,8 +114,11 @@ class Neighbours:
     def serve(self, name):
         """One process with threads; the first request is ours, for some prepare themselves on it, and not safely."""
         port = self.configuration.ports[name]
+        # Barbican's own module knows one place only where its file may be.
+        paste = self.configuration.packaged / name / f'{name}-api-paste.ini'
+        what = ('--paste', f'config:{paste}') if name == 'barbican' else ('--module', f'{name}.wsgi.api:application')
         command = [
-            *(self.program('uwsgi'), '--http-socket', f'{HOST}:{port}', '--module', f'{name}.wsgi.api:application'),
+            *(self.program('uwsgi'), '--http-socket', f'{HOST}:{port}', *what),
             *('--processes', 1, '--threads', THREADS, '--enable-threads', '--need-app', '--die-on-term', '--master'),
             *('--lazy-apps', '--buffer-size', 65535, '--add-header', 'Connection: close', '--disable-logging'),
             *('--venv', self.folder / 'env', '--pyargv', ' '.join(map(str, self.options(name)))),
@@ -132,7 +136,9 @@ class Neighbours:
 
     def environ(self, name):
         """What processes of the service find their files by."""
-        return {
+        # Barbican finds its own in the home of its user.
+        home = {'HOME': self.folder / 'etc' / name} if name == 'barbican' else {}
+        return home | {
             f'OS_{name.upper()}_CONFIG_DIR': self.folder / 'etc' / name,
             'PYTHONPATH': self.folder / 'plugins',
             'PYTHONWARNINGS': 'ignore',

@@ -24,6 +24,26 @@ def test_the_life_of_a_domain(ask, admin, domain):
     ask('DELETE /v3/domains/default', by=admin, expect=403)
 
 
+@pytest.mark.parametrize(
+    ('query', 'found'),
+    [
+        ('name__contains=rch', ['orchard']),
+        ('name__contains=RCH', []),
+        ('name__icontains=RCH', ['orchard']),
+        ('name__startswith=orch', ['orchard']),
+        ('name__istartswith=RCH', []),
+        ('name__endswith=ard', ['orchard']),
+        ('name__contains=o&name__startswith=x', []),
+        ('name__explodes=x', ['Default', 'orchard']),
+        ('description__contains=x', ['Default', 'orchard']),
+        ('__contains=x', ['Default', 'orchard']),
+    ],
+)
+def test_lists_are_asked_for_names_like_another(ask, admin, domain, query, found):
+    """What is no such question is none, as in Keystone."""
+    assert sorted(each['name'] for each in ask(f'GET /v3/domains?{query}', by=admin).json['domains']) == found
+
+
 def test_a_domain_goes_with_all_that_is_in_it(ask, admin, make, domain, id_of):
     inside = {'domain_id': domain['id']}
     project, user = make('projects', name='apples', **inside), make('users', name='eve', **inside)

@@ -203,7 +203,7 @@ def test_roles_may_imply_each_other(ask, admin, make, orchard, roles_of_eve):
     assert roles_of_eve('garden') == ['one', 'other']
 
 
-def test_a_role_of_a_domain_is_worth_what_it_implies(ask, admin, make, orchard, roles_of_eve):
+def test_a_role_of_a_domain_is_worth_what_it_implies(ask, admin, make, orchard, roles_of_eve, id_of):
     """Its name may be that of another, and is in no token: a domain's `admin` administers nothing."""
     role = make('roles', name='admin', domain_id=orchard['domain'])
     assert [each['id'] for each in ask(f'GET /v3/roles?domain_id={orchard["domain"]}', by=admin).json['roles']] == [
@@ -215,7 +215,10 @@ def test_a_role_of_a_domain_is_worth_what_it_implies(ask, admin, make, orchard, 
     assert roles_of_eve('garden') is None
     ask(f'PUT /v3/roles/{role["id"]}/implies/{orchard["member"]}', by=admin, expect=201)
     assert roles_of_eve('garden') == MEMBER
-    ask(f'PUT /v3/domains/default/users/{orchard["eve"]}/roles/{role["id"]}', by=admin, expect=403)
+    given = f'users/{orchard["eve"]}/roles/{role["id"]}'
+    ask(f'PUT /v3/projects/{id_of("projects", "demo")}/{given}', by=admin, expect=403)
+    ask(f'PUT /v3/system/{given}', by=admin, expect=400)
+    ask(f'PUT /v3/domains/default/{given}', by=admin, expect=204)
     ask(f'PATCH /v3/roles/{role["id"]}', {'role': {'domain_id': None}}, by=admin, expect=400)
 
 

@@ -6,6 +6,7 @@ import secrets
 import time
 from collections.abc import Callable
 from datetime import datetime
+from typing import Any
 
 from computeapi.backends.identity.local.application_credentials import (
     AccessRuleManager,
@@ -26,12 +27,13 @@ from computeapi.backends.identity.local.policies import PolicyManager
 from computeapi.backends.identity.local.projects import DEFAULT_DOMAIN, DomainManager, ProjectManager
 from computeapi.backends.identity.local.roles import BUILT_IN, IMPLIES, SYSTEM, GrantManager, RoleManager, Target
 from computeapi.backends.identity.local.stored_credentials import CredentialManager
-from computeapi.backends.identity.local.tokens import Logins, TokenManager, scoped
+from computeapi.backends.identity.local.tokens import Login, Logins, Scope, TokenManager, scoped
 from computeapi.backends.identity.local.users import GroupManager, UserManager
 from computeapi.clock import utcnow
 from computeapi.context import Context
 from computeapi.db import identity as queries
 from computeapi.db.engine import Store
+from computeapi.errors import NotFound
 
 
 class LocalIdentity:
@@ -93,6 +95,11 @@ class LocalIdentity:
         with self.store.read() as connection:
             return queries.PROJECTS.find(connection, id=project_id) is not None
 
+    def forget(self) -> None:
+        """Recognise nobody from memory, and forget who failed to log in."""
+        self.recent.forget()
+        self.logins.attempts.forget()
+
     def populate(self, admin_password: str, demo_password: str | None = None) -> None:
         """Make what every cloud starts with; what is there already (a password, too) stays as it is."""
         if not any(domain.id == DEFAULT_DOMAIN for domain in self.domains.list()):
@@ -120,10 +127,21 @@ class LocalIdentity:
             self.grants.add(user.id, target, role.id)
 
     def _log_in(self, user_name: str, password: str, address: str | None) -> Context:
-        reference = {'name': user_name, 'domain': {'id': DEFAULT_DOMAIN}}
-        login = self.logins.with_password(reference, password, address)
+        return self._context(self.logins.with_password(_in_default_domain(user_name), password, address))
+
+    def acting_as(self, user_name: str, project_name: str | None = None) -> Context:
+        """The caller that this user of the default domain is in a project, or in its own, for who may do as anybody;
+        NotFound, NotAuthenticated for who has no role there."""
         with self.store.read() as connection:
-            target, held = scoped(connection, login, None)
+            user = queries.find_referenced(connection, queries.USERS, _in_default_domain(user_name))
+        if user is None:
+            raise NotFound(f'There is no user {user_name}.')
+        scope = project_name and {'project': _in_default_domain(project_name)}
+        return self._context(Login(user, ()), scope or None)
+
+    def _context(self, login: Login, scope: Scope | None = None) -> Context:
+        with self.store.read() as connection:
+            target, held = scoped(connection, login, scope)
             project = queries.PROJECTS.find(connection, id=target.id) if target else None
         roles = frozenset(role.name.lower() for role in held)
         return Context(
@@ -136,3 +154,7 @@ class LocalIdentity:
             roles=roles,
             is_admin='admin' in roles,
         )
+
+
+def _in_default_domain(name: str) -> dict[str, Any]:
+    return {'name': name, 'domain': {'id': DEFAULT_DOMAIN}}

@@ -7,8 +7,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from computeapi import errors
-from computeapi.backends.identity.local.managers import Clock, Recent, RecordManager, new_id
+from computeapi import chance, errors
+from computeapi.backends.identity.local.managers import Clock, Recent, RecordManager
 from computeapi.backends.identity.local.passwords import Passwords
 from computeapi.db import identity as queries
 from computeapi.db.engine import Store
@@ -129,7 +129,7 @@ def _rule_id(connection: sa.Connection, user_id: str, wanted: Mapping[str, Any])
         return found.id
     if 'id' in wanted:
         raise errors.Invalid(f"'access_rules': there is no {wanted['id']}.")
-    rule_id = new_id()
+    rule_id = chance.new_hex_id()
     queries.ACCESS_RULES.insert(connection, id=rule_id, user_id=user_id, **wanted)
     return rule_id
 

@@ -67,3 +67,7 @@ class Attempts:
             self.failures[caller] = Failures(times + 1, now)
             if len(self.failures) > MOST_CALLERS:
                 self.failures.popitem(last=False)
+
+    def forget(self) -> None:
+        with self.lock:
+            self.failures.clear()

@@ -5,8 +5,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from computeapi import errors
-from computeapi.backends.identity.local.managers import Manager, PlainManager, new_id
+from computeapi import chance, errors
+from computeapi.backends.identity.local.managers import Manager, PlainManager
 from computeapi.db import catalog as queries
 from computeapi.db import identity
 from computeapi.db.catalog import Limit, RegisteredLimit
@@ -88,7 +88,7 @@ class LimitManager(Manager):
         registered = queries.REGISTERED_LIMITS.find(connection, lock=True, **{'region_id': '', **place})
         if owner is None or registered is None:
             raise errors.Invalid('There is no such project or domain, or no registered limit of the resource.')
-        limit_id = new_id()
+        limit_id = chance.new_hex_id()
         values = {'registered_limit_id': registered.id, 'owner_id': owner.id, 'description': description}
         queries.LIMITS.insert(connection, id=limit_id, resource_limit=resource_limit, **values)
         return limit_id

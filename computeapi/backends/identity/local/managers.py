@@ -1,6 +1,5 @@
 """What the managers of the local identity share: tables of records, and a short memory of callers."""
 
-import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime, timedelta
@@ -8,7 +7,7 @@ from typing import Any, Generic, TypeVar
 
 import sqlalchemy as sa
 
-from computeapi import errors
+from computeapi import chance, errors
 from computeapi.context import Context
 from computeapi.db.engine import Store, conflicts
 from computeapi.db.records import Rows
@@ -91,7 +90,7 @@ class RecordManager(Manager, Generic[R]):
         return record
 
     def insert(self, connection: sa.Connection, **values: Any) -> R:
-        values = {'id': new_id(), **values, **{name: given(values[name]) for name in ADDING & values.keys()}}
+        values = {'id': chance.new_hex_id(), **values, **{name: given(values[name]) for name in ADDING & values.keys()}}
         self.require_parts(connection, values)
         self.records.insert(connection, **values)
         return self.require(connection, values['id'])
@@ -138,10 +137,6 @@ class PlainManager(RecordManager[R]):
         with self.change() as connection:
             if not self.records.delete(connection, id=record_id):
                 raise self.missing(record_id)
-
-
-def new_id() -> str:
-    return uuid.uuid4().hex
 
 
 def given(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -178,12 +178,14 @@ class GrantManager(Manager):
         self._require_own_role(connection, target, role_id)
 
     def _require_own_role(self, connection: sa.Connection, target: Target, role_id: str | None) -> None:
-        """A domain's own role is for that domain and its projects."""
+        """A domain's own role is for its projects and not for the system; Keystone lets it be given on any domain."""
         role = ROLES.find(connection, id=role_id) if role_id else None
-        if role is None or role.domain_id == NO_DOMAIN:
+        if role is None or role.domain_id == NO_DOMAIN or target.kind == 'domain':
             return
-        project = queries.PROJECTS.find(connection, id=target.id) if target.kind == 'project' else None
-        if role.domain_id != (project.domain_id if project else target.id):
+        if target == SYSTEM:
+            raise errors.Invalid(f'Role {role_id} is a domain-specific role, which is not for the system.')
+        project = queries.PROJECTS.find(connection, id=target.id)
+        if project is not None and role.domain_id != project.domain_id:
             raise errors.Forbidden(f'Role {role_id} belongs to another domain than the target.')
 
 

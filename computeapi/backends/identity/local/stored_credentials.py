@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from cryptography.fernet import Fernet, InvalidToken
 
-from computeapi import errors
-from computeapi.backends.identity.local.managers import Manager, Recent, new_id
+from computeapi import chance, errors
+from computeapi.backends.identity.local.managers import Manager, Recent
 from computeapi.db import identity as queries
 from computeapi.db.engine import Store
 from computeapi.db.identity import StoredCredential
@@ -45,7 +45,7 @@ class CredentialManager(Manager):
         return self._decrypted(row)
 
     def create(self, user_id: str, type: str, blob: str, project_id: str | None = None) -> Credential:
-        credential_id = new_id() if type != EC2 else id_of_access_key(blob)
+        credential_id = chance.new_hex_id() if type != EC2 else id_of_access_key(blob)
         row = StoredCredential(credential_id, user_id, project_id, type, self._encrypted(blob))
         with self.change() as connection:
             if queries.USERS.find(connection, id=user_id) is None:

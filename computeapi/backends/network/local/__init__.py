@@ -142,10 +142,11 @@ class LocalNetworks(LocalFormerNetworks):
                 raise errors.PortInUse(id=port_id)
             return _port(work, port_id)
 
-    def add_binding(self, context: Context, port_id: str, host: str) -> None:
+    def add_binding(self, context: Context, port_id: str, host: str, *, allocation: Allocation | None = None) -> bool:
         """Nothing is wired: a port is ready everywhere."""
         with self.reading(context) as work:
             PORTS.get(work, port_id)
+        return False
 
     def activate_binding(self, context: Context, port_id: str, host: str) -> None:
         with self.changing(context) as work:

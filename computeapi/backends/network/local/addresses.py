@@ -4,13 +4,12 @@ Who gives addresses of a network holds the lock on the network's row.
 """
 
 import ipaddress
-import random
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
-from computeapi import errors
+from computeapi import chance, errors
 from computeapi.db import ports
 from computeapi.db.network_collection import Document, Work
 from computeapi.db.networks import subnets_of
@@ -71,7 +70,7 @@ def parse_mac(text: str) -> str:
 
 
 def random_mac() -> str:
-    tail = random.getrandbits(24).to_bytes(3, 'big')
+    tail = chance.bits(24).to_bytes(3, 'big')
     return f'{MAC_PREFIX}:{tail.hex(":")}'
 
 
@@ -228,7 +227,7 @@ def _allocate_from(work: Work, port: Document, subnets: list[Document]) -> None:
 
 def _free_address(work: Work, subnet: Document) -> str | None:
     """Mostly found among the next few; only a crowded subnet is read as a whole."""
-    last = ports.last_address(work, subnet['id'])
+    last = _drawn_address(subnet) if chance.is_repeatable() else ports.last_address(work, subnet['id'])
     next_ones = list(islice(_addresses(subnet, last), FIRST_LOOK))
     taken = ports.taken_addresses(work, subnet['id'], next_ones)
     free = [address for address in next_ones if address not in taken]
@@ -236,6 +235,15 @@ def _free_address(work: Work, subnet: Document) -> str | None:
         return free[0]
     taken = ports.taken_addresses(work, subnet['id'])
     return next((address for address in _addresses(subnet, last) if address not in taken), None)
+
+
+def _drawn_address(subnet: Mapping[str, Any]) -> str | None:
+    """One somewhere in the pools; the next in turn would depend on who else has come."""
+    pools = subnet['allocation_pools']
+    if not pools:
+        return None
+    first, last = ipaddress.ip_address(pools[0]['start']), ipaddress.ip_address(pools[-1]['end'])
+    return str(first + chance.below(int(last) - int(first) + 1))
 
 
 def _addresses(subnet: Mapping[str, Any], last: str | None) -> Iterator[str]:

@@ -1,9 +1,8 @@
 """What may be done with floating IPs."""
 
-import uuid
 from collections.abc import Sequence
 
-from computeapi import errors
+from computeapi import chance, errors
 from computeapi.backends.network.local import addresses, ports
 from computeapi.db import network_projects, routers
 from computeapi.db.network_collection import Document, Work
@@ -17,7 +16,7 @@ def create(work: Work, facts: Document) -> str:
     network_projects.reserve(work, project_id, 'floatingip')
     if not NETWORKS.get(work, facts['floating_network_id'])['router:external']:
         raise errors.Invalid(f'Network {facts["floating_network_id"]} is not a valid external network.')
-    floating_ip_id = str(uuid.uuid4())
+    floating_ip_id = chance.new_id()
     address = _take_address(work, floating_ip_id, facts)
     floating_ip = {
         'description': facts.get('description', ''),

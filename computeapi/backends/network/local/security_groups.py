@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from computeapi import errors
+from computeapi import chance, errors
 from computeapi.backends.network.local import addresses
 from computeapi.db import network_projects, security_groups
 from computeapi.db.network_collection import Document, Work
@@ -78,7 +78,9 @@ def default_group(work: Work, project_id: str) -> str:
     group_id = security_groups.default_group(work, project_id)
     if group_id is None:
         network_projects.lock_project(work, project_id)
-        group_id = security_groups.default_group(work, project_id) or _add_default_group(work, project_id)
+        # Whatever request is the first to need it.
+        with chance.apart('default security group', project_id):
+            group_id = security_groups.default_group(work, project_id) or _add_default_group(work, project_id)
     return group_id
 
 

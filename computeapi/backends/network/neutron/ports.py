@@ -13,7 +13,7 @@ from openstack.network.v2._proxy import Proxy
 
 from computeapi import errors
 from computeapi.backends.neighbour import has_token
-from computeapi.backends.network import MARK, Allocation, Port, owner_of, profile_of
+from computeapi.backends.network import ALLOCATION, MARK, Allocation, Port, owner_of, profile_of
 from computeapi.backends.network.neutron.client import Document, NeutronClient, Remembered, document, is_id
 from computeapi.backends.network.neutron.extensions import BINDINGS, DNS, ROUTERS
 from computeapi.context import Context
@@ -141,18 +141,23 @@ class NeutronPorts(NeutronClient):
 
     # Several bindings of one port
 
-    def add_binding(self, context: Context, port_id: str, host: str) -> None:
+    def add_binding(self, context: Context, port_id: str, host: str, *, allocation: Allocation | None = None) -> bool:
         if BINDINGS not in self.extensions:
-            return
+            return False
         port, service = self._whole(context, port_id), context.elevated()
-        profile = own_profile(port)
+        profile = own_profile(port, allocation)
         wanted = {'host': host, 'vnic_type': port.get('binding:vnic_type', 'normal'), 'profile': profile}
+        path = f'/ports/{port_id}/bindings'
         try:
             with self.asked(service) as neutron:
-                neutron.post(f'/ports/{port_id}/bindings', json={'binding': wanted}, raise_exc=True)
+                made = neutron.post(path, json={'binding': wanted}, raise_exc=True)
         except errors.PortBindingExists:
-            pass
-        self._update_port(service, port_id, binding_profile={**profile, MIGRATING_TO: host})
+            with self.asked(service) as neutron:
+                made = neutron.get(f'{path}/{quote(host, safe="")}', raise_exc=True)
+        going = {**staying_profile(port), MIGRATING_TO: host}
+        if port.get(PROFILE) != going:
+            self._update_port(service, port_id, binding_profile=going)
+        return is_told_of(made.json()['binding'])
 
     def activate_binding(self, context: Context, port_id: str, host: str) -> None:
         if BINDINGS not in self.extensions:
@@ -175,7 +180,7 @@ class NeutronPorts(NeutronClient):
             with self.asked(service) as neutron:
                 neutron.delete(f'/ports/{port_id}/bindings/{quote(host, safe="")}', raise_exc=True)
             if port.get(PROFILE, {}).get(MIGRATING_TO) == host:
-                self._update_port(service, port_id, binding_profile=own_profile(port))
+                self._update_port(service, port_id, binding_profile=staying_profile(port))
         except errors.NotFound:
             return
 
@@ -271,6 +276,12 @@ class NeutronPorts(NeutronClient):
         return [seen.get(port['id'], port) for port in found]
 
 
+def is_told_of(binding: Document) -> bool:
+    """Whether Neutron tells when the port is connected where it is not used yet: with a bridge of its own in between
+    the agent of the host connects it as soon as that is there; elsewhere it may be only when the server has come."""
+    return bool(binding.get('vif_details', {}).get('ovs_hybrid_plug'))
+
+
 def mark(key: str) -> str:
     """What tells a port that is made under a key. It must be there from the first moment, and tags come later."""
     return f'{MARK}{key}'
@@ -288,3 +299,8 @@ def own_profile(port: Document, allocation: Allocation | None = None) -> Documen
     """What the binding of a port is told by others than compute, and where it has what it asks for."""
     profile = profile_of(port.get(PROFILE, {}), allocation)
     return {name: value for name, value in profile.items() if name != MIGRATING_TO}
+
+
+def staying_profile(port: Document) -> Document:
+    """What the binding of a port is told whose server goes nowhere."""
+    return own_profile(port, port.get(PROFILE, {}).get(ALLOCATION))

@@ -5,7 +5,6 @@ volume follows from its attachments.
 """
 
 import builtins
-import uuid
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -14,7 +13,7 @@ from typing import Any
 import orjson
 import sqlalchemy as sa
 
-from computeapi import errors
+from computeapi import chance, errors
 from computeapi.backends.rights import serving
 from computeapi.backends.volume import Attachment, Volume
 from computeapi.backends.volume.local.base import VolumeStore, unfit
@@ -183,7 +182,7 @@ class VolumeUse(VolumeStore):
             yield connection, volume, _find(connection, context, attachment_id)
 
     def _add(self, connection: sa.Connection, volume: Volume, **facts: Any) -> str:
-        attachment_id = str(uuid.uuid4())
+        attachment_id = chance.new_id()
         facts = {'id': attachment_id, 'volume_id': volume.id, 'created_at': self.clock(), **facts}
         ATTACHMENTS.insert(connection, facts)
         return attachment_id

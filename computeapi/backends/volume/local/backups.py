@@ -1,6 +1,5 @@
 """Backups of volumes.  Volumes here hold no data: a backup keeps what is known about one."""
 
-import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -8,7 +7,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from computeapi import errors
+from computeapi import chance, errors
 from computeapi.backends.rights import check_writer
 from computeapi.backends.volume import Volume
 from computeapi.backends.volume.local.base import unfit
@@ -74,7 +73,7 @@ class VolumeBackups(Kept[Backup]):
             size, moment = self._source(connection, context, volume, snapshot_id, force)
             now = self.clock()
             backup = Backup(
-                id=str(uuid.uuid4()),
+                id=chance.new_id(),
                 project_id=volume.project_id,
                 user_id=context.user_id,
                 volume_id=volume_id,

@@ -1,6 +1,5 @@
 """Groups of volumes, and their kinds."""
 
-import uuid
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -8,7 +7,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from computeapi import errors
+from computeapi import chance, errors
 from computeapi.backends.volume import Volume
 from computeapi.backends.volume.local.base import project_of
 from computeapi.backends.volume.local.kept import Kept
@@ -61,7 +60,7 @@ class VolumeGroupTypes(Kept[VolumeGroupType]):
     def create(
         self, name: str, *, description: str | None, is_public: bool, group_specs: Mapping[str, str] | None
     ) -> VolumeGroupType:
-        made = VolumeGroupType(str(uuid.uuid4()), name, description, is_public, self.clock(), dict(group_specs or {}))
+        made = VolumeGroupType(chance.new_id(), name, description, is_public, self.clock(), dict(group_specs or {}))
         with conflicts(f'Group Type {name} already exists.'), self.store.write() as connection:
             GROUP_TYPES.insert(connection, vars(made))
         return made
@@ -103,7 +102,7 @@ class VolumeGroups(Kept[VolumeGroup]):
         facts = {'project_id': project_id, 'user_id': context.user_id, 'name': name, 'description': description}
         facts |= {'status': 'available', 'availability_zone': availability_zone, 'group_type': kind.id}
         with self.store.write() as connection:
-            group_id = str(uuid.uuid4())
+            group_id = chance.new_id()
             self.quotas.take(connection, project_id, groups=1)
             GROUPS.insert(connection, {'id': group_id, **facts, 'created_at': now, 'updated_at': now})
             volume_groups.allow_types(connection, group_id, allowed)

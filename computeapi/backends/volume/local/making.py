@@ -1,14 +1,13 @@
 """Making a volume, out of nothing or like an image, a snapshot or another volume."""
 
 import math
-import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import sqlalchemy as sa
 
-from computeapi import errors
+from computeapi import chance, errors
 from computeapi.backends.image import Image
 from computeapi.backends.volume import Volume, VolumeType
 from computeapi.backends.volume.local.base import BACKEND, VolumeStore, project_of
@@ -71,7 +70,7 @@ class VolumeMaking(VolumeStore):
             kind = keep_type(connection, wanted.id if wanted else source.volume_type_id or default.id)
             volume = Volume(
                 **self._facts(source, kind),
-                id=volume_id or str(uuid.uuid4()),
+                id=volume_id or chance.new_id(),
                 name=name,
                 size=checked_size(size, source),
                 project_id=project_id,

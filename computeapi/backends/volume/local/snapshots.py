@@ -1,11 +1,10 @@
 """Snapshots of volumes."""
 
-import uuid
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
-from computeapi import errors
+from computeapi import chance, errors
 from computeapi.backends.rights import check_writer
 from computeapi.backends.volume import Snapshot, Volume
 from computeapi.backends.volume.local.kept import Kept, check_metadata
@@ -50,7 +49,7 @@ class VolumeSnapshots(Kept[Snapshot]):
                 )
             now = self.clock()
             snapshot = Snapshot(
-                id=snapshot_id or str(uuid.uuid4()),
+                id=snapshot_id or chance.new_id(),
                 name=name,
                 status='available',
                 size=volume.size,

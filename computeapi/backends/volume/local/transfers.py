@@ -3,14 +3,13 @@
 import hashlib
 import hmac
 import secrets
-import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
 import sqlalchemy as sa
 
-from computeapi import errors
+from computeapi import chance, errors
 from computeapi.backends.rights import check_writer
 from computeapi.backends.volume import Volume
 from computeapi.backends.volume.local.base import project_of, unfit
@@ -54,7 +53,7 @@ class VolumeTransfers(Kept[Transfer]):
             volume = Volume(**VOLUMES.get(connection, context, volume_id, lock=True))
             if volume.status != 'available':
                 raise unfit(volume, 'transferred')
-            found = str(uuid.uuid4()), volume.project_id, volume_id, name, _hash(key), no_snapshots, self.clock()
+            found = chance.new_id(), volume.project_id, volume_id, name, _hash(key), no_snapshots, self.clock()
             transfer = Transfer(*found)
             TRANSFERS.insert(connection, vars(transfer))
             VOLUMES.update(connection, volume_id, {'status': AWAITING, 'updated_at': self.clock()})

@@ -2,14 +2,13 @@
 
 import builtins
 import contextlib
-import uuid
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
 
-from computeapi import errors
+from computeapi import chance, errors
 from computeapi.backends.volume import VolumeType
 from computeapi.context import Context
 from computeapi.db import volume_types
@@ -67,7 +66,7 @@ class VolumeTypes:
         extra_specs: Mapping[str, str] | None = None,
     ) -> VolumeType:
         now = self.clock()
-        facts = (str(uuid.uuid4()), name, description, is_public, dict(extra_specs or {}))
+        facts = (chance.new_id(), name, description, is_public, dict(extra_specs or {}))
         kind = VolumeType(*facts, created_at=now, updated_at=now)
         with conflicts(TAKEN.format(name)), self.store.write() as connection:
             TYPES.insert(connection, vars(kind))
@@ -102,7 +101,7 @@ class VolumeTypes:
                 raise errors.Invalid(f'Volume type {kind.id} is in use: its encryption cannot change.')
             now, encryption = self.clock(), None
             if facts is not None:
-                known = kind.encryption or {**UNENCRYPTED, 'encryption_id': str(uuid.uuid4()), 'created_at': now}
+                known = kind.encryption or {**UNENCRYPTED, 'encryption_id': chance.new_id(), 'created_at': now}
                 encryption = {**known, **facts, 'updated_at': now if kind.encryption else None}
                 encryption.pop('volume_type_id', None)
             volume_types.set_encryption(connection, kind.id, encryption)

@@ -1,18 +1,34 @@
-"""Booting a new server: scheduling, networking, disks, spawning."""
+"""Booting a new server: scheduling, networking, disks, spawning; on another host, where one fails."""
 
-from computeapi.backends.hypervisor import PowerState
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from computeapi.backends.hypervisor import HypervisorError, PowerState
 from computeapi.compute.platform import Platform
-from computeapi.compute.scheduler import Spec
-from computeapi.compute.servers import bandwidth, disks, placement, plugging, ports
-from computeapi.compute.tasks.job import Job
+from computeapi.compute.scheduler import NoValidHost, Spec
+from computeapi.compute.servers import bandwidth, disks, placement, plugging, ports, signatures
+from computeapi.compute.tasks.fence import Superseded
+from computeapi.compute.tasks.job import Job, message_of
 from computeapi.compute.tasks.queue import thawed
 from computeapi.compute.tasks.transition import Transition
 from computeapi.db import allocations
 from computeapi.db.servers import Server
 from computeapi.db.tasks import Task
+from computeapi.errors import Error, PortBindingFailed
 from computeapi.states import TaskState, VMState
 
+LOG = logging.getLogger(__name__)
 ROOT_DEVICE = '/dev/vda'
+OF_HOSTS = (HypervisorError, PortBindingFailed)
+"""What goes wrong on a host and may not on another one. What the request, a volume or an address is to blame for would
+go wrong everywhere."""
+TRIED = 'tried'
+"""The argument of a task: by host that failed, why."""
+
+
+class RetriesExceeded(Error):
+    text = 'Exceeded maximum number of retries. {reason}'
 
 
 def give_up(job: Job, error: Exception) -> None:
@@ -42,22 +58,78 @@ BUILD = Transition(
 
 @BUILD.work
 def build(job: Job) -> None:
-    """From `building` to `active`."""
-    with job.event('compute__do_build_and_run_instance'):
-        schedule(job)
-        network(job)
-        attach(job)
-        spawn(job)
+    """From `building` to `active`, on the first host that does not fail."""
+    while True:
+        if job.server.host in tried(job):
+            retreat(job)
+            schedule(job)
+        try:
+            with job.event('compute__do_build_and_run_instance'):
+                schedule(job)
+                network(job)
+                attach(job)
+                spawn(job)
+            return
+        except OF_HOSTS as error:
+            note_failure(job, error)
+
+
+def tried(job: Job) -> dict[str, str]:
+    """By host on which it failed, why; the last one last."""
+    found: dict[str, str] = job.arguments.get(TRIED, {})
+    return found
+
+
+def note_failure(job: Job, error: Error) -> None:
+    """Write down that the server's host failed, so that it is left; RetriesExceeded when it was one too many, and the
+    error itself where there is to be no other."""
+    most, server = job.platform.conf.scheduler.max_attempts, job.server
+    if server.host is None or most == 1 or job.arguments.get('forced_host'):
+        raise error
+    LOG.warning('Server %s failed on host %s: %s', server.uuid, server.host, error)
+    failed = {**tried(job), server.host: message_of(error)}
+    if len(failed) >= most:
+        raise RetriesExceeded(
+            reason=f'Exceeded max scheduling attempts {most} for instance {server.uuid}. Last exception: {error}'
+        ) from error
+    if not job.platform.tasks.note(job.task, {TRIED: failed}):
+        raise Superseded()
+
+
+def retreat(job: Job) -> None:
+    """Leave the host. The server keeps the ports and volumes that were made for it, for the next one."""
+    try:
+        placement.remove_machines(job.platform, job.server)
+    except HypervisorError as error:
+        LOG.warning('Host %s may still have the machine of %s: %s', job.server.host, job.server.uuid, error)
+    placement.let_go(job)
+    with job.store.write() as connection:
+        allocations.release(connection, job.server.uuid)
+        job.write(connection, task_state=TaskState.SCHEDULING, **placement.NOWHERE)
 
 
 def schedule(job: Job) -> None:
-    """Find a host and claim an allocation there."""
+    """Find a host that has not failed, and claim an allocation there."""
     if job.server.task_state != TaskState.SCHEDULING:
         return
-    asked = {name: job.arguments.get(name) for name in ('host', 'node')}
-    forced = bool(job.arguments.get('forced_host'))
-    spec = Spec.of(job.server, on_volume=job.on_volume, **asked, forced=forced)
-    bandwidth.find(job, spec)
+    failed = tried(job)
+    # It has a cell, which it does not leave.
+    left: dict[str, Any] = {'ignored_hosts': frozenset(failed), 'current_host': [*failed][-1]} if failed else {}
+    spec = spec_of(job.server, job.arguments, on_volume=job.on_volume, **left)
+    try:
+        bandwidth.find(job, spec, lambda: bandwidth.asked_for(job))
+    except NoValidHost as error:
+        if not failed:
+            raise
+        raise RetriesExceeded(
+            reason=f'Exhausted all hosts available for retrying build failures for instance {job.server.uuid}.'
+        ) from error
+
+
+def spec_of(server: Server, arguments: Mapping[str, Any], *, on_volume: bool, **more: Any) -> Spec:
+    """What a new server asks of a host. arguments: those of its task."""
+    asked = {name: arguments.get(name) for name in ('host', 'node')}
+    return Spec.of(server, on_volume=on_volume, **asked, forced=bool(arguments.get('forced_host')), **more)
 
 
 def network(job: Job) -> None:
@@ -77,6 +149,7 @@ def attach(job: Job) -> None:
 
 
 def spawn(job: Job) -> None:
+    signatures.check_own(job)
     job.driver.spawn(job.server, job.devices())
     plugging.wait(job)
     now = job.clock()

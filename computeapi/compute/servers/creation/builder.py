@@ -1,11 +1,14 @@
 """From a request to servers that workers will boot."""
 
+import contextlib
 import functools
-import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TypeVar
 
 import sqlalchemy as sa
 
+from computeapi import chance
 from computeapi.compute import quotas as limits
 from computeapi.compute.flavors import FlavorManager
 from computeapi.compute.keypairs import KeypairManager
@@ -30,6 +33,13 @@ from computeapi.db import servers as stored
 from computeapi.db.flavors import Flavor
 from computeapi.db.servers import Server
 from computeapi.errors import FlavorNotFound, Invalid, KeypairNotFound, NotFound, Unavailable
+
+T = TypeVar('T')
+Look = Callable[[sa.Connection, Plan, list[Server]], T]
+
+
+class _Over(Exception):
+    """A rehearsal is, and what it did in the store is taken back."""
 
 
 class Builder:
@@ -59,18 +69,35 @@ class Builder:
     def create(self, context: Context, request: ServerRequest, rights: Rights) -> list[Server]:
         """The new servers, all in BUILD. Errors: Invalid, Conflict, Forbidden, OverQuota; what a request names and is
         not there makes it Invalid."""
-        try:
-            plan = self.plan(context, request, rights)
-        except NotFound as error:
-            raise Invalid(str(error)) from None
+        plan = self.possible(context, request, rights)
         self.reserve_and_write(context, plan)
         self.tasks.wake()
         return self.made(plan)
 
+    def rehearse(self, context: Context, request: ServerRequest, rights: Rights, look: Look[T]) -> T:
+        """What *look* makes of the servers that `create` would make; nothing of them is left. Errors: as there.
+
+        Volumes that the request names are not reserved."""
+        plan = self.possible(context, request, rights)
+        with contextlib.suppress(_Over), self.store.write() as connection:
+            self.write(connection, context, plan, {})
+            seen = look(connection, plan, stored.of_reservation(connection, plan.reservation_id))
+            raise _Over()
+        return seen
+
     # ------------------------------------------------------------ is it possible?
+
+    def possible(self, context: Context, request: ServerRequest, rights: Rights) -> Plan:
+        """As `plan`, where what a request names and is not there makes it Invalid."""
+        try:
+            return self.plan(context, request, rights)
+        except NotFound as error:
+            raise Invalid(str(error)) from None
 
     def plan(self, context: Context, request: ServerRequest, rights: Rights) -> Plan:
         check_count(request)
+        trusted = request.trusted_image_certificates or self.sources.images.trusted_certificates
+        request = replace(request, trusted_image_certificates=trusted)
         flavor = self.flavor(context, request.flavor_id)
         zone = self.destinations.zone(request)
         self.destinations.check_host(request)
@@ -96,7 +123,7 @@ class Builder:
             zone=self.disks.zone(context, disks, zone),
             group_id=self.destinations.group(context, request),
             public_key=public_key,
-            first_id=str(uuid.uuid4()),
+            first_id=chance.new_id(),
             reservation_id=rows.reservation_id(),
         )
 
@@ -178,7 +205,7 @@ class Builder:
         attachments: Mapping[int, str],
     ) -> None:
         now = self.clock()
-        server_id = str(uuid.uuid4()) if index else plan.first_id
+        server_id = chance.new_id() if index else plan.first_id
         stored.insert(connection, rows.server(context, plan, server_id, index, count, now))
         for number, device in enumerate(plan.devices):
             row = rows.block_device(device, server_id, attachments.get(number), now)

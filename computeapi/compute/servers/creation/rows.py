@@ -1,14 +1,13 @@
 """New servers as rows."""
 
 import re
-import secrets
 import string
-import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
+from computeapi import chance
 from computeapi.backends.hypervisor import PowerState
 from computeapi.compute.names import numbered
 from computeapi.compute.servers.creation.boot import Source
@@ -150,7 +149,7 @@ def remembered(source: Source) -> dict[str, Any]:
 def block_device(device: Device, server_id: str, attachment_id: str | None, now: datetime) -> dict[str, Any]:
     """The row of a disk; attachment_id: of a volume that is reserved for the server already."""
     facts = {name: value for name, value in asdict(device).items() if name != 'no_device'}
-    more = {'uuid': str(uuid.uuid4()), 'server_id': server_id, 'attachment_id': attachment_id, 'created_at': now}
+    more = {'uuid': chance.new_id(), 'server_id': server_id, 'attachment_id': attachment_id, 'created_at': now}
     return facts | more
 
 
@@ -166,4 +165,4 @@ def hostname(name: str, server_id: str) -> str:
 
 def reservation_id() -> str:
     """The id that all servers of one request share."""
-    return 'r-' + ''.join(secrets.choice(string.ascii_lowercase + string.digits) for _ in range(8))
+    return 'r-' + ''.join(chance.choice(string.ascii_lowercase + string.digits) for _ in range(8))

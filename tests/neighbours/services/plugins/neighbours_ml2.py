@@ -2,11 +2,14 @@
 
 On a host whose name begins with `unbindable` it binds none. The file that NEIGHBOURS_PLUGGING names says when a port is
 ACTIVE after it was bound: `never`, or after so many seconds, as with an agent that takes its time; without it, at once.
+On a host whose name begins with `hybrid` or `silent` it is plugged by way of a bridge, a moment later, and Neutron
+says so also of a binding that is not used yet; but a `silent` one is not plugged before it is used.
 """
 
 import os
 import threading
 
+from neutron.plugins.ml2 import db as ml2_db
 from neutron_lib import constants, context
 from neutron_lib.api.definitions import portbindings
 from neutron_lib.db import constants as db
@@ -15,6 +18,8 @@ from neutron_lib.plugins.ml2 import api
 from neutron_lib.services.qos import base
 from neutron_lib.services.qos import constants as qos
 
+HYBRID, SILENT = 'hybrid', 'silent'
+A_MOMENT = '0.5'
 KINDS = {portbindings.VNIC_NORMAL, portbindings.VNIC_DIRECT, portbindings.VNIC_MACVTAP}
 
 
@@ -31,16 +36,21 @@ class BindsAnything(api.MechanismDriver):
     def bind_port(self, bound):
         if bound.current[portbindings.VNIC_TYPE] not in KINDS or bound.host.startswith('unbindable'):
             return
-        wait = plugging()
+        hybrid = bound.host.startswith((HYBRID, SILENT))
+        wait = plugging() or (A_MOMENT if hybrid else '')
         segment = bound.segments_to_bind[0][api.ID]
         status = constants.PORT_STATUS_DOWN if wait else constants.PORT_STATUS_ACTIVE
         details = {
             portbindings.CAP_PORT_FILTER: True,
-            portbindings.OVS_HYBRID_PLUG: False,
+            portbindings.OVS_HYBRID_PLUG: hybrid,
             portbindings.VIF_DETAILS_CONNECTIVITY: self.connectivity,
             'bridge_name': 'br-int',
             'datapath_type': 'system',
         }
+        if hybrid and bound.original and bound.original_host == bound.host:
+            # Something else of the binding changed. An agent would plug it again, and hide what is told elsewhere.
+            bound.set_binding(segment, portbindings.VIF_TYPE_OVS, details)
+            return
         bound.set_binding(segment, portbindings.VIF_TYPE_OVS, details, status=status)
         if wait and wait != 'never':
             timer = threading.Timer(float(wait), plugged, [bound.current['id'], bound.host])
@@ -76,5 +86,9 @@ def plugging():
 
 
 def plugged(port_id, host):
-    admin, status = context.get_admin_context(), constants.PORT_STATUS_ACTIVE
-    directory.get_plugin().update_port_status(admin, port_id, status, host=host)
+    """As an agent says it."""
+    admin, status, plugin = context.get_admin_context(), constants.PORT_STATUS_ACTIVE, directory.get_plugin()
+    if plugin.port_bound_to_host(admin, port_id, host):
+        plugin.update_port_status(admin, port_id, status, host=host)
+    elif not host.startswith(SILENT):
+        plugin.nova_notifier.notify_port_active_direct(ml2_db.get_port(admin, port_id))

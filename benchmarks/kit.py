@@ -1,0 +1,93 @@
+"""What the test kit costs a request, and how long a cloud takes for what is done between tests; see README.md."""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from run import caller, check, ratio, report
+
+from computeapi import config, serve
+from computeapi.clock import utcnow
+from computeapi.kit.around import Kit
+from computeapi.kit.scenes.document import SceneSource
+from computeapi.kit.scenes.loading import load
+from computeapi.kit.scenes.synthetic import SyntheticCloud
+from computeapi.main import Service
+from computeapi.serve.directory import Directory, opened
+from computeapi.serve.surroundings import Surroundings
+from computeapi.testing import Cloud
+from computeapi.web.filters import WSGIApp
+
+FEW = 100
+TOKEN = 'admin:admin'
+
+
+class OnlyAScene(Surroundings):
+    """No kit, but the same servers."""
+
+    def __init__(self, document: dict):
+        self.document = document
+
+    def begin(self, service: Service, directory: Directory) -> None:
+        load(service, SceneSource(self.document))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument('--servers', type=int, default=1000)
+    parser.add_argument('--rounds', type=int, default=30)
+    options = parser.parse_args()
+    requests(options.rounds)
+    between_tests(options.servers, options.rounds)
+
+
+def requests(rounds: int) -> None:
+    """The same to two clouds: one with a kit around it, none of whose tools is in use, and one without."""
+    document = scene(FEW)
+    one = f'/v2.1/servers?all_tenants=1&name={document["servers"][0]["name"]}&limit=1'
+    with running(Kit(scene=document)) as ours, running(OnlyAScene(document)) as other:
+        for name, path, calls in (('server', one, 100), ('servers', '/v2.1/servers/detail?all_tenants=1', 10)):
+            left, right = (caller(app, path, TOKEN) for app in (ours, other))
+            check(name, left, right)
+            report(name, [ratio(left, right, calls) for _ in range(rounds)], ('kit', 'none'))
+
+
+def between_tests(servers: int, rounds: int) -> None:
+    """The processor's time for a cloud in this process, which has imported what it needs."""
+    with Cloud() as cloud:
+        tell('start', [cost(lambda: Cloud().__enter__().stop()) for _ in range(5)])
+        tell('reset', [cost(cloud.reset) for _ in range(rounds)])
+        cloud.load(scene(servers))
+        tell('snapshot', [cost(lambda number=number: cloud.snapshot(f'{number}')) for number in range(rounds)])
+        tell('restore', [cost(lambda: cloud.restore('0')) for _ in range(rounds)])
+
+
+def scene(servers: int) -> dict:
+    return SyntheticCloud(servers, 5, 5, seed=1, now=utcnow()).document()
+
+
+@contextmanager
+def running(surroundings: Surroundings) -> Iterator[WSGIApp]:
+    conf = config.load(overrides={('api', 'auth_strategy'): 'none'})
+    with opened(None) as directory:
+        serve.configure(conf, directory)
+        with serve.running(conf, directory, surroundings=surroundings) as (app, _):
+            yield app
+
+
+def cost(act: Callable[[], object]) -> float:
+    begin = time.process_time()
+    act()
+    return time.process_time() - begin
+
+
+def tell(name: str, seconds: list[float]) -> None:
+    print(f'{name:8} {statistics.median(seconds) * 1e3:7.1f} ms ({min(seconds) * 1e3:.1f} to {max(seconds) * 1e3:.1f})')
+
+
+if __name__ == '__main__':
+    main()

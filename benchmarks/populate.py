@@ -1,0 +1,55 @@
+"""How fast a synthetic inventory is written, and how much memory that takes.
+
+python benchmarks/populate.py [--servers 100000] [--projects 200] [--hosts 500] [--database URL]
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import tempfile
+import time
+
+from computeapi import config, serve
+from computeapi.clock import utcnow
+from computeapi.db import schema
+from computeapi.db.engine import store_of
+from computeapi.kit.scenes.populating import populate
+from computeapi.kit.scenes.synthetic import SyntheticCloud
+from computeapi.main import Service
+from computeapi.serve import population
+from computeapi.serve.directory import opened
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument('--servers', type=int, default=100_000)
+    parser.add_argument('--projects', type=int, default=200)
+    parser.add_argument('--hosts', type=int, default=500)
+    parser.add_argument('--database', help='else SQLite in a folder of its own')
+    options = parser.parse_args()
+    overrides = {('database', 'connection'): options.database} if options.database else {}
+    conf = config.load(overrides=overrides)
+    with tempfile.TemporaryDirectory() as folder, opened(folder) as directory:
+        serve.configure(conf, directory)
+        store = store_of(conf, durable=False)
+        service = Service(conf, store)
+        schema.upgrade(store)
+        population.prepare(service, directory, None)
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        begin, cpu = time.perf_counter(), time.process_time()
+        populate(service, SyntheticCloud(options.servers, options.projects, options.hosts, 1, utcnow()))
+        seconds, cpu = time.perf_counter() - begin, time.process_time() - cpu
+        other = resource.getrusage(resource.RUSAGE_CHILDREN)
+        after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        service.close()
+    rate = options.servers / seconds
+    print(
+        f'{options.servers} servers in {seconds:.1f} s ({cpu:.1f} s of a processor, another process'
+        f' {other.ru_utime + other.ru_stime:.1f} s): {rate:.0f} a second'
+    )
+    print(f'{before:.0f} MiB of memory before, {after:.0f} MiB at most')
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,39 @@
+"""Kinds of arguments of commands, for argparse to refuse others."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+
+def version(text: str) -> str:
+    """A version of the compute API, or `latest`."""
+    from computeapi.versions import HISTORY
+
+    if text != 'latest' and text not in HISTORY:
+        raise argparse.ArgumentTypeError(f'{text} is not a version of this API')
+    return text
+
+
+def port(text: str) -> int:
+    if not text.isdecimal() or int(text) > 65535:
+        raise argparse.ArgumentTypeError(f'{text} is not a port')
+    return int(text)
+
+
+def number(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f'{text} is not a number above 0')
+    return int(text)
+
+
+def date(text: str) -> datetime:
+    from computeapi.clock import parsed
+
+    try:
+        return parsed(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f'{text} is not a date') from None

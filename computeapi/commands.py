@@ -1,0 +1,150 @@
+"""What the subcommands of `computeapi` do.  Each imports what it needs itself: most need little."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING
+
+from oslo_config import cfg
+
+from computeapi import config
+
+if TYPE_CHECKING:
+    from computeapi.db.engine import Store
+
+Run = Callable[[cfg.ConfigOpts, argparse.Namespace], int | None]
+
+
+def serve(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
+    from computeapi import serve
+    from computeapi.kit.options import kit_of
+
+    with kit_of(options) as kit:
+        serve.run(conf, options, kit)
+
+
+def run(conf: cfg.ConfigOpts, options: argparse.Namespace) -> int:
+    from computeapi.testing.command import run
+
+    return run(conf, options.command, options.journal, options.load, options.seed, options.webhook_allow)
+
+
+def control(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
+    from computeapi.kit.control.commands import run
+
+    run(options.arguments)
+
+
+def replay(conf: cfg.ConfigOpts, options: argparse.Namespace) -> int:
+    from computeapi.kit.replay.command import run
+
+    return run(options)
+
+
+def worker(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
+    """Also where the file, which may be that of the processes that answer requests, asks for no workers."""
+    from computeapi import worker
+
+    conf.set_override('workers', options.workers or conf.workers or config.WORKERS)
+    worker.run(conf)
+
+
+def db(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
+    """Print the revision of the tables, after an upgrade if that is asked."""
+    from computeapi.db import schema
+
+    with _store(conf, whatever_it_is=True) as store:
+        if options.upgrade:
+            schema.upgrade(store)
+        print(schema.version(store))
+
+
+def clear(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
+    """Print how many rows of which table went."""
+    from computeapi.db import archive
+
+    _use_data_dir(conf, options)
+    clear = {'archive': archive.archive, 'purge': archive.purge}[options.clear]
+    with _store(conf) as store:
+        for name, count in clear(store, options.before, options.batch).items():
+            print(name, count)
+
+
+def cell(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
+    """Print the cells, or say that one of them is down or back."""
+    from computeapi.compute.cells import Cells
+
+    _use_data_dir(conf, options)
+    with _store(conf) as store:
+        cells = Cells(store)
+        if options.change != 'list':
+            cells.mark(options.name, down=options.change == 'down')
+        for cell in cells.list():
+            print(cell.name, cell.uuid, 'down' if cell.down else 'up', *cell.hosts)
+
+
+def audit(conf: cfg.ConfigOpts, options: argparse.Namespace) -> int:
+    """Print what nobody holds, and whether it was mended."""
+    from computeapi.main import Service
+
+    _use_data_dir(conf, options)
+    with _store(conf) as store:
+        audit = Service(conf, store).audit
+        found = list(audit.repair()) if options.repair else [(finding, False) for finding in audit.findings()]
+    for finding, mended in found:
+        print(finding, '(mended)' if mended else '')
+    return int(not all(mended for _, mended in found))
+
+
+def _use_data_dir(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
+    """Without another database, that in the directory of `serve`."""
+    from computeapi.serve import directory
+
+    if options.data_dir is not None:
+        conf.set_override('data_dir', options.data_dir, 'standalone')
+    conf.set_default('connection', directory.database(conf.standalone.data_dir), 'database')
+
+
+@contextmanager
+def _store(conf: cfg.ConfigOpts, *, whatever_it_is: bool = False) -> Iterator[Store]:
+    """The database, for a while; its tables must be those of this release, or whatever they are."""
+    from computeapi.db import schema
+    from computeapi.db.engine import store_of
+
+    with closing(store_of(conf)) as store, store.watch.silenced():
+        if not whatever_it_is:
+            schema.check(store)
+        yield store
+
+
+def status(conf: cfg.ConfigOpts, options: argparse.Namespace) -> int:
+    from computeapi import status
+
+    if options.words:
+        results = list(status.checks(conf))
+        print(status.table(results))
+        return max(each.result for each in results)
+    _use_data_dir(conf, options)
+    ready, lines = status.report(conf)
+    print(*lines, sep='\n')
+    return int(not ready)
+
+
+def explain(conf: cfg.ConfigOpts, options: argparse.Namespace) -> int:
+    from computeapi import explanation
+
+    return explanation.explain(conf, options, sys.stdout)
+
+
+def report(name: str, *arguments: str) -> Run:
+    """Print what the function of this name in computeapi.reports makes of these arguments."""
+
+    def run(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
+        from computeapi import reports
+
+        getattr(reports, name)(sys.stdout, *(getattr(options, each) for each in arguments))
+
+    return run

@@ -1,0 +1,58 @@
+"""Which hosts new servers would go to, without making any."""
+
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+
+from computeapi.compute.scheduler import HostState, Spec, Survey
+from computeapi.compute.scheduler.hosts import claim
+from computeapi.compute.servers.creation.build import spec_of
+from computeapi.compute.servers.creation.builder import Builder
+from computeapi.compute.servers.creation.request import Rights, ServerRequest
+from computeapi.compute.servers.creation.rows import Plan
+from computeapi.context import Context
+from computeapi.db import servers as stored
+from computeapi.db.servers import Server, is_volume_backed
+
+
+@dataclass(frozen=True)
+class RehearsedServer:
+    """A server that was not made.
+
+    survey: what the filters said.  full: the hosts that were asked for room and had none.  host: where it would be.
+    reason: why it would be nowhere.
+    """
+
+    name: str
+    spec: Spec
+    survey: Survey
+    full: list[HostState]
+    host: HostState | None
+    reason: str | None
+
+
+def rehearse(builder: Builder, context: Context, request: ServerRequest, rights: Rights) -> list[RehearsedServer]:
+    """What would become of a request, with what each server takes of the hosts taken from the next. Errors: those of
+    Builder.create.
+
+    What ports ask of a host besides, which only Placement knows, is not asked for.
+    """
+
+    def place(connection: sa.Connection, plan: Plan, servers: list[Server]) -> list[RehearsedServer]:
+        return [_placed(builder, connection, plan, server) for server in servers]
+
+    return builder.rehearse(context, request, rights, place)
+
+
+def _placed(builder: Builder, connection: sa.Connection, plan: Plan, server: Server) -> RehearsedServer:
+    scheduler = builder.platform.scheduler
+    on_volume = is_volume_backed(server, stored.block_devices_of(connection, [server.uuid]))
+    spec = spec_of(server, plan.arguments, on_volume=on_volume)
+    survey = scheduler.survey(connection, spec)
+    full: list[HostState] = []
+    for host in survey.best:
+        if claim(connection, spec, host, scheduler.ratios):
+            stored.update(connection, server.uuid, {'host': host.name, 'node': host.node})
+            return RehearsedServer(server.name, spec, survey, full, host, None)
+        full.append(host)
+    return RehearsedServer(server.name, spec, survey, full, None, str(scheduler.refusal(survey)))

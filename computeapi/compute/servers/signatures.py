@@ -1,0 +1,22 @@
+"""Signatures of images, which the image service checks before a host makes a disk of one."""
+
+from computeapi.compute.tasks.job import Job
+
+# The argument of a task: the images that need not be looked at again when it is taken up again.
+CHECKED = 'checked_images'
+
+
+def check_own(job: Job) -> None:
+    """The images that the server is made of. Block storage checks what it writes to a volume."""
+    server = job.server
+    check(job, None if job.on_volume else server.image_id, server.kernel_id, server.ramdisk_id)
+
+
+def check(job: Job, *image_ids: str | None) -> None:
+    """SignatureVerificationFailed or CertificateValidationFailed for what is not signed as it must be."""
+    checked: list[str] = job.arguments.get(CHECKED, [])
+    for image_id in filter(None, image_ids):
+        trusted = job.server.trusted_image_certificates or ()
+        if image_id not in checked and job.platform.images.check_signature(job.context, image_id, trusted):
+            checked = [*checked, image_id]
+            job.platform.tasks.note(job.task, {CHECKED: checked})

@@ -1,0 +1,156 @@
+"""Whole tables, by their names: all rows read, none left, and many written at once."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any, NamedTuple
+
+import orjson
+import sqlalchemy as sa
+
+from computeapi.db.tables import metadata
+
+Row = Mapping[str, Any]
+CHUNK = 2000
+CACHE_KIB = 128 * 1024
+INDEXES = "SELECT name, sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL"
+"""Those that are not part of a table's definition."""
+
+
+class Insertion(NamedTuple):
+    """Rows for the same columns of a table.
+
+    statement: of SQLite, for which `rows` are tuples of what its driver takes; None for others.
+    """
+
+    table: str
+    statement: str | None
+    rows: Sequence[Any]
+
+
+def insert(connection: sa.Connection, rows: Mapping[str, Sequence[Row]]) -> None:
+    """Write rows into several tables, those first that others refer to."""
+    write(connection, prepared(connection.dialect.name, rows))
+
+
+def write(connection: sa.Connection, insertions: Iterable[Insertion]) -> None:
+    for table, statement, rows in insertions:
+        for begin in range(0, len(rows), CHUNK):
+            some = rows[begin : begin + CHUNK]
+            if statement is None:
+                connection.execute(sa.insert(metadata.tables[table]), some)
+            else:
+                connection.exec_driver_sql(statement, some)
+
+
+def prepared(dialect: str, rows: Mapping[str, Sequence[Row]]) -> list[Insertion]:
+    """What writes these rows into a database of this kind; needs no connection, and can be pickled."""
+    tables = [(table, alike) for table in metadata.sorted_tables for alike in _alike(rows.get(table.name, ()))]
+    if dialect != 'sqlite':
+        return [Insertion(table.name, None, alike) for table, alike in tables]
+    moments = Moments()
+    return [_of_sqlite(table, alike, moments) for table, alike in tables]
+
+
+def _of_sqlite(table: sa.Table, rows: Sequence[Row], moments: 'Moments') -> Insertion:
+    """Past what SQLAlchemy does for each value, where that takes longer than to write it."""
+    names = list(rows[0])
+    missing: dict[str, Any] = {
+        each.name: each.default for each in table.columns if each.default is not None and each.name not in names
+    }
+    usual = [json(default.arg) if default.is_scalar else json(default.arg(None)) for default in missing.values()]
+    columns = [_column(table.c[name], [row[name] for row in rows], moments) for name in names]
+    columns += [[value] * len(rows) for value in usual]
+    told = ', '.join(f'"{name}"' for name in (*names, *missing))
+    statement = f'INSERT INTO "{table.name}" ({told}) VALUES ({", ".join("?" * len(columns))})'
+    return Insertion(table.name, statement, list(zip(*columns, strict=True)))
+
+
+def _column(column: sa.Column[Any], values: list[Any], moments: 'Moments') -> list[Any]:
+    """The values as SQLite keeps them: moments and documents as text."""
+    if isinstance(column.type, sa.DateTime):
+        return [None if value is None else moments[value] for value in values]
+    if isinstance(column.type, sa.JSON):
+        # Rows share what they have in common, such as flavors.
+        texts = {id(value): json(value) for value in {id(value): value for value in values}.values()}
+        return [texts[id(value)] for value in values]
+    return values
+
+
+class Moments(dict[datetime, str]):
+    """Their texts, each made once: most rows are as old as the server that they belong to."""
+
+    def __missing__(self, moment: datetime) -> str:
+        text = self[moment] = moment.isoformat(' ', 'microseconds')
+        return text
+
+
+def json(value: Any) -> Any:
+    """Lists and mappings as text; other values, which are no documents, as they are."""
+    return orjson.dumps(value).decode() if isinstance(value, list | dict) else value
+
+
+def _alike(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
+    """Those together that have values for the same columns."""
+    groups: dict[tuple[str, ...], list[Row]] = {}
+    for row in rows:
+        groups.setdefault(tuple(row), []).append(row)
+    return iter(groups.values())
+
+
+@contextmanager
+def many(connection: sa.Connection) -> Iterator[None]:
+    """For so many rows that it is faster to sort them afterwards: SQLite gets room, and makes its indexes at the end.
+
+    A transaction that fails has its indexes back, as all else.
+    """
+    if connection.dialect.name != 'sqlite':
+        yield
+        return
+    indexes = connection.exec_driver_sql(INDEXES).all()
+    connection.exec_driver_sql(f'PRAGMA cache_size=-{CACHE_KIB}')
+    for name, _ in indexes:
+        connection.exec_driver_sql(f'DROP INDEX "{name}"')
+    yield
+    for _, statement in indexes:
+        connection.exec_driver_sql(statement)
+
+
+def rows_of(connection: sa.Connection, name: str, columns: Sequence[str] | None = None) -> Iterator[dict[str, Any]]:
+    """All rows of a table in the order of its key, with these columns (None: all)."""
+    table = metadata.tables[name]
+    wanted = table.columns if columns is None else [table.c[column] for column in columns]
+    for row in connection.execute(sa.select(*wanted).order_by(*table.primary_key)).mappings():
+        yield dict(row)
+
+
+def owner_of(name: str) -> str:
+    """The first column of a table's key: in one of tags, it is what they belong to."""
+    return str(next(iter(metadata.tables[name].primary_key)).name)
+
+
+def is_required(name: str, column: str) -> bool:
+    """Whether each row of the table has a value there."""
+    return not metadata.tables[name].c[column].nullable
+
+
+def greatest(connection: sa.Connection, name: str) -> int:
+    """The greatest number that a row of a table has that counts; 0 if it is empty."""
+    [key] = metadata.tables[name].primary_key
+    return connection.scalar(sa.select(sa.func.max(key))) or 0
+
+
+def count(connection: sa.Connection, name: str) -> int:
+    return connection.scalar(sa.select(sa.func.count()).select_from(metadata.tables[name])) or 0
+
+
+def names(prefixes: tuple[str, ...] = ('',)) -> set[str]:
+    """Of the tables that are called so, or begin so."""
+    return {name for name in metadata.tables if name.startswith(prefixes)}
+
+
+def empty(connection: sa.Connection, tables: Collection[str]) -> None:
+    """Leave no row in these tables, those last that others refer to."""
+    for table in reversed(metadata.sorted_tables):
+        if table.name in tables:
+            connection.execute(sa.delete(table))

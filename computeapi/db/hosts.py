@@ -1,0 +1,23 @@
+"""Hosts of the simulated hypervisor that were declared one by one."""
+
+import sqlalchemy as sa
+
+from computeapi.db import bulk
+from computeapi.db.records import Rows
+from computeapi.db.tables.servers import DeclaredHost, declared_hosts
+
+__all__ = ['DeclaredHost']
+
+
+class DeclaredHosts(Rows[DeclaredHost]):
+    """Where there are any, there are no others."""
+
+    def count(self, connection: sa.Connection) -> int:
+        return bulk.count(connection, 'declared_hosts')
+
+    def every(self, connection: sa.Connection) -> list[DeclaredHost]:
+        """In the order in which they were declared."""
+        return self.all(connection, self.select.order_by(declared_hosts.c.id))
+
+
+DECLARED = DeclaredHosts(DeclaredHost, declared_hosts)

@@ -1,0 +1,126 @@
+"""What stands around a cloud that tests use: it can do to the cloud what none of the cloud's own APIs can.
+
+A service without a kit has none of this in the way of its requests.
+"""
+
+import secrets
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from oslo_config import cfg
+
+from computeapi.backends.hypervisor import Hypervisor
+from computeapi.db.engine import Transaction
+from computeapi.db.tasks import Task
+from computeapi.kit.control import control
+from computeapi.kit.control.service import CONTROL_PATH, TOKEN_VARIABLE, URL_VARIABLE
+from computeapi.kit.events.source import WatchedTransactions
+from computeapi.kit.faults.hypervisor import FaultyHypervisor
+from computeapi.kit.faults.requests import FatedApp, FaultyApp
+from computeapi.kit.journal.recorder import Recorder
+from computeapi.kit.reads import ReadServers
+from computeapi.kit.seed import Seed
+from computeapi.kit.tools import Tools
+from computeapi.main import Service
+from computeapi.serve.directory import Directory
+from computeapi.serve.surroundings import Backend, Surroundings
+from computeapi.web.filters import Environ, URLMap, WSGIApp
+
+if TYPE_CHECKING:
+    from computeapi.kit.scenes.accounts import UserAccount
+    from computeapi.kit.scenes.document import Document
+
+__all__ = ['CONTROL_PATH', 'TOKEN_VARIABLE', 'URL_VARIABLE', 'Kit']
+
+DAY = 24 * 3600
+EVER = 10 * 365 * DAY
+QUICK = {
+    'task_sweep_interval': 1.0,
+    # One process has all hosts and tasks: they must not be given up because a test lets time pass.
+    'service_down_time': EVER,
+    'task_lease': EVER,
+}
+"""What is otherwise where a test waits for it, by the names of options; nobody attacks its passwords, either."""
+
+
+class Kit(Surroundings):
+    """The tools for one cloud, where they come in, and the control API, which needs `token`.
+
+    journal: a file to which requests are appended; OSError. To be closed.
+    scene: a file that says what the cloud has to begin with.  told: hears of each user of it.
+    seed: what ids, addresses and passwords are drawn from.
+    webhook_allow: networks that webhooks may lead to, besides the loopback; Invalid.
+    """
+
+    def __init__(
+        self,
+        token: str | None = None,
+        journal: Path | str | None = None,
+        scene: 'Path | Document | None' = None,
+        told: 'Callable[[UserAccount], None]' = lambda account: None,
+        seed: Seed | None = None,
+        webhook_allow: Iterable[str] = (),
+    ):
+        self.token = token or secrets.token_urlsafe(24)
+        self.tools, self.told = Tools(scene, seed, webhook_allow), told
+        if journal is not None:
+            self.tools.journal.write_to(journal)
+
+    def close(self) -> None:
+        """Let go of files."""
+        self.tools.journal.close()
+
+    def configure(self, conf: cfg.ConfigOpts) -> None:
+        for name, value in QUICK.items():
+            conf.set_default(name, value)
+        conf.set_default('bcrypt_cost', 4, 'identity')
+        conf.set_default('idempotency_seconds', DAY, 'api')
+        if self.tools.seed.on:
+            # Several would be on servers in another order each time, and hosts and numbers go by that.
+            conf.set_default('workers', 1)
+
+    def clock(self, clock: Callable[[], datetime]) -> Callable[[], datetime]:
+        self.tools.clock.follow(clock)
+        return self.tools.clock
+
+    def transaction(self, begin: Transaction) -> Transaction:
+        self.watched = WatchedTransactions(begin, self.tools.events)
+        return self.watched
+
+    def end(self) -> None:
+        self.tools.webhooks.end()
+        self.tools.events.end()
+        self.tools.clock.stop()
+
+    def driver(self, driver: Hypervisor) -> Hypervisor:
+        return cast(Hypervisor, FaultyHypervisor(driver, self.tools, self.tools.behaviour()))
+
+    def neighbour(self, name: str, backend: Backend) -> Backend:
+        return self.tools.neighbours.between(name, backend)
+
+    def beginning(self) -> AbstractContextManager[None]:
+        return self.tools.seed.during('beginning')
+
+    def work(self, run: Callable[[Task], None]) -> Callable[[Task], None]:
+        return self.tools.seed.work(run)
+
+    def app(self, app: WSGIApp) -> WSGIApp:
+        gate, tools = self.tools.gate, self.tools
+        hinting = tools.hints.around(tools.seed.app(app))
+
+        def pass_on(environ: Environ, start_response: Any) -> Iterable[bytes]:
+            with gate.passing():
+                return hinting(environ, start_response)
+
+        read = ReadServers(tools.neighbours.before(pass_on), tools.plans)
+        faulty = FaultyApp(Recorder(FatedApp(read), tools.journal), tools.faults, lambda: tools.service)
+        return URLMap({'/': faulty, CONTROL_PATH: control(self.tools, self.token)})
+
+    def begin(self, service: Service, directory: Directory) -> None:
+        self.tools.begin(service, directory)
+        self.watched.on = True
+        for account in self.tools.accounts:
+            self.told(account)

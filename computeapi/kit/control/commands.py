@@ -1,0 +1,154 @@
+"""`computeapi control`: the operations of the control API for a shell, derived from their table.
+
+`take-snapshot NAME` is the operation whose handler is `take_snapshot`. What its path and its body must have are
+arguments, what they may have are options; an object or a list is written as JSON, or as @FILE that holds it.
+"""
+
+import argparse
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import orjson
+import requests
+
+from computeapi.errors import Error, Invalid
+from computeapi.kit.control import CONTROLLERS
+from computeapi.kit.control.service import CONTROL, TOKEN_HEADER, TOKEN_VARIABLE, URL_VARIABLE
+from computeapi.kit.events.feeds import EventLines
+from computeapi.versions import resolve
+from computeapi.web.contract import JSON, Operation
+
+PATIENCE_SECONDS = 120
+GIVEN = 'given '
+"""What the names of an operation's own arguments begin with: one of them may be called as one of the command's."""
+
+
+class ControlRefused(Error):
+    """The control API answered with an error, or not at all."""
+
+
+def run(arguments: Sequence[str]) -> None:
+    """Do one operation and print what it answers, as JSON; ControlRefused, Invalid, SystemExit for wrong arguments."""
+    options = _parser().parse_args(arguments)
+    operation = options.operation
+    given = {name.removeprefix(GIVEN): value for name, value in vars(options).items() if name.startswith(GIVEN)}
+    if not options.url or not options.token:
+        raise Invalid(f'--url and --token, or {URL_VARIABLE} and {TOKEN_VARIABLE}, must say which cloud it is.')
+    path = re.sub(r'{(\w+)}', lambda name: quote(given[name[1]], safe=''), operation.path)
+    try:
+        answer = requests.request(
+            operation.method,
+            options.url.rstrip('/') + path,
+            params={name: given[name] for name in _properties(operation.query) if given[name] is not None},
+            json={name: given[name] for name in _properties(operation.body) if given[name] is not None}
+            if operation.takes_body
+            else None,
+            headers={TOKEN_HEADER: options.token},
+            timeout=PATIENCE_SECONDS,
+            stream=True,
+        )
+    except requests.ConnectionError:
+        raise ControlRefused(f'Nothing answers at {options.url}.') from None
+    with answer:
+        if not answer.ok:
+            raise ControlRefused(_message(answer))
+        _print(answer)
+
+
+def _print(answer: requests.Response) -> None:
+    """Print it; lines of JSON as they come."""
+    kind = answer.headers.get('Content-Type', '').partition(';')[0]
+    if kind == EventLines.media_type:
+        with suppress(KeyboardInterrupt):
+            for line in filter(None, answer.iter_lines()):
+                print(line.decode(), flush=True)
+    elif kind == JSON and answer.content:
+        print(orjson.dumps(answer.json(), option=orjson.OPT_INDENT_2).decode())
+    else:
+        print(answer.text, end='')
+
+
+def _message(answer: requests.Response) -> str:
+    try:
+        [fault] = answer.json().values()
+        return f'{answer.status_code}: {fault["message"]}'
+    except (ValueError, AttributeError, KeyError, TypeError):
+        return f'{answer.status_code} {answer.reason}'
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog='computeapi control', description='Control a cloud that has a kit.')
+    parser.add_argument('--url', default=os.environ.get(URL_VARIABLE), help=f'of the control API ({URL_VARIABLE})')
+    parser.add_argument('--token', default=os.environ.get(TOKEN_VARIABLE), help=f'its token ({TOKEN_VARIABLE})')
+    commands = parser.add_subparsers(metavar='COMMAND', required=True)
+    for operation in operations():
+        # Those who ask by HTTP read it here, too.
+        text = f'{operation.summary} ({operation.method} {operation.path})'
+        command = commands.add_parser(operation.handler.__name__.replace('_', '-'), help=text, description=text)
+        command.set_defaults(operation=operation)
+        for name in re.findall(r'{(\w+)}', operation.path):
+            command.add_argument(GIVEN + name, metavar=name.upper())
+        for tree in (operation.query, operation.body):
+            required = (_resolved(tree) or {}).get('required', ())
+            for name, schema in _properties(tree).items():
+                _add(command, name, schema, required=name in required)
+    return parser
+
+
+def operations() -> Iterator[Operation]:
+    """All that the control API can do."""
+    return (operation for kind in CONTROLLERS for operation in kind.operations)
+
+
+def _add(command: argparse.ArgumentParser, name: str, schema: dict[str, Any], *, required: bool) -> None:
+    metavar, read, text = name.upper(), _reader(schema), schema.get('description')
+    if required:
+        command.add_argument(GIVEN + name, metavar=metavar, type=read, help=text)
+    else:
+        command.add_argument('--' + name.replace('_', '-'), dest=GIVEN + name, metavar=metavar, type=read, help=text)
+
+
+def _resolved(tree: Any) -> Any:
+    return resolve(tree, CONTROL.max)
+
+
+def _properties(tree: Any) -> dict[str, Any]:
+    properties: dict[str, Any] = (_resolved(tree) or {}).get('properties', {})
+    return properties
+
+
+def _reader(schema: dict[str, Any]) -> Callable[[str], Any]:
+    """From what stands in a shell to what stands in JSON."""
+    kind = schema.get('type', 'object')
+    return _document_or_text if isinstance(kind, list) else READERS.get(kind, _document)
+
+
+def _document_or_text(text: str) -> Any:
+    try:
+        return _document(text)
+    except argparse.ArgumentTypeError:
+        return text
+
+
+def _document(text: str) -> Any:
+    """YAML is sent as the text that it is."""
+    if text.endswith(('.yaml', '.yml')) and text.startswith('@'):
+        return Path(text[1:]).read_text()
+    try:
+        return orjson.loads(Path(text[1:]).read_bytes() if text.startswith('@') else text)
+    except orjson.JSONDecodeError as error:
+        raise argparse.ArgumentTypeError(f'{text} is neither JSON nor @FILE that holds it: {error}') from None
+
+
+READERS: dict[str, Callable[[str], Any]] = {
+    'string': str,
+    'integer': int,
+    'number': float,
+    'boolean': {'true': True, 'false': False}.__getitem__,
+}
+"""By the type in the schema; others are JSON."""

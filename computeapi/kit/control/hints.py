@@ -1,0 +1,29 @@
+"""/hints: what clients were told about versions."""
+
+from typing import Any
+
+from computeapi.kit.control.service import ControlController
+from computeapi.web.controller import operation
+from computeapi.web.request import Request
+from computeapi.web.schemas import array, lone, whole
+
+STRING = {'type': 'string'}
+HINT = whole({'operation': STRING, 'text': STRING, 'times': {'type': 'integer'}})
+STATE = lone('on', {'type': 'boolean'})
+
+
+class GivenHints(ControlController):
+    """Hints about names that other versions know, and about what was ignored."""
+
+    path = '/hints'
+
+    @operation('GET', policy=None, response=lone('hints', array(HINT)))
+    def list_hints(self, req: Request) -> dict[str, Any]:
+        """List the hints that were given since the start or the last reset."""
+        return {'hints': [hint._asdict() for hint in self.tools.hints.given]}
+
+    @operation('PUT', policy=None, body=STATE, response=STATE)
+    def switch_hints(self, req: Request, body: Any) -> dict[str, Any]:
+        """Give hints, or give none any more."""
+        self.tools.hints.on = body['on']
+        return {'on': self.tools.hints.on}

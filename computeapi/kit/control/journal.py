@@ -1,0 +1,133 @@
+"""/journal: what was asked of the cloud."""
+
+from typing import Any
+
+import webob
+
+from computeapi.kit.control.service import ControlController
+from computeapi.kit.journal.entry import Entry
+from computeapi.kit.operations import SERVICES
+from computeapi.web.controller import operation
+from computeapi.web.request import Request
+from computeapi.web.schemas import array, closed, one_of, whole
+
+TEXT = {'type': 'string', 'minLength': 1, 'maxLength': 255}
+NUMBER = {'type': 'string', 'pattern': '^[0-9]{1,9}$'}
+COUNT = {'type': 'integer', 'minimum': 0}
+SERVICE = one_of(*SERVICES)
+TESTS = {
+    'operation': TEXT | {'description': "such as 'POST /servers' or 'POST /servers/{id}/action os-stop'"},
+    'service': SERVICE,
+    'method': TEXT,
+    'path': TEXT | {'description': 'what the path has in it'},
+    'status': NUMBER,
+    'user': TEXT | {'description': 'the id of the caller'},
+    'project': TEXT | {'description': "the id of the caller's project"},
+    'since': NUMBER | {'description': 'only entries with a higher number'},
+}
+STATED = {'type': ['string', 'null']}
+MESSAGE = whole({'headers': {'type': 'object'}, 'body': {}, 'length': COUNT})
+ENTRY = whole(
+    {
+        'number': COUNT,
+        'time': {'type': 'string', 'format': 'date-time'},
+        'duration': {'type': 'number', 'description': 'in seconds'},
+        **{name: {'type': 'string'} for name in ('method', 'path', 'query')},
+        **dict.fromkeys(('service', 'operation', 'microversion_asked', 'microversion_used', 'user'), STATED),
+        'project': STATED,
+        'request': MESSAGE,
+        'status': {'type': ['integer', 'null']},
+        'response': MESSAGE,
+        'error': STATED | {'description': 'what kind of error there was instead of an answer'},
+    }
+)
+SUMMARY = dict.fromkeys(('used', 'of', 'steps_used', 'steps'), COUNT)
+COVERED = whole(
+    {
+        'operation': {'type': 'string'},
+        'requests': COUNT,
+        'microversions': array({'type': 'string'}),
+        'statuses': array(COUNT),
+        'steps': COUNT,
+        'steps_used': COUNT,
+    }
+)
+RESOURCE = whole({'resource': {'type': 'string'}, **SUMMARY, 'covered': array(COVERED)})
+FINDING = whole(
+    {'kind': one_of('repeated', 'polling', 'n_plus_1'), 'message': {'type': 'string'}, 'entries': array(COUNT)}
+)
+
+
+def parameters(properties: dict[str, Any]) -> dict[str, Any]:
+    """A query string in which each of these may stand once, and nothing else."""
+    return closed(properties) | {'single': True}
+
+
+class RequestJournal(ControlController):
+    """Requests and answers of all services of the cloud; secrets in them are masked."""
+
+    path = '/journal'
+
+    @operation(
+        'GET',
+        policy=None,
+        query=parameters(TESTS),
+        response=whole({'entries': array(ENTRY), 'count': COUNT, 'forgotten': COUNT}),
+    )
+    def list_requests(self, req: Request) -> dict[str, Any]:
+        """List the requests of some kind, the oldest first, and how many of all had no room any more."""
+        found = self._chosen(req)
+        entries = [each.document() for each in found]
+        return {'entries': entries, 'count': len(found), 'forgotten': self.tools.journal.forgotten}
+
+    @operation('DELETE', policy=None, status=204)
+    def clear_journal(self, req: Request) -> None:
+        """Forget what was asked."""
+        self.tools.journal.clear()
+
+    @operation('GET', '.jsonl', policy=None, query=parameters(TESTS), media_type='application/jsonl')
+    def export_journal(self, req: Request) -> webob.Response:
+        """Export requests as lines of JSON, which `computeapi replay` reads."""
+        data = self.tools.journal.lines(self._chosen(req))
+        return webob.Response(body=data, content_type='application/jsonl')
+
+    @operation('GET', '.har', policy=None, query=parameters(TESTS), response={'type': 'object'})
+    def export_archive(self, req: Request) -> dict[str, Any]:
+        """Export requests as an HTTP Archive 1.2."""
+        return self.tools.journal.har(self._chosen(req))
+
+    @operation(
+        'GET',
+        '/coverage',
+        policy=None,
+        query=parameters({'service': SERVICE}),
+        response=whole({'service': SERVICE, **SUMMARY, 'resources': array(RESOURCE)}),
+    )
+    def show_coverage(self, req: Request) -> dict[str, Any]:
+        """Show which operations of a service were used, and at which versions; of compute, if none is named."""
+        return self.tools.journal.coverage(req.parameter('service', 'compute')).document()
+
+    @operation('GET', '/coverage.txt', policy=None, query=parameters({'service': SERVICE}), media_type='text/plain')
+    def print_coverage(self, req: Request) -> webob.Response:
+        """Show the same as text."""
+        return webob.Response(
+            text=f'{self.tools.journal.coverage(req.parameter("service", "compute"))}\n', content_type='text/plain'
+        )
+
+    @operation(
+        'GET',
+        '/findings',
+        policy=None,
+        query=parameters({'repeats': NUMBER | {'description': 'how often the same may be asked (3)'}}),
+        response=whole({'findings': array(FINDING)}),
+    )
+    def list_findings(self, req: Request) -> dict[str, Any]:
+        """List what a better client would not ask: the same again, what a list told, too often whether it is done."""
+        findings = self.tools.journal.findings(int(req.parameter('repeats', 3)))
+        return {'findings': [each._asdict() for each in findings]}
+
+    def _chosen(self, req: Request) -> list[Entry]:
+        tests = {name: req.parameter(name) for name in TESTS}
+        if tests['status'] is not None:
+            tests['status'] = int(tests['status'])
+        return self.tools.journal.entries(**tests)

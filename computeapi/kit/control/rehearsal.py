@@ -1,0 +1,65 @@
+"""/dry-run: what a request for servers would come to."""
+
+from typing import Any
+
+from computeapi.errors import Invalid
+from computeapi.kit.control.service import ControlController
+from computeapi.web.controller import operation
+from computeapi.web.request import Request
+from computeapi.web.schemas import array, closed, whole
+
+NAME = {'type': 'string', 'minLength': 1, 'maxLength': 255}
+TEXT = {'type': ['string', 'null']}
+NAMES = array(NAME)
+NUMBER = {'type': 'number'}
+OBJECT = {'type': 'object'}
+REQUEST = closed(
+    {
+        'server': OBJECT | {'description': 'as in the body of POST /servers, or that body'},
+        'scheduler_hints': OBJECT | {'description': 'that stand beside the server in the body'},
+        'microversion': {'type': 'string', 'description': 'of the request (latest)'},
+        'user': NAME | {'description': 'the name of who asks (admin)'},
+        'project': NAME | {'description': 'the name of the project that it asks for (its own)'},
+    },
+    required=['server'],
+)
+FILTER = whole({'filter': TEXT, 'passed': NAMES, 'refused': NAMES, 'reason': TEXT})
+ROOM = whole({'host': NAME, 'free_vcpus': NUMBER, 'free_memory_mb': NUMBER, 'free_disk_gb': NUMBER})
+SERVER = whole(
+    {
+        'name': NAME,
+        'host': TEXT,
+        'message': TEXT,
+        'needs': whole({'vcpus': NUMBER, 'memory_mb': NUMBER, 'disk_gb': NUMBER}),
+        'filters': array(FILTER),
+        'candidates': array(ROOM),
+        'full': NAMES,
+    }
+)
+OUTCOME = whole(
+    {
+        'possible': {'type': 'boolean'},
+        'status': {'type': 'integer'},
+        'message': TEXT,
+        'servers': array(SERVER),
+    }
+)
+
+
+class DryRuns(ControlController):
+    """What a request would come to."""
+
+    path = '/dry-run'
+
+    @operation('POST', policy=None, body=REQUEST, response=OUTCOME, errors=(401, 404))
+    def dry_run(self, req: Request, body: Any) -> dict[str, Any]:
+        """Tell what POST /servers would answer, and where which filters would let each server go; make nothing."""
+        server = body['server']
+        asked = dict(server) if isinstance(server.get('server'), dict) else {'server': server}
+        if 'scheduler_hints' in body:
+            asked['os:scheduler_hints'] = body['scheduler_hints']
+        who = {name: body[name] for name in ('microversion', 'user', 'project') if name in body}
+        try:
+            return self.tools.dry_run.create_server(asked, **who)
+        except ValueError as error:
+            raise Invalid(str(error)) from None

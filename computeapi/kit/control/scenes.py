@@ -1,0 +1,46 @@
+"""/load and /export: what the cloud has, as a file."""
+
+from typing import Any
+
+import webob
+
+from computeapi.kit.control.service import ControlController
+from computeapi.kit.scenes.document import commented
+from computeapi.kit.scenes.exporting import export
+from computeapi.web.controller import operation
+from computeapi.web.request import Request
+from computeapi.web.schemas import array, closed, whole
+
+STATED = {'type': ['string', 'null']}
+ACCOUNT = whole({'user': {'type': 'string'}, 'password': {'type': 'string'}, 'domain': STATED, 'project': STATED})
+DOCUMENT = {'description': '@FILE in a shell; in a request the object that the file holds, or its text as YAML'}
+LOAD = {'type': 'object', 'properties': {'document': DOCUMENT}, 'required': ['document'], 'additionalProperties': False}
+HASHES = {
+    'type': 'string',
+    'enum': ['true', 'false'],
+    'description': 'whether users keep their passwords, as hashes (false)',
+}
+QUERY = closed({'hashes': HASHES}) | {'single': True}
+
+
+class CloudScene(ControlController):
+    """What the cloud has, as a document that describes all of it."""
+
+    @operation('POST', '/load', policy=None, body=LOAD, response=whole({'accounts': array(ACCOUNT)}), errors=(400,))
+    def load(self, req: Request, body: Any) -> dict[str, Any]:
+        """Add what a document describes to the cloud; who can log in by it."""
+        found = self.tools.load(body['document'])
+        return {'accounts': [{name: getattr(each, name) for name in ACCOUNT['properties']} for each in found]}
+
+    @operation(
+        'GET',
+        '/export',
+        policy=None,
+        query=closed({'hashes': HASHES}) | {'single': True},
+        media_type='application/yaml',
+    )
+    def export(self, req: Request) -> webob.Response:
+        """Export the cloud as a document that `load` takes: everything but passwords."""
+        with self.tools.standing_still():
+            document, left_out = export(self.tools.service, hashes=req.GET.get('hashes') == 'true')
+        return webob.Response(text=commented(document, left_out), content_type='application/yaml', charset='utf-8')

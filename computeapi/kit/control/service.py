@@ -1,0 +1,78 @@
+"""What the resources of the control API share: its version, its token, and the tools that they offer."""
+
+import hmac
+from collections.abc import Iterable
+from typing import Any
+
+import orjson
+import webob
+import webob.dec
+
+from computeapi.context import Context
+from computeapi.errors import NotFound
+from computeapi.kit.tools import Tools
+from computeapi.standalone.access import RoleRules
+from computeapi.versions import ABSENT, History
+from computeapi.web import faults
+from computeapi.web.app import App
+from computeapi.web.contract import JSON
+from computeapi.web.controller import Controller
+from computeapi.web.openapi import Face, describe
+from computeapi.web.request import CONTEXT, Request
+from computeapi.web.routing import Endpoint
+
+CONTROL_PATH, TOKEN_HEADER = '/control', 'X-Control-Token'
+URL_VARIABLE, TOKEN_VARIABLE = 'COMPUTEAPI_CONTROL_URL', 'COMPUTEAPI_CONTROL_TOKEN'
+"""What tells `computeapi control` where the API is and what it takes."""
+CONTROL = History({'1.0': 'The first version.'})
+FACE = Face('Control API', CONTROL, '.', TOKEN_HEADER)
+DOCUMENT = '/openapi.json'
+LONGEST_NUMBER = 18
+NUMBER = {'type': 'integer', 'minimum': 1}
+"""The id of what is numbered."""
+
+
+def number(text: str) -> int:
+    """The id in a path; NotFound for what is none."""
+    if not text.isdecimal() or len(text) > LONGEST_NUMBER:
+        raise NotFound()
+    return int(text)
+
+
+class ControlController(Controller):
+    """A resource of the control API."""
+
+    history = CONTROL
+
+    parameters = ABSENT
+
+    def __init__(self, tools: Tools):
+        self.tools = tools
+
+
+class ControlApp(App):
+    """The control API, for those who send its token with every request; its description is for anybody."""
+
+    project = None
+
+    def __init__(self, kinds: Iterable[type[ControlController]], tools: Tools, token: str):
+        self.kinds, self.token = tuple(kinds), token
+        # Who has the token may do everything, and no operation asks a rule.
+        super().__init__([kind(tools) for kind in self.kinds], RoleRules(), response_validation='warn')
+
+    def missing(self, req: Request) -> webob.Response:
+        """Also what describes the API: it is beside it, and no operation of its own."""
+        if req.path_info == DOCUMENT and req.method == 'GET':
+            return webob.Response(body=orjson.dumps(describe(self.kinds, CONTROL.max, FACE)), content_type=JSON)
+        return faults.fault(404, 'The resource could not be found.')
+
+    def render(self, req: Request, result: Any) -> webob.Response:
+        """As for compute, but for what a handler answers in its own way, such as text."""
+        return result if isinstance(result, webob.Response) else super().render(req, result)
+
+    def answer(self, req: Request, endpoint: Endpoint, parameters: dict[str, Any]) -> webob.Response:
+        given = req.headers.get(TOKEN_HEADER, '')
+        if not hmac.compare_digest(given.encode(), self.token.encode()):
+            return faults.fault(401, f'{TOKEN_HEADER} must have the token of this cloud.')
+        req.environ[CONTEXT] = Context(is_admin=True)
+        return super().answer(req, endpoint, parameters)

@@ -1,0 +1,48 @@
+"""/ and /snapshots: what the cloud is, and was."""
+
+from typing import Any
+
+from computeapi.kit.control.service import ControlController
+from computeapi.kit.snapshots import LONGEST_NAME
+from computeapi.web.controller import operation
+from computeapi.web.request import Request
+from computeapi.web.schemas import array, lone, whole
+
+NAME = {'type': 'string', 'minLength': 1, 'maxLength': LONGEST_NAME}
+SNAPSHOT = whole({'name': NAME})
+
+
+class CloudState(ControlController):
+    """The cloud as a whole."""
+
+    @operation('POST', '/reset', policy=None, status=204)
+    def reset(self, req: Request) -> None:
+        """Let the cloud be as it was when it began."""
+        self.tools.reset()
+
+
+class NamedSnapshots(ControlController):
+    """What the cloud was at some moments, to which it can go back."""
+
+    path = '/snapshots'
+
+    @operation('GET', policy=None, response=lone('snapshots', array(SNAPSHOT)))
+    def list_snapshots(self, req: Request) -> dict[str, Any]:
+        """List the snapshots, the oldest first."""
+        return {'snapshots': [{'name': name} for name in self.tools.snapshots.list()]}
+
+    @operation('POST', policy=None, body=SNAPSHOT, response=SNAPSHOT, status=201, errors=(400, 409))
+    def take_snapshot(self, req: Request, body: Any) -> dict[str, Any]:
+        """Remember under a name what there is now."""
+        self.tools.snapshot(body['name'])
+        return {'name': body['name']}
+
+    @operation('POST', '/{name}/restore', policy=None, status=204)
+    def restore_snapshot(self, req: Request, name: str) -> None:
+        """Let the cloud be as it was when the snapshot was taken."""
+        self.tools.restore(name)
+
+    @operation('DELETE', '/{name}', policy=None, status=204, errors=(409,))
+    def delete_snapshot(self, req: Request, name: str) -> None:
+        """Forget a snapshot."""
+        self.tools.forget(name)

@@ -1,0 +1,237 @@
+"""What happens in a cloud, as a stream of events: each change of state that was committed, once, in that order.
+
+Whoever reads them has a place in the one history that there is, so that slow readers cost no memory.
+"""
+
+import math
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from itertools import islice
+from typing import Any
+
+from computeapi.db.watching import RowChange
+from computeapi.errors import Gone, Unavailable
+from computeapi.kit.events.event import RESET, RESTORED, CloudEvent, Wanted
+
+MOST_EVENTS = 10_000
+"""That are kept, for those who come later or again."""
+MOST_READERS = 100
+SHOWN = 20
+"""How many events stand in the text of a history."""
+
+
+class Batch:
+    """What one transaction changes, when it is committed."""
+
+    def __init__(self, changes: Sequence[RowChange], time: datetime):
+        self.changes, self.time = changes, time
+        self.is_settled = False
+
+
+class EventReader:
+    """Who reads the events that are wanted, those after the number `place` first.
+
+    rouse: called, in any thread, when there is more to read, or nothing more will come.
+    """
+
+    def __init__(self, events: 'Events', wanted: Wanted, place: int, rouse: Callable[[], None]):
+        self.events, self.wanted, self.place, self.rouse = events, wanted, place, rouse
+        self.lost = 0
+
+    def take(self, most: int = MOST_EVENTS) -> list[CloudEvent]:
+        """The next ones; `lost` counts the events, wanted or not, that were no longer kept when they were due."""
+        return self.events._take(self, most)
+
+    def close(self) -> None:
+        """It reads no more."""
+        self.events._leave(self)
+
+    def hear(self, event: CloudEvent) -> bool:
+        """There is a new event; whether it is for this reader."""
+        if self.wanted(event):
+            return True
+        if self.place == event.id - 1:
+            # What it does not want, it need not have kept.
+            self.place = event.id
+        return False
+
+
+class Events:
+    """The events of a cloud, the oldest first; the last 10,000 are kept.
+
+    Methods that choose events take `type`, `project`, `resource`, `server` and facts that came to be, such as
+    status='ACTIVE': computeapi.kit.events.event.Wanted tells what they are.
+    """
+
+    def __init__(self, clock: Callable[[], datetime], most: int = MOST_EVENTS):
+        self.clock, self.most = clock, most
+        self.last = 0
+        """The number of the newest."""
+        self.is_over = False
+        self._changed = threading.Condition()
+        self._kept: deque[CloudEvent] = deque(maxlen=most)
+        self.readers: set[EventReader] = set()
+        # In the order in which they are committed.
+        self._expected: deque[Batch] = deque()
+        self.since = 0
+        """That of the last reset, or 0."""
+
+    # ------------------------------------------------------------------ where they come from
+
+    def expect(self, changes: Sequence[RowChange]) -> Batch | None:
+        """These will have happened when the transaction is committed that has been the only one to write so far."""
+        if not changes:
+            return None
+        batch = Batch(changes, self.clock())
+        with self._changed:
+            self._expected.append(batch)
+        return batch
+
+    def settle(self, batch: Batch, *, committed: bool) -> None:
+        """The transaction is over; what it did is told as soon as all is told that was committed before."""
+        with self._changed:
+            batch.is_settled = True
+            if not committed:
+                batch.changes = ()
+            news = []
+            while self._expected and self._expected[0].is_settled:
+                settled = self._expected.popleft()
+                news += [self._keep(CloudEvent.of, settled.time, change) for change in settled.changes]
+            self._tell(news)
+
+    def reset(self) -> None:
+        """The cloud is as it was when it began: what happened before is past."""
+        with self._changed:
+            self._tell([self._keep(CloudEvent, self.clock(), RESET)])
+            self.since = self.last
+
+    def restored(self, name: str) -> None:
+        """The cloud is as it was when the snapshot of this name was taken."""
+        with self._changed:
+            self._tell([self._keep(CloudEvent, self.clock(), RESTORED, None, name)])
+
+    def end(self) -> None:
+        """The cloud is about to end, and nothing more will be told."""
+        with self._changed:
+            self.is_over = True
+            self._changed.notify_all()
+            roused = list(self.readers)
+        for reader in roused:
+            reader.rouse()
+
+    def _keep(self, make: Callable[..., CloudEvent], *facts: Any) -> CloudEvent:
+        self.last += 1
+        event = make(self.last, *facts)
+        self._kept.append(event)
+        return event
+
+    def _tell(self, news: Iterable[CloudEvent]) -> None:
+        # Those who are roused come back later, so they may be told here.
+        for reader in {reader for event in news for reader in self.readers if reader.hear(event)}:
+            reader.rouse()
+        self._changed.notify_all()
+
+    # ------------------------------------------------------------------ who reads them
+
+    def entries(self, *, since: int | None = None, **tests: Any) -> list[CloudEvent]:
+        """Those that are wanted and kept, of those since the last reset, or with a higher number than `since`."""
+        wanted = Wanted(**tests)
+        with self._changed:
+            return self._found(wanted, since)
+
+    def wait_for(self, *, timeout: float = 60, since: int | None = None, **tests: Any) -> CloudEvent:
+        """The first of those events, which may have happened already; TimeoutError after so many seconds, or at the
+        end of the cloud.
+
+            cloud.events.wait_for(server='web', status='ACTIVE')
+            cloud.events.wait_for(type='volume.deleted', resource=volume_id, since=cloud.events.last)
+        """
+        wanted, until = Wanted(**tests), time.monotonic() + timeout
+        with self._changed:
+            since = self.since if since is None else since
+            while not (found := self._found(wanted, since)):
+                left = until - time.monotonic()
+                if self.is_over or left <= 0:
+                    raise TimeoutError(f'No such event came, but\n{self}')
+                since = self.last
+                self._changed.wait(left)
+            return found[0]
+
+    def follow(self, *, since: int | None = None, timeout: float = math.inf, **tests: Any) -> Iterator[CloudEvent]:
+        """Those events as they happen, from now on or after the number `since`, until the cloud ends, or until none has
+        come for so many seconds. Gone if they happen so much faster than they are read that some are kept no more."""
+        return self._follow(Wanted(**tests), self.last if since is None else since, timeout)
+
+    def _follow(self, wanted: Wanted, since: int, timeout: float) -> Iterator[CloudEvent]:
+        roused = threading.Event()
+        with self.reading(wanted, since, roused.set) as reader:
+            while True:
+                roused.clear()
+                found = reader.take()
+                if reader.lost:
+                    raise Gone(f'{reader.lost} events were no longer there when it was their turn.')
+                yield from found
+                if not found and (self.is_over or not roused.wait(min(timeout, threading.TIMEOUT_MAX))):
+                    return
+
+    @contextmanager
+    def reading(self, wanted: Wanted, since: int, rouse: Callable[[], None]) -> Iterator[EventReader]:
+        """A reader, to the end of the block."""
+        reader = self.read(wanted, since, rouse)
+        try:
+            yield reader
+        finally:
+            reader.close()
+
+    def read(self, wanted: Wanted, since: int, rouse: Callable[[], None]) -> EventReader:
+        """A reader, to be closed; Unavailable if there are too many."""
+        with self._changed:
+            if len(self.readers) >= MOST_READERS:
+                raise Unavailable(f'{MOST_READERS} read events already, and there is no room for more.')
+            reader = EventReader(self, wanted, self._place(since), rouse)
+            self.readers.add(reader)
+            return reader
+
+    def _leave(self, reader: EventReader) -> None:
+        with self._changed:
+            self.readers.discard(reader)
+
+    def _take(self, reader: EventReader, most: int) -> list[CloudEvent]:
+        found = []
+        with self._changed:
+            first = self.last - len(self._kept)
+            if reader.place < first:
+                reader.lost += first - max(reader.place, 0)
+            for event in self._after(reader.place):
+                reader.place = event.id
+                if reader.wanted(event):
+                    found.append(event)
+                    if len(found) == most:
+                        break
+        return found
+
+    def _found(self, wanted: Wanted, since: int | None) -> list[CloudEvent]:
+        place = self.since if since is None else self._place(since)
+        return [event for event in self._after(place) if wanted(event)]
+
+    def _place(self, since: int) -> int:
+        """Whoever knows numbers that were never given has them from another cloud, and has seen nothing of this one."""
+        return since if since <= self.last else 0
+
+    def _after(self, number: int) -> list[CloudEvent]:
+        """Those that are kept with a higher number."""
+        count = max(0, self.last - number)
+        return [*islice(reversed(self._kept), count)][::-1]
+
+    def __len__(self) -> int:
+        return len(self.entries())
+
+    def __repr__(self) -> str:
+        """What happened last, a line each."""
+        events = self.entries()
+        left_out = [f'... {len(events) - SHOWN} more'] if len(events) > SHOWN else []
+        return '\n'.join([f'{len(events)} events:', *left_out, *map(str, events[-SHOWN:])])

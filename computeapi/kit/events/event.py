@@ -1,0 +1,119 @@
+"""One event, and which of them somebody wants."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Self
+
+from computeapi.db.watching import WATCHED, RowChange
+from computeapi.errors import Invalid
+from computeapi.states import status_of
+
+CLOUD, SERVER = 'cloud', 'server'
+RESET, RESTORED = f'{CLOUD}.reset', f'{CLOUD}.restored'
+CREATED, CHANGED, DELETED = 'created', 'changed', 'deleted'
+NOUNS = (*(watched.noun for watched in WATCHED), CLOUD)
+TYPES = (*(f'{watched.noun}.{what}' for watched in WATCHED for what in (CREATED, CHANGED, DELETED)), RESET, RESTORED)
+KNOWN = f'{", ".join(NOUNS[:-1])}, each with .{CREATED}, .{CHANGED} and .{DELETED}, {RESET} and {RESTORED}'
+FACTS = frozenset({'status', *(name for watched in WATCHED for name in watched.names)})
+"""What may be in `before` and `after`."""
+
+State = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class CloudEvent:
+    """Something in the cloud is otherwise than it was: one thing in one transaction.
+
+    id: they are numbered as they are committed.  time: by the cloud's clock, naive UTC.  type: one of TYPES.
+    resource_id, name, project_id: of the thing.  server_id: of the server that it is, or belongs to.
+    before, after: what is not as it was; all that there is to tell of a thing that is created (before is None) or
+    deleted (after is None). Of servers also the `status` that follows from their vm_state and task_state.
+    """
+
+    id: int
+    time: datetime
+    type: str
+    resource_id: str | None = None
+    name: str | None = None
+    project_id: str | None = None
+    server_id: str | None = None
+    before: State | None = None
+    after: State | None = None
+
+    @classmethod
+    def of(cls, number: int, time: datetime, change: RowChange) -> Self:
+        before, after = _told(change.noun, change.before), _told(change.noun, change.after)
+        what = CREATED if before is None else DELETED if after is None else CHANGED
+        if before is not None and after is not None:
+            different = [name for name in after if before[name] != after[name]]
+            before, after = ({name: state[name] for name in different} for state in (before, after))
+        facts = (change.id, change.name, change.project_id, change.server_id)
+        return cls(number, time, f'{change.noun}.{what}', *facts, before, after)
+
+    @property
+    def noun(self) -> str:
+        """What kind of thing it is: server, volume, ..."""
+        return self.type.partition('.')[0]
+
+    def document(self) -> dict[str, Any]:
+        """For readers of JSON."""
+        return {name: getattr(self, name) for name in self.__slots__} | {'time': f'{self.time.isoformat()}Z'}
+
+    def __str__(self) -> str:
+        """A line for people: '12 server.changed web: task_state=spawning'"""
+        facts = ', '.join(f'{name}={value}' for name, value in (self.after or {}).items())
+        return f'{self.id} {self.type} {self.name or self.resource_id or ""}: {facts}'
+
+
+def _told(noun: str, state: State | None) -> State | None:
+    if noun != SERVER or state is None:
+        return state
+    return {'status': status_of(state['vm_state'], state['task_state']), **state}
+
+
+class Wanted:
+    """Which events somebody wants: those that pass all tests that are given. Invalid for a test that none can pass.
+
+    type: `server.changed`, or `server` for all that is told of servers; several with commas between, or a list.
+    project: the id of whose it is.  resource: the id or the name.  server: the id or the name of a server, of which
+    also what belongs to it is told if it is the id.  facts: what became of it, such as status='ACTIVE' or
+    host='compute2'.
+
+    That the cloud is another one is told to everybody who has not asked for types of event.
+    """
+
+    def __init__(
+        self,
+        type: str | list[str] | None = None,
+        project: str | None = None,
+        resource: str | None = None,
+        server: str | None = None,
+        **facts: Any,
+    ):
+        self.types = frozenset(type.split(',') if isinstance(type, str) else type or ())
+        self.project, self.resource, self.server, self.facts = project, resource, server, facts
+        if unknown := sorted(self.types.difference(NOUNS, TYPES)):
+            raise Invalid(f'There is no type of event {unknown[0]}; there are {KNOWN}.')
+        if unknown := sorted(facts.keys() - FACTS):
+            raise Invalid(f'No event tells {unknown[0]}; there are {", ".join(sorted(FACTS))}.')
+
+    def __call__(self, event: CloudEvent) -> bool:
+        if self.types and not self.types & {event.type, event.noun}:
+            return False
+        if event.noun == CLOUD:
+            return not self.facts
+        if self.project is not None and event.project_id != self.project:
+            return False
+        if self.resource is not None and self.resource not in (event.resource_id, event.name):
+            return False
+        if self.server is not None and not self._is_of_server(event):
+            return False
+        return self.facts.items() <= (event.after or {}).items()
+
+    def _is_of_server(self, event: CloudEvent) -> bool:
+        return event.server_id == self.server or (event.noun == SERVER and event.name == self.server)
+
+    def document(self) -> dict[str, Any]:
+        """For readers of JSON: the tests, those that are not made as None."""
+        tests = {'project': self.project, 'resource': self.resource, 'server': self.server}
+        return {'types': sorted(self.types), **tests}

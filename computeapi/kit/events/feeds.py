@@ -1,0 +1,163 @@
+"""Events on their way to clients over HTTP: server-sent events, lines of JSON, or a list that is waited for."""
+
+import threading
+import time
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
+
+import orjson
+
+from computeapi.kit.events import Events
+from computeapi.kit.events.event import CloudEvent, Wanted
+from computeapi.serve.http.feed import Feed
+
+BEAT_SECONDS = 15.0
+"""How often a client hears something, so that it knows, and both sides find out, whether the other one is there."""
+AT_ONCE = 100
+"""Events that are written at a time."""
+RETRY_MILLISECONDS = 1000
+OVER = 'The cloud ends, or the client asks no more.'
+
+
+class Form(Protocol):
+    """How a stream looks. opening: its first bytes.  beat: says nothing."""
+
+    media_type: str
+    opening: bytes
+    beat: bytes
+
+    def event(self, event: CloudEvent) -> bytes:
+        """One event."""
+
+    def last(self, place: int, reason: str) -> bytes:
+        """Why there are no more; who comes again and asks for those after *place* misses nothing that is left."""
+
+
+class ServerSentEvents:
+    """As the HTML standard has them. They have no type of their own, so that browsers give them to `onmessage`, but for
+    the last one, `end`."""
+
+    media_type = 'text/event-stream'
+    opening = b'retry: %d\n\n' % RETRY_MILLISECONDS
+    beat = b':\n\n'
+
+    def event(self, event: CloudEvent) -> bytes:
+        return b'id: %d\ndata: %b\n\n' % (event.id, orjson.dumps(event.document()))
+
+    def last(self, place: int, reason: str) -> bytes:
+        return b'id: %d\nevent: end\ndata: %b\n\n' % (place, orjson.dumps({'reason': reason}))
+
+
+class EventLines:
+    """A line of JSON for each event; an empty line says nothing."""
+
+    media_type = 'application/jsonl'
+    opening = beat = b'\n'
+
+    def event(self, event: CloudEvent) -> bytes:
+        return orjson.dumps(event.document(), option=orjson.OPT_APPEND_NEWLINE)
+
+    def last(self, place: int, reason: str) -> bytes:
+        document = {'id': place, 'type': 'stream.end', 'reason': reason}
+        return orjson.dumps(document, option=orjson.OPT_APPEND_NEWLINE)
+
+
+class EventFeed(Feed):
+    """An answer that goes on as events happen. since: the number after which they are told; Unavailable."""
+
+    def __init__(self, events: Events, wanted: Wanted, since: int):
+        self._lock = threading.Lock()
+        self._wake: Callable[[], None] | None = None
+        self._roused = self._is_over = False
+        self.events = events
+        self.reader = events.read(wanted, since, self.rouse)
+
+    def rouse(self) -> None:
+        """There is something to say."""
+        with self._lock:
+            self._roused, wake, self._wake = True, self._wake, None
+        if wake is not None:
+            wake()
+
+    def wait(self, wake: Callable[[], None]) -> None:
+        with self._lock:
+            if not self._roused:
+                self._wake = wake
+                return
+        wake()
+
+    def look(self) -> bool:
+        """Whether what is there now is all that there will be; what comes from here on rouses it."""
+        with self._lock:
+            self._roused = False
+        return self._is_over or self.events.is_over
+
+    def end(self) -> None:
+        self._is_over = True
+        self.rouse()
+
+    def close(self) -> None:
+        self.reader.close()
+
+    @abstractmethod
+    def __iter__(self) -> Iterator[bytes]: ...
+
+
+class EventStream(EventFeed):
+    """Events without an end. One who is so slow that events are no longer there when it could have them is told so, and
+    may come again."""
+
+    seconds = BEAT_SECONDS
+
+    def __init__(self, events: Events, wanted: Wanted, since: int, form: Form):
+        super().__init__(events, wanted, since)
+        self.form = form
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield self.form.opening
+        while True:
+            beat = self.form.beat
+            is_over = self.look()
+            while found := self.reader.take(AT_ONCE):
+                if self.reader.lost:
+                    break
+                beat = b''
+                for event in found:
+                    yield self.form.event(event)
+            if self.reader.lost:
+                place = found[0].id - 1 if found else self.reader.place
+                yield self.form.last(place, f'{self.reader.lost} events were no longer there when it was their turn.')
+                return
+            if is_over:
+                yield self.form.last(self.reader.place, OVER)
+                return
+            if beat:
+                yield beat
+            yield b''
+
+
+class AwaitedList(EventFeed):
+    """A list of events in JSON, as soon as there is one, or when so many seconds are over."""
+
+    def __init__(self, events: Events, wanted: Wanted, since: int, wait: float):
+        super().__init__(events, wanted, since)
+        self.until = time.monotonic() + wait
+
+    @property
+    def seconds(self) -> float:  # type: ignore[override]
+        return max(0.0, self.until - time.monotonic())
+
+    def __iter__(self) -> Iterator[bytes]:
+        while True:
+            is_over = self.look()
+            found = self.reader.take()
+            if found or is_over or not self.seconds:
+                yield orjson.dumps(listed(found, self.reader.place, self.reader.lost))
+                return
+            yield b''
+
+
+def listed(events: list[CloudEvent], last: int, lost: int) -> dict[str, Any]:
+    """For readers of JSON. last: what to ask with as `since` for those that come next."""
+    return {'events': [event.document() for event in events], 'last': last, 'lost': lost}

@@ -1,0 +1,82 @@
+"""A driver around the driver: what it is told to do is slow, hangs, fails, lasts or reaches nobody, as the kit says."""
+
+import functools
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Protocol
+
+from computeapi.backends.hypervisor import Host, Hypervisor, HypervisorError, NotYet
+from computeapi.backends.hypervisor.behaviour import LOOK_AGAIN_SECONDS, OPERATIONS, Behaviour, at_once
+from computeapi.db.servers import Server
+from computeapi.kit.faults import Faults
+from computeapi.kit.outages import HostOutages
+from computeapi.kit.plans import Plans
+
+DESTROY, LIVE_MIGRATE = 'destroy', 'live_migrate'
+
+
+class Afflictions(Protocol):
+    """What may be in the way of a cloud's work."""
+
+    faults: Faults
+    plans: Plans
+    hosts: HostOutages
+
+    def behaviour(self, task: int = 0) -> Behaviour:
+        """How a driver behaves at that task."""
+
+
+class FaultyHypervisor:
+    """Everything else is the driver's own."""
+
+    def __init__(self, driver: Hypervisor, cloud: Afflictions, behaviour: Behaviour, task: int = 0, token: int = 0):
+        self.driver, self.cloud, self.behaviour = driver, cloud, behaviour
+        self.task, self.token = task, token
+
+    def during(self, passed: Callable[[str], float], token: int = 0, task: int = 0) -> 'FaultyHypervisor':
+        behaviour = self.cloud.behaviour(task)
+        behaviour.passed = passed
+        return FaultyHypervisor(self.driver.during(passed, token, task), self.cloud, behaviour, task, token)
+
+    def hosts(self) -> list[Host]:
+        down = self.cloud.hosts.names
+        return [replace(host, on=False) if host.name in down else host for host in self.driver.hosts()]
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self.driver, name)
+        return functools.partial(self.act, name) if name in OPERATIONS else found
+
+    def act(self, operation: str, server: Server, *arguments: Any, **options: Any) -> Any:
+        """Have the driver do it when nothing is in the way."""
+        try:
+            wish = arguments[-1]() if operation == LIVE_MIGRATE else ''
+            driver = self.driver if wish == 'cancelling' else self.ready(operation, server, waits=wish != 'forcing')
+            result = getattr(driver, operation)(server, *arguments, **options)
+        except NotYet:
+            # It comes again, and is the same work.
+            raise
+        except BaseException:
+            self.cloud.faults.done(self.task, operation, server)
+            raise
+        self.cloud.faults.done(self.task, operation, server)
+        return result
+
+    def ready(self, operation: str, server: Server, *, waits: bool) -> Hypervisor:
+        """The driver that does it, now that nothing is in the way; NotYet, HypervisorError."""
+        self.check_host(operation, server)
+        if waits:
+            self.behaviour.wait(operation, server)
+        self.behaviour.fail(operation, server)
+        if waits and self.cloud.plans.lasts(self.task, operation, server, self.behaviour.passed):
+            # How long it takes, the plan has said.
+            return self.driver.during(at_once, self.token, self.task)
+        return self.driver
+
+    def check_host(self, operation: str, server: Server) -> None:
+        """What a host is told that is down waits until it is back; what is to go from it is as good as gone."""
+        if server.host not in self.cloud.hosts.names or operation == DESTROY:
+            return
+        if self.behaviour.passed(f'{operation} on {server.host} that is down') == math.inf:
+            raise HypervisorError(f'Host {server.host} does not respond.')
+        raise NotYet(LOOK_AGAIN_SECONDS)

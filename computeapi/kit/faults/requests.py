@@ -1,0 +1,89 @@
+"""What becomes of requests to a cloud, as its rules say: a filter around the app of all its services."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from computeapi.kit.faults import Faults
+from computeapi.kit.faults.answers import answer_of, drained, shortened
+from computeapi.kit.faults.facts import RequestFacts, body_of
+from computeapi.kit.faults.rules import AFTER, WITHIN, FaultRule
+from computeapi.main import Service
+from computeapi.serve.http.exchange import Later, NoAnswer
+from computeapi.web.filters import Environ, WSGIApp
+
+FATE = 'computeapi.kit.fate'
+"""The rule that decides what becomes of a request, in its environment; None: it is what it would be."""
+EPOCH = 'computeapi.kit.epoch'
+"""For which cloud a request is that waits: it may be reset meanwhile."""
+
+
+class FaultyApp:
+    """An app, of which each request waits as the rules say; what else becomes of it is left to a FatedApp behind.
+
+    service: gives what requests are looked up in, when a rule has to know.
+    """
+
+    def __init__(self, app: WSGIApp, faults: Faults, service: Callable[[], Service]):
+        self.app, self.faults, self.service = app, faults, service
+
+    def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
+        if environ.get(EPOCH, self.faults.epoch) != self.faults.epoch:
+            # It waited while the cloud became another one, which it was never for.
+            raise NoAnswer()
+        if FATE not in environ and self.faults.about_requests:
+            rule, seconds = self._hit(environ)
+            environ[FATE] = rule
+            if seconds:
+                environ[EPOCH] = self.faults.epoch
+                # It comes here again then.
+                raise Later(seconds)
+        return self.app(environ, start_response)
+
+    def _hit(self, environ: Environ) -> tuple[FaultRule | None, float]:
+        """The rule that says what becomes of the request, if there is one, and how long it waits before: delays of
+        several rules add up."""
+        asked, seconds = RequestFacts(environ, self.service), 0.0
+        for rule in self.faults.about_requests:
+            if concerns(rule, asked) and rule.occasions.take():
+                seconds += rule.seconds()
+                if rule.facts.keys() & {'status', 'cut'}:
+                    return rule, seconds
+        return None, seconds
+
+
+class FatedApp:
+    """An app that does, or does not, what is asked of it, as it is decided in the environment."""
+
+    def __init__(self, app: WSGIApp):
+        self.app = app
+
+    def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
+        rule = environ.pop(FATE, None)
+        if rule is None or not rule.facts.keys() & {'status', 'cut'}:
+            return self.app(environ, start_response)
+        if rule.facts.get('cut') == AFTER:
+            drained(self.app, environ)
+            raise NoAnswer()
+        if rule.facts.get('cut') == WITHIN:
+            return shortened(self.app, environ, start_response)
+        # Who keeps a journal reads along.
+        body_of(environ)
+        if 'cut' in rule.facts:
+            raise NoAnswer()
+        return answer_of(rule.facts, environ)(environ, start_response)
+
+
+def concerns(rule: FaultRule, asked: RequestFacts) -> bool:
+    """Whether the request is one of those that are meant; what costs most is asked last."""
+    facts = rule.facts
+    if 'service' in facts and facts['service'] != asked.service:
+        return False
+    if rule.path is not None and not rule.path.fullmatch(asked.path):
+        return False
+    if rule.operation is not None and not rule.operation(asked.operation or ''):
+        return False
+    if rule.versions is not None and not asked.is_between(*rule.versions):
+        return False
+    if 'project' in facts and facts['project'] not in asked.project:
+        return False
+    return not (facts.keys() & {'server', 'host', 'metadata'}) or asked.is_about(rule.servers)

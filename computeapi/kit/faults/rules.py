@@ -1,0 +1,187 @@
+"""Rules by which things go wrong: which requests, or which work of the hypervisor, and what becomes of them."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any
+
+import orjson
+import re2
+
+from computeapi.backends.hypervisor.behaviour import FAIL, HANG, OPERATIONS, SLOW, DriverRule, ServerCondition
+from computeapi.errors import Invalid
+from computeapi.kit.faults.occasions import Occasions
+from computeapi.kit.operations import APIS, operation_meant
+from computeapi.kit.removable import Removable
+from computeapi.versions import COMPUTE
+from computeapi.web.schemas import closed, one_of
+from computeapi.web.validation import BodyValidator
+
+LONGEST = 255
+LONGEST_BODY = 64 * 1024
+LONGEST_DELAY = 3600
+BEFORE, AFTER, WITHIN = 'before', 'after', 'within'
+TEXT = {'type': 'string', 'minLength': 1, 'maxLength': LONGEST}
+SECONDS = {'type': 'number', 'minimum': 0, 'maximum': LONGEST_DELAY}
+NUMBER = {'type': 'integer', 'minimum': 1, 'maximum': 10**9}
+PATTERNS = re2.Options()
+PATTERNS.max_mem, PATTERNS.log_errors = 256 * 1024, False
+
+
+def told(schema: Mapping[str, Any], description: str) -> dict[str, Any]:
+    return {**schema, 'description': description}
+
+
+WHICH = {
+    'operation': told(TEXT, "as `computeapi routes` has it: 'POST /servers', or an action alone: os-stop"),
+    'service': told(one_of(*(each.name for each in APIS)), 'whose requests are meant, of all where it is not said'),
+    'path': told(TEXT, 'of the URL, with * for anything; from ^ on, a regular expression as RE2 has them'),
+    'min_version': told(TEXT, 'the first microversion of compute that is meant'),
+    'max_version': told(TEXT, 'the last one'),
+    'hypervisor': told(one_of('*', *sorted(OPERATIONS)), 'the work of the hypervisor that is meant, not a request'),
+    'project': told(TEXT, 'the id or the name of the project'),
+    'server': told(TEXT, 'how the name of the server begins'),
+    'host': told(TEXT, 'where the server is'),
+    'metadata': told(
+        {'type': 'object', 'maxProperties': 128, 'additionalProperties': {'type': 'string', 'maxLength': LONGEST}},
+        'what is among the metadata of the server',
+    ),
+}
+WHEN = {
+    'probability': told({'type': 'number', 'exclusiveMinimum': 0, 'maximum': 1}, 'with which each of them is hit'),
+    'seed': told({'type': 'integer'}, 'of chance, which goes the same way each time (0)'),
+    'nth': told(NUMBER, 'the first that is hit, and the only one unless count says otherwise'),
+    'count': told(NUMBER, 'how many are hit'),
+    'after': told(SECONDS, 'when it begins, in seconds from now'),
+    'lasting': told(SECONDS, 'for how many seconds'),
+}
+WHAT = {
+    'status': told({'type': 'integer', 'minimum': 200, 'maximum': 599}, 'which is answered'),
+    'message': told(TEXT, 'of the error'),
+    'body': told(
+        {'type': ['string', 'object', 'array']},
+        'which is answered, text or JSON, instead of an error as the service has them',
+    ),
+    'retry_after': told({'type': 'integer', 'minimum': 0, 'maximum': 10**6}, 'what Retry-After says, in seconds'),
+    'delay': told(SECONDS, 'how many seconds pass before anything else happens'),
+    'jitter': told(SECONDS, 'at most so many more'),
+    'cut': told(one_of(BEFORE, AFTER, WITHIN), 'where the connection ends: before the work, after it, in the answer'),
+    'effect': told(one_of(FAIL, HANG, SLOW), 'on the work of the hypervisor; slow is by delay and jitter'),
+}
+FACTS = closed({**WHICH, **WHEN, **WHAT})
+CHECKED = BodyValidator(FACTS)
+ONLY_OF_REQUESTS = {*WHICH, *WHAT} - {
+    'hypervisor',
+    'project',
+    'server',
+    'host',
+    'metadata',
+    'message',
+    'delay',
+    'jitter',
+}
+
+
+class FaultRule(Removable):
+    """One rule: which calls, and what becomes of them; Invalid for facts that do not fit.
+
+    facts: as FACTS has them.  clock: by which `after` and `lasting` go.
+    remove: what takes it away.
+    """
+
+    _ids = itertools.count(1)
+
+    def __init__(self, facts: Mapping[str, Any], clock: Callable[[], datetime], remove: Callable[[FaultRule], None]):
+        self.facts = dict(facts)
+        CHECKED.check(self.facts, COMPUTE.max, False)
+        _check_effect(self.facts)
+        self.id, self._remove = next(self._ids), remove
+        self.occasions = Occasions(clock, **{name: self.facts[name] for name in WHEN if name in self.facts})
+        self.servers = ServerCondition(
+            facts.get('server', ''), facts.get('project'), facts.get('metadata', {}), facts.get('host')
+        )
+        self.operation = operation_meant(facts['operation'], facts.get('service')) if 'operation' in facts else None
+        self.path = _pattern(facts['path']) if 'path' in facts else None
+        low, high = (COMPUTE.version(facts[name]) if name in facts else None for name in _known_versions(facts))
+        self.versions = None if low is high is None else (low or COMPUTE.min, high or COMPUTE.max)
+
+    @property
+    def hits(self) -> int:
+        """How many calls it was for."""
+        return self.occasions.hits
+
+    @property
+    def about_requests(self) -> bool:
+        """Else it is about the work of the hypervisor."""
+        return 'hypervisor' not in self.facts
+
+    def seconds(self) -> float:
+        """How long a call is delayed, by chance within the bounds."""
+        jitter = self.facts.get('jitter', 0)
+        return float(self.facts.get('delay', 0) + (self.occasions.random.uniform(0, jitter) if jitter else 0))
+
+    def concerns_work(self, operation: str) -> bool:
+        return self.facts.get('hypervisor') in (operation, '*')
+
+    def driver_rule(self, operation: str) -> DriverRule:
+        """What becomes of that operation of the hypervisor."""
+        effect = self.facts['effect']
+        message = self.facts.get('message', f'The hypervisor was told to {effect}: {operation}')
+        return DriverRule(effect, operation, message, self.servers, self.seconds())
+
+    def document(self) -> dict[str, Any]:
+        """For readers of JSON."""
+        return {'id': self.id, 'hits': self.hits, **self.facts}
+
+
+def _check_effect(facts: Mapping[str, Any]) -> None:
+    """Invalid for what does nothing, or cannot be what is asked for."""
+    if 'hypervisor' in facts or 'effect' in facts:
+        wrong = sorted(ONLY_OF_REQUESTS & facts.keys() - {'effect'})
+        if wrong or 'effect' not in facts or 'hypervisor' not in facts:
+            raise Invalid(
+                'A rule about the hypervisor has `hypervisor`, `effect`, and nothing that is about requests'
+                + (f', such as {wrong[0]}.' if wrong else '.')
+            )
+        if (facts['effect'] == SLOW) != bool(facts.get('delay') or facts.get('jitter')):
+            raise Invalid('`slow` is by `delay` or `jitter`, and only it.')
+        return
+    if 'cut' in facts and 'status' in facts:
+        raise Invalid('A connection that is cut has no `status`.')
+    if not facts.keys() & {'status', 'cut', 'delay', 'jitter'}:
+        raise Invalid('A rule needs an effect: `status`, `cut`, `delay` or `jitter`, or `effect` on a hypervisor.')
+    if 'status' not in facts and facts.keys() & {'message', 'body', 'retry_after'}:
+        raise Invalid('`message`, `body` and `retry_after` are said with a `status`.')
+    if 'body' in facts and len(orjson.dumps(facts['body'])) > LONGEST_BODY:
+        raise Invalid(f'`body` has {LONGEST_BODY} bytes at most.')
+
+
+def _known_versions(facts: Mapping[str, Any]) -> tuple[str, str]:
+    """The names of the two; Invalid for a version that there is not."""
+    for name in (bounds := ('min_version', 'max_version')):
+        try:
+            COMPUTE.version(facts.get(name, str(COMPUTE.max)))
+        except ValueError:
+            raise Invalid(f'{name}: there is no microversion {facts[name]}.') from None
+    return bounds
+
+
+def _pattern(text: str) -> Any:
+    """What a path has to match as a whole, in linear time; Invalid."""
+    if not text.startswith('^'):
+        if not text.startswith(('/', '*')):
+            raise Invalid(f'path: {text} is that of no request; is it /{text}, or */{text}?')
+        text = '.*'.join(map(re.escape, text.split('*')))
+    try:
+        return re2.compile(text, PATTERNS)
+    except re2.error as error:
+        raise Invalid(f'path: {_words(error)}') from None
+
+
+def _words(error: re2.error) -> str:
+    """What RE2 says, which says it in bytes."""
+    [told, *_] = error.args or ('',)
+    return told.decode(errors='replace') if isinstance(told, bytes) else str(told)

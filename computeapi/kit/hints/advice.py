@@ -1,0 +1,89 @@
+"""What a client that was refused, or was not listened to, may want to know of other versions."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, NamedTuple
+
+from computeapi.kit.hints.lifetimes import TABLE, Lifetime, lifetime_of
+from computeapi.kit.hints.names import spelled, unknown
+from computeapi.kit.operations import name_of
+from computeapi.versions import APIVersionRequest
+
+LONGEST_NAME = 100
+MOST_HINTS = 10
+"""For one request."""
+
+
+class Question(NamedTuple):
+    """A request to the compute API, and how it was answered.
+
+    path: below the version, maybe with a project.  named: whether the request names its version.
+    body: read from JSON; None where there was none.
+    """
+
+    method: str
+    path: str
+    version: APIVersionRequest
+    named: bool
+    legacy: bool
+    query: Mapping[str, Sequence[str]]
+    body: Any
+    refused: bool
+
+
+class Advice(NamedTuple):
+    """The operation that a request was for, and what there is to say about it."""
+
+    operation: str
+    hints: list[str]
+
+
+def advise(question: Question) -> Advice | None:
+    """What to say to such a request; None where there is no such operation at any version."""
+    match = TABLE.find({'REQUEST_METHOD': question.method, 'PATH_INFO': question.path})
+    if match is None:
+        return None
+    action = None
+    if match.endpoint.actions:
+        action = next(iter(question.body), None) if isinstance(question.body, dict) else None
+        if action not in match.endpoint.choices:
+            return None
+    operation = name_of(question.method, match.endpoint.path, action)
+    lifetime = lifetime_of(question.method, match.endpoint, action)
+    return Advice(operation, list(islice(_hints(question, operation, action, lifetime), MOST_HINTS)))
+
+
+def _hints(question: Question, operation: str, action: str | None, lifetime: Lifetime) -> Iterator[str]:
+    shape = lifetime.at(question.version, question.legacy)
+    asked = _asked(question)
+    if shape is None:
+        yield f'{operation} is known {lifetime.when()}; {asked}'
+        return
+    for path, closed in unknown([shape.body or {}], question.body):
+        when = lifetime.when(lambda each, path=path: each.knows_field(path))  # type: ignore[misc]
+        ignored = not (question.refused and closed)
+        # Where nothing is said about names, those that no version knows are nobody's mistake.
+        if (when or (ignored and closed)) and path != (action,):
+            yield _told(spelled(path), when, asked, ignored)
+    for name in question.query:
+        when = lifetime.when(lambda each, name=name: each.knows_parameter(name))  # type: ignore[misc]
+        if not shape.knows_parameter(name) and (when or shape.ignores_parameters):
+            yield _told(name, when, asked, shape.ignores_parameters)
+
+
+def _told(name: str, when: str, asked: str, ignored: bool) -> str:
+    known = f'known {when or "at no version"}; {asked}'
+    return f'{_quoted(name)} was ignored: it is {known}' if ignored else f'{_quoted(name)} is {known}'
+
+
+def _asked(question: Question) -> str:
+    if question.legacy:
+        return '/v2 has no microversions'
+    if question.named:
+        return f'this request asked for {question.version}'
+    return f'this request named no version and so asked for {question.version}'
+
+
+def _quoted(name: str) -> str:
+    """Fit for a header, whatever the client wrote."""
+    return ascii(name if len(name) <= LONGEST_NAME else name[:LONGEST_NAME] + '...')

@@ -1,0 +1,96 @@
+"""At which versions an operation is known, and what may be said to it: from the table of operations."""
+
+import re
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from computeapi.kit.hints.names import Path, knows
+from computeapi.kit.operations import SERVICES
+from computeapi.versions import ABSENT, LEGACY, MAX, MIN, APIVersionRequest, Versioned, resolve
+from computeapi.web.contract import Operation
+from computeapi.web.routing import Endpoint
+
+
+class KnownNames(NamedTuple):
+    """What one version says of a request; ABSENT: it is not looked at."""
+
+    body: Any
+    query: Any
+
+    def knows_parameter(self, name: str) -> bool:
+        schema = self.query or {}
+        patterns = schema.get('patternProperties', ())
+        return name in schema.get('properties', ()) or any(re.search(pattern, name) for pattern in patterns)
+
+    @property
+    def ignores_parameters(self) -> bool:
+        """Whether those that are unknown are let pass."""
+        return not self.query or self.query.get('additionalProperties') is not False
+
+    def knows_field(self, path: Path) -> bool:
+        return bool(self.body) and knows(self.body, path)
+
+
+class Lifetime:
+    """One operation through all versions."""
+
+    def __init__(self, choice: Versioned):
+        self.choice = choice
+        operations = [bound.operation for _, bound in choice.steps if bound is not ABSENT]
+        changes = {version for each in operations for version in each.changes}
+        ends = {each.max.next for each in operations if each.max < MAX}
+        self.starts = sorted({MIN} | changes | ends)
+        self._shapes: dict[APIVersionRequest, KnownNames | None] = {}
+
+    def at(self, version: APIVersionRequest, legacy: bool = False) -> KnownNames | None:
+        """What the operation takes at a version, or on /v2; None where there is no such operation."""
+        if legacy:
+            return self._shape(LEGACY, MIN)
+        return self._shape(*[max(each for each in self.starts if each <= version)] * 2)
+
+    def _shape(self, version: APIVersionRequest, chosen_at: APIVersionRequest) -> KnownNames | None:
+        if version not in self._shapes:
+            bound = self.choice.at(chosen_at)
+            self._shapes[version] = None if bound is ABSENT else _shape(bound.operation, version)
+        return self._shapes[version]
+
+    def when(self, is_known: Callable[[KnownNames], bool] = lambda shape: True) -> str:
+        """In words, the versions at which that is so: `from 2.32 to 2.36 and from 2.42 on`; empty for none."""
+        spans: list[list[APIVersionRequest]] = []
+        for start, end in zip(self.starts, [*(each.previous for each in self.starts[1:]), MAX], strict=True):
+            shape = self.at(start)
+            if shape is None or not is_known(shape):
+                continue
+            if spans and spans[-1][1].next == start:
+                spans[-1][1] = end
+            else:
+                spans.append([start, end])
+        return ' and '.join(_told(*span) for span in spans)
+
+
+def _shape(operation: Operation, version: APIVersionRequest) -> KnownNames:
+    query = resolve(operation.query, version)
+    if query is ABSENT and version == LEGACY:
+        # /v2 checks no parameters; those that handlers read are those of the first version.
+        query = resolve(operation.query, MIN)
+    return KnownNames(resolve(operation.body, version), query)
+
+
+def _told(first: APIVersionRequest, last: APIVersionRequest) -> str:
+    if first == last != MAX:
+        return f'at {first} only'
+    if last == MAX:
+        return f'from {first} on' if first > MIN else 'at every version'
+    return f'until {last}' if first == MIN else f'from {first} to {last}'
+
+
+TABLE = SERVICES['compute'].table
+_lifetimes: dict[tuple[str, str, str | None], Lifetime] = {}
+
+
+def lifetime_of(method: str, endpoint: Endpoint, action: str | None) -> Lifetime:
+    """That of the operation which is reached there; worked out once."""
+    key = method, endpoint.path, action
+    if key not in _lifetimes:
+        _lifetimes[key] = Lifetime(endpoint.choices[action])
+    return _lifetimes[key]

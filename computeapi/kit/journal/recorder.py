@@ -1,0 +1,189 @@
+"""What writes the journal: it stands before the cloud, and reads along."""
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime
+from typing import Any
+
+from computeapi.clock import utcnow
+from computeapi.context import Context
+from computeapi.kit.journal import Journal
+from computeapi.kit.journal.entry import Entry, RecordedMessage, microversion_of
+from computeapi.kit.journal.masking import Masking
+from computeapi.kit.operations import addressed
+from computeapi.web.filters import Environ, Headers, WSGIApp
+from computeapi.web.request import CONTEXT
+
+LONGEST_BODY = 256 * 1024
+"""Bytes of a body that are kept."""
+BINARY = 'octet-stream'
+
+
+class BodyCopy:
+    """What went by of a body, as far as it is looked at. Of an image only its length is told."""
+
+    def __init__(self, media_type: str):
+        self.is_image = BINARY in media_type
+        self.data: bytearray | None = None if self.is_image else bytearray()
+        self.length = 0
+
+    def add(self, data: bytes) -> None:
+        self.length += len(data)
+        if self.data is not None and self.length <= LONGEST_BODY:
+            self.data += data
+        else:
+            self.data = None
+
+
+class ReadAlong:
+    """The input of a request, as WSGI has it, of which a copy is made while the app reads."""
+
+    def __init__(self, source: Any, copy: BodyCopy):
+        self.source, self.copy = source, copy
+
+    def _seen(self, data: bytes) -> bytes:
+        self.copy.add(data)
+        return data
+
+    def read(self, *size: int) -> bytes:
+        return self._seen(self.source.read(*size))
+
+    def readline(self, *size: int) -> bytes:
+        return self._seen(self.source.readline(*size))
+
+    def readlines(self, *hint: int) -> list[bytes]:
+        return [self._seen(line) for line in self.source.readlines(*hint)]
+
+    def __iter__(self) -> Iterator[bytes]:
+        return map(self._seen, self.source)
+
+
+class Recorder:
+    """An app that writes down what is asked of another one, and what that answers."""
+
+    def __init__(self, app: WSGIApp, journal: Journal):
+        self.app, self.journal = app, journal
+
+    def __call__(self, environ: Environ, start_response: Any) -> Iterable[bytes]:
+        if not self.journal.on:
+            return self.app(environ, start_response)
+        recording = Recording(environ, start_response, self.journal)
+        try:
+            answer = self.app(environ, recording.start)
+        except BaseException as error:
+            recording.end(error)
+            raise
+        if isinstance(answer, list | tuple):
+            for piece in answer:
+                recording.sent(piece)
+            recording.end()
+            return answer
+        return Passing(answer, recording)
+
+
+class Recording:
+    """One request that is under way."""
+
+    def __init__(self, environ: Environ, start_response: Callable[..., Any], journal: Journal):
+        self.environ, self.start_response, self.journal = environ, start_response, journal
+        self.time: datetime = utcnow()
+        self.begun = time.perf_counter()
+        # What is below changes the environment.
+        self.method = str(environ['REQUEST_METHOD'])
+        self.path = _text(environ.get('SCRIPT_NAME', '') + environ.get('PATH_INFO', ''))
+        self.query = _text(environ.get('QUERY_STRING', ''))
+        self.headers = list(_headers(environ))
+        self.request = BodyCopy(environ.get('CONTENT_TYPE', ''))
+        environ['wsgi.input'] = ReadAlong(environ['wsgi.input'], self.request)
+        self.status: int | None = None
+        self.answer_headers: Headers = []
+        self.answer = BodyCopy('')
+        self.ended = False
+
+    def start(self, status: str, headers: Headers, exc_info: Any = None) -> Any:
+        self.status, self.answer_headers = int(status[:3]), headers
+        media_type = next((value for name, value in headers if name.lower() == 'content-type'), '')
+        self.answer = BodyCopy(media_type)
+        return self.start_response(status, headers, *([exc_info] if exc_info else []))
+
+    def sent(self, piece: bytes) -> None:
+        self.answer.add(piece)
+
+    def end(self, error: BaseException | None = None) -> None:
+        """Everything was said."""
+        if not self.ended:
+            self.ended = True
+            self.journal.add(lambda number: self.entry(number, error))
+
+    def entry(self, number: int, error: BaseException | None) -> Entry:
+        masking = Masking()
+        request = _message(masking, self.headers, self.request)
+        path, query = masking.path(self.path), masking.query(self.query)
+        if self.request.length and not request.data and not self.request.is_image and (self.status or 500) >= 400:
+            # An error may repeat what it is about, and which part of that is a secret is not known.
+            self.answer.data = None
+        response = _message(masking, self.answer_headers, self.answer)
+        target = addressed(self.method, self.path, request.body)
+        caller: Context = self.environ.get(CONTEXT) or Context()
+        return Entry(
+            number=number,
+            time=self.time,
+            duration=round(time.perf_counter() - self.begun, 6),
+            service=target.service,
+            operation=target.operation,
+            method=self.method,
+            path=path,
+            query=query,
+            microversion_asked=microversion_of(request),
+            microversion_used=microversion_of(response),
+            user=caller.user_id,
+            project=caller.project_id,
+            request=request,
+            status=None if error else self.status,
+            response=response,
+            error=type(error).__name__ if error else None,
+        )
+
+
+class Passing:
+    """An answer on its way to the client, in pieces."""
+
+    def __init__(self, answer: Iterable[bytes], recording: Recording):
+        self.answer, self.recording = answer, recording
+
+    def __iter__(self) -> Iterator[bytes]:
+        try:
+            for piece in self.answer:
+                self.recording.sent(piece)
+                yield piece
+        except Exception as error:
+            self.recording.end(error)
+            raise
+
+    def close(self) -> None:
+        try:
+            close = getattr(self.answer, 'close', None)
+            if close is not None:
+                close()
+        finally:
+            self.recording.end()
+
+
+def _message(masking: Masking, headers: Iterable[tuple[str, str]], copy: BodyCopy) -> RecordedMessage:
+    # A token that a header gives, the body may repeat.
+    kept = masking.headers(headers)
+    return RecordedMessage(kept, masking.document(bytes(copy.data)) if copy.data else b'', copy.length)
+
+
+def _headers(environ: Environ) -> Iterator[tuple[str, str]]:
+    """Those of the request, by the names that HTTP has for them."""
+    for key, value in environ.items():
+        if key.startswith('HTTP_'):
+            yield key[5:].replace('_', '-').title(), _text(value)
+        elif key in ('CONTENT_TYPE', 'CONTENT_LENGTH') and value:
+            yield key.replace('_', '-').title(), value
+
+
+def _text(value: str) -> str:
+    """What WSGI has as Latin-1, as what it is."""
+    return value.encode('latin-1', errors='replace').decode(errors='replace')

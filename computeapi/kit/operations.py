@@ -1,0 +1,143 @@
+"""Which operation of which service a request is for: told by its method, its path and its body, without the service."""
+
+import difflib
+import functools
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from computeapi import api
+from computeapi.errors import Invalid
+from computeapi.standalone import identity, image, network, share, volume
+from computeapi.standalone.share.service import ManilaApp
+from computeapi.standalone.volume.service import CinderApp
+from computeapi.web.contract import Operation
+from computeapi.web.controller import Controller
+from computeapi.web.filters import SLASHES
+from computeapi.web.routing import PROJECT, Match, RouteTable, route_table
+
+VERSIONED = re.compile(r'(?P<mount>.*?)(?P<root>/v\d[\d.]*)(?P<below>(/.*)?)')
+PARAMETER = re.compile('{[^{}]*}')
+
+
+class ServedAPI(NamedTuple):
+    """The operations of one service, and where clients expect them.
+
+    mounts: the paths at which a cloud of ours has the service.  roots: what stands there before those of operations.
+    """
+
+    name: str
+    mounts: tuple[str, ...]
+    roots: tuple[str, ...]
+    kinds: tuple[type[Controller], ...]
+    project: re.Pattern[str] | None = None
+
+    @property
+    def table(self) -> RouteTable:
+        return route_table(self.kinds, self.project)
+
+
+APIS = (
+    ServedAPI('compute', ('', '/compute'), ('/v2.1', '/v2', '/v1.1'), api.CONTROLLERS, PROJECT),
+    ServedAPI('identity', ('/identity',), ('/v3',), identity.CONTROLLERS),
+    ServedAPI('image', ('/image',), ('/v2',), image.CONTROLLERS),
+    ServedAPI('network', ('/networking',), ('/v2.0',), network.CONTROLLERS),
+    ServedAPI('volume', ('/volume',), ('/v3',), volume.CONTROLLERS, CinderApp.project),
+    ServedAPI('share', ('/share',), ('/v2',), share.CONTROLLERS, ManilaApp.project),
+)
+MOUNTED = {mount: each for each in APIS for mount in each.mounts}
+SERVICES = {each.name: each for each in APIS}
+
+
+class Addressed(NamedTuple):
+    """What a request is for.
+
+    service: such as `compute`; None for a path that is no known service's.  root: such as `/v2.1`, empty beside the
+    versions.  path: below that, without a project.  operation: as `computeapi routes` has it, an action after its
+    path: 'POST /servers/{server_id}/action os-stop'; None where there is none.
+    """
+
+    service: str | None
+    root: str
+    path: str
+    operation: str | None
+
+
+def addressed(method: str, path: str, body: Any = None, *, anywhere: bool = False) -> Addressed:
+    """What a request is for.
+
+    path: all of that in its URL.  body: what was read from JSON.  anywhere: whether it may be that of any cloud, where
+    services stand at ports of their own, or at other paths than ours.
+    """
+    path = SLASHES.sub('/', path)
+    parts = VERSIONED.fullmatch(path)
+    if not parts:
+        mount = next((each for each in MOUNTED if each and f'{path}/'.startswith(f'{each}/')), '')
+        return Addressed(MOUNTED[mount].name, '', path[len(mount) :], None)
+    mount, root, below = parts['mount'], parts['root'], parts['below'] or '/'
+    found = [MOUNTED[mount]] if mount in MOUNTED else []
+    if anywhere and not (mount and found):
+        found += APIS
+    matches = ((each, _match(each, method, below)) for each in found if root in each.roots)
+    nothing: tuple[ServedAPI | None, Match | None] = (found[0] if len(found) == 1 else None, None)
+    served, match = next(((each, match) for each, match in matches if match), nothing)
+    name = served.name if served else None
+    if match is None:
+        return Addressed(name, root, below, None)
+    if match.project:
+        below = below[len(match.project) + 1 :]
+    return Addressed(name, root, below, _named(method, match, body))
+
+
+def _match(served: ServedAPI, method: str, path: str) -> Match | None:
+    return served.table.find({'REQUEST_METHOD': method, 'PATH_INFO': path})
+
+
+def _named(method: str, match: Match, body: Any) -> str:
+    action = next(iter(body), None) if match.endpoint.actions and isinstance(body, dict) else None
+    return name_of(method, match.endpoint.path, action if action in match.endpoint.choices else None)
+
+
+def name_of(method: str, path: str, action: str | None) -> str:
+    """What an operation is called here."""
+    return f'{method} {path} {action}' if action else f'{method} {path}'
+
+
+@functools.lru_cache(maxsize=1024)
+def is_meant(wanted: str, operation: str) -> bool:
+    """Whether somebody who asks for this operation means that one: parameters may have any name, `{id}` for
+    `{server_id}`, and without an action all of them are meant."""
+    words, others = wanted.split(), operation.split()
+    for parts in (words, others):
+        parts[1:2] = [PARAMETER.sub('{}', path) for path in parts[1:2]]
+        # `computeapi routes` has actions in braces.
+        parts[2:] = [action.strip('{}') for action in parts[2:]]
+    return len(words) > 1 and words == others[: max(2, len(words))]
+
+
+@functools.lru_cache(maxsize=256)
+def operation_meant(text: str, service: str | None = None) -> Callable[[str], bool]:
+    """Whether the name of an operation is what somebody means by *text*, which may be that of an action alone;
+    Invalid when that is none of the service."""
+    known = {name for each in APIS if service in (None, each.name) for name in named_operations(each.name)}
+    if ' ' in text:
+        meant: Callable[[str], bool] = functools.partial(is_meant, text)
+    else:
+        meant = {name for name in known if name.endswith(f'/action {text}')}.__contains__
+    if not any(map(meant, known)):
+        names = [*known, *(name.rpartition(' ')[2] for name in known if '/action ' in name)]
+        close = difflib.get_close_matches(text, names, n=1)
+        raise Invalid(f'There is no operation {text}' + (f'; is it {close[0]}?' if close else '.'))
+    return meant
+
+
+def named_operations(service: str) -> Mapping[str, list[Operation]]:
+    """Every operation of a service by its name, as it is at each of its versions; KeyError."""
+    named: dict[str, list[Operation]] = {}
+    for each in _operations(SERVICES[service].kinds):
+        named.setdefault(name_of(each.method, each.path, each.action), []).append(each)
+    return named
+
+
+def _operations(kinds: Iterable[type[Controller]]) -> Iterable[Operation]:
+    return (each for kind in kinds for each in kind.operations)

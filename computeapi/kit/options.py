@@ -1,0 +1,125 @@
+"""The options by which `serve` and `run` ask for a kit."""
+
+import argparse
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from ipaddress import ip_address
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from oslo_policy import policy as oslo_policy
+
+from computeapi import api
+from computeapi.errors import Invalid
+from computeapi.kit.around import Kit
+from computeapi.kit.releases import options_of
+from computeapi.kit.seed import Seed
+from computeapi.web.policy import defaults
+
+if TYPE_CHECKING:
+    from computeapi.kit.scenes.accounts import UserAccount
+
+ASKING = ('control_token', 'journal', 'load', 'hints', 'seed')
+"""Each of which makes `serve` have a kit."""
+
+
+def add(command: argparse.ArgumentParser) -> None:
+    """Those that both have."""
+    command.add_argument('--journal', metavar='FILE', help='append each request and its answer to it, as lines of JSON')
+    newest = command.add_mutually_exclusive_group()
+    newest.add_argument(
+        '--release',
+        type=release,
+        metavar='RELEASE',
+        help='be like this release of OpenStack, by its number or name, such as 2023.1 or antelope',
+    )
+    newest.add_argument('--max-microversion', metavar='VERSION', help='offer clients none that is newer')
+    command.add_argument('--page-limit', type=int, metavar='N', help='the most items of a list in one answer (1000)')
+    command.add_argument('--policy', type=policy_file, metavar='FILE', help='rules of policy, as policy.yaml has them')
+    command.add_argument(
+        '--webhook-allow',
+        action='append',
+        default=[],
+        metavar='CIDR',
+        help='a network that webhooks may lead to, besides the loopback; may be repeated',
+    )
+    command.add_argument('--load', metavar='FILE', type=Path, help='what the cloud has to begin with, as YAML or JSON')
+    command.add_argument(
+        '--seed', type=int, metavar='N', help='let ids, addresses and passwords be the same each time that N is'
+    )
+
+
+def add_serve(command: argparse.ArgumentParser) -> None:
+    """Also those of `serve` alone: `run` has a kit anyway."""
+    command.add_argument(
+        '--control-token',
+        metavar='TOKEN',
+        help='switch the control API on, at /control, for who sends this in X-Control-Token; needs --in-memory',
+    )
+    command.add_argument(
+        '--hints',
+        action='store_true',
+        default=None,
+        help='say in a header and in the log which version knows what a request has in it that its own does not',
+    )
+    add(command)
+
+
+def release(text: str) -> dict[tuple[str, str], str]:
+    """The options of the configuration that make a cloud one of a release, for argparse to refuse others."""
+    try:
+        return options_of(text)
+    except Invalid as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def policy_file(text: str) -> str:
+    """The path of a file of rules, for argparse to refuse others: where there is none, a cloud has the defaults."""
+    try:
+        rules = oslo_policy.parse_file_contents(Path(text).read_text())
+        if not isinstance(rules, dict):
+            raise ValueError('rules have a name each')
+    except (OSError, ValueError) as error:
+        raise argparse.ArgumentTypeError(f'{text}: {error}') from None
+    known = {rule.name for rule in defaults(api.operations())}
+    if unknown := sorted(set(rules) - known):
+        print(f'computeapi: {text} has rules that nothing asks for: {", ".join(unknown)}', file=sys.stderr)
+    return os.path.abspath(text)
+
+
+@contextmanager
+def kit_of(options: argparse.Namespace) -> Iterator[Kit | None]:
+    """What the options of `serve` ask for, if they do; Invalid where it would do harm, OSError."""
+    asked = [name for name in ASKING if getattr(options, name) is not None]
+    if options.webhook_allow and options.control_token is None:
+        raise Invalid('--webhook-allow needs --control-token, without which nobody adds webhooks.')
+    if not asked:
+        yield None
+        return
+    if not options.in_memory:
+        option = '--' + asked[0].replace('_', '-')
+        raise Invalid(f'{option} needs --in-memory: a reset would forget all that is in the data directory.')
+    if options.seed is not None and not is_loopback(options.host):
+        told = 'The passwords of this cloud follow from --seed: who can guess it can log in at'
+        print(f'computeapi: {told} {options.host}', file=sys.stderr)
+    seed = Seed(options.seed)
+    with closing(Kit(options.control_token, options.journal, options.load, tell, seed, options.webhook_allow)) as kit:
+        kit.tools.hints.usually = kit.tools.hints.on = bool(options.hints)
+        yield kit
+
+
+def is_loopback(host: str) -> bool:
+    """Whether nobody but this machine reaches a listener there."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == 'localhost'
+
+
+def tell(account: 'UserAccount') -> None:
+    """A password that stands in no file is printed."""
+    if not account.stated:
+        where = f' in the project {account.project}' if account.project else ''
+        print(f'computeapi: The password of {account.user}{where} is {account.password}', file=sys.stderr)

@@ -1,0 +1,111 @@
+"""A dry run of POST /servers: all that is said to it, and which host each server would go to; nothing is made."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import orjson
+
+from computeapi.api.servers.create import ServerCreation, rights_of
+from computeapi.backends.identity.local import LocalIdentity
+from computeapi.backends.registry import built_in
+from computeapi.compute.scheduler.filters import FILTERS
+from computeapi.compute.scheduler.hosts import HostState
+from computeapi.compute.servers.creation.rehearsal import RehearsedServer, rehearse
+from computeapi.context import Context
+from computeapi.main import Service
+from computeapi.versions import COMPUTE, APIVersionRequest
+from computeapi.web import faults
+from computeapi.web.contract import JSON
+from computeapi.web.request import CONTEXT, VERSION, Request
+
+Told = dict[str, Any]
+
+
+class DryRun:
+    """Runs requests for servers through everything that comes before the first thing that is written."""
+
+    def __init__(self, service: Service):
+        self.service = service
+
+    def create_server(
+        self, body: Mapping[str, Any], *, microversion: str = 'latest', user: str = 'admin', project: str | None = None
+    ) -> Told:
+        """What POST /servers would answer to this body, and what would become of the servers.
+
+        user, project: names in the default domain; without a project that of the user.
+        `status` and `message` are those of the answer; `possible` says whether each server would find a host; `servers`
+        tell the filters, with the hosts that passed and were refused, and what a host has in the end (memory in MiB,
+        disk in GiB). ValueError for a version that there is not; NotFound, NotAuthenticated for a user.
+        """
+        version = COMPUTE.max if microversion == 'latest' else COMPUTE.version(microversion)
+        identity = built_in('identity', LocalIdentity, self.service.identity)
+        context = identity.acting_as(user, project)
+        try:
+            servers = self._rehearsed(body, version, context)
+        except Exception as error:
+            if not faults.is_expected(error):
+                raise
+            return {'possible': False, 'status': faults.status_of(error), 'message': str(error), 'servers': []}
+        told = [_told(each) for each in servers]
+        return {'possible': all(each['host'] for each in told), 'status': 202, 'message': None, 'servers': told}
+
+    def _rehearsed(
+        self, body: Mapping[str, Any], version: APIVersionRequest, context: Context
+    ) -> list[RehearsedServer]:
+        """As App.__call__ goes about it, until the handler would write."""
+        req = Request.blank('/servers', method='POST', content_type=JSON, body=orjson.dumps(body))
+        req.environ.update({CONTEXT: context, VERSION: version})
+        app = self.service.compute_app
+        match = app.routes.find(req.environ)
+        assert match is not None
+        req.policies, req.version = app.policies, version
+        document = req.document()
+        bound = app.choose(req, match.endpoint, document)
+        controller = app.controllers[bound.kind]
+        assert isinstance(controller, ServerCreation)
+        parameters: dict[str, Any] = {}
+        app.accept(req, bound.operation, parameters, document)
+        app.authorize(req, controller, parameters)
+        wanted = controller.wanted(req, document)
+        return rehearse(controller.cloud.builder, context, wanted, rights_of(req))
+
+
+def _told(server: RehearsedServer) -> Told:
+    spec, host = server.spec, server.host
+    return {
+        'name': server.name,
+        'host': host.name if host else None,
+        'message': server.reason,
+        'needs': {'vcpus': spec.vcpus, 'memory_mb': spec.memory_mb, 'disk_gb': spec.disk_gb},
+        'filters': list(_steps(server)),
+        'candidates': [_room(each) for each in server.survey.best],
+        'full': [each.name for each in server.full],
+    }
+
+
+def _steps(server: RehearsedServer) -> Iterator[Told]:
+    """Each filter with what it refused, and what for."""
+    left = server.survey.known
+    for name, passed in server.survey.steps:
+        refused = sorted({host.name for host in left} - {host.name for host in passed})
+        reason = _first_line(FILTERS[name].__doc__) if name else 'The host is the one that is named, if one is.'
+        yield {
+            'filter': name or None,
+            'passed': [host.name for host in passed],
+            'refused': refused,
+            'reason': reason if refused else None,
+        }
+        left = passed
+
+
+def _first_line(text: str | None) -> str:
+    return (text or '').partition('\n')[0]
+
+
+def _room(host: HostState) -> Told:
+    return {
+        'host': host.name,
+        'free_vcpus': host.free_vcpus,
+        'free_memory_mb': host.free_memory_mb,
+        'free_disk_gb': host.free_disk_gb,
+    }

@@ -1,0 +1,108 @@
+"""What two clouds say to the same requests, side by side."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from computeapi.kit.replay.player import LONGEST_UPLOAD, ReplayPlayer, is_passing
+from computeapi.kit.replay.recording import Recorded, states, without_polls
+from computeapi.kit.replay.shapes import differences
+from computeapi.kit.replay.target import Answer
+
+UNSTABLE = re.compile('date|server|connection|keep-alive|via|set-cookie|age|(content|transfer)-(length|encoding)')
+"""Headers that say how an answer came, and not what it is."""
+
+
+class PlayedRequest(NamedTuple):
+    """What became of one recorded request.
+
+    status: of the answer that is compared; None if it was not played, and then `skipped` says why.
+    differences: in words, such as 'server.tags: missing'.
+    """
+
+    number: int
+    name: str
+    status: int | None
+    differences: list[str]
+    skipped: str | None = None
+
+    def __str__(self) -> str:
+        if self.skipped:
+            return f'{self.number} {self.name} was not played: {self.skipped}'
+        lines = [f'{self.number} {self.name} {self.status or "no answer"}', *self.differences]
+        return '\n    '.join(lines)
+
+
+def replay(
+    recording: Iterable[Recorded], player: ReplayPlayer, other: ReplayPlayer | None = None, *, headers: bool = False
+) -> Iterator[PlayedRequest]:
+    """Play it to one cloud, and compare its answers with what was recorded, or with those of another one.
+
+    headers: whether to compare their names, too.
+    """
+    for step in without_polls(recording):
+        skipped = reason_to_skip(step)
+        if skipped:
+            yield PlayedRequest(step.number, step.name, None, [], skipped)
+            continue
+        expected = Answer(step.status, step.shown_headers, step.shown)
+        answer = player.play(step)
+        if other is None:
+            recorded = expected._replace(body=player.identities.translate(expected.body))
+            told = list(compared(recorded, answer, headers=headers))
+        else:
+            expected, answer = answer, other.play(step)
+            told = list(compared(expected, answer, headers=headers))
+        yield PlayedRequest(step.number, step.name, answer.status, told)
+
+
+def reason_to_skip(step: Recorded) -> str | None:
+    """Why a request cannot be played, or need not be."""
+    if step.service == 'identity' and step.path == '/auth/tokens':
+        return 'a replay logs in by itself'
+    if step.service is None or not step.root or (step.path == '/' and step.service != 'compute'):
+        return 'it is not below the version of a service'
+    if step.status is None:
+        return 'it had no answer'
+    if step.status == 401:
+        return 'its token was not valid'
+    is_document = 'json' in next((value for name, value in step.headers.items() if name.lower() == 'content-type'), '')
+    if step.body is None and step.length and (is_document or step.length > LONGEST_UPLOAD):
+        return f'of its body, which had {step.length} bytes, nothing was kept'
+    return None
+
+
+def compared(expected: Answer, given: Answer, *, headers: bool) -> Iterator[str]:
+    """What differs, in words."""
+    if given.status is None:
+        yield f'no answer: {given.body}'
+        return
+    if expected.status != given.status:
+        yield f'status: {given.status} instead of {expected.status or "none"}{_reason(given)}'
+        return
+    wanted, found = states(expected.body), states(given.body)
+    if wanted != found and not is_passing(expected.body):
+        yield f'state: {", ".join(found) or "none"} instead of {", ".join(wanted) or "none"}'
+    # Of a body that was too long, nothing was kept.
+    if expected.body is not None or given.body is None:
+        yield from differences(expected.body, given.body)
+    if headers:
+        yield from _headers_compared(expected.headers, given.headers)
+
+
+def _reason(answer: Answer) -> str:
+    """What a fault says."""
+    for fault in answer.body.values() if isinstance(answer.body, dict) else ():
+        if isinstance(fault, dict) and isinstance(fault.get('message'), str):
+            return f' ({fault["message"]})'
+    return ''
+
+
+def _headers_compared(expected: Mapping[str, str], given: Mapping[str, str]) -> Iterator[str]:
+    ones, others = (_stable(each) for each in (expected, given))
+    yield from (f'header {name}: missing' for name in sorted(ones - others))
+    yield from (f'header {name}: not expected' for name in sorted(others - ones))
+
+
+def _stable(headers: Mapping[str, str]) -> set[str]:
+    return {name.lower() for name in headers if not UNSTABLE.fullmatch(name.lower())}

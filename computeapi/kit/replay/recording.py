@@ -1,0 +1,174 @@
+"""What was recorded: the lines of a journal, or an HTTP Archive of any client."""
+
+import base64
+import binascii
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import unquote, urlsplit
+
+import orjson
+
+from computeapi.errors import Invalid
+from computeapi.kit.journal.findings import READS
+from computeapi.kit.operations import SERVICES, addressed
+
+PORTS = {'identity': (5000, 35357), 'image': (9292,), 'network': (9696,), 'volume': (8776,), 'share': (8786,)}
+MOUNTS = {port: SERVICES[name].mounts[0] for name, ports in PORTS.items() for port in ports}
+"""Where a service at one of the ports that it usually has would be in a cloud of ours."""
+
+
+class Recorded(NamedTuple):
+    """A request and its answer, as far as a replay needs them.
+
+    address: its whole path.  root, path: as computeapi.kit.operations.Addressed has them.
+    length: of the body in bytes, also of one that was
+    not kept, which is None then.  shown: the body of the answer.  polled: whether the client had asked the same before
+    and was told otherwise.
+    """
+
+    number: int
+    service: str | None
+    operation: str | None
+    method: str
+    address: str
+    root: str
+    path: str
+    query: str
+    headers: Mapping[str, str]
+    body: Any
+    length: int
+    status: int | None
+    shown: Any
+    shown_headers: Mapping[str, str]
+    project: str | None = None
+    user: str | None = None
+    polled: bool = False
+
+    @property
+    def name(self) -> str:
+        return self.operation or f'{self.method} {self.address}'
+
+
+def read(path: Path | str) -> list[Recorded]:
+    """All that is in a file, in order; OSError, Invalid for a file of another kind."""
+    data = Path(path).read_bytes()
+    try:
+        document = orjson.loads(data)
+        is_archive = isinstance(document, dict) and 'log' in document
+    except ValueError:
+        is_archive = False
+    try:
+        if is_archive:
+            return [_of_archive(number, each) for number, each in enumerate(document['log']['entries'], 1)]
+        return [_of_journal(orjson.loads(line)) for line in data.splitlines() if line.strip()]
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise Invalid(f'{path} is neither a journal, as lines of JSON, nor an HTTP Archive: {error!r}') from None
+
+
+def _of_journal(line: Mapping[str, Any]) -> Recorded:
+    request, response = line['request'], line['response']
+    target = addressed(line['method'], line['path'], request['body'])
+    return Recorded(
+        number=line['number'],
+        service=target.service,
+        operation=target.operation,
+        method=line['method'],
+        address=line['path'],
+        root=target.root,
+        path=target.path,
+        query=line['query'],
+        headers=request['headers'],
+        body=request['body'],
+        length=request['length'],
+        status=line['status'],
+        shown=response['body'],
+        shown_headers=response['headers'],
+        project=line['project'],
+        user=line['user'],
+    )
+
+
+def _of_archive(number: int, entry: Mapping[str, Any]) -> Recorded:
+    request, response = entry['request'], entry['response']
+    url = urlsplit(request['url'])
+    posted = request.get('postData', {})
+    body = _document(posted)
+    mount = MOUNTS.get(url.port or 0, '')
+    target = addressed(request['method'], mount + unquote(url.path), body, anywhere=True)
+    return Recorded(
+        number=entry.get('_number', number),
+        service=target.service,
+        operation=target.operation,
+        method=request['method'],
+        address=url.path,
+        root=target.root,
+        path=target.path,
+        query=url.query,
+        headers={each['name']: each['value'] for each in request['headers']},
+        body=body,
+        length=max(request.get('bodySize', 0), len(posted.get('text', ''))),
+        status=response['status'] or None,
+        shown=_document(response.get('content', {})),
+        shown_headers={each['name']: each['value'] for each in response['headers']},
+        project=entry.get('_project'),
+        user=entry.get('_user'),
+    )
+
+
+def _document(content: Mapping[str, Any]) -> Any:
+    """What is JSON, as it was read; None for all else."""
+    text = content.get('text', '')
+    try:
+        return orjson.loads(base64.b64decode(text) if content.get('encoding') == 'base64' else text)
+    except (ValueError, binascii.Error):
+        return None
+
+
+def without_polls(recording: Iterable[Recorded]) -> list[Recorded]:
+    """Of looks at one thing until it had changed only the last, and marked: another cloud is quicker, or slower."""
+    kept: list[Recorded | None] = []
+    # By what was asked: where the run of looks is, with what each of them saw.
+    looks: dict[tuple[Any, ...], list[int]] = {}
+
+    def end(runs: Iterable[list[int]]) -> None:
+        for run in runs:
+            seen = [kept[at] for at in run]
+            if len({orjson.dumps([each.status, states(each.shown)]) for each in seen if each}) > 1:
+                for at in run[:-1]:
+                    kept[at] = None
+                last = kept[run[-1]]
+                kept[run[-1]] = last and last._replace(polled=True)
+
+    for each in recording:
+        if each.method in READS and not _is_list(each.shown):
+            looks.setdefault((each.service, each.method, each.path, each.query, each.user), []).append(len(kept))
+        elif each.method not in READS:
+            ended = [key for key in looks if f'{each.path}/'.startswith(f'{key[2]}/') and key[0] == each.service]
+            end([looks.pop(key) for key in ended])
+        kept.append(each)
+    end(looks.values())
+    return [each for each in kept if each is not None]
+
+
+def _is_list(shown: Any) -> bool:
+    return isinstance(shown, dict) and any(isinstance(value, list) for value in shown.values()) and 'id' not in shown
+
+
+TASK_STATE = 'OS-EXT-STS:task_state'
+
+
+def states(document: Any) -> list[str]:
+    """The states that a body tells of, in order: of servers also what is under way."""
+    return sorted(_states(document))
+
+
+def _states(document: Any) -> Iterator[str]:
+    if isinstance(document, dict):
+        for key, value in document.items():
+            if key in ('status', TASK_STATE) and isinstance(value, str):
+                yield value
+            yield from _states(value)
+    elif isinstance(document, list):
+        for value in document:
+            yield from _states(value)

@@ -1,0 +1,48 @@
+"""Who can log in to a cloud that was loaded."""
+
+from typing import NamedTuple
+
+from computeapi.kit.scenes.scene import Scene
+
+
+class UserAccount(NamedTuple):
+    """A user of a document who can log in.
+
+    project: one on which the user has a role, if there is any.  stated: whether the document has the password.
+    """
+
+    user: str
+    password: str
+    domain: str
+    project: str | None
+    project_domain: str | None
+    stated: bool
+
+    @classmethod
+    def own(cls, user: str, password: str) -> 'UserAccount':
+        """One of those that a cloud begins with, each of which has a project of its name."""
+        return cls(user, password, 'Default', user, 'Default', stated=True)
+
+
+def accounts(scene: Scene) -> list[UserAccount]:
+    """Those whose passwords are known, stated or made."""
+    projects, domains = scene.index('projects').rows, scene.index('domains').rows
+    stated = {entry['name']: entry['password'] for _, entry in scene.entries('users') if entry.get('password')}
+    found = []
+    for _, entry in scene.entries('users'):
+        password = scene.passwords.get(entry['name'])
+        if password is None:
+            continue
+        row = scene.row('users', scene.resolve('users', entry['name'], ()))
+        project = projects.get(row['default_project_id'] or '')
+        found.append(
+            UserAccount(
+                user=row['name'],
+                password=password,
+                domain=domains[row['domain_id']]['name'],
+                project=project['name'] if project else None,
+                project_domain=domains[project['domain_id']]['name'] if project else None,
+                stated=row['name'] in stated,
+            )
+        )
+    return found

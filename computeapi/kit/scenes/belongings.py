@@ -1,0 +1,84 @@
+"""Flavors, key pairs, server groups and quotas."""
+
+from collections import defaultdict
+from typing import Any
+
+from computeapi.compute import keys
+from computeapi.db.quotas import EVERYBODY
+from computeapi.errors import Invalid
+from computeapi.kit.scenes.document import SceneError
+from computeapi.kit.scenes.export import Export
+from computeapi.kit.scenes.scene import Scene, Values
+from computeapi.kit.scenes.schema import KEYPAIR
+
+OF_SERVICES = {
+    'network': ('network_quotas', 'resource', 'limit'),
+    'volume': ('volume_quotas', 'name', 'limit'),
+}
+
+
+def load(scene: Scene) -> None:
+    for place, entry in scene.entries('flavors'):
+        scene.unique_name('flavors', entry['name'], (*place, 'name'))
+        row = scene.make('flavors', entry, place)
+        row['id'] = scene.number('flavors')
+        row['extra_specs'] = {name: str(value) for name, value in row['extra_specs'].items()}
+        for number, project in enumerate(entry.get('access', ())):
+            project_id = scene.resolve('projects', project, (*place, 'access', number))
+            scene.add('flavor_projects', flavor_id=row['id'], project_id=project_id)
+    for place, entry in scene.entries('keypairs'):
+        owner = scene.user(entry, place)
+        scene.unique_name('keypairs', entry['name'], (*place, 'name'), owner)
+        row = scene.values(KEYPAIR, entry, place)
+        try:
+            fingerprint = row['fingerprint'] or keys.fingerprint(row['type'], row['public_key'])
+        except Invalid as error:
+            raise SceneError((*place, 'public_key'), str(error)) from None
+        row |= {'id': scene.number('keypairs'), 'user_id': owner, 'fingerprint': fingerprint}
+        scene.keep('keypairs', row | {'created_at': row['created_at'] or scene.now}, place)
+    for place, entry in scene.entries('server_groups'):
+        row = scene.make('server_groups', entry, place)
+        row['user_id'] = row['user_id'] or scene.user(entry, place)
+    _load_quotas(scene)
+
+
+def _load_quotas(scene: Scene) -> None:
+    for place, entry in scene.entries('quotas'):
+        project_id = scene.project(entry, place)
+        user_id = scene.resolve('users', entry['user'], (*place, 'user')) if entry.get('user') else EVERYBODY
+        for resource, limit in entry.get('compute', {}).items():
+            row = {'project_id': project_id, 'user_id': user_id, 'resource': resource}
+            scene.add('quotas', **row, hard_limit=limit)
+        for service, (table, resource_column, limit_column) in OF_SERVICES.items():
+            for resource, limit in entry.get(service, {}).items():
+                scene.add(table, **{'project_id': project_id, resource_column: resource, limit_column: limit})
+
+
+def export(export: Export) -> None:
+    access = export.grouped('flavor_projects', 'flavor_id')
+    for row, entry in export.section('flavors'):
+        if row['id'] in access:
+            entry['access'] = [export.called('projects', each['project_id']) for each in access[row['id']]]
+    export.section('keypairs')
+    export.section('server_groups')
+    _export_quotas(export)
+
+
+def _export_quotas(export: Export) -> None:
+    found: dict[tuple[str, str], dict[str, dict[str, int]]] = defaultdict(lambda: defaultdict(dict))
+    for row in export.rows('quotas'):
+        found[row['project_id'], row['user_id']]['compute'][row['resource']] = row['hard_limit']
+    for service, (table, resource_column, limit_column) in OF_SERVICES.items():
+        for row in export.rows(table):
+            found[row['project_id'], EVERYBODY][service][row[resource_column]] = row[limit_column]
+    entries = [
+        _owner(export, project_id, user_id) | {service: dict(each) for service, each in limits.items()}
+        for (project_id, user_id), limits in found.items()
+    ]
+    if entries:
+        export.document['quotas'] = entries
+
+
+def _owner(export: Export, project_id: str, user_id: str) -> dict[str, Any]:
+    owner: Values = {'project': export.called('projects', project_id)}
+    return owner | ({'user': export.called('users', user_id)} if user_id != EVERYBODY else {})

@@ -1,0 +1,92 @@
+"""The APIs of a cloud, read with the rights of a user; what is refused is noted and left out."""
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+
+if TYPE_CHECKING:
+    from openstack.connection import Connection
+
+Json = dict[str, Any]
+PAGE = 500
+VERSIONS = {'identity': '/v3', 'image': '/v2', 'network': '/v2.0'}
+SERVICES = {name: name for name in ('identity', 'image', 'network', 'compute')} | {'block_storage': 'block-storage'}
+"""By the name that the SDK has for a service, its type."""
+
+
+class Reader:
+    """Lists of the services of one cloud."""
+
+    def __init__(self, connection: 'Connection'):
+        self.connection = connection
+        self.left_out: list[str] = []
+
+    def all(
+        self, service: str, path: str, key: str, *, paged: bool = True, microversion: str | None = None
+    ) -> list[Json]:
+        """All that a list has; nothing, and a note of it, where it cannot be had."""
+        found: dict[str, Json] = {}
+        while True:
+            query = {'limit': PAGE, **({'marker': next(reversed(found))} if found else {})} if paged else {}
+            page: list[Json] = (self._get(service, _with(path, query), microversion) or {}).get(key, [])
+            if not paged:
+                return page
+            new = {each['id']: each for each in page if each['id'] not in found}
+            # Whoever does not know of pages gives the same one again.
+            if not new:
+                return list(found.values())
+            found |= new
+
+    def everyones(self, service: str, path: str, key: str, *, microversion: str | None = None) -> list[Json]:
+        """The same of all projects, or else of the user's own."""
+        noted = len(self.left_out)
+        found = self.all(service, _with(path, {'all_tenants': 1}), key, microversion=microversion)
+        if len(self.left_out) > noted:
+            del self.left_out[noted:]
+            self.left_out.append(f'{key} of other projects')
+            found = self.all(service, path, key, microversion=microversion)
+        return found
+
+    def one(self, service: str, path: str, key: str, *, microversion: str | None = None) -> Any:
+        """What stands under the key; None where it cannot be had."""
+        answer = self._get(service, path, microversion)
+        return None if answer is None else answer.get(key)
+
+    def _get(self, service: str, path: str, microversion: str | None) -> Json | None:
+        from openstack import exceptions
+
+        try:
+            proxy, endpoint = getattr(self.connection, service), self.connection.endpoint_for(SERVICES[service]) or ''
+            if service in VERSIONS:
+                # Their endpoints name the version or do not.
+                root = endpoint.rstrip('/').removesuffix(VERSIONS[service])
+                answer = proxy.get(root + path)
+            else:
+                answer = proxy.get(path, microversion=microversion)
+            exceptions.raise_from_response(answer)
+        except (exceptions.SDKException, AttributeError, TypeError) as error:
+            self.left_out.append(f'{service} {path.partition("?")[0]}: {str(error)[:200]}')
+            return None
+        document: Json = answer.json()
+        return document
+
+
+def _with(path: str, query: Mapping[str, Any]) -> str:
+    return f'{path}{"&" if "?" in path else "?"}{urlencode(query)}' if query else path
+
+
+def named(each: Json, names: Iterable[str]) -> Json:
+    """What is called the same in a document, as far as it is said."""
+    return {name: each[name] for name in names if each.get(name) is not None}
+
+
+def moved(each: Json, names: Mapping[str, str]) -> Json:
+    """What is called otherwise in a document, by what it is called in an answer."""
+    return {ours: each[theirs] for theirs, ours in names.items() if each.get(theirs) is not None}
+
+
+def project_of(each: Json) -> Json:
+    """Whose it is, by whatever name it says so."""
+    owners = ('project_id', 'tenant_id', 'os-vol-tenant-attr:tenant_id', 'os-extended-snapshot-attributes:project_id')
+    found = next((each[name] for name in owners if each.get(name)), None)
+    return {'project': found}

@@ -1,0 +1,92 @@
+"""`computeapi populate` and `computeapi clone`."""
+
+import argparse
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from oslo_config import cfg
+
+from computeapi import serve
+from computeapi.argument_types import number
+from computeapi.clock import utcnow
+from computeapi.db import schema
+from computeapi.db.engine import store_of
+from computeapi.errors import Error
+from computeapi.kit.scenes.anonymity import Anonymity
+from computeapi.kit.scenes.cloning import clone as read
+from computeapi.kit.scenes.document import SceneError, commented
+from computeapi.kit.scenes.populating import populate as fill
+from computeapi.kit.scenes.synthetic import SyntheticCloud
+from computeapi.main import Service
+from computeapi.serve import population
+from computeapi.serve.directory import opened
+
+
+def add_populate(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument('--servers', type=number, default=1000, metavar='N', help='how many servers (%(default)s)')
+    parser.add_argument('--projects', type=number, default=20, metavar='N', help='in how many projects (%(default)s)')
+    parser.add_argument('--hosts', type=number, default=20, metavar='N', help='on how many hosts (%(default)s)')
+    parser.add_argument('--seed', type=int, default=1, metavar='N', help='which cloud it is (%(default)s)')
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument('--data-dir', metavar='DIR', help='that of `serve`, which does not run (./computeapi-data)')
+    where.add_argument('--output', type=Path, metavar='FILE', help='write a file for --load instead')
+    parser.set_defaults(run=populate)
+
+
+def populate(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
+    """Make a cloud up; OSError for a directory that is in use."""
+    inventory = SyntheticCloud(options.servers, options.projects, options.hosts, options.seed, utcnow())
+    if options.output is not None:
+        options.output.write_text(commented(inventory.document(), ()))
+        return
+    with ExitStack() as stack:
+        directory = stack.enter_context(opened(options.data_dir or conf.standalone.data_dir))
+        serve.configure(conf, directory)
+        # Who is interrupted begins with another folder.
+        service = Service(conf, store_of(conf, durable=False))
+        stack.callback(service.close)
+        schema.upgrade(service.store)
+        population.prepare(service, directory, None)
+        service.hosts.register()
+        try:
+            fill(service, inventory, _told)
+        except SceneError as error:
+            raise Error(f'{directory.path} has a synthetic cloud already: {error.message}') from None
+        if sys.stderr.isatty():
+            print(file=sys.stderr)
+        print(f'{options.servers} servers are in {directory.path}')
+
+
+def add_clone(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument('--os-cloud', metavar='NAME', help='in clouds.yaml (OS_CLOUD, or else the OS_* variables)')
+    parser.add_argument('--anonymize', action='store_true', help='no name, address, id or text of it is told')
+    parser.set_defaults(run=clone)
+
+
+def clone(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
+    """Print what a cloud has; Error if it cannot be reached. What is refused is said in comments, and on stderr."""
+    document, left_out = cloned(options.os_cloud, anonymous=options.anonymize)
+    print(commented(document, left_out), end='')
+    for each in left_out:
+        print(f'computeapi: left out: {each}', file=sys.stderr)
+
+
+def cloned(name: str | None, *, anonymous: bool = False) -> tuple[dict[str, Any], list[str]]:
+    """What a cloud of clouds.yaml has, and what is left out of that; Error."""
+    import openstack
+    from openstack.exceptions import SDKException
+
+    try:
+        with openstack.connect(cloud=name) as connection:
+            document, left_out = read(connection)
+    except SDKException as error:
+        raise Error(str(error)) from None
+    return (Anonymity(document).applied() if anonymous else document), left_out
+
+
+def _told(done: int) -> None:
+    """Whoever looks sees how far it is."""
+    if sys.stderr.isatty():
+        print(f'\r{done} servers', end='', file=sys.stderr, flush=True)

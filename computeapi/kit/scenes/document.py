@@ -1,0 +1,175 @@
+"""The file that describes a cloud: read, checked, and written."""
+
+import functools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import orjson
+import yaml
+
+from computeapi.clock import parsed
+from computeapi.errors import Invalid
+from computeapi.kit.scenes.sections import DOCUMENT
+
+Document = Mapping[str, Any]
+Place = Sequence[str | int]
+MOST_ERRORS = 10
+WIDTH = 120
+
+
+class SceneError(Invalid):
+    """What a file says cannot be. place: where it says so."""
+
+    def __init__(self, place: Place, message: str):
+        super().__init__(f'{written(place)}: {message}')
+        self.place, self.message = tuple(place), message
+
+
+class Loader(getattr(yaml, 'CSafeLoader', yaml.SafeLoader)):  # type: ignore[misc]
+    """Dates stay the text that they are, and nothing is said twice: of two sections of a name one would be lost."""
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+        seen = set[str]()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode):
+                if key.value in seen:
+                    raise yaml.constructor.ConstructorError(None, None, f'{key.value} is here twice', key.start_mark)
+                seen.add(key.value)
+        return super().construct_mapping(node, deep)
+
+
+class Dumper(getattr(yaml, 'CSafeDumper', yaml.SafeDumper)):  # type: ignore[misc]
+    """As the loader; and no thing is written as a reference to another place."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+TIMESTAMP = 'tag:yaml.org,2002:timestamp'
+for each in (Loader, Dumper):
+    each.yaml_implicit_resolvers = {
+        first: [(tag, pattern) for tag, pattern in found if tag != TIMESTAMP]
+        for first, found in each.yaml_implicit_resolvers.items()
+    }
+
+
+def written(place: Place) -> str:
+    """`servers[3].flavor`, or `the file` as a whole."""
+    path = ''.join(f'[{part}]' if isinstance(part, int) else f'.{part}' for part in place)
+    return path.lstrip('.') or 'the file'
+
+
+class SceneSource:
+    """A file, its text, or a document that is in no file, and where in it things are.
+
+    Invalid for text that is no YAML, OSError.
+    """
+
+    def __init__(self, given: Path | str | Document):
+        self.name, self.text = '', ''
+        if isinstance(given, Path):
+            self.name, given = str(given), _text(given)
+        if not isinstance(given, str):
+            self.document: Any = _with_texts(given)
+            return
+        self.text = given
+        try:
+            self.document = orjson.loads(given) if self.name.endswith('.json') else yaml.load(given, Loader)
+        except (yaml.YAMLError, orjson.JSONDecodeError) as error:
+            raise Invalid(': '.join(filter(None, [self.name, str(error)]))) from None
+
+    def check(self) -> Document:
+        """The document; Invalid, with what is wrong with it and where."""
+        problems = [problem for error in _errors(self.document) for problem in _deepest(error)]
+        if problems:
+            raise Invalid('\n'.join(self.told(*each) for each in problems[:MOST_ERRORS]))
+        document: Document = self.document
+        return document
+
+    def told(self, place: Place, message: str) -> str:
+        """The message, with the line of the file that it is about, if it is about one."""
+        line = self.line(place)
+        return ': '.join(filter(None, [self.name, f'line {line}' if line else '', written(place), message]))
+
+    def line(self, place: Place) -> int | None:
+        """That of a place in the file; it is looked up only when something is wrong."""
+        if not self.text or self.name.endswith('.json'):
+            return None
+        node: Any = yaml.compose(self.text, Loader)
+        for part in place:
+            node = _inner(node, part) or node
+        return int(node.start_mark.line) + 1
+
+
+def _text(path: Path) -> str:
+    """Of a file; Invalid, OSError."""
+    try:
+        return path.read_text()
+    except UnicodeDecodeError as error:
+        raise Invalid(f'{path}: this is no text: {error}') from None
+
+
+def _inner(node: Any, part: str | int) -> Any:
+    if isinstance(node, yaml.SequenceNode) and isinstance(part, int):
+        return node.value[part]
+    if isinstance(node, yaml.MappingNode):
+        return next((value for key, value in node.value if key.value == part), None)
+    return None
+
+
+def _with_texts(value: Any) -> Any:
+    """Times as text: who read a file with another loader has them as datetime."""
+    if isinstance(value, Mapping):
+        return {name: _with_texts(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_with_texts(each) for each in value]
+    return value.isoformat() if isinstance(value, date) else value
+
+
+@functools.cache
+def validator() -> jsonschema.protocols.Validator:
+    checker = jsonschema.FormatChecker([])
+
+    @checker.checks('date-time', raises=ValueError)
+    def is_moment(value: object) -> bool:
+        return not isinstance(value, str) or parsed(value) is not None
+
+    return jsonschema.Draft202012Validator(DOCUMENT, format_checker=checker)
+
+
+def _errors(document: Any) -> Iterable[jsonschema.ValidationError]:
+    return sorted(validator().iter_errors(document), key=lambda error: [str(part) for part in error.absolute_path])
+
+
+def _deepest(error: jsonschema.ValidationError) -> Iterable[tuple[Place, str]]:
+    if error.context:
+        for inner in error.context:
+            yield from _deepest(inner)
+        return
+    yield tuple(error.absolute_path), error.message[:500]
+
+
+def commented(document: Document, left_out: Sequence[str]) -> str:
+    """The document as YAML, and in a comment before it what it does not tell."""
+    return ''.join(f'# Left out: {each}\n' for each in left_out) + dumped(document)
+
+
+def dumped(document: Document) -> str:
+    """The document as YAML."""
+    text: str = yaml.dump(dict(document), Dumper=Dumper, sort_keys=False, allow_unicode=True, width=WIDTH)
+    return text
+
+
+def texts_at(value: Any, name: str) -> Iterator[str]:
+    """All text that stands anywhere under this name."""
+    if isinstance(value, dict):
+        if isinstance(value.get(name), str):
+            yield value[name]
+        for each in value.values():
+            yield from texts_at(each, name)
+    elif isinstance(value, list):
+        for each in value:
+            yield from texts_at(each, name)

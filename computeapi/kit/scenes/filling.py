@@ -1,0 +1,90 @@
+"""The rows of a synthetic cloud's servers, made by whatever process; it needs to import little."""
+
+import gc
+import random
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from multiprocessing.connection import Connection
+
+import sqlalchemy as sa
+
+from computeapi.db import bulk
+from computeapi.db.bulk import Insertion
+from computeapi.kit.scenes import volumes
+from computeapi.kit.scenes.document import Document
+from computeapi.kit.scenes.scene import Scene
+from computeapi.kit.scenes.servers import LoadedServers
+from computeapi.kit.scenes.synthetic import SyntheticCloud
+
+Maker = Iterator[tuple[int, list[Insertion]]]
+"""So many servers, and what writes them, again and again."""
+CHUNK = 1000
+
+
+class SyntheticScene(Scene):
+    """One whose ids are drawn: nobody names its things again, and there are many."""
+
+    def __init__(self, connection: sa.Connection, document: Document, inventory: SyntheticCloud):
+        super().__init__(connection, document, inventory.now)
+        self.draw = random.Random(f'ids/{inventory.seed}').getrandbits
+
+    def divide(self, number: int, parts: int) -> None:
+        """Draw and count as one of several scenes that go on from here, none of which takes what another does."""
+        self.draw, self.step = random.Random(f'ids/{self.seed}/{number}').getrandbits, parts
+        self._numbers = {table: last + 1 + number - parts for table, last in self._numbers.items()}
+
+    def made_id(self, *parts: str) -> str:
+        text = f'{self.draw(128):032x}'
+        # Version 4, as random ones are.
+        return f'{text[:8]}-{text[8:12]}-4{text[13:16]}-a{text[17:20]}-{text[20:]}'
+
+
+class Filling:
+    """Makes the rows of a synthetic cloud's servers; can be pickled, and asks no database.
+
+    dialect: of the one that they are for.
+    """
+
+    def __init__(self, dialect: str, scene: SyntheticScene, servers: LoadedServers, inventory: SyntheticCloud):
+        self.dialect, self.scene, self.servers, self.inventory = dialect, scene, servers, inventory
+
+    def insertions(self, number: int) -> Maker:
+        """For one of the parts, once: how many servers, and what writes them and their volumes."""
+        self.scene.divide(number, self.inventory.parts)
+        for servers, theirs in self.inventory.part(number).chunks(CHUNK):
+            yield len(servers), self._made({'servers': servers, 'volumes': theirs})
+
+    def _made(self, document: Document) -> list[Insertion]:
+        """The rows of a chunk, of which nothing is remembered but what others need."""
+        scene, servers = self.scene, self.servers
+        scene.document = document
+        volumes.load(scene)
+        servers.new_volumes = {row['id']: row for row in scene.rows['volumes']}
+        for place, entry in scene.entries('servers'):
+            servers.add(entry, place)
+        made = bulk.prepared(self.dialect, scene.rows)
+        scene.rows.clear()
+        scene.index('volumes').forget(servers.new_volumes)
+        servers.forget()
+        return made
+
+
+@contextmanager
+def without_garbage() -> Iterator[None]:
+    """Nothing in the rows refers to itself, and to look for what does takes as long as all the rest."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+def make(filling: Filling, number: int, sender: Connection, receiver: Connection) -> None:
+    """What a process of its own does, until nobody listens any more: it must not seem to do so itself."""
+    receiver.close()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with suppress(BrokenPipeError), without_garbage():
+        for made in filling.insertions(number):
+            sender.send(made)
+        sender.send(None)

@@ -1,0 +1,99 @@
+"""Compute hosts and aggregates of them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from computeapi.backends.hypervisor.simulated_hosts import CPU, address
+from computeapi.db.aggregates import ZONE
+from computeapi.db.hosts import DECLARED
+from computeapi.db.services import COMPUTE
+from computeapi.kit.scenes.document import Place
+from computeapi.kit.scenes.export import Export
+from computeapi.kit.scenes.scene import Entry, Scene, Values
+
+PHYSICAL = (
+    *('host', 'cell', 'hypervisor_hostname', 'hypervisor_type', 'hypervisor_version', 'host_ip', 'cpu_info'),
+    *('vcpus', 'memory_mb', 'local_gb'),
+)
+
+
+def load(scene: Scene) -> None:
+    """The first hosts that are declared stand beside those that there are."""
+    if scene.document.get('hosts'):
+        known = set(scene.index('hosts').rows) if DECLARED.count(scene.connection) == 0 else ()
+        for name in known:
+            _declare(scene, scene.row('hosts', name))
+    zones: dict[str, list[str]] = {}
+    for place, entry in scene.entries('hosts'):
+        _load_host(scene, entry, place)
+        if entry.get('zone'):
+            zones.setdefault(entry['zone'], []).append(entry['name'])
+    for place, entry in scene.entries('aggregates'):
+        hosts = [scene.resolve('hosts', name, (*place, 'hosts', n)) for n, name in enumerate(entry.get('hosts', ()))]
+        _load_aggregate(scene, entry, place, [*hosts, *zones.pop(entry.get('metadata', {}).get(ZONE), ())])
+    for zone, hosts in zones.items():
+        _load_aggregate(scene, {'name': zone, 'metadata': {ZONE: zone}}, ('hosts',), hosts)
+
+
+def _declare(scene: Scene, row: Values) -> None:
+    scene.add('declared_hosts', **{name: row[name] for name in PHYSICAL})
+
+
+def _load_host(scene: Scene, entry: Entry, place: Place) -> None:
+    number, name = len(scene.index('hosts').rows) + 1, entry['name']
+    usual = {'hypervisor_hostname': name, 'host_ip': address(number), 'cpu_info': CPU}
+    row = scene.make('hosts', usual | dict(entry), place)
+    times = {'created_at': scene.now, 'updated_at': None}
+    id = scene.number('hypervisors')
+    row |= {'id': id, 'uuid': scene.made_id('hypervisors', name), 'started_at': scene.now, **times}
+    _declare(scene, row)
+    if row['cell'] not in scene.cells:
+        scene.cells.add(row['cell'])
+        scene.add('cells', uuid=scene.made_id('cells', row['cell']), name=row['cell'], down=False)
+    down = entry.get('down', False)
+    if down:
+        scene.add('hosts_off', host=name, since=scene.now)
+    scene.add(
+        'services',
+        uuid=scene.made_id('services', name),
+        host=name,
+        binary=COMPUTE,
+        disabled=entry.get('disabled', False),
+        disabled_reason=entry.get('disabled_reason'),
+        forced_down=entry.get('forced_down', False),
+        seen_at=None if down else scene.now,
+        **times,
+    )
+
+
+def _load_aggregate(scene: Scene, entry: Entry, place: Place, hosts: list[str]) -> None:
+    scene.unique_name('aggregates', entry['name'], (*place, 'name'))
+    number = entry.get('id') or scene.number('aggregates')
+    row = scene.make('aggregates', {**entry, 'id': number}, place)
+    row['uuid'] = row['uuid'] or scene.made_id('aggregates', entry['name'])
+    for host in dict.fromkeys(hosts):
+        scene.add('aggregate_hosts', aggregate_id=number, host=host)
+
+
+def zones_of(scene: Scene) -> Mapping[str, str]:
+    """By host in a zone of its own, that zone."""
+    aggregates = scene.index('aggregates').rows
+    in_zones = {id: row['metadata'][ZONE] for id, row in aggregates.items() if ZONE in row['metadata']}
+    members = [*scene.stored('aggregate_hosts'), *scene.rows['aggregate_hosts']]
+    return {row['host']: in_zones[row['aggregate_id']] for row in members if row['aggregate_id'] in in_zones}
+
+
+def export(export: Export) -> None:
+    services = {row['host']: row for row in export.rows('services') if row['binary'] == COMPUTE}
+    off = {row['host'] for row in export.rows('hosts_off')}
+    for row, entry in export.section('hosts'):
+        service = services.get(row['host'], {})
+        told: dict[str, Any] = {name: service.get(name) for name in ('disabled', 'disabled_reason', 'forced_down')}
+        entry |= {name: value for name, value in told.items() if value} | ({'down': True} if row['host'] in off else {})
+        if row['hypervisor_hostname'] == row['host']:
+            del entry['hypervisor_hostname']
+        if row['cpu_info'] == CPU:
+            del entry['cpu_info']
+    members = export.grouped('aggregate_hosts', 'aggregate_id')
+    for row, entry in export.section('aggregates'):
+        entry['hosts'] = sorted(each['host'] for each in members.get(row['id'], ()))

@@ -1,0 +1,102 @@
+"""Domains, projects, users and what they may do."""
+
+from collections.abc import Callable
+from typing import Any
+
+from computeapi import chance
+from computeapi.kit.scenes.document import Place, SceneError
+from computeapi.kit.scenes.export import Export
+from computeapi.kit.scenes.scene import Entry, Scene, Values
+
+DEFAULT_DOMAIN = 'default'
+TARGETS = ('project', 'domain', 'system')
+NOTHING: Values = {'options': {}, 'extra': {}}
+
+
+def load(scene: Scene, hashed: Callable[[str], str]) -> None:
+    """hashed: what is kept of a password."""
+    for place, entry in scene.entries('domains'):
+        scene.unique_name('domains', entry['name'], (*place, 'name'))
+        scene.make('domains', entry, place).update(NOTHING)
+    _load_projects(scene)
+    for place, entry in scene.entries('users'):
+        _load_user(scene, entry, place, hashed)
+
+
+def _load_projects(scene: Scene) -> None:
+    made = []
+    for place, entry in scene.entries('projects'):
+        scene.unique_name('projects', entry['name'], (*place, 'name'), scene.owner('projects', entry, place))
+        row = scene.make('projects', entry, place)
+        row.update(NOTHING, parent_id=row['domain_id'])
+        made.append((place, entry, row))
+    # A parent may stand below its children.
+    for place, entry, row in made:
+        if entry.get('parent'):
+            row['parent_id'] = scene.resolve('projects', entry['parent'], (*place, 'parent'), row['domain_id'])
+    projects = scene.index('projects').rows
+    for place, _, row in made:
+        above, ancestors = row['parent_id'], []
+        while above in projects:
+            if above in ancestors or above == row['id']:
+                raise SceneError((*place, 'parent'), 'it is below itself')
+            ancestors.append(above)
+            above = projects[above]['parent_id']
+        for ancestor in (*ancestors, row['domain_id']):
+            scene.add('identity_ancestors', project_id=row['id'], ancestor_id=ancestor)
+
+
+def _load_user(scene: Scene, entry: Entry, place: Place, hashed: Callable[[str], str]) -> None:
+    scene.unique_name('users', entry['name'], (*place, 'name'), scene.owner('users', entry, place))
+    row = scene.make('users', entry, place)
+    row |= {'options': {}, 'password_hash': entry.get('password_hash')}
+    if row['password_hash'] is None:
+        password = entry.get('password') or chance.password(entry['name'])
+        row['password_hash'] = hashed(password)
+        scene.passwords[entry['name']] = password
+    for number, held in enumerate(entry.get('roles', ())):
+        at = (*place, 'roles', number)
+        kind = next((name for name in TARGETS if held.get(name)), None)
+        if kind is None:
+            raise SceneError(at, 'it says no project, domain or system that the role is held on')
+        target = 'all' if kind == 'system' else scene.resolve(f'{kind}s', held[kind], (*at, kind), row['domain_id'])
+        grant = {'target_kind': kind, 'target_id': target, 'inherited': held.get('inherited', False)}
+        scene.add('identity_role_assignments', actor_id=row['id'], role_id=_role(scene, held['role']), **grant)
+        if kind == 'project' and row['default_project_id'] is None:
+            row['default_project_id'] = target
+
+
+def _role(scene: Scene, name: str) -> str:
+    """The id of the role of the whole cloud that is called so, made if there is none."""
+    for role_id in scene.index('roles').named.get(name, ()):
+        if not scene.row('roles', role_id)['domain_id']:
+            return role_id
+    row: Values = {'id': scene.made_id('roles', name).replace('-', ''), 'domain_id': '', 'name': name}
+    scene.keep('roles', row | {'description': '', 'immutable': False}, ())
+    return str(row['id'])
+
+
+def export(export: Export) -> None:
+    """Without groups: what a user has by a group is not told. Passwords only as hashes, if these are asked for."""
+    export.section('domains', lambda row: row['id'] != DEFAULT_DOMAIN or row['name'] != 'Default')
+    for row, entry in export.section('projects'):
+        if row['domain_id'] == DEFAULT_DOMAIN:
+            entry.pop('domain', None)
+        if row['parent_id'] != row['domain_id']:
+            entry['parent'] = export.called('projects', row['parent_id'])
+    grants = export.grouped('identity_role_assignments', 'actor_id')
+    for row, entry in export.section('users'):
+        if row['domain_id'] == DEFAULT_DOMAIN:
+            entry.pop('domain', None)
+        if export.hashes and row['password_hash']:
+            entry['password_hash'] = row['password_hash']
+        entry['roles'] = [_held(export, grant) for grant in grants.pop(row['id'], ())]
+    export.leaves_out('groups', 'identity_groups')
+    export.leaves_out('application credentials', 'identity_application_credentials')
+
+
+def _held(export: Export, grant: Values) -> dict[str, Any]:
+    kind = grant['target_kind']
+    target = 'all' if kind == 'system' else export.called(f'{kind}s', grant['target_id'])
+    role = {'role': export.names('roles')[grant['role_id']], kind: target}
+    return role | ({'inherited': True} if grant['inherited'] else {})

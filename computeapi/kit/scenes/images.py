@@ -1,0 +1,44 @@
+"""Images, and the data of small ones."""
+
+import base64
+import binascii
+
+from computeapi.backends.image.files import ImageFiles
+from computeapi.kit.scenes.document import SceneError
+from computeapi.kit.scenes.export import Export
+from computeapi.kit.scenes.scene import Scene
+
+SMALL_BYTES = 64 * 1024
+"""Up to which the data of an image are told in a document."""
+
+
+def load(scene: Scene, files: ImageFiles) -> None:
+    for place, entry in scene.entries('images'):
+        row = scene.make('images', entry, place)
+        row['owner'] = row['owner'] or None
+        if entry.get('data'):
+            try:
+                data = base64.b64decode(entry['data'], validate=True)
+            except binascii.Error as error:
+                raise SceneError((*place, 'data'), str(error)) from None
+            written = files.write(row['id'], [data])
+            files.keep(row['id'], written)
+            row |= {'size': written.size, 'checksum': written.checksum, 'hash_value': written.hash_value}
+        scene.add_pairs('image_properties', row['id'], entry.get('properties', {}))
+        for tag in sorted(set(entry.get('tags', ()))):
+            scene.add('image_tags', image_id=row['id'], tag=tag)
+
+
+def export(export: Export, files: ImageFiles) -> None:
+    properties, tags = export.pairs('image_properties'), export.tags('image_tags')
+    for row, entry in export.section('images'):
+        if row['owner'] is None:
+            entry['project'] = None
+        if row['id'] in properties:
+            entry['properties'] = properties[row['id']]
+        if row['id'] in tags:
+            entry['tags'] = tags[row['id']]
+        path = files.directory / row['id']
+        if row['size'] is not None and row['size'] <= SMALL_BYTES and path.is_file():
+            entry['data'] = base64.b64encode(path.read_bytes()).decode()
+    export.leaves_out('members of images', 'image_members')

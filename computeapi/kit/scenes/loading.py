@@ -1,0 +1,63 @@
+"""A document into the store of a service."""
+
+from computeapi.backends.identity.local import LocalIdentity
+from computeapi.backends.image.local import LocalImages
+from computeapi.backends.network.local import LocalNetworks
+from computeapi.backends.registry import built_in
+from computeapi.backends.volume.local import LocalVolumes
+from computeapi.compute.servers import TRANSITIONS
+from computeapi.db.engine import conflicts
+from computeapi.errors import Invalid
+from computeapi.kit.scenes import belongings, hosts, identity, images, networks, replacing, volumes
+from computeapi.kit.scenes.accounts import UserAccount, accounts
+from computeapi.kit.scenes.document import SceneError, SceneSource
+from computeapi.kit.scenes.scene import Scene
+from computeapi.kit.scenes.servers import LoadedServers
+from computeapi.main import Service
+
+KINDS = {str(state): work.kind for work in reversed(TRANSITIONS) for state in work.doing if state is not None}
+"""By task_state, the kind of the work that it is part of."""
+
+
+def load(service: Service, source: SceneSource) -> list[UserAccount]:
+    """Add what the document describes to what is there, all of it or nothing; who can log in now.
+
+    Nobody may do anything to the cloud meanwhile. Invalid, with the place and the line, for what cannot be.
+    """
+    document = source.check()
+    check_built_in(service)
+    try:
+        with conflicts('Something that the document has is there already.'), service.store.write() as connection:
+            if document.get('replace'):
+                document = replacing.begin(connection, document)
+            scene = Scene(connection, document, service.store.clock())
+            fill(service, scene)
+            scene.write()
+            found = accounts(scene)
+    except SceneError as error:
+        raise Invalid(source.told(error.place, error.message)) from None
+    return found
+
+
+def check_built_in(service: Service) -> None:
+    """NotSupported for a cloud that keeps its things elsewhere."""
+    built_in('identity', LocalIdentity, service.identity)
+    built_in('image', LocalImages, service.images)
+    built_in('network', LocalNetworks, service.networks)
+    built_in('volume', LocalVolumes, service.volumes)
+
+
+def fill(service: Service, scene: Scene) -> None:
+    """Let the scene have all rows of its document."""
+    users = built_in('identity', LocalIdentity, service.identity).users
+    files = built_in('image', LocalImages, service.images).files
+    identity.load(scene, users.passwords.hash)
+    hosts.load(scene)
+    belongings.load(scene)
+    images.load(scene, files)
+    book = networks.load(scene)
+    volumes.load(scene)
+    servers = LoadedServers(scene, book, hosts.zones_of(scene), service.conf.default_availability_zone, KINDS)
+    servers.load()
+    networks.load_floating_ips(scene, book, servers.ports_of)
+    servers.tell_of_floating_ips()

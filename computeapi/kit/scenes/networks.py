@@ -1,0 +1,316 @@
+"""Networks, their subnets, security groups, routers, ports and floating IPs."""
+
+import hashlib
+import ipaddress
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from computeapi.backends.network.local import addresses
+from computeapi.db import bulk
+from computeapi.db.ports import ROUTER_GATEWAY, ROUTER_INTERFACE
+from computeapi.errors import Invalid
+from computeapi.kit.scenes.document import Place, SceneError
+from computeapi.kit.scenes.scene import Entry, Scene, Values
+from computeapi.kit.scenes.schema import PLUG, RULE, Schema
+
+DEFAULT_GROUP = 'default'
+VERSIONS = ('IPv4', 'IPv6')
+
+Fixed = Sequence[tuple[str, str]]
+"""Subnets and addresses."""
+Given = tuple[Fixed, Sequence[str]]
+"""The addresses of a port, and its security groups."""
+
+
+class AddressBook:
+    """Which addresses are given, and which are free.
+
+    What the document states is taken before any other is given, wherever it stands.
+    """
+
+    def __init__(self, scene: Scene):
+        self.scene = scene
+        self.taken: dict[str, set[str]] = defaultdict(set)
+        self.macs: dict[str, set[str]] = defaultdict(set)
+        self._free: dict[str, Iterator[str]] = {}
+        self._by_version: dict[str, Sequence[tuple[Values, bool]]] = {}
+        # Of the ports of the section, what they were given.
+        self.given: dict[str, Given] = {}
+        for table in ('fixed_ips', 'reserved_addresses'):
+            for row in bulk.rows_of(scene.connection, table, ['subnet_id', 'ip_address']):
+                self.taken[row['subnet_id']].add(row['ip_address'])
+        for row in bulk.rows_of(scene.connection, 'ports', ['network_id', 'mac_address']):
+            self.macs[row['network_id']].add(row['mac_address'])
+        self.subnets: dict[str, list[Values]] = defaultdict(list)
+        for subnet in scene.index('subnets').rows.values():
+            self.subnets[subnet['network_id']].append(subnet)
+
+    def subnet_of(self, network_id: str, address: str, place: Place) -> Values:
+        for subnet in self.subnets[network_id]:
+            if ipaddress.ip_address(address) in ipaddress.ip_network(subnet['cidr']):
+                return subnet
+        raise SceneError(place, f'{address} is on no subnet of the network')
+
+    def usual(self, network_id: str, mac: str) -> Fixed:
+        """One of each version, as a port gets them that says nothing."""
+        given, versions = [], set()
+        for subnet, stateless in self._usual(network_id):
+            if stateless:
+                given.append((subnet['id'], addresses.eui64(subnet['cidr'], mac)))
+            elif subnet['ip_version'] not in versions and (address := self.free(subnet)):
+                versions.add(subnet['ip_version'])
+                given.append((subnet['id'], address))
+        return given
+
+    def _usual(self, network_id: str) -> Sequence[tuple[Values, bool]]:
+        """The subnets of a network, IPv4 first, and whether their addresses follow from those of cards."""
+        if network_id not in self._by_version:
+            subnets = sorted(self.subnets[network_id], key=lambda each: each['ip_version'])
+            self._by_version[network_id] = [(subnet, addresses.is_stateless(subnet)) for subnet in subnets]
+        return self._by_version[network_id]
+
+    def free(self, subnet: Values) -> str | None:
+        """One that nobody has, taken now; None if the subnet has none."""
+        if subnet['id'] not in self._free:
+            self._free[subnet['id']] = addresses.after(subnet['allocation_pools'], subnet.get('last_address'))
+        taken = self.taken[subnet['id']]
+        address = next((each for each in self._free[subnet['id']] if each not in taken), None)
+        if address:
+            taken.add(address)
+        return address
+
+    def mac(self, network_id: str, port_id: str) -> str:
+        number = int.from_bytes(hashlib.sha256(port_id.encode()).digest()[:3], 'big')
+        while (mac := f'{addresses.MAC_PREFIX}:{number.to_bytes(3, "big").hex(":")}') in self.macs[network_id]:
+            number = (number + 1) % 2**24
+        self.macs[network_id].add(mac)
+        return mac
+
+
+def load(scene: Scene) -> AddressBook:
+    for place, entry in scene.entries('networks'):
+        row = scene.make('networks', entry, place)
+        _tag(scene, row['id'], entry)
+        for number, subnet in enumerate(entry.get('subnets', ())):
+            _load_subnet(scene, subnet, row, (*place, 'subnets', number))
+    _load_security_groups(scene)
+    book = AddressBook(scene)
+    _take_stated(scene, book)
+    for place, entry in scene.entries('routers'):
+        _load_router(scene, book, entry, place)
+    for place, entry in scene.entries('ports'):
+        row = scene.make('ports', entry, place)
+        book.given[row['id']] = finish_port(scene, book, row, entry, place)
+        _tag(scene, row['id'], entry)
+    return book
+
+
+def _tag(scene: Scene, resource_id: str, entry: Entry) -> None:
+    for tag in sorted(set(entry.get('tags', ()))):
+        scene.add('network_tags', resource_id=resource_id, tag=tag)
+
+
+def _load_subnet(scene: Scene, entry: Entry, network: Values, place: Place) -> None:
+    try:
+        prefix = addresses.parse_cidr(entry['cidr'])
+        gateway = entry['gateway_ip'] if 'gateway_ip' in entry else addresses.first_host(prefix)
+        pools = entry.get('allocation_pools') or addresses.default_pools(prefix, gateway)
+    except (ValueError, Invalid) as error:
+        raise SceneError((*place, 'cidr'), str(error)) from None
+    row = scene.make('subnets', {'project': network['project_id'] or None, **entry}, place)
+    row |= {'network_id': network['id'], 'cidr': str(prefix), 'ip_version': prefix.version}
+    row |= {'gateway_ip': gateway, 'allocation_pools': pools}
+    _tag(scene, row['id'], entry)
+
+
+def _load_security_groups(scene: Scene) -> None:
+    made = []
+    for place, entry in scene.entries('security_groups'):
+        if entry['name'] == DEFAULT_GROUP:
+            scene.unique_name('security_groups', DEFAULT_GROUP, (*place, 'name'), scene.project(entry, place))
+        row = scene.make('security_groups', entry, place)
+        _tag(scene, row['id'], entry)
+        made.append((place, entry, row))
+    for place, entry, row in made:
+        if 'rules' not in entry:
+            _let_out(scene, row)
+        for number, rule in enumerate(entry.get('rules', ())):
+            at = (*place, 'rules', number)
+            _add_rule(scene, row, scene.values(RULE, rule, at, row['project_id']))
+
+
+def _add_rule(scene: Scene, group: Values, rule: Values) -> None:
+    prefix = rule.get('remote_ip_prefix')
+    times = {name: rule.get(name) or group['created_at'] for name in ('created_at', 'updated_at')}
+    known = {
+        'id': rule.get('id') or scene.made_id('rules', group['id']),
+        'normalized_cidr': str(ipaddress.ip_network(prefix, strict=False)) if prefix else None,
+        'description': rule.get('description') or '',
+        'revision_number': rule.get('revision_number', 1),
+    }
+    facts = ('direction', 'ethertype', 'protocol', 'port_range_min', 'port_range_max', 'remote_group_id')
+    given = {name: rule.get(name) for name in facts} | {'remote_ip_prefix': prefix}
+    owned = {'security_group_id': group['id'], 'project_id': group['project_id']}
+    scene.add('security_group_rules', **known, **given, **owned, **times)
+
+
+def _let_out(scene: Scene, group: Values) -> None:
+    """What a new group has."""
+    for version in VERSIONS:
+        _add_rule(scene, group, {'direction': 'egress', 'ethertype': version})
+
+
+def default_group(scene: Scene, project_id: str) -> str:
+    """That of a project, made if it has none."""
+    known = scene.default_groups
+    if project_id not in known:
+        index = scene.index('security_groups')
+        rows = (index.rows[group_id] for group_id in index.named.get(DEFAULT_GROUP, ()))
+        found = next((row for row in rows if row['project_id'] == project_id), None)
+        known[project_id] = str((found or _new_default_group(scene, project_id))['id'])
+    return known[project_id]
+
+
+def _new_default_group(scene: Scene, project_id: str) -> Values:
+    entry = {'name': DEFAULT_GROUP, 'project': project_id, 'description': 'Default security group'}
+    row = scene.make('security_groups', entry, ())
+    _let_out(scene, row)
+    for version in VERSIONS:
+        _add_rule(scene, row, {'direction': 'ingress', 'ethertype': version, 'remote_group_id': row['id']})
+    return row
+
+
+def _take_stated(scene: Scene, book: AddressBook) -> None:
+    """Every address that the document states is given to nobody else."""
+    stated = [entry for section in ('ports', 'routers') for _, entry in scene.entries(section)]
+    for _, server in scene.entries('servers'):
+        stated += server.get('networks', ())
+    for _, router in scene.entries('routers'):
+        stated += [*router.get('interfaces', ()), router.get('gateway', {})]
+    texts = {fixed['ip_address'] for each in stated for fixed in each.get('fixed_ips', ()) if 'ip_address' in fixed}
+    texts |= {entry['address'] for _, entry in scene.entries('floating_ips') if entry.get('address')}
+    for subnets in book.subnets.values():
+        for subnet in subnets:
+            # One may be on several networks; too many taken do no harm.
+            book.taken[subnet['id']] |= texts
+
+
+def finish_port(scene: Scene, book: AddressBook, row: Values, entry: Entry, place: Place) -> Given:
+    """Give a port what it needs beside its row."""
+    network_id = row['network_id']
+    stated = row.get('mac_address')
+    row['mac_address'] = stated or book.mac(network_id, row['id'])
+    fixed = _fixed(scene, book, network_id, row['mac_address'], entry, place)
+    for subnet_id, address in fixed:
+        scene.add('fixed_ips', port_id=row['id'], subnet_id=subnet_id, ip_address=address)
+    groups = _groups(scene, row, entry, place)
+    for group_id in groups:
+        scene.add('port_security_groups', port_id=row['id'], security_group_id=group_id)
+    return fixed, groups
+
+
+def _fixed(scene: Scene, book: AddressBook, network_id: str, mac: str, entry: Entry, place: Place) -> Fixed:
+    if 'fixed_ips' not in entry:
+        return book.usual(network_id, mac)
+    found = []
+    for number, wanted in enumerate(entry['fixed_ips']):
+        at, address = (*place, 'fixed_ips', number), wanted.get('ip_address')
+        if wanted.get('subnet'):
+            subnet = scene.row('subnets', scene.resolve('subnets', wanted['subnet'], (*at, 'subnet')))
+        else:
+            subnet = book.subnet_of(network_id, address or '', at)
+        address = address or book.free(subnet)
+        if address is None:
+            raise SceneError(at, 'the subnet has no free address')
+        found.append((subnet['id'], address))
+    return found
+
+
+def _groups(scene: Scene, row: Values, entry: Entry, place: Place) -> Sequence[str]:
+    """The ids of the security groups of a port."""
+    if not row['port_security_enabled'] or row['device_owner'].startswith('network:'):
+        return ()
+    if 'security_groups' not in entry:
+        return [default_group(scene, row['project_id'])] if row['project_id'] else ()
+    named = enumerate(entry['security_groups'])
+    return [
+        default_group(scene, row['project_id'])
+        if name == DEFAULT_GROUP
+        else scene.resolve('security_groups', name, (*place, 'security_groups', number), row['project_id'])
+        for number, name in named
+    ]
+
+
+def new_port(scene: Scene, port_id: str, network_id: str, **facts: Any) -> Values:
+    """The row of a port that nothing is said of."""
+    usual: Mapping[str, Any] = {
+        'name': '',
+        'description': '',
+        'revision_number': 1,
+        'qos_policy_id': None,
+        'mac_address': None,
+        'admin_state_up': True,
+        'port_security_enabled': True,
+        'host': '',
+        'vnic_type': 'normal',
+        'dns_name': '',
+        'binding_profile': {},
+        'allowed_address_pairs': [],
+        'extra_dhcp_opts': [],
+        'created_at': scene.now,
+        'updated_at': scene.now,
+    }
+    return {'id': port_id, 'network_id': network_id, **usual, **facts}
+
+
+def times_of(scene: Scene, schema: Schema, entry: Entry, place: Place, owner: Values) -> Values:
+    """When a port was made and changed, and how often: with what it belongs to, unless it says otherwise."""
+    stated = scene.values(schema, entry, place)
+    created = stated['created_at'] or owner['created_at']
+    times = {'created_at': created, 'updated_at': stated['updated_at'] or created}
+    return times | {'revision_number': stated['revision_number']}
+
+
+def _load_router(scene: Scene, book: AddressBook, entry: Entry, place: Place) -> None:
+    row = scene.make('routers', entry, place)
+    _tag(scene, row['id'], entry)
+    gateway, interfaces = entry.get('gateway'), enumerate(entry.get('interfaces', ()))
+    if gateway:
+        _join(scene, book, row, gateway, (*place, 'gateway'), ROUTER_GATEWAY)
+    for number, interface in interfaces:
+        _join(scene, book, row, interface, (*place, 'interfaces', number), ROUTER_INTERFACE)
+
+
+def _join(scene: Scene, book: AddressBook, router: Values, entry: Entry, place: Place, owner: str) -> None:
+    network_id = scene.resolve('networks', entry['network'], (*place, 'network'), router['project_id'])
+    port_id = entry.get('id') or scene.made_id('ports', router['id'], network_id)
+    project_id = '' if owner == ROUTER_GATEWAY else router['project_id']
+    known = {'project_id': project_id, 'device_id': router['id'], 'device_owner': owner}
+    row = new_port(scene, port_id, network_id, **known, mac_address=entry.get('mac_address'))
+    row |= times_of(scene, PLUG, entry, place, router)
+    if owner == ROUTER_INTERFACE and 'fixed_ips' not in entry:
+        gateways = [each for each in book.subnets[network_id] if each['gateway_ip']]
+        entry = {'fixed_ips': [{'subnet': each['id'], 'ip_address': each['gateway_ip']} for each in gateways[:1]]}
+    scene.keep('ports', row, place)
+    finish_port(scene, book, row, entry, place)
+
+
+def load_floating_ips(scene: Scene, book: AddressBook, ports_of: Mapping[str, list[Values]]) -> None:
+    """ports_of: servers, the first of theirs first."""
+    first = {row['port_id']: row['ip_address'] for row in reversed(scene.rows['fixed_ips'])}
+    for place, entry in scene.entries('floating_ips'):
+        row = scene.make('floating_ips', entry, place)
+        if row['floating_ip_address'] is None:
+            subnets = book.subnets[row['floating_network_id']]
+            row['floating_ip_address'] = next(filter(None, map(book.free, subnets)), None)
+        if row['floating_ip_address'] is None:
+            raise SceneError((*place, 'address'), 'the network has no free address')
+        if entry.get('server'):
+            server_id = scene.resolve('servers', entry['server'], (*place, 'server'), row['project_id'])
+            if not ports_of.get(server_id):
+                raise SceneError((*place, 'server'), 'it has no port, or stands in another file')
+            row['port_id'] = ports_of[server_id][0]['id']
+        if row['port_id'] is not None:
+            row['fixed_ip_address'] = row['fixed_ip_address'] or first.get(row['port_id'])
+        _tag(scene, row['id'], entry)

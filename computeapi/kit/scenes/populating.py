@@ -1,0 +1,86 @@
+"""`computeapi populate`: a synthetic inventory into a store, or into a file."""
+
+import copy
+import itertools
+import multiprocessing
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from multiprocessing.connection import Connection
+
+import sqlalchemy as sa
+
+from computeapi.db import bulk
+from computeapi.errors import Error
+from computeapi.kit.scenes import hosts, loading, networks
+from computeapi.kit.scenes.filling import Filling, Maker, SyntheticScene, make, without_garbage
+from computeapi.kit.scenes.servers import LoadedServers
+from computeapi.kit.scenes.synthetic import SyntheticCloud
+from computeapi.main import Service
+
+MANY = 10_000
+"""From so many servers on it is faster to make the rows in processes of their own, which take a second to start."""
+
+
+def populate(
+    service: Service, inventory: SyntheticCloud, told: Callable[[int], None] = lambda done: None, many: int = MANY
+) -> None:
+    """Add all of it to what is there, or nothing.
+
+    told: hears how many servers there are, now and then.  many: from so many servers on other processes make the rows.
+    """
+    with ExitStack() as stack:
+        connection = stack.enter_context(service.store.write())
+        filling = _begin(service, connection, inventory)
+        if inventory.servers >= many:
+            stack.enter_context(bulk.many(connection))
+            makers = [stack.enter_context(_apart(filling, number)) for number in range(inventory.parts)]
+        else:
+            makers = [copy.deepcopy(filling).insertions(number) for number in range(inventory.parts)]
+        done = 0
+        with without_garbage():
+            for servers, made in _in_turn(makers):
+                bulk.write(connection, made)
+                told(done := done + servers)
+
+
+def _begin(service: Service, connection: sa.Connection, inventory: SyntheticCloud) -> Filling:
+    """Write all but the servers and their volumes."""
+    scene = SyntheticScene(connection, inventory.frame(), inventory)
+    loading.fill(service, scene)
+    book, zones = networks.AddressBook(scene), hosts.zones_of(scene)
+    servers = LoadedServers(scene, book, zones, service.conf.default_availability_zone, loading.KINDS, named=False)
+    scene.write()
+    scene.leave(('server_actions',))
+    return Filling(service.store.dialect, scene, servers, inventory)
+
+
+def _in_turn(makers: Sequence[Maker]) -> Maker:
+    """What each of them makes, so that one that waits for its turn is all that is ahead."""
+    return (made for some in itertools.zip_longest(*makers) for made in some if made is not None)
+
+
+@contextmanager
+def _apart(filling: Filling, number: int) -> Iterator[Maker]:
+    """Rows that another process makes while those before are written."""
+    # A copy of this process is there at once; but where it has threads, who knows what they hold.
+    alone = threading.active_count() == 1
+    process = multiprocessing.get_context('fork').Process if alone else multiprocessing.get_context('spawn').Process
+    receiver, sender = multiprocessing.Pipe(duplex=False)
+    maker = process(target=make, args=(filling, number, sender, receiver), daemon=True)
+    maker.start()
+    sender.close()
+    try:
+        with receiver:
+            yield _received(receiver)
+    finally:
+        maker.terminate()
+        maker.join()
+
+
+def _received(receiver: Connection) -> Maker:
+    try:
+        while (made := receiver.recv()) is not None:
+            yield made
+    except (EOFError, OSError):
+        raise Error('A process that makes the rows of servers has ended.') from None

@@ -1,0 +1,343 @@
+"""What may stand in a file that describes a cloud: the only description of it, which checks it and is documented.
+
+A property with a `column` is kept in that column of the table of its section, one with `of` names a thing of that
+section, by its name or its id. `default` is what a thing has where the file says nothing, and what an export leaves
+out. Properties without a column are for the module of the section to understand.
+"""
+
+from typing import Any
+
+Schema = dict[str, Any]
+
+VERSION = 1
+"""Of the form of the file."""
+
+STRING: Schema = {'type': ['string', 'null'], 'maxLength': 65535}
+NAME: Schema = {'type': 'string', 'maxLength': 255}
+INTEGER: Schema = {'type': ['integer', 'null']}
+AMOUNT: Schema = {'type': 'integer', 'minimum': 0}
+NUMBER: Schema = {'type': 'number'}
+BOOLEAN: Schema = {'type': 'boolean'}
+TIME: Schema = {'type': ['string', 'null'], 'format': 'date-time'}
+TEXTS: Schema = {'type': 'object', 'additionalProperties': {'type': ['string', 'number', 'boolean']}}
+LABELS: Schema = {'type': 'array', 'items': {'type': 'string', 'maxLength': 255}}
+OBJECT: Schema = {'type': 'object'}
+OBJECTS: Schema = {'type': 'array', 'items': OBJECT}
+REFERENCE: Schema = {'type': ['string', 'null']}
+
+
+def kept(kind: Schema, text: str = '', *, default: Any = None, column: str = '') -> Schema:
+    """A property that is kept in a column, of its own name where none is said."""
+    return kind | {'column': column, 'default': default, 'description': text}
+
+
+def refers(section: str, column: str = '', text: str = '') -> Schema:
+    """The name or the id of a thing of a section; kept in a column, if one is said."""
+    return REFERENCE | {'of': section, 'description': text} | ({'column': column} if column else {})
+
+
+def about(kind: Schema, text: str) -> Schema:
+    return kind | {'description': text}
+
+
+def entry(required: tuple[str, ...] = (), /, **properties: Schema) -> Schema:
+    """A thing, which has these properties and no others."""
+    named = {
+        name: schema | {'column': schema['column'] or name} if 'column' in schema else schema
+        for name, schema in properties.items()
+    }
+    return {'type': 'object', 'properties': named, 'required': list(required), 'additionalProperties': False}
+
+
+ID = kept({'type': 'string', 'minLength': 1, 'maxLength': 64}, 'made of the name where none is said')
+LABEL = kept(NAME, default='')
+DESCRIPTION = kept({'type': ['string', 'null'], 'maxLength': 65535}, default='')
+PROJECT = refers('projects', 'project_id', 'whose it is')
+USER = refers('users', 'user_id', 'who made it')
+TIMES = {'created_at': kept(TIME), 'updated_at': kept(TIME)}
+REVISED = {**TIMES, 'revision': kept(AMOUNT, default=1, column='revision_number')}
+STATUS = about(NAME, 'where it does not follow from what holds it')
+
+
+def flag(default: bool, text: str = '', column: str = '') -> Schema:
+    return kept(BOOLEAN, text, default=default, column=column)
+
+
+DOMAIN = entry(('name',), id=ID, name=LABEL, description=DESCRIPTION, enabled=flag(True))
+PROJECT_ENTRY = entry(
+    ('name',),
+    id=ID,
+    name=LABEL,
+    description=DESCRIPTION,
+    enabled=flag(True),
+    domain=refers('domains', 'domain_id', 'the default one'),
+    parent=about(REFERENCE | {'of': 'projects'}, 'the project that it is below'),
+    tags=kept(LABELS, default=[]),
+)
+ROLE = entry(
+    ('role',),
+    role=about(NAME, 'made, if there is none of that name'),
+    project=refers('projects'),
+    domain=refers('domains'),
+    system=about({'const': 'all'}, 'on the whole cloud'),
+    inherited=BOOLEAN,
+)
+USER_ENTRY = entry(
+    ('name',),
+    id=ID,
+    name=LABEL,
+    description=DESCRIPTION,
+    enabled=flag(True),
+    domain=refers('domains', 'domain_id', 'the default one'),
+    default_project=refers('projects', 'default_project_id'),
+    password=about(NAME, 'one is made, and told, where nothing is said'),
+    password_hash=about(NAME, 'of bcrypt, instead'),
+    roles=about({'type': 'array', 'items': ROLE}, 'what the user may do where'),
+    extra=kept(OBJECT, 'such as an email', default={}),
+)
+FLAVOR = entry(
+    ('name',),
+    id=kept(NAME, column='flavorid'),
+    name=LABEL,
+    description=kept(STRING),
+    vcpus=kept(AMOUNT, default=1),
+    ram=kept(AMOUNT, 'in MiB', default=512, column='memory_mb'),
+    disk=kept(AMOUNT, 'in GiB', default=1, column='root_gb'),
+    ephemeral=kept(AMOUNT, 'in GiB', default=0, column='ephemeral_gb'),
+    swap=kept(AMOUNT, 'in MiB', default=0),
+    rxtx_factor=kept(NUMBER, default=1.0),
+    is_public=flag(True),
+    disabled=flag(False),
+    extra_specs=kept(TEXTS, default={}),
+    access=about({'type': 'array', 'items': REFERENCE | {'of': 'projects'}}, 'projects that may use it'),
+    **TIMES,
+)
+IMAGE = entry(
+    ('name',),
+    id=ID,
+    name=kept(STRING),
+    project=refers('projects', 'owner', 'whose it is'),
+    status=kept(NAME, default='active'),
+    visibility=kept(NAME, default='public'),
+    size=kept(INTEGER, 'in bytes; without data there is nothing to download'),
+    data=about(STRING, 'in base64'),
+    virtual_size=kept(INTEGER),
+    min_disk=kept(AMOUNT, default=0),
+    min_ram=kept(AMOUNT, default=0),
+    disk_format=kept(STRING, default='qcow2'),
+    container_format=kept(STRING, default='bare'),
+    checksum=kept(STRING),
+    os_hash_value=kept(STRING, column='hash_value'),
+    protected=flag(False),
+    hidden=flag(False),
+    properties=TEXTS,
+    tags=LABELS,
+    **TIMES,
+)
+SUBNET = entry(
+    ('cidr',),
+    id=ID,
+    name=LABEL,
+    description=DESCRIPTION,
+    project=PROJECT,
+    cidr=kept(NAME),
+    gateway_ip=kept(STRING, 'the first address, unless it is null'),
+    enable_dhcp=flag(True),
+    allocation_pools=kept(OBJECTS, 'all but the gateway'),
+    dns_nameservers=kept(LABELS, default=[]),
+    host_routes=kept(OBJECTS, default=[]),
+    ipv6_ra_mode=kept(STRING),
+    ipv6_address_mode=kept(STRING),
+    tags=LABELS,
+    **REVISED,
+)
+NETWORK = entry(
+    ('name',),
+    id=ID,
+    name=LABEL,
+    description=DESCRIPTION,
+    project=PROJECT,
+    shared=flag(False),
+    external=flag(False),
+    is_default=flag(False),
+    admin_state_up=flag(True),
+    port_security_enabled=flag(True),
+    mtu=kept(AMOUNT, default=1500),
+    network_type=kept(NAME, default='local'),
+    physical_network=kept(STRING),
+    segmentation_id=kept(INTEGER),
+    subnets={'type': 'array', 'items': SUBNET},
+    tags=LABELS,
+    **REVISED,
+)
+ADDRESS = entry((), subnet=refers('subnets'), ip_address=NAME)
+ADDRESSES = {'type': 'array', 'items': ADDRESS}
+PLUG = entry(('network',), id=NAME, network=refers('networks'), mac_address=NAME, fixed_ips=ADDRESSES, **REVISED)
+ROUTER = entry(
+    ('name',),
+    id=ID,
+    name=LABEL,
+    description=DESCRIPTION,
+    project=PROJECT,
+    admin_state_up=flag(True),
+    enable_snat=flag(True),
+    routes=kept(OBJECTS, default=[]),
+    gateway=about(PLUG, 'the external network that it leads to'),
+    interfaces=about({'type': 'array', 'items': PLUG}, 'the networks that it joins, each at its gateway'),
+    tags=LABELS,
+    **REVISED,
+)
+RULE = entry(
+    ('direction',),
+    id=ID,
+    description=DESCRIPTION,
+    direction=kept({'enum': ['ingress', 'egress']}),
+    ethertype=kept({'enum': ['IPv4', 'IPv6']}, default='IPv4'),
+    protocol=kept(STRING),
+    port_range_min=kept(INTEGER),
+    port_range_max=kept(INTEGER),
+    remote_ip_prefix=kept(STRING),
+    remote_group=refers('security_groups', 'remote_group_id'),
+    **REVISED,
+)
+SECURITY_GROUP = entry(
+    ('name',),
+    id=ID,
+    name=LABEL,
+    description=DESCRIPTION,
+    project=PROJECT,
+    stateful=flag(True),
+    rules=about({'type': 'array', 'items': RULE}, 'everything may go out, where nothing is said'),
+    tags=LABELS,
+    **REVISED,
+)
+PORT_FACTS = {
+    'mac_address': kept(NAME),
+    'fixed_ips': about(ADDRESSES, 'one of each version of IP that the network has'),
+    'security_groups': about({'type': 'array', 'items': REFERENCE | {'of': 'security_groups'}}, 'that of the project'),
+    'vnic_type': kept(NAME, default='normal'),
+    'admin_state_up': flag(True),
+    'port_security_enabled': flag(True),
+    'binding_profile': kept(OBJECT, default={}),
+    'allowed_address_pairs': kept(OBJECTS, default=[]),
+    'extra_dhcp_opts': kept(OBJECTS, default=[]),
+    'dns_name': kept(NAME, default=''),
+}
+PORT = entry(
+    ('network',),
+    id=ID,
+    name=LABEL,
+    description=DESCRIPTION,
+    project=PROJECT,
+    network=refers('networks', 'network_id'),
+    device_id=kept(NAME, 'of what no section describes', default=''),
+    device_owner=kept(NAME, default=''),
+    host=kept(NAME, default=''),
+    **PORT_FACTS,
+    tags=LABELS,
+    **REVISED,
+)
+FLOATING_IP = entry(
+    ('network',),
+    id=ID,
+    description=DESCRIPTION,
+    project=PROJECT,
+    network=refers('networks', 'floating_network_id', 'an external one'),
+    address=kept(NAME, 'a free one', column='floating_ip_address'),
+    port=refers('ports', 'port_id'),
+    server=about(REFERENCE | {'of': 'servers'}, 'to whose first port it leads'),
+    fixed_address=kept(STRING, 'the first of the port', column='fixed_ip_address'),
+    tags=LABELS,
+    **REVISED,
+)
+VOLUME_TYPE = entry(
+    ('name',),
+    id=ID,
+    name=LABEL,
+    description=kept(STRING),
+    is_public=flag(True),
+    extra_specs=TEXTS,
+    access={'type': 'array', 'items': REFERENCE | {'of': 'projects'}},
+    **TIMES,
+)
+VOLUME = entry(
+    ('size',),
+    id=ID,
+    name=kept(STRING),
+    description=kept(STRING),
+    project=PROJECT,
+    user=USER,
+    size=kept(AMOUNT, 'in GiB'),
+    type=refers('volume_types', 'volume_type_id', 'the default one'),
+    status=STATUS,
+    bootable=flag(False),
+    multiattach=flag(False),
+    readonly=flag(False),
+    availability_zone=kept(NAME, default='nova'),
+    snapshot=kept(STRING, 'the id of what it was made from', column='snapshot_id'),
+    source_volume=kept(STRING, 'the same', column='source_volume_id'),
+    metadata=TEXTS,
+    image_metadata=TEXTS,
+    **TIMES,
+)
+VOLUME_SNAPSHOT = entry(
+    ('volume',),
+    id=ID,
+    name=kept(STRING),
+    description=kept(STRING),
+    project=PROJECT,
+    user=USER,
+    volume=refers('volumes', 'volume_id'),
+    size=kept(INTEGER, 'that of the volume'),
+    status=kept(NAME, default='available'),
+    metadata=TEXTS,
+    **TIMES,
+)
+HOST = entry(
+    ('name',),
+    name=kept(NAME, column='host'),
+    hypervisor_hostname=kept(NAME, 'as the host'),
+    hypervisor_type=kept(NAME, default='simulated'),
+    hypervisor_version=kept(AMOUNT, default=1000),
+    host_ip=kept(NAME),
+    vcpus=kept(AMOUNT, default=64),
+    memory_mb=kept(AMOUNT, default=256 * 1024),
+    local_gb=kept(AMOUNT, default=4096),
+    cpu_info=kept(OBJECT),
+    cell=kept(NAME, default='cell1'),
+    zone=about(NAME, 'its availability zone: an aggregate of that name is made'),
+    disabled=about(BOOLEAN, 'it gets no new servers'),
+    disabled_reason=STRING,
+    forced_down=BOOLEAN,
+    down=about(BOOLEAN, 'it is off'),
+)
+AGGREGATE = entry(
+    ('name',),
+    id=kept({'type': 'integer', 'minimum': 1}),
+    uuid=kept(NAME),
+    name=LABEL,
+    hosts={'type': 'array', 'items': REFERENCE | {'of': 'hosts'}},
+    metadata=kept(TEXTS, default={}),
+    **TIMES,
+)
+KEYPAIR = entry(
+    ('name', 'public_key'),
+    name=LABEL,
+    user=USER,
+    type=kept({'enum': ['ssh', 'x509']}, default='ssh'),
+    public_key=kept(STRING),
+    fingerprint=kept(STRING),
+    created_at=kept(TIME),
+)
+SERVER_GROUP = entry(
+    ('name', 'policy'),
+    id=kept(NAME, column='uuid'),
+    name=LABEL,
+    project=PROJECT,
+    user=USER,
+    policy=kept({'enum': ['affinity', 'anti-affinity', 'soft-affinity', 'soft-anti-affinity']}),
+    rules=kept(OBJECT, default={}),
+    created_at=kept(TIME),
+)
+LIMITS = {'type': 'object', 'additionalProperties': {'type': 'integer', 'minimum': -1}}
+QUOTA = entry((), project=refers('projects'), user=refers('users'), compute=LIMITS, network=LIMITS, volume=LIMITS)

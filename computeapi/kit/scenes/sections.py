@@ -1,0 +1,67 @@
+"""The sections of a file that describes a cloud: what their things are kept in, and what they are called by."""
+
+from typing import NamedTuple
+
+from computeapi.kit.scenes import schema
+from computeapi.kit.scenes.schema import VERSION, Schema
+from computeapi.kit.scenes.server_schema import SERVER
+
+
+class Section(NamedTuple):
+    """schema: of one thing.  id, name, owner: the columns by which others name a thing, its project and so on."""
+
+    table: str
+    schema: Schema
+    text: str
+    id: str = 'id'
+    name: str = 'name'
+    owner: str | None = 'project_id'
+
+
+SECTIONS = {
+    'domains': Section('identity_domains', schema.DOMAIN, 'Domains of projects and users.', owner=None),
+    'projects': Section('identity_projects', schema.PROJECT_ENTRY, 'Projects.', owner='domain_id'),
+    'users': Section('identity_users', schema.USER_ENTRY, 'Users, and what they may do.', owner='domain_id'),
+    'hosts': Section('hypervisors', schema.HOST, 'Compute hosts.', 'host', 'hypervisor_hostname', None),
+    'aggregates': Section('aggregates', schema.AGGREGATE, 'Aggregates of hosts.', owner=None),
+    'flavors': Section('flavors', schema.FLAVOR, 'Flavors.', 'flavorid', owner=None),
+    'images': Section('images', schema.IMAGE, 'Images.', owner='owner'),
+    'networks': Section('networks', schema.NETWORK, 'Networks with their subnets.'),
+    'security_groups': Section('security_groups', schema.SECURITY_GROUP, 'Security groups with their rules.'),
+    'routers': Section('routers', schema.ROUTER, 'Routers, and what they join.'),
+    'ports': Section('ports', schema.PORT, 'Ports that were not made for a server.'),
+    'volume_types': Section('volume_types', schema.VOLUME_TYPE, 'Types of volumes.', owner=None),
+    'volumes': Section('volumes', schema.VOLUME, 'Volumes.'),
+    'volume_snapshots': Section('volume_snapshots', schema.VOLUME_SNAPSHOT, 'Snapshots of volumes.'),
+    'keypairs': Section('keypairs', schema.KEYPAIR, 'Key pairs.', owner='user_id'),
+    'server_groups': Section('server_groups', schema.SERVER_GROUP, 'Server groups.', 'uuid'),
+    'quotas': Section('quotas', schema.QUOTA, 'Limits of projects, and of users in them.', 'project_id'),
+    'servers': Section('servers', SERVER, 'Servers in any state, with their history.', 'uuid'),
+    'floating_ips': Section('floating_ips', schema.FLOATING_IP, 'Floating IPs.', name='floating_ip_address'),
+}
+"""In the order in which they stand in a file that is written."""
+
+SUBNETS = Section('subnets', schema.SUBNET, 'Subnets.')
+ROLES = Section('identity_roles', schema.ROLE, 'Roles.', owner='domain_id')
+REFERABLE = SECTIONS | {'subnets': SUBNETS, 'roles': ROLES}
+
+DOCUMENT: Schema = {
+    '$schema': 'https://json-schema.org/draft/2020-12/schema',
+    'title': 'What a cloud has',
+    'type': 'object',
+    'properties': {
+        'version': {'const': VERSION, 'description': 'of the form of this file'},
+        'replace': {
+            'type': 'boolean',
+            'description': 'nothing else is left in the cloud than its users admin and demo; else it is added to',
+        },
+        'seed': {'type': 'integer', 'description': 'ids that are not stated are made of it and of names (0)'},
+        'project': {'type': 'string', 'description': 'whose things are that name no project (admin)'},
+        **{
+            name: {'type': 'array', 'items': section.schema, 'description': section.text}
+            for name, section in SECTIONS.items()
+        },
+    },
+    'required': ['version'],
+    'additionalProperties': False,
+}

@@ -1,0 +1,357 @@
+"""Servers in any state, as if the service had made them so."""
+
+import functools
+import uuid
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from computeapi.backends.hypervisor import PowerState
+from computeapi.backends.network import owner_of
+from computeapi.clock import parsed
+from computeapi.compute.scheduler.spec import needs_of
+from computeapi.compute.servers.creation.rows import hints, hostname
+from computeapi.kit.scenes import disks, history
+from computeapi.kit.scenes.document import Place, SceneError
+from computeapi.kit.scenes.networks import AddressBook, finish_port, new_port
+from computeapi.kit.scenes.scene import Entry, Scene, Values
+from computeapi.kit.scenes.schema import FLAVOR
+from computeapi.kit.scenes.server_schema import INTERFACE, SERVER
+from computeapi.states import TaskState, VMState, states_of
+
+POWER: dict[str, PowerState] = {
+    VMState.ACTIVE: PowerState.RUNNING,
+    VMState.RESCUED: PowerState.RUNNING,
+    VMState.RESIZED: PowerState.RUNNING,
+    VMState.PAUSED: PowerState.PAUSED,
+    VMState.BUILDING: PowerState.NOSTATE,
+    VMState.DELETED: PowerState.NOSTATE,
+    VMState.ERROR: PowerState.NOSTATE,
+}
+"""What goes with a state; others are switched off."""
+HOSTLESS = frozenset({VMState.BUILDING, VMState.ERROR, VMState.SHELVED_OFFLOADED, VMState.DELETED})
+SHELVED = frozenset({VMState.SHELVED, VMState.SHELVED_OFFLOADED})
+FOREVER = datetime(9999, 1, 1)
+"""When what is under way in a loaded server goes on."""
+SNAPSHOT = (
+    *('flavorid', 'name', 'description', 'memory_mb', 'vcpus', 'root_gb', 'ephemeral_gb', 'swap', 'rxtx_factor'),
+    *('disabled', 'is_public', 'extra_specs'),
+)
+"""What a server keeps of its flavor, beside its number."""
+
+
+def state_of(entry: Entry) -> tuple[str, str | None, int]:
+    """vm_state, task_state and power_state."""
+    vm_state, task_state = _meant(entry.get('status', 'ACTIVE'))
+    vm_state = entry.get('vm_state', vm_state)
+    power = entry.get('power_state')
+    usual = POWER.get(vm_state, PowerState.SHUTDOWN)
+    return vm_state, entry.get('task_state', task_state), int(usual if power is None else power)
+
+
+@functools.cache
+def _meant(status: str) -> tuple[str, str | None]:
+    """The vm_state and the task_state by which a server has a status."""
+    found, tasks = states_of(status)[0]
+    if found == VMState.BUILDING:
+        return str(found), str(TaskState.SPAWNING)
+    return str(found), next((str(each) for each in TaskState if each in (tasks or ())), None)
+
+
+class LoadedServers:
+    """Puts servers into a scene.
+
+    zones: of hosts, where it is not the default one.  kinds: by task_state, the kind of the work that it is part of.
+    named: whether others in the document name them, or their ports.
+    """
+
+    def __init__(
+        self,
+        scene: Scene,
+        book: AddressBook,
+        zones: Mapping[str, str],
+        default_zone: str,
+        kinds: Mapping[str, str],
+        *,
+        named: bool = True,
+    ):
+        self.named = named
+        self.scene, self.book, self.zones, self.default_zone, self.kinds = scene, book, zones, default_zone, kinds
+        self.ports_of: dict[str, list[Values]] = defaultdict(list)
+        self.interfaces: dict[str, Values] = {}
+        self._flavors: dict[str, Values] = {}
+        self._creators: dict[tuple[str, str], Values] = {}
+        self._room: dict[str, int] | None = None
+        self.new_ports = {row['id']: row for row in scene.rows['ports']}
+        self.new_volumes = {row['id']: row for row in scene.rows['volumes']}
+
+    def load(self) -> None:
+        for place, entry in self.scene.entries('servers'):
+            self.add(entry, place)
+
+    def add(self, entry: Entry, place: Place) -> Values:
+        scene = self.scene
+        project_id = scene.project(entry, place)
+        row = scene.values(SERVER, entry, place, project_id)
+        row['project_id'], row['user_id'] = project_id, row['user_id'] or scene.user(entry, place)
+        row['uuid'] = row['uuid'] or scene.made_id('servers', scene.title('project_id', project_id), row['name'])
+        vm_state, task_state, power_state = state_of(entry)
+        row |= {'vm_state': vm_state, 'task_state': task_state, 'power_state': power_state}
+        self._add_times(row, entry)
+        flavor = self.flavor(entry['flavor'], (*place, 'flavor'))
+        row['flavor'] = flavor
+        row |= {name: flavor[name] for name in ('vcpus', 'memory_mb', 'root_gb', 'ephemeral_gb')}
+        self._add_image(row, entry, place)
+        self._add_place(row, entry, place)
+        self._add_facts(row, entry)
+        row['network_info'] = []
+        living = vm_state != VMState.DELETED
+        if living:
+            for number, interface in enumerate(entry.get('networks', ())):
+                self._add_interface(row, interface, (*place, 'networks', number))
+            for tag in sorted(set(entry.get('tags', ()))):
+                scene.add('server_tags', server_id=row['uuid'], tag=tag)
+            on_volume = disks.load(scene, row, entry, place, self.new_volumes)
+            self._claim(row, row['host'], flavor, on_volume, power_state)
+            self._hold(row)
+        else:
+            on_volume = False
+        moves = history.load(scene, row, entry, place, self.flavor)
+        if vm_state == VMState.RESIZED:
+            self._add_source(row, moves, on_volume)
+        self._keep(row, place)
+        return row
+
+    def forget(self) -> None:
+        """Nothing of the servers so far is asked any more."""
+        self.ports_of.clear()
+        self.interfaces.clear()
+
+    def _keep(self, row: Values, place: Place) -> None:
+        if self.named:
+            index = self.scene.index('servers')
+            if row['uuid'] in index.rows:
+                raise SceneError(place, f'the server {row["name"]} is there already, as {row["uuid"]}')
+            index.add({name: row[name] for name in ('uuid', 'name', 'project_id')})
+        self.scene.rows['servers'].append(row)
+
+    def flavor(self, named: str | Entry, place: Place) -> Values:
+        """As servers keep it."""
+        if not isinstance(named, str):
+            row = self.scene.values(FLAVOR, named, place) | {'id': 0}
+            row['flavorid'] = row['flavorid'] or row['name']
+            return {'id': 0, **{name: row[name] for name in SNAPSHOT}}
+        flavor = self._flavors.get(named)
+        if flavor is None:
+            row = self.scene.row('flavors', self.scene.resolve('flavors', named, place))
+            flavor = self._flavors[named] = {'id': row['id'], **{name: row[name] for name in SNAPSHOT}}
+        return flavor
+
+    def _add_times(self, row: Values, entry: Entry) -> None:
+        vm_state = row['vm_state']
+        created = row['created_at'] = row['created_at'] or self.scene.now
+        never_ran = vm_state == VMState.BUILDING or (vm_state == VMState.ERROR and not entry.get('host'))
+        if row['launched_at'] is None and not never_ran and 'launched_at' not in entry:
+            row['launched_at'] = created
+        if 'updated_at' not in entry:
+            row['updated_at'] = row['launched_at'] or created
+        if vm_state == VMState.DELETED:
+            row['deleted_at'] = row['deleted_at'] or row['updated_at'] or created
+            row['terminated_at'] = row['terminated_at'] or row['deleted_at']
+
+    def _add_image(self, row: Values, entry: Entry, place: Place) -> None:
+        """An image may have gone since; of a shelved server there is one."""
+        row['image_id'] = self._image(entry.get('image'), row, (*place, 'image'))
+        properties = self.scene.image_properties.get(row['image_id'] or '', {})
+        row['image_properties'] = {
+            name: str(value) for name, value in entry.get('image_properties', properties).items()
+        }
+        row['shelved_image_id'] = self._image(entry.get('shelved_image'), row, (*place, 'shelved_image'))
+        if row['vm_state'] in SHELVED and row['shelved_image_id'] is None and row['image_id'] is not None:
+            made = {'name': f'{row["name"]}-shelved', 'visibility': 'private', 'disk_format': 'raw', 'size': 0}
+            shelved = self.scene.make('images', {**made, 'project': row['project_id']}, place)
+            row['shelved_image_id'] = shelved['id']
+            self.scene.add_pairs('image_properties', shelved['id'], {'image_type': 'snapshot'})
+
+    def _image(self, named: str | None, row: Values, place: Place) -> str | None:
+        if not named:
+            return None
+        if not self.scene.index('images').find(named, None) and _is_uuid(named):
+            return named
+        return self.scene.resolve('images', named, place, row['project_id'])
+
+    def _add_place(self, row: Values, entry: Entry, place: Place) -> None:
+        host = entry.get('host')
+        if host:
+            host = self.scene.resolve('hosts', host, (*place, 'host'))
+        elif row['vm_state'] not in HOSTLESS:
+            host = self._roomiest(row, place)
+        row['host'] = host or None
+        row['node'] = self.scene.row('hosts', host)['hypervisor_hostname'] if host else None
+        if host and row['availability_zone'] is None:
+            row['availability_zone'] = self.zones.get(host, self.default_zone)
+
+    def _roomiest(self, row: Values, place: Place) -> str:
+        """The host with most memory that is free, in the zone of the server if it is in one."""
+        hosts = self.scene.index('hosts').rows
+        if self._room is None:
+            self._room = {name: host['memory_mb'] for name, host in hosts.items()}
+            for claim in (*self.scene.stored('allocations'), *self.scene.rows['allocations']):
+                if claim['host'] in self._room:
+                    self._room[claim['host']] -= claim['memory_mb']
+        zone = row['availability_zone']
+        fit = [name for name in self._room if zone is None or self.zones.get(name, self.default_zone) == zone]
+        # A zone that is told though its hosts are not keeps nobody out.
+        fit = fit or list(self._room)
+        if not fit:
+            raise SceneError((*place, 'host'), 'there is no host for it')
+        chosen = max(fit, key=lambda name: self._room[name] if self._room else 0)
+        self._room[chosen] -= row['memory_mb']
+        return chosen
+
+    def _add_facts(self, row: Values, entry: Entry) -> None:
+        """What needs a word or two beside what is stated."""
+        scene, key = self.scene, row['key_name']
+        row['hostname'] = row['hostname'] or hostname(row['name'], row['uuid'])
+        row['scheduler_hints'] = hints(row['scheduler_hints'])
+        row['metadata'] = {name: str(value) for name, value in row['metadata'].items()}
+        row['locked_by'] = entry.get('locked_by') or ('owner' if entry.get('locked') else None)
+        row['public_key'] = entry.get('public_key')
+        if key and row['public_key'] is None:
+            pairs = scene.index('keypairs')
+            for id in pairs.find(key, row['user_id'])[:1]:
+                row['public_key'] = pairs.rows[id]['public_key']
+        if row['creator'] is None:
+            row['creator'] = self._creator(row['user_id'], row['project_id'])
+        row['reservation_id'] = row['reservation_id'] or f'r-{row["uuid"][:8]}'
+        row['password'] = None
+        row['fault'] = _fault(row, entry)
+
+    def _creator(self, user_id: str, project_id: str) -> Values:
+        known = self._creators.get((user_id, project_id))
+        if known is None:
+            users, projects = self.scene.index('users').rows, self.scene.index('projects').rows
+            names = {
+                'user_name': users.get(user_id, {}).get('name'),
+                'project_name': projects.get(project_id, {}).get('name'),
+            }
+            known = self._creators[user_id, project_id] = names | {'roles': []}
+        return known
+
+    def _claim(self, row: Values, host: str | None, flavor: Values, on_volume: bool, power_state: int) -> None:
+        """What the server holds of a host, and the machine on it."""
+        if host is None:
+            return
+        needs = needs_of(flavor, on_volume=on_volume)
+        self.scene.add('allocations', server_id=row['uuid'], host=host, ports=None, **needs)
+        if power_state != PowerState.NOSTATE:
+            log = f'[simulated] {row["name"]}: ready\n'
+            since = row['launched_at'] or row['created_at']
+            machine = {'host': host, 'power_state': power_state, 'console_log': log, 'created_at': since}
+            self.scene.add('domains', server_id=row['uuid'], **machine)
+
+    def _hold(self, row: Values) -> None:
+        """What is under way is somebody's, who does not go on."""
+        if row['task_state'] is not None:
+            self.scene.add(
+                'tasks',
+                kind=self.kinds.get(row['task_state'], row['task_state']),
+                server_id=row['uuid'],
+                context={'user_id': row['user_id'], 'project_id': row['project_id']},
+                arguments={},
+                action_id=None,
+                owner=None,
+                lease_until=None,
+                not_before=FOREVER,
+                attempts=0,
+                created_at=self.scene.now,
+            )
+
+    def _add_source(self, row: Values, moves: Sequence[Values], on_volume: bool) -> None:
+        """Where a server was that can still go back there."""
+        for move in moves:
+            if move['status'] == 'finished' and move['source_host'] not in (row['host'], None):
+                self._claim(row, move['source_host'], move['old_flavor'], on_volume, PowerState.SHUTDOWN)
+
+    # ------------------------------------------------------------ ports
+
+    def _add_interface(self, row: Values, entry: Entry, place: Place) -> None:
+        scene = self.scene
+        server = {
+            'device_id': row['uuid'],
+            'device_owner': owner_of(row['availability_zone']),
+            'host': row['host'] or '',
+            'dns_name': row['hostname'],
+        }
+        created = entry.get('created', not entry.get('port'))
+        if entry.get('port'):
+            port = self._own_port(entry['port'], row, (*place, 'port'))
+            port |= server
+        elif entry.get('network'):
+            network_id = scene.resolve('networks', entry['network'], (*place, 'network'), row['project_id'])
+            port_id = entry.get('id') or scene.made_id('ports', row['uuid'], network_id)
+            stated = scene.values(INTERFACE, entry, place)
+            times = {name: stated[name] or row['created_at'] for name in ('created_at', 'updated_at')}
+            known = {'project_id': row['project_id'], 'name': entry.get('name', '')}
+            port = new_port(scene, port_id, network_id, **(stated | known | server | times))
+            scene.rows['ports'].append(port)
+            if self.named:
+                scene.index('ports').add({name: port[name] for name in ('id', 'name', 'project_id')})
+            self._describe(port, *finish_port(scene, self.book, port, entry, place))
+        else:
+            raise SceneError(place, 'it names neither a network nor a port')
+        self.ports_of[row['uuid']].append(port)
+        info = self.interfaces[port['id']]
+        status = 'ACTIVE' if row['host'] and port['admin_state_up'] else 'DOWN'
+        info |= {'status': status, 'created': created, 'tag': entry.get('tag')}
+        row['network_info'].append(info)
+
+    def _own_port(self, named: str, row: Values, place: Place) -> Values:
+        port_id = self.scene.resolve('ports', named, place, row['project_id'])
+        port = self.new_ports.get(port_id)
+        if port is None:
+            raise SceneError(place, 'the port is not in this file')
+        if port_id not in self.interfaces:
+            self._describe(port, *self.book.given[port_id])
+        return port
+
+    def _describe(self, port: Values, fixed: Sequence[tuple[str, str]], group_ids: Sequence[str]) -> None:
+        """What the server knows of the port."""
+        groups = self.scene.index('security_groups').rows
+        self.interfaces[port['id']] = {
+            'port_id': port['id'],
+            'key': None,
+            'network_id': port['network_id'],
+            'network_name': self.scene.row('networks', port['network_id'])['name'],
+            'mac_address': port['mac_address'],
+            'addresses': [
+                {'address': address, 'version': 6 if ':' in address else 4, 'subnet_id': subnet_id, 'floating': []}
+                for subnet_id, address in fixed
+            ],
+            'security_groups': sorted(groups[each]['name'] for each in group_ids),
+        }
+
+    def tell_of_floating_ips(self) -> None:
+        """A floating IP leads to the first address of its port."""
+        for row in self.scene.rows['floating_ips']:
+            addresses = self.interfaces.get(row['port_id'], {}).get('addresses')
+            if addresses:
+                addresses[0]['floating'].append(row['floating_ip_address'])
+
+
+def _fault(row: Values, entry: Entry) -> Values | None:
+    fault = entry.get('fault')
+    if fault is None:
+        if row['vm_state'] != VMState.ERROR or 'fault' in entry:
+            return None
+        fault = {'message': 'The server was loaded in this state.'}
+    created = fault.get('created')
+    moment = parsed(created) if created else row['updated_at'] or row['created_at']
+    return {'code': 500, 'details': '', **fault, 'created': moment.isoformat()}
+
+
+def _is_uuid(text: str) -> bool:
+    try:
+        return bool(uuid.UUID(text))
+    except ValueError:
+        return False

@@ -1,0 +1,60 @@
+"""Types of volumes, volumes and their snapshots."""
+
+from computeapi.kit.scenes.document import SceneError
+from computeapi.kit.scenes.export import Export
+from computeapi.kit.scenes.scene import Scene
+
+DEFAULT_TYPE = '__DEFAULT__'
+HELD = ('available', 'reserved', 'attaching', 'detaching', 'in-use')
+"""What follows from who holds a volume."""
+
+
+def load(scene: Scene) -> None:
+    """The status of those that servers have is set when these are loaded."""
+    for place, entry in scene.entries('volume_types'):
+        scene.unique_name('volume_types', entry['name'], (*place, 'name'))
+        row = scene.make('volume_types', entry, place)
+        scene.add_pairs('volume_type_specs', row['id'], entry.get('extra_specs', {}))
+        for number, project in enumerate(entry.get('access', ())):
+            project_id = scene.resolve('projects', project, (*place, 'access', number))
+            scene.add('volume_type_projects', type_id=row['id'], project_id=project_id)
+    for place, entry in scene.entries('volumes'):
+        row = scene.make('volumes', entry, place)
+        row['user_id'] = row['user_id'] or scene.user(entry, place)
+        row['status'] = entry.get('status', 'available')
+        if row['volume_type_id'] is None:
+            types = scene.index('volume_types')
+            if not types.rows:
+                raise SceneError((*place, 'type'), 'there is no type of volumes')
+            row['volume_type_id'] = next(iter(types.named.get(DEFAULT_TYPE) or types.rows))
+        scene.add_pairs('volume_metadata', row['id'], entry.get('metadata', {}))
+        scene.add_pairs('volume_image_metadata', row['id'], entry.get('image_metadata', {}))
+    for place, entry in scene.entries('volume_snapshots'):
+        row = scene.make('volume_snapshots', entry, place)
+        row['user_id'] = row['user_id'] or scene.user(entry, place)
+        row['size'] = row['size'] or scene.row('volumes', row['volume_id'])['size']
+        scene.add_pairs('volume_snapshot_metadata', row['id'], entry.get('metadata', {}))
+
+
+def export(export: Export) -> None:
+    specs, access = export.pairs('volume_type_specs'), export.grouped('volume_type_projects', 'type_id')
+    for row, entry in export.section('volume_types'):
+        if row['id'] in specs:
+            entry['extra_specs'] = specs[row['id']]
+        if row['id'] in access:
+            entry['access'] = [export.called('projects', each['project_id']) for each in access[row['id']]]
+    metadata, of_images = export.pairs('volume_metadata'), export.pairs('volume_image_metadata')
+    for row, entry in export.section('volumes'):
+        if row['status'] not in HELD:
+            entry['status'] = row['status']
+        if row['id'] in metadata:
+            entry['metadata'] = metadata[row['id']]
+        if row['id'] in of_images:
+            entry['image_metadata'] = of_images[row['id']]
+    of_snapshots = export.pairs('volume_snapshot_metadata')
+    for row, entry in export.section('volume_snapshots'):
+        if row['id'] in of_snapshots:
+            entry['metadata'] = of_snapshots[row['id']]
+    export.leaves_out('backups of volumes', 'volume_backups')
+    export.leaves_out('groups of volumes', 'volume_groups')
+    export.leaves_out('qualities of service of volumes', 'volume_qos')

@@ -1,0 +1,146 @@
+"""Webhooks: events that a cloud brings to whoever asked for them."""
+
+from __future__ import annotations
+
+import builtins
+import itertools
+import logging
+import threading
+import time
+from collections.abc import Iterable
+
+from computeapi.errors import Invalid, NotFound
+from computeapi.kit.events import Events
+from computeapi.kit.events.event import Wanted
+from computeapi.kit.webhooks.destinations import AddressRefused, HookDestinations, HookTarget
+from computeapi.kit.webhooks.sending import ATTEMPT_SECONDS, NO_ANSWER, Post, key_of, new_secret
+from computeapi.kit.webhooks.webhook import GONE, Webhook
+
+LOG = logging.getLogger(__name__)
+
+MOST_HOOKS = 20
+
+
+class Webhooks:
+    """Those of a cloud. Each gets its events in the order in which they were committed, one at a time; what fails is
+    tried again, later and later, and after some times the next event is. All are served in one thread: who takes the
+    ten seconds of an attempt keeps the others waiting for so long.
+
+    allowed: networks that they may lead to besides the loopback; Invalid.
+    """
+
+    def __init__(self, events: Events, allowed: Iterable[str] = ()):
+        self.events, self.destinations = events, HookDestinations(allowed)
+        self._ids = itertools.count(1)
+        self._lock = threading.Lock()
+        self._hooks: dict[int, Webhook] = {}
+        self._roused = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._post: tuple[Webhook, Post] | None = None
+        self._is_over = False
+
+    def add(
+        self,
+        url: str,
+        secret: str | None = None,
+        types: builtins.list[str] | None = None,
+        project: str | None = None,
+        server: str | None = None,
+    ) -> Webhook:
+        """Let events from now on be sent to a URL of HTTP, at an address that is allowed; Invalid.
+
+        secret: as Standard Webhooks have it, `whsec_` and base64; one is made if none is given.
+        types, project, server: which events, as computeapi.kit.events.event.Wanted takes them.
+        """
+        wanted, secret = Wanted(types, project, server=server), secret or new_secret()
+        target, key = HookTarget.of(url), key_of(secret)
+        self._check(target)
+        with self._lock:
+            if self._is_over:
+                raise Invalid('The cloud ends.')
+            if len(self._hooks) >= MOST_HOOKS:
+                raise Invalid(f'There are {MOST_HOOKS} webhooks, and no room for more.')
+            reader = self.events.read(wanted, self.events.last, self._roused.set)
+            hook = Webhook(next(self._ids), url, target, reader, secret, key, self._remove)
+            self._hooks[hook.id] = hook
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name='webhooks', daemon=True)
+                self._thread.start()
+        return hook
+
+    def _check(self, target: HookTarget) -> None:
+        """Tell at once what will never work; a host that nobody knows may still come."""
+        try:
+            self.destinations.addresses(target)
+        except AddressRefused as error:
+            raise Invalid(str(error)) from None
+        except (OSError, UnicodeError):
+            pass
+
+    def list(self) -> builtins.list[Webhook]:
+        """The oldest first."""
+        with self._lock:
+            return [*self._hooks.values()]
+
+    def get(self, hook_id: int) -> Webhook:
+        """NotFound."""
+        with self._lock:
+            if hook_id not in self._hooks:
+                raise NotFound(f'There is no webhook {hook_id}.')
+            return self._hooks[hook_id]
+
+    def _remove(self, hook: Webhook) -> None:
+        with self._lock:
+            self._hooks.pop(hook.id, None)
+            if self._post is not None and self._post[0] is hook:
+                self._post[1].cut()
+        hook.reader.close()
+
+    def clear(self) -> None:
+        """Remove all."""
+        for hook in self.list():
+            hook.remove()
+
+    def end(self) -> None:
+        """Deliver no more; when it returns, nobody is at it."""
+        with self._lock:
+            self._is_over = True
+        self.clear()
+        self._roused.set()
+        if self._thread is not None:
+            self._thread.join(ATTEMPT_SECONDS)
+
+    # ------------------------------------------------------------------ in the thread
+
+    def _run(self) -> None:
+        while not self._is_over:
+            self._roused.clear()
+            due = {hook: hook.due() for hook in self.list()}
+            now = time.monotonic()
+            ready = [hook for hook, at in due.items() if at <= now]
+            if not ready:
+                wait = min([at - now for at in due.values()], default=threading.TIMEOUT_MAX)
+                self._roused.wait(min(wait, threading.TIMEOUT_MAX))
+            for hook in ready:
+                self._deliver(hook)
+
+    def _deliver(self, hook: Webhook) -> None:
+        post = Post(hook.target)
+        with self._lock:
+            if hook.id not in self._hooks or hook.message is None:
+                return
+            self._post = hook, post
+        try:
+            status = post.send(hook.headers(), hook.message.body, self.destinations)
+        except (*NO_ANSWER, UnicodeError) as error:
+            hook.failed(error)
+        except Exception as error:
+            LOG.exception('A webhook failed in a way that is not known')
+            hook.failed(error)
+        else:
+            hook.arrived(status)
+            if status == GONE:
+                hook.remove()
+        finally:
+            with self._lock:
+                self._post = None

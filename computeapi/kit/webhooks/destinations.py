@@ -1,0 +1,89 @@
+"""Where webhooks may lead: the loopback, and what whoever starts a cloud allows besides."""
+
+import socket
+import time
+from collections.abc import Iterable, Iterator
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from typing import NamedTuple, Self
+from urllib.parse import urlsplit
+
+from computeapi.errors import Invalid
+
+LONGEST_URL = 2048
+PORTS = {'http': 80, 'https': 443}
+
+
+class AddressRefused(OSError):
+    """No address of a host may be connected to."""
+
+
+class HookDestinations:
+    """Which addresses may be connected to. networks: besides the loopback, such as 10.1.0.0/16; Invalid."""
+
+    def __init__(self, networks: Iterable[str] = ()):
+        self.networks: list[IPv4Network | IPv6Network] = []
+        for text in networks:
+            try:
+                self.networks.append(ip_network(text))
+            except ValueError as error:
+                raise Invalid(f'Webhooks cannot be allowed to go to {text}: {error}') from None
+
+    def are_allowed(self, address: str) -> bool:
+        """Whether this one may be. An IPv4 address that is written as one of IPv6 is what it leads to."""
+        found: IPv4Address | IPv6Address = ip_address(address)
+        if isinstance(found, IPv6Address) and found.ipv4_mapped is not None:
+            found = found.ipv4_mapped
+        return found.is_loopback or any(found in network for network in self.networks)
+
+    def addresses(self, target: 'HookTarget') -> Iterator[str]:
+        """Those of its host, as it is now, that may be connected to; AddressRefused if none may, OSError."""
+        found = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
+        allowed = [address for *_, (address, *_) in found if self.are_allowed(str(address))]
+        if not allowed:
+            raise AddressRefused(
+                f'{target.host} is neither on the loopback nor in a network that webhooks may lead to.'
+            )
+        return iter(dict.fromkeys(map(str, allowed)))
+
+    def connect(self, target: 'HookTarget', until: float) -> socket.socket:
+        """A connection to the host: to an address that was looked at, not to a name that may lead elsewhere by then.
+
+        until: by time.monotonic.  It is not encrypted yet. OSError.
+        """
+        failed: OSError = TimeoutError(f'{target.host} did not take the connection in time.')
+        for address in self.addresses(target):
+            seconds = until - time.monotonic()
+            if seconds <= 0:
+                break
+            try:
+                return socket.create_connection((address, target.port), timeout=seconds)
+            except OSError as error:
+                failed = error
+        raise failed
+
+
+class HookTarget(NamedTuple):
+    """What a URL says: a host and a port to connect to, and what to ask for there."""
+
+    scheme: str
+    host: str
+    port: int
+    authority: str
+    path: str
+
+    @classmethod
+    def of(cls, url: str) -> Self:
+        """Invalid for what is no URL of HTTP, or has a user in it."""
+        try:
+            parts = urlsplit(url)
+            port = parts.port or PORTS.get(parts.scheme, 0)
+        except ValueError as error:
+            raise Invalid(f'The URL of the webhook is none: {error}') from None
+        if parts.scheme not in PORTS or not parts.hostname:
+            raise Invalid('The URL of a webhook begins with http:// or https:// and a host.')
+        if '@' in parts.netloc:
+            raise Invalid('The URL of a webhook names no user: it is shown to everybody who may list webhooks.')
+        if len(url) > LONGEST_URL or not url.isascii() or not url.isprintable() or ' ' in url:
+            raise Invalid(f'The URL of a webhook has up to {LONGEST_URL} characters of ASCII, without blanks.')
+        path = (parts.path or '/') + (f'?{parts.query}' if parts.query else '')
+        return cls(parts.scheme, parts.hostname, port, parts.netloc, path)

@@ -1,0 +1,13 @@
+"""For tests of software that speaks to OpenStack: a cloud inside the test.
+
+    from computeapi.testing import Cloud
+
+    with Cloud() as cloud:
+        server = cloud.connection().compute.create_server(name='web', flavor_id='1', networks='none', image_id=...)
+
+With pytest the fixture `openstack_cloud` is such a cloud; see docs/testing.md.
+"""
+
+from computeapi.testing.cloud import Cloud
+
+__all__ = ['Cloud']

@@ -1,0 +1,66 @@
+"""`computeapi run`: a command with a cloud of its own."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from oslo_config import cfg
+
+from computeapi.kit.options import tell
+from computeapi.testing.cloud import Cloud
+
+NOT_FOUND = 127
+"""What shells answer with for a command that is not there."""
+TERMINATED = 128 + signal.SIGTERM
+
+
+def run(
+    conf: cfg.ConfigOpts,
+    command: Sequence[str],
+    journal: str | None = None,
+    scene: Path | None = None,
+    seed: int | None = None,
+    webhook_allow: Sequence[str] = (),
+) -> int:
+    """Run the command in a cloud that is set up like this; its exit status, as a shell tells it.
+
+    journal: a file to which each request is appended.  scene: one that says what the cloud has to begin with.
+    seed: of its ids, addresses and passwords.  webhook_allow: networks that webhooks may lead to, besides the loopback.
+    """
+    cloud = Cloud(conf=conf, journal=journal, load=scene, told=tell, seed=seed, webhook_allow=webhook_allow)
+    with _exiting_when_terminated(), cloud:
+        try:
+            process = subprocess.Popen(command, env={**os.environ, **cloud.environ})
+        except OSError as error:
+            print(f'computeapi: {command[0]}: {error.strerror}', file=sys.stderr)
+            return NOT_FOUND
+        status = _status(process)
+    return 128 - status if status < 0 else status
+
+
+@contextmanager
+def _exiting_when_terminated() -> Iterator[None]:
+    """SIGTERM is an exception in the block, so that everything is put away."""
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _status(process: 'subprocess.Popen[bytes]') -> int:
+    """That of the command when it has ended, which it has to when this process has."""
+    # A terminal sends it to both, and the command says what becomes of it.
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        return process.wait()
+    except SystemExit:
+        process.terminate()
+        process.wait()
+        raise
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,184 @@
+"""A POST with an Idempotency-Key is done once, however often it is sent: the others are answered as the first one was.
+
+The header is that of draft-ietf-httpapi-idempotency-key-header. What is kept of an answer may hold passwords and
+private keys, so it is encrypted with the client's key, which is not kept: who reads the database reads no answers.
+"""
+
+import base64
+import hmac
+import logging
+import re
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, suppress
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+import orjson
+import webob
+from cryptography.fernet import Fernet
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+from computeapi.context import Context
+from computeapi.errors import DatabaseTrouble, Error, Invalid
+from computeapi.web import faults
+from computeapi.web.auth import raw_path
+from computeapi.web.filters import Environ, WSGIApp, environ_key
+from computeapi.web.request import CONTEXT, REQUEST_ID, Request, caller_of
+
+LOG = logging.getLogger(__name__)
+
+KEY_HEADER = 'Idempotency-Key'
+REPLAYED_HEADER = 'Idempotency-Replayed'
+"""In an answer that was given before: the id of the request that it was given to."""
+
+LONGEST_KEY = 255
+QUOTED = re.compile(r'"((?:[ !#-\[\]-~]|\\["\\])*)"')
+"""A String of RFC 8941, as the draft wants it."""
+BARE = re.compile(r"[\w!#$%&'*+.^`|~:/=-]*", re.ASCII)
+"""A key as many clients send it."""
+
+MOST_READ = 1024 * 1024
+"""Bytes that the body of such a request may have; the pipeline may allow less."""
+MOST_KEPT = 64 * 1024
+"""Bytes from which on an answer is kept only if something was changed for it."""
+
+ClaimT = TypeVar('ClaimT', bound='Claim')
+
+
+class Claim(Protocol):
+    """What is known of a key; without an answer it is to be worked for one."""
+
+    @property
+    def answer(self) -> str | None: ...
+
+
+class ClaimedKeys(Protocol[ClaimT]):
+    """Where keys are known, to all processes of the service: see computeapi.db.idempotency_keys.KeyClaims."""
+
+    def take(self, key_id: str, user_id: str, fingerprint: str) -> ClaimT: ...
+    def doing(self, claim: ClaimT) -> AbstractContextManager[None]: ...
+    def keep(self, claim: ClaimT, answer: str) -> None: ...
+    def drop(self, claim: ClaimT) -> bool: ...
+
+
+class FullAnswer(NamedTuple):
+    """An answer as it goes over the wire, and the id of the request that it was given to."""
+
+    status: str
+    headers: list[tuple[str, str]]
+    body: bytes
+    request_id: str
+
+    def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
+        start_response(self.status, self.headers)
+        return [self.body]
+
+
+class Secrets:
+    """What is derived from a client's key: by what it is found, and what its answer is encrypted with.
+
+    Each caller's keys are its own. To guess a key is as hard as the client made it, hence UUIDs; a slow function would
+    help who has weak ones a little, and cost all others each time.
+    """
+
+    def __init__(self, key: str, caller: Context):
+        whose = [caller.user_id, caller.project_id, caller.domain_id, caller.system_scope]
+        derived = HKDF(SHA256(), length=96, salt=None, info=orjson.dumps(whose)).derive(key.encode())
+        self.id = derived[:32].hex()
+        self.signing = derived[32:64]
+        self.fernet = Fernet(base64.urlsafe_b64encode(derived[64:]))
+
+    def fingerprint(self, asked: Any, body: bytes) -> str:
+        """Of a request: what it asks for, as JSON, and its body."""
+        return hmac.new(self.signing, orjson.dumps(asked) + b'\n' + body, 'sha256').hexdigest()
+
+    def closed(self, answer: FullAnswer) -> str:
+        body = base64.b64encode(answer.body).decode()
+        return self.fernet.encrypt(orjson.dumps(answer._replace(body=b'')._asdict() | {'body': body})).decode()
+
+    def opened(self, answer: str) -> FullAnswer:
+        facts = orjson.loads(self.fernet.decrypt(answer))
+        headers = [(name, value) for name, value in facts['headers']]
+        return FullAnswer(facts['status'], headers, base64.b64decode(facts['body']), facts['request_id'])
+
+
+class Idempotency:
+    """idempotency: stands behind what finds the caller.
+
+    An answer is kept if it is no error, or if something was changed before it: what changed nothing can be tried again.
+    refuse: an error in the words of the service.
+    """
+
+    def __init__(
+        self,
+        app: WSGIApp,
+        claims: ClaimedKeys[Any],
+        caller: Callable[[Environ], Context | None] = lambda environ: environ[CONTEXT],
+        refuse: Callable[[Request, Error], webob.Response] = lambda req, error: faults.of(error),
+    ):
+        self.app, self.claims, self.caller, self.refuse = app, claims, caller, refuse
+
+    def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
+        text = environ.get(environ_key(KEY_HEADER))
+        caller = self.caller(environ) if text is not None and environ['REQUEST_METHOD'] == 'POST' else None
+        if caller is None or text is None:
+            return self.app(environ, start_response)
+        req = Request(environ)
+        try:
+            secrets = Secrets(read(text), caller)
+            claim = self.claims.take(secrets.id, caller.user_id or '', secrets.fingerprint(*asked(req, caller)))
+        except Error as error:
+            return self.refuse(req, error)(environ, start_response)
+        answer = replayed(secrets.opened(claim.answer)) if claim.answer else self.first(req, claim, secrets)
+        return answer(environ, start_response)
+
+    def first(self, req: Request, claim: Any, secrets: Secrets) -> FullAnswer:
+        """Do what is asked."""
+        try:
+            with self.claims.doing(claim):
+                answer = answered(self.app, req)
+        except BaseException:
+            with suppress(DatabaseTrouble):
+                self.claims.drop(claim)
+            raise
+        try:
+            optional = int(answer.status[:3]) >= 400 or len(answer.body) > MOST_KEPT
+            if not (optional and self.claims.drop(claim)):
+                self.claims.keep(claim, secrets.closed(answer))
+        except DatabaseTrouble:
+            LOG.warning('An answer to a request with an Idempotency-Key is not kept', extra=caller_of(req.environ))
+        return answer
+
+
+def read(text: str) -> str:
+    """The key in the header; Invalid."""
+    text = text.strip(' ')
+    quoted = QUOTED.fullmatch(text)
+    key = re.sub(r'\\(.)', r'\1', quoted[1]) if quoted else text
+    if not (quoted or BARE.fullmatch(text)) or not 0 < len(key) <= LONGEST_KEY:
+        raise Invalid(f'{KEY_HEADER} must be a quoted string of 1 to {LONGEST_KEY} printable ASCII characters.')
+    return key
+
+
+def asked(req: Request, caller: Context) -> tuple[Any, bytes]:
+    """All that makes the request another one, as JSON and the body; what the caller may do is part of it, for the
+    answer is not looked at again. TooLarge, Invalid for a body that breaks off."""
+    versions = sorted(item for item in req.environ.items() if item[0].endswith('API_VERSION'))
+    where = [req.method, raw_path(req.environ), req.query_string]
+    return [*where, versions, sorted(caller.roles)], req.data(MOST_READ)
+
+
+def answered(app: WSGIApp, req: Request) -> FullAnswer:
+    """All that the app answers."""
+    status, headers, pieces = req.call_application(app)
+    try:
+        body = b''.join(pieces)
+    finally:
+        if hasattr(pieces, 'close'):
+            pieces.close()
+    return FullAnswer(status, headers, body, req.environ.get(REQUEST_ID) or '-')
+
+
+def replayed(answer: FullAnswer) -> FullAnswer:
+    """The answer, for a request that asks for it again."""
+    return answer._replace(headers=[*answer.headers, (REPLAYED_HEADER, answer.request_id)])

@@ -1,0 +1,42 @@
+require 'json'
+require 'minitest/autorun'
+require 'net/http'
+require_relative 'web'
+
+class TestWeb < Minitest::Test
+  CIRROS = { image: 'cirros-0.6.3-x86_64-disk', flavor: 'm1.tiny' }
+
+  def setup
+    control(Net::HTTP::Post, '/reset')
+    @web = Web.new
+  end
+
+  def test_a_server_boots
+    server = @web.boot('web', **CIRROS)
+    assert_equal ['web'], server.addresses.keys
+    assert_equal 'web', server.key_name
+  end
+
+  def test_a_busy_cloud_is_asked_again
+    control(Net::HTTP::Post, '/faults', { operation: 'POST /servers', status: 503, count: 2 })
+    @web.boot('web', **CIRROS)
+    assert_equal 3, control(Net::HTTP::Get, '/journal?operation=POST+/servers')['count']
+  end
+
+  def test_a_server_that_fails_is_not_taken_for_one_that_runs
+    control(Net::HTTP::Post, '/faults', { hypervisor: 'spawn', effect: 'fail', server: 'web' })
+    assert_raises(RuntimeError) { @web.boot('web', **CIRROS) }
+  end
+
+  # Ask the control API of the cloud; what it answers.
+  def control(method, path, body = nil)
+    uri = URI(ENV['COMPUTEAPI_CONTROL_URL'] + path)
+    request = method.new(uri, 'X-Control-Token' => ENV['COMPUTEAPI_CONTROL_TOKEN'])
+    request.content_type = 'application/json'
+    request.body = JSON.generate(body) if body
+    answer = Net::HTTP.start(uri.host, uri.port) { |http| http.request(request) }
+    raise "#{path}: #{answer.body}" unless answer.is_a?(Net::HTTPSuccess)
+
+    JSON.parse(answer.body) if answer.body
+  end
+end

@@ -1,0 +1,79 @@
+"""One cloud for all tests of the kit, as it was at first for each of them."""
+
+import time
+
+import pytest
+import requests
+
+from computeapi.kit.control.service import TOKEN_HEADER
+from computeapi.testing import Cloud
+
+
+@pytest.fixture(scope='session')
+def cloud_of_session():
+    with Cloud(hosts=2) as cloud:
+        yield cloud
+
+
+@pytest.fixture
+def cloud(cloud_of_session):
+    yield cloud_of_session
+    cloud_of_session.reset()
+
+
+class HTTP:
+    """An administrator's requests to a cloud: http.get('/v2.1/servers'), and its control API: http.control(...)."""
+
+    def __init__(self, cloud):
+        self.cloud, self.session = cloud, requests.Session()
+        self.session.headers['OpenStack-API-Version'] = 'compute 2.96'
+        self.log_in()
+
+    def log_in(self, user='admin'):
+        """A token is part of what a reset takes away."""
+        password = {'user': {'name': user, 'domain': {'id': 'default'}, 'password': self.cloud.passwords[user]}}
+        identity = {'methods': ['password'], 'password': password}
+        scope = {'project': {'name': user, 'domain': {'id': 'default'}}}
+        answer = self.post('/identity/v3/auth/tokens', {'auth': {'identity': identity, 'scope': scope}})
+        self.session.headers['X-Auth-Token'] = answer.headers['X-Subject-Token']
+
+    def request(self, method, path, body=None, **more):
+        return self.session.request(method, self.cloud.url + path, json=body, timeout=30, **more)
+
+    def get(self, path, **more):
+        return self.request('GET', path, **more)
+
+    def post(self, path, body=None, **more):
+        return self.request('POST', path, body, **more)
+
+    def delete(self, path, **more):
+        return self.request('DELETE', path, **more)
+
+    def control(self, method, path, body=None, token=None):
+        headers = {TOKEN_HEADER: self.cloud.control_token if token is None else token}
+        return requests.request(method, f'{self.cloud.url}/control{path}', json=body, headers=headers, timeout=30)
+
+    def boot(self, name='web', **more):
+        """A new server without a network; its id."""
+        [image] = self.get('/image/v2/images').json()['images']
+        server = {'name': name, 'flavorRef': '1', 'imageRef': image['id'], 'networks': 'none', **more}
+        return self.post('/v2.1/servers', {'server': server}).json()['server']['id']
+
+    def booted(self, server_id):
+        """The server as it is shown when it is no longer being built."""
+        until = time.monotonic() + 60
+        while (server := self.get(f'/v2.1/servers/{server_id}').json()['server'])['status'] == 'BUILD':
+            assert time.monotonic() < until
+            time.sleep(0.01)
+        return server
+
+    def names(self):
+        """Of the servers there are."""
+        return sorted(server['name'] for server in self.get('/v2.1/servers').json()['servers'])
+
+
+@pytest.fixture
+def http(cloud):
+    client = HTTP(cloud)
+    yield client
+    client.session.close()

@@ -1,0 +1,88 @@
+"""A cloud is read through its APIs into a file that makes another one like it."""
+
+import re
+
+import pytest
+import yaml
+
+from computeapi.cli import main
+from computeapi.kit.scenes.anonymity import Anonymity
+from computeapi.kit.scenes.cloning import clone
+from computeapi.testing import Cloud
+from tests.kit.conftest import HTTP
+from tests.kit.test_scenes import LISTS, SCENE, problems, sorted_lists
+
+# The number of a server is not told, nor the data of an image.
+INEXACT = {
+    *('checksum', 'os_hash_value', 'size', 'updated_at', 'updated', 'progress', 'OS-EXT-SRV-ATTR:user_data'),
+    'OS-EXT-SRV-ATTR:instance_name',
+}
+
+
+@pytest.fixture
+def loaded(cloud, http):
+    cloud.load(SCENE)
+    http.log_in()
+    for path in LISTS:
+        http.get(path)
+    return cloud
+
+
+def without(value):
+    if isinstance(value, dict):
+        return {name: without(each) for name, each in value.items() if name not in INEXACT}
+    return [without(each) for each in value] if isinstance(value, list) else value
+
+
+def answers(http, url):
+    return {path: without(sorted_lists(http.get(path).json(), url)) for path in LISTS}
+
+
+def test_a_clone_answers_as_its_original(loaded, http):
+    document, left_out = clone(loaded.connection())
+    expected = answers(http, loaded.url)
+
+    assert left_out == ['passwords, user data of servers, data of images']
+    with Cloud(load=document) as other:
+        there = HTTP(other)
+        found = answers(there, other.url)
+        there.session.close()
+        assert [each for each in problems(other) if 'pictures' not in each] == []
+    for path in LISTS:
+        assert found[path] == expected[path], path
+
+
+def test_a_user_clones_what_it_may_see(loaded):
+    document, left_out = clone(loaded.connection('alice'))
+
+    assert {server['name'] for server in document['servers']} >= {'web1', 'db1'}
+    assert 'hosts' not in document
+    assert any('hypervisors' in each for each in left_out) and any('users' in each for each in left_out)
+    with Cloud(load=document) as other:
+        assert {server.name for server in other.connection().compute.servers(all_projects=True)} >= {'web1', 'db1'}
+
+
+def test_an_anonymous_clone_tells_nothing_but_shapes(loaded):
+    document, _ = clone(loaded.connection())
+    first, second = (Anonymity(document, b'key').applied() for _ in range(2))
+    text = yaml.safe_dump(first)
+
+    assert first == second and first != Anonymity(document, b'other').applied()
+    for secret in ('web1', 'shop', 'alice', 'laptop', '10.1.0.', 'big1', 'production', 'No valid host', 'gold'):
+        assert secret not in text, secret
+    ids = set(re.findall(r'[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}', yaml.safe_dump(document)))
+    assert not [each for each in ids if each in text]
+    assert {name: len(each) for name, each in first.items() if isinstance(each, list)} == {
+        name: len(each) for name, each in document.items() if isinstance(each, list)
+    }
+    with Cloud(load=first) as other:
+        statuses = sorted(server.status for server in other.connection().compute.servers(all_projects=True))
+    assert statuses == ['ACTIVE', 'ERROR', 'PAUSED', 'SHELVED_OFFLOADED', 'SHUTOFF', 'VERIFY_RESIZE']
+
+
+def test_the_command_prints_a_file(loaded, capsys, monkeypatch):
+    monkeypatch.setenv('OS_CLIENT_CONFIG_FILE', str(loaded.clouds_yaml))
+    assert main(['clone', '--os-cloud', 'computeapi', '--anonymize']) == 0
+    said = capsys.readouterr()
+    assert yaml.safe_load(said.out)['servers'] and said.out.startswith('# Left out: ')
+    assert main(['clone', '--os-cloud', 'none-such']) == 2

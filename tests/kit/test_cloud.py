@@ -1,0 +1,198 @@
+"""A cloud inside a test: it is there, goes back to what it was, and leaves nothing behind."""
+
+import os
+import socket
+import threading
+import weakref
+
+import pytest
+from oslo_config import cfg
+
+from computeapi.errors import Conflict, NotFound
+from computeapi.testing import Cloud
+from tests.kit.conftest import HTTP
+
+
+def open_files():
+    """What this process has open, but for the folder that tells so."""
+    paths = []
+    for number in os.listdir('/proc/self/fd'):
+        try:
+            paths.append(os.readlink(f'/proc/self/fd/{number}'))
+        except FileNotFoundError:
+            pass
+    return {path for path in paths if not path.endswith('/fd')}
+
+
+def test_nothing_is_left_of_a_cloud_that_has_gone():
+    with Cloud():
+        # What is loaded at the first start stays open for the next.
+        pass
+    files, threads = open_files(), set(threading.enumerate())
+    with Cloud() as cloud:
+        http = HTTP(cloud)
+        http.boot()
+        folder, port = cloud.clouds_yaml.parent, int(cloud.url.rpartition(':')[2])
+        cloud.snapshot('busy')
+        http.session.close()
+    # Of the cloud that the other tests have something may end meanwhile.
+    assert open_files() <= files
+    assert set(threading.enumerate()) <= threads
+    assert not folder.exists()
+    with socket.socket() as probe:
+        assert probe.connect_ex(('127.0.0.1', port))
+
+
+def test_several_clouds_are_several():
+    with Cloud() as one, Cloud() as other:
+        HTTP(one).boot('alpha')
+        assert HTTP(one).names() == ['alpha']
+        assert HTTP(other).names() == []
+
+
+def test_a_cloud_can_be_started_again():
+    cloud = Cloud()
+    for _ in range(2):
+        cloud.start()
+        assert HTTP(cloud).names() == []
+        cloud.stop()
+    cloud.stop()
+
+
+def test_a_cloud_is_there_once():
+    with Cloud() as cloud, pytest.raises(RuntimeError):
+        cloud.start()
+
+
+def test_a_cloud_that_is_not_there_says_so():
+    cloud = Cloud()
+    cloud.stop()
+    for ask in (lambda: cloud.journal, cloud.reset, cloud.connection):
+        with pytest.raises(RuntimeError, match='not there'):
+            ask()
+    with cloud:
+        HTTP(cloud).boot()
+        other = cloud.branch()
+    for ask in (lambda: cloud.faults, cloud.reset, cloud.export, cloud.connection, other.start):
+        with pytest.raises(RuntimeError, match='not there'):
+            ask()
+    assert cloud.journal.count('POST /servers') == 1
+
+
+def test_a_process_that_is_forked_leaves_the_cloud_where_it_is():
+    with Cloud() as cloud:
+        child = os.fork()
+        if not child:
+            _ask_and_end(cloud)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+        assert HTTP(cloud).names() == ['child']
+        assert cloud.clouds_yaml.exists()
+        cloud.reset()
+        assert HTTP(cloud).names() == []
+
+
+def _ask_and_end(cloud):
+    """In a child: ask by HTTP, be refused what needs the threads of the parent, and end as a program does that
+    tidies up. Its exit status is 7."""
+    status = 1
+    try:
+        HTTP(cloud).boot('child')
+        try:
+            cloud.reset()
+        except RuntimeError:
+            cloud.stop()
+            weakref.finalize._exitfunc()
+            status = 7
+    finally:
+        os._exit(status)
+
+
+def test_a_user_that_there_is_not_is_told(cloud):
+    with pytest.raises(KeyError, match='no user nobody .* there are admin, demo'):
+        cloud.connection('nobody')
+
+
+def test_options_are_those_of_the_configuration():
+    with Cloud(hosts=3, options={('quota', 'instances'): 7}) as cloud:
+        http = HTTP(cloud)
+        assert len(http.get('/v2.1/os-hypervisors').json()['hypervisors']) == 3
+        assert http.get('/v2.1/limits').json()['limits']['absolute']['maxTotalInstances'] == 7
+    with pytest.raises(cfg.Error):
+        Cloud(options={('quota', 'instances'): 'many'})
+
+
+def test_a_port_that_is_taken_is_told(cloud):
+    with pytest.raises(OSError, match='is in use'):
+        Cloud(port=int(cloud.url.rpartition(':')[2])).start()
+
+
+def test_its_connections_are_those_of_its_users(cloud):
+    assert cloud.connection().compute.find_flavor('m1.tiny').ram == 512
+    demo = cloud.connection('demo', compute_default_microversion='2.96')
+    assert [project.name for project in demo.identity.user_projects(demo.current_user_id)] == ['demo']
+    with pytest.raises(KeyError):
+        cloud.connection('nobody')
+
+
+def test_a_reset_brings_back_what_was_there_and_takes_away_what_was_made(http, cloud):
+    http.boot()
+    http.delete('/v2.1/flavors/1')
+    [image] = http.get('/image/v2/images').json()['images']
+    made = http.post('/image/v2/images', {'name': 'mine', 'disk_format': 'raw', 'container_format': 'bare'}).json()
+    http.session.put(f'{cloud.url}/image/v2/images/{made["id"]}/file', data=b'bits', timeout=30)
+    http.delete(f'/image/v2/images/{image["id"]}')
+    cloud.reset()
+    assert http.get('/v2.1/servers').status_code == 401
+    http.log_in()
+    assert http.names() == []
+    assert 'm1.tiny' in {flavor['name'] for flavor in http.get('/v2.1/flavors').json()['flavors']}
+    assert [each['id'] for each in http.get('/image/v2/images').json()['images']] == [image['id']]
+    assert http.get(f'/image/v2/images/{image["id"]}/file').status_code == 200
+    assert len(os.listdir(cloud.clouds_yaml.parent / 'images')) == 1
+
+
+def test_work_that_a_reset_cut_off_does_not_come_back(http, cloud):
+    """Boots that are under way, and the rows of the next ones have the same numbers."""
+    for _ in range(10):
+        for number in range(5):
+            http.boot(f'before-{number}')
+        cloud.reset()
+        http.log_in()
+        server_id = http.boot('after')
+        connection = cloud.connection()
+        connection.compute.wait_for_server(connection.compute.get_server(server_id), interval=0.02)
+        assert http.names() == ['after']
+        assert not list(cloud.tools.service.audit.findings())
+
+
+def test_hosts_are_up_whenever_the_snapshot_was_taken(http, cloud):
+    cloud.reset()
+    http.log_in()
+    states = {each['state'] for each in http.get('/v2.1/os-hypervisors/detail').json()['hypervisors']}
+    assert states == {'up'}
+
+
+def test_a_snapshot_is_gone_back_to_and_left_again(http, cloud):
+    http.boot('kept')
+    cloud.snapshot('one')
+    http.boot('lost')
+    for _ in range(2):
+        cloud.restore('one')
+        assert http.names() == ['kept']
+        http.boot('other')
+    with pytest.raises(Conflict):
+        cloud.snapshot('one')
+    with pytest.raises(NotFound):
+        cloud.restore('two')
+
+
+def test_a_branch_is_a_cloud_of_its_own(http, cloud):
+    http.boot('shared')
+    with cloud.branch() as branch:
+        there = HTTP(branch)
+        there.boot('new')
+        assert there.names() == ['new', 'shared']
+        assert http.names() == ['shared']
+        there.cloud.reset()
+        there.log_in()
+        assert there.names() == ['shared']

@@ -1,0 +1,78 @@
+"""docs/testing.md: what it shows of Python and of shells is done as printed, as is the README's test.
+docs/testing-languages.md: what it shows of the examples stands in them. tests/tools runs those in other languages."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from computeapi.kit.control import commands
+from tests.kit.test_plugin import run
+
+DOCS = Path(__file__).parents[2] / 'docs'
+PAGE = (DOCS / 'testing.md').read_text()
+README = (DOCS.parent / 'README.md').read_text()
+LANGUAGES = (DOCS / 'testing-languages.md').read_text()
+QUOTED = re.findall(r'\]\((examples/\S+)\)\n\n((?:(?:    .*)?\n)+)', LANGUAGES)
+"""Files, and what stands of them on the page, indented."""
+
+
+def block(start, page=PAGE):
+    """The example whose first line begins so, as somebody would write it into a file."""
+    [found] = re.findall(rf'(?m)^    {re.escape(start)}.*\n(?:(?:    .*)?\n)*', page)
+    return re.sub('(?m)^    ', '', found)
+
+
+def test_the_first_test_and_its_options(tmp_path):
+    (tmp_path / 'test_web.py').write_text(block('# test_web.py'))
+    (tmp_path / 'conftest.py').write_text(block('import pytest'))
+    output = run(tmp_path, '-W', 'ignore')
+    assert '1 passed' in output, output
+
+
+def test_the_test_of_the_readme(tmp_path):
+    (tmp_path / 'test_client.py').write_text(block('def test_my_client', README))
+    output = run(tmp_path, '-W', 'ignore')
+    assert '1 passed' in output, output
+
+
+def test_a_lost_answer(tmp_path):
+    (tmp_path / 'test_lost.py').write_text(block('def test_a_lost_answer'))
+    output = run(tmp_path, '-W', 'ignore')
+    assert '1 passed' in output, output
+
+
+def test_what_happens(tmp_path):
+    (tmp_path / 'test_states.py').write_text(block('def test_the_states_of_a_server'))
+    output = run(tmp_path, '-W', 'ignore')
+    assert '1 passed' in output, output
+
+
+def test_the_cloud_of_any_framework(tmp_path):
+    script = block('from computeapi.testing import Cloud')
+    done = subprocess.run([sys.executable, '-c', script], cwd=tmp_path, capture_output=True, text=True)
+    assert done.stdout.startswith('http://127.0.0.1:'), done.stderr
+
+
+@pytest.mark.parametrize('line', re.findall(r'computeapi control ([a-z][a-z-]*)', PAGE))
+def test_the_commands_are_there(line):
+    assert line in {operation.handler.__name__.replace('_', '-') for operation in commands.operations()}
+
+
+def test_the_languages_are_shown_as_their_examples_are():
+    assert len(QUOTED) == 8
+    for name, excerpt in QUOTED:
+        text = (DOCS / name).read_text()
+        for part in re.split(r'(?m)^[ \t]*\.\.\.\n', re.sub('(?m)^    ', '', excerpt)):
+            assert part.strip('\n') in text, name
+
+
+def test_the_example_in_python(tmp_path):
+    folder = shutil.copytree(
+        DOCS / 'examples/pytest', tmp_path / 'pytest', ignore=shutil.ignore_patterns('__pycache__')
+    )
+    output = run(folder, '-W', 'ignore')
+    assert '3 passed' in output, output

@@ -1,0 +1,64 @@
+"""The fixture `openstack_cloud`, in a project of somebody else."""
+
+import subprocess
+import sys
+
+CONFTEST = """
+import pytest
+
+
+@pytest.fixture(scope='session')
+def openstack_cloud_options():
+    return {'hosts': 2}
+"""
+TESTS = """
+import pytest
+
+
+@pytest.mark.parametrize('time', range(3))
+def test_each_test_has_a_new_cloud(openstack_cloud, time):
+    compute = openstack_cloud.connection().compute
+    assert len(list(compute.hypervisors())) == 2
+    assert not list(compute.keypairs())
+    compute.create_keypair(name='mine')
+
+
+def test_two_fixtures_are_one_cloud(openstack_cloud, openstack_cloud_of_session):
+    assert openstack_cloud is openstack_cloud_of_session
+"""
+WRONG = """
+def test_wrong(openstack_cloud):
+    openstack_cloud.connection().compute.find_flavor('m1.tiny')
+    assert openstack_cloud.journal.count('POST /servers') == 1
+"""
+PLUGIN = ['-p', 'computeapi.pytest_plugin', '-p', 'no:cacheprovider', '-p', 'no:randomly']
+
+
+def run(folder, *arguments):
+    # The package may be installed, and then pytest knows the plugin, or only be found.
+    plugin = PLUGIN[2:] if 'computeapi.pytest_plugin' in pytest(folder, '--fixtures') else PLUGIN
+    return pytest(folder, *plugin, *arguments)
+
+
+def pytest(folder, *arguments):
+    command = [sys.executable, '-m', 'pytest', *arguments]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True).stdout
+
+
+def test_it_works_in_a_project_of_its_own_and_in_several_processes(tmp_path):
+    (tmp_path / 'conftest.py').write_text(CONFTEST)
+    (tmp_path / 'test_mine.py').write_text(TESTS)
+    output = run(tmp_path, '-n', '2')
+    assert '4 passed' in output, output
+
+
+def test_who_does_not_ask_for_it_does_not_load_it(tmp_path):
+    (tmp_path / 'test_none.py').write_text("import sys\n\n\ndef test_none():\n    assert 'webob' not in sys.modules\n")
+    output = run(tmp_path)
+    assert '1 passed' in output, output
+
+
+def test_a_number_of_requests_that_is_wrong_tells_what_was_asked(tmp_path):
+    (tmp_path / 'test_wrong.py').write_text(WRONG)
+    output = run(tmp_path)
+    assert '0 == 1' in output and 'None of that kind' in output and '(GET /flavors' in output, output

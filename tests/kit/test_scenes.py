@@ -1,0 +1,280 @@
+"""A cloud is loaded from a file, and written into one that makes another cloud like it."""
+
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from computeapi.cli import main
+from computeapi.errors import Conflict, Invalid
+from computeapi.kit.scenes import table
+from computeapi.testing import Cloud
+from tests import soundness
+from tests.kit.conftest import HTTP
+
+LISTS = (
+    '/v2.1/servers/detail?all_tenants=1',
+    '/v2.1/flavors/detail?is_public=None',
+    '/v2.1/os-aggregates',
+    '/image/v2/images',
+    '/networking/v2.0/networks',
+    '/networking/v2.0/subnets',
+    '/networking/v2.0/ports',
+    '/networking/v2.0/routers',
+    '/networking/v2.0/security-groups',
+    '/networking/v2.0/floatingips',
+    '/identity/v3/projects',
+)
+"""What two clouds that are alike answer alike."""
+SCENE = Path(__file__).with_name('scene.yaml')
+UNDER_WAY = """
+version: 1
+servers:
+  - {name: slow1, flavor: m1.tiny, status: BUILD}
+  - {name: boot1, flavor: m1.tiny, status: REBOOT}
+"""
+
+
+@pytest.fixture
+def loaded(cloud, http):
+    cloud.load(SCENE)
+    http.log_in()
+    return cloud
+
+
+def servers(http):
+    found = http.get('/v2.1/servers/detail?all_tenants=1').json()['servers']
+    return {server['name']: server for server in found}
+
+
+def problems(cloud):
+    return [*soundness.problems(cloud.tools.service.store), *map(str, cloud.tools.service.audit.findings())]
+
+
+def until(http, server_id, wanted, tries=200):
+    import time
+
+    for _ in range(tries):
+        answer = http.get(f'/v2.1/servers/{server_id}')
+        server = answer.json().get('server', {})
+        if wanted == answer.status_code or (server.get('status') == wanted and not server['OS-EXT-STS:task_state']):
+            return server
+        time.sleep(0.02)
+    raise AssertionError(f'{server_id} is {server.get("status")}, not {wanted}')
+
+
+def test_servers_are_as_they_are_described(loaded, http):
+    found = servers(http)
+
+    statuses = {name: server['status'] for name, server in found.items()}
+    assert statuses == {
+        'web1': 'ACTIVE',
+        'db1': 'SHUTOFF',
+        'bad1': 'ERROR',
+        'shelf1': 'SHELVED_OFFLOADED',
+        'pause1': 'PAUSED',
+        'moved1': 'VERIFY_RESIZE',
+    }
+    web = found['web1']
+    assert (web['created'], web['tags'], web['locked']) == ('2026-01-01T10:00:00Z', ['production'], True)
+    assert (web['OS-EXT-SRV-ATTR:host'], web['OS-EXT-AZ:availability_zone']) == ('big1', 'east')
+    addresses = [address['addr'] for address in web['addresses']['front']]
+    assert '10.1.0.100' in addresses and any(address.startswith('203.0.113.') for address in addresses)
+    assert found['bad1']['fault']['message'] == 'No valid host was found.'
+    assert found['pause1']['flavor']['original_name'] == 'odd'
+    actions = http.get(f'/v2.1/servers/{web["id"]}/os-instance-actions').json()['instanceActions']
+    assert [(each['action'], each['message']) for each in actions] == [('reboot', 'Error'), ('create', None)]
+
+
+def test_what_is_loaded_is_sound(loaded):
+    assert problems(loaded) == []
+
+
+def test_what_is_loaded_can_be_used(loaded, http):
+    found = {name: server['id'] for name, server in servers(http).items()}
+
+    def act(name, body, wanted):
+        answer = http.post(f'/v2.1/servers/{found[name]}/action', body)
+        assert answer.status_code == 202, answer.text
+        return until(http, found[name], wanted)
+
+    act('db1', {'os-start': None}, 'ACTIVE')
+    act('db1', {'os-stop': None}, 'SHUTOFF')
+    act('pause1', {'unpause': None}, 'ACTIVE')
+    act('shelf1', {'unshelve': None}, 'ACTIVE')
+    assert act('moved1', {'revertResize': None}, 'ACTIVE')['flavor']['original_name'] == 'm1.tiny'
+    act('web1', {'resize': {'flavorRef': '2'}}, 'VERIFY_RESIZE')
+    assert http.post(f'/v2.1/servers/{found["web1"]}/action', {'confirmResize': None}).status_code == 204
+    until(http, found['web1'], 'ACTIVE')
+    assert problems(loaded) == []
+    for server_id in found.values():
+        http.delete(f'/v2.1/servers/{server_id}')
+    for server_id in found.values():
+        until(http, server_id, 404)
+    assert problems(loaded) == []
+    usages = http.get('/v2.1/os-hypervisors/detail').json()['hypervisors']
+    assert {usage.get('status') for usage in usages} == {'enabled', 'disabled'}
+
+
+def test_hosts_differ_in_size_and_state(loaded, http):
+    found = http.get('/v2.1/os-hypervisors/detail').json()['hypervisors']
+    hosts = {each['hypervisor_hostname']: each for each in found}
+    states = {name: (each['state'], each['status']) for name, each in hosts.items()}
+
+    assert states == {
+        'compute1': ('up', 'enabled'),
+        'compute2': ('up', 'enabled'),
+        'big1': ('up', 'enabled'),
+        'old1': ('up', 'disabled'),
+        'gone1': ('down', 'enabled'),
+    }
+    image = servers(http)['web1']['image']['id']
+    wanted = {'name': 'big', 'flavorRef': 'c4', 'imageRef': image, 'networks': 'none', 'availability_zone': 'east'}
+    server = http.post('/v2.1/servers', {'server': wanted}).json()['server']['id']
+    assert until(http, server, 'ACTIVE')['OS-EXT-SRV-ATTR:host'] == 'big1'
+
+
+def test_users_of_the_file_can_log_in(loaded):
+    alice = loaded.connection('alice')
+
+    assert {server.name for server in alice.compute.servers()} >= {'web1', 'db1'}
+    assert loaded.passwords['alice'] == 'open sesame'
+    assert loaded.connection('bob').current_project.name == 'shop'
+    assert (
+        yaml.safe_load(loaded.clouds_yaml.read_text())['clouds']['computeapi-alice']['auth']['project_name'] == 'shop'
+    )
+
+
+def test_what_is_under_way_stays_so_until_it_is_asked_for_something_else(cloud, http):
+    cloud.load(yaml.safe_load(UNDER_WAY))
+    http.log_in()
+    found = servers(http)
+
+    assert {name: server['status'] for name, server in found.items()} == {'slow1': 'BUILD', 'boot1': 'REBOOT'}
+    assert list(cloud.tools.service.audit.findings()) == []
+    for server in found.values():
+        http.delete(f'/v2.1/servers/{server["id"]}')
+        until(http, server['id'], 404)
+    # Nobody was at the work that never ended.
+    assert [each for each in problems(cloud) if 'never ended' not in each] == []
+
+
+def test_an_export_makes_another_cloud_that_answers_the_same(loaded, http):
+    # Whoever looks at the groups of a project gives it a default one.
+    http.get('/networking/v2.0/security-groups')
+    document = loaded.export()
+    with Cloud(load=document) as other:
+        assert other.export() == document
+        there = HTTP(other)
+        for path in (*LISTS, '/identity/v3/users'):
+            here = http.get(path).text.replace(loaded.url, '')
+            assert sorted_lists(yaml.safe_load(here)) == sorted_lists(there.get(path).json(), other.url), path
+        there.session.close()
+        other.load({'version': 1, 'projects': [{'name': 'more'}]})
+        other.reset()
+        assert other.export() == document
+
+
+def sorted_lists(value, url=''):
+    """Without the URL of a cloud, in an order of their own."""
+    if isinstance(value, dict):
+        return {name: sorted_lists(each, url) for name, each in value.items()}
+    if isinstance(value, list):
+        return sorted((sorted_lists(each, url) for each in value), key=repr)
+    return value.replace(url, '') if url and isinstance(value, str) else value
+
+
+def test_ids_are_made_of_names_and_the_seed(loaded, http):
+    first = {name: server['id'] for name, server in servers(http).items()}
+    loaded.reset()
+    loaded.load(SCENE)
+    http.log_in()
+    assert {name: server['id'] for name, server in servers(http).items()} == first
+    loaded.reset()
+    loaded.load({**yaml.safe_load(SCENE.read_text()), 'seed': 1})
+    http.log_in()
+    assert not set(first.values()) & {server['id'] for server in servers(http).values()}
+
+
+@pytest.mark.parametrize(
+    ('change', 'message'),
+    [
+        ('servers: [{name: web, flavor: none-such}]', 'line 3: servers[0].flavor: there is nothing called none-such'),
+        ('servers: [{flavor: m1.tiny}]', "line 3: servers[0]: 'name' is a required property"),
+        ('servers: [{name: web, flavor: m1.tiny, colour: red}]', 'servers[0]: Additional properties'),
+        ('projects: [{name: admin}]', 'line 3: projects[0].name: there is admin already'),
+        ('servers: [{name: web, flavor: m1.tiny, created_at: yesterday}]', 'servers[0].created_at: '),
+        ('networks: [{name: net, subnets: [{cidr: 10.0.0.0/99}]}]', 'networks[0].subnets[0].cidr: '),
+        ('servers: [{name: web', 'line 3'),
+        ('projects: [{name: one}]\nprojects: [{name: two}]', 'projects is here twice'),
+        ('images: [{name: one, size: 1, size: 2}]', 'size is here twice'),
+    ],
+)
+def test_what_cannot_be_is_refused_with_its_place(cloud, tmp_path, change, message):
+    path = tmp_path / 'cloud.yaml'
+    path.write_text(f'# A cloud.\nversion: 1\n{change}\n')
+    before = cloud.export()
+    with pytest.raises(Invalid) as refused:
+        cloud.load(path)
+    assert message in str(refused.value) and str(path) in str(refused.value)
+    assert cloud.export() == before
+
+
+def test_a_file_that_is_no_text_is_refused(cloud, tmp_path):
+    (path := tmp_path / 'cloud.yaml').write_bytes(b'version: 1 # \xff')
+    with pytest.raises(Invalid, match='no text'):
+        cloud.load(path)
+
+
+def test_a_server_that_is_there_already_is_told_by_its_name(cloud):
+    document = {'version': 1, 'servers': [{'name': 'web', 'flavor': 'm1.tiny'}]}
+    cloud.load(document)
+    with pytest.raises(Invalid, match='the server web is there already'):
+        cloud.load(document)
+
+
+def test_what_is_there_already_is_a_conflict(loaded):
+    with pytest.raises((Conflict, Invalid), match='already'):
+        loaded.load(SCENE)
+
+
+def test_the_control_api_loads_and_exports(cloud, http):
+    answer = http.control('POST', '/load', {'document': SCENE.read_text()})
+    assert answer.status_code == 200, answer.text
+    assert {each['user'] for each in answer.json()['accounts']} == {'alice', 'bob'}
+    exported = http.control('GET', '/export')
+    assert exported.headers['Content-Type'].startswith('application/yaml')
+    assert yaml.safe_load(exported.text)['replace'] is True
+    assert 'open sesame' not in exported.text and 'password' not in exported.text
+    assert 'password_hash' in http.control('GET', '/export?hashes=true').text
+    refused = http.control('POST', '/load', {'document': {'version': 2}})
+    assert refused.status_code == 400 and 'version' in refused.text
+
+
+def test_a_command_runs_with_a_cloud_that_was_loaded(tmp_path, capfd):
+    script = 'import openstack; print(sorted(each.name for each in openstack.connect().identity.projects()))'
+    status = main(['run', '--load', str(SCENE), '--', sys.executable, '-c', script])
+    said = capfd.readouterr()
+    assert status == 0 and "'shop'" in said.out
+    assert 'The password of bob in the project shop is' in said.err and 'alice' not in said.err
+
+
+def test_the_page_has_what_the_schema_says():
+    """Made by `python -m computeapi.kit.scenes.table > docs/cloud-file.md`."""
+    page = Path(__file__).parents[2] / 'docs/cloud-file.md'
+    assert page.read_text() == '\n'.join(table.markdown()) + '\n'
+
+
+def test_the_commands_load_and_export(cloud, monkeypatch, capsys, tmp_path):
+    for name, value in cloud.environ.items():
+        monkeypatch.setenv(name, value)
+    assert main(['control', 'load', f'@{SCENE}']) == 0
+    assert 'open sesame' in capsys.readouterr().out
+    assert main(['control', 'export', '--hashes', 'true']) == 0
+    said = capsys.readouterr().out
+    assert 'password_hash' in said
+    # A loader that makes times of times will do, too.
+    cloud.load(yaml.safe_load(said))
+    cloud.export(tmp_path / 'copy.yaml', hashes=True)
+    assert (tmp_path / 'copy.yaml').read_text() == said

@@ -1,0 +1,123 @@
+"""Servers wait for what a real Neutron tells of their ports, where they are and where they go."""
+
+import threading
+import uuid
+from socketserver import ThreadingMixIn
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
+
+import pytest
+
+from computeapi.db.tables.servers import migrations
+from tests.api.servers.conftest import IMAGE, World
+from tests.backends.implementations import ADMIN, ALICE
+from tests.neighbours import cloud
+from tests.neighbours.compute import Compute
+
+OPTIONS = """
+[DEFAULT]
+vif_plugging_timeout = {timeout}
+task_sweep_interval = 0.5
+[simulated]
+hosts = 2
+host_name = {name}-
+"""
+
+
+class Threaded(ThreadingMixIn, WSGIServer):
+    daemon_threads = True
+
+
+class Quiet(WSGIRequestHandler):
+    def log_message(self, *arguments):
+        pass
+
+
+@pytest.fixture
+def running():
+    running = cloud.running()
+    running.clean('network')
+    running.topology.show()
+    yield running
+    running.clean('network')
+
+
+@pytest.fixture
+def compute_on(running, store, compute_port):
+    """compute_on('hybrid', 60): compute with two hosts of such names, where Neutron finds it; servers wait so long."""
+    made = []
+
+    def start(kind, timeout):
+        text = OPTIONS.format(timeout=timeout, name=f'{kind}-{uuid.uuid4().hex[:6]}')
+        compute = Compute(running, store, text, network='neutron')
+        made.append(compute.service.stop)
+        server = make_server('127.0.0.1', compute_port, compute.app, Threaded, Quiet)
+        made.extend([server.server_close, server.shutdown])
+        threading.Thread(target=server.serve_forever).start()
+        world = World(compute.service)
+        world.image(IMAGE, context=world.admin, visibility='public')
+        return compute
+
+    yield start
+    for end in reversed(made):
+        end()
+
+
+class Moving:
+    """A server with a port, and what becomes of it."""
+
+    def __init__(self, compute):
+        self.compute, self.neutron = compute, compute.running.service('network')
+        network = compute.running.topology.private
+        answer = compute.create(imageRef=IMAGE, networks=[{'uuid': network}])
+        assert answer.status_code == 202, answer.text
+        self.id = answer.json['server']['id']
+        assert compute.settled(self.id)['status'] == 'ACTIVE'
+        [self.port] = self.neutron.get(f'/ports?device_id={self.id}').json()['ports']
+
+    def migrate(self):
+        """To the other host; the name of that, and the status of the migration then."""
+        body = {'os-migrateLive': {'host': None, 'block_migration': 'auto'}}
+        answer = self.compute.ask(ADMIN, f'POST /servers/{self.id}/action', body)
+        assert answer.status_code == 202, answer.text
+        self.compute.settled(self.id)
+        [move] = self.compute.ask(ADMIN, 'GET /os-migrations').json['migrations']
+        return move['dest_compute'], move['status']
+
+    def host(self):
+        return self.compute.ask(ADMIN, f'GET /servers/{self.id}').json['server']['OS-EXT-SRV-ATTR:host']
+
+    def bound(self):
+        """Where the port is said to be used, and where else it is ready."""
+        port = self.neutron.get(f'/ports/{self.port["id"]}').json()['port']
+        own = self.compute.service.networks.service.session
+        facts = {'service_type': 'network', 'interface': 'public'}
+        found = own.get(f'/v2.0/ports/{port["id"]}/bindings', endpoint_filter=facts).json()['bindings']
+        others = [each['host'] for each in found if each['status'] != 'ACTIVE']
+        return port['binding:host_id'], port['binding:profile'], others
+
+
+def test_a_live_migration_waits_for_the_ports_there(compute_on):
+    moving = Moving(compute_on('hybrid', 60))
+    there, status = moving.migrate()
+    assert (moving.host(), status) == (there, 'completed')
+    assert moving.bound() == (there, {}, [])
+    [move] = moving.compute.service.store.ask(lambda connection: connection.execute(migrations.select()).all())
+    assert move.plugged == {moving.port['id']: 'completed'}
+
+
+def test_it_does_not_begin_where_they_are_not_connected(compute_on):
+    # The server boots within that, also where others are busy.
+    moving = Moving(compute_on('silent', 12))
+    before = moving.host()
+    there, status = moving.migrate()
+    assert (moving.host(), status) == (before, 'error') and there != before
+    assert moving.bound() == (before, {}, [])
+    message = moving.compute.ask(ALICE, f'GET /servers/{moving.id}').json['server']
+    assert message['status'] == 'ACTIVE'
+
+
+def test_nothing_is_waited_for_that_is_never_told(compute_on):
+    moving = Moving(compute_on('host', 60))
+    there, status = moving.migrate()
+    assert (moving.host(), status) == (there, 'completed')
+    assert moving.bound() == (there, {}, [])

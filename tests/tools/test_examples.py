@@ -1,0 +1,64 @@
+"""docs/examples, run by the tools that tests/tools/install has installed, by the commands that the page prints.
+
+Terraform's is not run: its provider is in no registry of packages. It is only looked at whether Terraform can read it.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).parents[2] / 'docs'
+PAGE = (DOCS / 'testing-languages.md').read_text()
+DEBIAN = {'GO111MODULE': 'off', 'GOPATH': '/usr/share/gocode', 'CGO_ENABLED': '0'}
+"""Where Go finds Debian's gophercloud, instead of what `go mod tidy` would fetch."""
+
+
+def command(section):
+    """What the page runs in a cloud of its own."""
+    [text] = re.findall(rf'(?ms)^## {section}:.*?(?=^## |\Z)', PAGE)
+    [line] = re.findall('(?m)^    (computeapi run -- .*)', text)
+    return line
+
+
+@pytest.fixture
+def run(tmp_path):
+    """run('go', 'computeapi run -- go test'): what it prints in a copy of the example; it has to go well."""
+    programs = tmp_path / 'bin'
+    programs.mkdir()
+    # The package may be installed, or only be found.
+    (programs / 'computeapi').write_text(f'#!/bin/sh\nexec {sys.executable} -m computeapi "$@"\n')
+    (programs / 'computeapi').chmod(0o755)
+    environment = os.environ | DEBIAN | {'HOME': str(tmp_path), 'PATH': f'{programs}:{os.environ["PATH"]}'}
+
+    def run(example, line):
+        folder = shutil.copytree(DOCS / 'examples' / example, tmp_path / example)
+        done = subprocess.run(line, shell=True, cwd=folder, env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    return run
+
+
+def test_go(run):
+    output = run('go', command('Go'))
+    assert re.findall('--- PASS: (Test[A-Za-z]+)', output) == ['TestAServerBoots', 'TestABusyCloudIsAskedAgain']
+
+
+def test_ruby(run):
+    assert '3 runs, 4 assertions, 0 failures, 0 errors' in run('ruby', command('Ruby'))
+
+
+def test_ansible(run):
+    output = run('ansible', command('Ansible'))
+    assert re.search(r'localhost +: ok=15 .* failed=0 ', output), output
+
+
+if shutil.which('terraform'):
+
+    def test_terraform_reads_it(run):
+        run('terraform', 'terraform fmt -check -recursive')

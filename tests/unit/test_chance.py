@@ -1,0 +1,47 @@
+"""What is made up comes from computeapi.chance, unless it must not be guessed."""
+
+import ast
+from pathlib import Path
+
+import computeapi
+
+ROOT = Path(computeapi.__file__).parent
+DRAWN = {'random', 'secrets', 'urandom', 'SystemRandom', 'uuid1', 'uuid4'}
+MAY_DRAW = {
+    'chance.py': 'ids, addresses, passwords',
+    'backends/identity/local/__init__.py': 'a key',
+    'backends/identity/local/application_credentials.py': 'secrets of applications',
+    'backends/identity/local/stored_credentials.py': 'keys of EC2',
+    'backends/identity/local/tokens.py': 'tokens',
+    'backends/volume/local/transfers.py': 'keys of transfers',
+    'compute/consoles.py': 'tokens of consoles',
+    'compute/guest/reader.py': 'the entropy of guests',
+    'compute/tasks/queue.py': 'which process has what',
+    'db/idempotency_keys.py': 'which request has a key',
+    'kit/around.py': 'the token of the control API',
+    'kit/faults/occasions.py': 'has a seed of its own',
+    'kit/scenes/anonymity.py': 'a key',
+    'kit/scenes/filling.py': 'has a seed of its own',
+    'kit/scenes/synthetic.py': 'has a seed of its own',
+    'kit/webhooks/sending.py': 'keys of webhooks',
+    'kit/webhooks/webhook.py': 'which messages are of one webhook, and when to try again',
+    'serve/directory.py': 'keys',
+}
+"""By module, what it makes itself."""
+
+
+def draws(path):
+    """Whether a module imports what draws, or looks it up in what it imports."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        names = set()
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            names = {alias.name for alias in node.names} | {getattr(node, 'module', None)}
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in ('os', 'uuid'):
+            names = {node.attr}
+        if names & DRAWN:
+            return True
+    return False
+
+
+def test_nobody_else_draws():
+    assert {str(path.relative_to(ROOT)) for path in ROOT.rglob('*.py') if draws(path)} == MAY_DRAW.keys()
