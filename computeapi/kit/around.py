@@ -64,7 +64,8 @@ class Kit(Surroundings):
         seed: Seed | None = None,
         webhook_allow: Iterable[str] = (),
     ):
-        self.token = token or secrets.token_urlsafe(24)
+        # No option of a command begins with a hexadecimal digit; base64 may begin with "-".
+        self.token = token or secrets.token_hex(24)
         self.tools, self.told = Tools(scene, seed, webhook_allow), told
         if journal is not None:
             self.tools.journal.write_to(journal)
