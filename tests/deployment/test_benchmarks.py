@@ -8,6 +8,7 @@ import pytest
 
 FOLDER = Path(__file__).parents[2] / 'benchmarks'
 SMALL = {
+    'boots.py': ['--hosts', '2', '--boots', '1', '--rounds', '1', '--many', '2'],
     'run.py': ['--servers', '20', '--rounds', '1'],
     'kit.py': ['--servers', '20', '--rounds', '1'],
     'populate.py': ['--servers', '20', '--projects', '2', '--hosts', '2'],

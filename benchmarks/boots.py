@@ -1,0 +1,255 @@
+"""What a boot costs, from POST to ACTIVE, by the number of hosts and of networks; see README.md beside this file.
+
+python benchmarks/boots.py [--hosts 2 500 1000] [--boots 20] [--rounds 5] [--many 1000] [--database URL] [--workers 2]
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import orjson
+import sqlalchemy as sa
+import webob
+
+from computeapi import config
+from computeapi.backends.image import blank
+from computeapi.context import Context
+from computeapi.db import schema
+from computeapi.db.engine import store_of
+from computeapi.db.tables.servers import servers
+from computeapi.main import Service
+from computeapi.pipeline import load
+
+PROJECT = 'project'
+HEADERS = {'X-Auth-Token': f'user:{PROJECT}', 'OpenStack-API-Version': 'compute 2.96', 'Accept': 'application/json'}
+FLAVOR = {'flavorid': '1', 'vcpus': 1, 'memory_mb': 512, 'root_gb': 1, 'ephemeral_gb': 0, 'swap': 0}
+LOOP = 10_000_000
+"""How often something is added, for readers of the figures to know the machine by."""
+
+
+class Counts:
+    """Statements and transactions on an engine."""
+
+    def __init__(self, engine: sa.Engine):
+        self.statements = self.transactions = 0
+        sa.event.listen(engine, 'before_cursor_execute', self.statement)
+        sa.event.listen(engine, 'begin', self.transaction)
+
+    def statement(self, connection, cursor, statement: str, *more) -> None:
+        self.statements += not statement.startswith('BEGIN')
+
+    def transaction(self, connection) -> None:
+        self.transactions += 1
+
+
+class BootingCloud:
+    """A service in this process whose tasks are done by `boot` itself, one after the other."""
+
+    def __init__(self, folder: Path, hosts: int, database: str):
+        self.hosts, self.database = hosts, database
+        self.conf = config.load(overrides=options(folder, hosts, database))
+        self.service = Service(self.conf, store_of(self.conf))
+        schema.upgrade(self.service.store)
+        context = Context(user_id='user', project_id=PROJECT).elevated()
+        self.service.images.populate(PROJECT)
+        self.service.networks.populate(context)
+        self.service.networks.resources.set_quotas(context, PROJECT, {'port': -1})
+        self.service.cloud.flavors.create('benchmark', rxtx_factor=1.0, is_public=True, **FLAVOR)
+        self.network = next(each.id for each in self.service.networks.networks(context) if not each.external)
+        self.service.hosts.register()
+        self.app = load(self.service, 'compute')
+        self.counts = Counts(self.service.store.engine)
+
+    def post(self, networked: bool, count: int = 1) -> None:
+        """Ask for servers; SystemExit when that is refused."""
+        networks = [{'uuid': self.network}] if networked else 'none'
+        body = {'name': 'benchmark', 'flavorRef': '1', 'imageRef': blank.IMAGE_ID, 'networks': networks}
+        body |= {'min_count': count, 'max_count': count}
+        request = webob.Request.blank('/v2.1/servers', method='POST', headers=HEADERS, content_type='application/json')
+        request.body = orjson.dumps({'server': body})
+        response = request.get_response(self.app)
+        if response.status_code != 202:
+            raise SystemExit(f'{response.status}: {response.text}')
+
+    def boot(self, networked: bool, count: int = 1) -> None:
+        """From the request to servers that run."""
+        self.post(networked, count)
+        while self.service.worker.step():
+            continue
+
+    def active(self) -> int:
+        """How many servers run."""
+        return self.service.store.ask(
+            lambda connection: connection.scalar(sa.select(sa.func.count()).where(servers.c.vm_state == 'active'))
+        )
+
+
+def options(folder: Path, hosts: int, database: str) -> dict[tuple[str, str], object]:
+    """Hosts with room for all, which nobody has to report for, and no quotas."""
+    room = {('simulated', name): 10_000_000 for name in ('vcpus', 'memory_mb', 'local_gb')}
+    quotas = {('quota', name): -1 for name in ('instances', 'cores', 'ram')}
+    return {
+        **room,
+        **quotas,
+        ('api', 'auth_strategy'): 'none',
+        ('simulated', 'hosts'): hosts,
+        ('DEFAULT', 'service_down_time'): 1_000_000,
+        ('database', 'connection'): database,
+        ('standalone', 'data_dir'): str(folder),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument('--hosts', type=int, nargs='+', default=[2, 500, 1000])
+    parser.add_argument('--boots', type=int, default=20, help='in each round')
+    parser.add_argument('--rounds', type=int, default=5)
+    parser.add_argument('--many', type=int, default=1000, help='servers of one request')
+    parser.add_argument('--database', help='a server on which databases may be made, else SQLite')
+    parser.add_argument('--workers', type=int, default=0, help='also how many a second so many worker processes boot')
+    chosen = parser.parse_args()
+    with ExitStack() as stack:
+        clouds = [stack.enter_context(cloud(hosts, chosen.database)) for hosts in chosen.hosts]
+        print(f'{LOOP} additions take {calibration():.2f} s of the processor here')
+        one_by_one(clouds, chosen.boots, chosen.rounds)
+        together(clouds, chosen.many)
+        if chosen.workers:
+            rate(clouds, chosen.workers, chosen.boots * chosen.rounds)
+
+
+def one_by_one(clouds: list[BootingCloud], boots: int, rounds: int) -> None:
+    """Each kind of boot in turn, round after round; the ratios are those to the first kind, in the same round."""
+    kinds = [(cloud, networked) for networked in (False, True) for cloud in clouds]
+    for kind in kinds:
+        several(*kind, 3)
+    found = [[several(*kind, boots) for kind in kinds] for _ in range(rounds)]
+    print(f'{"hosts":>5} {"networks":>8} {"ms":>8} {"ratio":>6} {"statements":>10} {"transactions":>12}')
+    for place, (cloud, networked) in enumerate(kinds):
+        of_kind = [row[place] for row in found]
+        seconds, statements, transactions = (statistics.median(each) for each in zip(*of_kind, strict=True))
+        ratio = statistics.median(row[place][0] / row[0][0] for row in found)
+        counted = f'{statements:10.1f} {transactions:12.1f}'
+        print(f'{cloud.hosts:5} {int(networked):8} {seconds * 1e3:8.2f} {ratio:6.2f} {counted}')
+
+
+def several(cloud: BootingCloud, networked: bool, boots: int) -> tuple[float, float, float]:
+    """Seconds of the processor, statements and transactions of one of so many boots."""
+    counts = cloud.counts
+    before = (time.process_time(), counts.statements, counts.transactions)
+    for _ in range(boots):
+        cloud.boot(networked)
+    after = (time.process_time(), counts.statements, counts.transactions)
+    seconds, statements, transactions = ((end - begin) / boots for begin, end in zip(before, after, strict=True))
+    return seconds, statements, transactions
+
+
+def together(clouds: list[BootingCloud], many: int) -> None:
+    """Many servers of one request."""
+    for cloud in clouds:
+        counts, peak = cloud.counts, memory()
+        begin, statements = time.process_time(), counts.statements
+        cloud.post(False, many)
+        asked, of_request = time.process_time(), counts.statements - statements
+        while cloud.service.worker.step():
+            continue
+        booted = time.process_time()
+        print(
+            f'{many} servers of one request on {cloud.hosts} hosts: the request {asked - begin:.2f} s and '
+            f'{of_request} statements, each boot {(booted - asked) / many * 1e3:.2f} ms, '
+            f'{memory() - peak:.0f} MiB more at most'
+        )
+
+
+def rate(clouds: list[BootingCloud], workers: int, boots: int) -> None:
+    """Requests by this process, one after the other, done by so many processes."""
+    for cloud in clouds:
+        with working(cloud, workers) as spent:
+            begin, own, before = time.perf_counter(), time.process_time(), cloud.active()
+            for _ in range(boots):
+                cloud.post(False)
+            while (active := cloud.active() - before) < boots:
+                time.sleep(0.05)
+            seconds = time.perf_counter() - begin
+            own = time.process_time() - own
+        print(
+            f'{active} boots on {cloud.hosts} hosts by {workers} processes: {boots / seconds:.1f} a second, each '
+            f'{own / boots * 1e3:.2f} ms of the process that was asked and {spent[0] / boots * 1e3:.2f} ms of theirs'
+        )
+
+
+@contextmanager
+def working(cloud: BootingCloud, workers: int) -> Iterator[list[float]]:
+    """Processes that work for the cloud; in the end, the seconds of the processor that they took after their start."""
+    environment = dict(os.environ)
+    for (group, name), value in options(Path(cloud.conf.standalone.data_dir), cloud.hosts, cloud.database).items():
+        environment[f'OS_{group}__{name}'.upper()] = str(value)
+    command = [sys.executable, '-m', 'computeapi', 'worker', '--workers', '4']
+    processes = [subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL) for _ in range(workers)]
+    spent: list[float] = []
+    try:
+        time.sleep(8)
+        begin = sum(map(cpu_of, processes))
+        yield spent
+        spent.append(sum(map(cpu_of, processes)) - begin)
+    finally:
+        for process in processes:
+            process.terminate()
+            process.wait(timeout=60)
+
+
+def cpu_of(process: subprocess.Popen) -> float:
+    """Seconds of the processor that the process has had (Linux)."""
+    user, system = Path(f'/proc/{process.pid}/stat').read_text().rsplit(')', 1)[1].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf('SC_CLK_TCK')
+
+
+def memory() -> float:
+    """MiB that this process has had at most."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def calibration() -> float:
+    begin, total = time.process_time(), 0
+    for number in range(LOOP):
+        total += number
+    return time.process_time() - begin
+
+
+@contextmanager
+def cloud(hosts: int, server: str | None) -> Iterator[BootingCloud]:
+    """A cloud in a database of its own, which goes away."""
+    with tempfile.TemporaryDirectory() as folder, database(hosts, server, folder) as url:
+        made = BootingCloud(Path(folder), hosts, url)
+        try:
+            yield made
+        finally:
+            made.service.close()
+
+
+@contextmanager
+def database(hosts: int, server: str | None, folder: str) -> Iterator[str]:
+    if server is None:
+        yield f'sqlite:///{folder}/boots.db'
+        return
+    engine, name = sa.create_engine(server, isolation_level='AUTOCOMMIT'), f'boots_{os.getpid()}_{hosts}'
+    with engine.connect() as connection:
+        connection.exec_driver_sql(f'CREATE DATABASE {name}')
+        try:
+            yield engine.url.set(database=name).render_as_string(hide_password=False)
+        finally:
+            connection.exec_driver_sql(f'DROP DATABASE {name}')
+    engine.dispose()
+
+
+if __name__ == '__main__':
+    main()
