@@ -6,6 +6,7 @@ ACTIONS.all(connection, ACTIONS.select.where(actions.c.server_id == server_id))
 """
 
 import dataclasses
+import functools
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
@@ -42,8 +43,7 @@ class Rows(Generic[R]):
 
     def find(self, connection: sa.Connection, *, lock: bool = False, **values: Any) -> R | None:
         """The one record with these values; with `lock`, nobody else changes it in this transaction."""
-        query = self.select.filter_by(**values)
-        return self.first(connection, query.with_for_update() if lock else query)
+        return self.first(connection, self._finding(tuple(values), lock, _nulls(values)), _named(values))
 
     def named(self, connection: sa.Connection, **values: Any) -> list[R]:
         """The records with these values, by name (if they have one) and id."""
@@ -51,22 +51,70 @@ class Rows(Generic[R]):
         return self.all(connection, self.select.filter_by(**values).order_by(self.table.c.get('name', key), key))
 
     def insert(self, connection: sa.Connection, **values: Any) -> None:
-        connection.execute(sa.insert(self.table).values(**values))
+        connection.execute(insertion(self.table), values)
 
     def add(self, connection: sa.Connection, **values: Any) -> int:
         """As `insert`, for a table whose key counts; the number that the row is given."""
-        key = connection.execute(sa.insert(self.table).values(**values)).inserted_primary_key
+        key = connection.execute(insertion(self.table), values).inserted_primary_key
         assert key is not None
         return int(key[0])
 
     def update(self, connection: sa.Connection, /, values: Mapping[str, Any], **where: Any) -> None:
         """Give the rows that have the values *where* other ones."""
         if values:
-            connection.execute(sa.update(self.table).filter_by(**where).values(**values))
+            change(connection, self._updating(tuple(where), _nulls(where)), values, _named(where))
 
     def delete(self, connection: sa.Connection, /, **values: Any) -> int:
         """How many rows with these values were there to delete."""
-        return connection.execute(sa.delete(self.table).filter_by(**values)).rowcount
+        return connection.execute(self._deleting(tuple(values), _nulls(values)), _named(values)).rowcount
+
+    # The statements are made once for the names of columns: to make one costs more than to execute it.
+
+    @functools.cache  # noqa: B019  There are as many Rows as there are records.
+    def _finding(self, names: tuple[str, ...], lock: bool, nulls: frozenset[str]) -> sa.Select[Any]:
+        query = self.select.where(*self._holding(names, nulls))
+        return query.with_for_update() if lock else query
+
+    @functools.cache  # noqa: B019
+    def _updating(self, names: tuple[str, ...], nulls: frozenset[str]) -> sa.Update:
+        return sa.update(self.table).where(*self._holding(names, nulls))
+
+    @functools.cache  # noqa: B019
+    def _deleting(self, names: tuple[str, ...], nulls: frozenset[str]) -> sa.Delete:
+        return sa.delete(self.table).where(*self._holding(names, nulls))
+
+    def _holding(self, names: Collection[str], nulls: Collection[str]) -> list[sa.ColumnElement[bool]]:
+        columns = [self.table.c[name] for name in names]
+        return [
+            each.is_(None) if each.name in nulls else each == sa.bindparam(HOLDING + each.name, type_=each.type)
+            for each in columns
+        ]
+
+
+HOLDING = 'holding_'
+"""What the parameters of a condition are called, before the names of their columns."""
+
+
+def _named(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {HOLDING + name: value for name, value in values.items() if value is not None}
+
+
+def _nulls(values: Mapping[str, Any]) -> frozenset[str]:
+    return frozenset(name for name, value in values.items() if value is None)
+
+
+@functools.cache
+def insertion(table: sa.Table) -> sa.Insert:
+    """The statement that is executed with the values of a row."""
+    return sa.insert(table)
+
+
+def change(connection: sa.Connection, statement: sa.Update, values: Mapping[str, Any], where: Mapping[str, Any]) -> int:
+    """Execute an update that was made once: *values* for its columns, *where* for its parameters, which no column is
+    called; how many rows it changed."""
+    if any(isinstance(value, sa.ClauseElement) for value in values.values()):
+        return connection.execute(statement.values(**values), where).rowcount
+    return connection.execute(statement, {**values, **where}).rowcount
 
 
 def required(record: Any) -> list[str]:
