@@ -59,14 +59,16 @@ def _of_sqlite(table: sa.Table, rows: Sequence[Row], moments: 'Moments') -> Inse
         each.name: each.default for each in table.columns if each.default is not None and each.name not in names
     }
     usual = [json(default.arg) if default.is_scalar else json(default.arg(None)) for default in missing.values()]
-    columns = [_column(table.c[name], [row[name] for row in rows], moments) for name in names]
+    # All rows have the same keys in the same order.
+    values = zip(*(row.values() for row in rows), strict=True)
+    columns = [_column(table.c[name], each, moments) for name, each in zip(names, values, strict=True)]
     columns += [[value] * len(rows) for value in usual]
     told = ', '.join(f'"{name}"' for name in (*names, *missing))
     statement = f'INSERT INTO "{table.name}" ({told}) VALUES ({", ".join("?" * len(columns))})'
     return Insertion(table.name, statement, list(zip(*columns, strict=True)))
 
 
-def _column(column: sa.Column[Any], values: list[Any], moments: 'Moments') -> list[Any]:
+def _column(column: sa.Column[Any], values: Sequence[Any], moments: 'Moments') -> Sequence[Any]:
     """The values as SQLite keeps them: moments and documents as text."""
     if isinstance(column.type, sa.DateTime):
         return [None if value is None else moments[value] for value in values]
@@ -93,8 +95,12 @@ def json(value: Any) -> Any:
 def _alike(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
     """Those together that have values for the same columns."""
     groups: dict[tuple[str, ...], list[Row]] = {}
+    known: tuple[str, ...] = ()
     for row in rows:
-        groups.setdefault(tuple(row), []).append(row)
+        # Most are like the one before.
+        if (names := tuple(row)) != known:
+            known, same = names, groups.setdefault(names, [])
+        same.append(row)
     return iter(groups.values())
 
 

@@ -15,6 +15,16 @@ from computeapi.kit.scenes.server_schema import DISK
 VOLUME = 'volume'
 LETTERS = (*string.ascii_lowercase, *(a + b for a in string.ascii_lowercase for b in string.ascii_lowercase))
 
+UNSAID = (
+    *('uuid', 'volume_id', 'attachment_id', 'device_type', 'disk_bus', 'guest_format', 'volume_size', 'volume_type'),
+    *('snapshot_id', 'tag', 'created_at'),
+)
+ROOT = {
+    **dict.fromkeys(UNSAID),
+    **{'source_type': 'image', 'destination_type': 'local', 'boot_index': 0, 'delete_on_termination': True},
+}
+"""A disk of an image, of which nothing else is said."""
+
 
 def load(scene: Scene, server: Values, entry: Entry, place: Place, volumes: Mapping[str, Values]) -> bool:
     """Give the server its disks, one of its image among them; whether its root disk is a volume.
@@ -44,13 +54,7 @@ def load(scene: Scene, server: Values, entry: Entry, place: Place, volumes: Mapp
 
 
 def _of_image(server: Values) -> Values:
-    usual = dict.fromkeys(
-        ('uuid', 'volume_id', 'attachment_id', 'device_type', 'disk_bus', 'guest_format', 'volume_size', 'volume_type')
-        + ('snapshot_id', 'tag', 'created_at')
-    )
-    kinds = {'source_type': 'image', 'destination_type': 'local', 'image_id': server['image_id']}
-    place = {'device_name': server['root_device_name'], 'boot_index': 0, 'delete_on_termination': True}
-    return {**usual, **kinds, **place}
+    return {**ROOT, 'image_id': server['image_id'], 'device_name': server['root_device_name']}
 
 
 def _free_names(server: Values, taken: list[str | None]) -> Iterator[str]:

@@ -171,17 +171,15 @@ class Scene:
         facts = self._facts.get(id(schema))
         if facts is None:
             facts = self._facts[id(schema)] = Facts(schema)
-        row = facts.usual.copy()
+        row, named = facts.usual.copy(), facts.named
         for name, value in entry.items():
-            fact = facts.named.get(name)
-            if fact is None:
+            if name not in named:
                 continue
-            column, section, is_time = fact
-            if value is not None:
-                if section is not None:
-                    value = self.resolve(section, value, (*place, name), owner)
-                elif is_time and isinstance(value, str):
-                    value = parsed(value)
+            column, section, is_time = named[name]
+            if section is not None and value is not None:
+                value = self.resolve(section, value, (*place, name), owner)
+            elif is_time and isinstance(value, str):
+                value = parsed(value)
             row[column] = value
         return row
 

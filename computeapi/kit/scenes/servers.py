@@ -162,10 +162,10 @@ class LoadedServers:
     def _add_image(self, row: Values, entry: Entry, place: Place) -> None:
         """An image may have gone since; of a shelved server there is one."""
         row['image_id'] = self._image(entry.get('image'), row, (*place, 'image'))
-        properties = self.scene.image_properties.get(row['image_id'] or '', {})
-        row['image_properties'] = {
-            name: str(value) for name, value in entry.get('image_properties', properties).items()
-        }
+        if 'image_properties' in entry:
+            row['image_properties'] = {name: str(value) for name, value in entry['image_properties'].items()}
+        else:
+            row['image_properties'] = self.scene.image_properties.get(row['image_id'] or '', {})
         row['shelved_image_id'] = self._image(entry.get('shelved_image'), row, (*place, 'shelved_image'))
         if row['vm_state'] in SHELVED and row['shelved_image_id'] is None and row['image_id'] is not None:
             made = {'name': f'{row["name"]}-shelved', 'visibility': 'private', 'disk_format': 'raw', 'size': 0}
