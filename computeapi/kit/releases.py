@@ -42,16 +42,16 @@ RELEASES = {
 }
 
 
-def release_of(name: str) -> Release:
-    """A release by its number or its name; Invalid for one that nobody knows here."""
+def release_of(name: str | float) -> Release:
+    """A release by its number, which in YAML and Python need not be text, or its name; Invalid for an unknown one."""
     for names, release in RELEASES.items():
-        if name.lower() in names:
+        if str(name).lower() in names:
             return release
     known = ', '.join(f'{number} ({name.capitalize()})' for number, name in RELEASES)
     raise Invalid(f'There is no release {name}; there are {known}.')
 
 
-def options_of(name: str) -> dict[tuple[str, str], str]:
+def options_of(name: str | float) -> dict[tuple[str, str], str]:
     """The options, by group and name, of a cloud that is of a release; Invalid."""
     compute, volume, share = release_of(name)
     newest = {'api': compute, 'volume': volume, 'share': share}

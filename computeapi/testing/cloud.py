@@ -77,7 +77,7 @@ class Cloud:
         *,
         hosts: int = 1,
         port: int = 0,
-        release: str | None = None,
+        release: str | float | None = None,
         options: Options | None = None,
         conf: cfg.ConfigOpts | None = None,
         prepare: Prepare = empty,

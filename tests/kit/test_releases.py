@@ -23,7 +23,7 @@ def test_so_do_those_of_other_services(service):
     assert newest == sorted(newest)
 
 
-@pytest.mark.parametrize('name', ['2023.1', 'antelope', 'Antelope'])
+@pytest.mark.parametrize('name', ['2023.1', 2023.1, 'antelope', 'Antelope'])
 def test_a_release_has_a_number_and_a_name(name):
     assert release_of(name) == Release('2.95', '3.70', '2.78')
 
