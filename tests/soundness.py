@@ -10,6 +10,7 @@ import sqlalchemy as sa
 
 from computeapi.clock import utcnow
 from computeapi.compute.scheduler.spec import needs_of
+from computeapi.db import quota_usages
 from computeapi.db import servers as records
 from computeapi.db.servers import BlockDevice, Server, is_volume_backed
 from computeapi.db.tables import compute, servers
@@ -62,6 +63,7 @@ class Cloud:
             self.shares, self.access_rules = rows(servers.server_shares), rows(share_access_rules)
             self.images = {row.id: row for row in rows(images)}
             self.image_properties = rows(image_properties)
+            self.miscounted = quota_usages.differences(connection)
         self.servers = {key: server for key, server in self.everyone.items() if server.deleted_at is None}
         # Whoever sets a state by hand says what is so, whether it is or not.
         self.reset = {row.server_id for row in self.actions if row.action == 'resetState'}
@@ -71,7 +73,7 @@ class Cloud:
             name = f'server {server.uuid} ({server.vm_state})'
             for check in (state, place, machine, interfaces, disks):
                 yield from (f'{name}: {problem}' for problem in check(self, server))
-        for check in (remains, work, history, block_storage, file_systems, pictures):
+        for check in (remains, work, history, block_storage, file_systems, pictures, counts):
             yield from check(self)
 
 
@@ -243,6 +245,10 @@ def file_systems(cloud):
     opened = {rule.share_id for rule in cloud.access_rules}
     yield from (f'share {share_id} is not open to the hosts that mount it' for share_id in held - opened)
     yield from (f'share {share_id} is open and attached to no server' for share_id in opened - held)
+
+
+def counts(cloud):
+    yield from (f'{amount} of {held} are not counted' for held, amount in cloud.miscounted)
 
 
 def pictures(cloud):

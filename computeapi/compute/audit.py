@@ -1,4 +1,4 @@
-"""What no task holds any more: found by looking at the cloud as a whole, and mended.
+"""What no task holds any more, and what was counted wrong: found by looking at the cloud as a whole, and mended.
 
 All that is begun is written down with the task that ends it, so there should be nothing to find. What there is comes
 from a fault of this service, from a backup that was put back, or from a hand in the database.
@@ -18,8 +18,9 @@ from computeapi.compute.servers.deletion import DELETE, SOFT_DELETE
 from computeapi.compute.servers.reset import RESET
 from computeapi.compute.tasks.transition import Transition
 from computeapi.context import Context
-from computeapi.db import allocations, audits
+from computeapi.db import allocations, audits, quota_usages, quotas
 from computeapi.db import servers as rows
+from computeapi.db.quota_usages import Counted
 from computeapi.errors import Error, NeighbourAway
 from computeapi.states import GOING, TaskState, VMState
 
@@ -52,7 +53,15 @@ class CloudAudit:
 
     def findings(self) -> Iterator[Finding]:
         """What no task holds, at most MOST of each kind."""
-        for look in (self.states, self.claims, self.machines, self.belongings, self.images, self.placement):
+        for look in (
+            self.states,
+            self.claims,
+            self.machines,
+            self.belongings,
+            self.images,
+            self.placement,
+            self.counts,
+        ):
             yield from look()
 
     def repair(self) -> Iterator[tuple[Finding, bool]]:
@@ -60,7 +69,7 @@ class CloudAudit:
         workers, as a task of its own."""
         for finding in list(self.findings()):
             mended = self._mend(finding)
-            LOG.warning('Nobody held %s; it is %s', finding, 'mended' if mended else 'left alone')
+            LOG.warning('Found %s; it is %s', finding, 'mended' if mended else 'left alone')
             yield finding, mended
 
     def take_turn(self, is_mine: Callable[[], bool]) -> None:
@@ -134,6 +143,13 @@ class CloudAudit:
         except NeighbourAway:
             LOG.warning('Placement is away: what it knows is not looked at')
 
+    def counts(self) -> Iterator[Finding]:
+        """Use of quotas that is not what the rows amount to."""
+        for held, amount in itertools.islice(self.store.ask(quota_usages.differences), MOST):
+            what = f'the count of {held.resource}, too {"low" if amount > 0 else "high"} by {abs(amount)},'
+            owner = quota_usages.OWNERS.get(held.resource, 'project')
+            yield Finding(what, held.holder_id or held.user_id, partial(self._count, held), owner)
+
     # ------------------------------------------------------------ what mends it
 
     def _go_on(self, server_id: str) -> None:
@@ -165,6 +181,12 @@ class CloudAudit:
         with self.store.write() as connection:
             if audits.is_unheld(connection, server_id):
                 allocations.leave(connection, server_id, [host])
+
+    def _count(self, held: Counted) -> None:
+        """Others who mend it wait, and find that it is."""
+        with self.store.write() as connection:
+            quotas.lock(connection, held.holder_id or held.user_id)
+            quota_usages.count(connection, dict(quota_usages.differences(connection, held)))
 
     def _destroy(self, server_id: str, host: str) -> None:
         """A deleted server does not come back: nobody else is at it."""

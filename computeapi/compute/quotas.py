@@ -56,7 +56,7 @@ class Scope(NamedTuple):
 
 
 class Quotas:
-    """Limits in the store, above those of the configuration; use is counted when it is asked for.
+    """Limits in the store, above those of the configuration; use is counted as it changes.
 
     What is about to be made is reserved in the transaction that makes it: whoever else reserves for the
     same project waits until that transaction has ended.

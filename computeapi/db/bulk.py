@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 import orjson
 import sqlalchemy as sa
 
+from computeapi.db import quota_usages
+from computeapi.db.quota_usages import Amounts
 from computeapi.db.tables import metadata
 
 Row = Mapping[str, Any]
@@ -21,11 +23,13 @@ class Insertion(NamedTuple):
     """Rows for the same columns of a table.
 
     statement: of SQLite, for which `rows` are tuples of what its driver takes; None for others.
+    used: what the rows take of quotas.
     """
 
     table: str
     statement: str | None
     rows: Sequence[Any]
+    used: Amounts
 
 
 def insert(connection: sa.Connection, rows: Mapping[str, Sequence[Row]]) -> None:
@@ -34,7 +38,8 @@ def insert(connection: sa.Connection, rows: Mapping[str, Sequence[Row]]) -> None
 
 
 def write(connection: sa.Connection, insertions: Iterable[Insertion]) -> None:
-    for table, statement, rows in insertions:
+    for table, statement, rows, used in insertions:
+        quota_usages.count(connection, used)
         for begin in range(0, len(rows), CHUNK):
             some = rows[begin : begin + CHUNK]
             if statement is None:
@@ -47,7 +52,7 @@ def prepared(dialect: str, rows: Mapping[str, Sequence[Row]]) -> list[Insertion]
     """What writes these rows into a database of this kind; needs no connection, and can be pickled."""
     tables = [(table, alike) for table in metadata.sorted_tables for alike in _alike(rows.get(table.name, ()))]
     if dialect != 'sqlite':
-        return [Insertion(table.name, None, alike) for table, alike in tables]
+        return [Insertion(table.name, None, alike, quota_usages.of_rows(table.name, alike)) for table, alike in tables]
     moments = Moments()
     return [_of_sqlite(table, alike, moments) for table, alike in tables]
 
@@ -65,7 +70,7 @@ def _of_sqlite(table: sa.Table, rows: Sequence[Row], moments: 'Moments') -> Inse
     columns += [[value] * len(rows) for value in usual]
     told = ', '.join(f'"{name}"' for name in (*names, *missing))
     statement = f'INSERT INTO "{table.name}" ({told}) VALUES ({", ".join("?" * len(columns))})'
-    return Insertion(table.name, statement, list(zip(*columns, strict=True)))
+    return Insertion(table.name, statement, list(zip(*columns, strict=True)), quota_usages.of_rows(table.name, rows))
 
 
 def _column(column: sa.Column[Any], values: Sequence[Any], moments: 'Moments') -> Sequence[Any]:

@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from oslo_config import cfg
 
 from computeapi import errors
-from computeapi.db import patience, patterns
+from computeapi.db import patience, patterns, quota_usages
 from computeapi.db.clock import clock_of
 from computeapi.db.patience import ENDLESS, USUAL, Patience
 from computeapi.db.trouble import Watch, unfit
@@ -77,10 +77,12 @@ class Store:
         """A transaction: committed at the end of the block, rolled back on an exception."""
         notes: list[str] | None = None if self.noted is None else []
         with self.watch.watching(), self.engine.connect() as connection:
-            connection = connection.execution_options(computeapi_write=True, computeapi_notes=notes)
+            options = {'computeapi_write': True, 'computeapi_notes': notes, **quota_usages.new()}
+            connection = connection.execution_options(**options)
             with self.transaction(connection):
                 yield connection
                 self.check(connection)
+                quota_usages.flush(connection)
         if self.noted is not None and notes:
             self.noted.set()
 

@@ -75,7 +75,7 @@ class KeyClaims:
 
 def take(connection: sa.Connection, wanted: IdempotencyKey, now: datetime, most: int) -> IdempotencyKey:
     """The row of this key: this one, unless there is one that still counts. Others wait for it meanwhile."""
-    upsert(connection, idempotency_keys, [wanted._asdict()], changed=['id'])
+    upsert(connection, idempotency_keys, [wanted._asdict()], changed=('id',))
     found = KEYS.find(connection, id=wanted.id)
     assert found is not None
     if found.holder != wanted.holder:

@@ -5,7 +5,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from computeapi.db import listing
+from computeapi.db import listing, quota_usages
 from computeapi.db.listing import Page
 from computeapi.db.records import Rows
 from computeapi.db.tables.compute import Keypair, keypairs
@@ -34,8 +34,12 @@ def page(connection: sa.Connection, user_id: str, page: Page) -> list[Keypair]:
 
 def insert(connection: sa.Connection, values: Mapping[str, Any]) -> None:
     KEYPAIRS.insert(connection, **values)
+    quota_usages.count(connection, quota_usages.of_key_pair(values))
 
 
 def delete(connection: sa.Connection, user_id: str, name: str) -> bool:
     """Whether there was such a key pair."""
-    return KEYPAIRS.delete(connection, user_id=user_id, name=name) > 0
+    found = KEYPAIRS.delete(connection, user_id=user_id, name=name) > 0
+    if found:
+        quota_usages.count(connection, quota_usages.of_key_pair({'user_id': user_id}), -1)
+    return found

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 
 import sqlalchemy as sa
 
+from computeapi.db import quota_usages
 from computeapi.db.records import lock_row, upsert
-from computeapi.db.tables.compute import keypairs, quota_classes, quota_locks, quotas, server_groups
-from computeapi.db.tables.servers import servers
-from computeapi.states import VMState
+from computeapi.db.tables.compute import quota_classes, quota_locks, quotas
 
+COUNTED = ('instances', 'cores', 'ram', 'server_groups')
 # What the user_id of a limit is when it is the whole project's.
 EVERYBODY = ''
 
@@ -69,33 +69,15 @@ def lock(connection: sa.Connection, holder: str) -> None:
 
 def usage(connection: sa.Connection, project_id: str, user_id: str | None = None) -> dict[str, int]:
     """How many servers, cores, MiB of memory and server groups the project (or one user in it) has."""
-    groups = sa.select(sa.func.count()).where(*_held_by(server_groups, project_id, user_id)).scalar_subquery()
-    statement = sa.select(
-        sa.func.count(servers.c.id),
-        sa.func.coalesce(sa.func.sum(servers.c.vcpus), 0),
-        sa.func.coalesce(sa.func.sum(servers.c.memory_mb), 0),
-        groups,
-    ).where(*_held_by(servers, project_id, user_id), *_counted())
-    found = connection.execute(statement).one()
-    return dict(zip(('instances', 'cores', 'ram', 'server_groups'), map(int, found), strict=True))
+    used = quota_usages.used(connection, project_id, user_id)
+    return {resource: used[resource] for resource in COUNTED}
 
 
 def key_pairs(connection: sa.Connection, user_id: str) -> int:
     """How many key pairs the user has."""
-    return connection.scalar(sa.select(sa.func.count()).where(keypairs.c.user_id == user_id)) or 0
+    return quota_usages.used(connection, quota_usages.ANYWHERE, user_id)['key_pairs']
 
 
 def group_members(connection: sa.Connection, group_id: str, user_id: str) -> int:
     """How many servers the user has in the server group."""
-    members = (servers.c.server_group_id == group_id, servers.c.user_id == user_id)
-    return connection.scalar(sa.select(sa.func.count()).where(*members, *_counted())) or 0
-
-
-def _held_by(table: sa.Table, project_id: str, user_id: str | None) -> list[sa.ColumnElement[bool]]:
-    conditions = [table.c.project_id == project_id]
-    return [*conditions, table.c.user_id == user_id] if user_id else conditions
-
-
-def _counted() -> tuple[sa.ColumnElement[bool], ...]:
-    """A server that can still be restored takes nothing of the quota."""
-    return servers.c.deleted_at.is_(None), servers.c.vm_state != VMState.SOFT_DELETED
+    return quota_usages.used(connection, group_id, user_id)['server_group_members']

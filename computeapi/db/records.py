@@ -130,14 +130,17 @@ def upsert(
     connection: sa.Connection,
     table: sa.Table,
     rows: Sequence[Mapping[str, Any]],
-    changed: Collection[str] | None = None,
+    changed: tuple[str, ...] | None = None,
+    *,
+    added: tuple[str, ...] = (),
 ) -> None:
     """Let the table hold these rows, told apart by its primary key; they are locked until the transaction ends.
 
-    changed: the columns that a row gets anew which is there; unset: all.
+    changed: the columns that a row gets anew which is there; unset: all.  added: those of them whose new value is added
+    to the one that is there.
     """
     if rows:
-        connection.execute(_statement(connection.dialect.name, table, changed), rows)
+        connection.execute(_statement(connection.dialect.name, table, changed, added), rows)
 
 
 def make_sure(connection: sa.Connection, table: sa.Table, row: Mapping[str, Any]) -> None:
@@ -164,18 +167,26 @@ def _make_apart(connection: sa.Connection, table: sa.Table, row: Mapping[str, An
             make_sure(other, table, row)
 
 
-def _statement(dialect: str, table: sa.Table, changed: Collection[str] | None = None) -> sa.Insert:
+@functools.cache
+def _statement(
+    dialect: str, table: sa.Table, changed: tuple[str, ...] | None = None, added: tuple[str, ...] = ()
+) -> sa.Insert:
     keys = [column.name for column in table.primary_key]
     # A table that has nothing but its key gets the key again: the row is locked all the same.
-    changed = changed or [column.name for column in table.columns if column.name not in keys] or keys
+    changed = changed or tuple(column.name for column in table.columns if column.name not in keys) or tuple(keys)
     if dialect in ('mysql', 'mariadb'):
         statement = mysql.insert(table)
-        return statement.on_duplicate_key_update({name: statement.inserted[name] for name in changed})
+        return statement.on_duplicate_key_update(_values(table, statement.inserted, changed, added))
     insert = _insert(dialect, table)
     found: sa.Insert = insert.on_conflict_do_update(
-        index_elements=keys, set_={name: insert.excluded[name] for name in changed}
+        index_elements=keys, set_=_values(table, insert.excluded, changed, added)
     )
     return found
+
+
+def _values(table: sa.Table, new: Any, changed: Collection[str], added: Collection[str]) -> dict[str, Any]:
+    """What a row gets that is there, from the new one."""
+    return {name: table.c[name] + new[name] if name in added else new[name] for name in changed}
 
 
 def _insert(dialect: str, table: sa.Table) -> Any:

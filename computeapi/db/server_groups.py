@@ -5,6 +5,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from computeapi.db import quota_usages
+from computeapi.db import servers as rows
 from computeapi.db.records import Rows
 from computeapi.db.tables.compute import ServerGroup, server_groups
 from computeapi.db.tables.servers import servers
@@ -59,10 +61,14 @@ def _members(connection: sa.Connection, group_ids: Sequence[str]) -> dict[str, l
 
 def insert(connection: sa.Connection, values: Mapping[str, Any]) -> None:
     GROUPS.insert(connection, **values)
+    quota_usages.count(connection, quota_usages.of_server_group(values))
 
 
 def delete(connection: sa.Connection, group_id: str) -> bool:
     """Whether there was such a group. Its servers stay, in no group."""
-    found = GROUPS.delete(connection, uuid=group_id) > 0
-    connection.execute(sa.update(servers).where(servers.c.server_group_id == group_id).values(server_group_id=None))
-    return found
+    group = GROUPS.find(connection, lock=True, uuid=group_id)
+    if group is not None:
+        GROUPS.delete(connection, uuid=group_id)
+        quota_usages.count(connection, quota_usages.of_server_group(group._asdict()), -1)
+    rows.leave_group(connection, group_id)
+    return group is not None

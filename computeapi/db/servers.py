@@ -1,15 +1,15 @@
 """Servers as rows: the record, and the statements that read and change it.
 
 A `Server` is the row of `servers`, followed by what is loaded only when asked for (`load`): a constant number of
-statements for any number of servers.
+statements for any number of servers. All changes of rows are made here, for they may change what is used of quotas.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from computeapi.db import pairs, services
+from computeapi.db import pairs, quota_usages, services
 from computeapi.db.records import Rows
 from computeapi.db.tables.servers import (
     BlockDevice,
@@ -23,6 +23,8 @@ from computeapi.db.tables.servers import (
 
 __all__ = ['BlockDevice', 'Server']
 
+# Of how many one statement tells.
+MOST = 1000
 # Loaded beside the row when a view or a service names them.
 TAGS, VOLUMES, SERVICE, DOMAIN_NAME = 'tags', 'volumes', 'service', 'domain_name'
 
@@ -54,6 +56,9 @@ TAGS_OF = (
     .where(server_tags.c.server_id.in_(IDS))
     .order_by(server_tags.c.tag)
 )
+COUNTED = sa.select(*quota_usages.OF_A_SERVER).with_for_update()
+COUNTED_OF = COUNTED.where(servers.c.uuid == sa.bindparam('id'))
+COUNTED_COLUMNS = {column.name for column in quota_usages.OF_A_SERVER}
 DEVICES_OF = DEVICES.select.where(block_devices.c.server_id.in_(IDS)).order_by(block_devices.c.id)
 
 
@@ -98,7 +103,12 @@ def change_on(
     idle = [servers.c.host == host, servers.c.deleted_at.is_(None), servers.c.task_state.is_(None)]
     if vm_states is not None:
         idle.append(servers.c.vm_state.in_(vm_states))
-    connection.execute(sa.update(servers).where(*idle).values(**values))
+    _change_all(connection, values, *idle)
+
+
+def leave_group(connection: sa.Connection, group_id: str) -> None:
+    """The servers of a server group, deleted ones too, are in none any more."""
+    _change_all(connection, {'server_group_id': None}, servers.c.server_group_id == group_id)
 
 
 def of_reservation(connection: sa.Connection, reservation_id: str) -> list[Server]:
@@ -139,10 +149,11 @@ def on_volume(connection: sa.Connection, volume_id: str) -> list[BlockDevice]:
 
 def insert(connection: sa.Connection, values: Mapping[str, Any]) -> None:
     SERVERS.insert(connection, **values)
+    quota_usages.count(connection, quota_usages.of_server(values))
 
 
 def update(connection: sa.Connection, server_id: str, values: Mapping[str, Any]) -> None:
-    SERVERS.update(connection, values, uuid=server_id)
+    _change(connection, server_id, values)
 
 
 def change(
@@ -154,26 +165,59 @@ def change(
     task_states: Collection[str | None] | None = (None,),
 ) -> bool:
     """Update the server if it is in one of these states (None: any); whether it was. This is the only lock there is."""
-    conditions = [servers.c.uuid == server_id, servers.c.deleted_at.is_(None)]
+    conditions = [servers.c.deleted_at.is_(None)]
     if vm_states is not None:
         conditions.append(servers.c.vm_state.in_(vm_states))
     if task_states is not None:
         named = servers.c.task_state.in_([state for state in task_states if state])
         conditions.append(sa.or_(servers.c.task_state.is_(None), named) if None in task_states else named)
-    return connection.execute(sa.update(servers).where(*conditions).values(**values)).rowcount == 1
+    return _change(connection, server_id, values, *conditions)
 
 
 def change_unless_newer(connection: sa.Connection, server: Server, values: Mapping[str, Any]) -> bool:
     """Update the server if nobody did since it was read; whether that was so. `updated_at` must be among *values*."""
     same = servers.c.updated_at.is_(None) if server.updated_at is None else servers.c.updated_at == server.updated_at
-    conditions = [servers.c.uuid == server.uuid, servers.c.deleted_at.is_(None), same]
-    return connection.execute(sa.update(servers).where(*conditions).values(**values)).rowcount == 1
+    return _change(connection, server.uuid, values, servers.c.deleted_at.is_(None), same)
 
 
 def set_first_password(connection: sa.Connection, server_id: str, password: str | None) -> bool:
     """Set the password of the server that has none; whether that was so."""
-    lacking = (servers.c.uuid == server_id, servers.c.deleted_at.is_(None), servers.c.password.is_(None))
-    return connection.execute(sa.update(servers).where(*lacking).values(password=password)).rowcount == 1
+    lacking = (servers.c.deleted_at.is_(None), servers.c.password.is_(None))
+    return _change(connection, server_id, {'password': password}, *lacking)
+
+
+def _change(
+    connection: sa.Connection, server_id: str, values: Mapping[str, Any], *conditions: sa.ColumnElement[bool]
+) -> bool:
+    """Update the server if it is as it must be; whether it was."""
+    counts = not COUNTED_COLUMNS.isdisjoint(values)
+    before = connection.execute(COUNTED_OF, {'id': server_id}).mappings().all() if counts else ()
+    statement = sa.update(servers).where(servers.c.uuid == server_id, *conditions).values(**values)
+    changed = connection.execute(statement).rowcount == 1
+    if changed:
+        _recount(connection, before, values)
+    return changed
+
+
+def _change_all(connection: sa.Connection, values: Mapping[str, Any], *conditions: sa.ColumnElement[bool]) -> None:
+    """Update all servers that are so."""
+    statement = sa.update(servers).values(**values)
+    if COUNTED_COLUMNS.isdisjoint(values):
+        connection.execute(statement.where(*conditions))
+        return
+    before = connection.execute(COUNTED.add_columns(servers.c.uuid).where(*conditions)).mappings().all()
+    for begin in range(0, len(before), MOST):
+        some = before[begin : begin + MOST]
+        _recount(connection, some, values)
+        # Not those that have become so since.
+        connection.execute(statement.where(servers.c.uuid.in_([row['uuid'] for row in some])))
+
+
+def _recount(connection: sa.Connection, before: Iterable[Mapping[str, Any]], values: Mapping[str, Any]) -> None:
+    """Count what is used more, or less, when servers that were so have these values now."""
+    for row in before:
+        quota_usages.count(connection, quota_usages.of_server(row), -1)
+        quota_usages.count(connection, quota_usages.of_server({**row, **values}))
 
 
 def set_tags(connection: sa.Connection, server_id: str, tags: Collection[str]) -> None:

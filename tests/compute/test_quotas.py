@@ -5,11 +5,11 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 
 import pytest
-import sqlalchemy as sa
 
 from computeapi.compute.quotas import Quotas, check_injected_files, check_metadata
 from computeapi.context import Context
-from computeapi.db.tables.compute import keypairs, server_groups
+from computeapi.db import keypairs, server_groups
+from computeapi.db import servers as records
 from computeapi.db.tables.servers import servers
 from computeapi.errors import Error, Invalid, OverQuota
 
@@ -34,7 +34,8 @@ def server(**facts):
 
 def add(store, *rows):
     with store.write() as connection:
-        connection.execute(sa.insert(servers), list(rows))
+        for row in rows:
+            records.insert(connection, row)
 
 
 def reserve(store, quotas, **wanted):
@@ -133,7 +134,7 @@ def test_the_last_place_is_given_once(store, quotas):
         try:
             with store.write() as connection:
                 quotas.reserve(connection, PROJECT, USER, instances=1, cores=2, ram=512)
-                connection.execute(sa.insert(servers), server(vcpus=2))
+                records.insert(connection, server(vcpus=2))
                 if number % 10 == 0:
                     raise Invalid()
         except Error as error:
@@ -160,7 +161,7 @@ def test_key_pairs_are_counted_by_user(store, quotas):
     pair = {'user_id': USER, 'name': 'a', 'type': 'ssh', 'fingerprint': '', 'public_key': '', 'created_at': NOW}
     with store.write() as connection:
         quotas.reserve_key_pair(connection, context, USER)
-        connection.execute(sa.insert(keypairs), pair)
+        keypairs.insert(connection, pair)
         quotas.reserve_key_pair(connection, context, 'alice')
         with pytest.raises(OverQuota, match='^Quota exceeded, too many key pairs.$'):
             quotas.reserve_key_pair(connection, context, USER)
@@ -172,7 +173,7 @@ def test_server_groups_and_their_members(store, quotas):
     add(store, server(server_group_id='g'), server(server_group_id='g', deleted_at=NOW))
     with store.write() as connection:
         quotas.reserve_server_group(connection, PROJECT, USER)
-        connection.execute(sa.insert(server_groups), facts | {'uuid': 'g'})
+        server_groups.insert(connection, facts | {'uuid': 'g'})
         with pytest.raises(OverQuota, match='^Quota exceeded, too many server groups.$'):
             quotas.reserve_server_group(connection, PROJECT, USER)
         quotas.reserve_group_members(connection, PROJECT, USER, 'g')

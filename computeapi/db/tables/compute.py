@@ -90,6 +90,16 @@ quota_classes = Table(
 # A row to lock while the use of a project (or of a user, for key pairs) is counted and added to.
 quota_locks = Table('quota_locks', metadata, Column('project_id', Text(255), primary_key=True))
 
+# How much of a resource a user has in a project, or in a server group: see db/quota_usages.py.
+quota_usages = Table(
+    'quota_usages',
+    metadata,
+    Column('holder_id', Text(255), primary_key=True),
+    Column('user_id', Text(255), primary_key=True),
+    Column('resource', Text(64), primary_key=True),
+    Column('amount', sa.BigInteger, nullable=False),
+)
+
 
 class ComputeService(NamedTuple):
     """A service on a host; named as the columns are. `seen_at`: its last sign of life."""

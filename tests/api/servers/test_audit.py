@@ -10,7 +10,7 @@ from computeapi.clock import utcnow
 from computeapi.compute.audit import CloudAudit
 from computeapi.compute.periodic import Periodic
 from computeapi.compute.servers.deletion import leave_nothing
-from computeapi.db.tables.compute import allocations
+from computeapi.db.tables.compute import allocations, quota_usages
 from computeapi.db.tables.image import images
 from computeapi.db.tables.servers import domains, tasks
 from computeapi.db.tables.servers import servers as table
@@ -124,6 +124,13 @@ def test_what_was_made_too_late_is_given_back(world, server, servers, api, settl
     volume = world.volume(name='volume')
     world.volumes.reserve(world.bob, volume, server)
     leave_nothing(world.service.platform, late)
+    assert problems(store) == []
+
+
+def test_use_of_quotas_that_is_miscounted(server, change, repaired, store):
+    change(quota_usages.update().where(quota_usages.c.resource == 'cores').values(amount=5))
+    change(quota_usages.delete().where(quota_usages.c.resource == 'instances'))
+    assert repaired() == ['the count of cores, too high by 4,', 'the count of instances, too low by 1,']
     assert problems(store) == []
 
 

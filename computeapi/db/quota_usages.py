@@ -1,0 +1,170 @@
+"""What is used of the quotas, counted as it changes: nobody has to look at all servers to know how many there are.
+
+Whoever changes what counts says so with `count`, in the same transaction. The rows are changed by its last statements
+(`flush`), in the order of their keys: who holds one waits for nothing else than others of them, and so for nobody who
+waits for it; and however many servers a transaction makes, each row is changed once. Triggers would do that in the
+middle of transactions, and MariaDB with a binary log lets only its administrator make any.
+
+What is used is an amount of a resource, which a user holds in a project (instances, cores, ram in MiB, server_groups),
+in a server group (server_group_members), or anywhere (key_pairs; the holder is '').
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+
+from computeapi.db.records import upsert
+from computeapi.db.tables.compute import keypairs, quota_usages, server_groups
+from computeapi.db.tables.servers import servers
+from computeapi.states import VMState
+
+
+class Counted(NamedTuple):
+    """A resource in the hands of a user, in a project or a server group."""
+
+    holder_id: str
+    user_id: str
+    resource: str
+
+
+OWNERS = {'server_group_members': 'server group', 'key_pairs': 'user'}
+"""Whose a resource is, if not a project's."""
+Amounts = Mapping[Counted, int]
+ANYWHERE = ''
+"""What holds key pairs."""
+OF_A_SERVER = (
+    *(servers.c.project_id, servers.c.user_id, servers.c.vcpus, servers.c.memory_mb),
+    *(servers.c.vm_state, servers.c.deleted_at, servers.c.server_group_id),
+)
+"""The columns of a server that say what it takes."""
+COUNTING = (servers.c.deleted_at.is_(None), servers.c.vm_state != VMState.SOFT_DELETED)
+"""A server that can still be restored takes nothing of the quota."""
+
+HOLDER: sa.BindParameter[Any] = sa.bindparam('holder')
+OF_HOLDER = (
+    sa.select(quota_usages.c.resource, sa.func.sum(quota_usages.c.amount))
+    .where(quota_usages.c.holder_id == HOLDER)
+    .group_by(quota_usages.c.resource)
+)
+OF_USER = OF_HOLDER.where(quota_usages.c.user_id == sa.bindparam('user'))
+PENDING = 'computeapi_counts'
+
+
+def new() -> dict[str, Any]:
+    """The options of a connection on which a transaction begins that may count."""
+    return {PENDING: Counter[Counted]()}
+
+
+# ------------------------------------------------------------------ what is used
+
+
+def used(connection: sa.Connection, holder_id: str, user_id: str | None = None) -> Counter[str]:
+    """By resource, what one user, or (None) all together, have in a project or group; with what this transaction
+    has counted."""
+    statement = OF_HOLDER if user_id is None else OF_USER
+    rows = connection.execute(statement, {'holder': holder_id, 'user': user_id})
+    found = Counter({resource: int(amount) for resource, amount in rows})
+    for held, amount in connection.get_execution_options().get(PENDING, {}).items():
+        if held.holder_id == holder_id and user_id in (None, held.user_id):
+            found[held.resource] += amount
+    return found
+
+
+# ------------------------------------------------------------------ what changes it
+
+
+def count(connection: sa.Connection, amounts: Amounts, sign: int = 1) -> None:
+    """So much more (or less, for a sign of -1) is used when the transaction is over."""
+    pending = connection.get_execution_options()[PENDING]
+    for held, amount in amounts.items():
+        pending[held] += sign * amount
+
+
+def flush(connection: sa.Connection) -> None:
+    """Write down what the transaction has counted; nothing may come after that."""
+    pending = connection.get_execution_options()[PENDING]
+    rows = [{**held._asdict(), 'amount': amount} for held, amount in sorted(pending.items()) if amount]
+    upsert(connection, quota_usages, rows, added=('amount',))
+
+
+def of_server(row: Mapping[str, Any]) -> dict[Counted, int]:
+    """What a server takes, by its columns; a row to be made may lack those that are NULL."""
+    if row.get('deleted_at') is not None or row['vm_state'] == VMState.SOFT_DELETED:
+        return {}
+    project_id, user_id, group_id = row['project_id'], row['user_id'], row.get('server_group_id')
+    taken = {'instances': 1, 'cores': row['vcpus'], 'ram': row['memory_mb']}
+    amounts = {Counted(project_id, user_id, resource): amount for resource, amount in taken.items()}
+    return amounts if group_id is None else amounts | {Counted(group_id, user_id, 'server_group_members'): 1}
+
+
+def of_server_group(row: Mapping[str, Any]) -> dict[Counted, int]:
+    return {Counted(row['project_id'], row['user_id'], 'server_groups'): 1}
+
+
+def of_key_pair(row: Mapping[str, Any]) -> dict[Counted, int]:
+    return {Counted(ANYWHERE, row['user_id'], 'key_pairs'): 1}
+
+
+OF_ROWS = {servers.name: of_server, server_groups.name: of_server_group, keypairs.name: of_key_pair}
+
+
+def of_rows(table: str, rows: Iterable[Mapping[str, Any]]) -> Counter[Counted]:
+    """What all these rows of a table take."""
+    amounts: Counter[Counted] = Counter()
+    if table in OF_ROWS:
+        for row in rows:
+            amounts.update(OF_ROWS[table](row))
+    return amounts
+
+
+# ------------------------------------------------------------------ whether it is right
+
+
+def differences(connection: sa.Connection, held: Counted | None = None) -> list[tuple[Counted, int]]:
+    """What the rows that count amount to, less what was counted, where it is not the same; of one or of all.
+
+    One statement, so that nothing changes in between. What is missing can be counted at any time: what others count
+    meanwhile is missing to nobody.
+    """
+    both = sa.union_all(*_parts()).subquery()
+    missing = sa.func.sum(both.c.amount)
+    statement = sa.select(*both.c[:3], missing).group_by(*both.c[:3]).having(missing != 0).order_by(*both.c[:3])
+    if held is not None:
+        statement = statement.where(*(both.c[name] == value for name, value in held._asdict().items()))
+    return [(Counted(*key), int(amount)) for *key, amount in connection.execute(statement)]
+
+
+def _parts() -> list[sa.Select[Any]]:
+    """What the rows amount to, and what was counted as less than nothing."""
+    one, owner = sa.func.count(), (servers.c.project_id, servers.c.user_id)
+    anywhere = sa.cast(sa.literal(ANYWHERE), quota_usages.c.holder_id.type)
+    return [
+        *(
+            _amounts(servers, *owner, resource, amount).where(*COUNTING)
+            for resource, amount in (
+                ('instances', one),
+                ('cores', sa.func.sum(servers.c.vcpus)),
+                ('ram', sa.func.sum(servers.c.memory_mb)),
+            )
+        ),
+        _amounts(servers, servers.c.server_group_id, servers.c.user_id, 'server_group_members', one).where(
+            *COUNTING, servers.c.server_group_id.is_not(None)
+        ),
+        _amounts(server_groups, server_groups.c.project_id, server_groups.c.user_id, 'server_groups', one),
+        _amounts(keypairs, anywhere, keypairs.c.user_id, 'key_pairs', one),
+        sa.select(*(quota_usages.c[name] for name in Counted._fields), -quota_usages.c.amount),
+    ]
+
+
+def _amounts(
+    table: sa.Table,
+    holder: sa.ColumnElement[str],
+    user: sa.ColumnElement[str],
+    resource: str,
+    amount: sa.ColumnElement[int],
+) -> sa.Select[Any]:
+    named = sa.cast(sa.literal(resource), quota_usages.c.resource.type).label('resource')
+    columns = (holder.label('holder_id'), user.label('user_id'), named, amount.label('amount'))
+    return sa.select(*columns).select_from(table).group_by(holder, user)
