@@ -56,7 +56,7 @@ TAGS_OF = (
     .where(server_tags.c.server_id.in_(IDS))
     .order_by(server_tags.c.tag)
 )
-COUNTED = sa.select(*quota_usages.OF_A_SERVER).with_for_update()
+COUNTED = sa.select(servers.c.uuid, *quota_usages.OF_A_SERVER).with_for_update()
 COUNTED_OF = COUNTED.where(servers.c.uuid == sa.bindparam('id'))
 COUNTED_COLUMNS = {column.name for column in quota_usages.OF_A_SERVER}
 DEVICES_OF = DEVICES.select.where(block_devices.c.server_id.in_(IDS)).order_by(block_devices.c.id)
@@ -153,7 +153,9 @@ def insert(connection: sa.Connection, values: Mapping[str, Any]) -> None:
 
 
 def update(connection: sa.Connection, server_id: str, values: Mapping[str, Any]) -> None:
-    _change(connection, server_id, values)
+    before = _counted(connection, server_id, values)
+    SERVERS.update(connection, values, uuid=server_id)
+    _recount(connection, before, values)
 
 
 def change(
@@ -165,7 +167,7 @@ def change(
     task_states: Collection[str | None] | None = (None,),
 ) -> bool:
     """Update the server if it is in one of these states (None: any); whether it was. This is the only lock there is."""
-    conditions = [servers.c.deleted_at.is_(None)]
+    conditions: list[sa.ColumnElement[bool]] = [servers.c.deleted_at.is_(None)]
     if vm_states is not None:
         conditions.append(servers.c.vm_state.in_(vm_states))
     if task_states is not None:
@@ -190,8 +192,7 @@ def _change(
     connection: sa.Connection, server_id: str, values: Mapping[str, Any], *conditions: sa.ColumnElement[bool]
 ) -> bool:
     """Update the server if it is as it must be; whether it was."""
-    counts = not COUNTED_COLUMNS.isdisjoint(values)
-    before = connection.execute(COUNTED_OF, {'id': server_id}).mappings().all() if counts else ()
+    before = _counted(connection, server_id, values)
     statement = sa.update(servers).where(servers.c.uuid == server_id, *conditions).values(**values)
     changed = connection.execute(statement).rowcount == 1
     if changed:
@@ -205,12 +206,19 @@ def _change_all(connection: sa.Connection, values: Mapping[str, Any], *condition
     if COUNTED_COLUMNS.isdisjoint(values):
         connection.execute(statement.where(*conditions))
         return
-    before = connection.execute(COUNTED.add_columns(servers.c.uuid).where(*conditions)).mappings().all()
+    before = [row._asdict() for row in connection.execute(COUNTED.where(*conditions))]
     for begin in range(0, len(before), MOST):
         some = before[begin : begin + MOST]
         _recount(connection, some, values)
         # Not those that have become so since.
         connection.execute(statement.where(servers.c.uuid.in_([row['uuid'] for row in some])))
+
+
+def _counted(connection: sa.Connection, server_id: str, values: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What is counted of the server that is about to get these values; nothing if they change nothing of that."""
+    if COUNTED_COLUMNS.isdisjoint(values):
+        return []
+    return [row._asdict() for row in connection.execute(COUNTED_OF, {'id': server_id})]
 
 
 def _recount(connection: sa.Connection, before: Iterable[Mapping[str, Any]], values: Mapping[str, Any]) -> None:
