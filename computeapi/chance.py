@@ -6,7 +6,6 @@ keys and the like are made by `secrets`, and what tells processes from each othe
 
 import base64
 import secrets
-import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -17,6 +16,8 @@ T = TypeVar('T')
 MORE_BITS = 64
 """So many more than a choice needs, and nobody can see that it prefers some."""
 PASSWORD_BYTES = 12
+VERSION_MASK, VERSION_4 = 0xF000 << 64 | 0xC000 << 48, 0x4000 << 64 | 0x8000 << 48
+"""The bits of a UUID that tell its version and its variant, and what they are in those that are made up."""
 
 
 class ChanceSource(Protocol):
@@ -88,8 +89,9 @@ def shuffled(items: Iterable[T]) -> list[T]:
 
 
 def new_id() -> str:
-    """A UUID of version 4."""
-    return str(uuid.UUID(int=bits(128), version=4))
+    """A UUID of version 4; uuid.UUID takes three times as long for it."""
+    digits = f'{bits(128) & ~VERSION_MASK | VERSION_4:032x}'
+    return f'{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}'
 
 
 def new_hex_id() -> str:

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 WRITERS = frozenset({'admin', 'manager', 'member'})
 """The roles of those who may change what their project has: not a reader's, nor a service's that acts for itself."""
@@ -75,6 +75,14 @@ class Context:
     @property
     def is_service(self) -> bool:
         return SERVICE in self.roles
+
+    def of_request(self, is_admin: bool, request_id: str | None, global_request_id: str | None) -> Self:
+        """The same caller in one request; `replace` takes ten times as long, for each field goes through `__init__`."""
+        found = object.__new__(type(self))
+        found.__dict__.update(
+            self.__dict__, is_admin=is_admin, request_id=request_id, global_request_id=global_request_id
+        )
+        return found
 
     def elevated(self) -> 'Context':
         """This service with the rights of an administrator, on behalf of the caller."""

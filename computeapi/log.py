@@ -65,5 +65,7 @@ def start(conf: cfg.ConfigOpts, level: int = logging.INFO) -> None:
     handler = logging.handlers.WatchedFileHandler(conf.log_file) if conf.log_file else logging.StreamHandler()
     handler.setFormatter(JSONLines() if conf.use_json else Lines())
     handler.addFilter(Callers())
+    # No line shows these, and logging would look them up for each.
+    logging.logThreads = logging.logMultiprocessing = False
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
     logging.getLogger('computeapi').setLevel(logging.DEBUG if conf.debug else level)

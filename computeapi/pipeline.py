@@ -19,6 +19,7 @@ from computeapi.main import Service
 from computeapi.readiness import Readiness, ReadinessApp
 from computeapi.versions import COMPUTE, History
 from computeapi.web import auth, filters
+from computeapi.web.app import SAFE
 from computeapi.web.idempotency import KEY_HEADER, REPLAYED_HEADER, Idempotency
 
 WSGIApp = Callable[..., Any]
@@ -151,12 +152,6 @@ def share_app(global_conf: dict[str, str], **local_conf: str) -> WSGIApp:
     return manila(shares, service.authenticate, service.claims, history)
 
 
-def _oslo(kind: type) -> Callable[[WSGIApp], WSGIApp]:
-    """A filter of oslo.middleware that is set up by the service's configuration, not by one of its own."""
-    conf = _building.get().conf
-    return lambda app: kind(app, conf)
-
-
 def cors(global_conf: dict[str, str], **local_conf: str) -> Callable[[WSGIApp], WSGIApp]:
     from oslo_middleware import cors
 
@@ -199,7 +194,21 @@ def http_proxy_to_wsgi(global_conf: dict[str, str], **local_conf: str) -> Callab
 def sizelimit(global_conf: dict[str, str], **local_conf: str) -> Callable[[WSGIApp], WSGIApp]:
     from oslo_middleware.sizelimit import RequestBodySizeLimiter
 
-    return _oslo(RequestBodySizeLimiter)
+    conf = _building.get().conf
+
+    def wrap(app: WSGIApp) -> WSGIApp:
+        limited = RequestBodySizeLimiter(app, conf)
+
+        def ask(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+            # Of what comes with a GET and does not say how long it is nobody reads anything; to limit it would cost a
+            # request and a response object.
+            unread = environ['REQUEST_METHOD'] in SAFE and not environ.get('CONTENT_LENGTH')
+            answered: Iterable[bytes] = (app if unread else limited)(environ, start_response)
+            return answered
+
+        return ask
+
+    return wrap
 
 
 def compute_req_id(global_conf: dict[str, str], **local_conf: str) -> Callable[[WSGIApp], WSGIApp]:

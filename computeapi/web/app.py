@@ -1,6 +1,5 @@
 """The whole life of a request, in the order in which errors win."""
 
-import functools
 import logging
 import re
 from collections.abc import Callable, Iterable
@@ -8,7 +7,6 @@ from typing import Any
 
 import orjson
 import webob
-import webob.dec
 import webob.exc
 
 from computeapi.errors import Error, Invalid, NotFound
@@ -52,8 +50,12 @@ class App:
         self.link_prefix = (link_prefix or '').rstrip('/')
         self.response_validation = response_validation
 
-    @webob.dec.wsgify(RequestClass=Request)
-    def __call__(self, req: Request) -> webob.Response:
+    def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        answered: Iterable[bytes] = self.respond(Request(environ))(environ, start_response)
+        return answered
+
+    def respond(self, req: Request) -> webob.Response:
+        """The answer to a request, whatever goes wrong."""
         match = self.routes.find(req.environ)
         if match is None:
             return self.missing(req)
@@ -62,10 +64,9 @@ class App:
         req.configured_link_prefix = self.link_prefix
         try:
             req.version = req.take_version(self.default_version)
-            answer = functools.partial(self.answer, req, match.endpoint)
-            if req.method in SAFE:
-                return faults.repeated(lambda: answer(dict(match.parameters)))
-            return answer(match.parameters)
+            if req.environ['REQUEST_METHOD'] in SAFE:
+                return faults.repeated(lambda: self.answer(req, match.endpoint, dict(match.parameters)))
+            return self.answer(req, match.endpoint, match.parameters)
         except Exception as error:
             if not faults.is_expected(error):
                 path = match.endpoint.path
@@ -136,9 +137,10 @@ class App:
         """The answer of a handler. A page that is too long is asked for again with as many items as will fit, so that
         it is bounded whatever the items weigh; its link leads to the rest."""
         result = handle()
-        response, items = self.render(req, result), items_of(result)
-        if req.method != 'GET' or not req.takes('limit'):
+        response = self.render(req, result)
+        if (response.content_length or 0) <= self.longest_list or req.method != 'GET' or not req.takes('limit'):
             return response
+        items = items_of(result)
         while items > 1 and (response.content_length or 0) > self.longest_list:
             fewer = max(1, items * self.longest_list // (response.content_length or 1))
             req.query = {**req.query, 'limit': [str(min(fewer, items - 1))]}
@@ -155,7 +157,7 @@ class App:
         status = reply.status or success
         body = b'' if reply.body is None else orjson.dumps(reply.body)
         self.validate(req, status, body)
-        if media_type == JSON and VENDOR_JSON in req.headers.get('Accept', ''):
+        if media_type == JSON and VENDOR_JSON in req.environ.get('HTTP_ACCEPT', ''):
             media_type = VENDOR_JSON
         headers = [('Content-Type', media_type), *reply.headers.items()]
         if status != 204:

@@ -6,7 +6,6 @@ The four strategies leave the same thing behind: a `Context` in the WSGI environ
 import base64
 import binascii
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -27,6 +26,8 @@ UNAUTHORIZED = orjson.dumps(
         }
     }
 )
+TOKEN_KEY = 'HTTP_X_AUTH_TOKEN'
+"""What WSGI calls the header X-Auth-Token."""
 SERVICE_TYPES = ('compute', 'computev21')
 TOKEN_INFO = 'keystone.token_info'
 """Where keystonemiddleware leaves what Keystone said; its header about the system is the service's, if one asks."""
@@ -63,7 +64,7 @@ class Authenticator:
 
 def by_noauth(req: webob.Request) -> Context:
     """auth_strategy none: whoever the token says; without one admin:admin."""
-    return noauth_context(req.headers.get('X-Auth-Token') or 'admin:admin')
+    return noauth_context(req.environ.get(TOKEN_KEY) or 'admin:admin')
 
 
 def noauth_context(token: str) -> Context:
@@ -98,7 +99,7 @@ def by_token(authenticate: Callable[[str], Context]) -> Callable[[webob.Request]
     """auth_strategy local: a token of the built-in identity."""
 
     def identify(req: webob.Request) -> Context:
-        token = req.headers.get('X-Auth-Token')
+        token = req.environ.get(TOKEN_KEY)
         if not token:
             raise errors.NotAuthenticated()
         context = authenticate(token)
@@ -151,11 +152,8 @@ class KeystoneContext:
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Any:
         context = environ[CONTEXT]
-        context = environ[CONTEXT] = replace(
-            context,
-            is_admin=self.policies.is_admin(context),
-            request_id=environ.get(REQUEST_ID),
-            global_request_id=environ.get(GLOBAL_REQUEST_ID),
+        context = environ[CONTEXT] = context.of_request(
+            self.policies.is_admin(context), environ.get(REQUEST_ID), environ.get(GLOBAL_REQUEST_ID)
         )
         with acting_for(context):
             return self.app(environ, start_response)

@@ -132,15 +132,15 @@ class RequestLog(PasteFilter):
         started = time.monotonic()
 
         def start(status: str, headers: Headers, exc_info: Any = None) -> Any:
-            values = {name.lower(): value for name, value in headers}
+            values = dict(headers)
             LOG.info(
                 '%s "%s %s" status: %s len: %s microversion: %s time: %.6f',
                 environ.get('REMOTE_ADDR', '-'),
                 environ['REQUEST_METHOD'],
                 _path(environ),
                 status.partition(' ')[0],
-                values.get('content-length', '-'),
-                values.get(LEGACY_HEADER.lower(), '-'),
+                values.get('Content-Length', '-'),
+                values.get(LEGACY_HEADER, '-'),
                 time.monotonic() - started,
                 extra=caller_of(environ),
             )
@@ -189,7 +189,10 @@ class Microversion:
     ):
         self.app, self.service, self.history = app, service, history
         self.legacy_headers = (legacy_header,) if legacy_header else ()
-        self.keys = {name: environ_key(name) for name in (STANDARD_HEADER, *self.legacy_headers)}
+        self.names = (STANDARD_HEADER, *self.legacy_headers)
+        self.keys = [environ_key(name) for name in self.names]
+        # Clients send the same few again and again.
+        self._read = functools.lru_cache(maxsize=1024)(self.read)
 
     def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
         found = environ[VERSION] = self.requested(environ)
@@ -204,14 +207,20 @@ class Microversion:
 
     def requested(self, environ: Environ) -> APIVersionRequest | Error:
         """The version that the headers ask for, the default one when they do not; Invalid, or NotAcceptable."""
-        headers = {name: environ[key] for name, key in self.keys.items() if key in environ}
-        if not headers:
+        sent = tuple(environ.get(key) for key in self.keys)
+        if sent.count(None) == len(sent):
             return self.history.default
-        text = microversion_parse.get_version(headers, service_type=self.service, legacy_headers=self.legacy_headers)
+        short = sum(len(value) for value in sent if value) <= LONGEST_SHOWN
         try:
-            return self.history.default if text is None else _read(text, self.history)
+            return (self._read if short else self.read)(sent)
         except Error as error:
             return error
+
+    def read(self, sent: tuple[str | None, ...]) -> APIVersionRequest:
+        """What the headers say, in the order of their names; None for one that was not sent."""
+        headers = {name: value for name, value in zip(self.names, sent, strict=True) if value is not None}
+        text = microversion_parse.get_version(headers, service_type=self.service, legacy_headers=self.legacy_headers)
+        return self.history.default if text is None else _read(text, self.history)
 
 
 @functools.lru_cache(maxsize=1024)
@@ -222,7 +231,6 @@ def _stamp(version: APIVersionRequest, service: str, legacy_headers: tuple[str, 
     return [(STANDARD_HEADER, f'{service} {version}'), *legacy, *vary]
 
 
-@functools.lru_cache(maxsize=1024)
 def _read(text: str, history: History) -> APIVersionRequest:
     if text == 'latest':
         return history.max
@@ -251,11 +259,14 @@ class URLMap:
         self.default = apps.pop('/')
         self.below = {path[:-2]: app for path, app in apps.items() if path.endswith('/+')}
         self.exact = {path: app for path, app in apps.items() if not path.endswith('/+')}
-        self.prefixes = sorted(self.exact | self.below, key=len, reverse=True)
+        # By the first segment of a path, the longest first.
+        self.prefixes: dict[str, list[str]] = {}
+        for prefix in sorted(self.exact | self.below, key=len, reverse=True):
+            self.prefixes.setdefault(_first_segment(prefix), []).append(prefix)
 
     def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
         path = environ['PATH_INFO'] = SLASHES.sub('/', environ.get('PATH_INFO', ''))
-        for prefix in self.prefixes:
+        for prefix in self.prefixes.get(_first_segment(path), ()):
             if path == prefix or path.startswith(prefix + '/'):
                 rest = path[len(prefix) :]
                 app = self.below.get(prefix) if len(rest) > 1 else None
@@ -275,3 +286,7 @@ class URLMap:
                 environ['PATH_INFO'] = ''
                 return self.exact[prefix]
         return None
+
+
+def _first_segment(path: str) -> str:
+    return path.split('/', 2)[1] if path.startswith('/') else ''

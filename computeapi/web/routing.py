@@ -1,7 +1,7 @@
 """From a method and a path to an endpoint: what answers there at each version.
 
-The Routes map is derived from the operations. There is one map per first segment of the path, so
-that a request is matched against the few routes of its own collection.
+The Routes map is derived from the operations. Its routes are looked up by the method, the first segment of the path and
+the number of segments, so that a request is matched against the few that it may be for.
 """
 
 import functools
@@ -64,31 +64,33 @@ class RouteTable:
         self.project = project
         bound = [Bound(each, kind) for kind in kinds for each in kind.operations]
         _check_spelling(each.operation.path for each in bound)
-        self._maps: dict[str, routes.Mapper] = {}
-        self._endpoints: list[Endpoint] = []
+        self._segments = {_first_segment(each.operation.path) for each in bound}
+        # Paths without parameters, for which nothing is left to match.
+        self._fixed: dict[tuple[str, str], Endpoint] = {}
+        self._routes: dict[tuple[str, str, int], list[tuple[routes.Route, Endpoint]]] = {}
+        mapper = routes.Mapper()
         for (path, method), group in _grouped(bound).items():
-            self._connect(path, method, _endpoint(path, group))
-        for mapper in self._maps.values():
-            mapper.create_regs()
-
-    def _connect(self, path: str, method: str, endpoint: Endpoint) -> None:
-        mapper = self._maps.setdefault(_first_segment(path), routes.Mapper())
-        # Routes keeps only text beside a path, so it is given a position in the table.
-        mapper.connect(path, at=str(len(self._endpoints)), conditions={'method': [method]})
-        self._endpoints.append(endpoint)
+            endpoint = _endpoint(path, group)
+            mapper.connect(path, conditions={'method': [method]})
+            self._routes.setdefault(_key(method, path), []).append((mapper.matchlist[-1], endpoint))
+            if PARAMETER.search(path) is None:
+                self._fixed[path, method] = endpoint
+        mapper.create_regs()
 
     def find(self, environ: dict[str, Any]) -> Match | None:
         """The endpoint for a request; None for an unknown path or another method."""
-        path, project = _path(environ), None
+        path, method, project = _path(environ), environ['REQUEST_METHOD'], None
         segment = _first_segment(path)
-        if segment not in self._maps and self.project and self.project.fullmatch(segment):
+        if segment not in self._segments and self.project and self.project.fullmatch(segment):
             project, path = segment, path[len(segment) + 1 :]
-            segment = _first_segment(path)
-        mapper = self._maps.get(segment)
-        found = mapper.match(path, environ) if mapper is not None else None
-        if not found:
-            return None
-        return Match(self._endpoints[int(found.pop('at'))], found, project)
+        fixed = self._fixed.get((path, method))
+        if fixed is not None:
+            return Match(fixed, {}, project)
+        for route, endpoint in self._routes.get(_key(method, path), ()):
+            found = route.match(path, environ)
+            if isinstance(found, dict):
+                return Match(endpoint, found, project)
+        return None
 
 
 @functools.cache
@@ -101,6 +103,11 @@ def _path(environ: dict[str, Any]) -> str:
     """The path as text. What is none, and what no database keeps of it, becomes a character that is in no id."""
     path: str = environ['PATH_INFO'].encode('latin-1').decode(errors='replace')
     return path.replace('\0', '\N{REPLACEMENT CHARACTER}')
+
+
+def _key(method: str, path: str) -> tuple[str, str, int]:
+    """What a path has in common with those of its route."""
+    return method, _first_segment(path), path.count('/')
 
 
 def _first_segment(path: str) -> str:

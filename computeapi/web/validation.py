@@ -142,8 +142,12 @@ class _QueryRules:
         self.known = frozenset(schema['properties'])
         self.patterns = tuple(re.compile(pattern) for pattern in schema.get('patternProperties', ()))
         self.lenient = schema.get('additionalProperties') is not False
+        # Most requests have none.
+        self.takes_none = self.validator.is_valid({})
 
     def check(self, query: dict[str, list[str]]) -> dict[str, list[str]]:
+        if not query and self.takes_none:
+            return query
         for error in self.validator.iter_errors(query):
             raise Invalid(_sentence(error, 'query parameters', 0))
         if not self.lenient:
