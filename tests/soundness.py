@@ -12,6 +12,7 @@ from computeapi.clock import utcnow
 from computeapi.compute.scheduler.spec import needs_of
 from computeapi.db import quota_usages
 from computeapi.db import servers as records
+from computeapi.db.allocations import miscounted
 from computeapi.db.servers import BlockDevice, Server, is_volume_backed
 from computeapi.db.tables import compute, servers
 from computeapi.db.tables.image import image_properties, images
@@ -61,6 +62,7 @@ class Cloud:
             self.volumes, self.attachments = rows(volumes), rows(volume_attachments)
             self.originals = {row.volume_id for row in rows(volume_snapshots)}
             self.shares, self.access_rules = rows(servers.server_shares), rows(share_access_rules)
+            self.miscounted_hosts = miscounted(connection, 100)
             self.images = {row.id: row for row in rows(images)}
             self.image_properties = rows(image_properties)
             self.miscounted = quota_usages.differences(connection)
@@ -73,6 +75,8 @@ class Cloud:
             name = f'server {server.uuid} ({server.vm_state})'
             for check in (state, place, machine, interfaces, disks):
                 yield from (f'{name}: {problem}' for problem in check(self, server))
+        for host in self.miscounted_hosts:
+            yield f'host {host} has other claims than are counted'
         for check in (remains, work, history, block_storage, file_systems, pictures, counts):
             yield from check(self)
 

@@ -53,15 +53,8 @@ class CloudAudit:
 
     def findings(self) -> Iterator[Finding]:
         """What no task holds, at most MOST of each kind."""
-        for look in (
-            self.states,
-            self.claims,
-            self.machines,
-            self.belongings,
-            self.images,
-            self.placement,
-            self.counts,
-        ):
+        ours = (self.states, self.claims, self.use, self.machines)
+        for look in (*ours, self.belongings, self.images, self.placement, self.counts):
             yield from look()
 
     def repair(self) -> Iterator[tuple[Finding, bool]]:
@@ -95,6 +88,12 @@ class CloudAudit:
         for server_id, host, alive in self.store.ask(audits.stray_claims, MOST):
             mend = self._settle if alive else self._give_back
             yield Finding(f'the claim on {host}', server_id, partial(mend, server_id, host))
+
+    def use(self) -> Iterator[Finding]:
+        """What is counted as used of hosts, where it is not what is claimed."""
+        for host in self.store.ask(allocations.miscounted, MOST):
+            recount = partial(self.store.tell, allocations.count, [host])
+            yield Finding('the count of what is used', host, recount, 'host')
 
     def machines(self) -> Iterator[Finding]:
         """On hosts on which the server has no claim."""

@@ -1,13 +1,17 @@
-"""What servers hold of the hosts, as rows: where they run, and where they are on their way to."""
+"""What servers hold of the hosts, as rows: where they run, and where they are on their way to.
 
-from collections.abc import Collection, Mapping
+What is held of a host in all is counted on its hypervisor. Whoever changes what is held of it locks the hypervisor's
+row first, and then those of the server and the task.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
 from computeapi.db.placement_changes import SERVER, note
 from computeapi.db.records import upsert
-from computeapi.db.tables.compute import allocations
+from computeapi.db.tables.compute import allocations, hypervisors
 from computeapi.db.tables.servers import servers
 
 
@@ -18,29 +22,48 @@ class Amounts(NamedTuple):
     memory_mb: int = 0
     disk_gb: int = 0
 
+    def __sub__(self, other: 'Amounts') -> 'Amounts':
+        return Amounts(*(mine - its for mine, its in zip(self, other, strict=True)))
+
 
 HELD = [allocations.c[name] for name in Amounts._fields]
-SUMS = [sa.func.coalesce(sa.func.sum(column), 0) for column in HELD]
+USED = [hypervisors.c[f'used_{name}'] for name in Amounts._fields]
+
+MINE = (allocations.c.server_id == sa.bindparam('its_server')) & (allocations.c.host == sa.bindparam('its_host'))
+HELD_THERE = sa.select(*HELD).where(MINE)
+LOCKED = sa.select(*USED).where(hypervisors.c.host == sa.bindparam('its_host')).with_for_update()
+COUNTED = (
+    sa.update(hypervisors)
+    .where(hypervisors.c.host == sa.bindparam('its_host'))
+    .values({used: used + sa.bindparam(f'more_{name}') for name, used in zip(Amounts._fields, USED, strict=True)})
+)
+SUMS = [
+    sa.select(sa.func.coalesce(sa.func.sum(column), 0))
+    .where(allocations.c.host == hypervisors.c.host)
+    .scalar_subquery()
+    for column in HELD
+]
+"""What is held of a hypervisor's host."""
+
+
+def lock(connection: sa.Connection, host: str) -> Amounts | None:
+    """What is used of the host, which others who change that wait for until the transaction ends; None: there is no
+    such host."""
+    row = connection.execute(LOCKED, {'its_host': host}).first()
+    return Amounts(*row) if row else None
+
+
+def lock_hosts(connection: sa.Connection, server_id: str, *which: sa.ColumnElement[bool]) -> None:
+    """The same of all hosts of which the server holds something, and of which *which* is so."""
+    hosts = sa.select(allocations.c.host).where(allocations.c.server_id == server_id, *which)
+    wanted = sa.select(hypervisors.c.id).where(hypervisors.c.host.in_(hosts)).order_by(hypervisors.c.host)
+    connection.execute(wanted.with_for_update()).all()
 
 
 def held(connection: sa.Connection, server_id: str, host: str) -> Amounts:
     """What the server holds of the host."""
-    row = connection.execute(sa.select(*HELD).where(_mine(server_id, host))).first()
+    row = connection.execute(HELD_THERE, {'its_server': server_id, 'its_host': host}).first()
     return Amounts(*row) if row else Amounts()
-
-
-def held_by_others(connection: sa.Connection, server_id: str, host: str) -> Amounts:
-    """What is taken of the host besides what the server holds."""
-    others = (allocations.c.host == host) & (allocations.c.server_id != server_id)
-    return _amounts(connection.execute(sa.select(*SUMS).where(others)).one())
-
-
-def taken(connection: sa.Connection, hosts: Collection[str] | None = None) -> dict[str, Amounts]:
-    """What is taken of each host (of these, or of all); hosts of which nothing is taken are left out."""
-    statement = sa.select(allocations.c.host, *SUMS).group_by(allocations.c.host)
-    if hosts is not None:
-        statement = statement.where(allocations.c.host.in_(hosts))
-    return {host: _amounts(sums) for host, *sums in connection.execute(statement)}
 
 
 def hosts_of(connection: sa.Connection, server_id: str) -> set[str]:
@@ -59,10 +82,11 @@ def members(connection: sa.Connection, group_id: str, besides: str) -> dict[str,
     return {host: int(count) for host, count in connection.execute(statement)}
 
 
-def replace(connection: sa.Connection, server_id: str, host: str, amounts: Amounts) -> None:
-    """Let the server hold just this of the host."""
-    row = {'server_id': server_id, 'host': host, **amounts._asdict()}
+def replace(connection: sa.Connection, server_id: str, host: str, before: Amounts, after: Amounts) -> None:
+    """Let the server hold just this of the host, which is locked, where it held something else, or nothing."""
+    row = {'server_id': server_id, 'host': host, **after._asdict()}
     upsert(connection, allocations, [row], Amounts._fields)
+    _count(connection, host, after - before)
     note(connection, SERVER, [server_id])
 
 
@@ -94,29 +118,60 @@ def leave_ports(connection: sa.Connection, server_id: str, port_ids: Collection[
 
 def resize(connection: sa.Connection, server_id: str, host: str, needs: Mapping[str, int]) -> None:
     """Hold *needs* of a host from now on; for less than was held before."""
-    connection.execute(sa.update(allocations).where(_mine(server_id, host)).values(**needs))
+    lock(connection, host)
+    before = held(connection, server_id, host)
+    changed = connection.execute(sa.update(allocations).where(_mine(server_id, host)).values(**needs))
+    if changed.rowcount:
+        _count(connection, host, Amounts(**needs) - before)
     note(connection, SERVER, [server_id])
 
 
 def release(connection: sa.Connection, server_id: str, *, keep: str | None = None) -> None:
     """Give back what the server holds of every host but *keep*."""
-    statement = sa.delete(allocations).where(allocations.c.server_id == server_id)
-    given = connection.execute(statement if keep is None else statement.where(allocations.c.host != keep))
-    if given.rowcount:
-        note(connection, SERVER, [server_id])
+    _give_back(connection, server_id, *([] if keep is None else [allocations.c.host != keep]))
 
 
 def leave(connection: sa.Connection, server_id: str, hosts: Collection[str]) -> None:
     """Give back what the server holds of these hosts."""
-    there = (allocations.c.server_id == server_id) & allocations.c.host.in_(hosts)
-    if connection.execute(sa.delete(allocations).where(there)).rowcount:
-        note(connection, SERVER, [server_id])
+    _give_back(connection, server_id, allocations.c.host.in_(hosts))
+
+
+def _give_back(connection: sa.Connection, server_id: str, *which: sa.ColumnElement[bool]) -> None:
+    lock_hosts(connection, server_id, *which)
+    mine = [allocations.c.server_id == server_id, *which]
+    given = connection.execute(sa.select(allocations.c.host, *HELD).where(*mine).order_by(allocations.c.host)).all()
+    if not given:
+        return
+    connection.execute(sa.delete(allocations).where(*mine))
+    for host, *amounts in given:
+        _count(connection, host, Amounts() - Amounts(*amounts))
+    note(connection, SERVER, [server_id])
+
+
+# ------------------------------------------------------------------ the counts
+
+
+def _count(connection: sa.Connection, host: str, more: Amounts) -> None:
+    facts = {f'more_{name}': amount for name, amount in more._asdict().items()}
+    connection.execute(COUNTED, {'its_host': host, **facts})
+
+
+def count(connection: sa.Connection, hosts: Iterable[str] | None = None) -> None:
+    """Count anew what is used of these hosts, or of all."""
+    statement = sa.update(hypervisors).values(dict(zip(USED, SUMS, strict=True)))
+    if hosts is None:
+        connection.execute(statement)
+        return
+    for host in sorted(hosts):
+        lock(connection, host)
+        connection.execute(statement.where(hypervisors.c.host == host))
+
+
+def miscounted(connection: sa.Connection, most: int) -> list[str]:
+    """The hosts of which something else is used than is counted."""
+    wrong = sa.or_(*(used != held for used, held in zip(USED, SUMS, strict=True)))
+    return list(connection.scalars(sa.select(hypervisors.c.host).where(wrong).order_by(hypervisors.c.id).limit(most)))
 
 
 def _mine(server_id: str, host: str) -> sa.ColumnElement[bool]:
     return (allocations.c.server_id == server_id) & (allocations.c.host == host)
-
-
-def _amounts(sums: Any) -> Amounts:
-    """Sums of whole numbers, which some databases give as decimals."""
-    return Amounts(*map(int, sums))

@@ -7,8 +7,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from computeapi import chance
-from computeapi.db import allocations, listing
-from computeapi.db.allocations import Amounts
+from computeapi.db import listing
+from computeapi.db.allocations import Amounts, count
 from computeapi.db.listing import Clause, Page, identified
 from computeapi.db.placement_changes import note_host
 from computeapi.db.records import required
@@ -78,39 +78,34 @@ def register(connection: sa.Connection, hostname: str, values: Mapping[str, Any]
     if connection.execute(sa.update(hypervisors).where(known).values(**values, updated_at=now)).rowcount == 0:
         row = {'uuid': chance.new_id(), 'hypervisor_hostname': hostname, 'created_at': now}
         connection.execute(sa.insert(hypervisors).values(**row, **values))
+        # What is held of a host is not forgotten with its service.
+        count(connection, [values['host']])
     note_host(connection, values['host'])
 
 
 def _load(connection: sa.Connection, statement: sa.Select[Any], needs: Collection[str]) -> list[ComputeNode]:
-    found = [_record(row) for row in connection.execute(statement)]
+    found = [record(row) for row in connection.execute(statement)]
     hosts = [each.host for each in found]
     if USAGE in needs:
-        usage = _usage_of(connection, hosts)
-        for each in found:
-            each.usage = usage.get(each.host, Usage())
+        _add_usage(connection, found, hosts)
     if SERVERS in needs:
         _add_servers(connection, found, hosts)
     return found
 
 
-def _record(row: sa.Row[Any]) -> ComputeNode:
+def record(row: sa.Row[Any]) -> ComputeNode:
+    """What a row of SELECT says."""
     facts = dict(zip(COLUMNS, row, strict=False))
     return ComputeNode(**facts, service=ComputeService(*row[len(COLUMNS) :]))
 
 
-def lock(connection: sa.Connection, host: str) -> None:
-    """Make others who lock the host wait until this transaction ends."""
-    connection.execute(sa.select(hypervisors.c.id).where(hypervisors.c.host == host).with_for_update()).all()
-
-
-def _usage_of(connection: sa.Connection, hosts: Sequence[str]) -> dict[str, Usage]:
-    """What is taken of each host, in two queries; hosts of which nothing is taken may be missing."""
-    taken = {host: Usage(*amounts) for host, amounts in allocations.taken(connection, hosts).items()}
+def _add_usage(connection: sa.Connection, found: Sequence[ComputeNode], hosts: Sequence[str]) -> None:
     # count() of a column leaves out NULL, which is no task.
     counts = sa.select(servers.c.host, sa.func.count(), sa.func.count(servers.c.task_state)).where(_living(hosts))
-    for host, members, busy in connection.execute(counts.group_by(servers.c.host)):
-        taken[host] = taken.get(host, Usage())._replace(servers=members, workload=busy)
-    return taken
+    members = {host: numbers for host, *numbers in connection.execute(counts.group_by(servers.c.host))}
+    for each in found:
+        used = (each.used_vcpus, each.used_memory_mb, each.used_disk_gb)
+        each.usage = Usage(*used, *members.get(each.host, (0, 0)))
 
 
 def _add_servers(connection: sa.Connection, found: Sequence[ComputeNode], hosts: Sequence[str]) -> None:

@@ -5,7 +5,7 @@ statements for any number of servers. All changes of rows are made here, for the
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -29,14 +29,6 @@ MOST = 1000
 TAGS, VOLUMES, SERVICE, DOMAIN_NAME = 'tags', 'volumes', 'service', 'domain_name'
 
 
-class Neighbour(NamedTuple):
-    """Where a server is, and in which group, for those that want to be near it or far from it."""
-
-    uuid: str
-    host: str
-    server_group_id: str | None
-
-
 def is_volume_backed(server: Server, devices: Sequence[BlockDevice]) -> bool:
     """Whether the server's root disk is a volume."""
     return not server.image_id or any(
@@ -46,7 +38,6 @@ def is_volume_backed(server: Server, devices: Sequence[BlockDevice]) -> bool:
 
 # The statements of every look-up, made once: to build one costs more than to run it.
 SERVERS, DEVICES = Rows(Server, servers), Rows(BlockDevice, block_devices)
-NEIGHBOURS = Rows(Neighbour, servers)
 ANY = SERVERS.select.where(servers.c.uuid == sa.bindparam('id'))
 LIVING = ANY.where(servers.c.deleted_at.is_(None))
 IDS: sa.BindParameter[Any] = sa.bindparam('ids', expanding=True)
@@ -84,10 +75,18 @@ def on_hosts(connection: sa.Connection, after: str, most: int) -> list[str]:
     return list(connection.scalars(sa.select(servers.c.uuid).where(*there).order_by(servers.c.uuid).limit(most)))
 
 
-def neighbours(connection: sa.Connection, besides: str) -> list[Neighbour]:
-    """The servers that are on a host, but for one."""
+def hosts_of(connection: sa.Connection, server_ids: Collection[str]) -> dict[str, str]:
+    """By server that is on a host, of these, which."""
+    there = (servers.c.uuid.in_(server_ids), servers.c.deleted_at.is_(None), servers.c.host.is_not(None))
+    found = connection.execute(sa.select(servers.c.uuid, servers.c.host).where(*there))
+    return dict(found.all())
+
+
+def members_on(connection: sa.Connection, group_id: str, besides: str) -> dict[str, int]:
+    """By host, how many servers of a group are there, but for one."""
     there = (servers.c.deleted_at.is_(None), servers.c.host.is_not(None), servers.c.uuid != besides)
-    return NEIGHBOURS.all(connection, NEIGHBOURS.select.where(*there))
+    counts = sa.select(servers.c.host, sa.func.count()).where(servers.c.server_group_id == group_id, *there)
+    return dict(connection.execute(counts.group_by(servers.c.host)).all())
 
 
 def on_host(connection: sa.Connection, host: str, vm_states: Collection[str]) -> list[Server]:

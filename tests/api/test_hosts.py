@@ -1,9 +1,9 @@
 """Hosts over HTTP, until 2.42."""
 
 import pytest
-import sqlalchemy as sa
 
-from computeapi.db.tables.compute import allocations
+from computeapi.db import allocations
+from computeapi.db.allocations import Amounts
 
 PATH = '/os-hosts'
 POWER = ['reboot', 'shutdown', 'startup']
@@ -29,9 +29,7 @@ def test_what_is_taken_of_a_host(api, store, servers, sample, shape):
     server_id = servers.add(vcpus=2, memory_mb=64, root_gb=3, ephemeral_gb=1, project_id='one')
     servers.add(vcpus=1, memory_mb=32, root_gb=1, project_id='other')
     servers.add(deleted_at=servers.now())
-    with store.write() as connection:
-        row = {'server_id': server_id, 'host': 'compute1', 'vcpus': 4, 'memory_mb': 128, 'disk_gb': 4}
-        connection.execute(sa.insert(allocations).values(**row))
+    store.tell(allocations.replace, server_id, 'compute1', Amounts(), Amounts(4, 128, 4))
     answer = api.get(f'{PATH}/compute1', '2.42')
     assert shape(answer.json) == shape(sample('os-hosts/host-get-resp.json'))
     total, *rest = [each['resource'] for each in answer.json['host']]

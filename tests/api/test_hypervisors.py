@@ -7,7 +7,9 @@ import uuid
 import pytest
 import sqlalchemy as sa
 
-from computeapi.db.tables.compute import allocations, services
+from computeapi.db import allocations
+from computeapi.db.allocations import Amounts
+from computeapi.db.tables.compute import services
 
 PATH = '/os-hypervisors'
 UPTIME = re.compile(r'\s*(.+)\sup\s+(.+),\s+(.+)\susers?,\s+load average:\s+(.+)')
@@ -28,9 +30,7 @@ def taken(store, servers):
     for facts in ({'name': 'one', 'task_state': 'rebooting'}, {'name': 'two'}, {'deleted_at': servers.now()}):
         server_id = servers.add(vcpus=1, memory_mb=64, root_gb=1, **facts)
         if 'deleted_at' not in facts:
-            row = {'server_id': server_id, 'host': 'compute1', 'vcpus': 1, 'memory_mb': 64, 'disk_gb': 1}
-            with store.write() as connection:
-                connection.execute(sa.insert(allocations).values(**row))
+            store.tell(allocations.replace, server_id, 'compute1', Amounts(), Amounts(1, 64, 1))
 
 
 @pytest.fixture
@@ -201,7 +201,7 @@ def asked(store):
     sa.event.remove(store.engine, 'before_cursor_execute', note)
 
 
-@pytest.mark.parametrize(('path', 'most'), [('', 1), ('?with_servers=1', 2), ('/detail', 3), ('/statistics', 3)])
+@pytest.mark.parametrize(('path', 'most'), [('', 1), ('?with_servers=1', 2), ('/detail', 2), ('/statistics', 2)])
 def test_a_list_is_the_same_number_of_statements_for_any_number_of_hosts(api, service, asked, servers, path, most):
     for hosts in (2, 20):
         service.conf.set_override('hosts', hosts, 'simulated')

@@ -10,8 +10,9 @@ import sqlalchemy as sa
 
 from computeapi.clock import utcnow
 from computeapi.compute.scheduler import NoValidHost, Spec
-from computeapi.db.allocations import release
-from computeapi.db.tables.compute import allocations, placement_changes, server_groups
+from computeapi.db.allocations import Amounts, leave, miscounted, release, resize
+from computeapi.db.hypervisors import of_host
+from computeapi.db.tables.compute import allocations, hypervisors, placement_changes, server_groups
 
 MANY = 20
 
@@ -124,6 +125,47 @@ def test_places_are_given_back(platform, store, servers, claimed):
     with store.write() as connection:
         release(connection, server_id)
     assert claimed() == {}
+
+
+def test_what_is_claimed_and_given_back_is_counted(platform, servers, store, claimed):
+    ids = [servers.add(host=None) for _ in range(3)]
+    for server_id, vcpus in zip(ids, (1, 2, 3), strict=True):
+        platform.scheduler.allocate(spec(server_id, host='compute1', vcpus=vcpus), nothing)
+        platform.scheduler.allocate(spec(server_id, host='compute2', vcpus=vcpus), nothing)
+    store.tell(resize, ids[2], 'compute1', {'vcpus': 1, 'memory_mb': 32, 'disk_gb': 0})
+    store.tell(leave, ids[1], ['compute2', 'compute3'])
+    store.tell(release, ids[0], keep='compute1')
+    assert claimed() == {'compute1': 4, 'compute2': 3}
+    assert store.ask(miscounted, 10) == []
+    assert store.ask(used, 'compute1') == Amounts(4, 64 + 64 + 32, 2)
+    assert store.ask(used, 'compute2') == Amounts(3, 64, 1)
+
+
+def test_what_many_claim_and_give_back_at_once_is_counted(platform, servers, store):
+    ids = [servers.add(host=None) for _ in range(MANY)]
+
+    def come_and_go(server_id):
+        for _ in range(3):
+            platform.scheduler.allocate(spec(server_id), nothing)
+            store.tell(release, server_id)
+        platform.scheduler.allocate(spec(server_id), nothing)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(come_and_go, ids))
+    assert store.ask(miscounted, 10) == []
+    assert sum(store.ask(used, host).vcpus for host in ('compute1', 'compute2', 'compute3')) == MANY
+
+
+def test_what_is_held_of_a_host_outlives_its_row(service, platform, servers, store):
+    platform.scheduler.allocate(spec(servers.add(host=None), host='compute1'), nothing)
+    store.tell(lambda connection: connection.execute(sa.delete(hypervisors).where(hypervisors.c.host == 'compute1')))
+    service.hosts.register()
+    assert store.ask(used, 'compute1') == Amounts(1, 64, 1)
+
+
+def used(connection, host):
+    [node] = of_host(connection, host)
+    return Amounts(node.used_vcpus, node.used_memory_mb, node.used_disk_gb)
 
 
 def test_a_claim_is_made_together_with_its_reason(platform, servers, claimed):

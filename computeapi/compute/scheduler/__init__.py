@@ -1,7 +1,7 @@
 """Which host a server goes to: filters say which can take it, weighers which is best; what it needs is claimed."""
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from typing import NamedTuple, TypeVar
 
@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from oslo_config import cfg
 
 from computeapi.clock import utcnow
+from computeapi.compute.scheduler.choice import AT_ONCE, HostChoice
 from computeapi.compute.scheduler.filters import FILTERS
 from computeapi.compute.scheduler.hosts import HostState, Ratios, claim, load
 from computeapi.compute.scheduler.spec import Spec
@@ -62,6 +63,7 @@ class Scheduler:
         self.filters = [(name, _named(FILTERS, name)) for name in options.enabled_filters]
         self.weighers = [_named(WEIGHERS, name) for name in options.weight_classes]
         self.ratios = Ratios.of(conf)
+        self.choice = HostChoice(conf, self.ratios, options.enabled_filters, options.weight_classes)
 
     def on(self, store: Store) -> 'Scheduler':
         """The same, with what it writes going to another store."""
@@ -82,15 +84,45 @@ class Scheduler:
         check: is asked about a host before anything is claimed there.
         fits: whether a host will do that passes the filters.
         """
+        for host in self.promising(spec):
+            if fits(host) and self._take(spec, host, keep, check):
+                return host
+        # Where there is none, or others were quicker, all hosts are asked, one by one, for what to tell.
         survey = self.candidates(spec)
         for host in filter(fits, survey.best):
-            if check is not None:
-                check(host)
-            with self.store.write() as connection:
-                if claim(connection, spec, host, self.ratios):
-                    keep(connection, host)
-                    return host
+            if self._take(spec, host, keep, check):
+                return host
         raise self.refusal(survey)
+
+    def _take(
+        self,
+        spec: Spec,
+        host: HostState,
+        keep: Callable[[sa.Connection, HostState], None],
+        check: Callable[[HostState], None] | None,
+    ) -> bool:
+        """Claim what the server needs on the host; whether there is room."""
+        if check is not None:
+            check(host)
+        if spec.current_host is None and not spec.forced and not host.has_room(spec):
+            # What holds nothing yet needs all of it.
+            return False
+        with self.store.write() as connection:
+            if claim(connection, spec, host, self.ratios):
+                keep(connection, host)
+                return True
+        return False
+
+    def promising(self, spec: Spec) -> Iterator[HostState]:
+        """The hosts that pass and have room, the best first, as the database chooses them, a few at a time. While they
+        are asked for, others may take what they have, and change their order."""
+        if not self.store.ask(self.choice.is_possible, spec):
+            return
+        hosts, first = self.store.ask(self.choice.page, spec, self.clock(), 0), 0
+        while hosts:
+            yield from (host for host in hosts if all(passes(host, spec) for _, passes in self.filters))
+            first += AT_ONCE
+            hosts = self.store.ask(self.choice.page, spec, self.clock(), first) if len(hosts) == AT_ONCE else []
 
     def check(self, spec: Spec, *names: str) -> None:
         """NoValidHost unless the host that *spec* names passes these filters, as far as they are enabled."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from computeapi.compute.scheduler.hosts import HostState
+from computeapi.compute.scheduler.hosts import HostState, listed
 from computeapi.compute.scheduler.operators import matches
 from computeapi.compute.scheduler.spec import Spec
 from computeapi.compute.server_groups import AFFINITY, ANTI_AFFINITY
@@ -46,13 +46,13 @@ def image_properties(host: HostState, spec: Spec) -> bool:
 
 def same_host(host: HostState, spec: Spec) -> bool:
     """The hint same_host: where one of these servers is."""
-    wanted = _listed(spec.hints.get('same_host'))
+    wanted = listed(spec.hints.get('same_host'))
     return not wanted or any(server_id in host.servers for server_id in wanted)
 
 
 def different_host(host: HostState, spec: Spec) -> bool:
     """The hint different_host: where none of these servers is."""
-    return not any(server_id in host.servers for server_id in _listed(spec.hints.get('different_host')))
+    return not any(server_id in host.servers for server_id in listed(spec.hints.get('different_host')))
 
 
 def group_affinity(host: HostState, spec: Spec) -> bool:
@@ -119,10 +119,6 @@ def _own(host: HostState, key: str) -> list[str]:
     """The values that the host's aggregates give a key; one aggregate can give several, with commas between them."""
     texts = (values[key] for values in host.aggregates if key in values)
     return [value.strip() for text in texts for value in text.split(',')]
-
-
-def _listed(hint: Any) -> list[str]:
-    return [hint] if isinstance(hint, str) else list(hint or ())
 
 
 def _flat(facts: Any, name: str) -> dict[str, str]:

@@ -3,8 +3,7 @@
 Two servers never get the same of a host.
 """
 
-from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
@@ -14,8 +13,9 @@ from oslo_config import cfg
 
 from computeapi.compute.scheduler.spec import Spec
 from computeapi.compute.server_groups import AFFINITY, ANTI_AFFINITY
-from computeapi.db import aggregates, allocations, hypervisors, server_groups, servers
+from computeapi.db import aggregates, allocations, candidates, hypervisors, server_groups, servers
 from computeapi.db.allocations import Amounts
+from computeapi.db.hypervisors import ComputeNode
 from computeapi.db.services import ComputeService
 
 
@@ -53,7 +53,7 @@ class GroupState(NamedTuple):
 class HostState:
     """A host; memory in MiB, disk in GiB; `free_*` is what can still be given away.
 
-    aggregates: the metadata of each aggregate that it is in.  servers: {server id: group id or None} on it.
+    aggregates: the metadata of each aggregate that it is in.  servers: those on it that the hints name.
     group: that of the server that is scheduled, if it is in one.  near: whether it is in no other cell.
     """
 
@@ -72,9 +72,14 @@ class HostState:
     free_memory_mb: float = 0
     free_disk_gb: float = 0
     aggregates: list[dict[str, str]] = field(default_factory=list)
-    servers: dict[str, str | None] = field(default_factory=dict)
+    servers: Set[str] = frozenset()
     group: GroupState | None = None
     near: bool = True
+
+    def has_room(self, spec: Spec) -> bool:
+        """Whether there is room for the server beside all that is claimed."""
+        free = (self.free_vcpus, self.free_memory_mb, self.free_disk_gb)
+        return all(need <= left for need, left in zip(spec.needs, free, strict=True))
 
     def is_asked_for(self, spec: Spec) -> bool:
         """Whether the server can get to this host, and this is the one that *spec* names, if it names any."""
@@ -92,12 +97,23 @@ def is_up(service: ComputeService, now: datetime, down_after: float) -> bool:
 
 def load(connection: sa.Connection, conf: cfg.ConfigOpts, ratios: Ratios, now: datetime, spec: Spec) -> list[HostState]:
     """Every compute host, whatever its state."""
-    metadata, taken = aggregates.metadata_by_host(connection), allocations.taken(connection)
-    hosts, nodes = [], hypervisors.select(connection)
-    home = next((node.cell for node in nodes if node.host == spec.current_host), None)
+    return states(connection, conf, ratios, now, spec, hypervisors.select(connection))
+
+
+def states(
+    connection: sa.Connection,
+    conf: cfg.ConfigOpts,
+    ratios: Ratios,
+    now: datetime,
+    spec: Spec,
+    nodes: Sequence[ComputeNode],
+) -> list[HostState]:
+    """What the scheduler knows of these hypervisors."""
+    metadata = aggregates.metadata_by_host(connection, [node.host for node in nodes]) if nodes else {}
+    home = candidates.cell_of(connection, spec.current_host) if spec.current_host else None
+    hosts = []
     for node in nodes:
         groups = metadata.get(node.host, [])
-        used = taken.get(node.host, Amounts())
         hosts.append(
             HostState(
                 name=node.host,
@@ -111,39 +127,34 @@ def load(connection: sa.Connection, conf: cfg.ConfigOpts, ratios: Ratios, now: d
                 vcpus=node.vcpus,
                 memory_mb=node.memory_mb,
                 local_gb=node.local_gb,
-                free_vcpus=node.vcpus * ratios.cpu - used.vcpus,
-                free_memory_mb=node.memory_mb * ratios.ram - used.memory_mb,
-                free_disk_gb=node.local_gb * ratios.disk - used.disk_gb,
+                free_vcpus=node.vcpus * ratios.cpu - node.used_vcpus,
+                free_memory_mb=node.memory_mb * ratios.ram - node.used_memory_mb,
+                free_disk_gb=node.local_gb * ratios.disk - node.used_disk_gb,
                 aggregates=groups,
                 near=home in (None, node.cell),
             )
         )
-    _add_servers(connection, {host.name: host for host in hosts}, spec)
+    _add_servers(connection, hosts, spec)
     return hosts
 
 
-def _add_servers(connection: sa.Connection, hosts: dict[str, HostState], spec: Spec) -> None:
+def _add_servers(connection: sa.Connection, hosts: Sequence[HostState], spec: Spec) -> None:
     """Who else is there; asked only when the server's hints or its group make a difference."""
-    wanted = {'same_host', 'different_host'} & set(spec.hints)
-    if not wanted and spec.group_id is None:
-        return
-    members: dict[str, int] = defaultdict(int)
-    for other in servers.neighbours(connection, spec.server_id):
-        if other.host in hosts:
-            hosts[other.host].servers[other.uuid] = other.server_group_id
-        if other.server_group_id is not None and other.server_group_id == spec.group_id:
-            members[other.host] += 1
-    if spec.group_id is not None:
-        _add_group(connection, hosts, spec.group_id, members)
-
-
-def _add_group(
-    connection: sa.Connection, hosts: dict[str, HostState], group_id: str, members: Mapping[str, int]
-) -> None:
-    group = server_groups.get(connection, group_id, members=False)
+    named = {server_id for hint in ('same_host', 'different_host') for server_id in listed(spec.hints.get(hint))}
+    if named:
+        there = servers.hosts_of(connection, named - {spec.server_id})
+        for host in hosts:
+            host.servers = frozenset(server_id for server_id, its_host in there.items() if its_host == host.name)
+    group = None if spec.group_id is None else server_groups.get(connection, spec.group_id, members=False)
     if group is not None:
-        for host in hosts.values():
+        members = servers.members_on(connection, group.uuid, spec.server_id)
+        for host in hosts:
             host.group = GroupState(group.policy, group.rules or {}, members.get(host.name, 0), frozenset(members))
+
+
+def listed(hint: Any) -> list[str]:
+    """The ids of servers that a hint names."""
+    return [hint] if isinstance(hint, str) else list(hint or ())
 
 
 # ------------------------------------------------------------------ claims
@@ -158,14 +169,15 @@ def claim(connection: sa.Connection, spec: Spec, host: HostState, ratios: Ratios
     """
     if spec.group_id is not None:
         server_groups.lock(connection, spec.group_id)
-    hypervisors.lock(connection, host.name)
+    used = allocations.lock(connection, host.name)
+    if used is None:
+        return False
     held = allocations.held(connection, spec.server_id, host.name)
-    needs = Amounts(*map(max, held, (spec.vcpus, spec.memory_mb, spec.disk_gb)))
-    if not spec.forced:
-        others = allocations.held_by_others(connection, spec.server_id, host.name)
-        if not (_fits(needs, others, host, ratios) and _group_allows(connection, spec, host)):
-            return False
-    allocations.replace(connection, spec.server_id, host.name, needs)
+    needs = Amounts(*map(max, held, spec.needs))
+    fits = spec.forced or (_fits(needs, used - held, host, ratios) and _group_allows(connection, spec, host))
+    if not fits:
+        return False
+    allocations.replace(connection, spec.server_id, host.name, held, needs)
     return True
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from computeapi.db.allocations import Amounts
 from computeapi.db.servers import Server
 
 
@@ -36,6 +37,11 @@ class Spec:
     flavor_name: str = ''
     hints: Mapping[str, Any] = field(default_factory=dict)
     group_id: str | None = None
+
+    @property
+    def needs(self) -> Amounts:
+        """What it takes of the host."""
+        return Amounts(self.vcpus, self.memory_mb, self.disk_gb)
 
     @classmethod
     def of(cls, server: Server, *, on_volume: bool, **more: Any) -> Spec:

@@ -149,6 +149,7 @@ class LiveMigrations:
         """Cancel a live migration for which nothing was done but to get a host ready; whether it was still waiting."""
         values = {'status': MigrationStatus.CANCELLED, 'updated_at': self.changes.clock()}
         with self.changes.store.write() as connection:
+            allocations.lock_hosts(connection, server.uuid)
             if not server_migrations.change(connection, migration.id, values, WAITING):
                 return False
             self.changes.withdraw(connection, server, LIVE_MIGRATE)

@@ -126,8 +126,8 @@ def give_back(job: Job, migration: Migration, host: str) -> Migration:
     """Placement did not take the claim on that host; the migration without it."""
     nowhere: dict[str, Any] = dict.fromkeys(('dest_host', 'dest_node', 'dest_ip'))
     with job.store.write() as connection:
-        job.write(connection)
         allocations.leave(connection, job.server.uuid, [host])
+        job.write(connection)
         server_migrations.change(connection, migration.id, {**nowhere, 'updated_at': job.clock()})
     return migration._replace(**nowhere)
 

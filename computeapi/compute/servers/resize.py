@@ -297,6 +297,7 @@ def return_home(job: Job, migration: Migration) -> None:
     flavor = migration.old_flavor or job.server.flavor
     counts = {name: flavor[name] for name in (*SIZES, 'root_gb', 'ephemeral_gb')}
     with job.store.write() as connection:
+        allocations.lock_hosts(connection, job.server.uuid)
         job.write(connection, flavor=flavor, **where, **counts)
         allocations.release(connection, job.server.uuid, keep=migration.source_host)
         placement.shrink(connection, job.server)

@@ -152,7 +152,7 @@ class HostedServer(NamedTuple):
 
 @dataclass(slots=True)
 class ComputeNode:
-    """What a compute host has; what is taken of it is the sum of its allocations."""
+    """What a compute host has, and what is used of it: the sum of its allocations, counted with each change of them."""
 
     id: Number
     uuid: UniqueId
@@ -167,6 +167,9 @@ class ComputeNode:
     memory_mb: BigInt
     local_gb: BigInt
     started_at: datetime
+    used_vcpus: int
+    used_memory_mb: int
+    used_disk_gb: int
     service: ComputeService
     # Loaded on request; `servers` is None when nobody asked.
     usage: Usage = Usage()
@@ -189,8 +192,11 @@ hypervisors = table(
     ComputeNode,
     Column('created_at', Timestamp(), nullable=False),
     Column('updated_at', Timestamp()),
+    Column('used_vcpus', sa.Integer, nullable=False, default=0, server_default='0'),
+    Column('used_memory_mb', sa.BigInteger, nullable=False, default=0, server_default='0'),
+    Column('used_disk_gb', sa.BigInteger, nullable=False, default=0, server_default='0'),
     sa.Index(None, 'host'),
-    without=['service'],
+    without=['used_vcpus', 'used_memory_mb', 'used_disk_gb', 'service'],
     shown=True,
 )
 

@@ -6,6 +6,7 @@ from computeapi.backends.network.local import LocalNetworks
 from computeapi.backends.registry import built_in
 from computeapi.backends.volume.local import LocalVolumes
 from computeapi.compute.servers import TRANSITIONS
+from computeapi.db import allocations
 from computeapi.db.engine import conflicts
 from computeapi.errors import Invalid
 from computeapi.kit.scenes import belongings, hosts, identity, images, networks, replacing, volumes
@@ -33,6 +34,7 @@ def load(service: Service, source: SceneSource) -> list[UserAccount]:
             scene = Scene(connection, document, service.store.clock())
             fill(service, scene)
             scene.write()
+            allocations.count(connection)
             found = accounts(scene)
     except SceneError as error:
         raise Invalid(source.told(error.place, error.message)) from None

@@ -10,7 +10,7 @@ from multiprocessing.connection import Connection
 
 import sqlalchemy as sa
 
-from computeapi.db import bulk
+from computeapi.db import allocations, bulk
 from computeapi.errors import Error
 from computeapi.kit.scenes import hosts, loading, networks
 from computeapi.kit.scenes.filling import Filling, Maker, SyntheticScene, make, without_garbage
@@ -42,6 +42,7 @@ def populate(
             for servers, made in _in_turn(makers):
                 bulk.write(connection, made)
                 told(done := done + servers)
+        allocations.count(connection)
 
 
 def _begin(service: Service, connection: sa.Connection, inventory: SyntheticCloud) -> Filling:

@@ -10,7 +10,9 @@ from computeapi.clock import utcnow
 from computeapi.compute.audit import CloudAudit
 from computeapi.compute.periodic import Periodic
 from computeapi.compute.servers.deletion import leave_nothing
-from computeapi.db.tables.compute import allocations, quota_usages
+from computeapi.db import allocations
+from computeapi.db.allocations import Amounts
+from computeapi.db.tables.compute import hypervisors, quota_usages
 from computeapi.db.tables.image import images
 from computeapi.db.tables.servers import domains, tasks
 from computeapi.db.tables.servers import servers as table
@@ -50,7 +52,7 @@ def repaired(audit, settle):
     return repair
 
 
-CLAIM = {'vcpus': 1, 'memory_mb': 64, 'disk_gb': 1}
+CLAIM = Amounts(vcpus=1, memory_mb=64, disk_gb=1)
 MACHINE = {'power_state': 1, 'console_log': '', 'created_at': utcnow()}
 
 
@@ -84,24 +86,31 @@ def test_a_deletion(api, cloud, server, change, repaired, state, store, doing):
 @pytest.mark.parametrize('alive', [True, False])
 def test_a_claim_and_a_machine_on_another_host(request, cloud, change, repaired, store, alive):
     owner = request.getfixturevalue('server' if alive else 'gone')
-    change(allocations.insert().values(server_id=owner, host='compute2', **CLAIM))
+    store.tell(allocations.replace, owner, 'compute2', Amounts(), CLAIM)
     assert repaired() == ['the claim on compute2']
     change(domains.insert().values(server_id=owner, host='compute2', **MACHINE))
     assert repaired() == ['the machine on compute2']
     assert problems(store) == []
 
 
-def test_what_a_resize_may_go_back_to_is_kept(cloud, act, server, change, repaired, store):
+def test_what_a_resize_may_go_back_to_is_kept(cloud, act, server, repaired, store):
     act(server, 'resize', {'flavorRef': cloud.flavor('2', vcpus=2).flavorid})
-    change(allocations.insert().values(server_id=server, host='compute3', **CLAIM))
+    store.tell(allocations.replace, server, 'compute3', Amounts(), CLAIM)
     assert repaired() == ['the claim on compute3']
     act(server, 'revertResize')
     assert problems(store) == []
 
 
-def test_a_claim_of_nobody(cloud, change, repaired, store):
-    change(allocations.insert().values(server_id='nobody', host='compute1', **CLAIM))
+def test_a_claim_of_nobody(cloud, repaired, store):
+    store.tell(allocations.replace, 'nobody', 'compute1', Amounts(), CLAIM)
     assert repaired() == ['the claim on compute1']
+    assert problems(store) == []
+
+
+def test_what_is_counted_wrong_of_a_host(cloud, server, change, repaired, store):
+    change(hypervisors.update().where(hypervisors.c.host == 'compute1').values(used_memory_mb=77))
+    assert problems(store) == ['host compute1 has other claims than are counted']
+    assert repaired() == ['the count of what is used']
     assert problems(store) == []
 
 
@@ -143,9 +152,9 @@ def test_an_image_that_nobody_sends_the_data_of(world, server, change, repaired)
     assert waiting not in {image.id for image in world.images.list(world.bob)}
 
 
-def test_what_a_task_holds_is_left_alone(cloud, act, server, change, audit, settle, store):
+def test_what_a_task_holds_is_left_alone(cloud, act, server, audit, settle, store):
     act(server, 'os-stop', work=False)
-    change(allocations.insert().values(server_id=server, host='compute2', **CLAIM))
+    store.tell(allocations.replace, server, 'compute2', Amounts(), CLAIM)
     assert list(audit.findings()) == []
     settle()
     assert [finding.what for finding in audit.findings()] == ['the claim on compute2']

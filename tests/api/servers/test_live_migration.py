@@ -2,6 +2,7 @@
 
 import pytest
 
+from computeapi.db.allocations import Amounts, replace
 from computeapi.db.tables.compute import allocations, services
 from computeapi.db.tables.servers import tasks
 
@@ -140,9 +141,7 @@ def test_a_server_does_not_move_to_where_it_is(api, server, migrate, shown, hist
 
 def test_a_host_without_room_will_not_do(cloud, store, migrate, shown):
     (there,) = {'compute1', 'compute2'} - {shown()[-1]}
-    full = {'server_id': 'other', 'host': there, 'vcpus': 0, 'memory_mb': 1024 * 1024, 'disk_gb': 0}
-    with store.write() as connection:
-        connection.execute(allocations.insert().values(**full))
+    store.tell(replace, 'other', there, Amounts(), Amounts(0, 1024 * 1024, 0))
     assert migrate('2.33').status == 400
 
 

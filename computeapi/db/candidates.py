@@ -1,0 +1,99 @@
+"""The hosts that a new claim can go to, as far as the database can tell, those first that have most room."""
+
+import functools
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+
+from computeapi.db.aggregates import ZONE
+from computeapi.db.hypervisors import SELECT, record
+from computeapi.db.tables.compute import ComputeNode, aggregate_hosts, aggregates, allocations, hypervisors, services
+
+VCPUS, MEMORY, DISK = 'vcpus', 'memory_mb', 'local_gb'
+SIZES = {VCPUS: hypervisors.c.used_vcpus, MEMORY: hypervisors.c.used_memory_mb, DISK: hypervisors.c.used_disk_gb}
+"""What hosts have, and what is used of it."""
+
+
+class Choice(NamedTuple):
+    """What is asked of hosts; the values are parameters of the statement.
+
+    up: the service is enabled, and was seen `since`.  zone: in the zone whose aggregates are `zone`, of all that put
+    hosts into a zone, `zones`; `unzoned`: or in none.  host, node, cell: of that name.  besides: none of these
+    `ignored`.  order: of which sizes those hosts come first that have most left.
+    """
+
+    up: bool = False
+    zone: bool = False
+    unzoned: bool = False
+    host: bool = False
+    node: bool = False
+    cell: bool = False
+    besides: bool = False
+    order: tuple[str, ...] = ()
+
+
+def page(
+    connection: sa.Connection, choice: Choice, facts: Mapping[str, Any], first: int, most: int
+) -> list[ComputeNode]:
+    """Some of them. facts: the values that are asked for, `needed_` and `ratio_` of each size, and the server that
+    wants it: where it holds something it is not asked whether there is room."""
+    rows = connection.execute(statement(choice), {**facts, 'first': first, 'most': most})
+    return [record(row) for row in rows]
+
+
+@functools.cache
+def statement(choice: Choice) -> sa.Select[Any]:
+    """Made once for each choice: to make it costs more than to execute it."""
+    holding = sa.select(allocations.c.host).where(allocations.c.server_id == sa.bindparam('server'))
+    room = sa.and_(*(used + sa.bindparam(f'needed_{name}') <= _given(name) for name, used in SIZES.items()))
+    order = [(_given(name) - SIZES[name]).desc() for name in choice.order]
+    return (
+        SELECT.where(*_asked(choice), sa.or_(room, hypervisors.c.host.in_(holding)))
+        .order_by(*order, hypervisors.c.id)
+        .limit(sa.bindparam('most', type_=sa.Integer))
+        .offset(sa.bindparam('first', type_=sa.Integer))
+    )
+
+
+def _given(name: str) -> sa.ColumnElement[float]:
+    """How much of it may be given away."""
+    return hypervisors.c[name] * sa.bindparam(f'ratio_{name}', type_=sa.Double)
+
+
+def _asked(choice: Choice) -> list[sa.ColumnElement[bool]]:
+    asked: list[sa.ColumnElement[bool]] = []
+    if choice.up:
+        seen = services.c.seen_at >= sa.bindparam('since')
+        asked += [services.c.disabled.is_(False), services.c.forced_down.is_(False), seen]
+    if choice.zone:
+        asked.append(_in_zone(choice.unzoned))
+    for wanted, column in ((choice.host, 'host'), (choice.node, 'hypervisor_hostname'), (choice.cell, 'cell')):
+        if wanted:
+            asked.append(hypervisors.c[column] == sa.bindparam(f'its_{column}'))
+    if choice.besides:
+        asked.append(hypervisors.c.host.not_in(sa.bindparam('ignored', expanding=True)))
+    return asked
+
+
+def _in_zone(unzoned: bool) -> sa.ColumnElement[bool]:
+    """The oldest of the aggregates that put hosts into a zone counts."""
+    mine = aggregate_hosts.c.host == hypervisors.c.host
+    zoned = mine & aggregate_hosts.c.aggregate_id.in_(sa.bindparam('zones', expanding=True))
+    oldest = sa.select(sa.func.min(aggregate_hosts.c.aggregate_id)).where(zoned).scalar_subquery()
+    within = oldest.in_(sa.bindparam('zone', expanding=True))
+    return within | ~sa.exists().where(zoned) if unzoned else within
+
+
+def zones(connection: sa.Connection) -> dict[int, str]:
+    """By the number of each aggregate that puts its hosts into a zone, which."""
+    known = connection.execute(sa.select(aggregates.c.id, aggregates.c.metadata))
+    return {number: metadata[ZONE] for number, metadata in known if metadata.get(ZONE)}
+
+
+def cell_of(connection: sa.Connection, host: str) -> str | None:
+    """The cell of a host that is within reach, if it is in one."""
+    found: Sequence[str | None] = connection.scalars(
+        SELECT.with_only_columns(hypervisors.c.cell).where(hypervisors.c.host == host).order_by(hypervisors.c.id)
+    ).all()
+    return found[0] if found else None
