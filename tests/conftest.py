@@ -96,7 +96,7 @@ def pytest_addoption(parser):
 
 
 def pytest_collection_modifyitems(config, items):
-    """What is marked `several_writers` is not asked of SQLite, which has one at a time.
+    """What is marked `several_writers` is not asked of SQLite, which has one at a time, nor `tells` of MariaDB.
 
     What goes through the same lines on every database runs on SQLite and, by turns, on one of the others (on all of
     them when COMPUTEAPI_TEST_THOROUGH is set); coverage, which takes as long again, is counted there once.
@@ -133,6 +133,8 @@ def pytest_runtest_setup(item):
 def is_wanted(item):
     if item.get_closest_marker('several_writers'):
         return not is_on(item, 'sqlite')
+    if item.get_closest_marker('tells'):
+        return not is_on(item, 'sqlite', 'mariadb')
     if asks_neighbours(item):
         # They have their own databases.
         return not is_on(item, *TURNS)

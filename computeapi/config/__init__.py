@@ -217,7 +217,13 @@ COMPUTE = [
         min=0,
         help='Seconds that work which was accepted waits for a service that is away, such as Neutron, before it fails.',
     ),
-    cfg.FloatOpt('task_sweep_interval', default=5.0, min=0.1, help='Seconds between looks for forgotten tasks.'),
+    cfg.FloatOpt(
+        'task_sweep_interval',
+        default=5.0,
+        min=0.1,
+        help='Seconds between looks for tasks that nobody has told of: forgotten ones, and on MariaDB those of other '
+        'processes.',
+    ),
 ]
 
 SCHEDULER = [

@@ -83,12 +83,13 @@ def put_back(connection: sa.Connection, task: Task, values: Mapping[str, Any]) -
     return connection.execute(sa.update(tasks).where(_mine(task), unhurried).values(**values)).rowcount == 1
 
 
-def hasten(connection: sa.Connection, server_id: str, waiting: str, now: datetime) -> None:
-    """Let what this owner has of the server be due, and who is at work on it know that it must not wait."""
+def hasten(connection: sa.Connection, server_id: str, waiting: str, now: datetime) -> bool:
+    """Let what this owner has of the server be due, and who is at work on it know that it must not wait; whether there
+    was any of that."""
     over = sa.case((tasks.c.owner == waiting, LONG_AGO), else_=tasks.c.lease_until)
     held = tasks.c.owner.is_not(None)
     hurried = sa.update(tasks).where(_among(connection, server_id, held), held)
-    connection.execute(hurried.values(not_before=now, lease_until=over))
+    return connection.execute(hurried.values(not_before=now, lease_until=over)).rowcount > 0
 
 
 def held_servers(connection: sa.Connection) -> list[str]:

@@ -21,6 +21,7 @@ from computeapi.backends.seal import Seal
 from computeapi.clock import utcnow
 from computeapi.context import Context
 from computeapi.db import tasks as rows
+from computeapi.db import wakeups
 from computeapi.db.engine import Store
 from computeapi.db.tasks import Task
 from computeapi.errors import Error
@@ -41,7 +42,10 @@ class Doable(Protocol):
 
 
 class Tasks:
-    """The queue of a store: add to it inside a transaction, `wake` after it. seal: of the tokens of those who ask."""
+    """The queue of a store: add to it inside a transaction, `wake` after it. seal: of the tokens of those who ask.
+
+    Other processes are told by the database, if it can.
+    """
 
     def __init__(
         self, store: Store, lease_seconds: float, clock: Callable[[], datetime] = utcnow, seal: Seal | None = None
@@ -75,6 +79,8 @@ class Tasks:
         self.hasten(connection, server_id)
         if not_before is not None:
             self._expect(not_before)
+        elif not leased:
+            wakeups.tell(connection)
         values = {
             'kind': work.kind,
             'server_id': server_id,
@@ -133,6 +139,7 @@ class Tasks:
 
     def release(self, connection: sa.Connection, task: Task, action_id: int | None) -> bool:
         """Leave the rest of a task that this process has to the workers; False when one of them took it over."""
+        wakeups.tell(connection)
         nobodys = {'owner': None, 'lease_until': None, 'not_before': None}
         return rows.update(connection, task, {'action_id': action_id, 'arguments': task.arguments, **nobodys})
 
@@ -150,7 +157,13 @@ class Tasks:
         return self.store.ask(rows.is_claimed, task)
 
     def wake(self) -> None:
-        """Tell the workers of this process that there may be something to do."""
+        """Tell a worker of this process that there may be something to do; if there is, it tells the next one."""
+        with self.waiting:
+            self.generation += 1
+            self.waiting.notify()
+
+    def wake_all(self) -> None:
+        """Let all workers of this process look."""
         with self.waiting:
             self.generation += 1
             self.waiting.notify_all()
@@ -221,7 +234,8 @@ class Tasks:
 
     def hasten(self, connection: sa.Connection, server_id: str) -> None:
         """Let what waits look at once what becomes of the server: it was asked for something else."""
-        rows.hasten(connection, server_id, NOBODY, self.clock())
+        if rows.hasten(connection, server_id, NOBODY, self.clock()):
+            wakeups.tell(connection)
 
     def hasten_all(self) -> None:
         """Let all that waits look at once: something that it may wait for is no more."""

@@ -13,6 +13,7 @@ from computeapi.compute.tasks.runner import TROUBLE, TooLong, reason_of
 from computeapi.context import acting_for
 from computeapi.db.clock import elapsed
 from computeapi.db.tasks import Task
+from computeapi.db.wakeups import Listener
 from computeapi.errors import DatabaseTrouble, NeighbourAway
 from computeapi.gate import Gate
 
@@ -43,6 +44,11 @@ class Worker:
         self.threads = [self.thread() for _ in range(threads)]
         # What each thread is at, and since when.
         self.at: dict[threading.Thread, tuple[Task, float]] = {}
+        self.listener = Listener(tasks.store, tasks.wake)
+        # Begun at once, and again when the connection is lost.
+        listens, now = bool(threads) and self.listener.possible, threading.Event()
+        now.set()
+        self.hearing = Periodic('worker-listener', self.listener.listen, sweep_seconds if listens else 0, now)
         self.keeper = Periodic('worker-lease', self.keep, tasks.lease_time.total_seconds() / 3)
 
     def thread(self) -> threading.Thread:
@@ -51,12 +57,15 @@ class Worker:
     def start(self) -> None:
         for thread in self.threads:
             thread.start()
+        self.hearing.start()
         self.keeper.start()
 
     def stop(self) -> None:
         """Finish what is under way, which stays this process's until then, and return."""
         self.stopping.set()
-        self.tasks.wake()
+        self.listener.stop()
+        self.hearing.stop()
+        self.tasks.wake_all()
         for thread in self.threads:
             thread.join()
         self.keeper.stop()
@@ -81,6 +90,8 @@ class Worker:
         task = self.tasks.claim()
         if task is None:
             return False
+        # There may be more than one thread has time for.
+        self.tasks.wake()
         thread = threading.current_thread()
         self.at[thread] = task, elapsed()
         try:

@@ -1,0 +1,143 @@
+"""Workers on other machines hear at once what is queued for them, and hear again when they were cut off."""
+
+import threading
+import time
+from contextlib import closing, contextmanager
+from queue import Queue
+
+import pytest
+import sqlalchemy as sa
+
+from computeapi.compute.tasks.queue import Tasks
+from computeapi.compute.tasks.worker import Worker
+from computeapi.context import Context
+from computeapi.db import wakeups
+from computeapi.db.engine import Store
+from computeapi.db.wakeups import Listener
+
+PATIENCE, FOREVER = 20, 3600
+LISTENING = sa.text(
+    'SELECT pid FROM pg_stat_activity WHERE query = :listen AND datname = current_database() ORDER BY pid'
+)
+
+
+class Work:
+    kind = 'pause'
+
+
+@pytest.fixture
+def elsewhere(store):
+    """The queue as a process on another machine has it."""
+    with closing(Store(store.url.render_as_string(hide_password=False))) as other:
+        yield Tasks(other, 60)
+
+
+@pytest.fixture
+def done(store):
+    """The kinds of the tasks that a worker has done, which looks for none by itself; it listens."""
+    queue, kinds = Tasks(store, 60), Queue()
+
+    def work(task):
+        assert store.tell(queue.done, task)
+        kinds.put(task.kind)
+
+    worker = Worker(queue, work, 3, FOREVER)
+    # The connection is made anew at once.
+    worker.hearing.seconds = 0.05
+    worker.start()
+    wait_for(lambda: listening(store))
+    yield kinds
+    worker.stop()
+    wait_for(lambda: not listening(store))
+
+
+def listening(store):
+    with store.read() as connection:
+        return connection.scalars(LISTENING, {'listen': f'LISTEN {wakeups.CHANNEL}'}).all()
+
+
+def wait_for(condition):
+    until = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
+def add(queue, *server_ids, **facts):
+    with queue.store.write() as connection:
+        added = [
+            queue.add(connection, Work, each, Context(user_id='bob', project_id='p'), **facts) for each in server_ids
+        ]
+    return added[-1]
+
+
+@contextmanager
+def hearing(store):
+    """What a listener heard."""
+    heard = Queue()
+    listener = Listener(store, lambda: heard.put('heard'))
+    thread = threading.Thread(target=listener.listen)
+    thread.start()
+    yield heard
+    listener.stop()
+    thread.join(PATIENCE)
+    assert not thread.is_alive()
+
+
+@pytest.mark.tells
+def test_what_another_process_queues_is_begun_at_once(elsewhere, done, servers):
+    """Its worker would look for itself in an hour."""
+    for _ in range(2):
+        add(elsewhere, servers.add())
+        assert done.get(timeout=PATIENCE) == 'pause'
+
+
+@pytest.mark.tells
+def test_several_that_are_queued_together(elsewhere, done, servers):
+    add(elsewhere, *(servers.add() for _ in range(5)))
+    assert [done.get(timeout=PATIENCE) for _ in range(5)] == ['pause'] * 5
+
+
+@pytest.mark.tells
+def test_what_another_process_prepares(elsewhere, done, servers):
+    """It is for others when it is released, and no sooner."""
+    task = add(elsewhere, servers.add(), leased=True)
+    assert done.empty()
+    assert elsewhere.store.tell(elsewhere.release, task, None)
+    assert done.get(timeout=PATIENCE) == 'pause'
+
+
+@pytest.mark.tells
+def test_what_waits_and_is_hastened_by_another_process(elsewhere, done, servers):
+    server_id = servers.add()
+    elsewhere.put_back(add(elsewhere, server_id, leased=True), FOREVER)
+    elsewhere.store.tell(elsewhere.hasten, server_id)
+    assert done.get(timeout=PATIENCE) == 'pause'
+
+
+@pytest.mark.tells
+def test_a_connection_that_was_lost_is_made_anew(elsewhere, done, servers, store):
+    [former] = listening(store)
+    with store.read() as connection:
+        connection.execute(sa.select(sa.func.pg_terminate_backend(former)))
+    wait_for(lambda: listening(store) not in ([], [former]))
+    add(elsewhere, servers.add())
+    assert done.get(timeout=PATIENCE) == 'pause'
+
+
+@pytest.mark.tells
+def test_what_is_told_is_what_was_committed_and_once(elsewhere, store, servers):
+    ids = [servers.add(), servers.add()]
+    with hearing(store) as heard:
+        assert heard.get(timeout=PATIENCE), 'Nobody tells again what was told before.'
+        with pytest.raises(ZeroDivisionError), elsewhere.store.write() as connection:
+            elsewhere.add(connection, Work, ids[0], Context(user_id='bob', project_id='p'))
+            raise ZeroDivisionError()
+        add(elsewhere, *ids)
+        assert heard.get(timeout=PATIENCE)
+    assert heard.empty()
+
+
+def test_nobody_listens_where_nothing_is_told(store):
+    assert Listener(store, print).possible is (store.dialect == 'postgresql')
+    store.tell(wakeups.tell)
