@@ -1,5 +1,6 @@
 """What lists have in common: pages, their order, what comes after a marker in it, and what rows are chosen by."""
 
+import functools
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -61,6 +62,14 @@ def paged(
             raise errors.Invalid(unknown.format(marker=page.marker))
         chosen.append(later)
     return statement.where(*chosen).order_by(*order_by(order)).limit(page.limit)
+
+
+@functools.lru_cache(maxsize=256)
+def beginning(
+    statement: sa.Select[Any], order: tuple[tuple[sa.ColumnElement[Any], bool], ...], limit: int | None
+) -> sa.Select[Any]:
+    """As `paged`, for the page that no marker begins, of a statement that is made once: so is this one."""
+    return statement.order_by(*order_by(order)).limit(limit)
 
 
 def ordered(table: sa.Table, page: Page, unique: str) -> Order:

@@ -117,6 +117,21 @@ def change(connection: sa.Connection, statement: sa.Update, values: Mapping[str,
     return connection.execute(statement, {**values, **where}).rowcount
 
 
+class Among:
+    """The statement for the rows that hold one of some values in a column; for one value it is another statement, since
+    a list is written into the text of a statement each time."""
+
+    def __init__(self, statement: sa.Select[Any], column: sa.ColumnElement[Any]):
+        self.one = statement.where(column == sa.bindparam('value', type_=column.type))
+        self.several = statement.where(column.in_(sa.bindparam('values', expanding=True)))
+
+    def of(self, values: Collection[Any]) -> tuple[sa.Select[Any], dict[str, Any]]:
+        """The statement for these values, and its parameters."""
+        if len(values) == 1:
+            return self.one, {'value': next(iter(values))}
+        return self.several, {'values': list(values)}
+
+
 def required(record: Any) -> list[str]:
     """The names of the fields without a default, in their order."""
     if dataclasses.is_dataclass(record):
