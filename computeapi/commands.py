@@ -91,6 +91,8 @@ def audit(conf: cfg.ConfigOpts, options: argparse.Namespace) -> int:
     from computeapi.main import Service
 
     _use_data_dir(conf, options)
+    # What the processes of the service count is theirs.
+    conf.set_override('enabled', False, 'metrics')
     with _store(conf) as store:
         audit = Service(conf, store).audit
         found = list(audit.repair()) if options.repair else [(finding, False) for finding in audit.findings()]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import logging
 from collections.abc import Callable, Collection
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from oslo_config import cfg
 
@@ -42,9 +42,13 @@ from computeapi.db.engine import Store, store_of
 from computeapi.db.idempotency_keys import KeyClaims
 from computeapi.db.tasks import Task
 from computeapi.errors import DatabaseTrouble
+from computeapi.observers import Observer
 from computeapi.web import auth
 from computeapi.web.app import App
 from computeapi.web.policy import Policies
+
+if TYPE_CHECKING:
+    from computeapi.observers.metrics import Metrics
 
 LOG = logging.getLogger(__name__)
 # What is being told to Placement can be cut off anywhere, and may take long.
@@ -87,8 +91,27 @@ class Service:
         self.policies = Policies(conf, api.rules())
 
     @functools.cached_property
+    def metrics(self) -> Metrics | None:
+        if not self.conf.metrics.enabled:
+            return None
+        from computeapi.observers.metrics import Metrics
+
+        return Metrics(self.conf.metrics, self.store)
+
+    @functools.cached_property
+    def observers(self) -> list[Observer]:
+        """Who stands around what this process does: nobody, where operators do not ask for it."""
+        return [] if self.metrics is None else [self.metrics]
+
+    def observed(self, backend: Backend) -> Backend:
+        """The same; who observes is around what it asks of another service, if it is one."""
+        if isinstance(backend, registry.Neighbour):
+            backend.service.around.extend(each.neighbours for each in self.observers)
+        return backend
+
+    @functools.cached_property
     def identity(self) -> Identity:
-        return registry.IDENTITY[self.conf.identity.backend](self.conf, self.store)
+        return self.observed(registry.IDENTITY[self.conf.identity.backend](self.conf, self.store))
 
     @functools.cached_property
     def callers(self) -> Identity:
@@ -97,11 +120,12 @@ class Service:
 
     @functools.cached_property
     def images(self) -> Images:
-        return registry.IMAGE[self.conf.image.backend](self.conf, self.store)
+        return self.observed(registry.IMAGE[self.conf.image.backend](self.conf, self.store))
 
     @functools.cached_property
     def networks(self) -> Networks:
-        return registry.NETWORK[self.conf.network.backend](self.conf, self.store, self.refresh_addresses)
+        make = registry.NETWORK[self.conf.network.backend]
+        return self.observed(make(self.conf, self.store, self.refresh_addresses))
 
     def refresh_addresses(self, context: Context, server_ids: Collection[str]) -> None:
         """What the network service did to these servers; the cloud is looked up late, for it stands on that service."""
@@ -110,7 +134,7 @@ class Service:
     @functools.cached_property
     def volumes(self) -> Volumes:
         make = registry.VOLUME[self.conf.volume.backend]
-        return make(self.conf, self.store, self.images, self.tell_of_growth, self.uses)
+        return self.observed(make(self.conf, self.store, self.images, self.tell_of_growth, self.uses))
 
     @functools.cached_property
     def shares(self) -> Shares:
@@ -136,9 +160,11 @@ class Service:
 
     @functools.cached_property
     def worker(self) -> Worker:
-        options, runner = self.conf, self.working(Runner(self.platform, TRANSITIONS, leave_nothing, RESET))
+        options, work = self.conf, self.working(Runner(self.platform, TRANSITIONS, leave_nothing, RESET))
+        for observer in self.observers:
+            work = observer.tasks(work)
         tasks, beat = self.platform.tasks, self.heartbeat.beat
-        return Worker(tasks, runner, options.workers, options.task_sweep_interval, beat, options.task_timeout)
+        return Worker(tasks, work, options.workers, options.task_sweep_interval, beat, options.task_timeout)
 
     @functools.cached_property
     def audit(self) -> CloudAudit:
@@ -157,7 +183,7 @@ class Service:
 
     @functools.cached_property
     def mirror(self) -> Mirror | None:
-        placement = registry.placement_of(self.conf)
+        placement = self.observed(registry.placement_of(self.conf))
         return None if placement is None else Mirror(self.store, placement, self.hypervisor, self.conf)
 
     @functools.cached_property
@@ -222,6 +248,8 @@ class Service:
         if alone:
             self.platform.tasks.release_all()
         self.heartbeat.begin(alone=alone)
+        if self.metrics is not None:
+            self.metrics.sampler.start()
         if self.conf.workers:
             self.recover()
             self.hosts.start()
@@ -262,6 +290,8 @@ class Service:
             self.heartbeat.end()
         except DatabaseTrouble:
             LOG.warning('The database could not be told that this process ends')
+        if self.metrics is not None:
+            self.metrics.end()
 
     def close(self) -> None:
         self.store.close()

@@ -10,6 +10,7 @@ from typing import Any
 
 from oslo_config import cfg
 from paste.deploy import loadapp
+from webob.exc import HTTPNotFound
 
 from computeapi import api
 from computeapi.api.documents import V20, VersionChoices, VersionDocument, v21
@@ -95,6 +96,15 @@ def openapi_app(global_conf: dict[str, str], **local_conf: str) -> WSGIApp:
 def readiness_app(global_conf: dict[str, str], **local_conf: str) -> WSGIApp:
     service = _building.get()
     return ReadinessApp(Readiness(service.conf, service.store).check)
+
+
+def metrics_app(global_conf: dict[str, str], **local_conf: str) -> WSGIApp:
+    service = _building.get()
+    if service.metrics is None:
+        return HTTPNotFound()
+    from computeapi.observers.app import metrics_app
+
+    return metrics_app(service.metrics, service.conf)
 
 
 def metadata_app(global_conf: dict[str, str], **local_conf: str) -> WSGIApp:
@@ -213,6 +223,11 @@ def sizelimit(global_conf: dict[str, str], **local_conf: str) -> Callable[[WSGIA
 
 def compute_req_id(global_conf: dict[str, str], **local_conf: str) -> Callable[[WSGIApp], WSGIApp]:
     return filters.RequestId
+
+
+def metrics(global_conf: dict[str, str], **local_conf: str) -> Callable[[WSGIApp], WSGIApp]:
+    counting = _building.get().metrics
+    return (lambda app: app) if counting is None else counting.requests
 
 
 def faultwrap(global_conf: dict[str, str], **local_conf: str) -> Callable[[WSGIApp], WSGIApp]:

@@ -7,6 +7,7 @@ from oslo_config import cfg
 from computeapi import log
 from computeapi.db.engine import store_of
 from computeapi.main import Service
+from computeapi.observers.worker import told
 from computeapi.startup import Startup
 
 ENDS = {signal.SIGTERM, signal.SIGINT}
@@ -18,9 +19,11 @@ def run(conf: cfg.ConfigOpts) -> None:
     """Work until SIGTERM or SIGINT; what is under way then is done first."""
     log.start(conf)
     pool_size = max(conf.database.max_pool_size, conf.workers + BESIDE_WORKERS)
-    startup = Startup(Service(conf, store_of(conf, pool_size=pool_size), binary='computeapi-worker'))
+    service = Service(conf, store_of(conf, pool_size=pool_size), binary='computeapi-worker')
+    startup = Startup(service)
     # Threads inherit it, so the signal is there for whoever waits for it, and a second one disturbs nothing.
     signal.pthread_sigmask(signal.SIG_BLOCK, ENDS)
-    startup.start()
-    signal.sigwait(ENDS)
-    startup.stop()
+    with told(service):
+        startup.start()
+        signal.sigwait(ENDS)
+        startup.stop()

@@ -25,10 +25,12 @@ from openstack.proxy import Proxy
 from oslo_config import cfg
 
 from computeapi.backends.seal import Seal
-from computeapi.context import Context
+from computeapi.context import FROM_THE_VERSION, Context
 from computeapi.errors import Error, Forbidden, NeighbourAway, NotAuthenticated
 
 ProxyType = TypeVar('ProxyType', bound=Proxy)
+Ask = Callable[..., Any]
+"""Asks a service: (url, method, ...), as Session.request."""
 Refusals = Mapping[Any, Callable[[str], Error]]
 """What makes an error of ours of a service's words: by the status that it answers, or by its own type of error."""
 
@@ -101,11 +103,13 @@ class NeighbourService(Speaker):
     """A service and how it is reached; made without asking it anything.
 
     name: what people call it, e.g. Neutron.  group: of its options.  service_type: in the catalog.
-    major: the version of its API that is spoken.
+    major: the version of its API that is spoken.  around: what is to stand around each request, from before the first
+    one on: functions of what services behind URLs are called, and of what asks them.
     """
 
     def __init__(self, conf: cfg.ConfigOpts, name: str, group: str, service_type: str, major: int):
         self.name = name
+        self.around: list[Callable[[Callable[[str], str], Ask], Ask]] = []
         self.options: dict[str, Any] = {'user_agent': 'computeapi'}
         process_conf_options(conf[group], self.options)
         self.options['service_type'] = self.options['service_type'] or service_type
@@ -116,7 +120,16 @@ class NeighbourService(Speaker):
 
     @functools.cached_property
     def session(self) -> Session:
-        return CarefulSessions().load_from_conf_options(self.conf, self.group, auth=self.itself)
+        session = CarefulSessions().load_from_conf_options(self.conf, self.group, auth=self.itself)
+        for around in self.around:
+            session.request = around(self.name_at, session.request)  # type: ignore[method-assign]
+        return session
+
+    def name_at(self, url: str) -> str:
+        """What is at the URL, which may be a path: this service, or Keystone, which its users log in to."""
+        login = getattr(own_auth(self.conf, self.group), 'auth_url', None)
+        root = login and FROM_THE_VERSION.sub('', login).rstrip('/')
+        return 'Keystone' if root and url.startswith(root) else self.name
 
     @functools.cached_property
     def connection(self) -> Connection:

@@ -5,7 +5,7 @@ Each is imported when it is made: what is not configured is not loaded.
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from oslo_config import cfg
 
@@ -38,6 +38,13 @@ class Remembers(Protocol):
 
     def forget(self) -> None:
         """Look everything up again; asked when the store is not what it was."""
+
+
+@runtime_checkable
+class Neighbour(Protocol):
+    """A backend that is another service of the cloud: a NeighbourService."""
+
+    service: Any
 
 
 def built_in(kind: str, wanted: type[Local], backend: object) -> Local:

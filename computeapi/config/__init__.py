@@ -23,6 +23,7 @@ from computeapi.config.backends import (
     STANDALONE,
     VOLUME,
 )
+from computeapi.config.observers import METRICS
 
 MACHINE_FILE = '/etc/computeapi/computeapi.conf'
 WORKERS = 4
@@ -300,6 +301,7 @@ GROUPS: dict[str, Sequence[cfg.Opt]] = {
     'hypervisor': HYPERVISOR,
     'simulated': SIMULATED,
     'standalone': STANDALONE,
+    'metrics': METRICS,
     'wsgi': WSGI,
     **CONSOLES,
 }

@@ -9,7 +9,7 @@ import copy
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import Any, Concatenate, NamedTuple, ParamSpec, Self, TypeVar
 
 import orjson
 import sqlalchemy as sa
@@ -28,6 +28,14 @@ Transaction = Callable[[sa.Connection], AbstractContextManager[object]]
 
 P = ParamSpec('P')
 T = TypeVar('T')
+
+
+class Connections(NamedTuple):
+    """How many connections a process has to its database. kept: how many it does not close again."""
+
+    in_use: int
+    idle: int
+    kept: int
 
 
 class Store:
@@ -121,6 +129,11 @@ class Store:
             yield engine
         finally:
             engine.dispose()
+
+    def connections(self) -> Connections:
+        pool = self.engine.pool
+        assert isinstance(pool, sa.QueuePool), 'A database in memory has no pool.'
+        return Connections(pool.checkedout(), pool.checkedin(), pool.size())
 
     def close(self) -> None:
         self.engine.dispose()

@@ -72,13 +72,17 @@ def unfit(context: ExceptionContext) -> Invalid | None:
 
 
 class Watch:
-    """What a store has said of its database, so that the log tells it once in a while and not each time."""
+    """What a store has said of its database, so that the log tells it once in a while and not each time.
+
+    heard: is told of each trouble.
+    """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic):
         self.clock, self.lock = clock, threading.Lock()
         # By kind of trouble: when it was last told, and how often it has come up since.
         self.told: dict[type, tuple[float, int]] = {}
         self.silent = False
+        self.heard: Callable[[DatabaseTrouble], None] = lambda trouble: None
 
     @contextmanager
     def watching(self) -> Iterator[None]:
@@ -89,6 +93,7 @@ class Watch:
             trouble = trouble_of(error)
             if trouble is None:
                 raise
+            self.heard(trouble)
             self.tell(trouble)
             raise trouble from error
 

@@ -42,6 +42,7 @@ def run(conf: cfg.ConfigOpts, options: argparse.Namespace, surroundings: Surroun
         opened(None if options.in_memory else options.data_dir or conf.standalone.data_dir) as directory,
     ):
         configure(conf, directory)
+        conf.set_default('enabled', True, 'metrics')
         warn(conf, listening)
         sockets, for_guests = [listening], None
         if options.metadata_port is not None:

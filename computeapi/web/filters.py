@@ -21,6 +21,7 @@ from computeapi.web.request import (
     GLOBAL_REQUEST_ID,
     LEGACY_V2,
     LOGGED_PATH,
+    PASSED_ON,
     REQUEST_ID,
     VERSION,
     VERSION_TAKEN,
@@ -71,7 +72,8 @@ class PublicURL(PasteFilter):
 
     def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
         for name in self.REFUSED:
-            environ.pop(name, None)
+            if environ.pop(name, None) is not None:
+                environ[PASSED_ON] = True
         environ.update({'wsgi.url_scheme': self.scheme, 'HTTP_HOST': self.host})
         return self.app(environ, start_response)
 

@@ -26,15 +26,18 @@ DEEPEST = 50
 PIECE = 16 * 1024
 """Bytes of a body of unknown length that are read at a time."""
 
-# Keys of the WSGI environment that filters leave for the app.
+# Keys of the WSGI environment that filters leave for the app; the last one: that a proxy passed the request on.
 CONTEXT = 'computeapi.context'
 LEGACY_V2 = 'computeapi.legacy_v2'
 VERSION = 'computeapi.version'
 REQUEST_ID = 'openstack.request_id'
 GLOBAL_REQUEST_ID = 'openstack.global_request_id'
+PASSED_ON = 'computeapi.passed_on'
 
-# Keys that the app leaves for filters: that it has taken the version, and the path that the log shows.
+# Keys that the app leaves for filters: that it has taken the version, which operation it is, and the path that the log
+# shows.
 VERSION_TAKEN = 'computeapi.version_taken'
+OPERATION = 'computeapi.operation'
 LOGGED_PATH = 'computeapi.logged_path'
 
 

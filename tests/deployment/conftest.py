@@ -46,7 +46,7 @@ class Process:
         """What it answers at that URL, as soon as it does."""
         for _ in range(300):
             try:
-                return requests.get(url, timeout=10)
+                return requests.get(url, timeout=60)
             except requests.ConnectionError:
                 assert self.process.poll() is None, self.log.read_text()
                 time.sleep(0.1)

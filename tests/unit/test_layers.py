@@ -33,6 +33,7 @@ TOP = {
     '__init__',
     '__main__',
     'main',
+    'observers',
     'pipeline',
     'argument_types',
     'cli',

@@ -316,3 +316,18 @@ class IdempotencyKey(NamedTuple):
 
 
 idempotency_keys = table('idempotency_keys', IdempotencyKey, sa.Index(None, 'user_id', 'expires_at'))
+
+
+class Count(NamedTuple):
+    """What was counted of the whole cloud, which takes too long to be done for everyone who asks.
+
+    due_at: from when on somebody may count again.
+    """
+
+    name: Annotated[ShortText, KEY]
+    contents: dict[str, Any] | None
+    counted_at: datetime | None
+    due_at: datetime
+
+
+counts = table('counts', Count)

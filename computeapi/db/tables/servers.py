@@ -164,6 +164,7 @@ servers = table(
     'servers',
     Server,
     sa.Index(None, 'deleted_at', 'created_at', 'id'),
+    sa.Index(None, 'deleted_at', 'vm_state'),
     sa.Index(None, 'host', 'deleted_at'),
     sa.Index(None, 'project_id', 'deleted_at', 'created_at', 'id'),
     sa.Index(None, 'reservation_id'),

@@ -1,0 +1,64 @@
+"""What is counted of the whole cloud for its operators: servers and hosts by state.
+
+To count a million servers takes a walk along an index, so it is done now and then, by one process for all, and kept.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+
+from computeapi.db.records import Rows, make_sure
+from computeapi.db.services import COMPUTE
+from computeapi.db.tables.compute import Count, counts, processes, services
+from computeapi.db.tables.servers import servers
+
+__all__ = ['Count']
+
+COUNTS = Rows(Count, counts)
+CLOUD = 'cloud'
+"""The name of the one row that there is."""
+SERVERS_BY_STATE = (
+    sa.select(servers.c.vm_state, sa.func.count()).where(servers.c.deleted_at.is_(None)).group_by(servers.c.vm_state)
+)
+
+
+def get(connection: sa.Connection) -> Count | None:
+    """What was counted last; None where nobody ever did."""
+    return COUNTS.find(connection, name=CLOUD)
+
+
+def take_turn(connection: sa.Connection, now: datetime, next_turn: datetime) -> bool:
+    """Whether it is time to count and nobody else does; nobody else will before the next turn."""
+    make_sure(connection, counts, {'name': CLOUD, 'contents': None, 'counted_at': None, 'due_at': now})
+    due = sa.update(counts).where(counts.c.name == CLOUD, counts.c.due_at <= now)
+    return connection.execute(due.values(due_at=next_turn)).rowcount == 1
+
+
+def put(connection: sa.Connection, contents: Mapping[str, Any], now: datetime) -> None:
+    COUNTS.update(connection, {'contents': dict(contents), 'counted_at': now}, name=CLOUD)
+
+
+def servers_by_state(connection: sa.Connection) -> dict[str, int]:
+    """How many servers there are of each vm_state, but for those that are deleted."""
+    return _pairs(connection, SERVERS_BY_STATE)
+
+
+def hosts_by_state(connection: sa.Connection, since: datetime) -> dict[str, int]:
+    """How many compute hosts are disabled, up (they gave a sign of life since that moment) and down."""
+    down = services.c.forced_down | services.c.seen_at.is_(None) | (services.c.seen_at < since)
+    state = sa.case((services.c.disabled, 'disabled'), (down, 'down'), else_='up')
+    hosts = sa.select(state.label('state')).where(services.c.binary == COMPUTE).subquery()
+    statement = sa.select(hosts.c.state, sa.func.count()).group_by(hosts.c.state)
+    return {'up': 0, 'down': 0, 'disabled': 0} | _pairs(connection, statement)
+
+
+def processes_by_binary(connection: sa.Connection, since: datetime) -> dict[str, int]:
+    """How many processes of this service said since that moment that they live."""
+    living = sa.select(processes.c.binary, sa.func.count()).where(processes.c.seen_at >= since)
+    return _pairs(connection, living.group_by(processes.c.binary))
+
+
+def _pairs(connection: sa.Connection, statement: sa.Select[Any]) -> dict[str, int]:
+    return {name: number for name, number, *_ in connection.execute(statement)}

@@ -1,0 +1,29 @@
+"""What operators see of a running service: whoever observes stands around what it does, and changes nothing of it."""
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from computeapi.db.tasks import Task
+from computeapi.web.filters import WSGIApp
+
+Work = Callable[[Task], None]
+Ask = Callable[..., Any]
+"""Asks a neighbour: (url, method, ...), as keystoneauth's Session.request; the answer, or an error."""
+Names = Callable[[str], str]
+"""What the service behind a URL is called."""
+
+
+class Observer(Protocol):
+    """Stands around the three things that a service does."""
+
+    def requests(self, app: WSGIApp) -> WSGIApp:
+        """Around the app that answers requests."""
+        ...
+
+    def tasks(self, work: Work) -> Work:
+        """Around what a worker does with a task."""
+        ...
+
+    def neighbours(self, name_of: Names, ask: Ask) -> Ask:
+        """Around how a neighbour is asked."""
+        ...

@@ -1,0 +1,89 @@
+"""/metrics, for those who may read it."""
+
+import hmac
+from collections.abc import Callable, Iterable
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+from typing import Any
+
+from oslo_config import cfg
+from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
+
+from computeapi.observers.knowledge import Knowledge
+from computeapi.observers.metrics import Metrics
+from computeapi.web.filters import Environ
+from computeapi.web.request import PASSED_ON
+
+OF_PROXIES = (
+    PASSED_ON,
+    'HTTP_FORWARDED',
+    'HTTP_VIA',
+    'HTTP_X_FORWARDED_FOR',
+    'HTTP_X_FORWARDED_HOST',
+    'HTTP_X_REAL_IP',
+)
+"""What proxies put into requests: the address is theirs then, and not that of who asks."""
+
+
+def metrics_app(metrics: Metrics, conf: cfg.ConfigOpts) -> 'MetricsApp':
+    """What this process counts, and what its database knows."""
+    knowledge = Knowledge(conf, metrics.store)
+    return MetricsApp(lambda: metrics.exposition() + knowledge.exposition(), conf.metrics, alone=metrics.slot is None)
+
+
+class MetricsApp:
+    """Answers 200 with what *tell* gives, or 401 or 403, and 503 where it would tell of one process among several.
+
+    alone: whether *tell* knows of this process only. cfg.ConfigFileValueError for a network that is none.
+    """
+
+    def __init__(self, tell: Callable[[], bytes], options: cfg.ConfigOpts.GroupAttr, *, alone: bool):
+        self.tell, self.alone = tell, alone
+        self.token = None if options.token is None else f'Bearer {options.token}'.encode()
+        self.networks = networks(options.allowed_addresses)
+
+    def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
+        status, body = self.answer(environ)
+        headers = [('Content-Type', CONTENT_TYPE_PLAIN_0_0_4), ('Content-Length', str(len(body)))]
+        headers.append(('Cache-Control', 'no-store'))
+        if status.startswith('401'):
+            headers.append(('WWW-Authenticate', 'Bearer'))
+        start_response(status, headers)
+        return [] if environ['REQUEST_METHOD'] == 'HEAD' else [body]
+
+    def answer(self, environ: Environ) -> tuple[str, bytes]:
+        if self.token is not None and not hmac.compare_digest(given_by(environ), self.token):
+            return '401 Unauthorized', b'It takes the [metrics]token as a bearer token.\n'
+        if self.token is None and not self.is_near(environ):
+            return '403 Forbidden', b'It takes one of [metrics]allowed_addresses, without a proxy.\n'
+        if environ.get('PATH_INFO', '') not in ('', '/', '/metrics'):
+            return '404 Not Found', b'There is /metrics.\n'
+        if environ['REQUEST_METHOD'] not in ('GET', 'HEAD'):
+            return '405 Method Not Allowed', b'It can be read.\n'
+        if self.alone and environ.get('wsgi.multiprocess'):
+            return '503 Service Unavailable', b'There are several processes; [metrics]directory brings them together.\n'
+        return '200 OK', self.tell()
+
+    def is_near(self, environ: Environ) -> bool:
+        """Whether who asks has one of the addresses that may."""
+        if any(name in environ for name in OF_PROXIES):
+            return False
+        try:
+            address = ip_address(environ.get('REMOTE_ADDR', ''))
+        except ValueError:
+            return False
+        # A socket for both kinds of addresses calls 127.0.0.1 ::ffff:127.0.0.1.
+        address = getattr(address, 'ipv4_mapped', None) or address
+        return any(address in network for network in self.networks)
+
+
+def given_by(environ: Environ) -> bytes:
+    """The header that a token comes in, as it came."""
+    found: str = environ.get('HTTP_AUTHORIZATION', '')
+    return found.encode('latin-1', 'replace')
+
+
+def networks(texts: Iterable[str]) -> list[IPv4Network | IPv6Network]:
+    try:
+        return [ip_network(text, strict=False) for text in texts]
+    except ValueError as error:
+        raise cfg.ConfigFileValueError(f'[metrics]allowed_addresses: {error}') from None

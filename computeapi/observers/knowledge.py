@@ -1,0 +1,120 @@
+"""What the database knows of the whole cloud, as metrics.
+
+The queue is looked at whenever metrics are asked for, but not again within a few seconds. Servers and hosts are
+counted at most every `count_interval`, by one process for all, in a thread for which nobody waits long; what is told is
+what was counted last, and how long ago.
+"""
+
+import platform
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+import prometheus_client
+from oslo_config import cfg
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector, CollectorRegistry
+
+from computeapi import __version__
+from computeapi.db import counts, placement_changes, tasks
+from computeapi.db.engine import Store
+from computeapi.errors import DatabaseTrouble
+from computeapi.observers.families import TOLD
+
+KEPT_SECONDS = 5.0
+PATIENCE_SECONDS = 2.0
+
+Value = float | Mapping[str, float]
+"""Of a metric, or of each value of its label."""
+
+
+class Knowledge:
+    """Asks the database for what it knows, as rarely as it may."""
+
+    def __init__(self, conf: cfg.ConfigOpts, store: Store):
+        self.conf, self.store = conf, store
+        self.lock = threading.Lock()
+        self.text, self.until = b'', 0.0
+
+    def exposition(self) -> bytes:
+        """As Prometheus reads it; one asks at a time, and what it finds is good for all for a while."""
+        with self.lock:
+            if time.monotonic() >= self.until:
+                registry = CollectorRegistry()
+                registry.register(Told(self.found()))
+                self.text = prometheus_client.generate_latest(registry)
+                self.until = time.monotonic() + KEPT_SECONDS
+            return self.text
+
+    def found(self) -> dict[str, Value]:
+        """By metric; without the database, that it is away."""
+        try:
+            return {'database_up': 1, **self.queue(), **self.last_count()}
+        except DatabaseTrouble:
+            return {'database_up': 0}
+
+    def queue(self) -> dict[str, Value]:
+        now = self.store.clock()
+        number, oldest = self.store.ask(tasks.load, now)
+        living = self.store.ask(counts.processes_by_binary, now - timedelta(seconds=self.conf.task_lease))
+        found: dict[str, Value] = {
+            'tasks': number,
+            'oldest_task_seconds': 0 if oldest is None else max(0.0, (now - oldest).total_seconds()),
+            'processes': living,
+        }
+        if self.conf.placement.enabled:
+            found['placement_changes'] = self.store.ask(placement_changes.waiting)
+        return found
+
+    def last_count(self) -> dict[str, Value]:
+        now, last = self.store.clock(), self.store.ask(counts.get)
+        if last is None or last.due_at <= now:
+            counting = threading.Thread(target=self.count, args=[now], name='count', daemon=True)
+            counting.start()
+            counting.join(PATIENCE_SECONDS)
+            last = self.store.ask(counts.get)
+        if last is None or last.contents is None or last.counted_at is None:
+            return {}
+        return {**last.contents, 'count_age_seconds': max(0.0, (self.store.clock() - last.counted_at).total_seconds())}
+
+    def count(self, now: datetime) -> None:
+        """Count everything, if it is this process's turn. What goes wrong the store has said in the log."""
+        try:
+            if not self.store.tell(counts.take_turn, now, now + timedelta(seconds=self.conf.metrics.count_interval)):
+                return
+            contents: dict[str, Any] = {
+                'servers': self.store.ask(counts.servers_by_state),
+                'hosts': self.store.ask(counts.hosts_by_state, now - timedelta(seconds=self.conf.service_down_time)),
+            }
+            self.store.tell(counts.put, contents, self.store.clock())
+        except DatabaseTrouble:
+            return
+
+
+class Told(Collector):
+    """The metrics of TOLD that something is known of."""
+
+    def __init__(self, found: Mapping[str, Value]):
+        self.values = found
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        build = GaugeMetricFamily(
+            'computeapi_build_info', TOLD['computeapi_build_info'].help, labels=['version', 'python']
+        )
+        build.add_metric([__version__, platform.python_version()], 1)
+        yield build
+        for name, family in TOLD.items():
+            value = self.values.get(name.removeprefix('computeapi_'))
+            if value is not None:
+                yield _gauge(name, family.help, family.labels, value)
+
+
+def _gauge(name: str, text: str, labels: tuple[str, ...], value: Value) -> GaugeMetricFamily:
+    if not isinstance(value, Mapping):
+        return GaugeMetricFamily(name, text, value)
+    made = GaugeMetricFamily(name, text, labels=labels)
+    for label, number in value.items():
+        made.add_metric([label], number)
+    return made

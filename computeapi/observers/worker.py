@@ -1,0 +1,22 @@
+"""Where a process tells its metrics that answers no requests."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from computeapi.main import Service
+from computeapi.observers.app import metrics_app
+from computeapi.serve import listening_at
+from computeapi.serve.http.server import HTTPServer
+
+
+@contextmanager
+def told(service: Service) -> Iterator[None]:
+    """At [metrics]worker_port while the block lasts, if there is one. OSError when the address cannot be had."""
+    options = service.conf.metrics
+    if service.metrics is None or options.worker_port is None:
+        yield
+        return
+    with listening_at(options.worker_host, options.worker_port, '[metrics]worker_port') as listening:
+        app = metrics_app(service.metrics, service.conf)
+        with HTTPServer(app, [listening], service.conf.standalone, threads=1).in_background():
+            yield
