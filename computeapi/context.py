@@ -1,8 +1,8 @@
 """Who asks: the facts about one caller that every layer below the web needs."""
 
 import re
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Self
@@ -92,6 +92,9 @@ class Context:
 
 ACTING: ContextVar[Context | None] = ContextVar('acting', default=None)
 """For whom this thread works: only the log asks. What decides anything is given its Context."""
+
+STEPS: ContextVar[Callable[[str], AbstractContextManager[object]]] = ContextVar('steps', default=nullcontext)
+"""What stands around the steps of what this thread does, which are named: nothing, but for traces."""
 
 
 @contextmanager

@@ -48,7 +48,10 @@ from computeapi.web.app import App
 from computeapi.web.policy import Policies
 
 if TYPE_CHECKING:
+    from opentelemetry.sdk.trace import TracerProvider
+
     from computeapi.observers.metrics import Metrics
+    from computeapi.observers.traces import Traces
 
 LOG = logging.getLogger(__name__)
 # What is being told to Placement can be cut off anywhere, and may take long.
@@ -72,6 +75,7 @@ class Service:
     around: what is to stand between the cloud and the hypervisor that the configuration names.
     between: the same for the other services that compute stands on, by the groups of their options.
     working: what workers are to do with a task, for what they would do with it.
+    tracer_provider: who makes spans, where there are any, instead of what OTEL_* ask for.
     """
 
     def __init__(
@@ -84,9 +88,10 @@ class Service:
         around: Callable[[Hypervisor], Hypervisor] = lambda driver: driver,
         between: Between = lambda name, backend: backend,
         working: Callable[[Work], Work] = lambda run: run,
+        tracer_provider: TracerProvider | None = None,
     ):
         self.conf, self.lonely, self.binary = conf, lonely, binary
-        self.around, self.between, self.working = around, between, working
+        self.around, self.between, self.working, self.tracer_provider = around, between, working, tracer_provider
         self.store = store or store_of(conf)
         self.policies = Policies(conf, api.rules())
 
@@ -101,7 +106,19 @@ class Service:
     @functools.cached_property
     def observers(self) -> list[Observer]:
         """Who stands around what this process does: nobody, where operators do not ask for it."""
-        return [] if self.metrics is None else [self.metrics]
+        observers: list[Observer | None] = [self.metrics, self.traces]
+        return [each for each in observers if each is not None]
+
+    @functools.cached_property
+    def traces(self) -> Traces | None:
+        """cfg.ConfigFileValueError where the libraries are not there."""
+        if not self.conf.tracing.enabled:
+            return None
+        try:
+            from computeapi.observers.traces import Traces, provider_of
+        except ImportError as error:
+            raise cfg.ConfigFileValueError(f'[tracing]enabled: {error}: the extra `tracing` is not installed') from None
+        return Traces(self.tracer_provider or provider_of(self.binary))
 
     def observed(self, backend: Backend) -> Backend:
         """The same; who observes is around what it asks of another service, if it is one."""
@@ -152,7 +169,10 @@ class Service:
 
     @functools.cached_property
     def hypervisor(self) -> Hypervisor:
-        return self.around(registry.HYPERVISOR[self.conf.hypervisor.backend](self.conf, self.store))
+        driver = self.around(registry.HYPERVISOR[self.conf.hypervisor.backend](self.conf, self.store))
+        for observer in self.observers:
+            driver = observer.hypervisor(driver)
+        return driver
 
     @functools.cached_property
     def hosts(self) -> HostRegistry:
@@ -202,11 +222,16 @@ class Service:
         return Heartbeat(self.platform.tasks, self.binary, self.conf.workers)
 
     @functools.cached_property
+    def tasks(self) -> Tasks:
+        mark = dict if self.traces is None else self.traces.of_task
+        return Tasks(self.store, self.conf.task_lease, self.store.clock, self.seal, mark)
+
+    @functools.cached_property
     def platform(self) -> Platform:
         return Platform(
             conf=self.conf,
             store=self.store,
-            tasks=Tasks(self.store, self.conf.task_lease, self.store.clock, self.seal),
+            tasks=self.tasks,
             scheduler=Scheduler(self.store, self.conf, self.store.clock, self.lonely),
             hypervisor=self.hypervisor,
             images=self.between('image', self.images),
@@ -290,8 +315,8 @@ class Service:
             self.heartbeat.end()
         except DatabaseTrouble:
             LOG.warning('The database could not be told that this process ends')
-        if self.metrics is not None:
-            self.metrics.end()
+        for observer in self.observers:
+            observer.end()
 
     def close(self) -> None:
         self.store.close()

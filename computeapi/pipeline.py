@@ -230,6 +230,11 @@ def metrics(global_conf: dict[str, str], **local_conf: str) -> Callable[[WSGIApp
     return (lambda app: app) if counting is None else counting.requests
 
 
+def traces(global_conf: dict[str, str], **local_conf: str) -> Callable[[WSGIApp], WSGIApp]:
+    tracing = _building.get().traces
+    return (lambda app: app) if tracing is None else tracing.requests
+
+
 def faultwrap(global_conf: dict[str, str], **local_conf: str) -> Callable[[WSGIApp], WSGIApp]:
     return filters.FaultWrap
 

@@ -23,7 +23,7 @@ from computeapi.config.backends import (
     STANDALONE,
     VOLUME,
 )
-from computeapi.config.observers import METRICS
+from computeapi.config.observers import METRICS, TRACING
 
 MACHINE_FILE = '/etc/computeapi/computeapi.conf'
 WORKERS = 4
@@ -302,6 +302,7 @@ GROUPS: dict[str, Sequence[cfg.Opt]] = {
     'simulated': SIMULATED,
     'standalone': STANDALONE,
     'metrics': METRICS,
+    'tracing': TRACING,
     'wsgi': WSGI,
     **CONSOLES,
 }

@@ -2,6 +2,15 @@
 
 from oslo_config import cfg
 
+TRACING = [
+    cfg.BoolOpt(
+        'enabled',
+        default=False,
+        help='Whether requests and tasks are traced by OpenTelemetry, which the extra `tracing` installs; the '
+        'environment variables OTEL_* say how much of it goes where.',
+    ),
+]
+
 METRICS = [
     cfg.BoolOpt(
         'enabled',

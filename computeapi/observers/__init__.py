@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from computeapi.backends.hypervisor import Hypervisor
 from computeapi.db.tasks import Task
 from computeapi.web.filters import WSGIApp
 
@@ -14,7 +15,11 @@ Names = Callable[[str], str]
 
 
 class Observer(Protocol):
-    """Stands around the three things that a service does."""
+    """Stands around what that a service does."""
+
+    def end(self) -> None:
+        """The process is about to end."""
+        ...
 
     def requests(self, app: WSGIApp) -> WSGIApp:
         """Around the app that answers requests."""
@@ -22,6 +27,10 @@ class Observer(Protocol):
 
     def tasks(self, work: Work) -> Work:
         """Around what a worker does with a task."""
+        ...
+
+    def hypervisor(self, driver: Hypervisor) -> Hypervisor:
+        """Around what a hypervisor is told."""
         ...
 
     def neighbours(self, name_of: Names, ask: Ask) -> Ask:

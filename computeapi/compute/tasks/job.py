@@ -13,6 +13,7 @@ from computeapi.backends.hypervisor import Hypervisor, NotYet, PowerState
 from computeapi.compute.platform import Platform
 from computeapi.compute.tasks.fence import OVERTAKEN, Fence, Superseded
 from computeapi.compute.tasks.queue import thawed
+from computeapi.context import STEPS
 from computeapi.db import actions
 from computeapi.db import servers as rows
 from computeapi.db.servers import BlockDevice, Server, is_volume_backed
@@ -52,7 +53,8 @@ class Job:
         where = host or self.server.host
         event_id, over = self.store.tell(actions.start_event, action_id, name, where, self.clock())
         try:
-            yield
+            with STEPS.get()(name):
+                yield
         except (NotYet, DatabaseTrouble, *OVERTAKEN):
             # Whoever goes on with the task goes on with the event.
             raise

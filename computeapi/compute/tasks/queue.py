@@ -44,13 +44,18 @@ class Doable(Protocol):
 class Tasks:
     """The queue of a store: add to it inside a transaction, `wake` after it. seal: of the tokens of those who ask.
 
-    Other processes are told by the database, if it can.
+    Other processes are told by the database, if it can. mark: gives arguments that all tasks have which are added now.
     """
 
     def __init__(
-        self, store: Store, lease_seconds: float, clock: Callable[[], datetime] = utcnow, seal: Seal | None = None
+        self,
+        store: Store,
+        lease_seconds: float,
+        clock: Callable[[], datetime] = utcnow,
+        seal: Seal | None = None,
+        mark: Callable[[], Mapping[str, Any]] = dict,
     ):
-        self.store, self.clock, self.seal = store, clock, seal or Seal()
+        self.store, self.clock, self.seal, self.mark = store, clock, seal or Seal(), mark
         self.lease_time = timedelta(seconds=lease_seconds)
         self.owner = str(uuid.uuid4())
         self.waiting = threading.Condition()
@@ -85,7 +90,7 @@ class Tasks:
             'kind': work.kind,
             'server_id': server_id,
             'context': self.frozen(context),
-            'arguments': dict(arguments or {}),
+            'arguments': {**(arguments or {}), **self.mark()},
             'action_id': action_id,
             'owner': self.owner if leased else None,
             'lease_until': now + self.lease_time if leased else None,
