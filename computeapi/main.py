@@ -122,7 +122,7 @@ class Service:
 
     def observed(self, backend: Backend) -> Backend:
         """The same; who observes is around what it asks of another service, if it is one."""
-        if isinstance(backend, registry.Neighbour):
+        if isinstance(backend, registry.Elsewhere):
             backend.service.around.extend(each.neighbours for each in self.observers)
         return backend
 

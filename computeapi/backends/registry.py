@@ -41,7 +41,7 @@ class Remembers(Protocol):
 
 
 @runtime_checkable
-class Neighbour(Protocol):
+class Elsewhere(Protocol):
     """A backend that is another service of the cloud: a NeighbourService."""
 
     service: Any

@@ -1,4 +1,4 @@
-"""What is counted of the whole cloud for its operators: servers and hosts by state.
+"""What is counted of the whole cloud for its operators: servers and hosts by state, and the use of quotas.
 
 To count a million servers takes a walk along an index, so it is done now and then, by one process for all, and kept.
 """
@@ -9,14 +9,13 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from computeapi.db.quotas import COUNTED, EVERYBODY
 from computeapi.db.records import Rows, make_sure
 from computeapi.db.services import COMPUTE
-from computeapi.db.tables.compute import Count, counts, processes, services
+from computeapi.db.tables.compute import CloudCount, counts, processes, quota_usages, quotas, services
 from computeapi.db.tables.servers import servers
 
-__all__ = ['Count']
-
-COUNTS = Rows(Count, counts)
+COUNTS = Rows(CloudCount, counts)
 CLOUD = 'cloud'
 """The name of the one row that there is."""
 SERVERS_BY_STATE = (
@@ -24,14 +23,19 @@ SERVERS_BY_STATE = (
 )
 
 
-def get(connection: sa.Connection) -> Count | None:
+def get(connection: sa.Connection) -> CloudCount | None:
     """What was counted last; None where nobody ever did."""
     return COUNTS.find(connection, name=CLOUD)
 
 
+def begin(connection: sa.Connection, now: datetime) -> None:
+    """Make the row, unless there is one; in a transaction of its own, for InnoDB lets those that looked for the row
+    together lock each other out when they change it."""
+    make_sure(connection, counts, {'name': CLOUD, 'contents': None, 'counted_at': None, 'due_at': now})
+
+
 def take_turn(connection: sa.Connection, now: datetime, next_turn: datetime) -> bool:
     """Whether it is time to count and nobody else does; nobody else will before the next turn."""
-    make_sure(connection, counts, {'name': CLOUD, 'contents': None, 'counted_at': None, 'due_at': now})
     due = sa.update(counts).where(counts.c.name == CLOUD, counts.c.due_at <= now)
     return connection.execute(due.values(due_at=next_turn)).rowcount == 1
 
@@ -52,6 +56,32 @@ def hosts_by_state(connection: sa.Connection, since: datetime) -> dict[str, int]
     hosts = sa.select(state.label('state')).where(services.c.binary == COMPUTE).subquery()
     statement = sa.select(hosts.c.state, sa.func.count()).group_by(hosts.c.state)
     return {'up': 0, 'down': 0, 'disabled': 0} | _pairs(connection, statement)
+
+
+def quotas_by_resource(connection: sa.Connection, limits: Mapping[str, int], full: float) -> dict[str, dict[str, int]]:
+    """By what is counted, {resource: number}: how much all projects use (`used`), how many use any (`projects`), and
+    how many use that part of their quota or more, from 0 to 1 (`full`).
+
+    limits: of projects that have none of their own; below 0: without bound."""
+    use = quota_usages.c
+    used = sa.select(use.holder_id, use.resource, sa.func.sum(use.amount).label('used')).where(
+        use.resource.in_(COUNTED)
+    )
+    each = used.group_by(use.holder_id, use.resource).having(sa.func.sum(use.amount) > 0).subquery()
+    own = (
+        (quotas.c.project_id == each.c.holder_id)
+        & (quotas.c.resource == each.c.resource)
+        & (quotas.c.user_id == EVERYBODY)
+    )
+    usual = sa.case({name: limits[name] for name in COUNTED}, value=each.c.resource)
+    limit = sa.func.coalesce(quotas.c.hard_limit, usual)
+    is_full = sa.case(((limit >= 0) & (each.c.used >= limit * full), 1), else_=0)
+    figures = sa.select(each.c.resource, sa.func.sum(each.c.used), sa.func.count(), sa.func.sum(is_full))
+    found = connection.execute(figures.outerjoin_from(each, quotas, own).group_by(each.c.resource)).all()
+    names = ('used', 'projects', 'full')
+    amounts = {resource: map(int, numbers) for resource, *numbers in found}
+    counted = {resource: dict(zip(names, numbers, strict=True)) for resource, numbers in amounts.items()}
+    return {name: {resource: counted.get(resource, {}).get(name, 0) for resource in COUNTED} for name in names}
 
 
 def processes_by_binary(connection: sa.Connection, since: datetime) -> dict[str, int]:

@@ -62,6 +62,11 @@ TOLD = {
     'computeapi_placement_changes': Family('gauge', 'Changes that Placement is still to be told.'),
     'computeapi_servers': Family('gauge', 'Servers that are not deleted, by vm_state.', ('state',)),
     'computeapi_hosts': Family('gauge', 'Compute hosts: up, down or disabled.', ('state',)),
+    'computeapi_quota_used': Family(
+        'gauge', 'What all projects use of instances, cores, ram (in MiB) and server_groups.', ('resource',)
+    ),
+    'computeapi_quota_projects': Family('gauge', 'How many projects use any of it.', ('resource',)),
+    'computeapi_quota_full': Family('gauge', 'How many projects use 90 % of their quota or more.', ('resource',)),
     'computeapi_count_age_seconds': Family('gauge', 'How long ago servers, hosts and quotas were counted.'),
 }
 """What the database knows of the whole cloud: every process tells the same."""

@@ -18,6 +18,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector, CollectorRegistry
 
 from computeapi import __version__
+from computeapi.compute.quotas import Quotas
 from computeapi.db import counts, placement_changes, tasks
 from computeapi.db.engine import Store
 from computeapi.errors import DatabaseTrouble
@@ -25,6 +26,8 @@ from computeapi.observers.families import TOLD
 
 KEPT_SECONDS = 5.0
 PATIENCE_SECONDS = 2.0
+NEARLY_FULL = 0.9
+"""The part of a quota from which on it is told of."""
 
 Value = float | Mapping[str, float]
 """Of a metric, or of each value of its label."""
@@ -82,9 +85,14 @@ class Knowledge:
     def count(self, now: datetime) -> None:
         """Count everything, if it is this process's turn. What goes wrong the store has said in the log."""
         try:
+            if self.store.ask(counts.get) is None:
+                self.store.tell(counts.begin, now)
             if not self.store.tell(counts.take_turn, now, now + timedelta(seconds=self.conf.metrics.count_interval)):
                 return
+            limits = Quotas(self.store, self.conf).class_limits()
+            quotas = self.store.ask(counts.quotas_by_resource, limits, NEARLY_FULL)
             contents: dict[str, Any] = {
+                **{f'quota_{name}': amounts for name, amounts in quotas.items()},
                 'servers': self.store.ask(counts.servers_by_state),
                 'hosts': self.store.ask(counts.hosts_by_state, now - timedelta(seconds=self.conf.service_down_time)),
             }

@@ -37,6 +37,7 @@ KINDS: dict[str, Callable[..., Any]] = {
 AWAY_STATUSES = frozenset({502, 503, 504})
 
 Count = Callable[[float], None]
+Key = tuple[int, APIVersionRequest | str, str]
 
 
 class Metrics:
@@ -137,7 +138,7 @@ class CountedRequests(PasteFilter):
         super().__init__(app)
         self.total, self.seconds = requests, seconds
         # What to tell of a request, by its operation, version and status: few, as the labels are.
-        self.known: dict[tuple[int, str, str], tuple[Callable[[], None], Count]] = {}
+        self.known: dict[Key, tuple[Callable[[], None], Count]] = {}
 
     def __call__(self, environ: Environ, start_response: Callable[..., Any]) -> Iterable[bytes]:
         began, status = time.perf_counter(), '500'
@@ -155,20 +156,20 @@ class CountedRequests(PasteFilter):
             count()
             observe(time.perf_counter() - began)
 
-    def know(self, environ: Environ, key: tuple[int, str, str]) -> tuple[Callable[[], None], Count]:
+    def know(self, environ: Environ, key: Key) -> tuple[Callable[[], None], Count]:
         operation, (_, version, status) = str(environ.get(OPERATION) or NONE), key
         found = self.known[key] = (
-            self.total.labels(operation, version, status).inc,
+            self.total.labels(operation, str(version), status).inc,
             self.seconds.labels(operation).observe,
         )
         return found
 
 
-def version_of(environ: Mapping[str, Any]) -> str:
+def version_of(environ: Mapping[str, Any]) -> APIVersionRequest | str:
     """The version as it was agreed on; that of /v2 is 2.0."""
     version = environ.get(VERSION)
     if isinstance(version, APIVersionRequest):
-        return str(version)
+        return version
     return '2.0' if LEGACY_V2 in environ else NONE
 
 

@@ -7,9 +7,9 @@ import pytest
 import sqlalchemy as sa
 
 from computeapi.clock import utcnow
-from computeapi.db import counts
+from computeapi.db import counts, quotas
 from computeapi.db.engine import Store
-from computeapi.db.tables.compute import processes, services
+from computeapi.db.tables.compute import processes, quota_usages, services
 from computeapi.observers.knowledge import Knowledge
 
 
@@ -56,6 +56,33 @@ def test_hosts_are_counted_by_state(knowledge, store):
     assert knowledge.found()['hosts'] == {'up': 1, 'disabled': 1, 'down': 3}
 
 
+def test_quotas_are_counted_over_projects(conf, knowledge, store):
+    """The one with 5 of 10 cores has half of them; with a limit of its own of 5 it has all."""
+    conf.set_override('cores', 10, 'quota')
+    conf.set_override('ram', -1, 'quota')
+    use(store, 'half', cores=5, ram=2**20)
+    use(store, 'nearly', cores=9)
+    use(store, 'own', cores=5)
+    use(store, 'own', user='alice', cores=0)
+    use(store, 'empty', cores=0)
+    limit(store, 'own', cores=5)
+    limit(store, 'half', instances=0)
+    found = knowledge.found()
+    assert found['quota_used'] == {'instances': 0, 'cores': 19, 'ram': 2**20, 'server_groups': 0}
+    assert found['quota_projects'] == {'instances': 0, 'cores': 3, 'ram': 1, 'server_groups': 0}
+    assert found['quota_full'] == {'instances': 0, 'cores': 2, 'ram': 0, 'server_groups': 0}
+
+
+def use(store, project, user='bob', **amounts):
+    rows = [{'holder_id': project, 'user_id': user, 'resource': name, 'amount': n} for name, n in amounts.items()]
+    with store.write() as connection:
+        connection.execute(sa.insert(quota_usages), rows)
+
+
+def limit(store, project, **limits):
+    store.tell(quotas.set_limits, project, None, limits)
+
+
 def test_processes_that_live_are_told(knowledge, store):
     for name, minutes in {'a': 0, 'b': 0, 'c': 5}.items():
         facts = {'id': name, 'binary': 'computeapi-worker', 'host': 'h', 'pid': 1, 'workers': 4}
@@ -80,6 +107,7 @@ def test_one_process_counts_for_all_until_it_is_time_again(conf, store, servers,
 
 def test_of_several_that_come_at_a_time_one_counts(store):
     now, turns = utcnow(), []
+    store.tell(counts.begin, now)
 
     def take():
         turns.append(store.tell(counts.take_turn, now, now + timedelta(minutes=1)))

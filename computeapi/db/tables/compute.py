@@ -318,7 +318,7 @@ class IdempotencyKey(NamedTuple):
 idempotency_keys = table('idempotency_keys', IdempotencyKey, sa.Index(None, 'user_id', 'expires_at'))
 
 
-class Count(NamedTuple):
+class CloudCount(NamedTuple):
     """What was counted of the whole cloud, which takes too long to be done for everyone who asks.
 
     due_at: from when on somebody may count again.
@@ -330,4 +330,4 @@ class Count(NamedTuple):
     due_at: datetime
 
 
-counts = table('counts', Count)
+counts = table('counts', CloudCount)

@@ -5,8 +5,8 @@ from alembic import op
 
 from computeapi.db.tables.types import Text, Timestamp
 
-revision = '0023'
-down_revision = '0022'
+revision = '0024'
+down_revision = '0023'
 
 
 def upgrade() -> None:
