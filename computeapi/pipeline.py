@@ -268,7 +268,8 @@ def authtoken(global_conf: dict[str, str], **local_conf: str) -> Callable[[WSGIA
 
     options = {**global_conf, **local_conf}
     identify = auth.by_keystone_headers
-    return lambda app: KeystoneAuthToken(auth.Authenticator(app, identify, challenge), service.conf, options)
+    around = [each.neighbours for each in service.observers]
+    return lambda app: KeystoneAuthToken(auth.Authenticator(app, identify, challenge), service.conf, options, around)
 
 
 def keystonecontext(global_conf: dict[str, str], **local_conf: str) -> Callable[[WSGIApp], WSGIApp]:

@@ -1,6 +1,6 @@
 """keystonemiddleware's filter, as this service has it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import webob.exc
@@ -15,11 +15,16 @@ from computeapi.web import faults
 class KeystoneAuthToken(AuthProtocol):  # type: ignore[misc]
     """Answers with a fault, not a page, while Keystone is away, and knows which access rules are for this service.
 
-    cfg.ConfigFileValueError for a cache whose library is not there.
+    around: what is to stand around each request to Keystone: functions of what the service at a URL is called, and of
+    what asks it.  cfg.ConfigFileValueError for a cache whose library is not there.
     """
 
-    def __init__(self, app: Any, conf: cfg.ConfigOpts, options: Mapping[str, Any]):
+    def __init__(
+        self, app: Any, conf: cfg.ConfigOpts, options: Mapping[str, Any], around: Iterable[Callable[..., Any]] = ()
+    ):
         super().__init__(app, {**options, 'oslo_config_config': conf})
+        for each in around:
+            self._session.request = each(lambda url: 'Keystone', self._session.request)
         conf.set_default('service_type', 'compute', 'keystone_authtoken')
         # Else a cache in the environment of requests takes its place.
         if not self._conf.get('cache'):
