@@ -38,8 +38,16 @@ def _due() -> sa.Select[Any]:
 
 # Asked all the time, and made once.
 DUE = _due()
-OLDEST_DUE = DUE.limit(8)
+OLDEST_DUE = DUE.limit(16)
 STILL_DUE = DUE.where(tasks.c.id == sa.bindparam('task')).add_columns(tasks.c.owner)
+FREE = (
+    sa.select(tasks.c.id)
+    .join_from(tasks, servers, servers.c.uuid == tasks.c.server_id)
+    .where(tasks.c.id.in_(sa.bindparam('tasks', expanding=True)), ~_leased(tasks))
+    .order_by(tasks.c.id)
+    .limit(1)
+    .with_for_update(of=servers, skip_locked=True)
+)
 # A lease that ran out.
 LONG_AGO = datetime(1970, 1, 1)
 
@@ -115,6 +123,15 @@ def hold(connection: sa.Connection, task: Task) -> bool:
 def due(connection: sa.Connection, now: datetime) -> list[int]:
     """Some of what can be claimed, oldest first."""
     return list(connection.scalars(OLDEST_DUE, {'now': now}))
+
+
+def free(connection: sa.Connection, task_ids: Collection[int], now: datetime) -> int | None:
+    """The first of these tasks that nobody else is about to claim, who must now wait for this transaction; None where
+    there is none, and where the database cannot pass over what others have locked."""
+    if connection.dialect.name != 'postgresql':
+        return None
+    found: int | None = connection.scalar(FREE, {'tasks': list(task_ids), 'now': now})
+    return found
 
 
 def claim(connection: sa.Connection, task_id: int, owner: str, now: datetime, lease_until: datetime) -> Task | None:

@@ -78,6 +78,17 @@ def test_the_work_of_a_server_is_done_in_its_order(queue, servers, add, finish):
     assert claimed(queue) == [second]
 
 
+@pytest.mark.tells
+def test_what_another_worker_is_about_to_claim_keeps_nobody_waiting(store, queue, process, servers, add, clock):
+    first, second = (add(servers.add()) for _ in range(2))
+    with store.write() as connection:
+        assert rows.free(connection, [first, second], clock.now) == first
+        with store.write() as other:
+            assert rows.free(other, [first, second], clock.now) == second
+        assert process().claim().id == second
+    assert claimed(queue) == [first]
+
+
 def test_work_waits_for_its_time(queue, clock, servers, add):
     server_id = servers.add()
     later = add(server_id, not_before=clock.now + timedelta(seconds=10))

@@ -191,10 +191,11 @@ class Tasks:
             candidates = self.store.ask(rows.due, now)
             if not candidates:
                 return None
-            for task_id in candidates:
-                with self.store.write() as connection:
-                    if task := rows.claim(connection, task_id, self.owner, now, now + self.lease_time):
-                        return task
+            with self.store.write() as connection:
+                # Others look at the same time, and who waited for one of them would be told that it is taken.
+                task_id = rows.free(connection, candidates, now) or candidates[0]
+                if task := rows.claim(connection, task_id, self.owner, now, now + self.lease_time):
+                    return task
 
     def renew(self, task_ids: Collection[int]) -> None:
         """Keep these tasks, which the workers of this process are doing."""
