@@ -9,11 +9,10 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from oslo_config import cfg
-
-from computeapi import __version__, commands, config
+from computeapi import __version__, commands
 from computeapi.argument_types import date, number, port, version
 from computeapi.commands import Run
+from computeapi.defaults import MACHINE_FILE, WORKERS
 from computeapi.errors import DatabaseTrouble, Error
 
 if TYPE_CHECKING:
@@ -44,6 +43,11 @@ LOADED_LATE = {
 def main(arguments: Sequence[str] | None = None) -> int:
     arguments = sys.argv[1:] if arguments is None else arguments
     options = _parser(arguments).parse_args(arguments)
+    # To load it takes longer than to print the help.
+    from oslo_config import cfg
+
+    from computeapi import config
+
     try:
         conf = config.load(options.config_file or config.standard_files(), _overrides(options))
         status = options.run(conf, options) or 0
@@ -98,7 +102,7 @@ def _add(parsers: Parsers, name: str, run: Run | None, text: str) -> argparse.Ar
         '--config-file',
         action='append',
         metavar='FILE',
-        help='may be repeated; else OS_COMPUTEAPI_CONFIG_FILES, separated by `;`, or ' + config.MACHINE_FILE,
+        help='may be repeated; else OS_COMPUTEAPI_CONFIG_FILES, separated by `;`, or ' + MACHINE_FILE,
     )
     return command
 
@@ -155,7 +159,7 @@ def _add_worker(parsers: Parsers) -> None:
         '--workers',
         type=number,
         metavar='N',
-        help=f'on how many tasks at a time ([DEFAULT]workers, else {config.WORKERS})',
+        help=f'on how many tasks at a time ([DEFAULT]workers, else {WORKERS})',
     )
 
 

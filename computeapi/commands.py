@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
-from oslo_config import cfg
-
-from computeapi import config
+from computeapi.defaults import WORKERS
 
 if TYPE_CHECKING:
+    from oslo_config import cfg
+
     from computeapi.db.engine import Store
 
-Run = Callable[[cfg.ConfigOpts, argparse.Namespace], int | None]
+Run = Callable[['cfg.ConfigOpts', 'argparse.Namespace'], 'int | None']
 
 
 def serve(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
@@ -48,7 +48,7 @@ def worker(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
     """Also where the file, which may be that of the processes that answer requests, asks for no workers."""
     from computeapi import worker
 
-    conf.set_override('workers', options.workers or conf.workers or config.WORKERS)
+    conf.set_override('workers', options.workers or conf.workers or WORKERS)
     worker.run(conf)
 
 

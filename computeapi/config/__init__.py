@@ -24,9 +24,7 @@ from computeapi.config.backends import (
     VOLUME,
 )
 from computeapi.config.observers import METRICS, TRACING
-
-MACHINE_FILE = '/etc/computeapi/computeapi.conf'
-WORKERS = 4
+from computeapi.defaults import MACHINE_FILE, WORKERS
 
 API = [
     cfg.StrOpt(

@@ -1,4 +1,6 @@
-"""The options by which `serve` and `run` ask for a kit."""
+"""The options by which `serve` and `run` ask for a kit.  Who asks for none does not wait until it is loaded."""
+
+from __future__ import annotations
 
 import argparse
 import os
@@ -9,16 +11,10 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from oslo_policy import policy as oslo_policy
-
-from computeapi import api
 from computeapi.errors import Invalid
-from computeapi.kit.around import Kit
-from computeapi.kit.releases import options_of
-from computeapi.kit.seed import Seed
-from computeapi.web.policy import defaults
 
 if TYPE_CHECKING:
+    from computeapi.kit.around import Kit
     from computeapi.kit.scenes.accounts import UserAccount
 
 ASKING = ('control_token', 'journal', 'load', 'hints', 'seed')
@@ -69,6 +65,8 @@ def add_serve(command: argparse.ArgumentParser) -> None:
 
 def release(text: str) -> dict[tuple[str, str], str]:
     """The options of the configuration that make a cloud one of a release, for argparse to refuse others."""
+    from computeapi.kit.releases import options_of
+
     try:
         return options_of(text)
     except Invalid as error:
@@ -77,6 +75,11 @@ def release(text: str) -> dict[tuple[str, str], str]:
 
 def policy_file(text: str) -> str:
     """The path of a file of rules, for argparse to refuse others: where there is none, a cloud has the defaults."""
+    from oslo_policy import policy as oslo_policy
+
+    from computeapi import api
+    from computeapi.web.policy import defaults
+
     try:
         rules = oslo_policy.parse_file_contents(Path(text).read_text())
         if not isinstance(rules, dict):
@@ -104,6 +107,9 @@ def kit_of(options: argparse.Namespace) -> Iterator[Kit | None]:
     if options.seed is not None and not is_loopback(options.host):
         told = 'The passwords of this cloud follow from --seed: who can guess it can log in at'
         print(f'computeapi: {told} {options.host}', file=sys.stderr)
+    from computeapi.kit.around import Kit
+    from computeapi.kit.seed import Seed
+
     seed = Seed(options.seed)
     with closing(Kit(options.control_token, options.journal, options.load, tell, seed, options.webhook_allow)) as kit:
         kit.tools.hints.usually = kit.tools.hints.on = bool(options.hints)
@@ -118,7 +124,7 @@ def is_loopback(host: str) -> bool:
         return host == 'localhost'
 
 
-def tell(account: 'UserAccount') -> None:
+def tell(account: UserAccount) -> None:
     """A password that stands in no file is printed."""
     if not account.stated:
         where = f' in the project {account.project}' if account.project else ''

@@ -10,6 +10,7 @@ FOLDER = Path(__file__).parents[2] / 'benchmarks'
 SMALL = {
     'boots.py': ['--hosts', '2', '--boots', '1', '--rounds', '1', '--many', '2'],
     'run.py': ['--servers', '20', '--rounds', '1'],
+    'start.py': ['--rounds', '1', '--seconds', '1', '--clients', '2'],
     'kit.py': ['--servers', '20', '--rounds', '1'],
     'populate.py': ['--servers', '20', '--projects', '2', '--hosts', '2'],
 }
@@ -22,7 +23,19 @@ def test_it_runs(name):
     assert done.stdout
 
 
+def test_two_endpoints():
+    """Here they are one; the cloud of `run` says by OS_* where it is, and who asks."""
+    asked = f'{sys.executable} {FOLDER / "against.py"} --rounds 1 --calls 1 $URL $URL'
+    found = f'URL=${{OS_AUTH_URL%/identity/v3}}/v2.1; {asked}'
+    command = [sys.executable, '-m', 'computeapi', 'run', '--', 'sh', '-c', found]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    lines = [line.split() for line in done.stdout.splitlines()]
+    assert ['its', 'processes', 'are', 'not', 'known'] not in [line[1:] for line in lines]
+    assert {'/', '/flavors', '/flavors/{id}', '/limits'} <= {line[0] for line in lines if len(line) == 7}
+
+
 def test_none_is_forgotten():
     programs = {path.name for path in FOLDER.glob('*.py') if "__name__ == '__main__'" in path.read_text()}
-    # That one is run by the tests of many clients.
-    assert programs - {'load.py'} == set(SMALL)
+    # Those have tests of their own, here and beside the tests of many clients.
+    assert programs - {'against.py', 'load.py'} == set(SMALL)

@@ -1,0 +1,98 @@
+"""How long it takes to start, and how much memory, beside what Python itself takes; see README.md."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from load import answers, free_port, load
+from processes import cpu_seconds, resident_mib
+
+ROOT = Path(__file__).parent.parent
+ENVIRONMENT = os.environ | {'PYTHONPATH': str(ROOT), 'OS_API__AUTH_STRATEGY': 'none'}
+LIBRARIES = 'import webob, sqlalchemy'
+STARTED = {
+    'python': ('-c', 'pass'),
+    LIBRARIES: ('-c', LIBRARIES),
+    'computeapi --help': ('-m', 'computeapi', '--help'),
+    'computeapi control --help': ('-m', 'computeapi', 'control', '--help'),
+    'import computeapi.main': ('-c', 'import computeapi.main'),
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument('--rounds', type=int, default=5)
+    parser.add_argument('--seconds', type=float, default=60, help='of load, a fourth of it changes (%(default)s)')
+    parser.add_argument('--clients', type=int, default=20)
+    options = parser.parse_args()
+    measured: dict[str, Callable[[], float]] = {
+        name: lambda arguments=arguments: ended(arguments) for name, arguments in STARTED.items()
+    }
+    measured['serve, until it answers'] = ready
+    # In turn, so that all of a round have the same machine.
+    rounds = [{name: measure() for name, measure in measured.items()} for _ in range(options.rounds)]
+    print(f'{"":27}{"seconds of a processor":>24}{"times python":>14}{"times the libraries":>21}')
+    for name in measured:
+        cost = statistics.median(row[name] for row in rounds)
+        python, libraries = (
+            statistics.median(row[name] / row[other] for row in rounds) for other in ('python', LIBRARIES)
+        )
+        print(f'{name:27}{cost:24.3f}{python:14.1f}{libraries:21.2f}')
+    memory(options.seconds, options.clients)
+
+
+def ended(arguments: tuple[str, ...]) -> float:
+    """Seconds of a processor that Python takes with these arguments, from its start to its end."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run([sys.executable, *arguments], env=ENVIRONMENT, stdout=subprocess.DEVNULL, check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def ready() -> float:
+    with serving() as (_, pid):
+        return cpu_seconds([pid])
+
+
+@contextmanager
+def serving() -> Iterator[tuple[str, int]]:
+    """A cloud that answers: its URL and its process."""
+    port = free_port()
+    command = [sys.executable, '-m', 'computeapi', 'serve', '--quiet', '--in-memory', '--port', str(port)]
+    with tempfile.TemporaryDirectory() as folder, open(Path(folder, 'log'), 'w') as log:
+        process = subprocess.Popen(command, env=ENVIRONMENT, stdout=log, stderr=log, cwd=folder)
+        try:
+            while not answers(url := f'http://127.0.0.1:{port}'):
+                if process.poll() is not None:
+                    raise SystemExit(Path(folder, 'log').read_text())
+                time.sleep(0.02)
+            yield url, process.pid
+        finally:
+            process.terminate()
+            process.wait(timeout=60)
+
+
+def memory(seconds: float, clients: int) -> None:
+    """What is resident when it answers, and while it is asked: at three moments, so that growth shows."""
+    with serving() as (url, pid):
+        print(f'resident when it answers    {resident_mib([pid]):6.1f} MiB')
+        asked = 0
+        for _ in range(3):
+            seen = asyncio.run(load(url, clients, seconds / 3, writes=True))
+            asked += len(seen.seconds)
+            print(f'resident after {asked:7} requests {resident_mib([pid]):6.1f} MiB   errors {dict(seen.errors) or 0}')
+
+
+if __name__ == '__main__':
+    main()

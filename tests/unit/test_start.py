@@ -1,0 +1,38 @@
+"""What takes long to load is loaded by who needs it."""
+
+import subprocess
+import sys
+
+import pytest
+
+LISTED = (
+    'import sys; from computeapi.cli import main\ntry: main({arguments})\nfinally: print(*sys.modules, file=sys.stderr)'
+)
+HEAVY = {'oslo_config', 'oslo_policy', 'sqlalchemy', 'webob', 'routes', 'jsonschema', 'requests', 'yaml', 'orjson'}
+OWN = {
+    f'computeapi.{name}'
+    for name in ('api', 'backends', 'compute', 'config', 'db', 'kit.around', 'main', 'serve', 'web')
+}
+
+
+def loaded(*arguments: str) -> set[str]:
+    """The modules that are loaded when that has been done."""
+    program = LISTED.format(arguments=list(arguments))
+    done = subprocess.run([sys.executable, '-c', program], capture_output=True, text=True, check=True)
+    return set(done.stderr.split())
+
+
+@pytest.mark.parametrize(
+    'arguments', [['--help'], ['--version'], ['db', '--help'], ['worker', '--help'], ['serve', '--help']]
+)
+def test_help_needs_nothing_of_the_service(arguments):
+    names = loaded(*arguments)
+    assert 'computeapi.cli' in names
+    assert not names & (HEAVY | OWN)
+
+
+def test_tables_are_upgraded_without_the_api(monkeypatch):
+    monkeypatch.setenv('OS_DATABASE__CONNECTION', 'sqlite://')
+    names = loaded('db', 'version')
+    assert 'computeapi.db.schema' in names
+    assert not names & {'computeapi.main', 'computeapi.api', 'computeapi.serve', 'computeapi.kit'}
