@@ -125,8 +125,7 @@ def page(
     marked = [migrations.c.uuid == page.marker]
     unknown = 'Marker {marker} could not be found.'
     order = listing.ordered(migrations, page, 'id')
-    statement = listing.paged(connection, LISTED, order, page, marked=marked, where=where, unknown=unknown)
-    return MIGRATIONS.all(connection, statement)
+    return MIGRATIONS.of(listing.walked(connection, LISTED, order, page, marked=marked, where=where, unknown=unknown))
 
 
 def change(
