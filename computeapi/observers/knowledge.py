@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import prometheus_client
+import sqlalchemy as sa
 from oslo_config import cfg
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector, CollectorRegistry
@@ -52,10 +53,10 @@ class Knowledge:
             return self.text
 
     def found(self) -> dict[str, Value]:
-        """By metric; without the database, that it is away."""
+        """By metric; without the database, or the tables of this release in it, that it is not there."""
         try:
             return {'database_up': 1, **self.queue(), **self.last_count()}
-        except DatabaseTrouble:
+        except (DatabaseTrouble, sa.exc.DBAPIError):
             return {'database_up': 0}
 
     def queue(self) -> dict[str, Value]:

@@ -1,6 +1,7 @@
 """What the database knows: counted along an index, now and then, by one process for all."""
 
 import threading
+from contextlib import closing
 from datetime import timedelta
 
 import pytest
@@ -153,6 +154,11 @@ def plan(store, statement):
             for way in ('enable_seqscan', 'enable_bitmapscan', 'enable_sort'):
                 connection.execute(sa.text(f'SET LOCAL {way} = off'))
         return str(connection.execute(sa.text(f'{how} {compiled}')).all())
+
+
+def test_without_tables_it_is_not_up_either(conf, database_url):
+    with closing(Store(database_url)) as store:
+        assert Knowledge(conf, store).found() == {'database_up': 0}
 
 
 def test_without_a_database_that_is_what_is_told(conf):
