@@ -69,9 +69,9 @@ def described(connection: sa.Connection, found: sa.Result, url: str) -> list[dic
     rows = found.all()
     tags: dict[str, list[str]] = {row.uuid: [] for row in rows}
     volumes: dict[str, list[dict]] = {row.uuid: [] for row in rows}
-    for server_id, tag in connection.execute(TAGS_OF, {'ids': list(tags)}):
+    for server_id, tag in connection.execute(*TAGS_OF.of(tags)):
         tags[server_id].append(tag)
-    for device in connection.execute(DEVICES_OF, {'ids': list(tags)}):
+    for device in connection.execute(*DEVICES_OF.of(tags)):
         volumes[device.server_id].append(
             {'id': device.volume_id, 'delete_on_termination': device.delete_on_termination}
         )

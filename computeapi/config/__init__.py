@@ -55,13 +55,6 @@ API = [
         '2.69, and with filters, sorting or paging. Else such a list is refused with 503.',
     ),
     cfg.IntOpt('max_limit', default=1000, min=1, help='The most items that one page of a list can have.'),
-    cfg.IntOpt(
-        'max_servers_looked_at',
-        default=100_000,
-        min=1000,
-        help='How many servers are looked at for one page of those that are sought by what has no index, such as a '
-        'part of a name. A page that is not full by then ends there, with a link to the next one.',
-    ),
     cfg.StrOpt(
         'max_microversion',
         help='The newest microversion that clients are offered, e.g. 2.95, as an earlier release would; unset: the '

@@ -14,6 +14,17 @@ from computeapi.db.tables.servers import servers
 __all__ = ['ZONE', 'Aggregate']
 
 AGGREGATES = Rows(Aggregate, aggregates)
+METADATA = (
+    sa.select(aggregate_hosts.c.host, aggregates.c.metadata)
+    .select_from(aggregate_hosts.join(aggregates, aggregate_hosts.c.aggregate_id == aggregates.c.id))
+    .order_by(aggregates.c.id)
+)
+METADATA_OF_HOSTS = METADATA.where(aggregate_hosts.c.host.in_(sa.bindparam('hosts', expanding=True)))
+MEMBERS = (
+    sa.select(aggregate_hosts.c.aggregate_id, aggregate_hosts.c.host)
+    .where(aggregate_hosts.c.aggregate_id.in_(sa.bindparam('ids', expanding=True)))
+    .order_by(aggregate_hosts.c.host)
+)
 
 
 def select(connection: sa.Connection, *conditions: sa.ColumnElement[bool], lock: bool = False) -> list[Aggregate]:
@@ -21,11 +32,7 @@ def select(connection: sa.Connection, *conditions: sa.ColumnElement[bool], lock:
     statement = AGGREGATES.select.where(*conditions).order_by(aggregates.c.id)
     found = AGGREGATES.all(connection, statement.with_for_update() if lock else statement)
     hosts: dict[int, list[str]] = defaultdict(list)
-    wanted = aggregate_hosts.c.aggregate_id.in_([each.id for each in found])
-    members = (
-        sa.select(aggregate_hosts.c.aggregate_id, aggregate_hosts.c.host).where(wanted).order_by(aggregate_hosts.c.host)
-    )
-    for aggregate_id, host in connection.execute(members):
+    for aggregate_id, host in connection.execute(MEMBERS, {'ids': [each.id for each in found]}):
         hosts[aggregate_id].append(host)
     for each in found:
         each.hosts = hosts[each.id]
@@ -36,12 +43,9 @@ def metadata_by_host(
     connection: sa.Connection, hosts: Collection[str] | None = None
 ) -> dict[str, list[dict[str, str]]]:
     """By host (of these, or of all) that is in any aggregate, the metadata of its aggregates, the oldest first."""
-    joined = aggregate_hosts.join(aggregates, aggregate_hosts.c.aggregate_id == aggregates.c.id)
-    statement = sa.select(aggregate_hosts.c.host, aggregates.c.metadata).select_from(joined).order_by(aggregates.c.id)
-    if hosts is not None:
-        statement = statement.where(aggregate_hosts.c.host.in_(hosts))
+    statement, asked = (METADATA, {}) if hosts is None else (METADATA_OF_HOSTS, {'hosts': list(hosts)})
     found: dict[str, list[dict[str, str]]] = defaultdict(list)
-    for host, metadata in connection.execute(statement):
+    for host, metadata in connection.execute(statement, asked):
         found[host].append(metadata)
     return found
 

@@ -1,12 +1,13 @@
 """Flavors and the projects that may use them, as rows."""
 
+import functools
 from collections.abc import Mapping
 from typing import Any
 
 import sqlalchemy as sa
 
 from computeapi.db import listing
-from computeapi.db.listing import Clause, Page
+from computeapi.db.listing import Page
 from computeapi.db.records import Rows
 from computeapi.db.tables.compute import Flavor, flavor_projects, flavors
 
@@ -19,8 +20,17 @@ def snapshot(flavor: Flavor) -> dict[str, Any]:
 
 
 FLAVORS = Rows(Flavor, flavors)
+GRANTED = sa.or_(
+    flavors.c.is_public,
+    flavors.c.id.in_(
+        sa.select(flavor_projects.c.flavor_id).where(flavor_projects.c.project_id == sa.bindparam('project_id'))
+    ),
+)
+"""The condition that a flavor is public or was given to the project."""
 BY_ID = FLAVORS.select.where(flavors.c.flavorid == sa.bindparam('flavorid'))
 LOCKED = BY_ID.with_for_update()
+GRANTED_BY_ID = BY_ID.where(GRANTED)
+GRANTED_LOCKED = GRANTED_BY_ID.with_for_update()
 
 
 def get(
@@ -29,8 +39,8 @@ def get(
     """granted_to: a project that must be able to use it."""
     statement = LOCKED if lock else BY_ID
     if granted_to is not None:
-        statement = statement.where(_granted_to(granted_to))
-    return FLAVORS.first(connection, statement, {'flavorid': flavorid})
+        statement = GRANTED_LOCKED if lock else GRANTED_BY_ID
+    return FLAVORS.first(connection, statement, {'flavorid': flavorid, 'project_id': granted_to})
 
 
 def page(
@@ -47,21 +57,21 @@ def page(
 
     granted_to: those that this project can use.  name: a part of it.
     """
-    where = [~flavors.c.disabled, flavors.c.memory_mb >= min_memory_mb, flavors.c.root_gb >= min_root_gb]
-    if name is not None:
-        where.append(flavors.c.name.contains(name, autoescape=True))
-    if is_public is not None:
-        where.append(flavors.c.is_public == is_public)
-    if granted_to is not None:
-        where.append(_granted_to(granted_to))
-    order, marked = listing.ordered(flavors, page, 'id'), [flavors.c.flavorid == page.marker]
-    return FLAVORS.all(connection, listing.paged(connection, FLAVORS.select, order, page, marked=marked, where=where))
+    asked = {'memory_mb': min_memory_mb, 'root_gb': min_root_gb, 'is_public': is_public, 'project_id': granted_to}
+    chosen, order = _chosen(is_public is not None, granted_to is not None), listing.ordered(flavors, page, 'id')
+    if name is None and page.marker is None:
+        return FLAVORS.all(connection, listing.beginning(chosen, tuple(order), page.limit), asked)
+    where = [] if name is None else [flavors.c.name.contains(name, autoescape=True)]
+    marked, chosen = [flavors.c.flavorid == page.marker], chosen.params(asked)
+    return FLAVORS.all(connection, listing.paged(connection, chosen, order, page, marked=marked, where=where))
 
 
-def _granted_to(project_id: str) -> Clause:
-    """The condition that a flavor is public or was given to the project."""
-    granted = sa.select(flavor_projects.c.flavor_id).where(flavor_projects.c.project_id == project_id)
-    return sa.or_(flavors.c.is_public, flavors.c.id.in_(granted))
+@functools.cache
+def _chosen(by_access: bool, granted: bool) -> sa.Select[Any]:
+    """The statement for flavors that are large enough, and public or granted as it is asked for."""
+    size = (flavors.c.memory_mb >= sa.bindparam('memory_mb'), flavors.c.root_gb >= sa.bindparam('root_gb'))
+    access = [flavors.c.is_public == sa.bindparam('is_public')] if by_access else []
+    return FLAVORS.select.where(~flavors.c.disabled, *size, *access, *([GRANTED] if granted else []))
 
 
 def taken(connection: sa.Connection, flavorid: str, name: str) -> str | None:

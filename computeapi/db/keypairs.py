@@ -13,6 +13,7 @@ from computeapi.db.tables.compute import Keypair, keypairs
 __all__ = ['Keypair']
 
 KEYPAIRS = Rows(Keypair, keypairs)
+OF_USER = KEYPAIRS.select.where(keypairs.c.user_id == sa.bindparam('user_id'))
 
 
 def get(connection: sa.Connection, user_id: str, name: str) -> Keypair | None:
@@ -21,14 +22,11 @@ def get(connection: sa.Connection, user_id: str, name: str) -> Keypair | None:
 
 def page(connection: sa.Connection, user_id: str, page: Page) -> list[Keypair]:
     """One page of the user's key pairs, by name; Invalid for an unknown marker."""
-    statement = listing.paged(
-        connection,
-        KEYPAIRS.select.where(keypairs.c.user_id == user_id),
-        [(keypairs.c.name, False)],
-        page,
-        marked=[keypairs.c.name == page.marker],
-        unknown='Marker {marker} could not be found.',
-    )
+    order, asked = ((keypairs.c.name, False),), {'user_id': user_id}
+    if page.marker is None:
+        return KEYPAIRS.all(connection, listing.beginning(OF_USER, order, page.limit), asked)
+    marked, unknown = [keypairs.c.name == page.marker], 'Marker {marker} could not be found.'
+    statement = listing.paged(connection, OF_USER.params(asked), order, page, marked=marked, unknown=unknown)
     return KEYPAIRS.all(connection, statement)
 
 

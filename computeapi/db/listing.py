@@ -64,6 +64,14 @@ def paged(
     return statement.where(*chosen).order_by(*order_by(order)).limit(page.limit)
 
 
+@functools.lru_cache(maxsize=256)
+def beginning(
+    statement: sa.Select[Any], order: tuple[tuple[sa.ColumnElement[Any], bool], ...], limit: int | None
+) -> sa.Select[Any]:
+    """As `paged`, for the page that no marker begins, of a statement that is made once: so is this one."""
+    return statement.order_by(*order_by(order)).limit(limit)
+
+
 def ordered(table: sa.Table, page: Page, unique: str) -> Order:
     """The order of the page, made total by the column *unique*, which follows the direction of the one before it."""
     order = [(table.c[name], descending) for name, descending in page.sort]
@@ -94,183 +102,12 @@ def order_by(order: Order) -> list[sa.ColumnElement[Any]]:
 
 
 def _ordered(column: sa.ColumnElement[Any], descending: bool) -> list[sa.ColumnElement[Any]]:
+    direction = column.desc() if descending else column.asc()
     if not _is_nullable(column):
-        return [_directed(column, descending)]
+        return [direction]
     # The databases disagree on where NULL sorts, and MariaDB has no NULLS FIRST.
     missing = column.is_(None)
-    return [missing.asc() if descending else missing.desc(), _directed(column, descending)]
-
-
-def _directed(column: sa.ColumnElement[Any], descending: bool) -> sa.ColumnElement[Any]:
-    return column.desc() if descending else column.asc()
-
-
-def walked(
-    connection: sa.Connection,
-    statement: sa.Select[Any],
-    order: Order,
-    page: Page,
-    *,
-    marked: Sequence[Clause] = (),
-    where: Sequence[Clause] = (),
-    fixed: Sequence[sa.Column[Any]] = (),
-    unknown: str = UNKNOWN_MARKER,
-) -> list[sa.Row[Any]]:
-    """As `paged`, but the rows, which every database finds along an index of the columns of the order, if there is one.
-
-    fixed: the columns that stand before those of the order in the index, each of which has the same value, or none, in
-    all rows that fit *where*.
-    """
-    found: list[sa.Row[Any]] = []
-    for stretch in _stretches(order, _marker(connection, statement, order, page, marked, unknown)):
-        room = None if page.limit is None else page.limit - len(found)
-        if room != 0:
-            found.extend(
-                connection.execute(_along(connection, statement.where(*where), stretch, order, fixed).limit(room))
-            )
-    return found
-
-
-def sifted(
-    connection: sa.Connection,
-    statement: sa.Select[Any],
-    order: Order,
-    page: Page,
-    sought: Sequence[Clause],
-    most: int,
-    *,
-    marked: Sequence[Clause] = (),
-    where: Sequence[Clause] = (),
-    fixed: Sequence[sa.Column[Any]] = (),
-) -> tuple[list[sa.Row[Any]], sa.Row[Any] | None]:
-    """As `walked`, but the rows that are *sought* among those, for which there is no index, at most so many looked at.
-
-    And the order of the row that was looked at last, if there are more. It is looked at some rows, and if they do not
-    fill the page, at more and more of them.
-    """
-    unique = order[-1][0]
-    there = sa.select(*(column for column, _ in order)).where(*where)
-    found: list[sa.Row[Any]] = []
-    position = _marker(connection, statement, order, page, marked, UNKNOWN_MARKER)
-    left, size = most, FIRST_LOOK
-    while True:
-        for stretch in _stretches(order, position):
-            size = min(size, left)
-            looked_at = _along(connection, there, stretch, order, fixed)
-            ids = sa.select(looked_at.limit(size).subquery().c[len(order) - 1])
-            room = None if page.limit is None else page.limit - len(found)
-            some = statement.where(*among(unique, ids, sought)).order_by(*order_by(order)).limit(room)
-            found.extend(connection.execute(some))
-            if len(found) == page.limit:
-                return found, None
-            last = connection.execute(looked_at.offset(size - 1).limit(1)).first()
-            if last is not None:
-                break
-        else:
-            return found, None
-        left -= size
-        if left <= 0:
-            return found, last
-        position, size = last, size * LOOK_FURTHER
-
-
-FIRST_LOOK, LOOK_FURTHER = 500, 8
-
-
-def among(unique: sa.ColumnElement[Any], ids: Any, sought: Sequence[Clause]) -> list[Clause]:
-    """What chooses the rows of these ids that are sought; no database comes to them in another way than by the ids."""
-    return [unique.in_(ids), sa.case((sa.and_(sa.true(), *sought), 1), else_=0) == 1]
-
-
-def _marker(
-    connection: sa.Connection,
-    statement: sa.Select[Any],
-    order: Order,
-    page: Page,
-    marked: Sequence[Clause],
-    unknown: str,
-) -> sa.Row[Any] | None:
-    if page.marker is None:
-        return None
-    found = _row(connection, statement, order, marked)
-    if found is None:
-        raise errors.Invalid(unknown.format(marker=page.marker))
-    return found
-
-
-def _along(
-    connection: sa.Connection,
-    statement: sa.Select[Any],
-    stretch: '_Stretch',
-    order: Order,
-    fixed: Sequence[sa.Column[Any]],
-) -> sa.Select[Any]:
-    index = _index([*fixed, *(column for column, _ in order)])
-    if index is not None and index.table is not None:
-        # MariaDB may rather sort what it finds by another index.
-        for dialect in ('mysql', 'mariadb'):
-            statement = statement.with_hint(index.table, f'FORCE INDEX ({index.name})', dialect)
-    begin = stretch.place + stretch.missing
-    constant = [*((column, order[0][1]) for column in fixed), *order[:begin]]
-    # Of columns that are NULL PostgreSQL has to be told that they are in order, and MariaDB must not be told.
-    told = [_directed(*each) for each in constant] if connection.dialect.name == 'postgresql' else []
-    further = (
-        [_directed(*order[begin]), *order_by(order[begin + 1 :])] if not stretch.missing else order_by(order[begin:])
-    )
-    return statement.where(*stretch.where).order_by(*told, *further)
-
-
-def _index(columns: Sequence[sa.ColumnElement[Any]]) -> sa.Index | None:
-    """The one that has these columns, in their order."""
-    table = getattr(columns[0], 'table', None)
-    return _indexes(table).get(tuple(columns)) if isinstance(table, sa.Table) else None
-
-
-@functools.cache
-def _indexes(table: sa.Table) -> dict[tuple[sa.ColumnElement[Any], ...], sa.Index]:
-    return {tuple(index.columns): index for index in table.indexes}
-
-
-class _Stretch(NamedTuple):
-    """Rows that follow each other in an index: in a range of the column at *place* in the order, those before it being
-    the same in all; so is that one where it is *missing*."""
-
-    where: Sequence[Clause]
-    place: int
-    missing: bool
-
-
-def _stretches(order: Order, marker: sa.Row[Any] | None) -> list[_Stretch]:
-    """What comes after the marker (None: everything), cut where one walk along an index ends: where what is the same as
-    in the marker ends, and where NULL begins or ends."""
-    if marker is None:
-        return [_Stretch(where, 0, missing) for where, missing in _halves(*order[0])]
-    values = zip(order, marker, strict=True)
-    same = [column.is_(None) if value is None else column == value for (column, _), value in values]
-    return [
-        _Stretch([*same[:place], later], place, missing)
-        for place in reversed(range(len(order)))
-        for later, missing in _later(*order[place], marker[place])
-    ]
-
-
-def _halves(column: sa.ColumnElement[Any], descending: bool) -> list[tuple[Sequence[Clause], bool]]:
-    """Each with whether the column is missing there."""
-    if not _is_nullable(column):
-        return [([], False)]
-    halves: list[tuple[Sequence[Clause], bool]] = [([column.is_(None)], True), ([column.is_not(None)], False)]
-    return halves[::-1] if descending else halves
-
-
-def _later(column: sa.ColumnElement[Any], descending: bool, value: object) -> list[tuple[Clause, bool]]:
-    """As `_halves`, what comes after a value."""
-    if value is None:
-        return [] if descending else [(column.is_not(None), False)]
-    # SQLAlchemy asks nothing but equality of a boolean that it is given as such.
-    bound = sa.literal(value, column.type)
-    if not descending:
-        return [(column > bound, False)]
-    return [(column < bound, False), *([(column.is_(None), True)] if _is_nullable(column) else [])]
+    return [missing.asc() if descending else missing.desc(), direction]
 
 
 def after(
@@ -280,24 +117,27 @@ def after(
 
     statement: what the marker is looked for in, if it is more than the tables of the order.
     """
-    marker = _row(connection, sa.select() if statement is None else statement, order, marked)
+    columns = [column for column, _ in order]
+    found = sa.select(*columns) if statement is None else statement.with_only_columns(*columns)
+    marker = connection.execute(found.where(*marked)).first()
     if marker is None:
         return None
     later: list[Clause] = []
     same: list[Clause] = []
     for (column, descending), value in zip(order, marker, strict=True):
-        later.append(sa.and_(*same, sa.or_(sa.false(), *(clause for clause, _ in _later(column, descending, value)))))
+        later.append(sa.and_(*same, _beyond(column, descending, value)))
         same.append(column.is_(None) if value is None else column == value)
     return sa.or_(*later)
 
 
-def _row(
-    connection: sa.Connection, statement: sa.Select[Any], order: Order, marked: Sequence[Clause]
-) -> sa.Row[Any] | None:
-    """What the columns of the order hold in the row of the marker."""
-    columns = [column for column, _ in order]
-    wanted: sa.Select[Any] = statement.with_only_columns(*columns)
-    return connection.execute(wanted.where(*marked)).first()
+def _beyond(column: sa.ColumnElement[Any], descending: bool, value: object) -> Clause:
+    if value is None:
+        return sa.false() if descending else column.is_not(None)
+    # SQLAlchemy asks nothing but equality of a boolean that it is given as such.
+    bound = sa.literal(value, column.type)
+    if descending:
+        return sa.or_(column < bound, column.is_(None)) if _is_nullable(column) else column < bound
+    return column > bound
 
 
 def _is_nullable(column: sa.ColumnElement[Any]) -> bool:

@@ -7,7 +7,6 @@ Case does not count.
 """
 
 import functools
-import itertools
 import re
 from typing import Any
 
@@ -26,10 +25,6 @@ PORTABLE = re.compile(
     )*"""
 )
 
-LITERAL = re.compile(r'[^\\\[\](){}^$|*+?.]|\\[^\w\s]')
-BEGIN = re.compile(rf'\^((?:{LITERAL.pattern})*)(.?)', re.DOTALL)
-OPTIONAL = ('*', '?', '{')
-
 # What stands before a pattern that a database is given.
 PREFIXES = {'mysql': '(*LIMIT_MATCH=20000)(?i)', 'mariadb': '(*LIMIT_MATCH=20000)(?i)'}
 
@@ -39,17 +34,6 @@ def is_bounded(pattern: str) -> bool:
     if len(pattern) > LONGEST:
         return False
     return bool(PLAIN.fullmatch(pattern)) or (bool(PORTABLE.fullmatch(pattern)) and _compiled(pattern) is not None)
-
-
-def prefix(pattern: str) -> str:
-    """What everything begins with that the pattern matches, which is_bounded; in lower case, and as far as that means
-    the same to every database."""
-    found = BEGIN.match(pattern)
-    if found is None or '|' in pattern:
-        return ''
-    letters = [letter[-1] for letter in LITERAL.findall(found[1])]
-    known = ''.join(letters[:-1] if found[2] in OPTIONAL else letters).lower()
-    return ''.join(itertools.takewhile(str.isascii, known))
 
 
 def matches(column: sa.ColumnElement[Any], pattern: str, dialect: str) -> sa.ColumnElement[bool]:

@@ -7,7 +7,7 @@ ACTIONS.all(connection, ACTIONS.select.where(actions.c.server_id == server_id))
 
 import dataclasses
 import functools
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 import sqlalchemy as sa
@@ -32,12 +32,8 @@ class Rows(Generic[R]):
         self, connection: sa.Connection, statement: sa.Executable, parameters: Mapping[str, Any] | None = None
     ) -> list[R]:
         """What a statement made of `select` finds."""
-        return self.of(connection.execute(statement, parameters))
-
-    def of(self, rows: Iterable[sa.Row[Any]]) -> list[R]:
-        """The records of rows that were found by a statement made of `select`."""
         record = self.record
-        return [record(*row) for row in rows]
+        return [record(*row) for row in connection.execute(statement, parameters)]
 
     def first(
         self, connection: sa.Connection, statement: sa.Executable, parameters: Mapping[str, Any] | None = None
@@ -119,6 +115,21 @@ def change(connection: sa.Connection, statement: sa.Update, values: Mapping[str,
     if any(isinstance(value, sa.ClauseElement) for value in values.values()):
         return connection.execute(statement.values(**values), where).rowcount
     return connection.execute(statement, {**values, **where}).rowcount
+
+
+class Among:
+    """The statement for the rows that hold one of some values in a column; for one value it is another statement, since
+    a list is written into the text of a statement each time."""
+
+    def __init__(self, statement: sa.Select[Any], column: sa.ColumnElement[Any]):
+        self.one = statement.where(column == sa.bindparam('value', type_=column.type))
+        self.several = statement.where(column.in_(sa.bindparam('values', expanding=True)))
+
+    def of(self, values: Collection[Any]) -> tuple[sa.Select[Any], dict[str, Any]]:
+        """The statement for these values, and its parameters."""
+        if len(values) == 1:
+            return self.one, {'value': next(iter(values))}
+        return self.several, {'values': list(values)}
 
 
 def required(record: Any) -> list[str]:

@@ -125,7 +125,8 @@ def page(
     marked = [migrations.c.uuid == page.marker]
     unknown = 'Marker {marker} could not be found.'
     order = listing.ordered(migrations, page, 'id')
-    return MIGRATIONS.of(listing.walked(connection, LISTED, order, page, marked=marked, where=where, unknown=unknown))
+    statement = listing.paged(connection, LISTED, order, page, marked=marked, where=where, unknown=unknown)
+    return MIGRATIONS.all(connection, statement)
 
 
 def change(

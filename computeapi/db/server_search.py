@@ -3,15 +3,14 @@
 import re
 from collections.abc import Callable, Collection, Mapping
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any
 
 import sqlalchemy as sa
 
 from computeapi.clock import parsed
-from computeapi.db import addresses, listing, patterns, rare
-from computeapi.db.listing import Clause, Order, Page
+from computeapi.db import addresses, listing, patterns
+from computeapi.db.listing import Clause, Page
 from computeapi.db.servers import SERVERS, Server, load
-from computeapi.db.tables.server_lists import CHOSEN
 from computeapi.db.tables.servers import server_tags, servers
 from computeapi.errors import Invalid
 from computeapi.states import STATUS_BY_TASK, VMState, states_of
@@ -20,92 +19,37 @@ NUMBER = re.compile(r'\d{1,9}')
 DATE = 'YYYY-MM-DD'
 
 
-class Search(NamedTuple):
-    """Which servers are wanted.
+def page(
+    connection: sa.Connection,
+    page: Page,
+    *,
+    project_id: str | None = None,
+    deleted: bool | None = False,
+    soft_deleted: bool | None = None,
+    filters: Mapping[str, Any] | None = None,
+    needs: Collection[str] = (),
+) -> list[Server]:
+    """One page of the servers of a project, or of any; needs: see db.servers.
 
-    project_id: None for those of all projects.  deleted: those that are deleted (True), that are not (False), or both
-    (None).  soft_deleted: whether those that can be restored count as there.  filters: any of ADDRESSES, EQUAL,
-    NUMBERS, MOMENTS and OTHERS; by its name, a column of text: a regular expression.
-    """
-
-    project_id: str | None = None
-    deleted: bool | None = False
-    soft_deleted: bool | None = None
-    filters: Mapping[str, Any] = {}
-
-
-class Found(NamedTuple):
-    """The servers of a page; *last* is the id of the one that was looked at last, if there are more to look at."""
-
-    servers: list[Server]
-    last: str | None = None
-
-
-def page(connection: sa.Connection, page: Page, search: Search, most: int, needs: Collection[str] = ()) -> Found:
-    """One page of the servers that are wanted; needs: see db.servers.
-
-    Where the order of the page and what is wanted have an index in common, it is walked. Else, if something that is
-    wanted is rare, that is looked up, and sorted; else at most so many servers are looked at, in their order.
+    deleted: those that are deleted (True), that are not (False), or both (None).  soft_deleted: whether those
+    that can be restored count as there.  filters: any of ADDRESSES, EQUAL, NUMBERS, MOMENTS and OTHERS; by its name,
+    a column of text: a regular expression.
 
     Invalid for an unknown marker, and, naming the filter, for a value that nothing can be searched by.
     """
-    order = _order(page, search)
-    project_id = search.filters.get('project_id') if search.project_id is None else search.project_id
-    scope = [] if search.project_id is None else [servers.c.project_id == search.project_id]
-    existing = _existing(search.deleted, search.soft_deleted)
-    dialect = connection.dialect.name
-    along, chosen = _walkable(search.filters, order[0][0].name == 'created_at')
-    walked, sought = (
-        [_condition(dialect, name, value) for name, value in search.filters.items() if (name in along) is side]
-        for side in (True, False)
+    scope = [] if project_id is None else [servers.c.project_id == project_id]
+    wanted = [_condition(connection.dialect.name, name, value) for name, value in (filters or {}).items()]
+    statement = listing.paged(
+        connection,
+        SERVERS.select,
+        listing.ordered(servers, page, 'id'),
+        page,
+        marked=[*scope, servers.c.uuid == page.marker],
+        where=[*scope, *_existing(deleted, soft_deleted), *wanted],
     )
-    if search.deleted:
-        existing, sought = [], [*existing, *sought]
-    marked, where = [*scope, servers.c.uuid == page.marker], [*scope, *existing, *walked]
-    if 'changes_before' in search.filters:
-        where.append(_made_before(search.filters['changes_before']))
-    fixed = _fixed(chosen, project_id is not None, search.deleted is False)
-    last = None
-    if not sought:
-        rows = listing.walked(connection, SERVERS.select, order, page, marked=marked, where=where, fixed=fixed)
-    elif (ids := rare.ids(connection, project_id, search.deleted is False, search.filters)) is not None:
-        where = listing.among(servers.c.id, ids, [*where, *sought])
-        rows = listing.walked(connection, SERVERS.select, order, page, marked=marked, where=where)
-    else:
-        rows, last = listing.sifted(
-            connection, SERVERS.select, order, page, sought, most, marked=marked, where=where, fixed=fixed
-        )
-    found = SERVERS.of(rows)
+    found = SERVERS.all(connection, statement)
     load(connection, found, needs)
-    return Found(found, None if last is None else connection.scalar(UUID, {'id': last.id}))
-
-
-UUID = sa.select(servers.c.uuid).where(servers.c.id == sa.bindparam('id'))
-ALONG = ('statuses', *CHOSEN)
-"""What there are indexes for, in the usual order of servers."""
-
-
-def _order(page: Page, search: Search) -> Order:
-    """That of the page, but for the project, where it is the same in all."""
-    order = listing.ordered(servers, page, 'id')
-    return order if search.project_id is None else [each for each in order if each[0] is not servers.c.project_id]
-
-
-def _walkable(filters: Mapping[str, Any], usual: bool) -> tuple[set[str], str | None]:
-    """The filters of which it can be told along an index, or that let most servers pass; and the column that those who
-    are found by them have in common."""
-    most = {'project_id', 'host_not_in', *(['locked'] if filters.get('locked') is False else [])}
-    statuses = [state for status in filters.get('statuses', ()) for state in states_of(status)]
-    one = len(statuses) == 1 and statuses[0][1] is None
-    chosen = next((name for name in ALONG if usual and name in filters and (name != 'statuses' or one)), None)
-    return most if chosen is None else {*most, chosen}, 'vm_state' if chosen == 'statuses' else chosen
-
-
-def _fixed(chosen: str | None, project: bool, living: bool) -> list[sa.Column[Any]]:
-    """The columns that an index begins with for what is chosen, the project and whether servers are there."""
-    scope = [servers.c.project_id] if project else []
-    existence = [servers.c.deleted_at] if living else []
-    return [*scope, *existence, *([] if chosen is None else [servers.c[chosen]])]
+    return found
 
 
 def _existing(deleted: bool | None, soft_deleted: bool | None) -> list[Clause]:
@@ -160,7 +104,11 @@ def _is_locked(locked: bool) -> Clause:
     return servers.c.locked_by.is_not(None) if locked else servers.c.locked_by.is_(None)
 
 
-CLOCKS_DIFFER = timedelta(days=1)
+def _has_flavor(flavorid: str) -> Clause:
+    held: sa.ColumnElement[str] = servers.c.flavor['flavorid'].as_string()
+    return held == flavorid
+
+
 CHANGED = sa.func.coalesce(servers.c.updated_at, servers.c.created_at)
 """When a server changed. Clients are shown the second alone, which is then what they compare with."""
 
@@ -171,11 +119,6 @@ def _changed_since(moment: datetime) -> Clause:
 
 def _changed_before(moment: datetime) -> Clause:
     return _end_of_second(moment) >= CHANGED
-
-
-def _made_before(moment: datetime) -> Clause:
-    """What holds for all that changed before, and has an index; clocks do not differ that much."""
-    return servers.c.created_at <= _end_of_second(min(moment, datetime.max - CLOCKS_DIFFER)) + CLOCKS_DIFFER
 
 
 def _end_of_second(moment: datetime) -> datetime:
@@ -196,7 +139,6 @@ EQUAL = frozenset(
         'user_id',
         'host',
         'image_id',
-        'flavorid',
         'vm_state',
         'task_state',
         'locked_by',
@@ -211,6 +153,7 @@ OTHERS: dict[str, Callable[[Any], Clause]] = {
     'host_not_in': lambda hosts: servers.c.host.is_(None) | servers.c.host.not_in(hosts) if hosts else sa.true(),
     'statuses': _has_status,
     'locked': _is_locked,
+    'flavorid': _has_flavor,
     'changes_since': _changed_since,
     'changes_before': _changed_before,
     'tags': lambda tags: _tagged(tags) == len(tags),

@@ -10,7 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from computeapi.db import pairs, quota_usages, services
-from computeapi.db.records import Rows
+from computeapi.db.records import Among, Rows
 from computeapi.db.tables.servers import (
     BlockDevice,
     Server,
@@ -42,15 +42,13 @@ ANY = SERVERS.select.where(servers.c.uuid == sa.bindparam('id'))
 LIVING = ANY.where(servers.c.deleted_at.is_(None))
 IDS: sa.BindParameter[Any] = sa.bindparam('ids', expanding=True)
 ALIVE = SERVERS.select.where(servers.c.uuid.in_(IDS), servers.c.deleted_at.is_(None))
-TAGS_OF = (
-    sa.select(server_tags.c.server_id, server_tags.c.tag)
-    .where(server_tags.c.server_id.in_(IDS))
-    .order_by(server_tags.c.tag)
+TAGS_OF = Among(
+    sa.select(server_tags.c.server_id, server_tags.c.tag).order_by(server_tags.c.tag), server_tags.c.server_id
 )
 COUNTED = sa.select(servers.c.uuid, *quota_usages.OF_A_SERVER).with_for_update()
 COUNTED_OF = COUNTED.where(servers.c.uuid == sa.bindparam('id'))
 COUNTED_COLUMNS = {column.name for column in quota_usages.OF_A_SERVER}
-DEVICES_OF = DEVICES.select.where(block_devices.c.server_id.in_(IDS)).order_by(block_devices.c.id)
+DEVICES_OF = Among(DEVICES.select.order_by(block_devices.c.id), block_devices.c.server_id)
 
 
 def get(
@@ -122,7 +120,7 @@ def load(connection: sa.Connection, found: Sequence[Server], needs: Collection[s
     if not by_id:
         return
     if TAGS in needs:
-        for server_id, tag in connection.execute(TAGS_OF, {'ids': list(by_id)}):
+        for server_id, tag in connection.execute(*TAGS_OF.of(by_id)):
             by_id[server_id].tags.append(tag)
     if VOLUMES in needs:
         for device in block_devices_of(connection, list(by_id)):
@@ -137,7 +135,7 @@ def load(connection: sa.Connection, found: Sequence[Server], needs: Collection[s
 
 def block_devices_of(connection: sa.Connection, server_ids: Sequence[str]) -> list[BlockDevice]:
     """All disks of these servers, in the order in which they were attached."""
-    return DEVICES.all(connection, DEVICES_OF, {'ids': list(server_ids)})
+    return DEVICES.all(connection, *DEVICES_OF.of(server_ids))
 
 
 def on_volume(connection: sa.Connection, volume_id: str) -> list[BlockDevice]:

@@ -1,5 +1,6 @@
 """The services that make up the cloud, as rows."""
 
+import functools
 from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any
@@ -9,7 +10,7 @@ import sqlalchemy as sa
 from computeapi import chance
 from computeapi.db.listing import identified
 from computeapi.db.placement_changes import note_host
-from computeapi.db.records import Rows
+from computeapi.db.records import Among, Rows
 from computeapi.db.tables.compute import ComputeService, aggregate_hosts, hypervisors, services
 from computeapi.db.tables.servers import servers
 
@@ -20,19 +21,21 @@ COMPUTE = 'nova-compute'
 
 
 SERVICES = Rows(ComputeService, services)
-OF_COMPUTE_HOSTS = SERVICES.select.where(
-    services.c.host.in_(sa.bindparam('hosts', expanding=True)), services.c.binary == COMPUTE
-)
+OF_COMPUTE_HOSTS = Among(SERVICES.select.where(services.c.binary == COMPUTE), services.c.host)
 
 
 def select(connection: sa.Connection, host: str | None = None, binary: str | None = None) -> list[ComputeService]:
     """The services on that host (or on any) that run that binary (or any)."""
-    statement = SERVICES.select.order_by(services.c.id)
-    if host is not None:
-        statement = statement.where(services.c.host == host)
-    if binary is not None:
-        statement = statement.where(services.c.binary == binary)
-    return SERVICES.all(connection, statement)
+    asked = {'asked_host': host, 'asked_binary': binary}
+    return SERVICES.all(connection, _chosen(host is not None, binary is not None), asked)
+
+
+@functools.cache
+def _chosen(by_host: bool, by_binary: bool) -> sa.Select[Any]:
+    """The statement for the services of a host, of a binary, of both or of neither."""
+    of_host = [services.c.host == sa.bindparam('asked_host')] if by_host else []
+    of_binary = [services.c.binary == sa.bindparam('asked_binary')] if by_binary else []
+    return SERVICES.select.where(*of_host, *of_binary).order_by(services.c.id)
 
 
 def get(connection: sa.Connection, identifier: str) -> ComputeService | None:
@@ -42,7 +45,7 @@ def get(connection: sa.Connection, identifier: str) -> ComputeService | None:
 
 def of_compute_hosts(connection: sa.Connection, hosts: Collection[str]) -> list[ComputeService]:
     """What runs the servers of these hosts."""
-    return SERVICES.all(connection, OF_COMPUTE_HOSTS, {'hosts': list(hosts)})
+    return SERVICES.all(connection, *OF_COMPUTE_HOSTS.of(hosts))
 
 
 def of_compute_host(connection: sa.Connection, host: str | None) -> ComputeService | None:

@@ -44,7 +44,7 @@ def page(
     """
     mine = [] if project_id is None else [servers.c.project_id == project_id]
     ended = sa.or_(servers.c.terminated_at.is_(None), servers.c.terminated_at > start)
-    rows = listing.walked(
+    statement = listing.paged(
         connection,
         SPANS.select,
         listing.ordered(servers, page, 'id'),
@@ -53,4 +53,4 @@ def page(
         where=[*mine, servers.c.launched_at < stop, ended],
         unknown='Marker {marker} could not be found.',
     )
-    return SPANS.of(rows)
+    return SPANS.all(connection, statement)

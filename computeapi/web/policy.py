@@ -1,6 +1,7 @@
 """Who may do what: oslo.policy over the rules that operations and fields declare."""
 
 import copy
+import operator
 import time
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,6 +16,21 @@ from computeapi.web.contract import Operation, Policy
 
 RELOAD_SECONDS = 1.0
 MOST_ANSWERS = 10_000
+
+CREDENTIALS = (
+    'roles',
+    'user_id',
+    'project_id',
+    'is_admin',
+    'system_scope',
+    'domain_id',
+    'user_domain_id',
+    'project_domain_id',
+    'is_admin_project',
+    'service_roles',
+)
+"""What rules can ask about a caller."""
+FACTS = operator.attrgetter(*CREDENTIALS)
 
 BASE_RULES = (
     ('context_is_admin', 'role:admin', 'Who counts as an administrator of the service.'),
@@ -115,10 +131,10 @@ class Policies:
     def _answer(self, rule: str, context: Context, target: Mapping[str, Any]) -> bool:
         if time.monotonic() > self.reload_at:
             self.reload()
-        facts = credentials(context)
-        question = (rule, *facts.values(), *target.items())
+        question = (rule, *FACTS(context), *target.items())
         answer = self.answers.get(question)
         if answer is None:
+            facts = credentials(context)
             if len(self.answers) >= MOST_ANSWERS:
                 self.answers = {}
             lists = {name: list(facts[name]) for name in ('roles', 'service_roles')}
@@ -137,15 +153,4 @@ class Policies:
 
 def credentials(context: Context) -> dict[str, Any]:
     """The caller in the words of oslo.policy."""
-    return {
-        'roles': context.roles,
-        'user_id': context.user_id,
-        'project_id': context.project_id,
-        'is_admin': context.is_admin,
-        'system_scope': context.system_scope,
-        'domain_id': context.domain_id,
-        'user_domain_id': context.user_domain_id,
-        'project_domain_id': context.project_domain_id,
-        'is_admin_project': context.is_admin_project,
-        'service_roles': context.service_roles,
-    }
+    return dict(zip(CREDENTIALS, FACTS(context), strict=True))

@@ -9,7 +9,6 @@ import pytest
 FOLDER = Path(__file__).parents[2] / 'benchmarks'
 SMALL = {
     'boots.py': ['--hosts', '2', '--boots', '1', '--rounds', '1', '--many', '2'],
-    'scale.py': ['--servers', '30', '--few', '20', '--hosts', '2', '--rounds', '1'],
     'run.py': ['--servers', '20', '--rounds', '1'],
     'start.py': ['--rounds', '1', '--seconds', '1', '--clients', '2'],
     'kit.py': ['--servers', '20', '--rounds', '1'],

@@ -76,8 +76,7 @@ class Servers(ServerController):
         search = listing.search(req, everywhere)
         page = pages.asked(req, self.cloud.max_limit)._replace(sort=order(req))
         found = self.cloud.servers.list(req.context, page, needs=view.needs(req), **search)
-        shown = render_all(req, view, unreachable, found.servers)
-        return pages.answer(req, 'servers', shown, page.limit, last=found.last)
+        return pages.answer(req, 'servers', render_all(req, view, unreachable, found), page.limit)
 
     @operation(
         'GET',

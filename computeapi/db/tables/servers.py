@@ -11,7 +11,6 @@ from typing import Annotated, Any, NamedTuple
 import sqlalchemy as sa
 from sqlalchemy import Column, Table
 
-from computeapi.db.tables import server_lists
 from computeapi.db.tables.columns import (
     INDEX,
     KEY,
@@ -164,8 +163,10 @@ class Server:
 servers = table(
     'servers',
     Server,
-    *server_lists.columns(),
-    *server_lists.indexes(),
+    sa.Index(None, 'deleted_at', 'created_at', 'id'),
+    sa.Index(None, 'deleted_at', 'vm_state'),
+    sa.Index(None, 'host', 'deleted_at'),
+    sa.Index(None, 'project_id', 'deleted_at', 'created_at', 'id'),
     sa.Index(None, 'reservation_id'),
     sa.Index(None, 'server_group_id'),
     # How often work on it was claimed by somebody.
@@ -178,7 +179,6 @@ server_tags = Table(
     metadata,
     Column('server_id', Id(), primary_key=True),
     Column('tag', Text(80), primary_key=True),
-    sa.Index(None, 'tag', 'server_id'),
 )
 
 
@@ -214,9 +214,7 @@ class ServerAction(NamedTuple):
     message: str | None
 
 
-server_actions = table(
-    'server_actions', ServerAction, sa.UniqueConstraint('server_id', 'request_id'), sa.Index(None, 'server_id', 'id')
-)
+server_actions = table('server_actions', ServerAction, sa.UniqueConstraint('server_id', 'request_id'))
 
 
 class ServerActionEvent(NamedTuple):
@@ -265,7 +263,7 @@ class Migration(NamedTuple):
     plugged: dict[str, Any] | None
 
 
-migrations = table('migrations', Migration, sa.Index(None, 'created_at', 'id'), sa.Index(None, 'updated_at'))
+migrations = table('migrations', Migration)
 
 
 class ArchivedServer(NamedTuple):

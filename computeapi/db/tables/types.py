@@ -5,7 +5,6 @@ from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import mysql
-from sqlalchemy.ext.compiler import compiles
 
 metadata = sa.MetaData(
     naming_convention={
@@ -36,39 +35,6 @@ def Timestamp() -> sa.types.TypeEngine[datetime]:
 def Id() -> sa.types.TypeEngine[str]:
     """A UUID in text, or the 32 digits that identity uses."""
     return Text(64)
-
-
-def Folded() -> sa.types.TypeEngine[str]:
-    """Text that differs in no more than case is the same here, and in the order of code points on every database."""
-    return Text(255).with_variant(sa.String(255, collation='C'), 'postgresql')
-
-
-class Expression(sa.ColumnElement[Any]):
-    """What the databases compute a column from, in the words of each; *others*: by dialect."""
-
-    inherit_cache = True
-
-    def __init__(self, usual: str, **others: str):
-        self.usual, self.others = usual, others
-
-
-@compiles(Expression)
-def _expression(element: Expression, compiler: Any, **more: Any) -> str:
-    return element.others.get(compiler.dialect.name, element.usual)
-
-
-class Generated(sa.Computed):
-    """A column that the database computes, whoever writes the rest; `usual` and *others* as Expression takes them."""
-
-    def __init__(self, usual: str, **others: str):
-        super().__init__(Expression(usual, **others))
-
-
-@compiles(Generated)
-def _generated(element: Generated, compiler: Any, **more: Any) -> str:
-    # PostgreSQL has to store it, before its release 18; SQLite adds it to a table only if it does not.
-    how = 'STORED' if compiler.dialect.name == 'postgresql' else 'VIRTUAL'
-    return f'GENERATED ALWAYS AS ({compiler.sql_compiler.process(element.sqltext)}) {how}'
 
 
 BigInteger = sa.BigInteger().with_variant(sa.Integer(), 'sqlite')
