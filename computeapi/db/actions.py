@@ -1,5 +1,6 @@
 """What was done to a server, as rows: the actions that were asked for, and the events of each."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -17,6 +18,14 @@ __all__ = ['ServerAction', 'ServerActionEvent']
 
 FAILED = 'Error'
 ACTIONS, EVENTS = Rows(ServerAction, actions), Rows(ServerActionEvent, events)
+STARTED = sa.insert(actions).returning(actions.c.server_id, actions.c.id)
+ACTION: sa.BindParameter[Any] = sa.bindparam('its_action')
+LEFT = sa.update(events).where(events.c.action_id == ACTION, events.c.finish_time.is_(None))
+SAME = EVENTS.select.where(
+    events.c.action_id == ACTION,
+    events.c.event == sa.bindparam('its_event'),
+    sa.func.coalesce(events.c.result, '') != FAILED,
+)
 
 
 def start(connection: sa.Connection, context: Context, server_id: str, action: str, now: datetime) -> int:
@@ -27,23 +36,29 @@ def start(connection: sa.Connection, context: Context, server_id: str, action: s
     request_id = context.request_id or f'task-{now.timestamp()}'
     if found := by_request(connection, server_id, request_id):
         return found.id
-    values = {
-        'server_id': server_id,
-        'action': action,
-        'request_id': request_id,
-        'user_id': context.user_id,
-        'project_id': context.project_id,
-        'start_time': now,
-        'updated_at': now,
-    }
-    return ACTIONS.add(connection, **values)
+    return ACTIONS.add(connection, server_id=server_id, **_beginning(context, request_id, action, now))
+
+
+def start_all(
+    connection: sa.Connection, context: Context, server_ids: Sequence[str], action: str, now: datetime
+) -> dict[str, int]:
+    """The same for servers to which the caller did nothing yet, for they are new; the ids by server."""
+    facts = _beginning(context, context.request_id or f'task-{now.timestamp()}', action, now)
+    rows = connection.execute(STARTED, [{'server_id': server_id, **facts} for server_id in server_ids])
+    numbers: dict[str, int] = dict(rows.all())
+    return {server_id: numbers[server_id] for server_id in server_ids}
+
+
+def _beginning(context: Context, request_id: str, action: str, now: datetime) -> dict[str, Any]:
+    who = {'user_id': context.user_id, 'project_id': context.project_id}
+    return {'action': action, 'request_id': request_id, **who, 'start_time': now, 'updated_at': now}
 
 
 def finish(connection: sa.Connection, action_id: int, now: datetime, message: str | None = None) -> None:
     """With a message (Error) it did not come to its end. Nor does any event go on, if a worker died in it."""
     values = {'finish_time': now, 'updated_at': now} | ({} if message is None else {'message': message})
-    left = (events.c.action_id == action_id) & events.c.finish_time.is_(None)
-    connection.execute(sa.update(events).where(left).values(finish_time=now, result=message or 'Success'))
+    result = {'finish_time': now, 'result': message or 'Success'}
+    connection.execute(LEFT, {**result, 'its_action': action_id})
     ACTIONS.update(connection, values, id=action_id)
 
 
@@ -52,8 +67,7 @@ def start_event(
 ) -> tuple[int, bool]:
     """Its id, and whether it is over already: one that was begun before a worker died or had to wait goes on. What
     failed and is tried again is another event."""
-    same = EVENTS.select.where(events.c.action_id == action_id, events.c.event == event)
-    if found := EVENTS.first(connection, same.where(sa.func.coalesce(events.c.result, '') != FAILED)):
+    if found := EVENTS.first(connection, SAME, {'its_action': action_id, 'its_event': event}):
         return found.id, found.finish_time is not None
     begun = {'action_id': action_id, 'event': event, 'host': host, 'start_time': now}
     ACTIONS.update(connection, {'updated_at': now}, id=action_id)

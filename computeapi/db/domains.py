@@ -11,6 +11,10 @@ __all__ = ['VirtualMachine']
 
 DOMAINS, HOSTS_OFF = Rows(VirtualMachine, domains), Rows(HostOff, hosts_off)
 
+SEEN = sa.update(fences).where(
+    fences.c.server_id == sa.bindparam('its_server'), fences.c.token <= sa.bindparam('its_token')
+)
+
 
 def all_places(connection: sa.Connection) -> list[tuple[str, str]]:
     """The server and the host of each."""
@@ -20,12 +24,14 @@ def all_places(connection: sa.Connection) -> list[tuple[str, str]]:
 
 def lets_pass(connection: sa.Connection, server_id: str, token: int) -> bool:
     """Whether no claim on the server has been seen that is newer; none that is older is let pass from now on."""
-    older = (fences.c.server_id == server_id) & (fences.c.token <= token)
-    seen = sa.update(fences).where(older).values(token=token)
-    if connection.execute(seen).rowcount:
+    claim = {'server_id': server_id, 'token': token}
+    if token == 1 and make_sure(connection, fences, claim):
         return True
-    make_sure(connection, fences, {'server_id': server_id, 'token': token})
-    return bool(connection.execute(seen).rowcount)
+    seen = {'its_server': server_id, 'its_token': token, 'token': token}
+    if connection.execute(SEEN, seen).rowcount:
+        return True
+    make_sure(connection, fences, claim)
+    return bool(connection.execute(SEEN, seen).rowcount)
 
 
 def note_off(connection: sa.Connection, host: str, since: datetime) -> None:

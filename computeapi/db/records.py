@@ -158,12 +158,17 @@ def upsert(
         connection.execute(_statement(connection.dialect.name, table, changed, added), rows)
 
 
-def make_sure(connection: sa.Connection, table: sa.Table, row: Mapping[str, Any]) -> None:
-    """Insert the row, unless there is one of its key: that stays as it is."""
-    if connection.dialect.name in ('mysql', 'mariadb'):
-        connection.execute(mysql.insert(table).prefix_with('IGNORE'), row)
-    else:
-        connection.execute(_insert(connection.dialect.name, table).on_conflict_do_nothing(), row)
+def make_sure(connection: sa.Connection, table: sa.Table, row: Mapping[str, Any]) -> bool:
+    """Insert the row, unless there is one of its key: that stays as it is. Whether there was none."""
+    return connection.execute(_ensuring(connection.dialect.name, table), row).rowcount == 1
+
+
+@functools.cache
+def _ensuring(dialect: str, table: sa.Table) -> sa.Insert:
+    if dialect in ('mysql', 'mariadb'):
+        return mysql.insert(table).prefix_with('IGNORE')
+    statement: sa.Insert = _insert(dialect, table).on_conflict_do_nothing()
+    return statement
 
 
 def lock_row(connection: sa.Connection, table: sa.Table, row: Mapping[str, Any]) -> None:

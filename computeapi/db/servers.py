@@ -4,12 +4,13 @@ A `Server` is the row of `servers`, followed by what is loaded only when asked f
 statements for any number of servers. All changes of rows are made here, for they may change what is used of quotas.
 """
 
+import functools
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
 
-from computeapi.db import pairs, quota_usages, services
+from computeapi.db import pairs, quota_usages, records, services
 from computeapi.db.records import Among, Rows
 from computeapi.db.tables.servers import (
     BlockDevice,
@@ -38,6 +39,7 @@ def is_volume_backed(server: Server, devices: Sequence[BlockDevice]) -> bool:
 
 # The statements of every look-up, made once: to build one costs more than to run it.
 SERVERS, DEVICES = Rows(Server, servers), Rows(BlockDevice, block_devices)
+EVERYTHING: Mapping[str, Any] = {}
 ANY = SERVERS.select.where(servers.c.uuid == sa.bindparam('id'))
 LIVING = ANY.where(servers.c.deleted_at.is_(None))
 IDS: sa.BindParameter[Any] = sa.bindparam('ids', expanding=True)
@@ -145,8 +147,14 @@ def on_volume(connection: sa.Connection, volume_id: str) -> list[BlockDevice]:
 
 
 def insert(connection: sa.Connection, values: Mapping[str, Any]) -> None:
-    SERVERS.insert(connection, **values)
-    quota_usages.count(connection, quota_usages.of_server(values))
+    insert_all(connection, [values])
+
+
+def insert_all(connection: sa.Connection, rows: Sequence[Mapping[str, Any]]) -> None:
+    """New servers, with values for the same columns."""
+    connection.execute(records.insertion(servers), rows)
+    for values in rows:
+        quota_usages.count(connection, quota_usages.of_server(values))
 
 
 def update(connection: sa.Connection, server_id: str, values: Mapping[str, Any]) -> None:
@@ -164,34 +172,48 @@ def change(
     task_states: Collection[str | None] | None = (None,),
 ) -> bool:
     """Update the server if it is in one of these states (None: any); whether it was. This is the only lock there is."""
-    conditions: list[sa.ColumnElement[bool]] = [servers.c.deleted_at.is_(None)]
-    if vm_states is not None:
-        conditions.append(servers.c.vm_state.in_(vm_states))
-    if task_states is not None:
-        named = servers.c.task_state.in_([state for state in task_states if state])
-        conditions.append(sa.or_(servers.c.task_state.is_(None), named) if None in task_states else named)
-    return _change(connection, server_id, values, *conditions)
+    facts: dict[str, Any] = {'vm_states': None if vm_states is None else list(vm_states)}
+    idle = None if task_states is None else None in task_states
+    facts['task_states'] = None if task_states is None else [state for state in task_states if state]
+    asked = {name: states for name, states in facts.items() if states is not None}
+    return _change(connection, server_id, values, _changing('vm_states' in asked, idle), asked)
+
+
+@functools.cache
+def _changing(vm_states: bool, idle: bool | None) -> sa.Update:
+    """The change of a server that must be in one of some vm_states, and in one of some task_states (idle None: any), or
+    in none. It is made once: to make it costs more than to execute it."""
+    statement = sa.update(servers).where(servers.c.uuid == sa.bindparam('its_id'), servers.c.deleted_at.is_(None))
+    if vm_states:
+        statement = statement.where(servers.c.vm_state.in_(sa.bindparam('vm_states', expanding=True)))
+    if idle is None:
+        return statement
+    named = servers.c.task_state.in_(sa.bindparam('task_states', expanding=True))
+    return statement.where(sa.or_(servers.c.task_state.is_(None), named) if idle else named)
 
 
 def change_unless_newer(connection: sa.Connection, server: Server, values: Mapping[str, Any]) -> bool:
     """Update the server if nobody did since it was read; whether that was so. `updated_at` must be among *values*."""
     same = servers.c.updated_at.is_(None) if server.updated_at is None else servers.c.updated_at == server.updated_at
-    return _change(connection, server.uuid, values, servers.c.deleted_at.is_(None), same)
+    return _change(connection, server.uuid, values, _changing(False, None).where(same))
 
 
 def set_first_password(connection: sa.Connection, server_id: str, password: str | None) -> bool:
     """Set the password of the server that has none; whether that was so."""
-    lacking = (servers.c.deleted_at.is_(None), servers.c.password.is_(None))
-    return _change(connection, server_id, {'password': password}, *lacking)
+    lacking = _changing(False, None).where(servers.c.password.is_(None))
+    return _change(connection, server_id, {'password': password}, lacking)
 
 
 def _change(
-    connection: sa.Connection, server_id: str, values: Mapping[str, Any], *conditions: sa.ColumnElement[bool]
+    connection: sa.Connection,
+    server_id: str,
+    values: Mapping[str, Any],
+    statement: sa.Update,
+    asked: Mapping[str, Any] = EVERYTHING,
 ) -> bool:
-    """Update the server if it is as it must be; whether it was."""
+    """Update the server if it is as the statement, with these parameters, asks; whether it was."""
     before = _counted(connection, server_id, values)
-    statement = sa.update(servers).where(servers.c.uuid == server_id, *conditions).values(**values)
-    changed = connection.execute(statement).rowcount == 1
+    changed = records.change(connection, statement, values, {'its_id': server_id, **asked}) == 1
     if changed:
         _recount(connection, before, values)
     return changed
@@ -230,12 +252,31 @@ def set_tags(connection: sa.Connection, server_id: str, tags: Collection[str]) -
     pairs.replace_tags(connection, server_tags, server_id, tags)
 
 
+def add_tags(connection: sa.Connection, server_ids: Collection[str], tags: Collection[str]) -> None:
+    """Give these tags to servers that have none."""
+    if tags:
+        rows = [{'server_id': server_id, 'tag': tag} for server_id in server_ids for tag in tags]
+        connection.execute(records.insertion(server_tags), rows)
+
+
+def insert_block_devices(connection: sa.Connection, rows: Sequence[Mapping[str, Any]]) -> None:
+    """New disks, with values for the same columns."""
+    if rows:
+        connection.execute(records.insertion(block_devices), rows)
+
+
 def insert_block_device(connection: sa.Connection, values: Mapping[str, Any]) -> None:
     DEVICES.insert(connection, **values)
 
 
 def update_block_device(connection: sa.Connection, device_id: str, values: Mapping[str, Any]) -> None:
     DEVICES.update(connection, values, uuid=device_id)
+
+
+def name_block_devices(connection: sa.Connection, names: Mapping[str, str]) -> None:
+    """Give disks, by their UUIDs, names in their servers."""
+    for device_id, name in names.items():
+        update_block_device(connection, device_id, {'device_name': name})
 
 
 def delete_block_device(connection: sa.Connection, device_id: str) -> None:

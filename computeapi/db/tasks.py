@@ -5,13 +5,13 @@ the number of attempts tells whose a task is: whoever claimed it before finds it
 number of claims on the server's tasks tells it, which only grows.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
 
-from computeapi.db.records import Rows
+from computeapi.db.records import Rows, insertion
 from computeapi.db.tables.servers import Task, servers, tasks
 
 __all__ = ['Task']
@@ -59,6 +59,11 @@ CLAIMED = (
     .outerjoin_from(tasks, servers, servers.c.uuid == tasks.c.server_id)
     .where(tasks.c.id == sa.bindparam('task'))
 )
+# A server that is not there makes nobody wait, so the task is looked at again.
+CLAIM = (
+    sa.update(tasks).where(tasks.c.id == sa.bindparam('task'), ~_leased(tasks)).values(attempts=tasks.c.attempts + 1)
+)
+HELD_OF = sa.select(tasks.c.id).where(tasks.c.server_id == sa.bindparam('server'), tasks.c.owner.is_not(None)).limit(1)
 MINE = (tasks.c.id == sa.bindparam('task')) & (tasks.c.attempts == sa.bindparam('attempt'))
 HELD = sa.select(tasks.c.id).where(MINE)
 HOLD = HELD.with_for_update()
@@ -72,6 +77,11 @@ def insert(connection: sa.Connection, values: Mapping[str, Any]) -> Task:
         return task
     claims = connection.scalar(sa.select(servers.c.claims).where(servers.c.uuid == task.server_id))
     return task._replace(token=claims or 0)
+
+
+def insert_all(connection: sa.Connection, rows: Sequence[Mapping[str, Any]]) -> None:
+    """New tasks that are nobody's yet, with values for the same columns."""
+    connection.execute(insertion(tasks), rows)
 
 
 def is_waiting(connection: sa.Connection, kind: str, server_id: str) -> bool:
@@ -96,6 +106,8 @@ def hasten(connection: sa.Connection, server_id: str, waiting: str, now: datetim
     was any of that."""
     over = sa.case((tasks.c.owner == waiting, LONG_AGO), else_=tasks.c.lease_until)
     held = tasks.c.owner.is_not(None)
+    if connection.execute(HELD_OF, {'server': server_id}).first() is None:
+        return
     hurried = sa.update(tasks).where(_among(connection, server_id, held), held)
     return connection.execute(hurried.values(not_before=now, lease_until=over)).rowcount > 0
 
@@ -107,7 +119,7 @@ def held_servers(connection: sa.Connection) -> list[str]:
 
 def delete(connection: sa.Connection, task: Task) -> bool:
     """Remove the row; False if somebody else has claimed the task since."""
-    return connection.execute(sa.delete(tasks).where(_mine(task))).rowcount == 1
+    return connection.execute(sa.delete(tasks).where(MINE), _named(task)).rowcount == 1
 
 
 def is_claimed(connection: sa.Connection, task: Task) -> bool:
@@ -140,10 +152,8 @@ def claim(connection: sa.Connection, task_id: int, owner: str, now: datetime, le
     due = connection.execute(STILL_DUE, {'now': now, 'task': task_id}).first()
     if due is None:
         return None
-    taken = {'owner': owner, 'lease_until': lease_until, 'attempts': tasks.c.attempts + 1}
-    # A server that is not there makes nobody wait, so the task is looked at again.
-    free = (tasks.c.id == task_id) & ~_leased(tasks)
-    if connection.execute(sa.update(tasks).where(free).values(**taken), {'now': now}).rowcount == 0:
+    taken = {'owner': owner, 'lease_until': lease_until}
+    if connection.execute(CLAIM, {**taken, 'now': now, 'task': task_id}).rowcount == 0:
         return None
     *facts, token = connection.execute(CLAIMED, {'task': task_id}).one()
     return Task(*facts)._replace(taken_from=due.owner, token=token)

@@ -184,8 +184,8 @@ class ServerCreation(ComputeController):
         server, wanted = body['server'], self.wanted(req, body)
         made = self.cloud.builder.create(req.context, wanted, rights_of(req))
         if spoken(server.get('return_reservation_id')):
-            return {'reservation_id': made[0].reservation_id}
-        return self.answer(req, made[0], server)
+            return {'reservation_id': made.reservation_id}
+        return self.answer(req, made, server)
 
     def wanted(self, req: Request, body: Any) -> ServerRequest:
         """What is asked, by somebody who may ask for it."""

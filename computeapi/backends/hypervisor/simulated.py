@@ -29,6 +29,7 @@ from computeapi.backends.hypervisor.simulated_hosts import SimulatedHosts
 from computeapi.clock import utcnow
 from computeapi.db.domains import DOMAINS, VirtualMachine, all_places, lets_pass
 from computeapi.db.engine import Store
+from computeapi.db.records import make_sure
 from computeapi.db.server_shares import AttachedShare
 from computeapi.db.servers import BlockDevice, Server
 
@@ -84,9 +85,9 @@ class SimulatedHypervisor:
         self.act('spawn', server)
         lines = _appended('', *_labelled(server, _boot(server, devices)))
         with self.changing(server) as connection:
-            if _find(connection, server) is None:
-                running, now = int(PowerState.RUNNING), self.clock()
-                DOMAINS.insert(connection, **_key(server), power_state=running, console_log=lines, created_at=now)
+            running, now = int(PowerState.RUNNING), self.clock()
+            made = {**_key(server), 'power_state': running, 'console_log': lines, 'created_at': now}
+            make_sure(connection, DOMAINS.table, made)
 
     def destroy(self, server: Server) -> None:
         self.act('destroy', server)

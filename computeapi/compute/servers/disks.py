@@ -43,12 +43,15 @@ def attach_all(job: Job) -> list[BlockDevice]:
     made = [make(job, device) for device in devices if device.destination_type == 'volume']
     for volume in filter(None, made):
         wait_until_made(job, volume)
+    local = {}
     for device, name in zip(devices, names_for(devices, job.server.root_device_name), strict=True):
         if device.destination_type == 'volume':
             attach(job, device, name)
         elif device.device_name is None and name:
-            keep(job, device, device_name=name)
-    return job.devices()
+            local[device.uuid] = device.device_name = name
+    if local:
+        job.store.tell(rows.name_block_devices, local)
+    return devices
 
 
 def of_volume(job: Job, volume_id: str) -> BlockDevice:

@@ -332,6 +332,9 @@ def disconnect(networks: Networks, context: Context, server: Server) -> None:
 
 def describe(job: Job, entries: Sequence[Entry], **values: Any) -> None:
     """Write down how the network service describes the server's ports now, with other values of the row."""
+    if not entries:
+        job.save(network_info=[], **values)
+        return
     info = described(job.platform.networks, job.elevated, job.server.uuid, entries)
     job.save(network_info=info, **values)
     # What changed between the look and the note would stay unknown.

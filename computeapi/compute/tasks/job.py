@@ -42,6 +42,8 @@ class Job:
         self.elevated = self.context.elevated()
         self.driver: Hypervisor = platform.hypervisor
         self.store, self.clock = platform.store, platform.clock
+        # The events that have begun and are not over, and where they happen, if that was told.
+        self.open: dict[int, str | None] = {}
 
     @contextmanager
     def event(self, name: str, host: str | None = None) -> Iterator[None]:
@@ -52,6 +54,8 @@ class Job:
             return
         where = host or self.server.host
         event_id, over = self.store.tell(actions.start_event, action_id, name, where, self.clock())
+        if not over:
+            self.open[event_id] = host
         try:
             with STEPS.get()(name):
                 yield
@@ -59,6 +63,7 @@ class Job:
             # Whoever goes on with the task goes on with the event.
             raise
         except BaseException as error:
+            self.open.pop(event_id, None)
             with self.store.write() as connection:
                 actions.finish_event(
                     connection,
@@ -70,8 +75,13 @@ class Job:
                     host=host or self.server.host,
                 )
             raise
-        if not over:
-            self.store.tell(actions.finish_event, event_id, self.clock(), host=host or self.server.host)
+        if event_id in self.open:
+            # The end of the job was no part of it.
+            self.store.tell(self._finish_event, event_id)
+
+    def _finish_event(self, connection: sa.Connection, event_id: int) -> None:
+        host = self.open.pop(event_id) or self.server.host
+        actions.finish_event(connection, event_id, self.clock(), host=host)
 
     def save(self, **values: Any) -> None:
         """Change the server, unless its task_state is no longer the one this job left it in: Superseded."""
@@ -98,6 +108,8 @@ class Job:
     def close(self, connection: sa.Connection, message: str | None = None) -> None:
         """Close the action and remove the task, whatever becomes of the server; Superseded if it is another's now."""
         self.fence.close(connection)
+        for event_id in [*self.open]:
+            self._finish_event(connection, event_id)
         if self.task.action_id is not None:
             actions.finish(connection, self.task.action_id, self.clock(), message)
 

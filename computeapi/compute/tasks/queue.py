@@ -100,6 +100,21 @@ class Tasks:
         }
         return rows.insert(connection, values)
 
+    def add_all(
+        self,
+        connection: sa.Connection,
+        work: Doable,
+        action_ids: Mapping[str, int],
+        context: Context,
+        arguments: Mapping[str, Any],
+    ) -> None:
+        """The same work on several new servers, each with its action."""
+        facts: dict[str, Any] = {'kind': work.kind, 'context': self.frozen(context), 'arguments': dict(arguments)}
+        facts |= {'attempts': 0, 'created_at': self.clock()}
+        rows.insert_all(
+            connection, [{**facts, 'server_id': server_id, 'action_id': id} for server_id, id in action_ids.items()]
+        )
+
     def add_once(self, connection: sa.Connection, work: Doable, server_id: str, context: Context) -> None:
         """The same for work that tells nothing from other work of its kind: once is enough if nobody has begun."""
         if rows.is_waiting(connection, work.kind, server_id):

@@ -38,6 +38,10 @@ T = TypeVar('T')
 Look = Callable[[sa.Connection, Plan, list[Server]], T]
 
 
+AT_ONCE = 100
+"""How many servers of a request are written by one statement."""
+
+
 class _Over(Exception):
     """A rehearsal is, and what it did in the store is taken back."""
 
@@ -66,9 +70,9 @@ class Builder:
         self.networks = RequestedNetworks(platform.networks)
         self.destinations = Destinations(platform.store, zones, groups, platform.conf.default_schedule_zone)
 
-    def create(self, context: Context, request: ServerRequest, rights: Rights) -> list[Server]:
-        """The new servers, all in BUILD. Errors: Invalid, Conflict, Forbidden, OverQuota; what a request names and is
-        not there makes it Invalid."""
+    def create(self, context: Context, request: ServerRequest, rights: Rights) -> Server:
+        """The first of the new servers, all in BUILD. Errors: Invalid, Conflict, Forbidden, OverQuota; what a request
+        names and is not there makes it Invalid."""
         plan = self.possible(context, request, rights)
         self.reserve_and_write(context, plan)
         self.tasks.wake()
@@ -192,30 +196,35 @@ class Builder:
         count = self.quotas.reserve_servers(connection, *owner, plan.sizes, plan.request.least, plan.most)
         if plan.group_id is not None:
             self.quotas.reserve_group_members(connection, *owner, plan.group_id, count)
-        for index in range(count):
-            self.write_server(connection, context, plan, index, count, attachments)
+        for begin in range(0, count, AT_ONCE):
+            some = {index: chance.new_id() if index else plan.first_id for index in range(count)[begin:][:AT_ONCE]}
+            self.write_servers(connection, context, plan, some, count, attachments)
 
-    def write_server(
+    def write_servers(
         self,
         connection: sa.Connection,
         context: Context,
         plan: Plan,
-        index: int,
+        some: Mapping[int, str],
         count: int,
         attachments: Mapping[int, str],
     ) -> None:
-        now = self.clock()
-        server_id = chance.new_id() if index else plan.first_id
-        stored.insert(connection, rows.server(context, plan, server_id, index, count, now))
+        """Those of *count* servers that have these ids, by their places among them."""
+        now, ids = self.clock(), list(some.values())
+        made = [rows.server(context, plan, server_id, index, count, now) for index, server_id in some.items()]
+        stored.insert_all(connection, made)
         for number, device in enumerate(plan.devices):
-            row = rows.block_device(device, server_id, attachments.get(number), now)
-            stored.insert_block_device(connection, row)
-        stored.set_tags(connection, server_id, set(plan.request.tags))
-        action_id = actions.start(connection, context, server_id, BUILD.name, now)
-        self.tasks.add(connection, BUILD, server_id, context, plan.arguments, action_id=action_id)
+            held = attachments.get(number)
+            alike = [rows.block_device(device, server_id, held, now) for server_id in ids]
+            stored.insert_block_devices(connection, alike)
+        stored.add_tags(connection, ids, set(plan.request.tags))
+        action_ids = actions.start_all(connection, context, ids, BUILD.name, now)
+        self.tasks.add_all(connection, BUILD, action_ids, context, plan.arguments)
 
-    def made(self, plan: Plan) -> list[Server]:
-        return self.store.ask(stored.of_reservation, plan.reservation_id)
+    def made(self, plan: Plan) -> Server:
+        server = self.store.ask(stored.get, plan.first_id, deleted=True)
+        assert server is not None
+        return server
 
 
 def check_count(request: ServerRequest) -> None:
