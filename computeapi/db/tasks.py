@@ -107,7 +107,7 @@ def hasten(connection: sa.Connection, server_id: str, waiting: str, now: datetim
     over = sa.case((tasks.c.owner == waiting, LONG_AGO), else_=tasks.c.lease_until)
     held = tasks.c.owner.is_not(None)
     if connection.execute(HELD_OF, {'server': server_id}).first() is None:
-        return
+        return False
     hurried = sa.update(tasks).where(_among(connection, server_id, held), held)
     return connection.execute(hurried.values(not_before=now, lease_until=over)).rowcount > 0
 

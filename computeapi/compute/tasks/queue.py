@@ -109,8 +109,9 @@ class Tasks:
         arguments: Mapping[str, Any],
     ) -> None:
         """The same work on several new servers, each with its action."""
-        facts: dict[str, Any] = {'kind': work.kind, 'context': self.frozen(context), 'arguments': dict(arguments)}
-        facts |= {'attempts': 0, 'created_at': self.clock()}
+        wakeups.tell(connection)
+        facts: dict[str, Any] = {'kind': work.kind, 'context': self.frozen(context), 'attempts': 0}
+        facts |= {'arguments': {**arguments, **self.mark()}, 'created_at': self.clock()}
         rows.insert_all(
             connection, [{**facts, 'server_id': server_id, 'action_id': id} for server_id, id in action_ids.items()]
         )
