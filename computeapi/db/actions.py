@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from computeapi.context import Context
 from computeapi.db import listing
 from computeapi.db.listing import Page
-from computeapi.db.records import Rows
+from computeapi.db.records import Rows, insertion
 from computeapi.db.tables.servers import ServerAction, ServerActionEvent
 from computeapi.db.tables.servers import server_action_events as events
 from computeapi.db.tables.servers import server_actions as actions
@@ -18,7 +18,9 @@ __all__ = ['ServerAction', 'ServerActionEvent']
 
 FAILED = 'Error'
 ACTIONS, EVENTS = Rows(ServerAction, actions), Rows(ServerActionEvent, events)
-STARTED = sa.insert(actions).returning(actions.c.server_id, actions.c.id)
+NUMBERS = sa.select(actions.c.server_id, actions.c.id).where(
+    actions.c.server_id.in_(sa.bindparam('servers', expanding=True))
+)
 ACTION: sa.BindParameter[Any] = sa.bindparam('its_action')
 LEFT = sa.update(events).where(events.c.action_id == ACTION, events.c.finish_time.is_(None))
 SAME = EVENTS.select.where(
@@ -44,9 +46,12 @@ def start_all(
 ) -> dict[str, int]:
     """The same for servers to which the caller did nothing yet, for they are new; the ids by server."""
     facts = _beginning(context, context.request_id or f'task-{now.timestamp()}', action, now)
-    rows = connection.execute(STARTED, [{'server_id': server_id, **facts} for server_id in server_ids])
-    numbers: dict[str, int] = dict(rows.all())
-    return {server_id: numbers[server_id] for server_id in server_ids}
+    connection.execute(insertion(actions), [{'server_id': server_id, **facts} for server_id in server_ids])
+    # MySQL tells no numbers of several rows.
+    numbers: dict[str, int] = {}
+    for server_id, number in connection.execute(NUMBERS, {'servers': list(server_ids)}):
+        numbers[server_id] = number
+    return numbers
 
 
 def _beginning(context: Context, request_id: str, action: str, now: datetime) -> dict[str, Any]:

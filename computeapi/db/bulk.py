@@ -127,6 +127,19 @@ def many(connection: sa.Connection) -> Iterator[None]:
         connection.exec_driver_sql(statement)
 
 
+def go_on_counting(connection: sa.Connection) -> None:
+    """Let no table give a number that a written row brought with it: PostgreSQL counts apart from its rows."""
+    if connection.dialect.name != 'postgresql':
+        return
+    for table in metadata.sorted_tables:
+        if (key := table.autoincrement_column) is not None:
+            greatest = sa.select(sa.func.max(key)).scalar_subquery()
+            sequence = sa.func.pg_get_serial_sequence(table.name, key.name)
+            # Others may have been given greater ones that nobody sees yet.
+            beyond = sa.func.greatest(greatest, sa.func.nextval(sequence))
+            connection.execute(sa.select(sa.func.setval(sequence, beyond)))
+
+
 def rows_of(connection: sa.Connection, name: str, columns: Sequence[str] | None = None) -> Iterator[dict[str, Any]]:
     """All rows of a table in the order of its key, with these columns (None: all)."""
     table = metadata.tables[name]

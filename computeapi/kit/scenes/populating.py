@@ -43,6 +43,7 @@ def populate(
                 bulk.write(connection, made)
                 told(done := done + servers)
         allocations.count(connection)
+        bulk.go_on_counting(connection)
 
 
 def _begin(service: Service, connection: sa.Connection, inventory: SyntheticCloud) -> Filling:

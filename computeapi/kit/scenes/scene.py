@@ -255,4 +255,5 @@ class Scene:
     def write(self) -> None:
         """Let the store have all rows that there are so far."""
         bulk.insert(self.connection, self.rows)
+        bulk.go_on_counting(self.connection)
         self.rows.clear()
