@@ -29,9 +29,18 @@ def populate(
 
     told: hears how many servers there are, now and then.  many: from so many servers on other processes make the rows.
     """
+    with service.store.write() as connection:
+        _fill(connection, _begin(service, connection, inventory), inventory, told, many)
+        # These look for the rows of each host, now along an index.
+        allocations.count(connection)
+        bulk.go_on_counting(connection)
+
+
+def _fill(
+    connection: sa.Connection, filling: Filling, inventory: SyntheticCloud, told: Callable[[int], None], many: int
+) -> None:
+    """Write the servers and their volumes."""
     with ExitStack() as stack:
-        connection = stack.enter_context(service.store.write())
-        filling = _begin(service, connection, inventory)
         if inventory.servers >= many:
             stack.enter_context(bulk.many(connection))
             makers = [stack.enter_context(_apart(filling, number)) for number in range(inventory.parts)]
@@ -42,8 +51,6 @@ def populate(
             for servers, made in _in_turn(makers):
                 bulk.write(connection, made)
                 told(done := done + servers)
-        allocations.count(connection)
-        bulk.go_on_counting(connection)
 
 
 def _begin(service: Service, connection: sa.Connection, inventory: SyntheticCloud) -> Filling:
