@@ -122,7 +122,7 @@ def resize(connection: sa.Connection, server_id: str, host: str, needs: Mapping[
     before = held(connection, server_id, host)
     changed = connection.execute(sa.update(allocations).where(_mine(server_id, host)).values(**needs))
     if changed.rowcount:
-        _count(connection, host, Amounts(**needs) - before)
+        _count(connection, host, before._replace(**needs) - before)
     note(connection, SERVER, [server_id])
 
 

@@ -49,7 +49,8 @@ class ApplicationCredentialManager(RecordManager[ApplicationCredential]):
             raise errors.Invalid('An application credential needs a token that is scoped to a project.')
         if expires_at is not None and expires_at <= self.clock():
             raise errors.Invalid("'expires_at' must be in the future.")
-        secret = secret or secrets.token_urlsafe(48)
+        # As tokens are: no option of a command begins with a hexadecimal digit.
+        secret = secret or secrets.token_hex(32)
         secret_hash = self.passwords.hash(secret)
         with self.change() as connection:
             # Who makes another one at the same moment waits for the user.

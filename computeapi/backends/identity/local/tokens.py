@@ -135,7 +135,8 @@ class TokenManager(Manager):
 
     def issue(self, login: Login, scope: Scope | None = None) -> str:
         """A new token for this scope; without one, for what `scoped` chooses."""
-        token, now = secrets.token_urlsafe(32), self.clock()
+        # Base64 may begin with "-", which commands take for an option.
+        token, now = secrets.token_hex(32), self.clock()
         try:
             with self.store.write() as connection:
                 _require_unchanged(connection, login.user)
