@@ -3,6 +3,7 @@
 import random
 import uuid
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
 
 import pytest
 import sqlalchemy as sa
@@ -215,5 +216,6 @@ def insert(connection, name, row):
     known = {column['name'] for column in sa.inspect(connection).get_columns(name)}
     values = {key: value for key, value in row.items() if key in known}
     # MariaDB does not tell that a column is JSON.
-    columns = [sa.column(key, sa.JSON() if isinstance(value, dict | list) else None) for key, value in values.items()]
+    kinds = {dict: sa.JSON(), list: sa.JSON(), datetime: sa.DateTime()}
+    columns = [sa.column(key, kinds.get(type(value))) for key, value in values.items()]
     connection.execute(sa.table(name, *columns).insert().values(values))
