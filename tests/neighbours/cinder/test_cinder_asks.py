@@ -1,6 +1,5 @@
-"""What a real Cinder asks of compute, by way of the URL that its catalog has: tests take turns there."""
+"""What a real Cinder asks of compute, by way of the URL that its catalog has."""
 
-import os
 import threading
 import time
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
@@ -12,7 +11,6 @@ from computeapi.db import servers as rows
 from tests.backends.implementations import ADMIN
 from tests.neighbours.cinder.servers import attach, attached, on_volume
 
-PORT = os.environ.get('COMPUTEAPI_TEST_NEIGHBOURS_COMPUTE')
 PATIENCE_SECONDS = 60
 UNDER_WAY = ('starting', 'migrating', 'completing')
 
@@ -27,16 +25,9 @@ class Reused(WSGIServer):
 
 
 @pytest.fixture
-def listening(compute):
-    """The compute API where the catalog says that it is, as soon as no other test has it there."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while True:
-        try:
-            server = make_server('127.0.0.1', int(PORT), compute.app, Reused, Quiet)
-            break
-        except OSError:
-            assert time.monotonic() < deadline
-            time.sleep(0.5)
+def listening(compute, compute_port):
+    """The compute API where the catalog says that it is."""
+    server = make_server('127.0.0.1', compute_port, compute.app, Reused, Quiet)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield compute
     server.shutdown()
@@ -102,7 +93,11 @@ def test_a_volume_moves_to_another_backend_while_it_is_used(listening, cinder, s
     moved = cinder.volume(volume_id)
     assert (moved['os-vol-mig-status-attr:migstat'], moved['status']) == ('success', 'in-use')
     assert moved['os-vol-host-attr:host'] != before
-    [held] = [each for each in cinder.attachments(server_id) if each['volume_id'] == volume_id]
-    until(lambda: attached(listening, server_id).get(volume_id) == held['id'])
+
+    def held():
+        return [each['id'] for each in cinder.attachments(server_id) if each['volume_id'] == volume_id]
+
+    # Cinder tells of its success before its attachments are of the volumes that they belong to.
+    until(lambda: held() and held() == [attached(listening, server_id).get(volume_id)])
     until(lambda: len(cinder.volumes()) == 2)
     assert cinder.users(volume_id) == cinder.users(*attached(listening, server_id).keys() - {volume_id})
