@@ -1,6 +1,8 @@
 """Servers wait for what a real Neutron tells of their ports, where they are and where they go."""
 
+import io
 import threading
+import time
 import uuid
 from socketserver import ThreadingMixIn
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
@@ -41,6 +43,18 @@ def running():
     running.clean('network')
 
 
+def hearing(app, heard):
+    """The app; the bodies that were sent to it are kept when it has answered."""
+
+    def hear(environ, start_response):
+        body = environ['wsgi.input'].read(int(environ.get('CONTENT_LENGTH') or 0))
+        answer = app({**environ, 'wsgi.input': io.BytesIO(body)}, start_response)
+        heard.append(body)
+        return answer
+
+    return hear
+
+
 @pytest.fixture
 def compute_on(running, store, compute_port):
     """compute_on('hybrid', 60): compute with two hosts of such names, where Neutron finds it; servers wait so long."""
@@ -50,7 +64,8 @@ def compute_on(running, store, compute_port):
         text = OPTIONS.format(timeout=timeout, name=f'{kind}-{uuid.uuid4().hex[:6]}')
         compute = Compute(running, store, text, network='neutron')
         made.append(compute.service.stop)
-        server = make_server('127.0.0.1', compute_port, compute.app, Threaded, Quiet)
+        compute.heard = []
+        server = make_server('127.0.0.1', compute_port, hearing(compute.app, compute.heard), Threaded, Quiet)
         made.extend([server.server_close, server.shutdown])
         threading.Thread(target=server.serve_forever).start()
         world = World(compute.service)
@@ -73,6 +88,13 @@ class Moving:
         self.id = answer.json['server']['id']
         assert compute.settled(self.id)['status'] == 'ACTIVE'
         [self.port] = self.neutron.get(f'/ports?device_id={self.id}').json()['ports']
+
+    def wait_for_what_neutron_tells_of_the_boot(self):
+        """Neutron does not say on which host a port was plugged, and tells of several events together, later."""
+        deadline = time.monotonic() + 60
+        while not any(b'network-vif-plugged' in body for body in self.compute.heard):
+            assert time.monotonic() < deadline
+            time.sleep(0.2)
 
     def migrate(self):
         """To the other host; the name of that, and the status of the migration then."""
@@ -108,6 +130,7 @@ def test_a_live_migration_waits_for_the_ports_there(compute_on):
 def test_it_does_not_begin_where_they_are_not_connected(compute_on):
     # The server boots within that, also where others are busy.
     moving = Moving(compute_on('silent', 12))
+    moving.wait_for_what_neutron_tells_of_the_boot()
     before = moving.host()
     there, status = moving.migrate()
     assert (moving.host(), status) == (before, 'error') and there != before
