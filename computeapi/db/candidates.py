@@ -8,6 +8,7 @@ import sqlalchemy as sa
 
 from computeapi.db.aggregates import ZONE
 from computeapi.db.hypervisors import SELECT, record
+from computeapi.db.services import up
 from computeapi.db.tables.compute import ComputeNode, aggregate_hosts, aggregates, allocations, hypervisors, services
 
 VCPUS, MEMORY, DISK = 'vcpus', 'memory_mb', 'local_gb'
@@ -64,8 +65,7 @@ def _given(name: str) -> sa.ColumnElement[float]:
 def _asked(choice: Choice) -> list[sa.ColumnElement[bool]]:
     asked: list[sa.ColumnElement[bool]] = []
     if choice.up:
-        seen = services.c.seen_at >= sa.bindparam('since')
-        asked += [services.c.disabled.is_(False), services.c.forced_down.is_(False), seen]
+        asked += [services.c.disabled.is_(False), up(sa.bindparam('since'))]
     if choice.zone:
         asked.append(_in_zone(choice.unzoned))
     for wanted, column in ((choice.host, 'host'), (choice.node, 'hypervisor_hostname'), (choice.cell, 'cell')):

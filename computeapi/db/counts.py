@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from computeapi.db.quotas import COUNTED, EVERYBODY
 from computeapi.db.records import Rows, make_sure
-from computeapi.db.services import COMPUTE
+from computeapi.db.services import COMPUTE, up
 from computeapi.db.tables.compute import CloudCount, counts, processes, quota_usages, quotas, services
 from computeapi.db.tables.servers import servers
 
@@ -51,8 +51,8 @@ def servers_by_state(connection: sa.Connection) -> dict[str, int]:
 
 def hosts_by_state(connection: sa.Connection, since: datetime) -> dict[str, int]:
     """How many compute hosts are disabled, up (they gave a sign of life since that moment) and down."""
-    down = services.c.forced_down | services.c.seen_at.is_(None) | (services.c.seen_at < since)
-    state = sa.case((services.c.disabled, 'disabled'), (down, 'down'), else_='up')
+    living = up(sa.bindparam('since', since))
+    state = sa.case((services.c.disabled, 'disabled'), (living, 'up'), else_='down')
     hosts = sa.select(state.label('state')).where(services.c.binary == COMPUTE).subquery()
     statement = sa.select(hosts.c.state, sa.func.count()).group_by(hosts.c.state)
     return {'up': 0, 'down': 0, 'disabled': 0} | _pairs(connection, statement)

@@ -38,6 +38,11 @@ def _chosen(by_host: bool, by_binary: bool) -> sa.Select[Any]:
     return SERVICES.select.where(*of_host, *of_binary).order_by(services.c.id)
 
 
+def up(since: sa.BindParameter[Any]) -> sa.ColumnElement[bool]:
+    """Whether a service gave a sign of life since that moment, and was not forced down."""
+    return services.c.forced_down.is_(False) & (services.c.seen_at >= since)
+
+
 def get(connection: sa.Connection, identifier: str) -> ComputeService | None:
     """The service of that number or UUID."""
     return SERVICES.first(connection, SERVICES.select.where(identified(services, identifier)))
