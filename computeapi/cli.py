@@ -43,14 +43,8 @@ LOADED_LATE = {
 def main(arguments: Sequence[str] | None = None) -> int:
     arguments = sys.argv[1:] if arguments is None else arguments
     options = _parser(arguments).parse_args(arguments)
-    # To load it takes longer than to print the help.
-    from oslo_config import cfg
-
-    from computeapi import config
-
     try:
-        conf = config.load(options.config_file or config.standard_files(), _overrides(options))
-        status = options.run(conf, options) or 0
+        status = _run(options)
         sys.stdout.flush()
         return status
     except BrokenPipeError:
@@ -60,9 +54,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except DatabaseTrouble as error:
         print(f'computeapi: The database cannot be used: {error.reason}', file=sys.stderr)
         return 1
-    except (cfg.Error, Error, OSError) as error:
+    except Exception as error:
+        if not _is_expected(error):
+            raise
         print(f'computeapi: {error}', file=sys.stderr)
         return 2
+
+
+def _run(options: argparse.Namespace) -> int:
+    """Do what is asked; the exit status."""
+    if options.run is commands.control:
+        # It asks a cloud that is configured already; to load a configuration takes longer than to print the help.
+        commands.control(options)
+        return 0
+    from computeapi import config
+
+    conf = config.load(options.config_file or config.standard_files(), _overrides(options))
+    return options.run(conf, options) or 0
+
+
+def _is_expected(error: Exception) -> bool:
+    """Whether it tells users all that they need to know."""
+    from oslo_config import cfg
+
+    return isinstance(error, cfg.Error | Error | OSError)
 
 
 def _overrides(options: argparse.Namespace) -> dict[tuple[str, str], object]:
@@ -84,6 +99,7 @@ def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     _add(parsers, 'populate', None, 'fill a cloud, or a file for --load, with servers and all around them')
     _add(parsers, 'clone', None, 'print what a real cloud has, as a file for --load; nothing in it is changed')
     _add_worker(parsers)
+    _add(parsers, 'consoleproxy', commands.consoleproxy, 'let browsers and other clients to the consoles of servers')
     _add_db(parsers)
     _add_cell(parsers)
     _add_audit(parsers)

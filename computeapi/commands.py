@@ -32,8 +32,8 @@ def run(conf: cfg.ConfigOpts, options: argparse.Namespace) -> int:
     return run(conf, options.command, options.journal, options.load, options.seed, options.webhook_allow)
 
 
-def control(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
-    from computeapi.kit.control.commands import run
+def control(options: argparse.Namespace) -> None:
+    from computeapi.kit.shell import run
 
     run(options.arguments)
 
@@ -50,6 +50,12 @@ def worker(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
 
     conf.set_override('workers', options.workers or conf.workers or WORKERS)
     worker.run(conf)
+
+
+def consoleproxy(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
+    from computeapi.consoles import process
+
+    process.run(conf)
 
 
 def db(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:

@@ -1,22 +1,40 @@
 """Consoles of servers: the URLs at which proxies offer them, and where a proxy finds what a token is for."""
 
 import hashlib
+import socket
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from urllib.parse import urlencode
 
 from oslo_config import cfg
 
-from computeapi.backends.hypervisor import CONSOLES, Hypervisor, require
+from computeapi.backends.hypervisor import CONSOLES, Console, Hypervisor, HypervisorError, require
 from computeapi.clock import utcnow
 from computeapi.compute.servers.changes import not_ready
 from computeapi.db import consoles as rows
+from computeapi.db import servers
 from computeapi.db.consoles import ConsoleToken
 from computeapi.db.engine import Store
 from computeapi.db.servers import Server
 from computeapi.errors import ConsoleTokenNotFound, Invalid
+from computeapi.states import VMState
+
+Place = tuple[str, str | None]
+"""A server, by its UUID, and a host."""
+
+OFF = frozenset(
+    {
+        VMState.STOPPED,
+        VMState.SUSPENDED,
+        VMState.SHELVED,
+        VMState.SHELVED_OFFLOADED,
+        VMState.SOFT_DELETED,
+        VMState.DELETED,
+    }
+)
+"""What a server is whose consoles are closed."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +52,8 @@ PROXIES = {
     'serial': Proxy('serial_console', {'serial': 'base_url'}),
     'mks': Proxy('mks', {'webmks': 'mksproxy_base_url'}),
 }
+PROTOCOLS = {kind: protocol for protocol, proxy in PROXIES.items() for kind in proxy.urls}
+"""By type of console."""
 
 
 class Consoles:
@@ -78,6 +98,26 @@ class Consoles:
         if found is None:
             raise ConsoleTokenNotFound()
         return found
+
+    def enter(self, token: str, kind: str) -> ConsoleToken:
+        """As `find`, for who wants a console of that type; ConsoleTokenNotFound also for a token of another one."""
+        found = self.find(token)
+        if found.kind != kind:
+            raise ConsoleTokenNotFound()
+        return found
+
+    def connect(self, token: ConsoleToken) -> socket.socket:
+        """A new connection to where the token leads, and to nothing else; HypervisorError, NotSupported."""
+        server = self.store.ask(servers.get, token.server_id)
+        if server is None or not self.open_places({(server.uuid, token.host)}):
+            raise HypervisorError('The server does not run there any more.')
+        console = Console(token.address, token.port, token.tls_port, token.internal_access_path)
+        return self.hypervisor.connect(server, PROTOCOLS[token.kind], console)
+
+    def open_places(self, places: Collection[Place]) -> set[Place]:
+        """Those of the places where the server still is, and may have open consoles."""
+        found = self.store.ask(rows.places, {server_id for server_id, _ in places})
+        return {(server_id, host) for server_id, host, vm_state in found if vm_state not in OFF} & set(places)
 
 
 def hash_of(token: str) -> str:

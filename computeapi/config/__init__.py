@@ -10,7 +10,6 @@ from oslo_policy import opts as policy_opts
 from computeapi.config import neighbours
 from computeapi.config.backends import (
     CINDER,
-    CONSOLES,
     GLANCE,
     HYPERVISOR,
     IDENTITY,
@@ -23,6 +22,7 @@ from computeapi.config.backends import (
     STANDALONE,
     VOLUME,
 )
+from computeapi.config.consoles import CONSOLES, PROXY
 from computeapi.config.observers import METRICS, TRACING
 from computeapi.defaults import MACHINE_FILE, WORKERS
 
@@ -55,6 +55,14 @@ API = [
         '2.69, and with filters, sorting or paging. Else such a list is refused with 503.',
     ),
     cfg.IntOpt('max_limit', default=1000, min=1, help='The most items that one page of a list can have.'),
+    cfg.IntOpt(
+        'max_servers_looked_at',
+        default=20_000,
+        min=1000,
+        help='How many servers, or names or addresses of theirs, are looked at for a page of those that are sought by '
+        'what has no index, such as a part of a name; ten times as many while none is found. A page that is not full '
+        'by then ends there, with a link to the next one.',
+    ),
     cfg.StrOpt(
         'max_microversion',
         help='The newest microversion that clients are offered, e.g. 2.95, as an earlier release would; unset: the '
@@ -280,7 +288,7 @@ WSGI = [
 ]
 
 GROUPS: dict[str, Sequence[cfg.Opt]] = {
-    'DEFAULT': [*COMPUTE, *LOGGING],
+    'DEFAULT': [*COMPUTE, *LOGGING, *PROXY],
     'compute': COMPUTE_GROUP,
     'api': API,
     'database': DATABASE,

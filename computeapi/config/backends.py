@@ -1,4 +1,4 @@
-"""The options of what stands behind the compute API: its backends, those that are built in, and consoles."""
+"""The options of what stands behind the compute API: its backends, and those that are built in."""
 
 from oslo_config import cfg
 
@@ -53,42 +53,13 @@ SIMULATED = [
         'the service runs without the rule, and give up after an hour, or when the server is deleted or reset.',
     ),
     cfg.HostAddressOpt(
-        'console_host', default='127.0.0.1', help='Where consoles are said to be. Nothing listens there.'
+        'console_host',
+        default='127.0.0.1',
+        help='Where consoles are said to be. Nothing listens there: proxies answer for simulated servers themselves.',
     ),
-    cfg.PortOpt('console_port', default=5900, help='The port of consoles. Nothing listens there.'),
-    cfg.PortOpt('console_tls_port', help='The port of SPICE over TLS, if any. Nothing listens there.'),
+    cfg.PortOpt('console_port', default=5900, help='The port of consoles, where nothing listens either.'),
+    cfg.PortOpt('console_tls_port', help='The port of SPICE over TLS, if any, where nothing listens either.'),
 ]
-
-CONSOLES: dict[str, list[cfg.Opt]] = {
-    'vnc': [
-        cfg.BoolOpt('enabled', default=True, help='Whether servers have VNC consoles.'),
-        cfg.StrOpt('novncproxy_base_url', default='http://127.0.0.1:6080/vnc_auto.html', help='URL of the proxy.'),
-    ],
-    'spice': [
-        cfg.BoolOpt('enabled', default=False, help='Whether servers have SPICE consoles.'),
-        cfg.StrOpt('html5proxy_base_url', default='http://127.0.0.1:6082/spice_auto.html', help='URL of the proxy.'),
-        cfg.StrOpt(
-            'spice_direct_proxy_base_url',
-            default='http://127.0.0.1:13002/nova',
-            help='URL of the proxy that clients of SPICE itself are sent to.',
-        ),
-    ],
-    'rdp': [
-        cfg.BoolOpt('enabled', default=False, help='Whether servers have RDP consoles.'),
-        cfg.StrOpt('html5_proxy_base_url', default='http://127.0.0.1:6083/', help='URL of the proxy.'),
-    ],
-    'serial_console': [
-        cfg.BoolOpt('enabled', default=True, help='Whether servers have serial consoles.'),
-        cfg.StrOpt('base_url', default='ws://127.0.0.1:6083/', help='URL of the proxy.'),
-    ],
-    'mks': [
-        cfg.BoolOpt('enabled', default=False, help='Whether servers have WebMKS consoles.'),
-        cfg.StrOpt('mksproxy_base_url', default='http://127.0.0.1:6090/', help='URL of the proxy.'),
-    ],
-    'consoleauth': [
-        cfg.IntOpt('token_ttl', default=600, min=1, help='Seconds that the URL of a console can be used.'),
-    ],
-}
 
 IDENTITY = [
     cfg.StrOpt(

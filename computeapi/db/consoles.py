@@ -1,16 +1,20 @@
 """Tokens of consoles as rows. Only their hashes are kept: who reads the store cannot connect to a console."""
 
+from collections.abc import Collection
 from datetime import datetime
 
 import sqlalchemy as sa
 
-from computeapi.db.records import Rows
+from computeapi.db.records import Among, Rows
 from computeapi.db.tables.servers import ConsoleToken, servers
 from computeapi.db.tables.servers import console_tokens as tokens
 
 __all__ = ['ConsoleToken']
 
 TOKENS = Rows(ConsoleToken, tokens)
+PLACES = Among(
+    sa.select(servers.c.uuid, servers.c.host, servers.c.vm_state).where(servers.c.deleted_at.is_(None)), servers.c.uuid
+)
 
 
 def insert(connection: sa.Connection, token: ConsoleToken) -> None:
@@ -26,3 +30,8 @@ def get(connection: sa.Connection, token_hash: str, now: datetime) -> ConsoleTok
 
 def delete_expired(connection: sa.Connection, server_id: str, now: datetime) -> None:
     connection.execute(sa.delete(tokens).where(tokens.c.server_id == server_id, tokens.c.expires_at <= now))
+
+
+def places(connection: sa.Connection, server_ids: Collection[str]) -> list[tuple[str, str | None, str]]:
+    """Where those of the servers are that there still are: the UUID, the host and the vm_state of each."""
+    return [(uuid, host, vm_state) for uuid, host, vm_state in connection.execute(*PLACES.of(server_ids))]

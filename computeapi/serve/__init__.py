@@ -7,7 +7,7 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from ipaddress import ip_address
 from types import FrameType
@@ -15,11 +15,13 @@ from types import FrameType
 from oslo_config import cfg
 
 from computeapi import log
+from computeapi.consoles.background import letting_in
+from computeapi.consoles.doors import OpenDoor
 from computeapi.db import schema
 from computeapi.db.engine import store_of
 from computeapi.main import Service
 from computeapi.pipeline import load
-from computeapi.serve import credentials, guests, population
+from computeapi.serve import consoles, credentials, guests, population
 from computeapi.serve.directory import Directory, database, opened
 from computeapi.serve.http.hub import UPLOADS
 from computeapi.serve.http.server import HTTPServer
@@ -44,12 +46,13 @@ def run(conf: cfg.ConfigOpts, options: argparse.Namespace, surroundings: Surroun
         configure(conf, directory)
         conf.set_default('enabled', True, 'metrics')
         warn(conf, listening)
+        doors = consoles.open_doors(conf, stack, options.host, conf.api.public_url or url(listening))
         sockets, for_guests = [listening], None
         if options.metadata_port is not None:
             for_guests = stack.enter_context(listening_at(options.host, options.metadata_port, '--metadata-port'))
             guests.share_secret(conf, directory)
             sockets.append(for_guests)
-        with running(conf, directory, options.admin_password, for_guests, surroundings) as (app, passwords):
+        with running(conf, directory, options.admin_password, for_guests, surroundings, doors) as (app, passwords):
             shown = credentials.show(
                 conf.api.public_url or url(listening),
                 conf.api.auth_strategy,
@@ -88,10 +91,11 @@ def running(
     admin_password: str | None = None,
     for_guests: socket.socket | None = None,
     surroundings: Surroundings | None = None,
+    doors: Sequence[OpenDoor] = (),
 ) -> Iterator[tuple[WSGIApp, dict[str, str]]]:
     """The service at work, with its tables and what a cloud begins with: the app and the passwords of its users.
 
-    for_guests: where they ask, if they do."""
+    for_guests: where they ask, if they do.  doors: where consoles are asked for, if they are."""
     with ExitStack() as stack:
         around = surroundings or Surroundings()
         around.configure(conf)
@@ -121,6 +125,7 @@ def running(
             stack.callback(service.stop)
             stack.callback(around.end)
             around.begin(service, directory)
+        stack.enter_context(letting_in(doors, lambda: service.cloud.consoles, conf))
         yield around.app(app), passwords
 
 

@@ -172,6 +172,25 @@ def test_a_console_is_somewhere(driver, running, protocol):
         assert console.host and 0 < console.port < 65536
 
 
+@pytest.mark.parametrize('protocol', CONSOLES)
+def test_who_connects_to_a_console_is_answered_as_long_as_the_machine_runs(driver, running, protocol):
+    if CONSOLES[protocol] not in driver.capabilities:
+        return
+    console = driver.console(running, protocol)
+    try:
+        connection = driver.connect(running, protocol, console)
+    except NotSupported:
+        assert protocol not in ('vnc', 'serial')
+        return
+    with connection:
+        assert connection.recv(1)
+        driver.power_off(running)
+        while connection.recv(4096):
+            pass
+    with pytest.raises(HypervisorError):
+        driver.connect(running, protocol, console)
+
+
 def test_a_guest_finds_each_device_at_a_place_of_its_own(driver, running):
     running.network_info = [{'port_id': 'first'}, {'port_id': 'second'}]
     disks = [disk(running), replace(disk(running), device_name='/dev/vdc')]

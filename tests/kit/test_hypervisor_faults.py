@@ -5,6 +5,7 @@ import time
 import pytest
 
 from computeapi.errors import NotFound
+from tests.consoles.viewers import Terminal, closing
 
 
 @pytest.fixture
@@ -255,3 +256,16 @@ def test_outages_by_the_control_api(cloud, http, kind, name):
     assert http.control('POST', f'/{kind}/{name}/up').status_code == 204
     assert down() == []
     assert http.control('POST', f'/{kind}/other/down').status_code == 404
+
+
+def test_consoles_on_a_host_that_is_down_do_not_answer(cloud, http, status):
+    server = http.boot()
+    status(server, 'ACTIVE')
+    body = {'remote_console': {'protocol': 'serial', 'type': 'serial'}}
+    headers = {'OpenStack-API-Version': 'compute 2.6'}
+    url = http.post(f'/v2.1/servers/{server}/remote-consoles', body, headers=headers).json()['remote_console']['url']
+    host = http.get(f'/v2.1/servers/{server}').json()['server']['OS-EXT-SRV-ATTR:host']
+    with Terminal(url) as terminal:
+        terminal.read_until('> ')
+    with cloud.hosts.down(host), Terminal(url) as terminal:
+        assert closing(terminal) == (1011, f'Host {host} does not respond.')

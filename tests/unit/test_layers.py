@@ -39,6 +39,7 @@ TOP = {
     'argument_types',
     'cli',
     'commands',
+    'consoles',
     'explanation',
     'readiness',
     'kit',

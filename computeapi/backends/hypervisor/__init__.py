@@ -4,6 +4,7 @@ A driver does what one host does; the host is the server's. Every method may be 
 was cut short: what is there already stays, what is gone is no error.
 """
 
+import socket
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, IntEnum
@@ -110,6 +111,7 @@ class Host:
 class Console(NamedTuple):
     """Where a console of a server listens: what a proxy connects to.
 
+    host: a name or an address, or the path of a Unix socket, whose port is 0.
     internal_access_path: what the proxy must ask for there, if anything.
     """
 
@@ -260,6 +262,12 @@ class Hypervisor(Operations, Protocol):
 
     def console(self, server: Server, protocol: str) -> Console:
         """The server's console by that protocol, one of CONSOLES."""
+
+    def connect(self, server: Server, protocol: str, console: Console) -> socket.socket:
+        """A new connection to that console, which `console` said once; whoever asks closes it.
+
+        It speaks the protocol (serial: what the guest writes and reads), and ends when the virtual machine does not run
+        here any more. HypervisorError when nobody answers there, NotSupported for what nobody can connect to."""
 
 
 def require(hypervisor: Hypervisor, capability: Capability) -> None:

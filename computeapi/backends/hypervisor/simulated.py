@@ -4,6 +4,7 @@ What it "runs" is kept in the store, so that a restart finds it again.
 """
 
 import copy
+import socket
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -22,6 +23,7 @@ from computeapi.backends.hypervisor import (
     HypervisorError,
     Outdated,
     PowerState,
+    simulated_consoles,
 )
 from computeapi.backends.hypervisor.behaviour import Behaviour, ConfiguredRules
 from computeapi.backends.hypervisor.simulated_buses import places
@@ -127,9 +129,11 @@ class SimulatedHypervisor:
     def set_password(self, server: Server, password: str) -> None:
         self.act('set_password', server, 'the password of the administrator was changed')
 
+    def machine(self, server: Server) -> VirtualMachine | None:
+        return self.store.ask(_find, server)
+
     def power_state(self, server: Server) -> PowerState | None:
-        with self.store.read() as connection:
-            domain = _find(connection, server)
+        domain = self.machine(server)
         return None if domain is None else PowerState(domain.power_state)
 
     def bus_addresses(self, server: Server, devices: Sequence[BlockDevice]) -> Mapping[str, BusAddress]:
@@ -142,8 +146,7 @@ class SimulatedHypervisor:
         return iter([label.ljust(IMAGE_BLOCK, b'\0')])
 
     def console_output(self, server: Server, lines: int | None) -> str:
-        with self.store.read() as connection:
-            domain = _find(connection, server)
+        domain = self.machine(server)
         if domain is None:
             return ''
         if lines is None:
@@ -151,11 +154,16 @@ class SimulatedHypervisor:
         return '\n'.join(domain.console_log.splitlines()[-lines:]) if lines else ''
 
     def console(self, server: Server, protocol: str) -> Console:
-        """All servers are said to be at one port; where the protocol knows paths, the path tells which one is meant."""
+        """All servers are said to be at one port; where the protocol knows paths, the path tells which one is meant.
+
+        Nobody listens there: what runs in no process is answered by the one that connects to it."""
         options = self.options
         if protocol == 'spice':
             return Console(options.console_host, options.console_port, options.console_tls_port)
         return Console(options.console_host, options.console_port, internal_access_path=server.uuid)
+
+    def connect(self, server: Server, protocol: str, console: Console) -> socket.socket:
+        return simulated_consoles.connect(self, server, protocol)
 
     def plug(self, server: Server, interfaces: Iterable[Mapping[str, Any]]) -> None:
         self.act('plug', server, *(f'link up {interface["mac_address"]}' for interface in interfaces))
@@ -275,11 +283,14 @@ class SimulatedHypervisor:
             DOMAINS.update(connection, {'power_state': int(power_state), 'console_log': log}, **_key(server))
 
     def log(self, server: Server, *lines: str) -> None:
+        self.write(server, *_labelled(server, lines))
+
+    def write(self, server: Server, *lines: str) -> None:
+        """Let the console log have these lines, if there is a virtual machine."""
         with self.changing(server) as connection:
             domain = _find(connection, server)
             if domain is not None:
-                log = _appended(domain.console_log, *_labelled(server, lines))
-                DOMAINS.update(connection, {'console_log': log}, **_key(server))
+                DOMAINS.update(connection, {'console_log': _appended(domain.console_log, *lines)}, **_key(server))
 
 
 def _named(names: Iterable[str]) -> Iterator[Capability]:

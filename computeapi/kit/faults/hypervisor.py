@@ -2,11 +2,12 @@
 
 import functools
 import math
+import socket
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Protocol
 
-from computeapi.backends.hypervisor import Host, Hypervisor, HypervisorError, NotYet
+from computeapi.backends.hypervisor import Console, Host, Hypervisor, HypervisorError, NotYet
 from computeapi.backends.hypervisor.behaviour import LOOK_AGAIN_SECONDS, OPERATIONS, Behaviour, at_once
 from computeapi.db.servers import Server
 from computeapi.kit.faults import Faults
@@ -42,6 +43,12 @@ class FaultyHypervisor:
     def hosts(self) -> list[Host]:
         down = self.cloud.hosts.names
         return [replace(host, on=False) if host.name in down else host for host in self.driver.hosts()]
+
+    def connect(self, server: Server, protocol: str, console: Console) -> socket.socket:
+        """A host that is down does not answer; who is connected already stays so."""
+        if server.host in self.cloud.hosts.names:
+            raise HypervisorError(f'Host {server.host} does not respond.')
+        return self.driver.connect(server, protocol, console)
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self.driver, name)

@@ -1,0 +1,67 @@
+"""What a request at a door says: whether it wants a console, with which token, and from which site it comes."""
+
+from collections.abc import Collection
+from http.cookies import CookieError, SimpleCookie
+from urllib.parse import parse_qsl, urlsplit
+
+from websockets.datastructures import Headers
+from websockets.http11 import Request
+
+MOST_PARAMETERS = 100
+
+
+def wants_console(request: Request) -> bool:
+    return 'websocket' in ' '.join(request.headers.get_all('Upgrade')).lower()
+
+
+def path_of(request: Request) -> str:
+    """Without the query, which holds secrets."""
+    return request.path.partition('?')[0]
+
+
+def token_of(request: Request) -> str:
+    """The token: `?token=...`, `?path=?token=...`, as noVNC was told it, or a cookie; '' if there is none."""
+    query = _query(request.path)
+    for found in (query, _query(query.get('path', ''))):
+        if found.get('token'):
+            return found['token']
+    return _cookie(request.headers, 'token')
+
+
+def _query(path: str) -> dict[str, str]:
+    """The parameters behind a path, of several of one name the last; none where there are too many."""
+    try:
+        return dict(parse_qsl(path.partition('?')[2], max_num_fields=MOST_PARAMETERS))
+    except ValueError:
+        return {}
+
+
+def _cookie(headers: Headers, name: str) -> str:
+    # What other cookies hold may be malformed, and is nobody's business here.
+    for part in '; '.join(headers.get_all('Cookie')).split(';'):
+        cookie = SimpleCookie()
+        try:
+            cookie.load(part.strip())
+        except CookieError:
+            continue
+        if name in cookie:
+            return str(cookie[name].value)
+    return ''
+
+
+def comes_from(request: Request, allowed: Collection[str]) -> bool:
+    """Whether a page of this host, or of one that is allowed, asks; clients that are no browsers say no Origin."""
+    origins = request.headers.get_all('Origin')
+    hosts = request.headers.get_all('Host')
+    if not origins:
+        return True
+    if len(origins) > 1 or len(hosts) != 1:
+        return False
+    return _host(origins[0]) in {_host(f'//{hosts[0]}'), *(name.lower() for name in allowed)} - {None}
+
+
+def _host(url: str) -> str | None:
+    try:
+        return urlsplit(url).hostname
+    except ValueError:
+        return None

@@ -1,0 +1,52 @@
+"""The proxy in a thread of a process that has other things to do."""
+
+import asyncio
+import selectors
+import socket
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from computeapi.consoles.doors import OpenDoor, tls
+
+if TYPE_CHECKING:
+    from oslo_config import cfg
+
+    from computeapi.compute.consoles import Consoles
+
+
+@contextmanager
+def letting_in(doors: Sequence[OpenDoor], consoles: Callable[[], 'Consoles'], conf: 'cfg.ConfigOpts') -> Iterator[None]:
+    """Let in at the doors within the block; what that takes is loaded when somebody comes first."""
+    context, (ending, end) = tls(conf), socket.socketpair()
+
+    def work() -> None:
+        if not _somebody_came(doors, ending):
+            return
+        from computeapi.consoles.proxy import ConsoleProxy
+
+        async def run() -> None:
+            # The other end is closed at the end.
+            stop = asyncio.get_running_loop().sock_recv(ending, 1)
+            await ConsoleProxy(consoles(), conf).run(doors, context, stop)
+
+        ending.setblocking(False)
+        asyncio.run(run())
+
+    thread = threading.Thread(target=work, name='consoles', daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        end.close()
+        thread.join()
+        ending.close()
+
+
+def _somebody_came(doors: Sequence[OpenDoor], ending: socket.socket) -> bool:
+    """Whether that was before the end."""
+    with selectors.DefaultSelector() as selector:
+        for each in (ending, *(door.socket for door in doors)):
+            selector.register(each, selectors.EVENT_READ)
+        return all(key.fileobj is not ending for key, _ in selector.select())

@@ -1,0 +1,54 @@
+"""What browsers show of a console. All of it comes with the package, and may load nothing from elsewhere."""
+
+from collections.abc import Sequence
+from http import HTTPStatus
+from importlib.resources import files
+
+from websockets.datastructures import Headers
+from websockets.http11 import Response
+
+PAGES = {
+    'novnc': {'/': 'vnc.html', '/vnc_auto.html': 'vnc.html', '/vnc_lite.html': 'vnc.html', '/vnc.html': 'vnc.html'},
+    'serial': {'/': 'serial.html', '/serial.html': 'serial.html'},
+    'spice-html5': {},
+}
+"""By type of console, what is at which path; beside the scripts and the style."""
+SHARED = ('console.css', 'console.js', 'vnc.js', 'serial.js')
+TYPES = {'html': 'text/html', 'css': 'text/css', 'js': 'text/javascript', 'txt': 'text/plain'}
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'"
+)
+NO_SPICE = 'There is no page for SPICE in this package: a client of SPICE over WebSockets can connect here.\n'
+
+
+def answer(kind: str, path: str, framing: Sequence[str]) -> Response:
+    """The page of that type of console, or what belongs to it.
+
+    framing: names of hosts whose pages may show it as a part of theirs, besides its own.
+    """
+    name = PAGES[kind].get(path) or (path[1:] if path[1:] in SHARED and PAGES[kind] else None)
+    if name is not None:
+        return _response(HTTPStatus.OK, name.rpartition('.')[2], _read(name), framing)
+    if not PAGES[kind]:
+        return _response(HTTPStatus.NOT_IMPLEMENTED, 'txt', NO_SPICE.encode(), framing)
+    return _response(HTTPStatus.NOT_FOUND, 'txt', b'There is no such page.\n', framing)
+
+
+def _read(name: str) -> bytes:
+    return files(__name__).joinpath(name).read_bytes()
+
+
+def _response(status: HTTPStatus, ending: str, body: bytes, framing: Sequence[str]) -> Response:
+    # Dashboards show consoles in frames.
+    ancestors = ' '.join(["'self'", *(f'{scheme}://{host}:*' for host in framing for scheme in ('http', 'https'))])
+    headers = {
+        'Content-Type': f'{TYPES[ending]}; charset=utf-8',
+        'Content-Length': str(len(body)),
+        'Content-Security-Policy': f'{POLICY}; frame-ancestors {ancestors}',
+        'Cache-Control': 'no-store',
+        # The address of a page holds a token.
+        'Referrer-Policy': 'no-referrer',
+        'X-Content-Type-Options': 'nosniff',
+        'Connection': 'close',
+    }
+    return Response(status.value, status.phrase, Headers(headers), body)

@@ -1,0 +1,192 @@
+// A viewer of RFB 3.8 (RFC 6143): raw pixels and copied rectangles, keys and the pointer.
+
+import { connect, element, leaves, name, tell } from './console.js'
+
+const NO_SECURITY = 1
+const RAW = 0
+const COPY = 1
+const DESKTOP_SIZE = -223
+// Pixels as a canvas has them: red, green, blue and a byte that RFB does not use.
+const PIXELS = [32, 24, 0, 1, 0, 255, 0, 255, 0, 255, 0, 8, 16, 0, 0, 0]
+const KEYSYMS = {
+  Backspace: 0xff08, Tab: 0xff09, Enter: 0xff0d, Escape: 0xff1b, Delete: 0xffff, Insert: 0xff63,
+  Home: 0xff50, ArrowLeft: 0xff51, ArrowUp: 0xff52, ArrowRight: 0xff53, ArrowDown: 0xff54,
+  PageUp: 0xff55, PageDown: 0xff56, End: 0xff57,
+  Shift: 0xffe1, Control: 0xffe3, CapsLock: 0xffe5, Meta: 0xffe7, Alt: 0xffe9, AltGraph: 0xfe03,
+}
+for (let number = 1; number <= 12; number++) KEYSYMS[`F${number}`] = 0xffbd + number
+
+const screen = element('screen')
+const canvas = screen.getContext('2d')
+
+// ------------------------------------------------------------------ bytes that come in
+
+const chunks = []
+let available = 0
+let waiting = null
+
+const socket = connect({ received: arrived, ended: () => (element('reset').disabled = true) })
+
+function arrived(chunk) {
+  chunks.push(chunk)
+  available += chunk.length
+  if (waiting && available >= waiting.count) {
+    const { count, resolve } = waiting
+    waiting = null
+    resolve(taken(count))
+  }
+}
+
+function take(count) {
+  if (available >= count) return taken(count)
+  return new Promise((resolve) => (waiting = { count, resolve }))
+}
+
+function taken(count) {
+  const bytes = new Uint8Array(count)
+  for (let filled = 0; filled < count;) {
+    const [chunk] = chunks
+    const part = chunk.subarray(0, count - filled)
+    bytes.set(part, filled)
+    filled += part.length
+    if (part.length === chunk.length) chunks.shift()
+    else chunks[0] = chunk.subarray(part.length)
+  }
+  available -= count
+  return bytes
+}
+
+const view = (bytes) => new DataView(bytes.buffer)
+const text = (bytes) => new TextDecoder().decode(bytes)
+
+// ------------------------------------------------------------------ what goes out
+
+function send(bytes) {
+  if (socket.readyState === WebSocket.OPEN) socket.send(new Uint8Array(bytes))
+}
+
+const two = (number) => [(number >> 8) & 255, number & 255]
+const four = (number) => [...two(number >>> 16), ...two(number)]
+
+function ask(incremental) {
+  send([3, incremental ? 1 : 0, 0, 0, 0, 0, ...two(screen.width), ...two(screen.height)])
+}
+
+function key(keysym, down) {
+  send([4, down ? 1 : 0, 0, 0, ...four(keysym)])
+}
+
+// ------------------------------------------------------------------ the conversation
+
+async function converse() {
+  await take(12)
+  send(new TextEncoder().encode('RFB 003.008\n'))
+  const [types] = await take(1)
+  if (!(await take(types)).includes(NO_SECURITY)) throw new Error('The server asks for a password.')
+  send([NO_SECURITY])
+  if (view(await take(4)).getUint32(0)) throw new Error(text(await take(view(await take(4)).getUint32(0))))
+  send([1])
+  const facts = view(await take(24))
+  resize(facts.getUint16(0), facts.getUint16(2))
+  name(text(await take(facts.getUint32(20))))
+  send([0, 0, 0, 0, ...PIXELS])
+  send([2, 0, ...two(3), ...four(COPY), ...four(RAW), ...four(DESKTOP_SIZE)])
+  element('reset').disabled = false
+  screen.focus()
+  ask(false)
+  for (;;) await MESSAGES[(await take(1))[0]]()
+}
+
+const MESSAGES = {
+  0: async function update() {
+    const count = view(await take(3)).getUint16(1)
+    for (let number = 0; number < count; number++) await rectangle()
+    ask(true)
+  },
+  1: async function colours() {
+    await take(6 * view(await take(5)).getUint16(3))
+  },
+  2: async function bell() {},
+  3: async function cut() {
+    await take(view(await take(7)).getUint32(3))
+  },
+}
+
+async function rectangle() {
+  const facts = view(await take(12))
+  const [x, y, width, height] = [0, 2, 4, 6].map((at) => facts.getUint16(at))
+  const encoding = facts.getInt32(8)
+  if (encoding === DESKTOP_SIZE) {
+    resize(width, height)
+  } else if (encoding === COPY) {
+    const from = view(await take(4))
+    canvas.drawImage(screen, from.getUint16(0), from.getUint16(2), width, height, x, y, width, height)
+  } else if (encoding === RAW && width && height) {
+    const pixels = new Uint8ClampedArray((await take(width * height * 4)).buffer)
+    for (let at = 3; at < pixels.length; at += 4) pixels[at] = 255
+    canvas.putImageData(new ImageData(pixels, width, height), x, y)
+  }
+}
+
+function resize(width, height) {
+  screen.width = width
+  screen.height = height
+}
+
+// ------------------------------------------------------------------ keys and the pointer
+
+// By the place on the keyboard: what is let go is what was pressed, whatever else is held meanwhile.
+const held = new Map()
+
+function keysymOf(pressed) {
+  const code = [...pressed].length === 1 ? pressed.codePointAt(0) : 0
+  return code ? (code <= 0xff ? code : 0x01000000 + code) : KEYSYMS[pressed]
+}
+
+screen.addEventListener('keydown', (event) => {
+  if (leaves(event)) return
+  const keysym = keysymOf(event.key)
+  if (!keysym) return
+  event.preventDefault()
+  held.set(event.code, keysym)
+  key(keysym, true)
+})
+
+screen.addEventListener('keyup', (event) => {
+  if (!held.has(event.code)) return
+  event.preventDefault()
+  key(held.get(event.code), false)
+  held.delete(event.code)
+})
+
+screen.addEventListener('blur', () => {
+  for (const keysym of held.values()) key(keysym, false)
+  held.clear()
+})
+
+element('reset').addEventListener('click', () => {
+  const keys = [KEYSYMS.Control, KEYSYMS.Alt, KEYSYMS.Delete]
+  for (const keysym of keys) key(keysym, true)
+  for (const keysym of keys.reverse()) key(keysym, false)
+  screen.focus()
+})
+
+function point(event, wheel = 0) {
+  const [left, right, middle] = [1, 2, 4].map((bit) => (event.buttons & bit ? 1 : 0))
+  const x = Math.max(0, Math.min(screen.width - 1, (event.offsetX * screen.width) / screen.clientWidth))
+  const y = Math.max(0, Math.min(screen.height - 1, (event.offsetY * screen.height) / screen.clientHeight))
+  send([5, left | (middle << 1) | (right << 2) | wheel, ...two(x), ...two(y)])
+}
+
+for (const kind of ['pointerdown', 'pointermove', 'pointerup']) screen.addEventListener(kind, (event) => point(event))
+screen.addEventListener('contextmenu', (event) => event.preventDefault())
+screen.addEventListener('wheel', (event) => {
+  event.preventDefault()
+  point(event, event.deltaY < 0 ? 8 : 16)
+  point(event)
+}, { passive: false })
+
+converse().catch((error) => {
+  tell(error.message)
+  socket.close()
+})

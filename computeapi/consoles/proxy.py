@@ -1,0 +1,233 @@
+"""Who may pass to a console, and passing on what it and the client say."""
+
+import asyncio
+import functools
+import logging
+import ssl
+import time
+from asyncio import StreamReader, StreamWriter
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack, closing
+from typing import Any, ParamSpec, TypeVar, cast
+
+from oslo_config import cfg
+from websockets.asyncio.server import Server, serve
+from websockets.datastructures import Headers
+from websockets.exceptions import ConnectionClosed
+from websockets.http11 import Request, Response
+from websockets.typing import Subprotocol
+
+from computeapi.backends.hypervisor import HypervisorError
+from computeapi.compute.consoles import Consoles
+from computeapi.consoles import pages
+from computeapi.consoles.asked import comes_from, path_of, token_of, wants_console
+from computeapi.consoles.client import Client
+from computeapi.consoles.doors import OpenDoor
+from computeapi.db.consoles import ConsoleToken
+from computeapi.errors import ConsoleTokenNotFound, DatabaseTrouble, NotSupported
+
+LOG = logging.getLogger(__name__)
+# The library's lines may hold what clients sent, tokens included.
+SILENT = logging.Logger('websockets', logging.CRITICAL + 1)
+LOOK_SECONDS = 2
+# Looking things up and connecting is done in threads.
+THREADS = 4
+OPEN_SECONDS, CLOSE_SECONDS = 10, 2
+# How many may be connected besides those who are at consoles: who has not said yet what it wants, or reads pages.
+MOST_AT_DOORS = 100
+CHUNK = 64 * 1024
+NORMAL, FAILED = 1000, 1011
+# So much room a frame has that closes a connection.
+LONGEST_REASON = 120
+BINARY = Subprotocol('binary')
+
+P = ParamSpec('P')
+T = TypeVar('T')
+
+
+class ConsoleProxy:
+    """Lets those to a console who bring its token, as long as the server is where it was, and runs.
+
+    conf: its groups [console] and [consoleauth].
+    """
+
+    def __init__(self, consoles: Consoles, conf: cfg.ConfigOpts):
+        self.consoles, self.options = consoles, conf.console
+        self.sessions_end = conf.consoleauth.enforce_session_timeout
+        self.clients = set[Client]()
+        self.threads = ThreadPoolExecutor(THREADS, 'console-proxy')
+
+    async def run(self, doors: Iterable[OpenDoor], tls: ssl.SSLContext | None, stop: Awaitable[object]) -> None:
+        """Let in at the doors until *stop*; then all connections are closed."""
+        async with AsyncExitStack() as stack:
+            stack.callback(self.threads.shutdown)
+            watching = asyncio.create_task(self.watch())
+            stack.callback(watching.cancel)
+            for door in doors:
+                await stack.enter_async_context(self.open(door, tls))
+            await stop
+            for client in self.clients:
+                client.stop()
+
+    def open(self, door: OpenDoor, tls: ssl.SSLContext | None) -> Server:
+        return serve(
+            cast(Any, self.pass_on),
+            sock=door.socket,
+            ssl=tls,
+            create_connection=cast(Any, functools.partial(Client, self.came, self.clients.discard)),
+            process_request=functools.partial(self.let_in, door.kind),
+            select_subprotocol=_subprotocol,
+            max_size=self.options.max_frame_bytes,
+            open_timeout=OPEN_SECONDS,
+            close_timeout=CLOSE_SECONDS,
+            server_header=None,
+            logger=SILENT,
+        )
+
+    async def asked(self, function: Callable[P, T], *arguments: P.args, **facts: P.kwargs) -> T:
+        """What the function returns, which may take a while."""
+        call = functools.partial(function, *arguments, **facts)
+        return await asyncio.get_running_loop().run_in_executor(self.threads, call)
+
+    # ------------------------------------------------------------------ at the door
+
+    def came(self, client: Client) -> bool:
+        """Whether there is room for one more connection."""
+        self.clients.add(client)
+        return len(self.clients) <= int(self.options.max_connections) + MOST_AT_DOORS
+
+    def visitors(self) -> list[tuple[Client, ConsoleToken]]:
+        """Who is at consoles."""
+        return [(client, client.token) for client in self.clients if client.token is not None]
+
+    async def let_in(self, kind: str, client: Client, request: Request) -> Response | None:
+        """None for who is let in; else what it is answered."""
+        try:
+            answer = await self.answer(kind, client, request)
+        except DatabaseTrouble as error:
+            LOG.warning('The database cannot be asked about a token: %s', error.reason)
+            answer = refusal(503, 'The database cannot be asked')
+        except Exception:
+            LOG.exception('A request for a console failed')
+            answer = refusal(500, 'Something went wrong')
+        status = 101 if answer is None else answer.status_code
+        # Pages are also what load balancers ask for, every second.
+        level = logging.DEBUG if status == 200 else logging.INFO
+        # Of the request nothing is said: who mistakes where a token goes has it in the path.
+        LOG.log(level, '%s at the door of %s, status: %d', client.address, kind, status)
+        return answer
+
+    async def answer(self, kind: str, client: Client, request: Request) -> Response | None:
+        allowed = self.options.allowed_origins
+        if not wants_console(request):
+            return pages.answer(kind, path_of(request), allowed)
+        if not comes_from(request, allowed):
+            return refusal(403, 'Pages of that origin may not open consoles here')
+        try:
+            token = await self.asked(self.consoles.enter, token_of(request), kind)
+        except ConsoleTokenNotFound:
+            return refusal(403, f'This is not the token of a console of type {kind}, or its time is over')
+        if len(self.visitors()) >= self.options.max_connections:
+            return refusal(503, 'Too many consoles are open')
+        client.token = token
+        return None
+
+    # ------------------------------------------------------------------ at the console
+
+    async def pass_on(self, client: Client) -> None:
+        """Until either side has had enough, or the visit is to end."""
+        token, began = client.token, time.monotonic()
+        assert token is not None
+        LOG.info('%s is at the %s console of server %s', client.address, token.kind, token.server_id)
+        try:
+            code, why = NORMAL, await self.converse(client, token)
+        except (HypervisorError, NotSupported, DatabaseTrouble, OSError) as error:
+            LOG.warning('The %s console of server %s cannot be reached: %s', token.kind, token.server_id, error)
+            code, why = FAILED, str(error)
+        except Exception:
+            LOG.exception('The %s console of server %s failed', token.kind, token.server_id)
+            code, why = FAILED, 'Something went wrong; the log tells more.'
+        seconds = time.monotonic() - began
+        LOG.info('%s left server %s after %d s: %s', client.address, token.server_id, seconds, why)
+        await client.close(code, why.encode()[:LONGEST_REASON].decode(errors='ignore'))
+
+    async def converse(self, client: Client, token: ConsoleToken) -> str:
+        """Why it is over; OSError, HypervisorError, NotSupported when the console cannot be reached."""
+        with closing(await self.asked(self.consoles.connect, token)) as connection:
+            connection.setblocking(False)
+            reader, writer = await asyncio.open_connection(sock=connection)
+            try:
+                return await _first_of(_keys(client, writer), _output(reader, client), client.why)
+            finally:
+                # What the console has not read yet it will not be told.
+                writer.transport.abort()
+
+    async def watch(self) -> None:
+        """End visits whose time is over."""
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            try:
+                await self.look()
+            except DatabaseTrouble as error:
+                LOG.warning('The database cannot be asked where servers are: %s', error.reason)
+            except Exception:
+                LOG.exception('Nobody looks after those who are at consoles')
+
+    async def look(self) -> None:
+        visitors = self.visitors()
+        for client, _ in visitors:
+            if client.heard + self.options.idle_timeout < time.monotonic():
+                client.end('Nobody typed anything.')
+        if visitors:
+            there = await self.asked(
+                self.consoles.open_places, {(token.server_id, token.host) for _, token in visitors}
+            )
+            now = await self.asked(self.consoles.clock) if self.sessions_end else None
+            for client, token in visitors:
+                if (token.server_id, token.host) not in there:
+                    client.end('The server does not run there any more.')
+                if now is not None and token.expires_at <= now:
+                    client.end('The time of the token is over.')
+
+
+def refusal(status: int, reason: str) -> Response:
+    """What a client of WebSockets is answered. Nothing follows, for some, such as tempest, would take it for frames."""
+    return Response(status, reason, Headers({'Content-Length': '0', 'Connection': 'close'}))
+
+
+def _subprotocol(client: object, offered: Sequence[Subprotocol]) -> Subprotocol | None:
+    """Clients that ask for one get `binary`, as older ones of noVNC expect."""
+    return BINARY if BINARY in offered else None
+
+
+async def _keys(client: Client, writer: StreamWriter) -> str:
+    """Let the console have what the client says."""
+    async for message in client:
+        client.heard = time.monotonic()
+        writer.write(message if isinstance(message, bytes) else message.encode())
+        await writer.drain()
+    return 'The client is gone.'
+
+
+async def _output(reader: StreamReader, client: Client) -> str:
+    """Let the client have what the console says."""
+    while data := await reader.read(CHUNK):
+        await client.send(data)
+    return 'The console has ended.'
+
+
+async def _first_of(*each: Awaitable[str]) -> str:
+    """What the first of them says that is done; the others are not done any more."""
+    tasks = [asyncio.ensure_future(one) for one in each]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        return done.pop().result()
+    except ConnectionClosed:
+        return 'The connection of the client broke.'
+    except OSError:
+        return 'The connection to the console broke.'
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

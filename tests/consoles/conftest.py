@@ -1,0 +1,52 @@
+"""The proxy of consoles in this process, and servers that run on its simulated host."""
+
+from contextlib import ExitStack
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from computeapi.consoles.background import letting_in
+from computeapi.consoles.doors import DOORS, opened
+
+
+def token_of(url):
+    """The token in a URL that the API gave out."""
+    query = parse_qs(urlsplit(url).query)
+    return (query.get('token') or parse_qs(query['path'][0][1:])['token'])[0]
+
+
+@pytest.fixture
+def conf(conf):
+    conf.set_override('enabled', True, 'spice')
+    for door in DOORS:
+        conf.set_override(door.host, '127.0.0.1', door.group)
+        conf.set_override(door.port, 0, door.group)
+    return conf
+
+
+@pytest.fixture
+def proxy(conf, service):
+    """Where it listens, by type of console; what conf is overridden with before it counts."""
+    with ExitStack() as stack:
+        doors = opened(conf, stack)
+        stack.enter_context(letting_in(doors, lambda: service.cloud.consoles, conf))
+        yield {door.kind: f'127.0.0.1:{door.socket.getsockname()[1]}' for door in doors}
+
+
+@pytest.fixture
+def server(service, servers):
+    """One that runs."""
+    found = servers.get(servers.add(name='web'))
+    service.hypervisor.spawn(found, [])
+    return found
+
+
+@pytest.fixture
+def url(proxy, service, server):
+    """url('serial'): what leads to the server's console, with a new token."""
+
+    def url(kind):
+        protocol = {'novnc': 'vnc', 'serial': 'serial', 'spice-html5': 'spice'}[kind]
+        return f'ws://{proxy[kind]}/?token={token_of(service.cloud.consoles.open(server, protocol, kind))}'
+
+    return url

@@ -1,0 +1,248 @@
+"""Who is let in to a console, how long, and what passes."""
+
+import logging
+import socket
+import time
+from contextlib import suppress
+from datetime import timedelta
+
+import pytest
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
+
+from computeapi.backends.hypervisor import PowerState
+from computeapi.clock import utcnow
+from computeapi.consoles import proxy as module
+from tests.consoles.viewers import PATIENCE, Terminal, Viewer, closing, refused
+
+WRONG = '00000000-0000-4000-8000-000000000000'
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """The proxy looks often whether visits are over."""
+    monkeypatch.setattr(module, 'LOOK_SECONDS', 0.05)
+
+
+# ------------------------------------------------------------------ who is let in
+
+
+@pytest.mark.parametrize(
+    'form', ['/?token={}', '/websockify?a=b&token={}', '/?path=%3Ftoken%3D{}', '/x/y?path=?token={}']
+)
+def test_a_token_may_stand_where_clients_put_it(url, form):
+    address, _, token = url('serial').partition('/?token=')
+    with Terminal(address + form.format(token)) as terminal:
+        assert 'web: ready' in terminal.read_until('web> ')
+
+
+def test_a_token_may_be_a_cookie(url):
+    address, _, token = url('serial').partition('?token=')
+    headers = {'Cookie': f'a=b=c; other="; token={token}; more'}
+    with Terminal(address, additional_headers=headers) as terminal:
+        terminal.read_until('web> ')
+
+
+@pytest.mark.parametrize('query', ['', f'?token={WRONG}', '?token=', '?token=%00%FF', '?path=x', '?' + '&' * 200])
+def test_others_are_not_let_in(url, query):
+    status, text = refused(url('serial').partition('?')[0] + query)
+    assert (status, text) == (403, 'This is not the token of a console of type serial, or its time is over')
+
+
+@pytest.mark.parametrize(('kind', 'other'), [('novnc', 'serial'), ('serial', 'novnc'), ('spice-html5', 'serial')])
+def test_a_token_opens_only_what_it_is_for(proxy, url, kind, other):
+    token = url(kind).partition('?')[2]
+    assert refused(f'ws://{proxy[other]}/?{token}')[0] == 403
+
+
+def test_a_token_is_valid_for_a_while(service, url):
+    address = url('serial')
+    service.cloud.consoles.clock = lambda: utcnow() + timedelta(seconds=601)
+    assert refused(address)[0] == 403
+
+
+def test_a_token_leads_to_no_other_host(servers, server, url):
+    address = url('serial')
+    servers.change(server.uuid, host='compute2')
+    assert refused(address)[0] == 403
+
+
+@pytest.mark.parametrize(
+    ('origin', 'allowed'),
+    [
+        (None, True),
+        ('http://127.0.0.1', True),
+        ('https://127.0.0.1:8443', True),
+        ('http://dashboard.example.org', True),
+        ('http://DASHBOARD.example.org:8080', True),
+        ('http://evil.example.org', False),
+        ('http://127.0.0.1.evil.example.org', False),
+        ('http://[', False),
+        ('null', False),
+        ('', False),
+    ],
+)
+def test_pages_of_other_sites_are_not_let_in(conf, url, origin, allowed):
+    conf.set_override('allowed_origins', ['dashboard.example.org'], 'console')
+    if allowed:
+        with Terminal(url('serial'), origin=origin) as terminal:
+            terminal.read_until('web> ')
+    else:
+        headers = {'Origin': origin}
+        assert refused(url('serial'), additional_headers=headers)[0] == 403
+
+
+def test_clients_that_ask_for_binary_frames_get_them(url):
+    with connect(url('serial'), subprotocols=['base64', 'binary']) as client:
+        assert client.subprotocol == 'binary' and isinstance(client.recv(timeout=PATIENCE), bytes)
+
+
+# ------------------------------------------------------------------ until when
+
+
+def off(servers, server):
+    servers.change(server.uuid, vm_state='stopped')
+
+
+def elsewhere(servers, server):
+    servers.change(server.uuid, host='compute2')
+
+
+def deleted(servers, server):
+    servers.change(server.uuid, deleted_at=utcnow())
+
+
+@pytest.mark.parametrize('change', [off, elsewhere, deleted])
+def test_a_connection_ends_with_its_server(quick, servers, server, url, change):
+    """Also when the host goes on, as here, where the virtual machine still runs."""
+    with Terminal(url('serial')) as terminal:
+        terminal.read_until('web> ')
+        change(servers, server)
+        assert closing(terminal) == (1000, 'The server does not run there any more.')
+
+
+@pytest.mark.parametrize('kind', ['serial', 'novnc'])
+def test_a_connection_ends_with_its_virtual_machine(service, server, url, kind):
+    with {'serial': Terminal, 'novnc': Viewer}[kind](url(kind)) as client:
+        client.read_until('web> ')
+        service.hypervisor.power_off(server)
+        assert closing(client) == (1000, 'The console has ended.')
+
+
+def test_nobody_answers_where_no_virtual_machine_runs(service, server, url):
+    service.hypervisor.power_off(server)
+    with Terminal(url('serial')) as terminal:
+        assert closing(terminal) == (1011, 'web does not run.')
+
+
+def test_nobody_speaks_spice(url):
+    with Terminal(url('spice-html5')) as client:
+        assert closing(client) == (1011, 'No spice server answers for simulated servers.')
+
+
+def test_clients_that_say_nothing_are_cut_off(quick, conf, url):
+    conf.set_override('idle_timeout', 1, 'console')
+    with Terminal(url('serial')) as terminal:
+        assert closing(terminal) == (1000, 'Nobody typed anything.')
+
+
+@pytest.mark.parametrize('enforced', [True, False])
+def test_a_connection_may_end_with_its_token(quick, conf, service, servers, server, url, enforced):
+    conf.set_override('enforce_session_timeout', enforced, 'consoleauth')
+    with Terminal(url('serial')) as terminal:
+        terminal.read_until('web> ')
+        service.cloud.consoles.clock = lambda: utcnow() + timedelta(seconds=601)
+        if not enforced:
+            off(servers, server)
+        reason = 'The time of the token is over.' if enforced else 'The server does not run there any more.'
+        assert closing(terminal) == (1000, reason)
+
+
+# ------------------------------------------------------------------ bounds
+
+
+def test_so_many_consoles_are_open_at_a_time(conf, url):
+    conf.set_override('max_connections', 1, 'console')
+    with Terminal(url('serial')) as terminal:
+        terminal.read_until('web> ')
+        assert refused(url('novnc')) == (503, 'Too many consoles are open')
+    # The next one is let in as soon as the proxy has seen that the first one is gone.
+    until = time.monotonic() + PATIENCE
+    while True:
+        try:
+            with Terminal(url('serial')) as terminal:
+                terminal.read_until('web> ')
+            return
+        except InvalidStatus:
+            assert time.monotonic() < until
+
+
+def test_so_many_are_at_the_doors(monkeypatch, conf, proxy):
+    monkeypatch.setattr(module, 'MOST_AT_DOORS', 2)
+    conf.set_override('max_connections', 1, 'console')
+    host, port = proxy['serial'].split(':')
+    clients = [socket.create_connection((host, int(port)), PATIENCE) for _ in range(4)]
+    with suppress(ConnectionResetError):
+        assert clients[-1].recv(1) == b''
+    for client in clients[:-1]:
+        client.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            client.recv(1)
+    for client in clients:
+        client.close()
+
+
+def test_messages_that_are_too_long_end_a_connection(conf, url):
+    conf.set_override('max_frame_bytes', 1024, 'console')
+    with Terminal(url('serial')) as terminal:
+        terminal.read_until('web> ')
+        terminal.type('x' * 2000)
+        code, _ = closing(terminal)
+        assert code == 1009
+
+
+def test_consoles_are_open_beside_each_other(url):
+    with Terminal(url('serial')) as one, Terminal(url('serial')) as other, Viewer(url('novnc')) as viewer:
+        one.read_until('web> ')
+        one.type('hello\r')
+        other.read_until('web> hello\r\nweb> ')
+        viewer.read_until('web> hello\nweb> ')
+
+
+# ------------------------------------------------------------------ secrets
+
+
+def test_tokens_are_not_logged(caplog, proxy, url):
+    caplog.set_level(logging.DEBUG)
+    address = url('serial')
+    token = address.partition('?token=')[2]
+    with Terminal(address) as terminal:
+        terminal.read_until('web> ')
+    refused(f'ws://{proxy["novnc"]}/?token={token}')
+    host, port = proxy['serial'].split(':')
+    requests = (
+        f'GET /%3Ftoken={token} HTTP/1.1\r\n\r\n',
+        f'GET /?token={token}\r\n\r\n',
+        f'GET /?token={token} HTTP/1.1\r\nno header\r\n\r\n',
+    )
+    for request in requests:
+        with socket.create_connection((host, int(port)), PATIENCE) as client:
+            client.sendall(request.encode())
+            client.recv(100)
+    lines = [record.getMessage() for record in caplog.records if record.name.startswith('computeapi.consoles')]
+    assert any('at the door of serial, status: 101' in line for line in lines)
+    ours = [record for record in caplog.records if record.threadName != 'MainThread']
+    assert token not in '\n'.join(f'{record.getMessage()} {record.exc_text}' for record in ours)
+
+
+def test_a_paused_guest_hears_nothing(service, server, url):
+    with Terminal(url('serial')) as terminal:
+        terminal.read_until('web> ')
+        service.hypervisor.pause(server)
+        terminal.read_until('paused\r\nweb> ')
+        terminal.type('unheard')
+        service.hypervisor.unpause(server)
+        terminal.read_until('unpaused\r\nweb> ')
+        terminal.type('heard')
+        terminal.read_until('web> heard')
+    assert service.hypervisor.power_state(server) is PowerState.RUNNING

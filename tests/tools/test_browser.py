@@ -1,0 +1,137 @@
+"""The pages of consoles in Chromium, at the addresses that `computeapi serve` gives out."""
+
+import base64
+import shutil
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.sync_api import expect, sync_playwright
+
+from computeapi.backends.hypervisor.simulated_consoles.font import CURSOR
+from computeapi.backends.hypervisor.simulated_consoles.screen import CELL_HEIGHT, COLUMNS, USUAL, Painter
+from computeapi.testing import Cloud
+
+ARGUMENTS = [
+    '--no-sandbox',
+    '--disable-gpu',
+    '--disable-quic',
+    '--no-first-run',
+    '--disable-background-networking',
+    '--disable-component-update',
+    '--disable-sync',
+]
+TRIES = 600
+SHOWS = """([row, height, pixels]) => {
+  const canvas = document.getElementById('screen')
+  const { data } = canvas.getContext('2d').getImageData(0, row * height, canvas.width, height)
+  const expected = atob(pixels)
+  return data.length === expected.length && data.every((byte, at) => byte === expected.charCodeAt(at))
+}"""
+"""Whether a row of characters has these pixels on the canvas."""
+
+
+@pytest.fixture(scope='module')
+def browser(tmp_path_factory):
+    chromium = shutil.which('chromium')
+    assert chromium, 'There is no Chromium; tests/tools/install installs it.'
+    folder = tmp_path_factory.mktemp('chromium')
+    with sync_playwright() as playwright:
+        launch = playwright.chromium.launch_persistent_context
+        browser = launch(folder, executable_path=chromium, headless=True, args=ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope='module')
+def connection():
+    with Cloud() as cloud:
+        yield cloud.connection('demo')
+
+
+@pytest.fixture(scope='module')
+def compute(connection):
+    return connection.compute
+
+
+@pytest.fixture
+def server(connection):
+    image = next(connection.image.images()).id
+    server = connection.compute.create_server(name='web', flavor_id='1', image_id=image, networks='none')
+    return connection.compute.wait_for_server(server, interval=0.1)
+
+
+@pytest.fixture
+def page(browser):
+    """A new page, which asks nobody but the loopback, and in which nothing goes wrong."""
+    page, trouble, asked = browser.new_page(), [], []
+    page.on('pageerror', lambda error: trouble.append(str(error)))
+    page.on('console', lambda message: trouble.append(message.text) if message.type == 'error' else None)
+    page.on('request', lambda request: asked.append(urlsplit(request.url).hostname))
+    yield page
+    page.close()
+    assert set(asked) == {'127.0.0.1'} and not trouble
+
+
+def log_with(compute, server, text):
+    """The console log, as soon as that stands in it."""
+    for _ in range(TRIES):
+        log = compute.get_server_console_output(server)['output']
+        if text in log:
+            return log
+    raise AssertionError(log)
+
+
+def wait_for_row(page, number, text):
+    """Until the screen has these characters in a row, to the pixel."""
+    pixels = bytearray(Painter(USUAL._replace(red_shift=0, blue_shift=16)).paint(text.ljust(COLUMNS)))
+    pixels[3::4] = b'\xff' * (len(pixels) // 4)
+    for _ in range(TRIES):
+        if page.evaluate(SHOWS, [number, CELL_HEIGHT, base64.b64encode(pixels).decode()]):
+            return
+        page.wait_for_timeout(50)
+    raise AssertionError(f'Row {number} does not show {text!r}.')
+
+
+def test_a_screen(compute, server, page):
+    page.goto(compute.create_console(server, 'novnc')['url'])
+    expect(page.locator('#state')).to_have_text('Connected')
+    expect(page).to_have_title('web – console')
+    lines = log_with(compute, server, 'ready').splitlines()
+    wait_for_row(page, 0, lines[0])
+    wait_for_row(page, len(lines), f'web> {CURSOR}')
+    # The screen has the focus at once.
+    page.keyboard.type('Hello, {World}!')
+    wait_for_row(page, len(lines), f'web> Hello, {{World}}!{CURSOR}')
+    page.keyboard.press('Backspace')
+    page.keyboard.press('Enter')
+    log_with(compute, server, 'web> Hello, {World}\n')
+    wait_for_row(page, len(lines) + 1, f'web> {CURSOR}')
+    page.keyboard.press('Control+Alt+Home')
+    expect(page.locator('#full')).to_be_focused()
+    compute.delete_server(server)
+    expect(page.locator('#state')).to_have_text('Closed. The console has ended.', timeout=30_000)
+    expect(page.locator('#again')).to_be_visible()
+
+
+def test_a_terminal(compute, server, page):
+    page.goto(compute.create_console(server, 'serial')['url'].replace('ws:', 'http:'))
+    screen = page.locator('#screen')
+    expect(screen).to_be_focused()
+    page.keyboard.type('Hello, [World]?')
+    page.keyboard.press('Backspace')
+    page.keyboard.press('ArrowUp')
+    page.keyboard.press('Enter')
+    log = log_with(compute, server, 'web> Hello, [World]\n')
+    expect(page.locator('#past')).to_have_text(log, use_inner_text=True)
+    expect(page.locator('#before')).to_have_text('web> ')
+    page.keyboard.press('Control+Alt+Home')
+    expect(page.locator('#full')).to_be_focused()
+    compute.stop_server(server)
+    expect(page.locator('#state')).to_have_text('Closed. The console has ended.', timeout=30_000)
+
+
+def test_an_address_that_is_no_longer_valid(compute, server, browser):
+    page = browser.new_page()
+    page.goto(compute.create_console(server, 'novnc')['url'][:-1] + 'x')
+    expect(page.locator('#state')).to_contain_text('Not let in: the time of this address is over')
+    page.close()
