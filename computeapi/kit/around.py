@@ -16,7 +16,6 @@ from computeapi.backends.hypervisor import Hypervisor
 from computeapi.db.engine import Transaction
 from computeapi.db.tasks import Task
 from computeapi.kit.control import control
-from computeapi.kit.control.service import CONTROL_PATH, TOKEN_VARIABLE, URL_VARIABLE
 from computeapi.kit.events.source import WatchedTransactions
 from computeapi.kit.faults.hypervisor import FaultyHypervisor
 from computeapi.kit.faults.requests import FatedApp, FaultyApp
@@ -24,6 +23,7 @@ from computeapi.kit.journal.recorder import Recorder
 from computeapi.kit.reads import ReadServers
 from computeapi.kit.seed import Seed
 from computeapi.kit.tools import Tools
+from computeapi.kit.variables import CONTROL_PATH, TOKEN_VARIABLE, URL_VARIABLE
 from computeapi.main import Service
 from computeapi.serve.directory import Directory
 from computeapi.serve.surroundings import Backend, Surroundings

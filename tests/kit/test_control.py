@@ -7,8 +7,9 @@ from openapi_spec_validator import validate
 
 from computeapi import cli
 from computeapi.errors import Invalid
-from computeapi.kit.control import commands
-from computeapi.kit.control.service import TOKEN_VARIABLE, URL_VARIABLE
+from computeapi.kit import shell
+from computeapi.kit.control import table
+from computeapi.kit.variables import TOKEN_VARIABLE, URL_VARIABLE
 
 
 def snapshots(http):
@@ -73,15 +74,20 @@ def control(cloud, monkeypatch, capsys):
         monkeypatch.setenv(name, cloud.environ[name])
 
     def run(*arguments):
-        commands.run(arguments)
+        shell.run(arguments)
         return capsys.readouterr().out
 
     return run
 
 
 def test_each_operation_is_a_command_of_its_own():
-    names = [operation.handler.__name__ for operation in commands.operations()]
+    names = [operation['name'] for operation in shell.operations()]
     assert len(set(names)) == len(names)
+
+
+def test_the_file_of_the_table_is_up_to_date():
+    # python -m computeapi.kit.control.table > computeapi/kit/control.json
+    assert shell.TABLE.read_text() == table.text()
 
 
 def test_commands_do_what_the_operations_do(http, control):
@@ -89,7 +95,7 @@ def test_commands_do_what_the_operations_do(http, control):
     http.boot()
     assert control('restore-snapshot', 'one') == ''
     assert http.names() == []
-    with pytest.raises(commands.ControlRefused, match='409: There is a snapshot one already'):
+    with pytest.raises(shell.ControlRefused, match='409: There is a snapshot one already'):
         control('take-snapshot', 'one')
 
 
@@ -114,7 +120,7 @@ def test_commands_need_to_know_which_cloud(control, monkeypatch):
 
 
 def test_nobody_at_the_url_is_told(control):
-    with pytest.raises(commands.ControlRefused, match='Nothing answers at http://127.0.0.1:1/control'):
+    with pytest.raises(shell.ControlRefused, match='Nothing answers at http://127.0.0.1:1/control'):
         control('--url', 'http://127.0.0.1:1/control', 'reset')
 
 
@@ -136,5 +142,5 @@ def test_help_says_what_a_command_asks(monkeypatch, capsys):
     with pytest.raises(SystemExit, match='0'):
         cli.main(['control', '--help'])
     printed = capsys.readouterr().out
-    for operation in commands.operations():
-        assert f'({operation.method} {operation.path})' in printed
+    for operation in shell.operations():
+        assert f'({operation["method"]} {operation["path"]})' in printed

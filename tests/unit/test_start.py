@@ -31,6 +31,19 @@ def test_help_needs_nothing_of_the_service(arguments):
     assert not names & (HEAVY | OWN)
 
 
+@pytest.mark.parametrize('arguments', [['control', '--help'], ['control', 'take-snapshot', '--help']])
+def test_what_can_be_done_to_a_cloud_is_read_from_a_file(arguments):
+    names = loaded(*arguments)
+    assert 'computeapi.kit.shell' in names
+    assert not names & (HEAVY - {'orjson'} | OWN)
+
+
+def test_what_most_processes_never_need_is_not_loaded():
+    program = 'import sys, computeapi.serve; print(*sys.modules)'
+    done = subprocess.run([sys.executable, '-c', program], capture_output=True, text=True, check=True)
+    assert not set(done.stdout.split()) & {'cryptography', 'computeapi.compute.keys'}
+
+
 def test_tables_are_upgraded_without_the_api(monkeypatch):
     monkeypatch.setenv('OS_DATABASE__CONNECTION', 'sqlite://')
     names = loaded('db', 'version')

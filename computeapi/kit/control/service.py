@@ -11,6 +11,7 @@ import webob.dec
 from computeapi.context import Context
 from computeapi.errors import NotFound
 from computeapi.kit.tools import Tools
+from computeapi.kit.variables import TOKEN_HEADER
 from computeapi.standalone.access import RoleRules
 from computeapi.versions import ABSENT, History
 from computeapi.web import faults
@@ -21,9 +22,6 @@ from computeapi.web.openapi import Face, describe
 from computeapi.web.request import CONTEXT, Request
 from computeapi.web.routing import Endpoint
 
-CONTROL_PATH, TOKEN_HEADER = '/control', 'X-Control-Token'
-URL_VARIABLE, TOKEN_VARIABLE = 'COMPUTEAPI_CONTROL_URL', 'COMPUTEAPI_CONTROL_TOKEN'
-"""What tells `computeapi control` where the API is and what it takes."""
 CONTROL = History({'1.0': 'The first version.'})
 FACE = Face('Control API', CONTROL, '.', TOKEN_HEADER)
 DOCUMENT = '/openapi.json'

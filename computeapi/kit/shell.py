@@ -1,28 +1,33 @@
 """`computeapi control`: the operations of the control API for a shell, derived from their table.
 
 `take-snapshot NAME` is the operation whose handler is `take_snapshot`. What its path and its body must have are
-arguments, what they may have are options; an object or a list is written as JSON, or as @FILE that holds it.
+arguments, what they may have are options; an object or a list is written as JSON, or as @FILE that holds it. The table
+is read from a file, which control/table.py writes: to load the operations takes as long as to start a cloud.
 """
+
+from __future__ import annotations
 
 import argparse
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import orjson
-import requests
 
 from computeapi.errors import Error, Invalid
-from computeapi.kit.control import CONTROLLERS
-from computeapi.kit.control.service import CONTROL, TOKEN_HEADER, TOKEN_VARIABLE, URL_VARIABLE
-from computeapi.kit.events.feeds import EventLines
-from computeapi.versions import resolve
-from computeapi.web.contract import JSON, Operation
+from computeapi.kit.variables import LINES, TOKEN_HEADER, TOKEN_VARIABLE, URL_VARIABLE
 
+if TYPE_CHECKING:
+    import requests
+
+TABLE = Path(__file__).with_name('control.json')
+PARTS = ('query', 'body')
+JSON = 'application/json'
+"""The media type of what is shown indented."""
 PATIENCE_SECONDS = 120
 GIVEN = 'given '
 """What the names of an operation's own arguments begin with: one of them may be called as one of the command's."""
@@ -39,15 +44,21 @@ def run(arguments: Sequence[str]) -> None:
     given = {name.removeprefix(GIVEN): value for name, value in vars(options).items() if name.startswith(GIVEN)}
     if not options.url or not options.token:
         raise Invalid(f'--url and --token, or {URL_VARIABLE} and {TOKEN_VARIABLE}, must say which cloud it is.')
-    path = re.sub(r'{(\w+)}', lambda name: quote(given[name[1]], safe=''), operation.path)
+    # To load it takes longer than to print the help.
+    import requests
+
+    path = re.sub(r'{(\w+)}', lambda name: quote(given[name[1]], safe=''), operation['path'])
+    parts = {
+        part: {name: given[name] for name in operation[part] if given[name] is not None}
+        for part in PARTS
+        if part in operation
+    }
     try:
         answer = requests.request(
-            operation.method,
+            operation['method'],
             options.url.rstrip('/') + path,
-            params={name: given[name] for name in _properties(operation.query) if given[name] is not None},
-            json={name: given[name] for name in _properties(operation.body) if given[name] is not None}
-            if operation.takes_body
-            else None,
+            params=parts.get('query'),
+            json=parts.get('body'),
             headers={TOKEN_HEADER: options.token},
             timeout=PATIENCE_SECONDS,
             stream=True,
@@ -63,7 +74,7 @@ def run(arguments: Sequence[str]) -> None:
 def _print(answer: requests.Response) -> None:
     """Print it; lines of JSON as they come."""
     kind = answer.headers.get('Content-Type', '').partition(';')[0]
-    if kind == EventLines.media_type:
+    if kind == LINES:
         with suppress(KeyboardInterrupt):
             for line in filter(None, answer.iter_lines()):
                 print(line.decode(), flush=True)
@@ -88,38 +99,29 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(metavar='COMMAND', required=True)
     for operation in operations():
         # Those who ask by HTTP read it here, too.
-        text = f'{operation.summary} ({operation.method} {operation.path})'
-        command = commands.add_parser(operation.handler.__name__.replace('_', '-'), help=text, description=text)
+        text = f'{operation["summary"]} ({operation["method"]} {operation["path"]})'
+        command = commands.add_parser(operation['name'], help=text, description=text)
         command.set_defaults(operation=operation)
-        for name in re.findall(r'{(\w+)}', operation.path):
+        for name in re.findall(r'{(\w+)}', operation['path']):
             command.add_argument(GIVEN + name, metavar=name.upper())
-        for tree in (operation.query, operation.body):
-            required = (_resolved(tree) or {}).get('required', ())
-            for name, schema in _properties(tree).items():
-                _add(command, name, schema, required=name in required)
+        for part in PARTS:
+            for name, schema in operation.get(part, {}).items():
+                _add(command, name, schema)
     return parser
 
 
-def operations() -> Iterator[Operation]:
-    """All that the control API can do."""
-    return (operation for kind in CONTROLLERS for operation in kind.operations)
+def operations() -> list[dict[str, Any]]:
+    """All that the control API can do; see control/table.py."""
+    found: list[dict[str, Any]] = orjson.loads(TABLE.read_bytes())
+    return found
 
 
-def _add(command: argparse.ArgumentParser, name: str, schema: dict[str, Any], *, required: bool) -> None:
+def _add(command: argparse.ArgumentParser, name: str, schema: dict[str, Any]) -> None:
     metavar, read, text = name.upper(), _reader(schema), schema.get('description')
-    if required:
+    if schema['required']:
         command.add_argument(GIVEN + name, metavar=metavar, type=read, help=text)
     else:
         command.add_argument('--' + name.replace('_', '-'), dest=GIVEN + name, metavar=metavar, type=read, help=text)
-
-
-def _resolved(tree: Any) -> Any:
-    return resolve(tree, CONTROL.max)
-
-
-def _properties(tree: Any) -> dict[str, Any]:
-    properties: dict[str, Any] = (_resolved(tree) or {}).get('properties', {})
-    return properties
 
 
 def _reader(schema: dict[str, Any]) -> Callable[[str], Any]:

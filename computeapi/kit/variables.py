@@ -1,0 +1,7 @@
+"""How the control API of a cloud is found and asked by those who are not in its process."""
+
+CONTROL_PATH, TOKEN_HEADER = '/control', 'X-Control-Token'
+URL_VARIABLE, TOKEN_VARIABLE = 'COMPUTEAPI_CONTROL_URL', 'COMPUTEAPI_CONTROL_TOKEN'
+"""What tells `computeapi control` where the API is and what it takes."""
+LINES = 'application/jsonl'
+"""The media type of what is told line by line, each a JSON object, as it happens."""
