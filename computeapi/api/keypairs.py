@@ -6,7 +6,7 @@ from typing import Any
 from computeapi.api import pages
 from computeapi.api.controller import ComputeController
 from computeapi.api.types import BOOLEAN, INTEGER, LINKS, NAME, NULLABLE_DATETIME, STRING, TEXT, exact_date
-from computeapi.compute.keys import SSH, X509
+from computeapi.db.keypairs import SSH, X509
 from computeapi.versions import ABSENT, added, changed, removed
 from computeapi.web.contract import Field, Policy, View, attr
 from computeapi.web.controller import operation

@@ -5,7 +5,7 @@ from typing import Any
 from computeapi.api.types import LIMIT, LINKS, MARKER
 from computeapi.db.listing import Page
 from computeapi.versions import added
-from computeapi.web.paging import limit_of, next_link
+from computeapi.web.paging import limit_of, link_after, next_link
 from computeapi.web.request import Request
 from computeapi.web.schemas import array, closed
 
@@ -37,13 +37,18 @@ def answer(
     *,
     marker: str = 'id',
     links: str = '',
+    last: str | None = None,
     **parameters: str,
 ) -> dict[str, Any]:
     """{name: the items that are shown} and, when the page is full, {name}_links.
 
     marker: the field of an item that the next page is asked for with.  links: another name for the links.
+    last: the marker of a page that is not full, and yet not the last one.
     parameters: those that the path of the operation has.
     """
-    last = shown[-1].get(marker) if shown else None
-    further = next_link(req, shown, limit, str(last), **parameters)
+    if last is None:
+        end = str(shown[-1].get(marker) if shown else None)
+        further = next_link(req, shown, limit, end, **parameters)
+    else:
+        further = link_after(req, last, **parameters)
     return {name: shown} | ({links or f'{name}_links': further} if further else {})

@@ -97,7 +97,7 @@ class SimpleTenantUsage(ComputeController):
         """
         most = self.cloud.max_limit
         page = pages.asked(req, most)
-        counted = Page(most if page.limit is None else page.limit, page.marker, [('project_id', False)])
+        counted = Page(most if page.limit is None else page.limit, page.marker)
         start, end = moment_of(req, 'start'), moment_of(req, 'end')
         found = self.cloud.usage.page(start, end, counted, project_id=project.get('id'))
         servers = [server for usage in found for server in usage.servers]

@@ -46,6 +46,8 @@ def start_all(
 ) -> dict[str, int]:
     """The same for servers to which the caller did nothing yet, for they are new; the ids by server."""
     facts = _beginning(context, context.request_id or f'task-{now.timestamp()}', action, now)
+    if len(server_ids) == 1:
+        return {server_ids[0]: ACTIONS.add(connection, server_id=server_ids[0], **facts)}
     connection.execute(insertion(actions), [{'server_id': server_id, **facts} for server_id in server_ids])
     # MySQL tells no numbers of several rows.
     numbers: dict[str, int] = {}

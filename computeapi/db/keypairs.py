@@ -15,6 +15,9 @@ __all__ = ['Keypair']
 KEYPAIRS = Rows(Keypair, keypairs)
 OF_USER = KEYPAIRS.select.where(keypairs.c.user_id == sa.bindparam('user_id'))
 
+SSH, X509 = 'ssh', 'x509'
+"""What the type of a key pair may be."""
+
 
 def get(connection: sa.Connection, user_id: str, name: str) -> Keypair | None:
     return KEYPAIRS.find(connection, user_id=user_id, name=name)

@@ -72,12 +72,11 @@ def beginning(
     return statement.order_by(*order_by(order)).limit(limit)
 
 
-def ordered(table: sa.Table, page: Page, unique: str) -> Order:
-    """The order of the page, made total by the column *unique*, which follows the direction of the one before it."""
+def ordered(table: sa.Table, page: Page, *further: str) -> Order:
+    """The order of the page, made total by further columns, which follow the direction of its first one."""
     order = [(table.c[name], descending) for name, descending in page.sort]
-    if unique not in dict(page.sort):
-        order.append((table.c[unique], order[-1][1] if order else False))
-    return order
+    descending = order[0][1] if order else False
+    return [*order, *((table.c[name], descending) for name in further if name not in dict(page.sort))]
 
 
 def sorted_by(

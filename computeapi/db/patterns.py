@@ -1,12 +1,13 @@
 """Regular expressions that clients search with, bounded before a database sees them.
 
-What can be found with LIKE is found with it. The rest must be in the part of the syntax that every
+What can be found with LIKE, letters and dots, is found with it. The rest must be in the part of the syntax that every
 database reads alike, which has neither look-around nor references back, and small by RE2's measure.
 PostgreSQL and SQLite (by RE2) then match in linear time; MariaDB backtracks, and is told when to give up.
 Case does not count.
 """
 
 import functools
+import itertools
 import re
 from typing import Any
 
@@ -15,7 +16,13 @@ import sqlalchemy as sa
 LONGEST = 255
 MOST_MEMORY = 128 * 1024
 
-PLAIN = re.compile(r'(\^?)((?:[^\\\[\](){}^$|*+?.]|\\[^\w\s])*)(\$?)')
+PLAIN = re.compile(r'(\^?)((?:[^\\\[\](){}^$|*+?]|\\[^\w\s])*)(\$?)')
+SYMBOL = re.compile(r'\\?(.)', re.DOTALL)
+LIKE = {'.': '_', '%': '/%', '_': '/_', '/': '//'}
+"""What symbols of a plain pattern are for LIKE, where they are not the same."""
+LITERAL = re.compile(r'[^\\\[\](){}^$|*+?.]|\\[^\w\s]')
+BEGIN = re.compile(rf'\^((?:{LITERAL.pattern})*)(.?)', re.DOTALL)
+OPTIONAL = ('*', '?', '{')
 PORTABLE = re.compile(
     r"""(?x)
     (?: [\^$|] | \((?!\?)                                      # an anchor, a choice, the start of a group
@@ -36,20 +43,37 @@ def is_bounded(pattern: str) -> bool:
     return bool(PLAIN.fullmatch(pattern)) or (bool(PORTABLE.fullmatch(pattern)) and _compiled(pattern) is not None)
 
 
+def prefix(pattern: str) -> str:
+    """What everything begins with that the pattern matches, which is_bounded; in lower case, and as far as that means
+    the same to every database."""
+    found = BEGIN.match(pattern)
+    if found is None or '|' in pattern:
+        return ''
+    letters = [letter[-1] for letter in LITERAL.findall(found[1])]
+    known = ''.join(letters[:-1] if found[2] in OPTIONAL else letters).lower()
+    return ''.join(itertools.takewhile(str.isascii, known))
+
+
 def matches(column: sa.ColumnElement[Any], pattern: str, dialect: str) -> sa.ColumnElement[bool]:
     """Whether the column holds something that the pattern matches, which is_bounded."""
     if plain := PLAIN.fullmatch(pattern):
         start, text, end = plain.groups()
-        return _like(column, re.sub(r'\\(.)', r'\1', text), bool(start), bool(end))
+        words = f'{"" if start else "%"}{SYMBOL.sub(_symbol, text)}{"" if end else "%"}'
+        return sa.func.lower(column).like(sa.func.lower(sa.literal(words)), escape='/')
     return column.regexp_match(PREFIXES.get(dialect, '(?i)') + pattern)
 
 
-def _like(column: sa.ColumnElement[Any], text: str, start: bool, end: bool) -> sa.ColumnElement[bool]:
-    if start and end:
-        return sa.func.lower(column) == sa.func.lower(sa.literal(text))
-    if start:
-        return column.istartswith(text, autoescape=True)
-    return column.iendswith(text, autoescape=True) if end else column.icontains(text, autoescape=True)
+def _symbol(found: re.Match[str]) -> str:
+    """A symbol of a plain pattern, in the words of LIKE: a dot is any letter, unless it is escaped."""
+    symbol = found[1]
+    return symbol if found[0] == '\\.' else LIKE.get(symbol, symbol)
+
+
+def fits(pattern: str, value: str) -> bool:
+    """Whether the pattern, which is_bounded, matches the value."""
+    if PLAIN.fullmatch(pattern):
+        return re.search(pattern, value, re.IGNORECASE) is not None
+    return bool(search(f'(?i){pattern}', value))
 
 
 def search(pattern: str, value: str | None) -> bool | None:

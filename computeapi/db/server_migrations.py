@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -10,11 +10,13 @@ import sqlalchemy as sa
 
 from computeapi import chance
 from computeapi.context import Context
-from computeapi.db import listing
-from computeapi.db.listing import Page
+from computeapi.db import listing, walks
+from computeapi.db.listing import Clause, Page
 from computeapi.db.records import Rows
 from computeapi.db.servers import Server
 from computeapi.db.tables.servers import Migration, migrations, servers
+from computeapi.db.walks import Walk
+from computeapi.errors import Invalid
 from computeapi.states import MigrationStatus
 
 __all__ = ['Migration']
@@ -35,10 +37,13 @@ MOVED = (MigrationStatus.FINISHED, MigrationStatus.CONFIRMING)
 EVACUATION = 'evacuation'
 
 MIGRATIONS = Rows(Migration, migrations)
-LISTED = MIGRATIONS.select.where(
-    sa.exists().where(servers.c.uuid == migrations.c.server_id, servers.c.deleted_at.is_(None))
-)
+[BY_AGE] = (index for index in migrations.indexes if index.name == 'ix_migrations_created_at_id')
+FEW = 1000
+"""So many are sorted as quickly as a page is made."""
+UNKNOWN_MARKER = 'Marker {marker} could not be found.'
+TOLD = sa.exists().where(servers.c.uuid == migrations.c.server_id, servers.c.deleted_at.is_(None))
 """The moves of a server that is deleted are told no more."""
+LISTED = MIGRATIONS.select.where(TOLD)
 
 
 def insert(
@@ -110,7 +115,7 @@ def page(
     since: datetime | None = None,
     before: datetime | None = None,
 ) -> list[Migration]:
-    """One page of the moves of servers that are there; Invalid for an unknown marker.
+    """One page of the moves of servers that are there, sorted by `created_at`; Invalid for an unknown marker.
 
     filters: columns, and `host` (it came from or went to it).  since, before: when it changed last.
     """
@@ -122,10 +127,35 @@ def page(
         where.append(migrations.c.updated_at >= since)
     if before is not None:
         where.append(migrations.c.updated_at <= before)
-    marked = [migrations.c.uuid == page.marker]
-    unknown = 'Marker {marker} could not be found.'
-    order = listing.ordered(migrations, page, 'id')
-    statement = listing.paged(connection, LISTED, order, page, marked=marked, where=where, unknown=unknown)
+    few = _few(connection, filters, since)
+    if few is not None:
+        return _sorted(connection, page, [*where, migrations.c.id.in_(few)])
+    walk = Walk(BY_AGE, (), len(BY_AGE.columns), page.sort[0][1], where=tuple(where))
+    after = None
+    if page.marker is not None:
+        after = walks.place_of(connection, walk, TOLD & (migrations.c.uuid == page.marker))
+        if after is None:
+            raise Invalid(UNKNOWN_MARKER.format(marker=page.marker))
+    return MIGRATIONS.of(walks.rows(connection, LISTED, walk, after, page.limit))
+
+
+def _few(connection: sa.Connection, filters: Mapping[str, str], since: datetime | None) -> Collection[int] | None:
+    """The moves among which are all that are wanted, if these are few: those of a server, or of late."""
+    ids = sa.select(migrations.c.id).limit(FEW + 1)
+    if 'server_id' in filters:
+        ids = ids.where(migrations.c.server_id == filters['server_id'])
+    elif since is not None:
+        ids = ids.where(migrations.c.updated_at >= since)
+    else:
+        return None
+    found = connection.scalars(ids).all()
+    return found if len(found) <= FEW else None
+
+
+def _sorted(connection: sa.Connection, page: Page, where: Sequence[Clause]) -> list[Migration]:
+    """One page of moves that are few."""
+    order, marked = listing.ordered(migrations, page, 'id'), [migrations.c.uuid == page.marker]
+    statement = listing.paged(connection, LISTED, order, page, marked=marked, where=where, unknown=UNKNOWN_MARKER)
     return MIGRATIONS.all(connection, statement)
 
 

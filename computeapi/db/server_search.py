@@ -1,163 +1,235 @@
-"""Lists of servers: what they are searched by, each filter as a condition on their rows."""
+"""Pages of servers: in whatever order, searched by whatever, along an index."""
 
-import re
-from collections.abc import Callable, Collection, Mapping
-from datetime import datetime, timedelta
-from typing import Any
+import heapq
+import itertools
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from computeapi.clock import parsed
-from computeapi.db import addresses, listing, patterns
-from computeapi.db.listing import Clause, Page
+from computeapi.db import listing, server_lookups, walks
+from computeapi.db.listing import UNKNOWN_MARKER, Clause, Page
+from computeapi.db.server_branches import BY, USUAL, Reach, by_age, in_order_of
+from computeapi.db.server_filters import condition
 from computeapi.db.servers import SERVERS, Server, load
-from computeapi.db.tables.servers import server_tags, servers
+from computeapi.db.tables.server_lists import TIES
+from computeapi.db.tables.servers import servers
+from computeapi.db.walks import Place, Walk
 from computeapi.errors import Invalid
-from computeapi.states import STATUS_BY_TASK, VMState, states_of
 
-NUMBER = re.compile(r'\d{1,9}')
-DATE = 'YYYY-MM-DD'
+COLUMNS = {'name': 'folded_name'}
+"""What servers are sorted by instead of a column."""
+AT_ONCE = 1000
+PATIENCE = 10
+"""How much longer it is looked for the first server that fits."""
 
 
-def page(
-    connection: sa.Connection,
-    page: Page,
-    *,
-    project_id: str | None = None,
-    deleted: bool | None = False,
-    soft_deleted: bool | None = None,
-    filters: Mapping[str, Any] | None = None,
-    needs: Collection[str] = (),
-) -> list[Server]:
-    """One page of the servers of a project, or of any; needs: see db.servers.
+class Search(NamedTuple):
+    """Which servers are wanted.
 
-    deleted: those that are deleted (True), that are not (False), or both (None).  soft_deleted: whether those
-    that can be restored count as there.  filters: any of ADDRESSES, EQUAL, NUMBERS, MOMENTS and OTHERS; by its name,
-    a column of text: a regular expression.
+    project_id: None for those of all projects.  deleted: those that are deleted (True), that are not (False), or both
+    (None).  soft_deleted: whether those that can be restored count as there.  filters: see server_filters.condition.
+    most: how many servers are looked at for a page, where what they are searched by has no index.
+    """
+
+    project_id: str | None = None
+    deleted: bool | None = False
+    soft_deleted: bool | None = None
+    filters: Mapping[str, Any] = {}
+    most: int = 20_000
+
+
+class Found(NamedTuple):
+    """The servers of a page.  last: the UUID of the one that was looked at last, if the page is not full, and yet there
+    are more to look at."""
+
+    servers: list[Server]
+    last: str | None = None
+
+
+def page(connection: sa.Connection, page: Page, search: Search, needs: Collection[str] = ()) -> Found:
+    """One page of the servers that are wanted; needs: see db.servers.
 
     Invalid for an unknown marker, and, naming the filter, for a value that nothing can be searched by.
     """
-    scope = [] if project_id is None else [servers.c.project_id == project_id]
-    wanted = [_condition(connection.dialect.name, name, value) for name, value in (filters or {}).items()]
-    statement = listing.paged(
-        connection,
-        SERVERS.select,
-        listing.ordered(servers, page, 'id'),
-        page,
-        marked=[*scope, servers.c.uuid == page.marker],
-        where=[*scope, *_existing(deleted, soft_deleted), *wanted],
-    )
-    found = SERVERS.all(connection, statement)
-    load(connection, found, needs)
+    found = Pager(connection, page, search).found()
+    load(connection, found.servers, needs)
     return found
 
 
-def _existing(deleted: bool | None, soft_deleted: bool | None) -> list[Clause]:
-    gone = servers.c.deleted_at.is_not(None)
-    restorable = servers.c.vm_state == VMState.SOFT_DELETED
-    if deleted is None:
-        return []
-    if deleted:
-        return [gone if soft_deleted is False else gone | restorable]
-    return [~gone] if soft_deleted else [~gone, ~restorable]
+class Pager:
+    """Finds one page.
+
+    Where the servers of the page follow one another along an index, it is walked. Where they are among few that an
+    index tells, or along several, those are looked at in their order until the page is full.
+    """
+
+    def __init__(self, connection: sa.Connection, page: Page, search: Search):
+        self.connection, self.page, self.search = connection, page, search
+        project_id = search.filters.get('project_id') if search.project_id is None else search.project_id
+        self.reach = Reach(project_id, search.deleted, search.soft_deleted)
+        self.filters = {name: value for name, value in search.filters.items() if name != 'project_id'}
+        dialect = connection.dialect.name
+        self.conditions = {name: condition(dialect, name, value) for name, value in self.filters.items()}
+        self.key, self.descending = _order(page.sort)
+        if self.key == 'project_id' and project_id is not None:
+            self.key = USUAL
+        self.marker = self._marked(page.marker)
+
+    def found(self) -> Found:
+        reach, existing = self.reach, [*self.reach.owned(), *self.reach.existing()]
+        walks_, told = self._walks()
+        if walks_ is None:
+            return self._sorted([*existing, *self.conditions.values()])
+        sought = {name: value for name, value in self.filters.items() if name not in told}
+        where = [*existing, *(self.conditions[name] for name in sought)]
+        far = None if all(is_near(walk, reach) for walk in walks_) else self.page.limit
+        few = server_lookups.places(self.connection, reach, sought, far, self.search.most)
+        if few is not None:
+            return self._among(few, [*existing, *self.conditions.values()])
+        if self.key == USUAL and len(walks_) > 1:
+            return self._sifted(self._side_by_side(walks_), where)
+        if lets_most_pass(sought):
+            return Found(self._walked(walks_, where))
+        if self.key == USUAL and len(walks_) == 1:
+            return self._bounded(walks_[0], where)
+        return self._sifted(self._one_by_one(walks_), where)
+
+    def _walks(self) -> tuple[list[Walk] | None, Collection[str]]:
+        if self.key == USUAL:
+            return by_age(self.connection, self.reach, self.descending, self.filters)
+        return (in_order_of(self.reach, self.key, self.descending) if self.key else None), ()
+
+    def _marked(self, marker: str | None) -> sa.Row[Any] | None:
+        if marker is None:
+            return None
+        statement = sa.select(servers).where(servers.c.uuid == marker)
+        if self.search.project_id is not None:
+            statement = statement.where(servers.c.project_id == self.search.project_id)
+        found = self.connection.execute(statement).first()
+        if found is None:
+            raise Invalid(UNKNOWN_MARKER.format(marker=marker))
+        return found
+
+    # ------------------------------------------------------------ along an index
+
+    def _further(self, some: Sequence[Walk]) -> Iterator[tuple[Walk, Place | None]]:
+        """Of walks one after the other, those that go on after the marker, the first one from there."""
+        reached = self.marker is None
+        for walk in some:
+            if reached:
+                yield walk, None
+            # One that leaves out the servers without the key is not the one that these are in.
+            elif len(some) == 1 or walk.present == (self._held(self.key) is not None):
+                reached = True
+                yield walk, self._place(walk)
+
+    def _held(self, name: str) -> Any:
+        return None if self.marker is None else self.marker._mapping[name]
+
+    def _place(self, walk: Walk) -> Place | None:
+        return None if self.marker is None else [self._held(column.name) for column in walk.order]
+
+    def _walked(self, some: Sequence[Walk], where: Sequence[Clause]) -> list[Server]:
+        found: list[sa.Row[Any]] = []
+        for walk, after in self._further(some):
+            room = None if self.page.limit is None else self.page.limit - len(found)
+            if room != 0:
+                walk = walk._replace(where=(*walk.where, *where))
+                found += walks.rows(self.connection, SERVERS.select, walk, after, room)
+        return SERVERS.of(found)
+
+    def _bounded(self, walk: Walk, where: Sequence[Clause]) -> Found:
+        """As `_walked`, but no more than so many servers are looked at; more if none of them fits."""
+        if self.page.limit is None:
+            return Found(self._walked([walk], where))
+        end = self._place(walk)
+        for most in (self.search.most, self.search.most * PATIENCE):
+            after, end = end, walks.place_at(self.connection, walk, end, most)
+            within = walk if end is None else walk._replace(where=(*walk.where, *_until(end, walk)))
+            within = within._replace(where=(*within.where, *where))
+            found = walks.rows(self.connection, SERVERS.select, within, after, self.page.limit)
+            if found or end is None:
+                break
+        last = None if end is None or len(found) == self.page.limit else self._id_of(end)
+        return Found(SERVERS.of(found), last)
+
+    # ------------------------------------------------------------ one look after the other
+
+    def _side_by_side(self, some: Sequence[Walk]) -> Iterator[Place]:
+        ways = [walks.places(self.connection, walk, self._place(walk)) for walk in some]
+        return heapq.merge(*ways, key=tuple, reverse=self.descending)
+
+    def _one_by_one(self, some: Sequence[Walk]) -> Iterator[Place]:
+        for walk, after in self._further(some):
+            yield from walks.places(self.connection, walk, after)
+
+    def _among(self, few: Sequence[Place], where: Sequence[Clause]) -> Found:
+        if self.key != USUAL:
+            return self._sorted(_those([number for *_, number in few], where))
+        beyond = None if self.marker is None else (self.marker.created_at, self.marker.id)
+        ordered = sorted(map(tuple, few), reverse=self.descending)
+        later = (each for each in ordered if beyond is None or (each < beyond if self.descending else each > beyond))
+        return self._sifted(later, where, bounded=False)
+
+    def _sifted(self, there: Iterable[Place], where: Sequence[Clause], *, bounded: bool = True) -> Found:
+        """Those of the servers that stand there who fit, until the page is full, or enough were looked at."""
+        limit, found, looked_at, size = self.page.limit, list[Server](), 0, self.page.limit or AT_ONCE
+        source = iter(there)
+        while some := [place[-1] for place in itertools.islice(source, min(size, AT_ONCE))]:
+            by_id = {each.id: each for each in SERVERS.all(self.connection, SERVERS.select.where(*_those(some, where)))}
+            found += [by_id[number] for number in some if number in by_id]
+            looked_at, size = looked_at + len(some), size * 2
+            if limit is not None and len(found) >= limit:
+                return Found(found[:limit])
+            if bounded and limit is not None and looked_at >= self.search.most * (1 if found else PATIENCE):
+                return Found(found, self._id_of([some[-1]]))
+        return Found(found)
+
+    def _sorted(self, where: Sequence[Clause]) -> Found:
+        """Without an index."""
+        names = [(COLUMNS.get(name, name), descending) for name, descending in self.page.sort]
+        order = listing.ordered(servers, self.page._replace(sort=names), *TIES)
+        marked = [servers.c.uuid == self.page.marker]
+        statement = listing.paged(self.connection, SERVERS.select, order, self.page, marked=marked, where=where)
+        return Found(SERVERS.all(self.connection, statement))
+
+    def _id_of(self, place: Place) -> str | None:
+        return self.connection.scalar(sa.select(servers.c.uuid).where(servers.c.id == place[-1]))
 
 
-def _condition(dialect: str, name: str, value: Any) -> Clause:
-    if name in OTHERS:
-        return OTHERS[name](value)
-    if name in EQUAL:
-        return listing.compared(servers.c[name], ('eq', value))
-    if name in NUMBERS:
-        return servers.c[name] == int(value) if NUMBER.fullmatch(value) else sa.false()
-    if name in MOMENTS:
-        return _at(name, value)
-    if not patterns.is_bounded(value):
-        raise Invalid(f'Invalid filter field: {name}. It is no regular expression, or one that takes too long.')
-    if name in ADDRESSES:
-        return addresses.matches(dialect, ADDRESSES[name], value)
-    return patterns.matches(servers.c[name], value, dialect)
+def _order(sort: Sequence[tuple[str, bool]]) -> tuple[str, bool]:
+    """The column that servers are sorted by, before their age, and whether it descends; '' if they are sorted by what
+    has no index. Where nobody asks for an order the oldest come first."""
+    names = [COLUMNS.get(name, name) for name, _ in sort] or [USUAL]
+    same = len({descending for _, descending in sort}) < 2
+    alone = names[0] == USUAL and names[1:] in ([], ['id']) or len(names) == 1
+    return (names[0] if same and alone else ''), sort[0][1] if sort else False
 
 
-def _at(name: str, text: str) -> Clause:
-    """Within the second, or the day, that the text says."""
-    try:
-        start = parsed(text)
-        end = start + (timedelta(days=1) if len(text) == len(DATE) else timedelta(seconds=1))
-    except (ValueError, OverflowError):
-        raise Invalid(f'Invalid filter field: {name}. It is no date in ISO 8601.') from None
-    return (servers.c[name] >= start) & (servers.c[name] < end)
+def _until(end: Place, walk: Walk) -> Iterator[Clause]:
+    """What is so of the servers of a walk up to a place."""
+    created_at, number = walk.order
+    moment = sa.literal(end[0], created_at.type)
+    if walk.descending:
+        yield created_at >= moment
+        yield (created_at > moment) | (number >= end[1])
+    else:
+        yield created_at <= moment
+        yield (created_at < moment) | (number <= end[1])
 
 
-def _has_status(statuses: Collection[str]) -> Clause:
-    return sa.or_(sa.false(), *(_in_state(*state) for status in statuses for state in states_of(status)))
+def _those(ids: Sequence[int], where: Sequence[Clause]) -> list[Clause]:
+    """What chooses the servers of these ids that fit; no database comes to them in another way than by the ids."""
+    return [servers.c.id.in_(ids), sa.case((sa.and_(sa.true(), *where), 1), else_=0) == 1]
 
 
-def _in_state(vm_state: str, task_states: Collection[str] | None) -> Clause:
-    in_vm_state, task_state = servers.c.vm_state == vm_state, servers.c.task_state
-    if task_states is not None:
-        return in_vm_state & task_state.in_(task_states)
-    special = list(STATUS_BY_TASK.get(vm_state, ()))
-    return in_vm_state & sa.or_(task_state.is_(None), task_state.not_in(special)) if special else in_vm_state
+def is_near(walk: Walk, reach: Reach) -> bool:
+    """Whether a walk comes by no servers of other projects."""
+    return reach.project_id is None or walk.along is BY['project_id']
 
 
-def _is_locked(locked: bool) -> Clause:
-    return servers.c.locked_by.is_not(None) if locked else servers.c.locked_by.is_(None)
-
-
-def _has_flavor(flavorid: str) -> Clause:
-    held: sa.ColumnElement[str] = servers.c.flavor['flavorid'].as_string()
-    return held == flavorid
-
-
-CHANGED = sa.func.coalesce(servers.c.updated_at, servers.c.created_at)
-"""When a server changed. Clients are shown the second alone, which is then what they compare with."""
-
-
-def _changed_since(moment: datetime) -> Clause:
-    return _end_of_second(moment) < CHANGED if moment.microsecond else moment <= CHANGED
-
-
-def _changed_before(moment: datetime) -> Clause:
-    return _end_of_second(moment) >= CHANGED
-
-
-def _end_of_second(moment: datetime) -> datetime:
-    return moment.replace(microsecond=999_999)
-
-
-def _tagged(tags: Collection[str]) -> sa.ScalarSelect[int]:
-    """How many of these tags a server has."""
-    same = (server_tags.c.server_id == servers.c.uuid) & server_tags.c.tag.in_(tags)
-    return sa.select(sa.func.count()).select_from(server_tags).where(same).scalar_subquery()
-
-
-ADDRESSES = {'ip': 4, 'ip6': 6}
-EQUAL = frozenset(
-    {
-        'uuid',
-        'project_id',
-        'user_id',
-        'host',
-        'image_id',
-        'vm_state',
-        'task_state',
-        'locked_by',
-        'disk_config',
-        'config_drive',
-    }
-)
-NUMBERS = frozenset({'power_state', 'launch_index', 'progress'})
-MOMENTS = frozenset({'created_at', 'launched_at', 'terminated_at'})
-OTHERS: dict[str, Callable[[Any], Clause]] = {
-    'host_in': lambda hosts: servers.c.host.in_(hosts),
-    'host_not_in': lambda hosts: servers.c.host.is_(None) | servers.c.host.not_in(hosts) if hosts else sa.true(),
-    'statuses': _has_status,
-    'locked': _is_locked,
-    'flavorid': _has_flavor,
-    'changes_since': _changed_since,
-    'changes_before': _changed_before,
-    'tags': lambda tags: _tagged(tags) == len(tags),
-    'tags_any': lambda tags: _tagged(tags) > 0,
-    'not_tags': lambda tags: _tagged(tags) < len(tags),
-    'not_tags_any': lambda tags: _tagged(tags) == 0,
-}
+def lets_most_pass(filters: Mapping[str, Any]) -> bool:
+    """Whether most servers fit these filters."""
+    rest = filters.keys() - {'host_not_in', 'changes_before'}
+    return not rest or (rest == {'locked'} and not filters['locked'])

@@ -10,8 +10,9 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from computeapi.db import pairs, quota_usages, records, services
+from computeapi.db import addresses, pairs, quota_usages, records, services
 from computeapi.db.records import Among, Rows
+from computeapi.db.tables.server_lists import derived
 from computeapi.db.tables.servers import (
     BlockDevice,
     Server,
@@ -22,7 +23,7 @@ from computeapi.db.tables.servers import (
     servers,
 )
 
-__all__ = ['BlockDevice', 'Server']
+__all__ = ['BlockDevice', 'Server', 'derived']
 
 # Of how many one statement tells.
 MOST = 1000
@@ -152,15 +153,17 @@ def insert(connection: sa.Connection, values: Mapping[str, Any]) -> None:
 
 def insert_all(connection: sa.Connection, rows: Sequence[Mapping[str, Any]]) -> None:
     """New servers, with values for the same columns."""
-    connection.execute(records.insertion(servers), rows)
+    connection.execute(records.insertion(servers), [derived(values) for values in rows])
     for values in rows:
+        if values['network_info']:
+            addresses.keep(connection, values['uuid'], values['network_info'])
         quota_usages.count(connection, quota_usages.of_server(values))
 
 
 def update(connection: sa.Connection, server_id: str, values: Mapping[str, Any]) -> None:
     before = _counted(connection, server_id, values)
-    SERVERS.update(connection, values, uuid=server_id)
-    _recount(connection, before, values)
+    SERVERS.update(connection, derived(values), uuid=server_id)
+    _follow(connection, server_id, before, values)
 
 
 def change(
@@ -176,18 +179,24 @@ def change(
     idle = None if task_states is None else None in task_states
     facts['task_states'] = None if task_states is None else [state for state in task_states if state]
     asked = {name: states for name, states in facts.items() if states is not None}
-    return _change(connection, server_id, values, _changing('vm_states' in asked, idle), asked)
+    lone = not idle and len(asked.get('task_states', ())) == 1
+    if lone:
+        (asked['task_states'],) = asked['task_states']
+    return _change(connection, server_id, values, _changing('vm_states' in asked, idle, lone), asked)
 
 
 @functools.cache
-def _changing(vm_states: bool, idle: bool | None) -> sa.Update:
+def _changing(vm_states: bool, idle: bool | None, lone: bool = False) -> sa.Update:
     """The change of a server that must be in one of some vm_states, and in one of some task_states (idle None: any), or
-    in none. It is made once: to make it costs more than to execute it."""
+    in none. It is made once: to make it costs more than to execute it; so does a list in its text, which a lone
+    task_state needs not."""
     statement = sa.update(servers).where(servers.c.uuid == sa.bindparam('its_id'), servers.c.deleted_at.is_(None))
     if vm_states:
         statement = statement.where(servers.c.vm_state.in_(sa.bindparam('vm_states', expanding=True)))
     if idle is None:
         return statement
+    if lone:
+        return statement.where(servers.c.task_state == sa.bindparam('task_states'))
     named = servers.c.task_state.in_(sa.bindparam('task_states', expanding=True))
     return statement.where(sa.or_(servers.c.task_state.is_(None), named) if idle else named)
 
@@ -213,10 +222,19 @@ def _change(
 ) -> bool:
     """Update the server if it is as the statement, with these parameters, asks; whether it was."""
     before = _counted(connection, server_id, values)
-    changed = records.change(connection, statement, values, {'its_id': server_id, **asked}) == 1
+    changed = records.change(connection, statement, derived(values), {'its_id': server_id, **asked}) == 1
     if changed:
-        _recount(connection, before, values)
+        _follow(connection, server_id, before, values)
     return changed
+
+
+def _follow(
+    connection: sa.Connection, server_id: str, before: Iterable[Mapping[str, Any]], values: Mapping[str, Any]
+) -> None:
+    """Change what is told elsewhere of a server that has these values now."""
+    _recount(connection, before, values)
+    if 'network_info' in values:
+        addresses.keep(connection, server_id, values['network_info'])
 
 
 def _change_all(connection: sa.Connection, values: Mapping[str, Any], *conditions: sa.ColumnElement[bool]) -> None:

@@ -5,10 +5,13 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from computeapi.db import listing
+from computeapi.db import walks
 from computeapi.db.listing import Page
 from computeapi.db.records import Rows
+from computeapi.db.server_branches import OF_PROJECT
 from computeapi.db.tables.servers import servers
+from computeapi.db.walks import Walk
+from computeapi.errors import Invalid
 
 
 class Span(NamedTuple):
@@ -40,17 +43,16 @@ def page(
 ) -> list[Span]:
     """One page of the servers that ran at some moment from `start` to `stop`, whether or not they are deleted by now.
 
-    They are of one project, or of any. Invalid for an unknown marker.
+    They are of one project, or of any, and then sorted by it. Invalid for an unknown marker.
     """
-    mine = [] if project_id is None else [servers.c.project_id == project_id]
     ended = sa.or_(servers.c.terminated_at.is_(None), servers.c.terminated_at > start)
-    statement = listing.paged(
-        connection,
-        SPANS.select,
-        listing.ordered(servers, page, 'id'),
-        page,
-        marked=[servers.c.uuid == page.marker, *mine],
-        where=[*mine, servers.c.launched_at < stop, ended],
-        unknown='Marker {marker} could not be found.',
+    fixed = () if project_id is None else (project_id,)
+    walk = Walk(
+        OF_PROJECT, fixed, len(OF_PROJECT.columns) - len(fixed), False, where=(servers.c.launched_at < stop, ended)
     )
-    return SPANS.all(connection, statement)
+    after = None
+    if page.marker is not None:
+        after = walks.place_of(connection, walk, servers.c.uuid == page.marker)
+        if after is None:
+            raise Invalid(f'Marker {page.marker} could not be found.')
+    return SPANS.of(walks.rows(connection, SPANS.select, walk, after, page.limit))

@@ -66,6 +66,11 @@ def next_link(
     """
     if not items or len(items) != limit:
         return []
+    return link_after(req, last, without=without, **parameters)
+
+
+def link_after(req: Request, last: str, *, without: str | None = None, **parameters: str) -> list[dict[str, str]]:
+    """[{rel: next, href}] of the page after that marker; the others as next_link takes them."""
     path = req.operation.path.format_map({name: quote(value) for name, value in parameters.items()})
     return [{'rel': 'next', 'href': f'{req.endpoint}{path}?{page_query(req, last, without)}'}]
 

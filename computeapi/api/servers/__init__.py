@@ -76,7 +76,8 @@ class Servers(ServerController):
         search = listing.search(req, everywhere)
         page = pages.asked(req, self.cloud.max_limit)._replace(sort=order(req))
         found = self.cloud.servers.list(req.context, page, needs=view.needs(req), **search)
-        return pages.answer(req, 'servers', render_all(req, view, unreachable, found), page.limit)
+        shown = render_all(req, view, unreachable, found.servers)
+        return pages.answer(req, 'servers', shown, page.limit, last=found.last)
 
     @operation(
         'GET',

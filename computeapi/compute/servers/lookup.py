@@ -1,6 +1,6 @@
 """Finding servers, and changing what nobody has to work for: names, metadata, tags."""
 
-import functools
+import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -21,10 +21,12 @@ from computeapi.db import flavors, server_search
 from computeapi.db import servers as rows
 from computeapi.db.engine import Store
 from computeapi.db.listing import Page
+from computeapi.db.server_search import Found, Search
 from computeapi.db.servers import DOMAIN_NAME, SERVICE, TAGS, Server
 from computeapi.errors import CellDown, Conflict, Invalid, NotFound, ServerNotFound
 from computeapi.states import VMState
 
+LOG = logging.getLogger(__name__)
 MOST_TAGS = 50
 LONGEST_METADATA = 255
 
@@ -51,6 +53,7 @@ class ServerManager:
     ):
         self.store, self.quotas, self.cells, self.clock = store, quotas, cells, clock
         self.skips_down_cells: bool = conf.api.list_records_by_skipping_down_cells
+        self.most_looked_at: int = conf.api.max_servers_looked_at
         self.name_template, self.down_after = conf.instance_name_template, conf.service_down_time
 
     # ------------------------------------------------------------ look-ups
@@ -91,7 +94,7 @@ class ServerManager:
         soft_deleted: bool | None = None,
         filters: Mapping[str, Any] | None = None,
         unreachable: bool = False,
-    ) -> list[Server]:
+    ) -> Found:
         """One page of the project's servers, or of everybody's, as db.server_search says; Invalid, CellDown.
 
         None has a flavor that the caller does not see, though some may have had one before it was deleted.
@@ -100,24 +103,23 @@ class ServerManager:
         lost = self.cells.out_of_reach()
         if lost and not (unreachable or self.skips_down_cells):
             raise CellDown(name=', '.join(sorted(set(lost.values()))))
-        search = functools.partial(
-            server_search.page,
-            project_id=None if all_projects else context.project_id or '',
-            deleted=deleted,
-            soft_deleted=soft_deleted,
-            needs=needs,
-        )
+        project_id = None if all_projects else context.project_id or ''
         page, wanted = page._replace(marker=page.marker or None), filters or {}
         with self.store.read() as connection:
             if 'flavorid' in wanted and not flavors.get(connection, wanted['flavorid'], granted_to=using(context)):
-                return []
-            found = search(connection, page, filters={**wanted, 'host_not_in': lost})
+                return Found([])
+            within = {**wanted, 'host_not_in': lost} if lost else wanted
+            search = Search(project_id, deleted, soft_deleted, within, self.most_looked_at)
+            found, last = server_search.page(connection, page, search, needs)
             if lost and unreachable:
                 room = page._replace(limit=page.limit and page.limit - len(found))
-                others = search(connection, room, filters={**wanted, 'host_in': lost})
+                search = search._replace(filters={**wanted, 'host_in': lost})
+                others, _ = server_search.page(connection, room, search, needs)
                 found = [*(replace(each, unreachable=True) for each in others), *found]
         self._complete(found, needs)
-        return found
+        if last is not None:
+            LOG.info('A page ends after %d servers were looked at, of which %d fit.', self.most_looked_at, len(found))
+        return Found(found, last)
 
     def _complete(self, found: Sequence[Server], needs: Collection[str]) -> None:
         """What follows from the configuration and the time."""

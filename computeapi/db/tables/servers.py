@@ -11,6 +11,7 @@ from typing import Annotated, Any, NamedTuple
 import sqlalchemy as sa
 from sqlalchemy import Column, Table
 
+from computeapi.db.tables import server_lists
 from computeapi.db.tables.columns import (
     INDEX,
     KEY,
@@ -25,7 +26,7 @@ from computeapi.db.tables.columns import (
     table,
 )
 from computeapi.db.tables.compute import ComputeService
-from computeapi.db.tables.types import Id, Text, metadata
+from computeapi.db.tables.types import CodePoints, Id, Text, metadata
 
 
 @dataclass(slots=True)
@@ -163,12 +164,8 @@ class Server:
 servers = table(
     'servers',
     Server,
-    sa.Index(None, 'deleted_at', 'created_at', 'id'),
-    sa.Index(None, 'deleted_at', 'vm_state'),
-    sa.Index(None, 'host', 'deleted_at'),
-    sa.Index(None, 'project_id', 'deleted_at', 'created_at', 'id'),
-    sa.Index(None, 'reservation_id'),
-    sa.Index(None, 'server_group_id'),
+    *server_lists.columns(),
+    *server_lists.indexes(),
     # How often work on it was claimed by somebody.
     Column('claims', sa.Integer, nullable=False, default=0, server_default='0'),
 )
@@ -179,7 +176,19 @@ server_tags = Table(
     metadata,
     Column('server_id', Id(), primary_key=True),
     Column('tag', Text(80), primary_key=True),
+    sa.Index(None, 'tag', 'server_id'),
 )
+
+
+class AddressOfServer(NamedTuple):
+    """An address that a server has on a network, of IP `version`; all of them stand in its network_info, too."""
+
+    server_id: Annotated[TextId, KEY]
+    address: Annotated[str, CodePoints(64), KEY]
+    version: int
+
+
+server_addresses = table('server_addresses', AddressOfServer, sa.Index(None, 'version', 'address', 'server_id'))
 
 
 class ConsoleToken(NamedTuple):
@@ -214,7 +223,9 @@ class ServerAction(NamedTuple):
     message: str | None
 
 
-server_actions = table('server_actions', ServerAction, sa.UniqueConstraint('server_id', 'request_id'))
+server_actions = table(
+    'server_actions', ServerAction, sa.UniqueConstraint('server_id', 'request_id'), sa.Index(None, 'server_id', 'id')
+)
 
 
 class ServerActionEvent(NamedTuple):
@@ -263,7 +274,7 @@ class Migration(NamedTuple):
     plugged: dict[str, Any] | None
 
 
-migrations = table('migrations', Migration)
+migrations = table('migrations', Migration, sa.Index(None, 'created_at', 'id'), sa.Index(None, 'updated_at'))
 
 
 class ArchivedServer(NamedTuple):

@@ -22,6 +22,11 @@ def Text(length: int) -> sa.types.TypeEngine[str]:
     return sa.String(length).with_variant(exact, 'mysql', 'mariadb')
 
 
+def CodePoints(length: int) -> sa.types.TypeEngine[str]:
+    """A string that is also sorted by code point everywhere."""
+    return Text(length).with_variant(sa.String(length, collation='C'), 'postgresql')
+
+
 def LongText() -> sa.types.TypeEngine[str]:
     """Text without a bound worth naming (up to 4 GiB)."""
     return sa.Text().with_variant(mysql.LONGTEXT(charset='utf8mb4', collation='utf8mb4_bin'), 'mysql', 'mariadb')

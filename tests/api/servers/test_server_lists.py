@@ -351,7 +351,8 @@ def test_a_list_is_the_same_number_of_statements_for_any_number_of_servers(
                 servers.add()
             asked.clear()
             api.get(path, '2.100', as_=ADMIN)
-            counts.append(len([statement for statement in asked if statement.startswith('SELECT')]))
+            # Those that ask for the time come now and then, and ask no table.
+            counts.append(len([each for each in asked if each.startswith('SELECT') and 'FROM' in each]))
     finally:
         sa.event.remove(servers.store.engine, 'before_cursor_execute', count)
     assert counts == [statements] * 3

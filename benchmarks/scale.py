@@ -1,0 +1,300 @@
+"""What a page of each list costs with many servers, beside one with a thousand; see README.md."""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from urllib.parse import quote
+
+import orjson
+import sqlalchemy as sa
+from run import caller
+
+from computeapi import config, serve
+from computeapi.clock import utcnow
+from computeapi.db import bulk, schema
+from computeapi.db.engine import store_of
+from computeapi.db.tables.compute import keypairs
+from computeapi.db.tables.servers import migrations, server_actions, servers
+from computeapi.kit.scenes.populating import populate
+from computeapi.kit.scenes.synthetic import SyntheticCloud
+from computeapi.main import Service
+from computeapi.pipeline import load
+from computeapi.serve import population
+from computeapi.serve.directory import opened
+
+PAGE = 100
+SORT_KEYS = (
+    *('created_at', 'updated_at', 'launched_at', 'terminated_at', 'display_name', 'hostname', 'uuid', 'user_id'),
+    *('project_id', 'host', 'node', 'availability_zone', 'image_ref', 'instance_type_id', 'vm_state', 'task_state'),
+    *('power_state', 'key_name', 'locked_by', 'launch_index', 'progress', 'config_drive', 'auto_disk_config'),
+    *('access_ip_v4', 'access_ip_v6', 'kernel_id', 'ramdisk_id', 'root_device_name'),
+)
+STEPS = 100
+"""So many instructions of SQLite's machine are counted as one."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument('--servers', type=int, default=100_000)
+    parser.add_argument('--few', type=int, default=1000, help='how many they are compared with')
+    parser.add_argument('--hosts', type=int, default=1000)
+    parser.add_argument('--rounds', type=int, default=5)
+    parser.add_argument('--only', default='', help='lists that have this in their names')
+    parser.add_argument('--database', help='URL of a server on which databases can be made; else SQLite')
+    options = parser.parse_args()
+    url, hosts = options.database, options.hosts
+    with cloud(url, options.few, hosts) as few, cloud(url, options.servers, hosts) as many:
+        names = [name for name in few.lists if options.only in name]
+        print(f'{"":34} {"ms":>9} {"ms":>9} {"ratio":>6} {"work":>9} {"work":>9} {"ratio":>6}')
+        for name in names:
+            report(name, few, many, options.rounds)
+
+
+class Cloud:
+    """One with servers, and its lists: a path and a token for each."""
+
+    def __init__(self, service: Service):
+        self.service, self.app = service, load(service, 'compute')
+        self.lists = dict(lists(service))
+        self.work = Work(service.store.engine)
+
+    def caller(self, name: str) -> Callable[[], bytes]:
+        path, token = self.lists[name]
+        return caller(self.app, path, token)
+
+
+def report(name: str, few: Cloud, many: Cloud, rounds: int) -> None:
+    """The time of a page here and there, in turn, and the rows (or the like) that the database looked at for it."""
+    calls = few.caller(name), many.caller(name)
+    for call in calls:
+        answer = orjson.loads(call())
+        if 'code' in next(iter(answer.values())):
+            raise SystemExit(f'{name}: {answer}')
+    times = [[elapsed(call) for call in calls] for _ in range(rounds)]
+    first, second = (statistics.median(each) for each in zip(*times, strict=True))
+    ratio = statistics.median(there / here for here, there in times)
+    work = [cloud.work.of(call) for cloud, call in zip((few, many), calls, strict=True)]
+    print(
+        f'{name:34} {first * 1e3:9.2f} {second * 1e3:9.2f} {ratio:6.2f}'
+        f' {work[0]:9} {work[1]:9} {work[1] / max(work[0], 1):6.2f}',
+        flush=True,
+    )
+
+
+def elapsed(call: Callable[[], bytes]) -> float:
+    started = time.perf_counter()
+    call()
+    return time.perf_counter() - started
+
+
+class Work:
+    """What a request has a database do: hundreds of instructions of SQLite's machine, pages of PostgreSQL, rows that
+    MariaDB reads."""
+
+    def __init__(self, engine: sa.Engine):
+        self.engine, self.counted = engine, 0
+
+    def of(self, call: Callable[[], bytes]) -> int:
+        self.counted = 0
+        with {'sqlite': self._steps, 'postgresql': self._pages}.get(self.engine.dialect.name, self._rows)():
+            call()
+        return self.counted
+
+    @contextmanager
+    def _steps(self) -> Iterator[None]:
+        def prepare(driver: sa.engine.interfaces.DBAPIConnection, *rest: object) -> None:
+            driver.set_progress_handler(self._count, STEPS)  # type: ignore[attr-defined]
+
+        sa.event.listen(self.engine, 'checkout', prepare)
+        yield
+        sa.event.remove(self.engine, 'checkout', prepare)
+
+    def _count(self) -> int:
+        self.counted += 1
+        return 0
+
+    @contextmanager
+    def _pages(self) -> Iterator[None]:
+        """Each statement is run once more, and explains itself."""
+
+        def explain(connection, cursor, statement, parameters, *rest) -> None:  # type: ignore[no-untyped-def]
+            if statement.startswith('SELECT'):
+                with cursor.connection.cursor() as other:
+                    other.execute(f'EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {statement}', parameters)
+                    [[[told]]] = other.fetchall()
+                self.counted += told['Plan']['Shared Hit Blocks'] + told['Plan']['Shared Read Blocks']
+
+        sa.event.listen(self.engine, 'after_cursor_execute', explain)
+        yield
+        sa.event.remove(self.engine, 'after_cursor_execute', explain)
+
+    @contextmanager
+    def _rows(self) -> Iterator[None]:
+        before = self._read()
+        yield
+        self.counted = self._read() - before
+
+    def _read(self) -> int:
+        with self.engine.connect() as connection:
+            rows = connection.exec_driver_sql("SHOW GLOBAL STATUS LIKE 'Handler_read%'")
+            return sum(int(value) for _, value in rows)
+
+
+@contextmanager
+def cloud(url: str | None, count: int, hosts: int) -> Iterator[Cloud]:
+    """All of its servers are one project's."""
+    overrides = {('api', 'auth_strategy'): 'none', ('api', 'max_limit'): 1000, ('database', 'max_pool_size'): 1}
+    with tempfile.TemporaryDirectory() as folder, opened(folder) as directory, database(url, count) as made:
+        conf = config.load(overrides=overrides | ({('database', 'connection'): made} if made else {}))
+        serve.configure(conf, directory)
+        service = Service(conf, store_of(conf, durable=False))
+        schema.upgrade(service.store)
+        population.prepare(service, directory, None)
+        started = time.perf_counter()
+        populate(service, SyntheticCloud(count, 1, min(hosts, count), 1, utcnow()))
+        fill(service)
+        print(f'{count} servers are there after {time.perf_counter() - started:.0f} s', flush=True)
+        try:
+            yield Cloud(service)
+        finally:
+            service.close()
+
+
+@contextmanager
+def database(url: str | None, count: int) -> Iterator[str | None]:
+    """One that is made for this, and dropped."""
+    if url is None:
+        yield None
+        return
+    name = f'computeapi_scale_{count}'
+    engine = sa.create_engine(url, isolation_level='AUTOCOMMIT')
+    with engine.connect() as connection:
+        connection.exec_driver_sql(f'DROP DATABASE IF EXISTS {name}')
+        connection.exec_driver_sql(f'CREATE DATABASE {name}')
+        yield sa.make_url(url).set(database=name).render_as_string(hide_password=False)
+        connection.exec_driver_sql(f'DROP DATABASE {name}')
+    engine.dispose()
+
+
+def fill(service: Service) -> None:
+    """What a synthetic cloud lacks: deleted servers, key pairs, migrations, actions."""
+    with service.store.write() as connection:
+        of_ten = servers.c.id % 10 == 3
+        gone = {'deleted_at': servers.c.created_at, 'terminated_at': servers.c.created_at, 'vm_state': 'deleted'}
+        connection.execute(sa.update(servers).where(of_ten).values(gone))
+        known = connection.execute(sa.select(servers.c.uuid, servers.c.project_id).where(~of_ten)).all()
+        now = utcnow()
+        moments = [now - timedelta(seconds=number) for number in range(len(known))]
+        moved = [migration(*row, moment) for row, moment in zip(known, moments, strict=True)]
+        pairs = [keypair(number, now) for number in range(len(known))]
+        done = [action(known[0].uuid, number, moment) for number, moment in enumerate(moments)]
+        bulk.insert(connection, {migrations.name: moved, keypairs.name: pairs, server_actions.name: done})
+    with service.store.engine.connect().execution_options(isolation_level='AUTOCOMMIT') as connection:
+        if connection.dialect.name == 'postgresql':
+            connection.exec_driver_sql('VACUUM ANALYZE')
+
+
+def migration(server_id: str, project_id: str, moment) -> dict:
+    hosts = {'source_host': 'node-0001', 'source_node': 'node-0001', 'dest_host': 'node-0002', 'dest_node': 'node-0002'}
+    facts = {'uuid': server_id, 'server_id': server_id, 'migration_type': 'migration', 'status': 'confirmed'}
+    return {**facts, **hosts, 'user_id': 'user', 'project_id': project_id, 'created_at': moment, 'updated_at': moment}
+
+
+def keypair(number: int, moment) -> dict:
+    text = f'key-{number:07}'
+    facts = {'user_id': 'user', 'name': text, 'type': 'ssh', 'fingerprint': text, 'public_key': text}
+    return {**facts, 'created_at': moment}
+
+
+def action(server_id: str, number: int, moment) -> dict:
+    facts = {'server_id': server_id, 'action': 'reboot', 'request_id': f'req-{number}', 'start_time': moment}
+    return {**facts, 'user_id': 'user', 'project_id': 'project', 'updated_at': moment}
+
+
+def lists(service: Service) -> Iterator[tuple[str, tuple[str, str]]]:
+    """The name of each list, with a path and a token: those of a project, and ("all") those of an administrator."""
+    with service.store.read() as connection:
+        living = sa.select(servers).where(servers.c.deleted_at.is_(None)).order_by(servers.c.created_at.desc())
+        count = connection.scalar(sa.select(sa.func.count()).select_from(living.subquery()))
+        middle = connection.execute(living.offset(count // 3).limit(1)).one()
+        deep = connection.execute(living.offset(count * 4 // 5).limit(1)).one()
+        done = connection.execute(sa.select(server_actions.c.server_id, server_actions.c.request_id).limit(1)).one()
+    project = middle.project_id
+    for scope, everywhere, token in (('', '', f'admin:{project}'), ('all ', 'all_tenants=1&', 'admin:admin')):
+        for name, query in searches(middle, deep):
+            yield scope + name, (f'/v2.1/servers?limit={PAGE}&{everywhere}{query}', token)
+    owner = f'admin:{project}'
+    yield 'detail', (f'/v2.1/servers/detail?limit={PAGE}', owner)
+    actions = f'/v2.1/servers/{done.server_id}/os-instance-actions?limit={PAGE}'
+    yield 'actions', (actions, owner)
+    yield 'actions, deep', (f'{actions}&marker={done.request_id}', owner)
+    for name, query in (('', ''), (', deep', f'&marker={deep.uuid}'), (' of host', '&host=node-0001')):
+        yield f'migrations{name}', (f'/v2.1/os-migrations?limit={PAGE}{query}', owner)
+    yield 'migrations of server', (f'/v2.1/os-migrations?limit={PAGE}&instance_uuid={middle.uuid}', owner)
+    yield 'migrations, changes', (f'/v2.1/os-migrations?limit={PAGE}&changes-since={moment(-60)}', owner)
+    yield 'keypairs', (f'/v2.1/os-keypairs?limit={PAGE}', f'user:{project}')
+    yield 'keypairs, deep', (f'/v2.1/os-keypairs?limit={PAGE}&marker=key-{count * 4 // 5:07}', f'user:{project}')
+    period = f'start={moment(-86400 * 30)}&end={moment(0)}&limit={PAGE}'.replace('Z', '')
+    yield 'usage', (f'/v2.1/os-simple-tenant-usage/{project}?{period}', owner)
+    yield 'usage, deep', (f'/v2.1/os-simple-tenant-usage/{project}?{period}&marker={deep.uuid}', owner)
+    yield 'all usage', (f'/v2.1/os-simple-tenant-usage?{period}&detailed=1', owner)
+    yield 'hypervisors with servers', ('/v2.1/os-hypervisors?limit=10&with_servers=true', owner)
+
+
+def searches(middle: sa.Row, deep: sa.Row) -> Iterator[tuple[str, str]]:
+    yield 'first', ''
+    yield 'deep', f'marker={deep.uuid}'
+    for key in SORT_KEYS:
+        for direction in ('asc', 'desc'):
+            yield f'{key} {direction}', f'sort_key={key}&sort_dir={direction}'
+        yield f'{key}, deep', f'sort_key={key}&sort_dir=asc&marker={deep.uuid}'
+    yield 'name', f'name=^{middle.name}$'
+    yield 'name from', f'name=^{middle.name[:-1]}'
+    yield 'name within', f'name={middle.name}'
+    yield 'name nowhere', 'name=nowhere'
+    for status in ('ACTIVE', 'SHUTOFF', 'ERROR', 'PAUSED', 'REBOOT', 'RESCUE', 'DELETED'):
+        yield f'status {status}', f'status={status}'
+    yield 'statuses', 'status=ERROR&status=PAUSED'
+    yield 'status by name', 'status=SHUTOFF&sort_key=display_name'
+    yield 'deleted', 'deleted=true'
+    yield 'image', f'image={middle.image_id}'
+    yield 'flavor', 'flavor=general.small'
+    yield 'flavor, rare', 'flavor=memory.2xlarge'
+    yield 'image and status', f'image={middle.image_id}&status=SHUTOFF'
+    for name in ('host', 'node'):
+        yield name, f'{name}={middle.host}'
+    yield 'zone', 'availability_zone=zone-1'
+    yield 'zone nowhere', 'availability_zone=nowhere'
+    addresses = [each['address'] for entry in middle.network_info for each in entry['addresses']] or ['10.0.0.9']
+    yield 'ip', f'ip={addresses[0]}'
+    yield 'ip exactly', f'ip=^{quote(addresses[0].replace(".", chr(92) + "."))}$'
+    yield 'ip6 nowhere', 'ip6=fd00::1'
+    for name in ('tags', 'tags-any', 'not-tags', 'not-tags-any'):
+        yield name, f'{name}=legacy,pci'
+        yield f'{name} nowhere', f'{name}=nowhere'
+    yield 'key name', 'key_name=somebody'
+    yield 'user', f'user_id={middle.user_id}'
+    yield 'user nowhere', 'user_id=nobody'
+    yield 'project', f'project_id={middle.project_id}'
+    yield 'reservation', f'reservation_id={middle.reservation_id}'
+    yield 'uuid', f'uuid={middle.uuid}'
+    yield 'locked', 'locked=true'
+    yield 'not locked', 'locked=false'
+    yield 'changes since now', f'changes-since={moment(0)}'
+    yield 'changes since long ago', f'changes-since={moment(-86400 * 9999)}'
+    yield 'changes before now', f'changes-before={moment(0)}'
+    yield 'changes before long ago', f'changes-before={moment(-86400 * 9999)}'
+
+
+def moment(seconds: int) -> str:
+    return (utcnow() + timedelta(seconds=seconds)).strftime('%Y-%m-%dT%H:%M:%SZ')
+
+
+if __name__ == '__main__':
+    main()

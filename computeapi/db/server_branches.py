@@ -1,0 +1,172 @@
+"""Along which indexes the servers of a list are: one after the other in the order of a key, or side by side in the
+usual order, where there is an index of what they have in common."""
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+
+from computeapi.db import patterns
+from computeapi.db.listing import Clause
+from computeapi.db.server_filters import NUMBER, in_state, made_before
+from computeapi.db.tables.server_lists import KEYS, SELDOM, TIES, name_of
+from computeapi.db.tables.servers import servers
+from computeapi.db.walks import Walk, hinted
+from computeapi.states import VMState, states_of
+
+INDEXES = {str(index.name): index for index in servers.indexes}
+BY = {key: INDEXES[name_of(key)] for key in (*KEYS, *SELDOM)}
+LIVING, GONE, OF_PROJECT = (INDEXES[f'ix_servers_{each}'] for each in ('living', 'gone', 'of_project'))
+USUAL = TIES[0]
+MOST_VALUES, MOST_BRANCHES = 5000, 30
+
+
+class Reach(NamedTuple):
+    """Of which project, or of all (None), and whether the deleted ones (True), the others (False), or both (None).
+
+    soft_deleted: whether those that can be restored count as there.
+    """
+
+    project_id: str | None
+    deleted: bool | None
+    soft_deleted: bool | None
+
+    def owned(self) -> tuple[Clause, ...]:
+        return () if self.project_id is None else (servers.c.project_id == self.project_id,)
+
+    def existing(self) -> tuple[Clause, ...]:
+        restorable = servers.c.vm_state == VMState.SOFT_DELETED
+        if self.deleted is None:
+            return ()
+        if self.deleted:
+            gone = servers.c.deleted_at.is_not(None)
+            return (gone if self.soft_deleted is False else gone | restorable,)
+        living = servers.c.deleted_at.is_(None)
+        return (living,) if self.soft_deleted else (living, ~restorable)
+
+
+def in_order_of(reach: Reach, key: str, descending: bool) -> list[Walk] | None:
+    """The servers of a reach by a key, then by age: the walks one after the other; None without an index."""
+    if reach.deleted is not False or key not in BY:
+        return None
+    present = Walk(BY[key], (None,), 1 + len(TIES), descending, where=reach.owned())
+    if not servers.c[key].nullable:
+        return [present]
+    missing = Walk(BY[key], (None, None), len(TIES), descending, where=reach.owned())
+    if key in SELDOM:
+        # Its index leaves these out.
+        missing = _living(reach, descending)
+        missing = missing._replace(where=(*missing.where, servers.c[key].is_(None)))
+    pieces = [missing, present._replace(present=True)]
+    return pieces[::-1] if descending else pieces
+
+
+def by_age(
+    connection: sa.Connection, reach: Reach, descending: bool, filters: Mapping[str, Any]
+) -> tuple[list[Walk], Collection[str]]:
+    """The servers of a reach in the usual order: walks side by side, and the filters that they all pass."""
+    if reach.deleted is None:
+        return [_not_after(filters, each) for each in (_living(reach, descending), _gone(reach, descending))], ()
+    if reach.deleted:
+        restorable = _having(reach, descending, Value('vm_state', VMState.SOFT_DELETED))
+        return [_gone(reach, descending), *([restorable] if reach.soft_deleted is not False else [])], ()
+    for name, values_of in VALUES.items():
+        if name in filters:
+            values = values_of(connection, name, filters[name])
+            if values is not None and len(values) <= MOST_BRANCHES:
+                return [_having(reach, descending, value) for value in values], (name,)
+    return [_not_after(filters, _living(reach, descending))], ()
+
+
+def _not_after(filters: Mapping[str, Any], walk: Walk) -> Walk:
+    """The walk, where only servers are wanted that changed before some moment: beginning, or ending, there."""
+    before = filters.get('changes_before')
+    return walk if before is None else walk._replace(where=(*walk.where, made_before(before)))
+
+
+def _living(reach: Reach, descending: bool) -> Walk:
+    if reach.project_id is None:
+        return Walk(LIVING, (None,), len(TIES), descending)
+    return Walk(BY['project_id'], (None, reach.project_id), len(TIES), descending)
+
+
+def _gone(reach: Reach, descending: bool) -> Walk:
+    return Walk(GONE, (), len(TIES), descending, where=(servers.c.deleted_at.is_not(None), *reach.owned()))
+
+
+def _having(reach: Reach, descending: bool, value: 'Value') -> Walk:
+    where = (*reach.owned(), *value.where)
+    return Walk(BY[value.key], (None, value.value), len(TIES), descending, where=where)
+
+
+# ------------------------------------------------------------------ what filters let pass
+
+
+class Value(NamedTuple):
+    """What servers have in common that a filter lets pass: the value of a column, and what else."""
+
+    key: str
+    value: Any
+    where: tuple[Clause, ...] = ()
+
+
+Values = list[Value] | None
+
+
+def _equal(connection: sa.Connection, name: str, value: Any) -> Values:
+    return [Value(name, value)]
+
+
+def _number(connection: sa.Connection, name: str, text: str) -> Values:
+    return [Value(name, int(text))] if NUMBER.fullmatch(text) else []
+
+
+def _statuses(connection: sa.Connection, name: str, statuses: Collection[str]) -> Values:
+    return [value for status in statuses for state in states_of(status) for value in _in_state(*state)]
+
+
+def _in_state(vm_state: str, task_states: Collection[str] | None) -> Iterator[Value]:
+    if task_states is None:
+        yield Value('vm_state', vm_state, (in_state(vm_state, None),))
+    for task_state in task_states or ():
+        yield Value('task_state', task_state, (servers.c.vm_state == vm_state,))
+
+
+def _locked(connection: sa.Connection, name: str, locked: bool) -> Values:
+    return [Value('locked_by', who) for who in LOCKERS] if locked else None
+
+
+def _matching(connection: sa.Connection, name: str, pattern: str) -> Values:
+    """All that there is in a column, of which there are many servers but few values."""
+    if not patterns.is_bounded(pattern):
+        return None
+    found = list(connection.scalars(_distinct(connection.dialect.name, name)))
+    if len(found) > MOST_VALUES:
+        return None
+    return [Value(name, value) for value in found if patterns.fits(pattern, value)]
+
+
+def _distinct(dialect: str, key: str) -> sa.Select[Any]:
+    """The values of living servers, each found from the one before along the index."""
+    column, there = servers.c[key], servers.c.deleted_at.is_(None)
+    if dialect in ('mysql', 'mariadb'):
+        # These do so by themselves.
+        distinct = hinted(sa.select(column).where(there, column.is_not(None)).distinct(), BY[key])
+        return distinct.limit(MOST_VALUES + 1)
+    known = hinted(sa.select(sa.func.min(column).label('value')).where(there), BY[key]).cte('known', recursive=True)
+    following = hinted(sa.select(sa.func.min(column)).where(there, column > known.c.value), BY[key])
+    known = known.union_all(sa.select(following.scalar_subquery()).select_from(known).where(known.c.value.is_not(None)))
+    return sa.select(known.c.value).where(known.c.value.is_not(None)).limit(MOST_VALUES + 1)
+
+
+LOCKERS = ('admin', 'owner')
+VALUES: dict[str, Callable[[sa.Connection, str, Any], Values]] = {
+    **dict.fromkeys(('host', 'image_id', 'flavorid', 'user_id', 'task_state', 'locked_by'), _equal),
+    'statuses': _statuses,
+    'vm_state': _equal,
+    'locked': _locked,
+    **dict.fromkeys(('node', 'key_name', 'availability_zone'), _matching),
+    **dict.fromkeys(('power_state', 'launch_index', 'progress'), _number),
+    **dict.fromkeys(('config_drive', 'disk_config'), _equal),
+}
+"""Of filters there is an index of what they let pass, those before others that let fewer pass."""

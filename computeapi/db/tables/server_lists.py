@@ -1,0 +1,72 @@
+"""What the table of servers has for its lists: an index for each key that they are sorted or searched by.
+
+Each begins with `deleted_at`, goes on with its key, and then with the age of servers that have the key in common, so
+that both what is sorted by the key and what is searched by it, in the usual order, are along the index. It ends with
+the project, which is so told without a look at the row.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import sqlalchemy as sa
+
+from computeapi.db.tables.types import CodePoints, Text
+
+LIVING = 'deleted_at'
+TIES = ('created_at', 'id')
+PROJECT = 'project_id'
+
+KEYS = (
+    *('project_id', 'host', 'node', 'availability_zone', 'image_id', 'flavorid', 'user_id', 'key_name', 'vm_state'),
+    *('folded_name', 'hostname', 'uuid', 'launched_at', 'updated_at', 'memory_mb', 'root_device_name', 'power_state'),
+    *('launch_index', 'progress', 'config_drive', 'disk_config'),
+)
+"""What most servers have, or much of which differs from server to server."""
+SELDOM = ('task_state', 'locked_by', 'access_ip_v4', 'access_ip_v6', 'terminated_at', 'kernel_id', 'ramdisk_id')
+"""What most servers do not have: their indexes leave these out, where a database knows of such."""
+
+
+def columns() -> list[sa.Column[str]]:
+    """What is told twice, to be found: a name in lower case, and the id of the flavor; see `derived`."""
+    return [
+        sa.Column('folded_name', CodePoints(255), nullable=False, server_default=''),
+        sa.Column('flavorid', Text(255), nullable=False, server_default=''),
+    ]
+
+
+def derived(values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Values for a row, with those that follow from them."""
+    if 'name' in values:
+        values = {**values, 'folded_name': folded(values['name'])}
+    return {**values, 'flavorid': values['flavor']['flavorid']} if 'flavor' in values else values
+
+
+def folded(name: str) -> str:
+    """The name in lower case, which may be longer."""
+    return name.lower()[:255]
+
+
+def indexes() -> list[sa.Index]:
+    return [
+        sa.Index('ix_servers_living', LIVING, *TIES, PROJECT),
+        sa.Index('ix_servers_of_project', PROJECT, 'id'),
+        _partial('ix_servers_gone', LIVING, *TIES, PROJECT),
+        *(sa.Index(name_of(key), *_along(key)) for key in KEYS),
+        *(_partial(name_of(key), key, *_along(key)) for key in SELDOM),
+        sa.Index(None, 'reservation_id'),
+        sa.Index(None, 'server_group_id'),
+    ]
+
+
+def name_of(key: str) -> str:
+    """What the index of a key is called."""
+    return f'ix_servers_by_{key}'
+
+
+def _along(key: str) -> list[str]:
+    return list(dict.fromkeys((LIVING, key, *TIES, PROJECT)))
+
+
+def _partial(name: str, present: str, *columns: str) -> sa.Index:
+    there = sa.text(f'{present} IS NOT NULL')
+    return sa.Index(name, *columns, sqlite_where=there, postgresql_where=there)

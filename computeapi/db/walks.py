@@ -1,0 +1,125 @@
+"""Rows along an index of their table: in the order of its columns, those after a marker, as many as fill a page.
+
+A database is told which index to use, where it can be told; none but those in the way is looked at, and none sorted.
+"""
+
+import functools
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+
+from computeapi.db.listing import Clause
+
+HINTS = {'sqlite': 'INDEXED BY {}', 'mysql': 'FORCE INDEX ({})', 'mariadb': 'FORCE INDEX ({})'}
+FIRST_LOOK, LOOK_FURTHER, LONGEST_LOOK = 250, 4, 4000
+
+Place = Sequence[Any]
+"""What a row holds in the columns of an order: where it stands."""
+
+
+class Walk(NamedTuple):
+    """The rows that hold these values in the first columns of an index (None: NULL), in the order of the next columns.
+
+    keys: how many these are; none of them is ever NULL, or it is the first one and *present*, which leaves out the rows
+    that have no value there.  where: what else holds for the rows.
+    """
+
+    along: sa.Index
+    fixed: tuple[Any, ...]
+    keys: int
+    descending: bool
+    present: bool = False
+    where: tuple[Clause, ...] = ()
+
+    @property
+    def order(self) -> Sequence[sa.ColumnElement[Any]]:
+        return list(self.along.columns)[len(self.fixed) : len(self.fixed) + self.keys]
+
+
+def rows(
+    connection: sa.Connection, select: sa.Select[Any], walk: Walk, after: Place | None = None, limit: int | None = None
+) -> list[sa.Row[Any]]:
+    """What *select* tells of the first rows of a walk, or of those after a place in its order."""
+    found: list[sa.Row[Any]] = []
+    shape, values = _shape(walk, after)
+    # What shares all but the last column of the place comes first, and what shares none of it last.
+    for same in [None] if after is None else reversed(range(walk.keys)):
+        if limit is not None and len(found) >= limit:
+            break
+        statement = _statement(connection.dialect.name, select, shape, same)
+        if walk.where:
+            statement = statement.where(*walk.where)
+        if limit is not None:
+            statement = statement.limit(limit - len(found))
+        found += connection.execute(statement, values)
+    return found
+
+
+def _shape(walk: Walk, after: Place | None) -> tuple[Walk, dict[str, Any]]:
+    """What statements are made from once, and their parameters; `fixed` tells which values are NULL."""
+    values = {f'fixed_{number}': value for number, value in enumerate(walk.fixed) if value is not None}
+    values |= {f'place_{number}': value for number, value in enumerate(after or ())}
+    return walk._replace(fixed=tuple(value is None for value in walk.fixed), where=()), values
+
+
+@functools.lru_cache(maxsize=1024)
+def _statement(dialect: str, select: sa.Select[Any], walk: Walk, same: int | None) -> sa.Select[Any]:
+    """One stretch of a walk, in shape: the rows that share so many columns of the order with the place, and are beyond
+    it in the next one; all if it is None."""
+    columns = list(walk.along.columns)
+    fixed, order = columns[: len(walk.fixed)], walk.order
+    conditions = [
+        column.is_(None) if missing else column == sa.bindparam(f'fixed_{number}', type_=column.type)
+        for number, (column, missing) in enumerate(zip(fixed, walk.fixed, strict=True))
+    ]
+    if same is not None:
+        place = [sa.bindparam(f'place_{number}', type_=column.type) for number, column in enumerate(order)]
+        conditions += [order[number] == place[number] for number in range(same)]
+        beyond, bound = order[same], place[same]
+        conditions.append(beyond < bound if walk.descending else beyond > bound)
+    elif walk.present:
+        conditions.append(order[0].is_not(None))
+    # PostgreSQL has to be told that NULL is in order, too.
+    told = [*fixed, *order] if dialect == 'postgresql' else order[same or 0 :]
+    found = select.where(*conditions).order_by(*(each.desc() if walk.descending else each.asc() for each in told))
+    return hinted(found, walk.along)
+
+
+def hinted(statement: sa.Select[Any], index: sa.Index) -> sa.Select[Any]:
+    """The statement, which is to go along that index."""
+    assert index.table is not None
+    for dialect, words in HINTS.items():
+        statement = statement.with_hint(index.table, words.format(index.name), dialect)
+    return statement
+
+
+def place_of(connection: sa.Connection, walk: Walk, marked: Clause) -> Place | None:
+    """Where the row stands that is marked; None if there is none, or its first columns hold other values."""
+    columns = list(walk.along.columns)
+    shared = [column == value for column, value in zip(columns, walk.fixed, strict=False)]
+    return connection.execute(sa.select(*walk.order).where(marked, *shared)).first()
+
+
+def place_at(connection: sa.Connection, walk: Walk, after: Place | None, most: int) -> Place | None:
+    """Where a row stands that comes so many later; None if there are no more than those. Rows that share the first
+    column with the place are not counted."""
+    shape, values = _shape(walk, after)
+    statement = _statement(connection.dialect.name, _places(*shape[:3]), shape, None if after is None else 0)
+    return connection.execute(statement.where(*walk.where).offset(most).limit(1), values).first()
+
+
+def places(connection: sa.Connection, walk: Walk, after: Place | None = None) -> Iterator[Place]:
+    """Where the rows of a walk stand, a look at the index at a time, each at more rows than the one before."""
+    size = FIRST_LOOK
+    while True:
+        found = rows(connection, _places(*_shape(walk, None)[0][:3]), walk, after, size)
+        yield from found
+        if len(found) < size:
+            return
+        after, size = found[-1], min(size * LOOK_FURTHER, LONGEST_LOOK)
+
+
+@functools.lru_cache(maxsize=1024)
+def _places(index: sa.Index, fixed: tuple[Any, ...], keys: int) -> sa.Select[Any]:
+    return sa.select(*list(index.columns)[len(fixed) : len(fixed) + keys])

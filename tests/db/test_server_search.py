@@ -1,0 +1,285 @@
+"""Pages of servers: in whatever order and searched by whatever, all servers once, along an index."""
+
+import itertools
+import random
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+
+import pytest
+import sqlalchemy as sa
+
+from computeapi.db import addresses, bulk, server_lookups, server_search, servers, walks
+from computeapi.db.listing import Page
+from computeapi.db.server_branches import VALUES
+from computeapi.db.server_search import Found, Search
+from computeapi.db.tables.server_lists import KEYS, SELDOM, derived
+from tests.conftest import ACTIVE, FLAVOR
+
+BEGIN = datetime(2030, 1, 1)
+MANY, PAGE = 90, 7
+NEWEST_FIRST = (('created_at', True), ('id', True))
+SORTED = ['name' if key == 'folded_name' else key for key in (*KEYS, *SELDOM) if key != 'flavorid']
+ENDLESS = 10**6
+
+
+def drawn(draw, number):
+    """A server, many of whose values others have, too, or nobody."""
+    moments = [BEGIN + timedelta(seconds=draw.randrange(20)) for _ in range(4)]
+    some = {
+        name: draw.choice([None, moment])
+        for name, moment in zip(('updated_at', 'launched_at', 'terminated_at', 'deleted_at'), moments, strict=True)
+    }
+    if draw.random() < 0.7:
+        some['deleted_at'] = None
+    texts = ('host', 'node', 'availability_zone', 'image_id', 'key_name', 'locked_by', 'access_ip_v4', 'task_state')
+    more = ('access_ip_v6', 'root_device_name', 'kernel_id', 'ramdisk_id')
+    state = draw.choice(['active', 'active', 'stopped', 'soft-delete'])
+    server_id = f'{draw.randrange(10**6)}-{number}'
+    return derived(
+        ACTIVE
+        | {
+            **{name: draw.choice([None, 'a', 'b', 'c']) for name in (*texts, *more)},
+            **some,
+            'locked_by': draw.choice([None, None, 'admin', 'owner']),
+            'uuid': server_id,
+            'id': number + 1,
+            'created_at': BEGIN + timedelta(seconds=draw.randrange(30)),
+            'name': draw.choice(['web', 'Web', 'db', 'cache']),
+            'hostname': draw.choice(['web', 'db']),
+            'flavor': FLAVOR | {'flavorid': draw.choice(['small', 'large'])},
+            'memory_mb': draw.choice([64, 128]),
+            'launch_index': draw.randrange(3),
+            'vm_state': 'deleted' if some['deleted_at'] else state,
+            'project_id': draw.choice(['project', 'project', 'other']),
+            'user_id': draw.choice(['ann', 'bob']),
+            'power_state': draw.choice([0, 1, 4]),
+            'network_info': [
+                {'addresses': [{'address': f'10.0.{each}.{number}', 'version': 4}]}
+                for each in draw.sample(range(3), draw.randrange(3))
+            ],
+        }
+    )
+
+
+@pytest.fixture
+def rows(store):
+    draw = random.Random(11)
+    made = [drawn(draw, number) for number in range(MANY)]
+    with store.write() as connection:
+        bulk.insert(connection, {'servers': made})
+        for row in made:
+            row['tags'] = draw.sample(['red', 'green', 'blue'], draw.randrange(3))
+            servers.set_tags(connection, row['uuid'], row['tags'])
+            addresses.keep(connection, row['uuid'], row['network_info'])
+    return made
+
+
+def there(row, project_id='project'):
+    return project_id in (None, row['project_id']) and row['vm_state'] not in ('deleted', 'soft-delete')
+
+
+def in_order(rows, sort):
+    """By Python, in which None is less than anything."""
+    keys = [('folded_name' if key == 'name' else key, descending) for key, descending in sort]
+    found = list(rows)
+    for key, descending in reversed([*keys, *((key, sort[0][1]) for key in ('created_at', 'id'))]):
+        found.sort(key=lambda row, key=key: (row[key] is not None, row[key]), reverse=descending)
+    return [row['uuid'] for row in found]
+
+
+def walk(store, search, sort=NEWEST_FIRST):
+    """The ids of the servers on all pages, in their order."""
+    found, marker = [], None
+    with store.read() as connection:
+        while True:
+            some, last = server_search.page(connection, Page(PAGE, marker, sort), search)
+            found += [server.uuid for server in some]
+            if len(some) < PAGE and last is None:
+                return found
+            marker = last or found[-1]
+
+
+@pytest.fixture(params=[(1, 10), (1000, 10), (1000, 0)], ids=['among many', 'among few', 'of a small project'])
+def few(request, monkeypatch):
+    """What is sought is among many, of which it takes several looks to see all, or among few."""
+    few, costlier = request.param
+    monkeypatch.setattr(server_lookups, 'FEW', few)
+    monkeypatch.setattr(server_lookups, 'COSTLIER', costlier)
+    monkeypatch.setattr(walks, 'FIRST_LOOK', 5)
+
+
+@pytest.mark.parametrize('project_id', ['project', None])
+@pytest.mark.parametrize('descending', [False, True])
+def test_every_order(store, rows, few, project_id, descending):
+    living = [row for row in rows if there(row, project_id)]
+    assert len(living) > 3 * PAGE
+    for key in SORTED:
+        sort = [(key, descending)]
+        assert walk(store, Search(project_id), sort) == in_order(living, sort), key
+
+
+@pytest.mark.parametrize(
+    'sort',
+    [
+        [('host', False), ('launched_at', True)],
+        [('launched_at', True), ('host', True), ('memory_mb', False)],
+        [('memory_mb', False), ('image_id', True), ('id', False)],
+    ],
+)
+def test_several_keys(store, rows, sort):
+    expected = in_order(filter(there, rows), sort)
+    assert sorted(walk(store, Search('project'), sort)) == sorted(expected)
+    assert walk(store, Search('project'), sort) == expected
+
+
+LATER = BEGIN + timedelta(seconds=9)
+FITS = {
+    'image_id': ('a', lambda row: row['image_id'] == 'a'),
+    'flavorid': ('large', lambda row: row['flavor']['flavorid'] == 'large'),
+    'host': ('b', lambda row: row['host'] == 'b'),
+    'user_id': ('ann', lambda row: row['user_id'] == 'ann'),
+    'vm_state': ('stopped', lambda row: row['vm_state'] == 'stopped'),
+    'task_state': ('c', lambda row: row['task_state'] == 'c'),
+    'statuses': (['SHUTOFF', 'ACTIVE'], lambda row: row['vm_state'] in ('stopped', 'active')),
+    'power_state': ('4', lambda row: row['power_state'] == 4),
+    'progress': ('some', lambda row: False),
+    'name': ('^we', lambda row: row['name'] in ('web', 'Web')),
+    'availability_zone': ('[ab]', lambda row: row['availability_zone'] in ('a', 'b')),
+    'node': ('b', lambda row: row['node'] == 'b'),
+    'key_name': ('^C$', lambda row: row['key_name'] == 'c'),
+    'hostname': ('e', lambda row: row['hostname'] == 'web'),
+    'ip': ('10.0.1.', lambda row: '10.0.1.' in str(row['network_info'])),
+    'ip6': ('^fd00::', lambda row: False),
+    'locked': (True, lambda row: row['locked_by'] is not None),
+    'tags': (['red', 'blue'], lambda row: {'red', 'blue'} <= set(row['tags'])),
+    'tags_any': (['red', 'blue'], lambda row: {'red', 'blue'} & set(row['tags'])),
+    'not_tags': (['red', 'blue'], lambda row: not {'red', 'blue'} <= set(row['tags'])),
+    'not_tags_any': (['red', 'blue'], lambda row: not {'red', 'blue'} & set(row['tags'])),
+    'changes_since': (LATER, lambda row: changed(row) >= LATER),
+    'changes_before': (LATER, lambda row: changed(row) <= LATER.replace(microsecond=999_999)),
+}
+
+
+def changed(row):
+    return row['updated_at'] or row['created_at']
+
+
+def fitting(rows, *names):
+    return [row for row in rows if all(FITS[name][1](row) for name in names)]
+
+
+@pytest.mark.parametrize('sort', [NEWEST_FIRST, (('created_at', False),), (('host', False),)])
+def test_filters(store, rows, few, sort):
+    """Alone and by twos."""
+    draw = random.Random(12)
+    for name in (*FITS, 'name'):
+        names = {name, draw.choice(list(FITS))}
+        expected = in_order(fitting(filter(there, rows), *names), sort)
+        for most in (ENDLESS, 12):
+            search = Search('project', filters={name: FITS[name][0] for name in names}, most=most)
+            assert walk(store, search, sort) == expected, (names, most)
+
+
+@pytest.mark.parametrize('deleted', [True, None])
+@pytest.mark.parametrize('soft_deleted', [True, False, None])
+@pytest.mark.parametrize('sort', [NEWEST_FIRST, (('host', True),)])
+def test_deleted_servers(store, rows, few, deleted, soft_deleted, sort):
+    gone = {'deleted'} if soft_deleted is False else {'deleted', 'soft-delete'}
+    mine = [row for row in rows if row['project_id'] == 'project' and (deleted is None or row['vm_state'] in gone)]
+    for names in ((), ('changes_since',), ('name',), ('vm_state',)):
+        search = Search('project', deleted, soft_deleted, {name: FITS[name][0] for name in names})
+        assert walk(store, search, sort) == in_order(fitting(mine, *names), sort), names
+
+
+def test_the_oldest_come_first_where_nobody_asks_for_an_order(store, rows):
+    living = [row for row in rows if there(row)]
+    assert walk(store, Search('project'), ()) == in_order(living, [('created_at', False)])
+
+
+def test_servers_that_can_be_restored(store, rows):
+    mine = [row for row in rows if row['project_id'] == 'project' and row['deleted_at'] is None]
+    assert walk(store, Search('project', soft_deleted=True)) == in_order(mine, NEWEST_FIRST)
+
+
+def test_a_page_ends_where_enough_was_looked_at(store, rows, monkeypatch):
+    monkeypatch.setattr(server_lookups, 'FEW', 0)
+    monkeypatch.setattr(server_search, 'PATIENCE', 3)
+    mine = [row for row in rows if row['project_id'] == 'project' and row['deleted_at'] is None]
+    there = in_order(mine, NEWEST_FIRST)
+    with store.read() as connection:
+
+        def found(filters, marker=None, limit=PAGE):
+            return server_search.page(
+                connection, Page(limit, marker, NEWEST_FIRST), Search('project', filters=filters, most=5)
+            )
+
+        nowhere = {'description': 'nowhere'}
+        assert found(nowhere).servers == [] and 3 * 5 <= there.index(found(nowhere).last) < 4 * 5 + 5
+        assert found(nowhere, there[-3]) == Found([], None)
+        often = found({'hostname': 'e'}, limit=ENDLESS)
+        assert often.servers and 5 <= there.index(often.last) < 4 * 5 + 5
+
+
+def test_what_is_told_of_a_server_follows_it(store, rows):
+    changes = {'name': 'Renamed', 'flavor': FLAVOR | {'flavorid': 'huge'}}
+    told = {'network_info': [{'addresses': [{'address': 'fd00::7', 'version': 6}]}]}
+    mine = next(row['uuid'] for row in rows if there(row))
+    with store.write() as connection:
+        for values in (changes, told):
+            servers.update(connection, mine, values)
+    for filters in ({'name': '^renamed$'}, {'flavorid': 'huge'}, {'ip6': 'fd00::7$'}):
+        assert walk(store, Search('project', filters=filters)) == [mine]
+
+
+# ------------------------------------------------------------------ plans
+
+SORTS = ['SORT', 'TEMP B-TREE', 'USING FILESORT']
+READS_ALL = ['SEQ SCAN', 'SCAN SERVERS\n', 'SERVERS | ALL |']
+
+
+@contextmanager
+def plans(connection):
+    """The plans of the statements that follow in a transaction, in upper case; PostgreSQL is to sort, and to read a
+    table, only where it must."""
+    told = []
+
+    def explain(connection, cursor, statement, parameters, *rest):
+        if statement.startswith('SELECT'):
+            words = 'EXPLAIN QUERY PLAN' if connection.dialect.name == 'sqlite' else 'EXPLAIN'
+            cursor = connection.connection.cursor()
+            cursor.execute(f'{words} {statement}', parameters)
+            told.append('\n'.join(' | '.join(map(str, row)) for row in cursor.fetchall()).upper() + '\n')
+
+    if connection.dialect.name == 'postgresql':
+        for what in ('seqscan', 'sort', 'incremental_sort', 'bitmapscan'):
+            connection.exec_driver_sql(f'SET LOCAL enable_{what} = off')
+    sa.event.listen(connection, 'after_cursor_execute', explain)
+    yield told
+    sa.event.remove(connection, 'after_cursor_execute', explain)
+
+
+def is_walked(connection, search, sort=NEWEST_FIRST, marker=None):
+    with plans(connection) as told:
+        server_search.page(connection, Page(PAGE, marker, sort), search)
+    assert told
+    for plan in told:
+        assert not [word for word in (*SORTS, *READS_ALL) if word in plan], (sort, search.filters, plan)
+
+
+@pytest.mark.parametrize('descending', [False, True])
+def test_orders_have_indexes(store, rows, descending):
+    marker = next(row['uuid'] for row in rows if there(row))
+    with store.write() as connection:
+        for project_id, key, place in itertools.product(('project', None), SORTED, (None, marker)):
+            is_walked(connection, Search(project_id), [(key, descending)], place)
+
+
+def test_filters_have_indexes(store, rows, monkeypatch):
+    monkeypatch.setattr(server_lookups, 'FEW', 0)
+    marker = next(row['uuid'] for row in rows if there(row))
+    with store.write() as connection:
+        for project_id, name, place in itertools.product(('project', None), VALUES, (None, marker)):
+            if name in FITS and name not in ('statuses', 'progress'):
+                is_walked(connection, Search(project_id, filters={name: FITS[name][0]}), marker=place)
+        for project_id in ('project', None):
+            is_walked(connection, Search(project_id, filters={'statuses': ['SHUTOFF']}), marker=marker)
