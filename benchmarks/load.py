@@ -35,22 +35,22 @@ class Load:
         return sorted(self.seconds)[int(share * (len(self.seconds) - 1))]
 
 
-async def load(url: str, clients: int, seconds: float, *, writes: bool = False) -> Load:
+async def load(url: str, clients: int, seconds: float, *, writes: bool = False, token: str = 'admin:admin') -> Load:
     """Ask for `seconds` with so many clients at once; writes: one request of four makes a flavor."""
     seen = Load()
     until = time.perf_counter() + seconds
-    await asyncio.gather(*[client(url, f'{number}', until, seen, writes) for number in range(clients)])
+    await asyncio.gather(*[client(url, f'{number}', until, seen, writes, token) for number in range(clients)])
     return seen
 
 
-async def client(url: str, name: str, until: float, seen: Load, writes: bool) -> None:
+async def client(url: str, name: str, until: float, seen: Load, writes: bool, token: str) -> None:
     parts = urlsplit(url)
     try:
         reader, writer = await asyncio.open_connection(parts.hostname, parts.port)
         turn = 0
         while (started := time.perf_counter()) < until:
             turn += 1
-            writer.write(request(parts.netloc, f'{name}-{turn}' if writes and turn % 4 == 0 else None))
+            writer.write(request(parts.netloc, f'{name}-{turn}' if writes and turn % 4 == 0 else None, token))
             status = await answer(reader)
             seen.seconds.append(time.perf_counter() - started)
             if status != 200:
@@ -60,8 +60,8 @@ async def client(url: str, name: str, until: float, seen: Load, writes: bool) ->
         seen.errors[type(error).__name__] += 1
 
 
-def request(host: str, flavor: str | None) -> bytes:
-    headers = f'HTTP/1.1\r\nHost: {host}\r\nX-Auth-Token: admin:admin\r\n'
+def request(host: str, flavor: str | None, token: str) -> bytes:
+    headers = f'HTTP/1.1\r\nHost: {host}\r\nX-Auth-Token: {token}\r\n'
     if flavor is None:
         return f'GET /v2.1/flavors {headers}\r\n'.encode()
     name = f'{flavor}-{os.getpid()}-{time.time_ns()}'
@@ -125,10 +125,14 @@ def uwsgi(folder: str) -> contextmanager:
         stdout=subprocess.DEVNULL,
         check=True,
     )
-    program = shutil.which('uwsgi', path=Path(sys.executable).parent) or 'uwsgi'
     environment = {'COMPUTEAPI_LISTEN': f'127.0.0.1:{port}', 'OS_DATABASE__CONNECTION': database}
-    command = [program, '--ini', str(ROOT / 'etc/computeapi/uwsgi.ini')]
-    return running(command, f'http://127.0.0.1:{port}', folder, **environment)
+    return running(shipped(), f'http://127.0.0.1:{port}', folder, **environment)
+
+
+def shipped(*options: str) -> list[str]:
+    """The command that runs uwsgi by the file that comes with the service; *options*: what else to say to it."""
+    program = shutil.which('uwsgi', path=Path(sys.executable).parent) or 'uwsgi'
+    return [program, '--ini', str(ROOT / 'etc/computeapi/uwsgi.ini'), *options]
 
 
 def free_port() -> int:

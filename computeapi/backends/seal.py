@@ -1,10 +1,14 @@
 """Tokens of callers that outlive their requests, as they lie in the database: encrypted."""
 
-from collections.abc import Sequence
+from __future__ import annotations
 
-from cryptography.fernet import Fernet, InvalidToken, MultiFernet
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from computeapi.errors import Error
+
+if TYPE_CHECKING:
+    from cryptography.fernet import MultiFernet
 
 
 class UnreadableToken(Error):
@@ -18,7 +22,7 @@ class Seal:
     """
 
     def __init__(self, keys: Sequence[str] = ()):
-        self.fernet = MultiFernet([Fernet(key) for key in keys]) if keys else None
+        self.fernet = _fernet_of(keys) if keys else None
 
     def closed(self, token: str | None) -> str | None:
         """The token for the database; None where it is not to be kept."""
@@ -26,9 +30,18 @@ class Seal:
 
     def opened(self, sealed: str | None) -> str | None:
         """The token; UnreadableToken if it was encrypted with another key."""
-        if sealed is None:
+        if sealed is None or self.fernet is None:
             return None
+        from cryptography.fernet import InvalidToken
+
         try:
-            return self.fernet.decrypt(sealed).decode() if self.fernet else None
+            return self.fernet.decrypt(sealed).decode()
         except (InvalidToken, ValueError):
             raise UnreadableToken() from None
+
+
+def _fernet_of(keys: Sequence[str]) -> MultiFernet:
+    # Who has no key does not wait until it is loaded.
+    from cryptography.fernet import Fernet, MultiFernet
+
+    return MultiFernet([Fernet(key) for key in keys])

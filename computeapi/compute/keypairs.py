@@ -5,7 +5,6 @@ from dataclasses import replace
 from datetime import datetime
 
 from computeapi.clock import utcnow
-from computeapi.compute import keys
 from computeapi.compute.quotas import Quotas
 from computeapi.context import Context
 from computeapi.db import keypairs as rows
@@ -38,11 +37,16 @@ class KeypairManager:
 
     def generate(self, context: Context, user_id: str, name: str, kind: str) -> Keypair:
         """A new key pair with its private key, which only the caller has from then on; OverQuota, Conflict."""
+        from computeapi.compute import keys
+
         made = keys.generate(kind, user_id)
         pair = self._insert(context, user_id, name, kind, made.public_key)
         return replace(pair, private_key=made.private_key)
 
     def _insert(self, context: Context, user_id: str, name: str, kind: str, public_key: str) -> Keypair:
+        # To load it takes time and memory; most processes are given no key.
+        from computeapi.compute import keys
+
         values = {'user_id': user_id, 'name': name, 'type': kind, 'public_key': public_key}
         with self.store.write() as connection:
             self.quotas.reserve_key_pair(connection, context, user_id)

@@ -12,9 +12,8 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from computeapi.clock import utcnow
+from computeapi.db.keypairs import SSH
 from computeapi.errors import Invalid
-
-SSH, X509 = 'ssh', 'x509'
 
 KEY_SIZE = 2048
 COMMENT = 'Generated-by-Nova'

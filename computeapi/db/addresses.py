@@ -1,46 +1,41 @@
-"""Searching in the addresses of servers, which are part of the JSON that describes their interfaces."""
+"""The fixed addresses of servers, as rows: what their network_info says, to be searched in."""
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import sqlalchemy as sa
 
 from computeapi.db import patterns
+from computeapi.db.records import insertion
+from computeapi.db.tables.servers import server_addresses as addresses
 from computeapi.db.tables.servers import servers
 
-ELEMENTS = {'sqlite': 'json_each', 'postgresql': 'json_array_elements'}
+OF_SERVER = addresses.c.server_id == sa.bindparam('server')
+KNOWN = sa.select(addresses.c.address).where(OF_SERVER)
+FORGOTTEN = sa.delete(addresses).where(OF_SERVER)
 
 
-def matches(dialect: str, version: int, pattern: str) -> sa.ColumnElement[bool]:
-    """Whether a fixed address of IP *version* is matched by the pattern, which is_bounded."""
-    if dialect in ELEMENTS:
-        fixed, source = _by_element(ELEMENTS[dialect])
-    else:
-        fixed, source = _by_table()
-    found = sa.select(sa.literal(1)).select_from(*source).correlate(servers)
-    return found.where(fixed['version'] == version, patterns.matches(fixed['address'], pattern, dialect)).exists()
+def held(server_id: str, network_info: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The rows of a server whose interfaces are these; see db.servers.Server."""
+    versions = {each['address']: each['version'] for entry in network_info for each in entry.get('addresses', ())}
+    return [{'server_id': server_id, 'address': address, 'version': version} for address, version in versions.items()]
 
 
-def _by_element(function: str) -> tuple[dict[str, Any], list[Any]]:
-    """A function makes rows of the interfaces, and then of the addresses of each."""
-    interface = _rows(function, servers.c.network_info, 'interface')
-    address = _rows(function, interface.c.value['addresses'], 'address')
-    value = address.c.value
-    return {'version': value['version'].as_integer(), 'address': value['address'].as_string()}, [interface, address]
+def keep(connection: sa.Connection, server_id: str, network_info: Iterable[Mapping[str, Any]]) -> None:
+    """Let the rows of the server be those of these interfaces: most changes leave them as they are."""
+    rows = held(server_id, network_info)
+    known = set(connection.scalars(KNOWN, {'server': server_id}))
+    if known == {row['address'] for row in rows}:
+        return
+    if known:
+        connection.execute(FORGOTTEN, {'server': server_id})
+    if rows:
+        connection.execute(insertion(addresses), rows)
 
 
-def _rows(function: str, json: Any, name: str) -> sa.TableValuedAlias:
-    rows: sa.Function[Any] = getattr(sa.func, function)(json)
-    return rows.table_valued(sa.column('value', sa.JSON), name=name, joins_implicitly=True)
-
-
-def _by_table() -> tuple[dict[str, Any], list[Any]]:
-    """MariaDB and MySQL take one path to all addresses."""
-    table = sa.text(
-        "JSON_TABLE(servers.network_info, '$[*].addresses[*]' COLUMNS "
-        "(version INT PATH '$.version', address VARCHAR(64) PATH '$.address')) AS address"
+def match(dialect: str, version: int, pattern: str) -> sa.ColumnElement[bool]:
+    """Whether a server has an address of IP *version* that is matched by the pattern, which is_bounded."""
+    its = addresses.c.server_id == servers.c.uuid
+    return sa.exists().where(
+        its, addresses.c.version == version, patterns.matches(addresses.c.address, pattern, dialect)
     )
-    columns = {
-        'version': sa.literal_column('address.version', sa.Integer),
-        'address': sa.literal_column('address.address', sa.String),
-    }
-    return columns, [table]

@@ -11,15 +11,18 @@ import sqlalchemy as sa
 
 from computeapi.db.quotas import COUNTED, EVERYBODY
 from computeapi.db.records import Rows, make_sure
+from computeapi.db.server_branches import BY
 from computeapi.db.services import COMPUTE, up
 from computeapi.db.tables.compute import CloudCount, counts, processes, quota_usages, quotas, services
 from computeapi.db.tables.servers import servers
+from computeapi.db.walks import hinted
 
 COUNTS = Rows(CloudCount, counts)
 CLOUD = 'cloud'
 """The name of the one row that there is."""
-SERVERS_BY_STATE = (
-    sa.select(servers.c.vm_state, sa.func.count()).where(servers.c.deleted_at.is_(None)).group_by(servers.c.vm_state)
+SERVERS_BY_STATE = hinted(
+    sa.select(servers.c.vm_state, sa.func.count()).where(servers.c.deleted_at.is_(None)).group_by(servers.c.vm_state),
+    BY['vm_state'],
 )
 
 

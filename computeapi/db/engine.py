@@ -14,6 +14,7 @@ from typing import Any, Concatenate, NamedTuple, ParamSpec, Self, TypeVar
 import orjson
 import sqlalchemy as sa
 from oslo_config import cfg
+from sqlalchemy.dialects.sqlite.base import SQLiteCompiler
 
 from computeapi import errors
 from computeapi.db import patience, patterns, quota_usages
@@ -61,9 +62,14 @@ class Store:
         self.watch = Watch()
         if self.dialect == 'sqlite':
             self.engine = _sqlite_engine(self.url, pool_size, durable, patience)
+            self.writer = _sqlite_writer(self.engine)
         else:
-            self.engine = _server_engine(self.url, pool_size, patience)
+            self.engine = self.writer = _server_engine(self.url, pool_size, patience)
         sa.event.listen(self.engine, 'handle_error', unfit, retval=True)
+        # Where each statement sees what is committed, a transaction around look-ups is two more ways to the server.
+        self.reading = self.engine
+        if self.dialect == 'postgresql':
+            self.reading = self.engine.execution_options(isolation_level='AUTOCOMMIT')
         self.clock = clock_of(self.dialect, self.ask)
         self.check: Callable[[sa.Connection], None] = lambda connection: None
         self.transaction: Transaction = sa.Connection.begin
@@ -77,16 +83,19 @@ class Store:
     @contextmanager
     def read(self) -> Iterator[sa.Connection]:
         """A connection to look things up with; one consistent view on SQLite."""
-        with self.watch.watching(), self.engine.connect() as connection:
+        with self.watch.watching(), self.reading.connect() as connection:
+            if self.dialect == 'sqlite':
+                # It takes no lock, so nothing can go wrong; by way of SQLAlchemy it costs as much as a look-up.
+                driver: Any = connection.connection.dbapi_connection
+                driver.execute('BEGIN')
             yield connection
 
     @contextmanager
     def write(self) -> Iterator[sa.Connection]:
         """A transaction: committed at the end of the block, rolled back on an exception."""
         notes: list[str] | None = None if self.noted is None else []
-        with self.watch.watching(), self.engine.connect() as connection:
-            options = {'computeapi_write': True, 'computeapi_notes': notes, **quota_usages.new()}
-            connection = connection.execution_options(**options)
+        with self.watch.watching(), self.writer.connect() as connection:
+            connection = connection.execution_options(computeapi_notes=notes, **quota_usages.new())
             with self.transaction(connection):
                 yield connection
                 self.check(connection)
@@ -98,12 +107,16 @@ class Store:
     def rebuild(self) -> Iterator[sa.Connection]:
         """As `write`, to change tables: SQLite, which makes a table anew and drops the old one, would delete what
         refers to it as if its rows had gone. It may take any time."""
-        with self.watch.watching(), self._patient() as engine, engine.connect() as connection, _unbound(connection):
-            connection = connection.execution_options(computeapi_write=True)
-            with connection.begin():
-                yield connection
-                if self.dialect == 'sqlite' and connection.exec_driver_sql('PRAGMA foreign_key_check').first():
-                    raise errors.DatabaseTrouble('Rows would refer to others that are not there.')
+        with (
+            self.watch.watching(),
+            self._patient() as engine,
+            engine.connect() as connection,
+            _unbound(connection),
+            connection.begin(),
+        ):
+            yield connection
+            if self.dialect == 'sqlite' and connection.exec_driver_sql('PRAGMA foreign_key_check').first():
+                raise errors.DatabaseTrouble('Rows would refer to others that are not there.')
 
     def ask(self, query: Callable[Concatenate[sa.Connection, P], T], *args: P.args, **facts: P.kwargs) -> T:
         """One look-up: what the query, a function of db/, finds."""
@@ -122,7 +135,7 @@ class Store:
     def _patient(self) -> Iterator[sa.Engine]:
         """Connections that have no limits of time."""
         if self.dialect == 'sqlite':
-            yield self.engine
+            yield self.writer
             return
         engine = _server_engine(self.url, 1, ENDLESS)
         try:
@@ -181,7 +194,7 @@ def _server_engine(url: sa.URL, pool_size: int, limits: Patience) -> sa.Engine:
         isolation_level='READ COMMITTED',
         pool_size=pool_size,
         max_overflow=20,
-        pool_pre_ping=True,
+        pool_pre_ping=url.get_backend_name() != 'postgresql',
         pool_recycle=3600,
         pool_timeout=limits.lock or None,
         connect_args=patience.arguments(url.get_backend_name(), limits),
@@ -189,6 +202,13 @@ def _server_engine(url: sa.URL, pool_size: int, limits: Patience) -> sa.Engine:
     limit = patience.limit_postgresql if url.get_backend_name() == 'postgresql' else patience.limit_mariadb
     limit(engine, limits)
     return engine
+
+
+class HintingCompiler(SQLiteCompiler):
+    """Writes hints after the names of tables, such as INDEXED BY, which SQLAlchemy does for other databases alone."""
+
+    def get_from_hint_text(self, table: sa.FromClause, text: str | None) -> str | None:
+        return text
 
 
 def _sqlite_engine(url: sa.URL, pool_size: int, durable: bool, limits: Patience) -> sa.Engine:
@@ -199,10 +219,11 @@ def _sqlite_engine(url: sa.URL, pool_size: int, durable: bool, limits: Patience)
         pool_size=pool_size,
         connect_args={'timeout': limits.lock, 'check_same_thread': False},
     )
+    engine.dialect.statement_compiler = HintingCompiler
 
     @sa.event.listens_for(engine, 'connect')
     def configure(connection: Any, record: Any) -> None:
-        # The driver must not open transactions by itself: `begin` below does.
+        # The driver must not open transactions by itself: who reads or writes does.
         connection.isolation_level = None
         for pragma in (
             'journal_mode=WAL',
@@ -212,13 +233,15 @@ def _sqlite_engine(url: sa.URL, pool_size: int, durable: bool, limits: Patience)
             connection.execute(f'PRAGMA {pragma}')
         connection.create_function('regexp', 2, patterns.search, deterministic=True)
 
-    @sa.event.listens_for(engine, 'begin')
-    def begin(connection: sa.Connection) -> None:
-        if connection.get_execution_options().get('computeapi_write'):
-            connection.exec_driver_sql('BEGIN IMMEDIATE')
-        else:
-            # It takes no lock, so nothing can go wrong; by way of SQLAlchemy it costs as much as a look-up.
-            driver: Any = connection.connection.dbapi_connection
-            driver.execute('BEGIN')
-
     return engine
+
+
+def _sqlite_writer(engine: sa.Engine) -> sa.Engine:
+    """The same connections, for transactions that change something. Who only reads pays for no event."""
+    writer = engine.execution_options()
+
+    @sa.event.listens_for(writer, 'begin')
+    def begin(connection: sa.Connection) -> None:
+        connection.exec_driver_sql('BEGIN IMMEDIATE')
+
+    return writer

@@ -1,5 +1,6 @@
 """Things as dicts of facts: the columns of a row, and what belongs to it in tables of its own."""
 
+import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -13,13 +14,23 @@ from computeapi.db.listing import Clause, Page
 Facts = dict[str, Any]
 
 
+CALLER, THING = 'caller', 'thing'
+"""The parameters of statements that are the caller's project, and the id of what is looked for."""
+
+
+def caller(context: Context) -> sa.BindParameter[str]:
+    """The caller's project, which a statement that was made for another caller can be given anew."""
+    return sa.bindparam(CALLER, context.project_id or '')
+
+
 def owned(table: sa.Table, context: Context) -> Clause:
     """The rows of the caller's project."""
-    return table.c.project_id == (context.project_id or '')
+    return table.c.project_id == caller(context)
 
 
 class FactTable:
-    """One kind of thing, of which a caller sees what is `visible` to it; who names another gets `missing`.
+    """One kind of thing, of which a caller sees what is `visible` to it; who names another gets `missing`. Of a caller
+    `visible` asks no more than the project and whether it is an administrator.
 
     Beside its columns a thing has the facts that `source` joins (`joined`: their columns), its `pairs` (see
     computeapi.db.pairs) and `tags`, and what other functions find by the ids of the things (`found`). A list is of
@@ -79,9 +90,16 @@ class FactTable:
         """What the caller sees under this id; with `lock`, nobody else changes it in this transaction."""
         if lock:
             self.lock(connection, thing_id)
-        for found in self.select(connection, self.among([thing_id]), self.visible(context)):
+        parameters = {CALLER: context.project_id or '', THING: thing_id}
+        for found in self._load(connection, self._finding(context.is_admin), parameters):
             return found
         raise self.missing(id=thing_id)
+
+    @functools.cache  # noqa: B019  There are as many tables of facts as there are kinds of things.
+    def _finding(self, is_admin: bool) -> sa.Select[Any]:
+        """The statement of `get`: to make it costs more than to execute it."""
+        mine = (self.table.c.id == sa.bindparam(THING), self.visible(Context(is_admin=is_admin)))
+        return self.statement.where(*mine).order_by(*self.order)
 
     def page(
         self,
@@ -100,8 +118,10 @@ class FactTable:
         )
         return self._load(connection, statement.offset(offset))
 
-    def _load(self, connection: sa.Connection, statement: sa.Select[Any]) -> list[Facts]:
-        rows = connection.execute(statement).mappings().all()
+    def _load(
+        self, connection: sa.Connection, statement: sa.Select[Any], parameters: Mapping[str, Any] | None = None
+    ) -> list[Facts]:
+        rows = connection.execute(statement, parameters).mappings().all()
         ids = [row['id'] for row in rows]
         parts: dict[str, Mapping[str, Any]] = {
             name: pairs.load(connection, table, ids) for name, table in self.pairs.items()

@@ -8,18 +8,18 @@ import sqlalchemy as sa
 from computeapi import errors
 from computeapi.context import Context
 from computeapi.db import listing, pairs
-from computeapi.db.facts import Facts, FactTable
+from computeapi.db.facts import Facts, FactTable, caller
 from computeapi.db.listing import Clause
 from computeapi.db.tables.image import image_members, image_properties, image_tags, images
 
 
 def _owned(context: Context) -> Clause:
-    return images.c.owner == (context.project_id or '')
+    return images.c.owner == caller(context)
 
 
 def _shared(context: Context, *statuses: str) -> Clause:
     """Images that others share with the caller, who answered with one of the statuses."""
-    query = sa.select(image_members.c.image_id).where(image_members.c.member_id == (context.project_id or ''))
+    query = sa.select(image_members.c.image_id).where(image_members.c.member_id == caller(context))
     if statuses:
         query = query.where(image_members.c.status.in_(statuses))
     return sa.and_(images.c.visibility == 'shared', images.c.id.in_(query))

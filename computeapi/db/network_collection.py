@@ -4,6 +4,7 @@ Resources are dicts in Neutron's own words. A `Collection` says once how each at
 from the database; reading, filtering, sorting and writing follow from that.
 """
 
+import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -15,6 +16,7 @@ from computeapi import chance, errors
 from computeapi.context import Context
 from computeapi.db import listing, pairs
 from computeapi.db.listing import WHOLE, Clause, Page
+from computeapi.db.records import HOLDING, change, insertion
 from computeapi.db.tables import network as tables
 
 Document = dict[str, Any]
@@ -23,6 +25,9 @@ T = TypeVar('T')
 EVERYBODY = '*'
 FILTERED_TYPES = (str, bool, int)
 MAX_INTEGER = 2**31 - 1
+SEVERAL = (list, tuple, set, frozenset)
+CALLER = 'caller'
+"""The parameter of statements that is the caller's project."""
 BOOLEANS = {'true': True, '1': True, 'false': False, '0': False}
 
 
@@ -39,16 +44,21 @@ class Work:
         return replace(self, context=self.context.elevated())
 
 
+def caller(context: Context) -> sa.BindParameter[str | None]:
+    """The caller's project, which a statement that was made for another caller can be given anew."""
+    return sa.bindparam(CALLER, context.project_id)
+
+
 def own_rows(table: sa.Table, context: Context) -> Clause:
     """The rows of the caller's project; all for an administrator."""
-    return sa.true() if context.is_admin else table.c.project_id == context.project_id
+    return sa.true() if context.is_admin else table.c.project_id == caller(context)
 
 
 def shared(table: sa.Table, context: Context) -> Clause:
     """The rows that their owners share with the caller's project, one by one."""
-    policies = tables.rbac_policies.c
-    mine = policies.target_project.in_([context.project_id or '', EVERYBODY])
-    return table.c.id.in_(sa.select(policies.object_id).where(mine))
+    target = tables.rbac_policies.c.target_project
+    mine = sa.or_(target == caller(context), target == EVERYBODY)
+    return table.c.id.in_(sa.select(tables.rbac_policies.c.object_id).where(mine))
 
 
 def grouped(pairs: Iterable[tuple[str, T]]) -> dict[str, list[T]]:
@@ -68,7 +78,8 @@ class Collection:
 
     A document holds the columns of the table, some by other names (`renamed`) and some not at all (`hidden`), and more
     `attributes`, as SQL; `complete` adds what other tables know, in a constant number of queries; `filters` turns
-    query values into a clause where the attribute itself is no column.
+    query values into a clause where the attribute itself is no column. Of the caller `visible` asks no more than the
+    project and whether it is an administrator.
     """
 
     def __init__(
@@ -91,8 +102,11 @@ class Collection:
             'tenant_id': table.c.project_id,
             **(attributes or {}),
         }
-        self.select = sa.select(*(expression.label(name) for name, expression in self.attributes.items()))
+        tagged = sa.exists().where(tables.tags.c.resource_id == table.c.id)
+        self.select = sa.select(*(each.label(name) for name, each in {**self.attributes, 'tags': tagged}.items()))
         self.columns = {name: value.name for name, value in self.attributes.items() if isinstance(value, sa.Column)}
+        self.revising = sa.update(table).where(table.c.id == sa.bindparam(HOLDING + 'id'))
+        self.revising = self.revising.values(revision_number=table.c.revision_number + 1)
         self.missing = missing
         self.visible = visible or (lambda context: own_rows(table, context))
         self.complete = complete
@@ -104,19 +118,24 @@ class Collection:
         *clauses: Clause,
         filters: Mapping[str, list[str]] | None = None,
         page: Page = WHOLE,
+        complete: bool = True,
         **values: object,
     ) -> list[Document]:
         """The documents that the caller may see and that fit, oldest first unless the page is sorted otherwise.
 
-        values: what columns hold, or one of several values.
+        values: what columns hold, or one of several values.  complete: with what other tables know.
         """
-        chosen = [self.clause(name, values) for name, values in (filters or {}).items()]
-        statement = self.select.where(self.visible(work.context), *clauses, *self._with(values), *chosen)
-        rows = work.connection.execute(self._paged(work, statement, page))
-        documents = [dict(row) for row in rows.mappings()]
+        parameters: dict[str, Any] = {}
+        if clauses or filters or page is not WHOLE:
+            chosen = [self.clause(name, values) for name, values in (filters or {}).items()]
+            found = self.select.where(self.visible(work.context), *clauses, *self._with(values), *chosen)
+            statement = self._paged(work, found, page)
+        else:
+            statement, parameters = self._usual(work.context, values)
+        documents = [dict(row) for row in work.connection.execute(statement, parameters).mappings()]
         if documents:
             self._add_tags(work.connection, documents)
-            if self.complete:
+            if complete and self.complete:
                 self.complete(work, documents)
         return documents
 
@@ -126,11 +145,13 @@ class Collection:
             raise self.missing(id=resource_id)
         return found[0]
 
-    def lock(self, work: Work, resource_id: str) -> None:
-        """Keep others from changing what hangs on this resource until the transaction ends."""
-        mine = (self.table.c.id == resource_id, self.visible(work.context))
-        if work.connection.scalar(sa.select(self.table.c.id).where(*mine).with_for_update()) is None:
+    def lock(self, work: Work, resource_id: str, *names: str) -> Sequence[Any]:
+        """Keep others from changing what hangs on this resource until the transaction ends; what these columns hold."""
+        parameters = {CALLER: work.context.project_id, HOLDING + 'id': resource_id}
+        found = work.connection.execute(self._locking(work.context.is_admin, names), parameters).first()
+        if found is None:
             raise self.missing(id=resource_id)
+        return found[1:]
 
     def check_revision(self, work: Work, resource_id: str, expected: int) -> None:
         """RevisionMismatch unless the resource, locked, was changed as often as the caller thinks."""
@@ -150,16 +171,15 @@ class Collection:
         resource_id = facts.get('id') or chance.new_id()
         now = work.clock()
         standard = {'id': resource_id, 'created_at': now, 'updated_at': now}
-        work.connection.execute(self.table.insert().values(self._values(facts) | standard))
+        work.connection.execute(insertion(self.table), self._values(facts) | standard)
         if facts.get('tags'):
             pairs.add_tags(work.connection, tables.tags, resource_id, sorted(set(facts['tags'])))
         return resource_id
 
     def update(self, work: Work, resource_id: str, facts: Mapping[str, Any]) -> None:
         """Change these attributes; those that are no columns are the caller's business."""
-        revision = {'revision_number': self.table.c.revision_number + 1}
-        values = self._values(facts) | revision | {'updated_at': work.clock()}
-        work.connection.execute(self.table.update().where(self.table.c.id == resource_id).values(values))
+        values = self._values(facts) | {'updated_at': work.clock()}
+        change(work.connection, self.revising, values, {HOLDING + 'id': resource_id})
 
     def delete(self, work: Work, **values: object) -> None:
         """Those whose columns hold these values, whoever sees them."""
@@ -167,6 +187,31 @@ class Collection:
         ids = sa.select(self.table.c.id).where(*chosen)
         work.connection.execute(tables.tags.delete().where(tables.tags.c.resource_id.in_(ids)))
         work.connection.execute(self.table.delete().where(*chosen))
+
+    def _usual(self, context: Context, values: Mapping[str, Any]) -> tuple[sa.Select[Any], dict[str, Any]]:
+        """The statement for the rows that hold these values, which is made once for the names of columns, and its
+        parameters. One of several values is another statement, which is written anew each time."""
+        several = frozenset(name for name, value in values.items() if isinstance(value, SEVERAL) and len(value) != 1)
+        parameters: dict[str, Any] = {CALLER: context.project_id}
+        for name, value in values.items():
+            one = next(iter(value)) if isinstance(value, SEVERAL) and name not in several else value
+            parameters[HOLDING + name] = list(one) if name in several else one
+        return self._finding(context.is_admin, tuple(values), several), parameters
+
+    @functools.cache  # noqa: B019  There are as many collections as there are kinds of resources.
+    def _finding(self, is_admin: bool, names: tuple[str, ...], several: frozenset[str]) -> sa.Select[Any]:
+        statement = self.select.where(self.visible(Context(is_admin=is_admin)))
+        for name in names:
+            column, some = self.table.c[name], name in several
+            held: sa.BindParameter[Any] = sa.bindparam(HOLDING + name, type_=column.type, expanding=some)
+            statement = statement.where(column.in_(held) if some else column == held)
+        return statement.order_by(self.table.c.created_at, self.table.c.id)
+
+    @functools.cache  # noqa: B019
+    def _locking(self, is_admin: bool, names: tuple[str, ...]) -> sa.Select[Any]:
+        columns = [self.table.c[name] for name in ('id', *names)]
+        mine = (self.table.c.id == sa.bindparam(HOLDING + 'id'), self.visible(Context(is_admin=is_admin)))
+        return sa.select(*columns).where(*mine).with_for_update()
 
     def _with(self, values: Mapping[str, object]) -> list[Clause]:
         return [listing.equals(self.table.c[name], value) for name, value in values.items()]
@@ -201,9 +246,9 @@ class Collection:
         return column
 
     def _add_tags(self, connection: sa.Connection, documents: list[Document]) -> None:
-        held = pairs.load_tags(connection, tables.tags, ids_of(documents))
+        held = pairs.load_tags(connection, tables.tags, [each['id'] for each in documents if each['tags']])
         for document in documents:
-            document['tags'] = list(held[document['id']])
+            document['tags'] = list(held.get(document['id'], ()))
 
 
 def _parsed(name: str, kind: type, text: str) -> Any:

@@ -1,5 +1,6 @@
 """Projects as the network service knows them: what belongs to them, their quotas and what they use."""
 
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -29,14 +30,15 @@ RESOURCES: dict[str, tuple[sa.Table, int]] = {
 }
 
 
+LIMITS = sa.select(quotas.c.resource, quotas.c.limit).where(quotas.c.project_id == sa.bindparam('project'))
+
+
 def defaults() -> dict[str, int]:
     return {resource: default for resource, (_, default) in RESOURCES.items()}
 
 
 def limits(work: Work, project_id: str) -> dict[str, int]:
-    rows = work.connection.execute(
-        sa.select(quotas.c.resource, quotas.c.limit).where(quotas.c.project_id == project_id)
-    )
+    rows = work.connection.execute(LIMITS, {'project': project_id})
     return defaults() | {row.resource: row.limit for row in rows}
 
 
@@ -51,13 +53,19 @@ def all_limits(work: Work) -> dict[str, dict[str, int]]:
 
 def usage(work: Work, project_id: str, names: Sequence[str] = tuple(RESOURCES)) -> dict[str, int]:
     """How many of each the project has, in one query."""
-    counts = [_count(RESOURCES[name][0], project_id) for name in names]
-    row = work.connection.execute(sa.select(*counts)).one()
+    row = work.connection.execute(_counting(tuple(names)), {'project': project_id}).one()
     return dict(zip(names, row, strict=True))
 
 
-def _count(table: sa.Table, project_id: str) -> sa.ScalarSelect[int]:
-    return sa.select(sa.func.count()).select_from(table).where(table.c.project_id == project_id).scalar_subquery()
+@functools.cache
+def _counting(names: tuple[str, ...]) -> sa.Select[Any]:
+    counts: list[sa.ColumnElement[Any]] = [_count(RESOURCES[name][0]) for name in names]
+    return sa.select(*counts)
+
+
+def _count(table: sa.Table) -> sa.ScalarSelect[int]:
+    mine = table.c.project_id == sa.bindparam('project')
+    return sa.select(sa.func.count()).select_from(table).where(mine).scalar_subquery()
 
 
 def set_limits(work: Work, project_id: str, changes: dict[str, int]) -> None:

@@ -7,7 +7,8 @@ import sqlalchemy as sa
 from computeapi import errors
 from computeapi.context import Context
 from computeapi.db.listing import Clause
-from computeapi.db.network_collection import Collection, Document, Work, grouped, ids_of, own_rows, shared
+from computeapi.db.network_collection import Collection, Document, Work, caller, grouped, ids_of, own_rows, shared
+from computeapi.db.records import Among
 from computeapi.db.tables.network import fixed_ips, networks, subnet_pools, subnets
 
 
@@ -22,14 +23,24 @@ def _visible_subnets(context: Context) -> Clause:
     return sa.or_(own_rows(subnets, context), subnets.c.network_id.in_(usable))
 
 
+WIRES = Among(sa.select(networks.c.id, networks.c.name, networks.c.mtu), networks.c.id)
+RANGES = ('id', 'cidr', 'ip_version', 'ipv6_address_mode', 'allocation_pools', 'last_address')
+RANGES_ON = (
+    sa.select(*(subnets.c[name] for name in RANGES))
+    .where(subnets.c.network_id == sa.bindparam('network'))
+    .order_by(subnets.c.created_at, subnets.c.id)
+)
+SUBNETS_ON = Among(
+    sa.select(subnets.c.network_id, subnets.c.id, subnets.c.ip_version, subnet_pools.c.address_scope_id)
+    .outerjoin_from(subnets, subnet_pools, subnet_pools.c.id == subnets.c.subnetpool_id)
+    .order_by(subnets.c.created_at, subnets.c.id),
+    subnets.c.network_id,
+)
+
+
 def _add_subnets(work: Work, documents: list[Document]) -> None:
     """The subnets of each network, oldest first, and the scopes that their addresses are from."""
-    rows = work.connection.execute(
-        sa.select(subnets.c.network_id, subnets.c.id, subnets.c.ip_version, subnet_pools.c.address_scope_id)
-        .outerjoin_from(subnets, subnet_pools, subnet_pools.c.id == subnets.c.subnetpool_id)
-        .where(subnets.c.network_id.in_(ids_of(documents)))
-        .order_by(subnets.c.created_at, subnets.c.id)
-    )
+    rows = work.connection.execute(*SUBNETS_ON.of(ids_of(documents)))
     on = grouped((network_id, rest) for network_id, *rest in rows)
     for document in documents:
         document.update(subnets=[], ipv4_address_scope=None, ipv6_address_scope=None)
@@ -58,11 +69,28 @@ NETWORKS = Collection(
 SUBNETS = Collection(subnets, errors.SubnetNotFound, hidden=['last_address', 'interface'], visible=_visible_subnets)
 
 
+def named_networks(work: Work, ids: Iterable[str]) -> list[Document]:
+    """Those of these networks that the caller sees, less what tables of subnets know of them."""
+    return NETWORKS.find(work, id=list(ids), complete=False)
+
+
 def usable_networks(work: Work) -> list[Document]:
-    """What a server of the caller's project can be put on without being told: its own and shared networks."""
-    mine = networks.c.project_id == work.context.project_id
+    """What a server of the caller's project can be put on without being told: its own and shared networks, less what
+    tables of subnets know of them."""
+    mine = networks.c.project_id == caller(work.context)
     reachable = sa.or_(mine, networks.c.shared, shared(networks, work.context))
-    return NETWORKS.find(work, reachable, external=False, admin_state_up=True)
+    return NETWORKS.find(work, reachable, external=False, admin_state_up=True, complete=False)
+
+
+def wires(work: Work, network_ids: Iterable[str]) -> dict[str, Document]:
+    """By id, what those know of these networks who are on them, whosever they are: name and mtu."""
+    found = work.connection.execute(*WIRES.of(set(network_ids))).mappings()
+    return {wire['id']: dict(wire) for wire in found}
+
+
+def ranges_on(work: Work, network_id: str) -> list[Document]:
+    """What addresses of the network are given by, subnet by subnet; `last_address` is the one that was given last."""
+    return [dict(row) for row in work.connection.execute(RANGES_ON, {'network': network_id}).mappings()]
 
 
 def subnets_of(work: Work, network_ids: Iterable[str]) -> list[Document]:

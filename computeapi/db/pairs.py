@@ -3,19 +3,20 @@
 A table of pairs has the columns owner_id, name and value; one of tags has the owner's id in its first column, and tag.
 """
 
+import functools
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import sqlalchemy as sa
+
+from computeapi.db.records import Among
 
 
 def load(connection: sa.Connection, table: sa.Table, owner_ids: Collection[str]) -> dict[str, dict[str, str]]:
     """The pairs of these owners by owner; an owner without pairs has an empty dict."""
     found: dict[str, dict[str, str]] = {owner_id: {} for owner_id in owner_ids}
     if owner_ids:
-        pairs = table.c
-        query = sa.select(pairs.owner_id, pairs.name, pairs.value).where(pairs.owner_id.in_(owner_ids))
-        for owner_id, name, value in connection.execute(query.order_by(pairs.name)):
+        for owner_id, name, value in connection.execute(*_pairs_of(table).of(owner_ids)):
             found[owner_id][name] = value
     return found
 
@@ -47,8 +48,7 @@ def load_tags(connection: sa.Connection, table: sa.Table, owner_ids: Collection[
     """The tags of these owners by owner, in order; an owner without tags has an empty tuple."""
     found: dict[str, tuple[str, ...]] = dict.fromkeys(owner_ids, ())
     if owner_ids:
-        owner, tag = table.columns[0], table.c.tag
-        for owner_id, text in connection.execute(sa.select(owner, tag).where(owner.in_(owner_ids)).order_by(tag)):
+        for owner_id, text in connection.execute(*_tags_of(table).of(owner_ids)):
             found[owner_id] += (text,)
     return found
 
@@ -63,3 +63,15 @@ def add_tags(connection: sa.Connection, table: sa.Table, owner_id: str, tags: It
     """Give the owner tags that it does not have."""
     if rows := [{table.columns[0].name: owner_id, 'tag': tag} for tag in tags]:
         connection.execute(sa.insert(table), rows)
+
+
+@functools.cache
+def _pairs_of(table: sa.Table) -> Among:
+    pairs = table.c
+    return Among(sa.select(pairs.owner_id, pairs.name, pairs.value).order_by(pairs.name), pairs.owner_id)
+
+
+@functools.cache
+def _tags_of(table: sa.Table) -> Among:
+    owner, tag = table.columns[0], table.c.tag
+    return Among(sa.select(owner, tag).order_by(tag), owner)

@@ -1,12 +1,16 @@
 """How long a database is waited for: by the database itself, and by its drivers when it says nothing at all."""
 
 import math
+import select
 import time
 from collections.abc import Generator
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
+QUIET_SECONDS = 5
+"""For how long a connection is taken to be there without being asked."""
+USED_AT = 'used_at'
 SPARE_SECONDS = 5
 """How much longer than the database itself a driver waits for the end of a statement."""
 
@@ -74,6 +78,18 @@ def limit_postgresql(engine: sa.Engine, patience: Patience) -> None:
                 self.close()
                 raise psycopg.OperationalError(str(silence)) from silence
 
+    @sa.event.listens_for(engine, 'checkout')
+    def look(connection: Any, record: Any, proxy: Any) -> None:
+        """Ask a connection whether it is there that was not used for a while, or on which something came that nobody
+        asked for: a server that goes says so. To ask each time would cost as much as a look-up."""
+        now = time.monotonic()
+        quiet, record.info[USED_AT] = now - record.info.get(USED_AT, now), now
+        try:
+            if quiet > QUIET_SECONDS or has_come(connection.fileno()):
+                engine.dialect.do_ping(connection)
+        except psycopg.Error:
+            raise sa.exc.InvalidatePoolError() from None
+
     @sa.event.listens_for(engine, 'do_connect')
     def connect(dialect: Any, record: Any, args: Any, options: Any) -> Any:
         return Connection.connect(*args, **options)
@@ -87,6 +103,13 @@ def limit_postgresql(engine: sa.Engine, patience: Patience) -> None:
         }
         connection.execute('; '.join(f'SET {name} = {int(seconds * 1000)}' for name, seconds in wanted.items()))
         connection.commit()
+
+
+def has_come(descriptor: int) -> bool:
+    """Whether there is something to read, or the end, on a connection."""
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    return bool(poll.poll(0))
 
 
 def _within(seconds: float, waiting: Any) -> Generator[Any, Any, Any]:

@@ -1,7 +1,9 @@
 """Ports, the addresses they hold and the security groups they are in."""
 
+import functools
 import re
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -9,6 +11,7 @@ from computeapi import errors
 from computeapi.db import qos
 from computeapi.db.listing import Clause
 from computeapi.db.network_collection import Collection, Document, Work, grouped, ids_of
+from computeapi.db.records import Among, insertion
 from computeapi.db.tables.network import (
     fixed_ips,
     floating_ips,
@@ -24,6 +27,17 @@ ROUTER_GATEWAY = 'network:router_gateway'
 ROUTER_INTERFACE = 'network:router_interface'
 
 FIXED_IP_FILTER = re.compile(r'(ip_address|subnet_id)=(.{1,64})')
+
+ADDRESSES_OF = Among(
+    sa.select(fixed_ips.c.port_id, fixed_ips.c.subnet_id, fixed_ips.c.ip_address).order_by(fixed_ips.c.id),
+    fixed_ips.c.port_id,
+)
+GROUPS_OF = Among(
+    sa.select(port_security_groups).order_by(port_security_groups.c.security_group_id), port_security_groups.c.port_id
+)
+ON_NETWORK = ports.c.network_id == sa.bindparam('network')
+MAC_IS_TAKEN = sa.select(sa.exists().where(ON_NETWORK, ports.c.mac_address == sa.bindparam('mac')))
+GIVEN_LAST = sa.update(subnets).where(subnets.c.id == sa.bindparam('subnet'))
 
 
 def _add_relations(work: Work, documents: list[Document]) -> None:
@@ -45,21 +59,12 @@ def _policy_of(port: Document) -> str | None:
 
 def _fixed_ips(work: Work, port_ids: list[str]) -> dict[str, list[Document]]:
     """By port, in the order in which the addresses were given."""
-    rows = work.connection.execute(
-        sa.select(fixed_ips.c.port_id, fixed_ips.c.subnet_id, fixed_ips.c.ip_address)
-        .where(fixed_ips.c.port_id.in_(port_ids))
-        .order_by(fixed_ips.c.id)
-    )
+    rows = work.connection.execute(*ADDRESSES_OF.of(port_ids))
     return grouped((port_id, {'subnet_id': subnet_id, 'ip_address': address}) for port_id, subnet_id, address in rows)
 
 
 def _memberships(work: Work, port_ids: list[str]) -> dict[str, list[str]]:
-    held = port_security_groups
-    rows = work.connection.execute(
-        sa.select(held.c.port_id, held.c.security_group_id)
-        .where(held.c.port_id.in_(port_ids))
-        .order_by(held.c.security_group_id)
-    )
+    rows = work.connection.execute(*GROUPS_OF.of(port_ids))
     return grouped((port_id, group_id) for port_id, group_id in rows)
 
 
@@ -137,7 +142,7 @@ def network_has_foreign_ports(work: Work, network_id: str, project_id: str) -> b
 
 
 def mac_is_taken(work: Work, network_id: str, mac_address: str) -> bool:
-    return network_has_ports(work, network_id, ports.c.mac_address == mac_address)
+    return bool(work.connection.scalar(MAC_IS_TAKEN, {'network': network_id, 'mac': mac_address}))
 
 
 def take_port(work: Work, port_id: str, device_id: str, facts: Document) -> bool:
@@ -148,40 +153,55 @@ def take_port(work: Work, port_id: str, device_id: str, facts: Document) -> bool
 
 
 def set_security_groups(work: Work, port_id: str, group_ids: Iterable[str]) -> None:
-    held = port_security_groups
-    work.connection.execute(held.delete().where(held.c.port_id == port_id))
+    work.connection.execute(port_security_groups.delete().where(port_security_groups.c.port_id == port_id))
+    add_security_groups(work, port_id, group_ids)
+
+
+def add_security_groups(work: Work, port_id: str, group_ids: Iterable[str]) -> None:
+    """Those of a port that is in none."""
     rows = [{'port_id': port_id, 'security_group_id': group_id} for group_id in sorted(set(group_ids))]
     if rows:
-        work.connection.execute(held.insert(), rows)
+        work.connection.execute(insertion(port_security_groups), rows)
 
 
 def held_addresses(work: Work, subnet_id: str, among: Sequence[str] | None = None) -> set[str]:
     """Those that ports have."""
-    return _addresses(work, fixed_ips, subnet_id, among)
+    return _addresses(work, (fixed_ips,), subnet_id, among)
 
 
 def taken_addresses(work: Work, subnet_id: str, among: Sequence[str] | None = None) -> set[str]:
     """Those that no other port can get: a port has them, or they are reserved."""
-    return held_addresses(work, subnet_id, among) | _addresses(work, reserved_addresses, subnet_id, among)
+    return _addresses(work, (fixed_ips, reserved_addresses), subnet_id, among)
 
 
-def _addresses(work: Work, table: sa.Table, subnet_id: str, among: Sequence[str] | None) -> set[str]:
-    statement = sa.select(table.c.ip_address).where(table.c.subnet_id == subnet_id)
+def _addresses(work: Work, tables: tuple[sa.Table, ...], subnet_id: str, among: Sequence[str] | None) -> set[str]:
+    parameters: dict[str, object] = {'subnet': subnet_id}
     if among is not None:
-        statement = statement.where(table.c.ip_address.in_(among))
-    return set(work.connection.scalars(statement))
+        parameters['wanted'] = among[0] if len(among) == 1 else list(among)
+    return set(work.connection.scalars(_in_subnet(tables, None if among is None else len(among) == 1), parameters))
 
 
-def last_address(work: Work, subnet_id: str) -> str | None:
-    return work.connection.scalar(sa.select(subnets.c.last_address).where(subnets.c.id == subnet_id))
+@functools.cache
+def _in_subnet(tables: tuple[sa.Table, ...], one: bool | None) -> sa.CompoundSelect[tuple[str]]:
+    """The addresses of a subnet in these tables: all, or one that is wanted, or several."""
+    several = []
+    wanted: sa.BindParameter[Any] = sa.bindparam('wanted', expanding=one is False)
+    for table in tables:
+        address = table.c.ip_address
+        statement = sa.select(address).where(table.c.subnet_id == sa.bindparam('subnet'))
+        if one is not None:
+            statement = statement.where(address == wanted if one else address.in_(wanted))
+        several.append(statement)
+    return sa.union_all(*several)
 
 
 def set_last_address(work: Work, subnet_id: str, address: str) -> None:
-    work.connection.execute(subnets.update().where(subnets.c.id == subnet_id).values(last_address=address))
+    work.connection.execute(GIVEN_LAST, {'subnet': subnet_id, 'last_address': address})
 
 
 def add_fixed_ip(work: Work, port_id: str, subnet_id: str, address: str) -> None:
-    work.connection.execute(fixed_ips.insert().values(port_id=port_id, subnet_id=subnet_id, ip_address=address))
+    given = {'port_id': port_id, 'subnet_id': subnet_id, 'ip_address': address}
+    work.connection.execute(insertion(fixed_ips), given)
 
 
 def remove_fixed_ip(work: Work, port_id: str, address: str) -> None:

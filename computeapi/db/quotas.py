@@ -13,9 +13,15 @@ COUNTED = ('instances', 'cores', 'ram', 'server_groups')
 EVERYBODY = ''
 
 
+OF_CLASS = sa.select(quota_classes).where(quota_classes.c.class_name == sa.bindparam('class'))
+OF_PROJECT = sa.select(quotas.c.user_id, quotas.c.resource, quotas.c.hard_limit).where(
+    quotas.c.project_id == sa.bindparam('project'),
+    sa.or_(quotas.c.user_id == EVERYBODY, quotas.c.user_id == sa.bindparam('user')),
+)
+
+
 def class_limits(connection: sa.Connection, class_name: str) -> dict[str, int]:
-    statement = sa.select(quota_classes).where(quota_classes.c.class_name == class_name)
-    return {row.resource: row.hard_limit for row in connection.execute(statement)}
+    return {row.resource: row.hard_limit for row in connection.execute(OF_CLASS, {'class': class_name})}
 
 
 def own_limits(
@@ -24,10 +30,8 @@ def own_limits(
     """The limits set for the project, and those set for the user in it."""
     project: dict[str, int] = {}
     user: dict[str, int] = {}
-    statement = sa.select(quotas.c.user_id, quotas.c.resource, quotas.c.hard_limit).where(
-        quotas.c.project_id == project_id, quotas.c.user_id.in_([EVERYBODY, user_id or EVERYBODY])
-    )
-    for holder, resource, limit in connection.execute(statement):
+    whose = {'project': project_id, 'user': user_id or EVERYBODY}
+    for holder, resource, limit in connection.execute(OF_PROJECT, whose):
         (project if holder == EVERYBODY else user)[resource] = limit
     return project, user
 

@@ -7,7 +7,7 @@ ACTIONS.all(connection, ACTIONS.select.where(actions.c.server_id == server_id))
 
 import dataclasses
 import functools
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 import sqlalchemy as sa
@@ -32,8 +32,12 @@ class Rows(Generic[R]):
         self, connection: sa.Connection, statement: sa.Executable, parameters: Mapping[str, Any] | None = None
     ) -> list[R]:
         """What a statement made of `select` finds."""
+        return self.of(connection.execute(statement, parameters))
+
+    def of(self, rows: Iterable[sa.Row[Any]]) -> list[R]:
+        """What a statement made of `select` found."""
         record = self.record
-        return [record(*row) for row in connection.execute(statement, parameters)]
+        return [record(*row) for row in rows]
 
     def first(
         self, connection: sa.Connection, statement: sa.Executable, parameters: Mapping[str, Any] | None = None

@@ -8,6 +8,7 @@ from computeapi import errors
 from computeapi.db.listing import Clause
 from computeapi.db.network_collection import Collection, Document, Work, grouped, ids_of
 from computeapi.db.ports import PORTS, ROUTER_GATEWAY, ROUTER_INTERFACE, ports_of_routers
+from computeapi.db.records import Among
 from computeapi.db.tables.network import fixed_ips, floating_ips, ports, routers
 
 PORT_DETAILS = ('name', 'network_id', 'mac_address', 'admin_state_up', 'status', 'device_id', 'device_owner')
@@ -70,13 +71,17 @@ FLOATING_IPS = Collection(
 NOWHERE = {'port_id': None, 'fixed_ip_address': None}
 
 
+LEADING = Among(
+    sa.select(floating_ips.c.port_id, floating_ips.c.floating_ip_address).order_by(
+        floating_ips.c.created_at, floating_ips.c.id
+    ),
+    floating_ips.c.port_id,
+)
+
+
 def floating_ips_of_ports(work: Work, port_ids: Iterable[str]) -> dict[str, list[str]]:
     """The addresses that lead to each port."""
-    rows = work.connection.execute(
-        sa.select(floating_ips.c.port_id, floating_ips.c.floating_ip_address)
-        .where(floating_ips.c.port_id.in_(list(port_ids)))
-        .order_by(floating_ips.c.created_at, floating_ips.c.id)
-    )
+    rows = work.connection.execute(*LEADING.of(list(port_ids)))
     return grouped((port_id, address) for port_id, address in rows)
 
 

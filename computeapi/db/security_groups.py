@@ -6,7 +6,9 @@ from typing import Any
 import sqlalchemy as sa
 
 from computeapi import errors
-from computeapi.db.network_collection import Collection, Document, Work, grouped, ids_of
+from computeapi.context import Context
+from computeapi.db.network_collection import CALLER, Collection, Document, Work, grouped, ids_of, own_rows
+from computeapi.db.records import Among
 from computeapi.db.tables.network import port_security_groups, security_group_rules, security_groups
 
 DEFAULT = 'default'
@@ -36,6 +38,20 @@ def _add_rules(work: Work, documents: list[Document]) -> None:
 GROUPS = Collection(security_groups, errors.SecurityGroupNotFound, complete=_add_rules)
 
 
+DEFAULT_GROUP = sa.select(security_groups.c.id).where(
+    security_groups.c.project_id == sa.bindparam('project'), security_groups.c.name == DEFAULT
+)
+NAMES = {
+    is_admin: Among(
+        sa.select(security_groups.c.id, security_groups.c.name).where(
+            own_rows(security_groups, Context(is_admin=is_admin))
+        ),
+        security_groups.c.id,
+    )
+    for is_admin in (False, True)
+}
+
+
 def groups_called(work: Work, project_id: str, names_or_ids: Iterable[str]) -> list[Document]:
     wanted = list(names_or_ids)
     called = sa.or_(security_groups.c.id.in_(wanted), security_groups.c.name.in_(wanted))
@@ -44,8 +60,14 @@ def groups_called(work: Work, project_id: str, names_or_ids: Iterable[str]) -> l
 
 def default_group(work: Work, project_id: str) -> str | None:
     """The id of the project's default group, if it is there."""
-    mine = (security_groups.c.project_id == project_id, security_groups.c.name == DEFAULT)
-    return work.connection.scalar(sa.select(security_groups.c.id).where(*mine))
+    return work.connection.scalar(DEFAULT_GROUP, {'project': project_id})
+
+
+def names(work: Work, ids: Iterable[str]) -> dict[str, str]:
+    """By id, what those of the groups are called that the caller may see."""
+    statement, parameters = NAMES[work.context.is_admin].of(set(ids))
+    found = work.connection.execute(statement, {CALLER: work.context.project_id, **parameters})
+    return {row.id: row.name for row in found}
 
 
 def unknown_groups(work: Work, project_id: str, ids: Iterable[str]) -> set[str]:

@@ -37,9 +37,14 @@ def _due() -> sa.Select[Any]:
 
 
 # Asked all the time, and made once.
+MINE = (tasks.c.id == sa.bindparam('task')) & (tasks.c.attempts == sa.bindparam('attempt'))
 DUE = _due()
 OLDEST_DUE = DUE.limit(16)
-STILL_DUE = DUE.where(tasks.c.id == sa.bindparam('task')).add_columns(tasks.c.owner)
+STILL_DUE = (
+    DUE.with_only_columns(*TASKS.columns, sa.func.coalesce(servers.c.claims, 0))
+    .outerjoin_from(tasks, servers, servers.c.uuid == tasks.c.server_id)
+    .where(tasks.c.id == sa.bindparam('task'))
+)
 FREE = (
     sa.select(tasks.c.id)
     .join_from(tasks, servers, servers.c.uuid == tasks.c.server_id)
@@ -53,18 +58,11 @@ LONG_AGO = datetime(1970, 1, 1)
 
 
 ITS_SERVER = sa.select(tasks.c.server_id).where(tasks.c.id == sa.bindparam('task')).scalar_subquery()
-COUNT_CLAIM = sa.update(servers).values(claims=servers.c.claims + 1).where(servers.c.uuid == ITS_SERVER)
-CLAIMED = (
-    TASKS.select.add_columns(sa.func.coalesce(servers.c.claims, 0))
-    .outerjoin_from(tasks, servers, servers.c.uuid == tasks.c.server_id)
-    .where(tasks.c.id == sa.bindparam('task'))
-)
+LOCK_ITS_SERVER = sa.select(servers.c.uuid).where(servers.c.uuid == ITS_SERVER).with_for_update()
+COUNT_CLAIM = sa.update(servers).values(claims=servers.c.claims + 1).where(servers.c.uuid == sa.bindparam('server'))
 # A server that is not there makes nobody wait, so the task is looked at again.
-CLAIM = (
-    sa.update(tasks).where(tasks.c.id == sa.bindparam('task'), ~_leased(tasks)).values(attempts=tasks.c.attempts + 1)
-)
+CLAIM = sa.update(tasks).where(MINE, ~_leased(tasks)).values(attempts=tasks.c.attempts + 1)
 HELD_OF = sa.select(tasks.c.id).where(tasks.c.server_id == sa.bindparam('server'), tasks.c.owner.is_not(None)).limit(1)
-MINE = (tasks.c.id == sa.bindparam('task')) & (tasks.c.attempts == sa.bindparam('attempt'))
 HELD = sa.select(tasks.c.id).where(MINE)
 HOLD = HELD.with_for_update()
 
@@ -148,15 +146,20 @@ def free(connection: sa.Connection, task_ids: Collection[int], now: datetime) ->
 
 def claim(connection: sa.Connection, task_id: int, owner: str, now: datetime, lease_until: datetime) -> Task | None:
     """The task for its new owner, if it is still due; others who want one of the same server wait for that."""
-    connection.execute(COUNT_CLAIM, {'task': task_id})
-    due = connection.execute(STILL_DUE, {'now': now, 'task': task_id}).first()
-    if due is None:
+    if connection.dialect.name != 'sqlite':
+        # There a transaction that writes is the only one.
+        connection.execute(LOCK_ITS_SERVER, {'task': task_id})
+    found = connection.execute(STILL_DUE, {'now': now, 'task': task_id}).first()
+    if found is None:
         return None
-    taken = {'owner': owner, 'lease_until': lease_until}
-    if connection.execute(CLAIM, {**taken, 'now': now, 'task': task_id}).rowcount == 0:
+    *facts, claims = found
+    task = Task(*facts)
+    taken = {'owner': owner, 'lease_until': lease_until, 'now': now}
+    if connection.execute(CLAIM, {**taken, **_named(task)}).rowcount == 0:
         return None
-    *facts, token = connection.execute(CLAIMED, {'task': task_id}).one()
-    return Task(*facts)._replace(taken_from=due.owner, token=token)
+    token = claims + connection.execute(COUNT_CLAIM, {'server': task.server_id}).rowcount
+    before, attempts = task.owner, task.attempts + 1
+    return task._replace(owner=owner, lease_until=lease_until, attempts=attempts, taken_from=before, token=token)
 
 
 def renew(connection: sa.Connection, task_ids: Collection[int], owner: str, lease_until: datetime) -> None:

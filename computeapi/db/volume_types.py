@@ -6,7 +6,7 @@ import sqlalchemy as sa
 
 from computeapi import errors
 from computeapi.context import Context
-from computeapi.db.facts import Facts, FactTable
+from computeapi.db.facts import Facts, FactTable, caller
 from computeapi.db.listing import Clause
 from computeapi.db.tables.volume import (
     volume_qos,
@@ -33,7 +33,7 @@ def _usable_types(context: Context) -> Clause:
     if context.is_admin:
         return sa.true()
     grants = volume_type_projects.c
-    granted = sa.select(grants.type_id).where(grants.project_id == (context.project_id or ''))
+    granted = sa.select(grants.type_id).where(grants.project_id == caller(context))
     return sa.or_(volume_types.c.is_public, volume_types.c.id.in_(granted))
 
 

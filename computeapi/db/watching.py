@@ -63,6 +63,7 @@ class Watched(NamedTuple):
         return list(dict.fromkeys([*self.columns, *more, *([self.gone] if self.gone else [])]))
 
 
+STEP = 'task_state'
 SERVICE_STATE = ('seen_at', 'forced_down')
 
 WATCHED = (
@@ -146,18 +147,30 @@ def taken(connection: sa.Connection) -> list[RowChange]:
     """What the transaction has changed so far, in the order in which it first did; it is told once.
 
     Things are as they will be when it is committed, whatever they were in between; what came to nothing is left out.
+    But the steps of a server are told one by one, also those that it takes in one transaction.
     """
     driver = driver_of(connection)
     rows = driver.execute(TAKE).fetchall()
     if not rows:
         return []
     driver.execute(EMPTY)
-    found: dict[tuple[str, str], RowChange] = {}
+    found: list[RowChange] = []
+    places: dict[tuple[str, str], int] = {}
     for row in rows:
         change = RowChange(*row[:-2], *(state and orjson.loads(state) for state in row[-2:]))
-        first = found.get((change.noun, change.id), change)
-        found[change.noun, change.id] = change._replace(before=first.before)
-    return [change for change in found.values() if change.before != change.after]
+        key = change.noun, change.id
+        if key not in places or is_step(change):
+            places[key] = len(found)
+            found.append(change)
+        else:
+            found[places[key]] = change._replace(before=found[places[key]].before)
+    return [change for change in found if change.before != change.after]
+
+
+def is_step(change: RowChange) -> bool:
+    """Whether a server goes on to another task_state."""
+    before, after = change.before or {}, change.after or {}
+    return None not in (before.get(STEP), after.get(STEP)) and before[STEP] != after[STEP]
 
 
 FACTS = ('noun', 'id', 'name', 'project_id', 'server_id', 'before', 'after')

@@ -25,7 +25,7 @@ from computeapi.kit.scenes.document import commented
 from computeapi.kit.seed import NOTHING, Seed
 from computeapi.kit.tools import Tools
 from computeapi.kit.webhooks import Webhooks
-from computeapi.serve import credentials
+from computeapi.serve import consoles, credentials
 from computeapi.serve.directory import Directory, opened
 from computeapi.serve.http.server import HTTPServer
 
@@ -128,7 +128,8 @@ class Cloud:
         seed = Seed(self._seed, self._drawn)
         kit = Kit(None, self._journal_file, self._scene, self._told, seed, self._webhook_allow)
         stack.enter_context(closing(kit))
-        app, own = stack.enter_context(serve.running(conf, self._directory, surroundings=kit))
+        doors = consoles.open_doors(conf, stack, HOST, conf.api.public_url or serve.url(listening))
+        app, own = stack.enter_context(serve.running(conf, self._directory, surroundings=kit, doors=doors))
         self._tools, self.control_token = kit.tools, kit.token
         self._accounts = {user: UserAccount.own(user, password) for user, password in own.items()}
         self._accounts |= {each.user: each for each in (*self._given, *kit.tools.accounts)}

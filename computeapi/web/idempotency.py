@@ -14,9 +14,6 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 import orjson
 import webob
-from cryptography.fernet import Fernet
-from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from computeapi.context import Context
 from computeapi.errors import DatabaseTrouble, Error, Invalid
@@ -82,6 +79,11 @@ class Secrets:
     """
 
     def __init__(self, key: str, caller: Context):
+        # Where no client sends a key it is never loaded.
+        from cryptography.fernet import Fernet
+        from cryptography.hazmat.primitives.hashes import SHA256
+        from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
         whose = [caller.user_id, caller.project_id, caller.domain_id, caller.system_scope]
         derived = HKDF(SHA256(), length=96, salt=None, info=orjson.dumps(whose)).derive(key.encode())
         self.id = derived[:32].hex()

@@ -41,9 +41,12 @@ OPERATION = 'computeapi.operation'
 LOGGED_PATH = 'computeapi.logged_path'
 
 
+NOBODY = Context()
+
+
 def caller_of(environ: Mapping[str, Any]) -> dict[str, Any]:
     """Who asks, as far as that is known yet, for the log."""
-    context = environ.get(CONTEXT) or Context()
+    context = environ.get(CONTEXT, NOBODY)
     ids = {'request_id': environ.get(REQUEST_ID), 'global_request_id': environ.get(GLOBAL_REQUEST_ID)}
     return ids | {'user_id': context.user_id, 'project_id': context.project_id}
 

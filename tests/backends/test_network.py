@@ -322,6 +322,16 @@ def test_groups_are_found_by_name_or_id(networks):
         networks.security_groups(ALICE, names_or_ids=['web'])
 
 
+def test_groups_have_names_for_those_who_see_them(networks):
+    web = networks.create_security_group(ALICE, 'web', '')
+    [default] = networks.security_groups(ALICE, names_or_ids=['default'])
+    ids = [web.id, default.id]
+    assert networks.security_group_names(ALICE, ids) == {web.id: 'web', default.id: 'default'}
+    assert networks.security_group_names(ALICE, [web.id]) == {web.id: 'web'}
+    assert networks.security_group_names(BOB, ids) == {}
+    assert networks.security_group_names(ALICE, []) == {}
+
+
 def test_groups_of_others_are_not_there(networks):
     group = networks.create_security_group(ALICE, 'web', '')
     rule = networks.create_security_group_rule(ALICE, group.id, protocol='tcp', port_range_min=80, port_range_max=80)

@@ -27,7 +27,13 @@ def server(**facts):
     row = {column.name: None for column in servers.columns if column.name != 'id'}
     numbers = dict.fromkeys(('power_state', 'progress', 'root_gb', 'ephemeral_gb', 'launch_index', 'claims'), 0)
     texts = dict.fromkeys(('name', 'hostname', 'config_drive', 'disk_config', 'reservation_id'), '')
-    documents = {'scheduler_hints': {}, 'flavor': {}, 'image_properties': {}, 'metadata': {}, 'network_info': []}
+    documents = {
+        'scheduler_hints': {},
+        'flavor': {'flavorid': '1'},
+        'image_properties': {},
+        'metadata': {},
+        'network_info': [],
+    }
     own = {'uuid': str(uuid.uuid4()), 'project_id': PROJECT, 'user_id': USER, 'created_at': NOW}
     return row | numbers | texts | documents | own | {'vm_state': 'active', 'vcpus': 1, 'memory_mb': 512} | facts
 

@@ -151,6 +151,17 @@ def test_a_task_is_claimed_once(process, servers, add, known):
         assert Counter(task_id for each in found for task_id in each.result()) == Counter(expected)
 
 
+def test_a_claim_in_vain_is_not_counted(queue, store, servers, add, finish, clock):
+    server_id = servers.add()
+    task_id = add(server_id)
+    task = queue.claim()
+    with store.write() as connection:
+        assert rows.claim(connection, task_id, 'another', clock(), clock() + timedelta(seconds=LEASE)) is None
+    assert finish(task)
+    add(server_id)
+    assert (task.token, queue.claim().token) == (1, 2)
+
+
 def test_nobody_works_twice_on_one_server(process, servers, add, finish):
     server_id = servers.add()
     expected = [add(server_id) for _ in range(8)]

@@ -133,6 +133,71 @@ def test_trouble_in_the_middle_of_an_event_is_not_its_end(platform, ask, work, o
     assert (event.event, event.result, event.details) == ('step', 'Success', None)
 
 
+def test_a_step_is_written_before_another_service_is_asked(platform, servers, ask, work, outcome):
+    seen = []
+
+    def go(job):
+        look = lambda: seen.append(servers.get(job.server.uuid).task_state)  # noqa: E731
+        job.later(task_state='trying')
+        look()
+        job.platform.networks.networks(job.context)
+        look()
+        job.later(task_state='tested')
+        job.finish(vm_state='active')
+
+    server_id = ask(go, steps=('trying', 'tested'))
+    assert work() == 1
+    assert seen == ['testing', 'trying']
+    assert outcome(server_id) == ('active', None, None, None)
+
+
+def test_a_step_that_was_not_written_is_taken_again(servers, ask, work, outcome):
+    def go(job):
+        if job.task.attempts < 2:
+            job.later(task_state='trying')
+            raise Unavailable('The network service does not answer.')
+        assert job.server.task_state == 'testing'
+        job.finish(vm_state='active')
+
+    server_id = ask(go, steps=('trying',))
+    assert work() == 2
+    assert outcome(server_id) == ('active', None, None, None)
+
+
+def test_steps_of_a_server_that_has_gone_another_way_come_to_nothing(servers, ask, work):
+    def go(job):
+        job.later(task_state='trying')
+        servers.change(job.server.uuid, task_state='deleting')
+        job.finish(vm_state='active')
+
+    server_id = ask(go, steps=('trying',))
+    work()
+    assert servers.get(server_id).task_state == 'deleting'
+
+
+@pytest.mark.parametrize('fails', [False, True])
+def test_an_event_that_begins_soon_is_written_with_what_comes_next(ask, work, store, fails):
+    seen = []
+
+    def events():
+        with store.read() as connection:
+            return [(each.event, each.result) for each in connection.execute(server_action_events.select())]
+
+    def go(job):
+        with job.event('step', soon=True):
+            seen.append(events())
+            if fails:
+                raise Conflict('There is no room.')
+            job.save(progress=50)
+            seen.append(events())
+            job.finish(vm_state='active')
+
+    ask(go)
+    work()
+    assert seen == ([[]] if fails else [[], [('step', None)]])
+    assert events() == [('step', 'Error' if fails else 'Success')]
+
+
 def test_trouble_that_does_not_pass(platform, ask, work, outcome):
     def fail(job):
         raise Unavailable('The network service does not answer.')

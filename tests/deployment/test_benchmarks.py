@@ -8,7 +8,9 @@ import pytest
 
 FOLDER = Path(__file__).parents[2] / 'benchmarks'
 SMALL = {
+    'behind_uwsgi.py': ['--rounds', '1', '--calls', '1', '--page', '2', '--clients', '2', '--seconds', '1'],
     'boots.py': ['--hosts', '2', '--boots', '1', '--rounds', '1', '--many', '2'],
+    'scale.py': ['--servers', '30', '--few', '20', '--hosts', '2', '--rounds', '1'],
     'run.py': ['--servers', '20', '--rounds', '1'],
     'start.py': ['--rounds', '1', '--seconds', '1', '--clients', '2'],
     'kit.py': ['--servers', '20', '--rounds', '1'],

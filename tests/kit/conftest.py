@@ -5,7 +5,7 @@ import time
 import pytest
 import requests
 
-from computeapi.kit.control.service import TOKEN_HEADER
+from computeapi.kit.variables import TOKEN_HEADER
 from computeapi.testing import Cloud
 
 

@@ -6,8 +6,8 @@ import time
 import pytest
 
 from computeapi.errors import NotAuthenticated, NotFound
-from computeapi.kit.control import commands
-from computeapi.kit.control.service import TOKEN_VARIABLE, URL_VARIABLE
+from computeapi.kit import shell
+from computeapi.kit.variables import TOKEN_VARIABLE, URL_VARIABLE
 
 ABSENT_ID = '00000000-0000-0000-0000-00000000dead'
 GROUPED = {'os:scheduler_hints': {'group': ABSENT_ID}}
@@ -146,7 +146,7 @@ def test_a_command_prints_it(http, cloud, image, monkeypatch, capsys):
     body = filled({'server': {}}, image)
     server = body['server']
     for told in (server, body):
-        commands.run(['dry-run', json.dumps(told), '--user', 'demo', '--microversion', '2.96'])
+        shell.run(['dry-run', json.dumps(told), '--user', 'demo', '--microversion', '2.96'])
         assert json.loads(capsys.readouterr().out)['possible'] is True
     assert http.control('POST', '/dry-run', {'server': server, 'microversion': '1'}).status_code == 400
     assert http.control('POST', '/dry-run', {'server': server, 'user': 'nobody'}).status_code == 404

@@ -13,10 +13,10 @@ import sqlalchemy as sa
 
 from computeapi.db.watching import RowChange
 from computeapi.errors import Gone, Invalid
-from computeapi.kit.control import commands
-from computeapi.kit.control.service import TOKEN_HEADER
+from computeapi.kit import shell
 from computeapi.kit.events import MOST_READERS, Events
 from computeapi.kit.events.event import Wanted
+from computeapi.kit.variables import TOKEN_HEADER
 from computeapi.testing import Cloud
 
 PATIENCE = 60
@@ -510,7 +510,7 @@ def test_the_command_prints_them_as_they_come(own, monkeypatch, capsys):
     for name, value in own.environ.items():
         monkeypatch.setenv(name, value)
     with ThreadPoolExecutor(1) as threads:
-        printed = threads.submit(commands.run, ['watch-events', '--type', 'volume'])
+        printed = threads.submit(shell.run, ['watch-events', '--type', 'volume'])
         eventually(lambda: own.events.readers)
         own.connection().block_storage.create_volume(size=1, name='data')
         text = ''

@@ -10,10 +10,10 @@ import pytest
 import requests
 
 from computeapi.errors import Invalid, NotFound
-from computeapi.kit.control import commands
-from computeapi.kit.control.service import TOKEN_VARIABLE, URL_VARIABLE
+from computeapi.kit import shell
 from computeapi.kit.journal import Journal
 from computeapi.kit.journal.recorder import LONGEST_BODY, Recorder
+from computeapi.kit.variables import TOKEN_VARIABLE, URL_VARIABLE
 from computeapi.testing import Cloud
 from tests.kit.conftest import HTTP
 
@@ -402,11 +402,11 @@ def test_commands_choose_from_it(http, cloud, journal, monkeypatch, capsys):
     for name in (URL_VARIABLE, TOKEN_VARIABLE):
         monkeypatch.setenv(name, cloud.environ[name])
     http.boot()
-    commands.run(['list-requests', '--operation', 'POST /servers', '--status', '202'])
+    shell.run(['list-requests', '--operation', 'POST /servers', '--status', '202'])
     assert json.loads(capsys.readouterr().out)['count'] == 1
-    commands.run(['export-journal', '--service', 'image'])
+    shell.run(['export-journal', '--service', 'image'])
     assert json.loads(capsys.readouterr().out)['operation'] == 'GET /images'
-    commands.run(['print-coverage'])
+    shell.run(['print-coverage'])
     assert capsys.readouterr().out.startswith('compute: 1 of ')
 
 

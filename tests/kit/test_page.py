@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from computeapi.kit.control import commands
+from computeapi.kit import shell
 from tests.kit.test_plugin import run
 
 DOCS = Path(__file__).parents[2] / 'docs'
@@ -59,7 +59,7 @@ def test_the_cloud_of_any_framework(tmp_path):
 
 @pytest.mark.parametrize('line', re.findall(r'computeapi control ([a-z][a-z-]*)', PAGE))
 def test_the_commands_are_there(line):
-    assert line in {operation.handler.__name__.replace('_', '-') for operation in commands.operations()}
+    assert line in {operation['name'] for operation in shell.operations()}
 
 
 def test_the_languages_are_shown_as_their_examples_are():

@@ -267,6 +267,9 @@ class Networks(FormerNetworks, Protocol):
         unknown one is SecurityGroupNotFound and a name held twice Conflict; with all_projects all that the caller may
         see."""
 
+    def security_group_names(self, context: Context, ids: Iterable[str]) -> Mapping[str, str]:
+        """By id, what those of the groups are called that the caller may see."""
+
     def security_group(self, context: Context, group_id: str) -> SecurityGroup: ...
 
     def create_security_group(self, context: Context, name: str, description: str) -> SecurityGroup: ...

@@ -37,8 +37,9 @@ READY_THERE = 'attachments'
 LETTERS = 'abcdefghijklmnopqrstuvwxyz'
 
 
-def attach_all(job: Job) -> list[BlockDevice]:
-    """Make the volumes that the server was asked for and attach all; the disks with their device names."""
+def attach_all(job: Job, **values: Any) -> list[BlockDevice]:
+    """Make the volumes that the server was asked for and attach all; the disks with their device names. values: of the
+    server, which is so when that is done."""
     devices = job.devices()
     made = [make(job, device) for device in devices if device.destination_type == 'volume']
     for volume in filter(None, made):
@@ -49,8 +50,11 @@ def attach_all(job: Job) -> list[BlockDevice]:
             attach(job, device, name)
         elif device.device_name is None and name:
             local[device.uuid] = device.device_name = name
-    if local:
-        job.store.tell(rows.name_block_devices, local)
+    if local or values:
+        with job.store.write() as connection:
+            rows.name_block_devices(connection, local)
+            if values:
+                job.write(connection, **values)
     return devices
 
 

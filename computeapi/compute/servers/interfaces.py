@@ -189,12 +189,11 @@ def attach(job: Job) -> None:
 def connect(job: Job) -> dict[str, Any]:
     """Connect one more interface, which is returned."""
     entry = job.arguments['interface']
-    networks, server = job.platform.networks, job.server
+    server = job.server
     with job.event('compute_attach_interface'):
         if not entry['created']:
             bandwidth.hold(job, entry['port_id'])
-        connected = ports.connect(job, [entry])
-        (made,) = ports.described(networks, job.elevated, server.uuid, connected)
+        (made,) = ports.connect(job, [entry])
         job.driver.plug(server, [made])
     with job.store.write() as connection:
         ports.replace(connection, server.uuid, made['port_id'], [made], job.clock())

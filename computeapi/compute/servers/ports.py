@@ -143,9 +143,9 @@ def updated(entries: Sequence[Entry], ports: Mapping[str, Port], names: Mapping[
     return [_entry(entry, ports[entry['port_id']], names) for entry in entries if entry['port_id'] in ports]
 
 
-def group_names(networks: Networks, context: Context, ports: Iterable[Port]) -> dict[str, str]:
+def group_names(networks: Networks, context: Context, ports: Iterable[Port]) -> Mapping[str, str]:
     ids = {group_id for port in ports for group_id in port.security_groups}
-    return {group.id: group.name for group in networks.security_groups(context, ids=ids)} if ids else {}
+    return networks.security_group_names(context, ids) if ids else {}
 
 
 def _entry(entry: Entry, port: Port, group_names: Mapping[str, str]) -> dict[str, Any]:
@@ -249,16 +249,19 @@ def automatic(job: Job) -> Network:
 
 
 def connect(job: Job, entries: Sequence[Entry]) -> list[dict[str, Any]]:
-    """Make or bind the port of each entry, on the server's host; the entries with the ports that they got."""
-    connected = []
-    for entry in entries:
-        made = make(job, entry) if entry['created'] else None
-        port_id = made.id if made is not None else entry['port_id']
-        # One that was made before may have been for a host that failed.
-        if made is None or made.host != job.server.host:
-            bind(job.platform, job.elevated, job.server, [port_id])
-        connected.append({**entry, 'port_id': port_id})
-    return connected
+    """Make or bind the port of each entry, on the server's host; the entries as the network service describes them."""
+    ports = [connected(job, entry) for entry in entries]
+    names = group_names(job.platform.networks, job.elevated, ports)
+    return [_entry(entry, port, names) for entry, port in zip(entries, ports, strict=True)]
+
+
+def connected(job: Job, entry: Entry) -> Port:
+    made = make(job, entry) if entry['created'] else None
+    # One that was made before may have been for a host that failed.
+    if made is not None and made.host == job.server.host:
+        return made
+    (bound,) = bind(job.platform, job.elevated, job.server, [made.id if made is not None else entry['port_id']])
+    return bound
 
 
 def make(job: Job, entry: Entry) -> Port:
@@ -276,10 +279,10 @@ def make(job: Job, entry: Entry) -> Port:
     )
 
 
-def bind(platform: Platform, context: Context, server: Server, port_ids: Iterable[str]) -> None:
+def bind(platform: Platform, context: Context, server: Server, port_ids: Iterable[str]) -> list[Port]:
     """Give these ports to the server, on its host."""
     chosen = providers(platform, server, server.host)
-    for port_id in port_ids:
+    return [
         platform.networks.bind_port(
             context,
             port_id,
@@ -289,6 +292,8 @@ def bind(platform: Platform, context: Context, server: Server, port_ids: Iterabl
             hostname=server.hostname,
             allocation=chosen.get(port_id),
         )
+        for port_id in port_ids
+    ]
 
 
 def providers(platform: Platform, server: Server, host: str | None) -> dict[str, Allocation]:
@@ -330,15 +335,27 @@ def disconnect(networks: Networks, context: Context, server: Server) -> None:
             networks.delete_port(context, port_id)
 
 
-def describe(job: Job, entries: Sequence[Entry], **values: Any) -> None:
-    """Write down how the network service describes the server's ports now, with other values of the row."""
+def describe(job: Job, entries: Sequence[Entry]) -> None:
+    """Write down how the network service describes the server's ports now."""
+    if entries:
+        note(job, described(job.platform.networks, job.elevated, job.server.uuid, entries))
+    else:
+        job.save(network_info=[])
+
+
+def note(job: Job, entries: Sequence[Entry], **values: Any) -> None:
+    """Write the entries down as they were described just now (where there are none, that is so already), with other
+    values of the row."""
     if not entries:
-        job.save(network_info=[], **values)
+        job.later(**values)
         return
-    info = described(job.platform.networks, job.elevated, job.server.uuid, entries)
-    job.save(network_info=info, **values)
+    job.save(network_info=entries, **values)
     # What changed between the look and the note would stay unknown.
+    if described(job.platform.networks, job.elevated, job.server.uuid, entries) == entries:
+        return
     Addresses(job.platform).refresh(job.elevated, [job.server.uuid])
+    if (current := job.store.ask(rows.get, job.server.uuid)) is not None:
+        job.server.network_info = current.network_info
 
 
 def take_away(networks: Networks, context: Context, server_id: str, entry: Entry) -> None:

@@ -4,6 +4,7 @@ It works on a platform of its own: each change in the store holds only while the
 refuses it once it has heard of a later claim, and no other service is asked for anything without a look at the claim.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, TypeVar, cast
@@ -35,10 +36,15 @@ OVERTAKEN = (Superseded, Outdated)
 
 
 class Fence:
-    """Around one task in the hands of a worker, who is on `platform`, and can wait for the driver or not."""
+    """Around one task in the hands of a worker, who is on `platform`, and can wait for the driver or not.
 
-    def __init__(self, platform: Platform, task: Task, *, waits: bool = True):
-        self.task, self.outside = task, platform
+    settle: writes down what others must find before another service is asked for anything.
+    """
+
+    def __init__(
+        self, platform: Platform, task: Task, *, waits: bool = True, settle: Callable[[], None] = lambda: None
+    ):
+        self.task, self.outside, self.settle = task, platform, settle
         self.looked = elapsed()
         self.closing: sa.Connection | None = None
         self.closed = False
@@ -75,6 +81,7 @@ class Fence:
 
     def look(self) -> None:
         """Superseded when another worker has taken over. A lease that was seen just now has not run out yet."""
+        self.settle()
         if not self.closed and elapsed() - self.looked > self.outside.tasks.lease_time.total_seconds() / 4:
             if not self.outside.tasks.is_mine(self.task):
                 raise Superseded()

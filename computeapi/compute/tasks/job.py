@@ -4,6 +4,7 @@ import functools
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -21,9 +22,24 @@ from computeapi.db.tasks import Task
 from computeapi.errors import DatabaseTrouble, Error
 from computeapi.states import VMState
 
+Step = tuple[str | None, dict[str, Any]]
+"""The task_state before a change of the server, and what it changes."""
+
 LONGEST_MESSAGE = 255
 # The argument of a task that failed: what becomes of the server is not settled yet.
 FAULT = 'fault'
+
+
+@dataclass
+class BegunEvent:
+    """A step of an action. host: where it happens, if that was told; where: as it is known when it begins."""
+
+    name: str
+    host: str | None
+    where: str | None
+    begun_at: datetime
+    id: int = 0
+    is_over: bool = False
 
 
 class Job:
@@ -35,7 +51,7 @@ class Job:
 
     def __init__(self, task: Task, server: Server, platform: Platform, *, waits: bool = True):
         """waits: whether it can come again when the driver says NotYet; else the driver does all at once."""
-        self.task, self.server, self.fence = task, server, Fence(platform, task, waits=waits)
+        self.task, self.server, self.fence = task, server, Fence(platform, task, waits=waits, settle=self.settle)
         self.platform = platform = self.fence.platform
         self.arguments = task.arguments
         self.context = thawed(task.context)
@@ -44,18 +60,22 @@ class Job:
         self.store, self.clock = platform.store, platform.clock
         # The events that have begun and are not over, and where they happen, if that was told.
         self.open: dict[int, str | None] = {}
+        # What is still to be written.
+        self.unwritten: list[Step] = []
+        self.beginning: list[BegunEvent] = []
 
     @contextmanager
-    def event(self, name: str, host: str | None = None) -> Iterator[None]:
-        """Record a step of the action, with how it went."""
-        action_id = self.task.action_id
-        if action_id is None:
+    def event(self, name: str, host: str | None = None, *, soon: bool = False) -> Iterator[None]:
+        """Record a step of the action, with how it went. soon: its beginning is written with what is written next."""
+        if self.task.action_id is None:
             yield
             return
-        where = host or self.server.host
-        event_id, over = self.store.tell(actions.start_event, action_id, name, where, self.clock())
-        if not over:
-            self.open[event_id] = host
+        event = BegunEvent(name, host, host or self.server.host, self.clock())
+        if soon:
+            self.beginning.append(event)
+        else:
+            self.store.tell(self._begin, event)
+            self._open(event)
         try:
             with STEPS.get()(name):
                 yield
@@ -63,11 +83,12 @@ class Job:
             # Whoever goes on with the task goes on with the event.
             raise
         except BaseException as error:
-            self.open.pop(event_id, None)
             with self.store.write() as connection:
+                self._write(connection, [])
+                self.open.pop(event.id, None)
                 actions.finish_event(
                     connection,
-                    event_id,
+                    event.id,
                     self.clock(),
                     result='Error',
                     traceback=''.join(traceback.format_tb(error.__traceback__)),
@@ -75,9 +96,19 @@ class Job:
                     host=host or self.server.host,
                 )
             raise
-        if event_id in self.open:
+        if event in self.beginning:
+            self.settle()
+        if event.id in self.open:
             # The end of the job was no part of it.
-            self.store.tell(self._finish_event, event_id)
+            self.store.tell(self._finish_event, event.id)
+
+    def _begin(self, connection: sa.Connection, event: BegunEvent) -> None:
+        facts = (event.name, event.where, event.begun_at)
+        event.id, event.is_over = actions.start_event(connection, self.task.action_id or 0, *facts)
+
+    def _open(self, event: BegunEvent) -> None:
+        if not event.is_over:
+            self.open[event.id] = event.host
 
     def _finish_event(self, connection: sa.Connection, event_id: int) -> None:
         host = self.open.pop(event_id) or self.server.host
@@ -88,11 +119,37 @@ class Job:
         with self.store.write() as connection:
             self.write(connection, **values)
 
+    def later(self, **values: Any) -> None:
+        """As `save`, but written with what is written next, and before another service is asked for anything: for a
+        step that makes nothing elsewhere. The driver is asked for nothing before it is written."""
+        self.unwritten.append(self._step(values))
+        self._show(values)
+
+    def settle(self) -> None:
+        """Write what is still to be written."""
+        if self.unwritten or self.beginning:
+            with self.store.write() as connection:
+                self._write(connection, [])
+
     def write(self, connection: sa.Connection, **values: Any) -> None:
-        expected = self.server.task_state
+        self._write(connection, [self._step(values)])
+        self._show(values)
+
+    def _step(self, values: dict[str, Any]) -> Step:
         values.setdefault('updated_at', self.clock())
-        if not rows.change(connection, self.server.uuid, values, task_states=(expected,)):
-            raise Superseded()
+        return self.server.task_state, values
+
+    def _write(self, connection: sa.Connection, more: list[Step]) -> None:
+        for expected, values in [*self.unwritten, *more]:
+            if not rows.change(connection, self.server.uuid, values, task_states=(expected,)):
+                raise Superseded()
+        for event in self.beginning:
+            self._begin(connection, event)
+            self._open(event)
+        self.unwritten.clear()
+        self.beginning.clear()
+
+    def _show(self, values: dict[str, Any]) -> None:
         for name, value in values.items():
             setattr(self.server, name, value)
 

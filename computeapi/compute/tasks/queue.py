@@ -207,6 +207,9 @@ class Tasks:
             candidates = self.store.ask(rows.due, now)
             if not candidates:
                 return None
+            if len(candidates) > 1:
+                # There may be more than one thread has time for.
+                self.wake()
             with self.store.write() as connection:
                 # Others look at the same time, and who waited for one of them would be told that it is taken.
                 task_id = rows.free(connection, candidates, now) or candidates[0]
@@ -253,6 +256,8 @@ class Tasks:
     def _expect(self, due: datetime) -> None:
         with self.waiting:
             heapq.heappush(self.due, due)
+            # Whoever waits already would wait for longer.
+            self.wake()
 
     def hasten(self, connection: sa.Connection, server_id: str) -> None:
         """Let what waits look at once what becomes of the server: it was asked for something else."""

@@ -90,8 +90,6 @@ class Worker:
         task = self.tasks.claim()
         if task is None:
             return False
-        # There may be more than one thread has time for.
-        self.tasks.wake()
         thread = threading.current_thread()
         self.at[thread] = task, elapsed()
         try:
@@ -99,7 +97,9 @@ class Worker:
                 self.do(task)
         finally:
             self.at.pop(thread, None)
-            self.tasks.wake()
+            if thread not in self.threads:
+                # It does not look for what may be done next.
+                self.tasks.wake()
         return True
 
     def do(self, task: Task) -> None:

@@ -10,6 +10,7 @@ import orjson
 
 from computeapi.kit.events import Events
 from computeapi.kit.events.event import CloudEvent, Wanted
+from computeapi.kit.variables import LINES
 from computeapi.serve.http.feed import Feed
 
 BEAT_SECONDS = 15.0
@@ -52,7 +53,7 @@ class ServerSentEvents:
 class EventLines:
     """A line of JSON for each event; an empty line says nothing."""
 
-    media_type = 'application/jsonl'
+    media_type = LINES
     opening = beat = b'\n'
 
     def event(self, event: CloudEvent) -> bytes:

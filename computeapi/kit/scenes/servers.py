@@ -11,6 +11,8 @@ from computeapi.backends.network import owner_of
 from computeapi.clock import parsed
 from computeapi.compute.scheduler.spec import needs_of
 from computeapi.compute.servers.creation.rows import hints, hostname
+from computeapi.db.addresses import held
+from computeapi.db.servers import derived
 from computeapi.kit.scenes import disks, history
 from computeapi.kit.scenes.document import Place, SceneError
 from computeapi.kit.scenes.networks import AddressBook, finish_port, new_port
@@ -133,7 +135,8 @@ class LoadedServers:
             if row['uuid'] in index.rows:
                 raise SceneError(place, f'the server {row["name"]} is there already, as {row["uuid"]}')
             index.add({name: row[name] for name in ('uuid', 'name', 'project_id')})
-        self.scene.rows['servers'].append(row)
+        self.scene.rows['servers'].append({**derived(row)})
+        self.scene.rows['server_addresses'] += held(row['uuid'], row['network_info'])
 
     def flavor(self, named: str | Entry, place: Place) -> Values:
         """As servers keep it."""

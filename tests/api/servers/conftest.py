@@ -134,7 +134,7 @@ def made(create, world):
         answer = create(*arguments, **facts)
         assert answer.status == 202, answer
         with world.store.read() as connection:
-            return server_search.page(connection, WHOLE, needs=['tags', 'volumes'])
+            return server_search.page(connection, WHOLE, server_search.Search(), ['tags', 'volumes']).servers
 
     return post
 

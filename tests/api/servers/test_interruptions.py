@@ -15,6 +15,7 @@ import pytest
 
 from computeapi.db import server_search
 from computeapi.db.listing import WHOLE
+from computeapi.db.server_search import Search
 from computeapi.db.tables import metadata
 from tests.api.servers.conftest import BOB, IMAGE, NETWORK, body
 from tests.conftest import FILLED, emptied
@@ -102,7 +103,7 @@ class Cloud:
 
     def servers(self):
         with self.store.read() as connection:
-            return [server.uuid for server in server_search.page(connection, WHOLE, soft_deleted=True)]
+            return [server.uuid for server in server_search.page(connection, WHOLE, Search(soft_deleted=True)).servers]
 
     def host(self, server):
         return self.api.get(f'/servers/{server}').json['server']['OS-EXT-SRV-ATTR:host']

@@ -16,6 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from computeapi import config, states
 from computeapi.db import server_search
 from computeapi.db.listing import WHOLE
+from computeapi.db.server_search import Search
 from computeapi.db.tables import metadata
 from computeapi.db.tables.servers import tasks
 from computeapi.main import Service
@@ -291,7 +292,7 @@ class Machine(RuleBasedStateMachine):
 
     def servers(self):
         with self.store.read() as connection:
-            return [each.uuid for each in server_search.page(connection, WHOLE, soft_deleted=True)]
+            return [each.uuid for each in server_search.page(connection, WHOLE, Search(soft_deleted=True)).servers]
 
     def server(self, number):
         """One that is there, or the id of none."""

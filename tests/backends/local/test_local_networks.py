@@ -65,10 +65,29 @@ def test_many_ports_take_as_many_queries_as_one(networks, private, statements):
     assert len(statements) == one
 
 
-def test_networks_their_tags_and_their_subnets_are_a_query_each(networks, statements):
+def test_networks_their_tags_and_their_subnets_are_a_query_each(networks, private, statements):
+    networks.resources.set_tags(ADMIN, 'networks', private, ['red'])
     del statements[:]
+    assert [each['tags'] for each in networks.resources.find(ALICE, 'networks', {'id': [private]})] == [['red']]
     assert len(networks.resources.find(ALICE, 'networks')) == 2
-    assert sum(each.startswith('SELECT') for each in statements) == 3
+    assert sum(each.startswith('SELECT') for each in statements) == 6
+
+
+def test_tags_are_not_looked_for_where_there_are_none(networks, statements):
+    del statements[:]
+    assert [each['tags'] for each in networks.resources.find(ALICE, 'networks')] == [[], []]
+    assert sum(each.startswith('SELECT') for each in statements) == 2
+
+
+def test_a_port_is_made_by_no_more_statements_on_a_network_with_many(networks, private, statements):
+    networks.resources.set_quotas(ADMIN, 'apples', {'port': -1})
+    networks.create_port(ALICE, private, server_id='s0', key='0')
+    counts = set()
+    for i in range(1, 80):
+        del statements[:]
+        networks.create_port(ALICE, private, server_id=f's{i}', key='0')
+        counts.add(len(statements))
+    assert len(counts) == 1
 
 
 def test_an_automatic_network_has_a_router(bare):

@@ -1,17 +1,20 @@
 """Secrets that users leave with the identity service, such as keys for EC2; they are stored encrypted."""
 
+from __future__ import annotations
+
 import hashlib
 import json
 import secrets
-from typing import Any, NamedTuple
-
-from cryptography.fernet import Fernet, InvalidToken
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from computeapi import chance, errors
 from computeapi.backends.identity.local.managers import Manager, Recent
 from computeapi.db import identity as queries
 from computeapi.db.engine import Store
 from computeapi.db.identity import StoredCredential
+
+if TYPE_CHECKING:
+    from cryptography.fernet import Fernet
 
 EC2 = 'ec2'
 
@@ -76,12 +79,17 @@ class CredentialManager(Manager):
     def _fernet(self) -> Fernet:
         if self.key is None:
             raise errors.NotSupported('Credentials need a key to be stored with: [identity]credential_key.')
+        # Most processes keep no such secret, and need not load it.
+        from cryptography.fernet import Fernet
+
         return Fernet(self.key)
 
     def _encrypted(self, blob: str) -> str:
         return self._fernet.encrypt(blob.encode()).decode()
 
     def _decrypted(self, row: StoredCredential) -> Credential:
+        from cryptography.fernet import InvalidToken
+
         try:
             blob = self._fernet.decrypt(row.encrypted_blob).decode()
         except InvalidToken:

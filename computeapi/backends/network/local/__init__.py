@@ -44,7 +44,7 @@ class LocalNetworks(LocalFormerNetworks):
 
     def networks(self, context: Context, ids: Iterable[str] | None = None) -> list[Network]:
         with self.reading(context) as work:
-            found = networks.usable_networks(work) if ids is None else NETWORKS.find(work, id=list(ids))
+            found = networks.usable_networks(work) if ids is None else networks.named_networks(work, ids)
             return _networks(work, found)
 
     def network(self, context: Context, network_id: str) -> Network:
@@ -120,9 +120,10 @@ class LocalNetworks(LocalFormerNetworks):
             **({'project_id': project_id} if project_id else {}),
         }
         with self.changing(context) as work:
-            if port_id is not None and PORTS.find(work, id=port_id):
-                return _port(work, port_id)
-            return _port(work, ports.create(work, facts))
+            there = [] if port_id is None else PORTS.find(work, id=port_id)
+            if there:
+                return _ports(work, there)[0]
+            return _ports(work, [PORTS.get(work, ports.create(work, facts))], fresh=True)[0]
 
     def bind_port(
         self,
@@ -182,6 +183,10 @@ class LocalNetworks(LocalFormerNetworks):
             return _port(work, port_id)
 
     # Security groups
+
+    def security_group_names(self, context: Context, ids: Iterable[str]) -> dict[str, str]:
+        with self.reading(context) as work:
+            return security_groups.names(work, ids)
 
     def security_groups(
         self,
@@ -297,27 +302,23 @@ def _request(resources: Document | None) -> Document | None:
     return resources and qos.resource_request(resources)
 
 
-def _networks_by_id(work: Work, ids: Iterable[str]) -> dict[str, Document]:
-    """Networks that something of the caller's is on, whosever they are."""
-    return {network['id']: network for network in NETWORKS.find(work.elevated(), id=set(ids))}
-
-
 def _port(work: Work, port_id: str) -> Port:
     return _ports(work, [PORTS.get(work, port_id)])[0]
 
 
-def _ports(work: Work, found: list[Document]) -> list[Port]:
+def _ports(work: Work, found: list[Document], *, fresh: bool = False) -> list[Port]:
+    """The ports with what belongs to them elsewhere; no floating IP leads to fresh ones."""
     if not found:
         return []
-    on = _networks_by_id(work, (port['network_id'] for port in found))
-    leading = routers.floating_ips_of_ports(work, [port['id'] for port in found])
+    on = networks.wires(work, (port['network_id'] for port in found))
+    leading = {} if fresh else routers.floating_ips_of_ports(work, [port['id'] for port in found])
     return [Port.of(port, on[port['network_id']], leading.get(port['id'], ())) for port in found]
 
 
 def _floating_ips(work: Work, found: list[Document]) -> list[FloatingIP]:
     if not found:
         return []
-    on = _networks_by_id(work, (floating_ip['floating_network_id'] for floating_ip in found))
+    on = networks.wires(work, (floating_ip['floating_network_id'] for floating_ip in found))
     return [FloatingIP.of(floating_ip, on[floating_ip['floating_network_id']]) for floating_ip in found]
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from computeapi import chance, errors
 from computeapi.db import ports
 from computeapi.db.network_collection import Document, Work
-from computeapi.db.networks import subnets_of
+from computeapi.db.networks import ranges_on
 
 IPNetwork = ipaddress.IPv4Network | ipaddress.IPv6Network
 IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -23,7 +23,8 @@ MAC = re.compile(r'([0-9a-f]{2}:){5}[0-9a-f]{2}')
 
 STATELESS = ('slaac', 'dhcpv6-stateless')
 
-FIRST_LOOK = 64
+LOOKS = (1, 64)
+"""Among how many of the next addresses a free one is looked for, before all of a crowded subnet are."""
 
 
 def invalid(field: str, value: object, reason: str) -> errors.Invalid:
@@ -161,7 +162,7 @@ def allocate(work: Work, port: Document, wanted: Iterable[Mapping[str, Any]] | N
 
     None means one of each IP version that the network has.
     """
-    subnets = subnets_of(work, [port['network_id']])
+    subnets = ranges_on(work, port['network_id'])
     if wanted is None:
         _allocate_usual(work, port, subnets)
         return
@@ -221,18 +222,20 @@ def _allocate_from(work: Work, port: Document, subnets: list[Document]) -> None:
         if address is not None:
             ports.add_fixed_ip(work, port['id'], subnet['id'], address)
             ports.set_last_address(work, subnet['id'], address)
+            subnet['last_address'] = address
             return
     raise errors.NoMoreAddresses(f'No more IP addresses available on network {port["network_id"]}.')
 
 
 def _free_address(work: Work, subnet: Document) -> str | None:
-    """Mostly found among the next few; only a crowded subnet is read as a whole."""
-    last = _drawn_address(subnet) if chance.is_repeatable() else ports.last_address(work, subnet['id'])
-    next_ones = list(islice(_addresses(subnet, last), FIRST_LOOK))
-    taken = ports.taken_addresses(work, subnet['id'], next_ones)
-    free = [address for address in next_ones if address not in taken]
-    if free:
-        return free[0]
+    """Mostly the next one; only a crowded subnet is read as a whole."""
+    last = _drawn_address(subnet) if chance.is_repeatable() else subnet['last_address']
+    for count in LOOKS:
+        next_ones = list(islice(_addresses(subnet, last), count))
+        taken = ports.taken_addresses(work, subnet['id'], next_ones)
+        for address in next_ones:
+            if address not in taken:
+                return address
     taken = ports.taken_addresses(work, subnet['id'])
     return next((address for address in _addresses(subnet, last) if address not in taken), None)
 

@@ -30,10 +30,9 @@ def create(work: Work, facts: Document) -> str:
 
 def add(work: Work, facts: Document) -> str:
     """A port that counts against no quota (what belongs to the network itself has the project '')."""
-    NETWORKS.lock(work, facts['network_id'])
-    network = NETWORKS.get(work, facts['network_id'])
+    (secured,) = NETWORKS.lock(work, facts['network_id'], 'port_security_enabled')
     port = {
-        'port_security_enabled': network['port_security_enabled'],
+        'port_security_enabled': secured,
         **facts,
         'mac_address': _mac_address(work, facts),
     }
@@ -42,7 +41,7 @@ def add(work: Work, facts: Document) -> str:
     groups = _groups(work, port)
     port_id = PORTS.insert(work, port)
     addresses.allocate(work, port | {'id': port_id}, facts.get('fixed_ips'))
-    ports.set_security_groups(work, port_id, groups)
+    ports.add_security_groups(work, port_id, groups)
     return port_id
 
 

@@ -29,6 +29,9 @@ class NeutronSecurityGroups(NeutronClient):
             found = self.found(context, Proxy.security_groups, **whose)
         return [group_of(group) for group in found]
 
+    def security_group_names(self, context: Context, ids: Iterable[str]) -> dict[str, str]:
+        return {group.id: group.name for group in self.security_groups(context, ids=ids)}
+
     def security_group(self, context: Context, group_id: str) -> SecurityGroup:
         if not is_id(group_id):
             raise errors.SecurityGroupNotFound(id=group_id)

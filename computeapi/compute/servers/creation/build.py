@@ -13,7 +13,7 @@ from computeapi.compute.tasks.job import Job, message_of
 from computeapi.compute.tasks.queue import thawed
 from computeapi.compute.tasks.transition import Transition
 from computeapi.db import allocations
-from computeapi.db.servers import Server
+from computeapi.db.servers import BlockDevice, Server
 from computeapi.db.tasks import Task
 from computeapi.errors import Error, PortBindingFailed
 from computeapi.states import TaskState, VMState
@@ -64,11 +64,10 @@ def build(job: Job) -> None:
             retreat(job)
             schedule(job)
         try:
-            with job.event('compute__do_build_and_run_instance'):
+            with job.event('compute__do_build_and_run_instance', soon=True):
                 schedule(job)
                 network(job)
-                attach(job)
-                spawn(job)
+                spawn(job, attach(job))
             return
         except OF_HOSTS as error:
             note_failure(job, error)
@@ -135,22 +134,23 @@ def spec_of(server: Server, arguments: Mapping[str, Any], *, on_volume: bool, **
 def network(job: Job) -> None:
     """Make or bind the ports. Which ports were given is written down before they are touched."""
     if job.server.task_state == TaskState.SCHEDULING:
-        job.save(task_state=TaskState.NETWORKING, network_info=ports.plan(job))
+        job.later(task_state=TaskState.NETWORKING, network_info=ports.plan(job))
     if job.server.task_state == TaskState.NETWORKING:
         connected = ports.connect(job, job.server.network_info)
-        ports.describe(job, connected, task_state=TaskState.BLOCK_DEVICE_MAPPING)
+        ports.note(job, connected, task_state=TaskState.BLOCK_DEVICE_MAPPING)
 
 
-def attach(job: Job) -> None:
-    if job.server.task_state == TaskState.BLOCK_DEVICE_MAPPING:
-        disks.attach_all(job)
-        root = job.server.root_device_name or ROOT_DEVICE
-        job.save(task_state=TaskState.SPAWNING, root_device_name=root)
+def attach(job: Job) -> list[BlockDevice]:
+    """The disks, with their names."""
+    if job.server.task_state != TaskState.BLOCK_DEVICE_MAPPING:
+        return job.devices()
+    root = job.server.root_device_name or ROOT_DEVICE
+    return disks.attach_all(job, task_state=TaskState.SPAWNING, root_device_name=root)
 
 
-def spawn(job: Job) -> None:
+def spawn(job: Job, devices: list[BlockDevice]) -> None:
     signatures.check_own(job)
-    job.driver.spawn(job.server, job.devices())
+    job.driver.spawn(job.server, devices)
     plugging.wait(job)
     now = job.clock()
     job.finish(vm_state=VMState.ACTIVE, power_state=PowerState.RUNNING, launched_at=now)

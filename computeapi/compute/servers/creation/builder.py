@@ -74,9 +74,9 @@ class Builder:
         """The first of the new servers, all in BUILD. Errors: Invalid, Conflict, Forbidden, OverQuota; what a request
         names and is not there makes it Invalid."""
         plan = self.possible(context, request, rights)
-        self.reserve_and_write(context, plan)
+        made = self.reserve_and_write(context, plan)
         self.tasks.wake()
-        return self.made(plan)
+        return made
 
     def rehearse(self, context: Context, request: ServerRequest, rights: Rights, look: Look[T]) -> T:
         """What *look* makes of the servers that `create` would make; nothing of them is left. Errors: as there.
@@ -175,23 +175,24 @@ class Builder:
 
     # ------------------------------------------------------------ writing it down
 
-    def reserve_and_write(self, context: Context, plan: Plan) -> None:
+    def reserve_and_write(self, context: Context, plan: Plan) -> Server:
         """Keep others off the volumes that the request names; they are released when there will be no server."""
         volumes = {number: device.volume_id for number, device in enumerate(plan.devices) if device.volume_id}
         attachments: dict[int, str] = {}
         if not volumes:
-            self.store.tell(self.write, context, plan, attachments)
-            return
+            return self.store.tell(self.write, context, plan, attachments)
         undo = functools.partial(disks.release, self.platform, context.elevated(), plan.first_id)
         with self.tasks.leased(BUILD, plan.first_id, context, {'reserving': True}, undo) as task:
             for number, volume_id in volumes.items():
                 attachments[number] = self.volumes.reserve(context, volume_id, plan.first_id)
             with self.store.write() as connection:
-                self.write(connection, context, plan, attachments)
+                made = self.write(connection, context, plan, attachments)
                 if not self.tasks.done(connection, task):
                     raise Unavailable()
+        return made
 
-    def write(self, connection: sa.Connection, context: Context, plan: Plan, attachments: Mapping[int, str]) -> None:
+    def write(self, connection: sa.Connection, context: Context, plan: Plan, attachments: Mapping[int, str]) -> Server:
+        """The first of the servers."""
         owner = (context.project_id or '', context.user_id or '')
         count = self.quotas.reserve_servers(connection, *owner, plan.sizes, plan.request.least, plan.most)
         if plan.group_id is not None:
@@ -199,6 +200,9 @@ class Builder:
         for begin in range(0, count, AT_ONCE):
             some = {index: chance.new_id() if index else plan.first_id for index in range(count)[begin:][:AT_ONCE]}
             self.write_servers(connection, context, plan, some, count, attachments)
+        made = stored.get(connection, plan.first_id)
+        assert made is not None
+        return made
 
     def write_servers(
         self,
@@ -220,11 +224,6 @@ class Builder:
         stored.add_tags(connection, ids, set(plan.request.tags))
         action_ids = actions.start_all(connection, context, ids, BUILD.name, now)
         self.tasks.add_all(connection, BUILD, action_ids, context, plan.arguments)
-
-    def made(self, plan: Plan) -> Server:
-        server = self.store.ask(stored.get, plan.first_id, deleted=True)
-        assert server is not None
-        return server
 
 
 def check_count(request: ServerRequest) -> None:
