@@ -133,25 +133,31 @@ def _in_state(vm_state: str, task_states: Collection[str] | None) -> Iterator[Va
 
 
 def _locked(connection: sa.Connection, name: str, locked: bool) -> Values:
-    return [Value('locked_by', who) for who in LOCKERS] if locked else None
+    """By whoever there is; a cloud that was loaded may name others than the API does."""
+    return _held(connection, 'locked_by') if locked else None
 
 
 def _matching(connection: sa.Connection, name: str, pattern: str) -> Values:
     """All that there is in a column, of which there are many servers but few values."""
     if not patterns.is_bounded(pattern):
         return None
+    held = _held(connection, name)
+    return None if held is None else [each for each in held if patterns.fits(pattern, each.value)]
+
+
+def _held(connection: sa.Connection, name: str) -> Values:
+    """All that there is in a column; None if that is much."""
     found = list(connection.scalars(_distinct(connection.dialect.name, name)))
-    if len(found) > MOST_VALUES:
-        return None
-    return [Value(name, value) for value in found if patterns.fits(pattern, value)]
+    return None if len(found) > MOST_VALUES else [Value(name, value) for value in found]
 
 
 def _distinct(dialect: str, key: str) -> sa.Select[Any]:
     """The values of living servers, each found from the one before along the index."""
-    column, there = servers.c[key], servers.c.deleted_at.is_(None)
+    column = servers.c[key]
+    there = servers.c.deleted_at.is_(None) & column.is_not(None)
     if dialect in ('mysql', 'mariadb'):
         # These do so by themselves.
-        distinct = hinted(sa.select(column).where(there, column.is_not(None)).distinct(), BY[key])
+        distinct = hinted(sa.select(column).where(there).distinct(), BY[key])
         return distinct.limit(MOST_VALUES + 1)
     known = hinted(sa.select(sa.func.min(column).label('value')).where(there), BY[key]).cte('known', recursive=True)
     following = hinted(sa.select(sa.func.min(column)).where(there, column > known.c.value), BY[key])
@@ -159,7 +165,6 @@ def _distinct(dialect: str, key: str) -> sa.Select[Any]:
     return sa.select(known.c.value).where(known.c.value.is_not(None)).limit(MOST_VALUES + 1)
 
 
-LOCKERS = ('admin', 'owner')
 VALUES: dict[str, Callable[[sa.Connection, str, Any], Values]] = {
     **dict.fromkeys(('host', 'image_id', 'flavorid', 'user_id', 'task_state', 'locked_by'), _equal),
     'statuses': _statuses,

@@ -40,7 +40,7 @@ def drawn(draw, number):
         | {
             **{name: draw.choice([None, 'a', 'b', 'c']) for name in (*texts, *more)},
             **some,
-            'locked_by': draw.choice([None, None, 'admin', 'owner']),
+            'locked_by': draw.choice([None, None, None, 'admin', 'owner', 'somebody']),
             'uuid': server_id,
             'id': number + 1,
             'created_at': BEGIN + timedelta(seconds=draw.randrange(30)),
