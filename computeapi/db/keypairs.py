@@ -6,7 +6,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from computeapi.db import listing, quota_usages
-from computeapi.db.listing import Page
+from computeapi.db.listing import NO_MARKER, Page
 from computeapi.db.records import Rows
 from computeapi.db.tables.compute import Keypair, keypairs
 
@@ -28,8 +28,8 @@ def page(connection: sa.Connection, user_id: str, page: Page) -> list[Keypair]:
     order, asked = ((keypairs.c.name, False),), {'user_id': user_id}
     if page.marker is None:
         return KEYPAIRS.all(connection, listing.beginning(OF_USER, order, page.limit), asked)
-    marked, unknown = [keypairs.c.name == page.marker], 'Marker {marker} could not be found.'
-    statement = listing.paged(connection, OF_USER.params(asked), order, page, marked=marked, unknown=unknown)
+    marked = [keypairs.c.name == page.marker]
+    statement = listing.paged(connection, OF_USER.params(asked), order, page, marked=marked, unknown=NO_MARKER)
     return KEYPAIRS.all(connection, statement)
 
 

@@ -10,7 +10,8 @@ import sqlalchemy as sa
 from computeapi import errors
 
 MOST_DIGITS = 18
-UNKNOWN_MARKER = 'marker [{marker}] not found'
+UNKNOWN_MARKER, NO_MARKER = 'marker [{marker}] not found', 'Marker {marker} could not be found.'
+"""The words for a marker that nobody knows, which lists do not share."""
 
 
 class Page(NamedTuple):

@@ -11,14 +11,14 @@ from computeapi.db.listing import Clause
 from computeapi.db.server_filters import NUMBER, in_state, made_before
 from computeapi.db.tables.server_lists import KEYS, SELDOM, TIES, name_of
 from computeapi.db.tables.servers import servers
-from computeapi.db.walks import Walk, hinted
+from computeapi.db.walks import Walk, hinted, index_of
 from computeapi.states import VMState, states_of
 
-INDEXES = {str(index.name): index for index in servers.indexes}
-BY = {key: INDEXES[name_of(key)] for key in (*KEYS, *SELDOM)}
-LIVING, GONE, OF_PROJECT = (INDEXES[f'ix_servers_{each}'] for each in ('living', 'gone', 'of_project'))
+BY = {key: index_of(servers, name_of(key)) for key in (*KEYS, *SELDOM)}
+LIVING, GONE, OF_PROJECT = (index_of(servers, f'ix_servers_{each}') for each in ('living', 'gone', 'of_project'))
 USUAL = TIES[0]
 MOST_VALUES, MOST_BRANCHES = 5000, 30
+RESTORABLE = servers.c.vm_state == VMState.SOFT_DELETED
 
 
 class Reach(NamedTuple):
@@ -34,15 +34,20 @@ class Reach(NamedTuple):
     def owned(self) -> tuple[Clause, ...]:
         return () if self.project_id is None else (servers.c.project_id == self.project_id,)
 
-    def existing(self) -> tuple[Clause, ...]:
-        restorable = servers.c.vm_state == VMState.SOFT_DELETED
+    def conditions(self) -> tuple[Clause, ...]:
+        return *self.owned(), *self._existing(), *self.beyond_walks()
+
+    def _existing(self) -> tuple[Clause, ...]:
         if self.deleted is None:
             return ()
         if self.deleted:
             gone = servers.c.deleted_at.is_not(None)
-            return (gone if self.soft_deleted is False else gone | restorable,)
-        living = servers.c.deleted_at.is_(None)
-        return (living,) if self.soft_deleted else (living, ~restorable)
+            return (gone if self.soft_deleted is False else gone | RESTORABLE,)
+        return (servers.c.deleted_at.is_(None),)
+
+    def beyond_walks(self) -> tuple[Clause, ...]:
+        """What walks do not know: those by the project and by whether a server is deleted do."""
+        return (~RESTORABLE,) if self.deleted is False and not self.soft_deleted else ()
 
 
 def in_order_of(reach: Reach, key: str, descending: bool) -> list[Walk] | None:

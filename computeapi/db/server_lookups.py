@@ -11,10 +11,8 @@ from computeapi.db import patterns
 from computeapi.db.server_branches import BY, LIVING, OF_PROJECT, Reach
 from computeapi.db.server_filters import ADDRESSES, CLOCKS_DIFFER
 from computeapi.db.tables.servers import server_addresses, server_tags, servers
-from computeapi.db.walks import Place, hinted
+from computeapi.db.walks import FEW, Place, hinted
 
-FEW = 1000
-"""So many are sorted as quickly as a page is made."""
 COSTLIER = 10
 """How much more it takes to get a row than to look at its entry in an index."""
 LAST_LETTER = chr(0x10FFFF)
@@ -118,15 +116,11 @@ def _changed(reach: Reach, moment: datetime) -> list[Places]:
 
 
 def _addressed(dialect: str, version: int, pattern: str, most: int) -> Lookup:
-    matches = patterns.matches(server_addresses.c.address, pattern, dialect)
-    prefix = patterns.prefix(pattern)
-    held = sa.select(server_addresses.c.server_id).where(server_addresses.c.version == version)
-    if prefix:
-        held = held.where(server_addresses.c.address.between(prefix, prefix + LAST_LETTER), matches)
+    address = server_addresses.c.address
+    seen = sa.select(server_addresses.c.server_id, address).where(server_addresses.c.version == version)
+    if prefix := patterns.prefix(pattern):
+        held = seen.where(address.between(prefix, prefix + LAST_LETTER), patterns.matches(address, pattern, dialect))
         return Lookup([_of(held)])
-    seen = sa.select(server_addresses.c.server_id, server_addresses.c.address).where(
-        server_addresses.c.version == version
-    )
     some = seen.limit(most).subquery()
     found = sa.select(some.c.server_id).where(patterns.matches(some.c.address, pattern, dialect))
     return Lookup([_of(found)], seen)
@@ -142,10 +136,9 @@ def _named(dialect: str, reach: Reach, pattern: str, most: int) -> Lookup:
     name = servers.c.folded_name
     there = hinted(PLACES.where(THERE, *reach.owned()), BY['folded_name'])
     if prefix := patterns.prefix(pattern):
-        return Lookup(
-            [there.where(name.between(prefix, prefix + LAST_LETTER), patterns.matches(name, pattern, dialect))]
-        )
-    seen = hinted(sa.select(servers.c.created_at, servers.c.id, name).where(THERE, *reach.owned()), BY['folded_name'])
+        within = name.between(prefix, prefix + LAST_LETTER), patterns.matches(name, pattern, dialect)
+        return Lookup([there.where(*within)])
+    seen = there.add_columns(name)
     some = seen.limit(most).subquery()
     found = sa.select(some.c.created_at, some.c.id).where(patterns.matches(some.c.folded_name, pattern, dialect))
     return Lookup([found], seen)

@@ -11,12 +11,11 @@ import sqlalchemy as sa
 from computeapi import chance
 from computeapi.context import Context
 from computeapi.db import listing, walks
-from computeapi.db.listing import Clause, Page
+from computeapi.db.listing import NO_MARKER, Clause, Page
 from computeapi.db.records import Rows
 from computeapi.db.servers import Server
 from computeapi.db.tables.servers import Migration, migrations, servers
 from computeapi.db.walks import Walk
-from computeapi.errors import Invalid
 from computeapi.states import MigrationStatus
 
 __all__ = ['Migration']
@@ -37,10 +36,7 @@ MOVED = (MigrationStatus.FINISHED, MigrationStatus.CONFIRMING)
 EVACUATION = 'evacuation'
 
 MIGRATIONS = Rows(Migration, migrations)
-[BY_AGE] = (index for index in migrations.indexes if index.name == 'ix_migrations_created_at_id')
-FEW = 1000
-"""So many are sorted as quickly as a page is made."""
-UNKNOWN_MARKER = 'Marker {marker} could not be found.'
+BY_AGE = walks.index_of(migrations, 'ix_migrations_created_at_id')
 TOLD = sa.exists().where(servers.c.uuid == migrations.c.server_id, servers.c.deleted_at.is_(None))
 """The moves of a server that is deleted are told no more."""
 LISTED = MIGRATIONS.select.where(TOLD)
@@ -131,17 +127,12 @@ def page(
     if few is not None:
         return _sorted(connection, page, [*where, migrations.c.id.in_(few)])
     walk = Walk(BY_AGE, (), len(BY_AGE.columns), page.sort[0][1], where=tuple(where))
-    after = None
-    if page.marker is not None:
-        after = walks.place_of(connection, walk, TOLD & (migrations.c.uuid == page.marker))
-        if after is None:
-            raise Invalid(UNKNOWN_MARKER.format(marker=page.marker))
-    return MIGRATIONS.of(walks.rows(connection, LISTED, walk, after, page.limit))
+    return MIGRATIONS.of(walks.page(connection, LISTED, walk, page, TOLD & (migrations.c.uuid == page.marker)))
 
 
 def _few(connection: sa.Connection, filters: Mapping[str, str], since: datetime | None) -> Collection[int] | None:
     """The moves among which are all that are wanted, if these are few: those of a server, or of late."""
-    ids = sa.select(migrations.c.id).limit(FEW + 1)
+    ids = sa.select(migrations.c.id).limit(walks.FEW + 1)
     if 'server_id' in filters:
         ids = ids.where(migrations.c.server_id == filters['server_id'])
     elif since is not None:
@@ -149,13 +140,13 @@ def _few(connection: sa.Connection, filters: Mapping[str, str], since: datetime 
     else:
         return None
     found = connection.scalars(ids).all()
-    return found if len(found) <= FEW else None
+    return found if len(found) <= walks.FEW else None
 
 
 def _sorted(connection: sa.Connection, page: Page, where: Sequence[Clause]) -> list[Migration]:
     """One page of moves that are few."""
     order, marked = listing.ordered(migrations, page, 'id'), [migrations.c.uuid == page.marker]
-    statement = listing.paged(connection, LISTED, order, page, marked=marked, where=where, unknown=UNKNOWN_MARKER)
+    statement = listing.paged(connection, LISTED, order, page, marked=marked, where=where, unknown=NO_MARKER)
     return MIGRATIONS.all(connection, statement)
 
 

@@ -77,16 +77,17 @@ class Pager:
         self.marker = self._marked(page.marker)
 
     def found(self) -> Found:
-        reach, existing = self.reach, [*self.reach.owned(), *self.reach.existing()]
+        reach = self.reach
+        wanted = [*reach.conditions(), *self.conditions.values()]
         walks_, told = self._walks()
         if walks_ is None:
-            return self._sorted([*existing, *self.conditions.values()])
+            return self._sorted(wanted)
         sought = {name: value for name, value in self.filters.items() if name not in told}
-        where = [*existing, *(self.conditions[name] for name in sought)]
+        where = [*reach.beyond_walks(), *(self.conditions[name] for name in sought)]
         far = None if all(is_near(walk, reach) for walk in walks_) else self.page.limit
         few = server_lookups.places(self.connection, reach, sought, far, self.search.most)
         if few is not None:
-            return self._among(few, [*existing, *self.conditions.values()])
+            return self._among(few, wanted)
         if self.key == USUAL and len(walks_) > 1:
             return self._sifted(self._side_by_side(walks_), where)
         if lets_most_pass(sought):

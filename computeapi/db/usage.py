@@ -11,7 +11,6 @@ from computeapi.db.records import Rows
 from computeapi.db.server_branches import OF_PROJECT
 from computeapi.db.tables.servers import servers
 from computeapi.db.walks import Walk
-from computeapi.errors import Invalid
 
 
 class Span(NamedTuple):
@@ -50,9 +49,4 @@ def page(
     walk = Walk(
         OF_PROJECT, fixed, len(OF_PROJECT.columns) - len(fixed), False, where=(servers.c.launched_at < stop, ended)
     )
-    after = None
-    if page.marker is not None:
-        after = walks.place_of(connection, walk, servers.c.uuid == page.marker)
-        if after is None:
-            raise Invalid(f'Marker {page.marker} could not be found.')
-    return SPANS.of(walks.rows(connection, SPANS.select, walk, after, page.limit))
+    return SPANS.of(walks.page(connection, SPANS.select, walk, page, servers.c.uuid == page.marker))

@@ -9,13 +9,20 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from computeapi.db.listing import Clause
+from computeapi.db.listing import NO_MARKER, Clause, Page
+from computeapi.errors import Invalid
 
 HINTS = {'sqlite': 'INDEXED BY {}', 'mysql': 'FORCE INDEX ({})', 'mariadb': 'FORCE INDEX ({})'}
 FIRST_LOOK, LOOK_FURTHER, LONGEST_LOOK = 250, 4, 4000
+FEW = 1000
+"""So many are sorted as quickly as a page is made."""
 
 Place = Sequence[Any]
 """What a row holds in the columns of an order: where it stands."""
+
+
+def index_of(table: sa.Table, name: str) -> sa.Index:
+    return next(index for index in table.indexes if index.name == name)
 
 
 class Walk(NamedTuple):
@@ -94,11 +101,18 @@ def hinted(statement: sa.Select[Any], index: sa.Index) -> sa.Select[Any]:
     return statement
 
 
-def place_of(connection: sa.Connection, walk: Walk, marked: Clause) -> Place | None:
-    """Where the row stands that is marked; None if there is none, or its first columns hold other values."""
-    columns = list(walk.along.columns)
-    shared = [column == value for column, value in zip(columns, walk.fixed, strict=False)]
-    return connection.execute(sa.select(*walk.order).where(marked, *shared)).first()
+def page(
+    connection: sa.Connection, select: sa.Select[Any], walk: Walk, page: Page, marked: Clause
+) -> list[sa.Row[Any]]:
+    """The rows of one page. marked: what the row of the marker is; Invalid if the walk comes by none."""
+    after: Place | None = None
+    if page.marker is not None:
+        columns = list(walk.along.columns)
+        shared = [column == value for column, value in zip(columns, walk.fixed, strict=False)]
+        after = connection.execute(sa.select(*walk.order).where(marked, *shared)).first()
+        if after is None:
+            raise Invalid(NO_MARKER.format(marker=page.marker))
+    return rows(connection, select, walk, after, page.limit)
 
 
 def place_at(connection: sa.Connection, walk: Walk, after: Place | None, most: int) -> Place | None:
