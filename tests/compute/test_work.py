@@ -133,14 +133,17 @@ def test_trouble_in_the_middle_of_an_event_is_not_its_end(platform, ask, work, o
     assert (event.event, event.result, event.details) == ('step', 'Success', None)
 
 
-def test_a_step_is_written_before_another_service_is_asked(platform, servers, ask, work, outcome):
+@pytest.mark.parametrize(
+    'other', [lambda job: job.platform.networks.networks(job.context), lambda job: job.driver.power_state(job.server)]
+)
+def test_a_step_is_written_before_another_service_is_asked(servers, ask, work, outcome, other):
     seen = []
 
     def go(job):
         look = lambda: seen.append(servers.get(job.server.uuid).task_state)  # noqa: E731
         job.later(task_state='trying')
         look()
-        job.platform.networks.networks(job.context)
+        other(job)
         look()
         job.later(task_state='tested')
         job.finish(vm_state='active')

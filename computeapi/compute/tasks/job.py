@@ -56,13 +56,18 @@ class Job:
         self.arguments = task.arguments
         self.context = thawed(task.context)
         self.elevated = self.context.elevated()
-        self.driver: Hypervisor = platform.hypervisor
         self.store, self.clock = platform.store, platform.clock
         # The events that have begun and are not over, and where they happen, if that was told.
         self.open: dict[int, str | None] = {}
         # What is still to be written.
         self.unwritten: list[Step] = []
         self.beginning: list[BegunEvent] = []
+
+    @property
+    def driver(self) -> Hypervisor:
+        """What runs the server, told of nothing before others can find what was begun."""
+        self.settle()
+        return self.platform.hypervisor
 
     @contextmanager
     def event(self, name: str, host: str | None = None, *, soon: bool = False) -> Iterator[None]:
