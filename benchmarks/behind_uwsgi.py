@@ -16,9 +16,10 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from boots import LOOP, calibration
+from databases import database
 from load import answer, free_port, load, running, shipped
 from processes import cpu_seconds, listening_at
-from things import Things, database
+from things import Things
 
 REFERENCE = 0.45
 """Seconds of the loop where the aims hold."""

@@ -20,6 +20,7 @@ from pathlib import Path
 import orjson
 import sqlalchemy as sa
 import webob
+from databases import database
 
 from computeapi import config
 from computeapi.backends.image import blank
@@ -228,27 +229,12 @@ def calibration() -> float:
 @contextmanager
 def cloud(hosts: int, server: str | None) -> Iterator[BootingCloud]:
     """A cloud in a database of its own, which goes away."""
-    with tempfile.TemporaryDirectory() as folder, database(hosts, server, folder) as url:
+    with tempfile.TemporaryDirectory() as folder, database(server, folder, hosts) as url:
         made = BootingCloud(Path(folder), hosts, url)
         try:
             yield made
         finally:
             made.service.close()
-
-
-@contextmanager
-def database(hosts: int, server: str | None, folder: str) -> Iterator[str]:
-    if server is None:
-        yield f'sqlite:///{folder}/boots.db'
-        return
-    engine, name = sa.create_engine(server, isolation_level='AUTOCOMMIT'), f'boots_{os.getpid()}_{hosts}'
-    with engine.connect() as connection:
-        connection.exec_driver_sql(f'CREATE DATABASE {name}')
-        try:
-            yield engine.url.set(database=name).render_as_string(hide_password=False)
-        finally:
-            connection.exec_driver_sql(f'DROP DATABASE {name}')
-    engine.dispose()
 
 
 if __name__ == '__main__':

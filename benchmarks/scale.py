@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 import orjson
 import sqlalchemy as sa
+from databases import database
 from run import caller
 
 from computeapi import config, serve
@@ -150,8 +151,8 @@ class Work:
 def cloud(url: str | None, count: int, hosts: int) -> Iterator[Cloud]:
     """All of its servers are one project's."""
     overrides = {('api', 'auth_strategy'): 'none', ('api', 'max_limit'): 1000, ('database', 'max_pool_size'): 1}
-    with tempfile.TemporaryDirectory() as folder, opened(folder) as directory, database(url, count) as made:
-        conf = config.load(overrides=overrides | ({('database', 'connection'): made} if made else {}))
+    with tempfile.TemporaryDirectory() as folder, opened(folder) as directory, database(url, folder, count) as made:
+        conf = config.load(overrides=overrides | {('database', 'connection'): made})
         serve.configure(conf, directory)
         service = Service(conf, store_of(conf, durable=False))
         schema.upgrade(service.store)
@@ -164,22 +165,6 @@ def cloud(url: str | None, count: int, hosts: int) -> Iterator[Cloud]:
             yield Cloud(service)
         finally:
             service.close()
-
-
-@contextmanager
-def database(url: str | None, count: int) -> Iterator[str | None]:
-    """One that is made for this, and dropped."""
-    if url is None:
-        yield None
-        return
-    name = f'computeapi_scale_{count}'
-    engine = sa.create_engine(url, isolation_level='AUTOCOMMIT')
-    with engine.connect() as connection:
-        connection.exec_driver_sql(f'DROP DATABASE IF EXISTS {name}')
-        connection.exec_driver_sql(f'CREATE DATABASE {name}')
-        yield sa.make_url(url).set(database=name).render_as_string(hide_password=False)
-        connection.exec_driver_sql(f'DROP DATABASE {name}')
-    engine.dispose()
 
 
 def fill(service: Service) -> None:

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import sqlalchemy as sa
 import webob
 
 from computeapi import config, serve
@@ -151,19 +147,3 @@ class Things:
 
     def close(self) -> None:
         self.service.close()
-
-
-@contextmanager
-def database(server: str | None, folder: str) -> Iterator[str]:
-    """The URL of a new database on that server, which goes away; SQLite in the folder where there is none."""
-    if server is None:
-        yield f'sqlite:///{folder}/benchmark.db'
-        return
-    engine, name = sa.create_engine(server, isolation_level='AUTOCOMMIT'), f'benchmark_{os.getpid()}'
-    with engine.connect() as connection:
-        connection.exec_driver_sql(f'CREATE DATABASE {name}')
-        try:
-            yield engine.url.set(database=name).render_as_string(hide_password=False)
-        finally:
-            connection.exec_driver_sql(f'DROP DATABASE {name}')
-    engine.dispose()
