@@ -10,13 +10,6 @@ from computeapi.backends.hypervisor.simulated_consoles.terminal import LONGEST_L
 
 
 @pytest.fixture
-def server(service, servers):
-    found = servers.get(servers.add(name='web'))
-    service.hypervisor.spawn(found, [])
-    return found
-
-
-@pytest.fixture
 def terminal(service, server):
     terminal = Terminal(service.hypervisor, server)
     terminal.look()
