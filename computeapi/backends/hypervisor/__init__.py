@@ -194,21 +194,32 @@ class Operations(Protocol):
 
     def unmount_share(self, server: Server, share: AttachedShare) -> None: ...
 
-    def migrate(self, server: Server, host: str) -> None:
-        """Copy the virtual machine, switched off, to another host; `server.host` is where it comes from.
+    def prepare_migration(self, server: Server, host: str) -> Mapping[str, Any]:
+        """Get that host, which is asked, ready to take over the virtual machine, switched off, from `server.host`.
+
+        What `migrate` must know of it, in values of JSON."""
+
+    def migrate(self, server: Server, host: str, facts: Mapping[str, Any]) -> None:
+        """Copy the virtual machine, switched off, to another host; `server.host`, which is asked, is where it comes
+        from, and *facts* are what the other one said when it was prepared.
 
         It is here too until `destroy`."""
 
     def check_live_migration(self, server: Server, host: str) -> None:
         """HypervisorError when the virtual machine could not run on that host."""
 
-    def prepare_live_migration(self, server: Server, host: str) -> None:
-        """Get that host ready for the virtual machine, which stays where it is."""
+    def prepare_live_migration(self, server: Server, host: str) -> Mapping[str, Any]:
+        """Get that host, which is asked, ready for the virtual machine, which stays where it is; it is told again
+        before each `live_migrate`, which goes on.
 
-    def live_migrate(self, server: Server, host: str, wish: Callable[[], str]) -> bool:
+        What `live_migrate` must know of it, in values of JSON."""
+
+    def live_migrate(self, server: Server, host: str, facts: Mapping[str, Any], wish: str) -> bool:
         """Move the virtual machine to another host while it runs; whether it moved. It is on one of both at any time.
 
-        `wish` is asked now and then: 'cancelling' stops the move, 'forcing' makes it end at once."""
+        facts: what the other host said when it was prepared.
+        wish: what its owner wants at this moment: 'cancelling' stops the move, 'forcing' makes it end at once. A driver
+        that takes long says NotYet, and hears with the next call what is wanted then."""
 
 
 class Hypervisor(Operations, Protocol):

@@ -197,7 +197,11 @@ class SimulatedHypervisor:
     def swap(self, server: Server, old: BlockDevice, new: BlockDevice) -> None:
         self.act('swap', server, f'disk {old.device_name} copied to volume {new.volume_id}')
 
-    def migrate(self, server: Server, host: str) -> None:
+    def prepare_migration(self, server: Server, host: str) -> Mapping[str, Any]:
+        self.act('prepare_migration', server)
+        return {}
+
+    def migrate(self, server: Server, host: str, facts: Mapping[str, Any]) -> None:
         self.act('migrate', server)
         if host == server.host:
             self.set_power(server, PowerState.SHUTDOWN, 'shut down')
@@ -213,14 +217,14 @@ class SimulatedHypervisor:
         with self.store.read() as connection:
             _existing(connection, server)
 
-    def prepare_live_migration(self, server: Server, host: str) -> None:
+    def prepare_live_migration(self, server: Server, host: str) -> Mapping[str, Any]:
         self.act('prepare_live_migration', server)
+        return {}
 
-    def live_migrate(self, server: Server, host: str, wish: Callable[[], str]) -> bool:
-        wanted = wish()
-        if wanted == 'cancelling' or self.behaviour.is_overtaken(server):
+    def live_migrate(self, server: Server, host: str, facts: Mapping[str, Any], wish: str) -> bool:
+        if wish == 'cancelling' or self.behaviour.is_overtaken(server):
             return False
-        if wanted != 'forcing':
+        if wish != 'forcing':
             self.behaviour.wait('live_migrate', server)
         self.behaviour.fail('live_migrate', server)
         with self.changing(server) as connection:

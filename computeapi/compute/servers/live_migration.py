@@ -220,13 +220,13 @@ def copy(job: Job, migration: Migration) -> bool:
     advance(job, MigrationStatus.QUEUED, MigrationStatus.PREPARING)
     with job.event('compute_pre_live_migration', host):
         told_of = ports.prepare(job, host)
-        job.driver.prepare_live_migration(job.server, host)
+        facts = job.driver.prepare_live_migration(job.server, host)
         plugging.wait_there(job, told_of)
     advance(job, MigrationStatus.PREPARING, MigrationStatus.RUNNING, progress=progress_of(job, 0))
     with job.event('compute_live_migration'):
         # Not before: what waits is cancelled at once, and takes nothing back but its claim.
         disks.prepare(job, host)
-        return job.driver.live_migrate(job.server, host, lambda: moves.migration_of(job).status)
+        return job.driver.live_migrate(job.server, host, facts, moves.migration_of(job).status)
 
 
 def advance(job: Job, status: MigrationStatus, following: MigrationStatus, **values: Any) -> None:

@@ -57,7 +57,7 @@ class FaultyHypervisor:
     def act(self, operation: str, server: Server, *arguments: Any, **options: Any) -> Any:
         """Have the driver do it when nothing is in the way."""
         try:
-            wish = arguments[-1]() if operation == LIVE_MIGRATE else ''
+            wish = arguments[-1] if operation == LIVE_MIGRATE else ''
             driver = self.driver if wish == 'cancelling' else self.ready(operation, server, waits=wish != 'forcing')
             result = getattr(driver, operation)(server, *arguments, **options)
         except NotYet:
