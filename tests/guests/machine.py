@@ -96,5 +96,6 @@ def machine(folder: Path, *arguments: str, memory: int = 128):
 
 
 def disk(path: Path, disk_format: str = 'raw') -> list[str]:
-    """The arguments for a disk."""
-    return ['-drive', f'file={path},format={disk_format},if=virtio']
+    """The arguments for the disk to boot from."""
+    drive = f'file={path},format={disk_format},if=none,id=root'
+    return ['-drive', drive, '-device', 'virtio-blk-pci,drive=root,bootindex=1']
