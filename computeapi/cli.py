@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 OVERRIDES = {
     'hosts': ('simulated', 'hosts'),
+    'hypervisor': ('hypervisor', 'backend'),
     'passing_seconds': ('simulated', 'passing_seconds'),
     'public_url': ('api', 'public_url'),
     'max_microversion': ('api', 'max_microversion'),
@@ -141,13 +142,18 @@ def _add_serve(parsers: Parsers) -> None:
     where.add_argument('--data-dir', metavar='DIR', help='where everything is kept (./computeapi-data)')
     where.add_argument('--in-memory', action='store_true', help='forget everything at the end')
     serve.add_argument('--admin-password', metavar='PASSWORD', help='else one is made and kept in the data directory')
+    serve.add_argument(
+        '--hypervisor',
+        choices=['simulated', 'qemu'],
+        help='what runs servers: nothing, or QEMU (simulated); see [qemu] for what guests are like',
+    )
     serve.add_argument('--quiet', action='store_true', help='log no requests')
     _add_cloud(serve)
 
 
 def _add_cloud(command: argparse.ArgumentParser) -> None:
     """What a simulated cloud can be like."""
-    command.add_argument('--hosts', type=int, metavar='N', help='how many hosts to simulate (1)')
+    command.add_argument('--hosts', type=int, metavar='N', help='how many hosts there are, or are said to be (1)')
     command.add_argument(
         '--passing-seconds', type=float, metavar='S', help='how long REBOOT and other states last that pass (0)'
     )

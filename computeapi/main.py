@@ -169,7 +169,8 @@ class Service:
 
     @functools.cached_property
     def hypervisor(self) -> Hypervisor:
-        driver = self.around(registry.HYPERVISOR[self.conf.hypervisor.backend](self.conf, self.store))
+        make = registry.HYPERVISOR[self.conf.hypervisor.backend]
+        driver = self.around(make(self.conf, self.store, self.images))
         for observer in self.observers:
             driver = observer.hypervisor(driver)
         return driver

@@ -99,10 +99,18 @@ def local_shares(conf: cfg.ConfigOpts, store: Store) -> Shares:
     return LocalShares(store, store.clock)
 
 
-def simulated_hypervisor(conf: cfg.ConfigOpts, store: Store) -> Hypervisor:
+def simulated_hypervisor(conf: cfg.ConfigOpts, store: Store, images: Images) -> Hypervisor:
     from computeapi.backends.hypervisor.simulated import SimulatedHypervisor
 
     return SimulatedHypervisor(store, conf.simulated, store.clock)
+
+
+def qemu_hypervisor(conf: cfg.ConfigOpts, store: Store, images: Images) -> Hypervisor:
+    try:
+        from computeapi.backends.hypervisor.qemu.drivers import local_driver
+    except ImportError as error:
+        raise cfg.ConfigFileValueError(f'[hypervisor]backend: {error}: the extra `qemu` is not installed') from None
+    return local_driver(conf, images)
 
 
 def keystone_identity(conf: cfg.ConfigOpts, store: Store) -> Identity:
@@ -155,4 +163,7 @@ VOLUME: Mapping[str, Callable[[cfg.ConfigOpts, Store, Images, VolumeListener, Vo
     'cinder': cinder_volumes,
 }
 SHARE: Mapping[str, Callable[[cfg.ConfigOpts, Store], Shares]] = {'local': local_shares}
-HYPERVISOR: Mapping[str, Callable[[cfg.ConfigOpts, Store], Hypervisor]] = {'simulated': simulated_hypervisor}
+HYPERVISOR: Mapping[str, Callable[[cfg.ConfigOpts, Store, Images], Hypervisor]] = {
+    'simulated': simulated_hypervisor,
+    'qemu': qemu_hypervisor,
+}

@@ -24,6 +24,7 @@ from computeapi.config.backends import (
 )
 from computeapi.config.consoles import CONSOLES, PROXY
 from computeapi.config.observers import METRICS, TRACING
+from computeapi.config.qemu import QEMU
 from computeapi.defaults import MACHINE_FILE, WORKERS
 
 API = [
@@ -154,6 +155,11 @@ COMPUTE = [
         default=0,
         min=0,
         help='Seconds that a deleted server can be restored; 0: it is deleted at once.',
+    ),
+    cfg.BoolOpt(
+        'force_config_drive',
+        default=False,
+        help='Whether all servers get a config drive. `serve` with real guests says yes: no metadata service is asked.',
     ),
     cfg.BoolOpt('allow_resize_to_same_host', default=False, help='Whether a resize may end on the host it began on.'),
     cfg.IntOpt('max_local_block_devices', default=3, min=-1, help='Disks of the host per server; -1: no limit.'),
@@ -306,6 +312,7 @@ GROUPS: dict[str, Sequence[cfg.Opt]] = {
     'share': SHARE,
     'hypervisor': HYPERVISOR,
     'simulated': SIMULATED,
+    'qemu': QEMU,
     'standalone': STANDALONE,
     'metrics': METRICS,
     'tracing': TRACING,

@@ -6,7 +6,10 @@ HYPERVISOR = [
     cfg.StrOpt(
         'backend',
         default='simulated',
-        choices=[('simulated', 'virtual machines that are only said to run; see [simulated]')],
+        choices=[
+            ('simulated', 'virtual machines that are only said to run; see [simulated]'),
+            ('qemu', 'guests that run on this machine; see [qemu]'),
+        ],
         help='The driver of the hypervisors that run servers.',
     ),
 ]

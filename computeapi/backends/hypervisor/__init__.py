@@ -131,8 +131,12 @@ class BusAddress(NamedTuple):
 class Operations(Protocol):
     """What a driver is told to do with a server. What takes long is told again: NotYet. Errors: HypervisorError."""
 
-    def spawn(self, server: Server, devices: Sequence[BlockDevice]) -> None:
-        """Make the server's virtual machine on its host, with its network_info and disks, and run it."""
+    def spawn(
+        self, server: Server, devices: Sequence[BlockDevice], config_drive: Mapping[str, bytes] | None = None
+    ) -> None:
+        """Make the server's virtual machine on its host, with its network_info and disks, and run it.
+
+        config_drive: the documents that it finds on one more disk, by their paths there; none: it has no such disk."""
 
     def destroy(self, server: Server) -> None:
         """Remove the virtual machine and its local disks."""
@@ -162,8 +166,8 @@ class Operations(Protocol):
 
     def set_password(self, server: Server, password: str) -> None: ...
 
-    def snapshot(self, server: Server) -> Iterator[bytes]:
-        """The data of an image of the server's disk."""
+    def snapshot(self, server: Server, disk_format: str) -> Iterator[bytes]:
+        """The data of an image of the server's disk, in that format: raw, qcow2 ..."""
 
     def plug(self, server: Server, interfaces: Iterable[Mapping[str, Any]]) -> None:
         """Connect interfaces, entries of network_info, to a running server."""

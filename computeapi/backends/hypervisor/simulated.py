@@ -83,7 +83,9 @@ class SimulatedHypervisor:
     def switch_host(self, host: str, on: bool) -> None:
         self.simulated_hosts.switch(host, on)
 
-    def spawn(self, server: Server, devices: Sequence[BlockDevice]) -> None:
+    def spawn(
+        self, server: Server, devices: Sequence[BlockDevice], config_drive: Mapping[str, bytes] | None = None
+    ) -> None:
         self.act('spawn', server)
         lines = _appended('', *_labelled(server, _boot(server, devices)))
         with self.changing(server) as connection:
@@ -139,7 +141,7 @@ class SimulatedHypervisor:
     def bus_addresses(self, server: Server, devices: Sequence[BlockDevice]) -> Mapping[str, BusAddress]:
         return places(server.network_info, devices)
 
-    def snapshot(self, server: Server) -> Iterator[bytes]:
+    def snapshot(self, server: Server, disk_format: str) -> Iterator[bytes]:
         self.act('snapshot', server)
         # One block that tells one snapshot from another; there is no disk to copy.
         label = f'simulated disk of {server.uuid} at {self.clock().isoformat()}\n'.encode()

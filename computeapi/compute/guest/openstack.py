@@ -1,7 +1,7 @@
 """OpenStack's documents: openstack/{version}/meta_data.json and those beside it."""
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from computeapi.compute.guest.devices import tagged_devices
@@ -22,7 +22,7 @@ VERSIONS = (
     '2020-10-14',
     '2025-04-04',
 )
-CONTENT = 'content'
+CONTENT, PASSWORD = 'content', 'password'
 
 # ------------------------------------------------------------------ meta_data.json
 
@@ -70,7 +70,7 @@ def user_data(guest: Guest, version: str) -> bytes | None:
 DOCUMENTS = {
     'meta_data.json': Part(FIRST, lambda guest, version: parts(META_DATA, guest, version)),
     'user_data': Part(FIRST, user_data),
-    'password': Part('2013-04-04', lambda guest, _: guest.server.password or ''),
+    PASSWORD: Part('2013-04-04', lambda guest, _: guest.server.password or ''),
     'vendor_data.json': Part('2013-10-17', lambda guest, _: guest.vendor_data),
     'network_data.json': Part('2015-10-15', lambda guest, _: network_data(guest)),
     'vendor_data2.json': Part('2016-10-06', lambda guest, _: {'static': guest.vendor_data}),
@@ -92,6 +92,16 @@ def find(guest: Guest, path: Sequence[str]) -> Any:
             if name in found:
                 return found[name]
     raise NotFound()
+
+
+def everything(guest: Guest) -> Iterator[tuple[str, Any]]:
+    """All documents, with their paths. What the guest could write is no document here."""
+    for version in (*VERSIONS, LATEST):
+        for name, found in parts(DOCUMENTS, guest, version_of(version, VERSIONS)).items():
+            if name != PASSWORD:
+                yield f'openstack/{version}/{name}', found
+    for number in range(len(guest.server.personality or ())):
+        yield f'openstack/{CONTENT}/{number:04}', content(guest, f'{number:04}')
 
 
 def content(guest: Guest, number: str) -> bytes:

@@ -59,7 +59,11 @@ class GuestDocuments:
             return written(openstack.find(guest, segments[1:]))
         return written(ec2.find(guest, segments[1:] if segments[:1] == ['ec2'] else segments))
 
-    def _guest(self, context: Context, server: Server, *, with_networks: bool) -> Guest:
+    def drive(self, context: Context, server: Server) -> dict[str, bytes]:
+        """All that a config drive has, by its path there."""
+        return {path: written(found).body for path, found in openstack.everything(self._guest(context, server))}
+
+    def _guest(self, context: Context, server: Server, *, with_networks: bool = True) -> Guest:
         with self.store.read() as connection:
             disks = rows.block_devices_of(connection, [server.uuid])
             shares = server_shares.of_server(connection, server.uuid)

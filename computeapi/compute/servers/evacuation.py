@@ -6,7 +6,7 @@ from collections.abc import Collection
 from computeapi.backends.hypervisor import HypervisorError, PowerState
 from computeapi.compute.hosts import CONTROLLER
 from computeapi.compute.platform import Platform
-from computeapi.compute.servers import disks, moves, placement, plugging, signatures
+from computeapi.compute.servers import config_drive, disks, moves, placement, plugging, signatures
 from computeapi.compute.servers.changes import Changes, check, locked
 from computeapi.compute.tasks.job import Job
 from computeapi.compute.tasks.transition import Transition
@@ -108,7 +108,7 @@ def boot(job: Job, migration: Migration, runs: bool) -> None:
     signatures.check_own(job)
     disks.reconnect(job.platform, job.elevated, job.server, migration.dest_host)
     there = placement.at(job.server, migration.dest_host)
-    job.driver.spawn(there, job.devices())
+    job.driver.spawn(there, job.devices(), config_drive.of(job))
     if not runs:
         job.driver.power_off(there)
     job.save(**placement.on(job.platform, migration.dest_host, migration.dest_node))

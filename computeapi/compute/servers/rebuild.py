@@ -9,7 +9,7 @@ from computeapi.compute.hosts import CONTROLLER
 from computeapi.compute.keypairs import KeypairManager
 from computeapi.compute.quotas import Quotas, check_injected_files, check_metadata
 from computeapi.compute.scheduler import Spec
-from computeapi.compute.servers import disks, signatures
+from computeapi.compute.servers import config_drive, disks, signatures
 from computeapi.compute.servers.changes import Changes, check, not_ready
 from computeapi.compute.servers.creation import boot
 from computeapi.compute.servers.creation.boot import Source
@@ -186,7 +186,7 @@ def rebuild(job: Job) -> None:
     with job.event('compute_rebuild_instance'):
         remove(job)
         renew_disk(job)
-        job.driver.spawn(job.server, job.devices())
+        job.driver.spawn(job.server, job.devices(), config_drive.of(job))
         if stopped:
             job.driver.power_off(job.server)
     vm_state, power_state = (VMState.STOPPED, PowerState.SHUTDOWN) if stopped else (VMState.ACTIVE, PowerState.RUNNING)

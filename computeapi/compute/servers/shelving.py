@@ -9,7 +9,7 @@ from computeapi.compute.hosts import CONTROLLER
 from computeapi.compute.names import shortened
 from computeapi.compute.platform import Platform
 from computeapi.compute.scheduler import Spec
-from computeapi.compute.servers import bandwidth, disks, placement, plugging, signatures
+from computeapi.compute.servers import bandwidth, config_drive, disks, placement, plugging, signatures
 from computeapi.compute.servers.changes import Changes, check
 from computeapi.compute.servers.moves import check_host
 from computeapi.compute.servers.snapshots import described, discard, discard_image, discard_shelved, fill
@@ -183,7 +183,7 @@ def unshelve(job: Job) -> None:
         with job.event('compute_unshelve_instance'):
             disks.attach_all(job)
             placement.connect(job)
-            job.driver.spawn(job.server, job.devices())
+            job.driver.spawn(job.server, job.devices(), config_drive.of(job))
             plugging.wait(job)
     discard_shelved(job)
     now = job.clock()

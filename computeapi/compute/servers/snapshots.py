@@ -295,9 +295,11 @@ def backup(job: Job) -> None:
 
 def fill(job: Job, image_id: str, uploading: TaskState) -> None:
     """Upload the server's disk, unless that was done before."""
-    if job.platform.images.get(job.elevated, image_id).status != 'active':
+    image = job.platform.images.get(job.elevated, image_id)
+    if image.status != 'active':
         job.save(task_state=uploading)
-        job.platform.images.upload(job.elevated, image_id, job.driver.snapshot(job.server))
+        data = job.driver.snapshot(job.server, image.disk_format or 'raw')
+        job.platform.images.upload(job.elevated, image_id, data)
 
 
 def rotate(job: Job) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from computeapi.backends.hypervisor import HypervisorError, PowerState
 from computeapi.compute.platform import Platform
 from computeapi.compute.scheduler import NoValidHost, Spec
-from computeapi.compute.servers import bandwidth, disks, placement, plugging, ports, signatures
+from computeapi.compute.servers import bandwidth, config_drive, disks, placement, plugging, ports, signatures
 from computeapi.compute.tasks.fence import Superseded
 from computeapi.compute.tasks.job import Job, message_of
 from computeapi.compute.tasks.queue import thawed
@@ -150,7 +150,7 @@ def attach(job: Job) -> list[BlockDevice]:
 
 def spawn(job: Job, devices: list[BlockDevice]) -> None:
     signatures.check_own(job)
-    job.driver.spawn(job.server, devices)
+    job.driver.spawn(job.server, devices, config_drive.of(job))
     plugging.wait(job)
     now = job.clock()
     job.finish(vm_state=VMState.ACTIVE, power_state=PowerState.RUNNING, launched_at=now)

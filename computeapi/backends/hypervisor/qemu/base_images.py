@@ -1,0 +1,183 @@
+"""Images as files on a host: fetched once, checked, and never written to again. Disks of guests are laid over them."""
+
+import fcntl
+import io
+import logging
+import os
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from oslo_utils.imageutils import format_inspector
+
+from computeapi.backends.hypervisor import HypervisorError, NotYet
+from computeapi.backends.hypervisor.qemu import qemu_img
+from computeapi.backends.hypervisor.qemu.folder import write
+from computeapi.backends.image import Image, Images
+from computeapi.context import Context
+from computeapi.errors import Error
+
+LOG = logging.getLogger(__name__)
+FORMATS = {'raw': 'raw', 'qcow2': 'qcow2', 'iso': 'raw', 'aki': 'raw', 'ari': 'raw', 'ami': 'raw'}
+"""What QEMU opens images of these formats as; others are refused."""
+PLAIN = {'raw', 'gpt', 'iso'}
+"""What the data of a plain image may look like: disks with partitions and CDs are plain, too."""
+AT_ONCE_SECONDS, LOOK_SECONDS = 2.0, 0.05
+HEADERS_BYTES, CHUNK = 4 * 2**20, 64 * 1024
+
+
+@dataclass(frozen=True)
+class BaseImage:
+    """size: of the disk, in bytes."""
+
+    path: Path
+    format: str
+    size: int
+
+    @property
+    def backing(self) -> tuple[Path, str]:
+        return self.path, self.format
+
+
+class Fetching(threading.Thread):
+    """Data on their way into a file. lock: open, and held until they are there.  error: why they will not be."""
+
+    def __init__(self, target: Path, image: Image, data: Iterable[bytes], most: int, lock: IO[bytes]):
+        super().__init__(name=f'fetch {image.id}', daemon=True)
+        self.target, self.image, self.data, self.most, self.lock = target, image, data, most, lock
+        self.error: Error | None = None
+
+    def run(self) -> None:
+        part = self.target.with_suffix('.part')
+        try:
+            with self.lock:
+                self.fill(part)
+        except Error as error:
+            self.error = error
+        except Exception:
+            LOG.exception('Image %s could not be fetched', self.image.id)
+            self.error = HypervisorError(f'Image {self.image.id} could not be fetched.')
+        finally:
+            if callable(close := getattr(self.data, 'close', None)):
+                close()
+
+    def fill(self, part: Path) -> None:
+        try:
+            with part.open('wb') as file:
+                for chunk in bounded(self.data, self.most):
+                    file.write(chunk)
+                file.flush()
+                os.fsync(file.fileno())
+            size = checked(part, self.image)
+            part.chmod(0o444)
+            write(self.target.with_suffix('.size'), str(size).encode())
+            part.replace(self.target)
+        finally:
+            part.unlink(missing_ok=True)
+
+
+class BaseImages:
+    """The images in a folder, which several drivers may share.
+
+    most: bytes of the largest file.
+    """
+
+    def __init__(self, folder: Path, images: Images, most: int):
+        self.folder, self.images, self.most = folder, images, most
+        self.fetching: dict[Path, Fetching] = {}
+        self.guard = threading.Lock()
+
+    def get(self, context: Context, image_id: str, *, waits: bool) -> BaseImage:
+        """The image, which the caller can see; HypervisorError for one that is not fit to be used.
+
+        NotYet while its data are on their way, for who can wait and come again."""
+        image = self.images.get(context, image_id)
+        if image.disk_format not in FORMATS:
+            raise HypervisorError(f'Image {image_id} is {image.disk_format}: this host runs raw and qcow2 ones.')
+        target = self.folder / f'{image.id}-{image.checksum or "unknown"}'
+        deadline = time.monotonic() + AT_ONCE_SECONDS
+        while not target.exists():
+            self.fetch(context, image, target)
+            if waits and time.monotonic() > deadline:
+                raise NotYet(1)
+        # Who looks for images that nobody uses any more sees that this one was just wanted.
+        os.utime(target)
+        return BaseImage(target, FORMATS[image.disk_format], int(target.with_suffix('.size').read_bytes()))
+
+    def fetch(self, context: Context, image: Image, target: Path) -> None:
+        """Begin to fetch the image, unless somebody does, and wait a little; what went wrong meanwhile."""
+        with self.guard:
+            fetching = self.fetching.get(target) or self.begin(context, image, target)
+        if fetching is None:
+            time.sleep(LOOK_SECONDS)
+            return
+        fetching.join(LOOK_SECONDS)
+        if not fetching.is_alive():
+            with self.guard:
+                self.fetching.pop(target, None)
+            if fetching.error is not None:
+                raise fetching.error
+
+    def begin(self, context: Context, image: Image, target: Path) -> Fetching | None:
+        """None: another process fetches it."""
+        self.folder.mkdir(mode=0o711, parents=True, exist_ok=True)
+        lock = target.with_suffix('.lock').open('wb')
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            lock.close()
+            return None
+        try:
+            data = self.images.download(context, image.id)
+        except BaseException:
+            lock.close()
+            raise
+        found = self.fetching[target] = Fetching(target, image, data, self.most, lock)
+        found.start()
+        return found
+
+
+def bounded(data: Iterable[bytes], most: int) -> Iterator[bytes]:
+    size = 0
+    for chunk in data:
+        size += len(chunk)
+        if size > most:
+            raise HypervisorError(f'The image is longer than the {most} bytes that this host takes.')
+        yield chunk
+
+
+def checked(path: Path, image: Image) -> int:
+    """The size of the disk in the file, after a look at all that its header could make QEMU do; HypervisorError."""
+    wanted = FORMATS[image.disk_format or '']
+    found = looks_like(path)
+    names = {str(each) for each in found}
+    if not names or not names <= (PLAIN if wanted == 'raw' else {wanted}):
+        raise HypervisorError(f'Image {image.id} says that it is {image.disk_format}, and looks like something else.')
+    if wanted == 'raw':
+        return path.stat().st_size
+    try:
+        for each in found:
+            each.safety_check()
+    except (format_inspector.SafetyCheckFailed, format_inspector.ImageFormatError):
+        raise HypervisorError(f'Image {image.id} refers to other files, or has features that are not known.') from None
+    info = qemu_img.info(path, wanted)
+    if 'backing-filename' in info or 'data-file' in info.get('format-specific', {}).get('data', {}):
+        raise HypervisorError(f'Image {image.id} refers to other files.')
+    if info.get('encrypted'):
+        raise HypervisorError(f'Image {image.id} is encrypted.')
+    return int(info['virtual-size'])
+
+
+def looks_like(path: Path) -> list[format_inspector.FileInspector]:
+    """The formats that the beginning of the file could be of; a CD that boots from disks, too, is of two."""
+    with path.open('rb') as file:
+        wrapper = format_inspector.InspectWrapper(io.BytesIO(file.read(HEADERS_BYTES)))
+        try:
+            while wrapper.read(CHUNK):
+                pass
+        finally:
+            wrapper.close()
+    return wrapper.formats or []

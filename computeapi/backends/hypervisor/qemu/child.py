@@ -1,0 +1,52 @@
+"""Commands that take long: they go on without whoever began them, who finds them again by what they make."""
+
+import contextlib
+import os
+import signal
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+# What is made has another name until it is whole.
+SCRIPT = 'echo $$ > "$0.pid"; "$@" && mv "$0.part" "$0"; rm -f "$0.pid"'
+START_SECONDS = 30
+
+
+class Child:
+    """What makes a file; the arguments of its command name that file with `.part` behind it."""
+
+    def __init__(self, target: Path):
+        self.target, self.part, self.number = target, suffixed(target, 'part'), suffixed(target, 'pid')
+
+    @property
+    def pid(self) -> int | None:
+        try:
+            number = int(self.number.read_text())
+            state = Path(f'/proc/{number}/stat').read_text().rpartition(')')[2].split()[0]
+            mine = str(self.target).encode() in Path(f'/proc/{number}/cmdline').read_bytes()
+        except (OSError, ValueError):
+            return None
+        return number if mine and state not in 'ZX' else None
+
+    @property
+    def is_done(self) -> bool:
+        return self.target.exists()
+
+    def start(self, arguments: Sequence[str]) -> None:
+        """Begin, in a session of its own: the signals that end this process are not for it."""
+        self.part.unlink(missing_ok=True)
+        command = ['setsid', '--fork', 'sh', '-c', SCRIPT, str(self.target), *arguments]
+        null = subprocess.DEVNULL
+        subprocess.run(command, stdin=null, stdout=null, stderr=null, check=True, timeout=START_SECONDS)
+
+    def end(self) -> None:
+        number = self.pid
+        if number is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(number, signal.SIGKILL)
+        for path in (self.part, self.number):
+            path.unlink(missing_ok=True)
+
+
+def suffixed(path: Path, suffix: str) -> Path:
+    return path.with_name(f'{path.name}.{suffix}')

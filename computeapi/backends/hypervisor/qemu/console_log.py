@@ -1,0 +1,45 @@
+"""What a guest writes to its serial console: QEMU appends it to a file, which is kept short."""
+
+import os
+from pathlib import Path
+
+from computeapi.backends.hypervisor.qemu.folder import GuestFolder, write
+from computeapi.backends.hypervisor.qemu.machine import CONSOLE_LOG
+
+MOST_BYTES, KEPT_BYTES = 2**20, 2**18
+# How much of it clients can read.
+READ_BYTES = 100 * 1024
+
+
+class ConsoleLog:
+    def __init__(self, folder: GuestFolder):
+        self.path, self.former = folder / CONSOLE_LOG, folder / f'{CONSOLE_LOG}.1'
+
+    def read(self, lines: int | None) -> str:
+        """The last *lines*; None: all that is kept, up to a bound."""
+        found = tail(self.path, READ_BYTES)
+        if len(found) < READ_BYTES:
+            found = tail(self.former, READ_BYTES - len(found)) + found
+        text = found.decode(errors='replace').replace('\r\n', '\n').replace('\0', '')
+        if lines is None:
+            return text
+        return '\n'.join(text.splitlines()[-lines:]) if lines else ''
+
+    def trim(self) -> None:
+        """QEMU always writes at the end of the file, wherever that is."""
+        try:
+            if self.path.stat().st_size > MOST_BYTES:
+                write(self.former, tail(self.path, KEPT_BYTES))
+                os.truncate(self.path, 0)
+        except FileNotFoundError:
+            # The guest is going.
+            return
+
+
+def tail(path: Path, most: int) -> bytes:
+    try:
+        with path.open('rb') as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - most))
+            return file.read(most)
+    except FileNotFoundError:
+        return b''

@@ -1,0 +1,87 @@
+"""The disks of a guest: what they are made from, and how QEMU is told of them."""
+
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from computeapi.backends.hypervisor import HypervisorError
+from computeapi.backends.hypervisor.qemu import config_drive, qemu_img
+from computeapi.backends.hypervisor.qemu.base_images import BaseImage
+from computeapi.backends.hypervisor.qemu.folder import GuestFolder
+from computeapi.backends.hypervisor.qemu.guest import Disk, QemuGuest
+from computeapi.db.servers import BlockDevice, Server
+
+MIB, GIB = 2**20, 2**30
+ROOT, RESCUE, CONFIG = 'root', 'rescue', 'config'
+
+
+def overlay(folder: GuestFolder, name: str, slot: int, base: BaseImage, size: int, device: BlockDevice | None) -> Disk:
+    """A disk that begins as the image; size in bytes, 0: the image's. HypervisorError for an image that is larger."""
+    if size and base.size > size:
+        raise HypervisorError(f'The disk of the image has {base.size} bytes, and that of the flavor {size}.')
+    path = folder / f'{name}.qcow2'
+    qemu_img.create(path, size or None, backing=base.backing)
+    backing = {'file': file(base.path), 'format': base.format}
+    return Disk(name, slot, 'qcow2', file(path), backing, **named(device))
+
+
+def blank(folder: GuestFolder, name: str, slot: int, device: BlockDevice) -> Disk:
+    """An empty disk, ready to be mounted as far as the host can make it so."""
+    path = folder / f'{name}.raw'
+    is_swap = device.guest_format == 'swap'
+    if not path.exists():
+        part = path.with_suffix('.part')
+        part.unlink(missing_ok=True)
+        size = (device.volume_size or 0) * (MIB if is_swap else GIB)
+        qemu_img.create(part, size, disk_format='raw')
+        format_blank(part, 'swap' if is_swap else device.guest_format or 'ext4')
+        part.replace(path)
+    return Disk(name, slot, 'raw', file(path), **named(device))
+
+
+FORMATTERS: Mapping[str, Sequence[str]] = {
+    'swap': ('mkswap',),
+    'ext4': ('mkfs.ext4', '-q', '-F', '-L', 'ephemeral0'),
+    'vfat': ('mkfs.vfat', '-n', 'ephemeral0'),
+    'xfs': ('mkfs.xfs', '-q', '-L', 'ephemeral0'),
+}
+
+
+def format_blank(path: Path, wanted: str) -> None:
+    """Write a file system or swap, where the host has what writes it; a guest can do it itself."""
+    command = FORMATTERS.get(wanted, ('',))
+    program = shutil.which(command[0], path='/usr/sbin:/sbin:/usr/bin:/bin')
+    if program is not None:
+        arguments: list[str] = [program, *command[1:], str(path)]
+        done = subprocess.run(arguments, stdin=subprocess.DEVNULL, capture_output=True, timeout=qemu_img.SECONDS)
+        if done.returncode:
+            raise HypervisorError(f'A disk could not be formatted as {wanted}.')
+
+
+def drive(folder: GuestFolder, slot: int, documents: Mapping[str, bytes]) -> Disk:
+    """A CD with the documents."""
+    path = folder / 'config.iso'
+    if not path.exists():
+        config_drive.write(path, documents)
+    return Disk(CONFIG, slot, 'raw', file(path), read_only=True)
+
+
+def named(device: BlockDevice | None) -> dict[str, Any]:
+    return {} if device is None else {'uuid': device.uuid, 'device_name': device.device_name}
+
+
+def file(path: Path) -> dict[str, str]:
+    return {'driver': 'file', 'filename': str(path)}
+
+
+def root_size(server: Server) -> int:
+    return server.root_gb * GIB
+
+
+def grow_root(guest: QemuGuest, server: Server) -> None:
+    """To what the flavor says now; a disk never shrinks."""
+    disk = guest.disk(ROOT)
+    if disk is not None and disk.backing is not None:
+        qemu_img.grow(Path(disk.file['filename']), root_size(server))

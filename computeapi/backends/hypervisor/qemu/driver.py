@@ -1,0 +1,240 @@
+"""The driver: what compute says of a server, to the guest of it."""
+
+import copy
+import socket
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from computeapi.backends.hypervisor import (
+    BusAddress,
+    Capability,
+    Console,
+    Host,
+    HypervisorError,
+    PowerState,
+    unsupported,
+)
+from computeapi.backends.hypervisor.behaviour import at_once
+from computeapi.backends.hypervisor.qemu import diagnosis, machine, making, plugging, power, snapshots
+from computeapi.backends.hypervisor.qemu.console_log import ConsoleLog
+from computeapi.backends.hypervisor.qemu.folder import GuestFolder
+from computeapi.backends.hypervisor.qemu.host import QemuHost
+from computeapi.backends.hypervisor.qemu.sockets import connected
+from computeapi.backends.hypervisor.qemu.work import GuestWork
+from computeapi.db.server_shares import AttachedShare
+from computeapi.db.servers import BlockDevice, Server
+from computeapi.errors import NotSupported
+
+CONSOLES = {'vnc': machine.VNC, 'serial': machine.SERIAL}
+"""The sockets of consoles, by protocol."""
+CONNECT_SECONDS = 5
+
+
+class QemuHypervisor:
+    """hosts: those whose guests this process sees to, each with a folder of its own."""
+
+    capabilities = frozenset(
+        {
+            Capability.PAUSE,
+            Capability.SUSPEND,
+            Capability.RESCUE,
+            Capability.CRASH_DUMP,
+            Capability.DIAGNOSTICS,
+            Capability.CONSOLE_OUTPUT,
+            Capability.VNC_CONSOLE,
+            Capability.SERIAL_CONSOLE,
+            Capability.ATTACH_INTERFACE,
+        }
+    )
+
+    def __init__(self, hosts: Iterable[QemuHost]):
+        self.driven = {host.name: host for host in hosts}
+        self.passed: Callable[[str], float] = at_once
+        self.token = self.task = 0
+
+    def during(self, passed: Callable[[str], float], token: int = 0, task: int = 0) -> 'QemuHypervisor':
+        driver = copy.copy(self)
+        driver.passed, driver.token, driver.task = passed, token, task
+        return driver
+
+    # ------------------------------------------------------------ hosts
+
+    def hosts(self) -> Sequence[Host]:
+        for host in self.driven.values():
+            host.tidy()
+        return [host.facts() for host in self.driven.values()]
+
+    def connector(self, host: str) -> Mapping[str, Any]:
+        return {'host': host, 'ip': self.host(host).facts().host_ip, 'initiator': '', 'multipath': False}
+
+    def machines(self) -> Iterable[tuple[str, str]]:
+        return [found for host in self.driven.values() for found in host.machines()]
+
+    def switch_host(self, host: str, on: bool) -> None:
+        raise unsupported(Capability.HOST_POWER)
+
+    def host(self, name: str | None) -> QemuHost:
+        if name not in self.driven:
+            raise HypervisorError(f'Host {name} is not driven from here.')
+        return self.driven[name]
+
+    def folder(self, server: Server) -> GuestFolder:
+        return self.host(server.host).folder.of(server.uuid)
+
+    @contextmanager
+    def at(self, server: Server) -> Iterator[GuestWork]:
+        """To change the server's guest."""
+        host = self.host(server.host)
+        with host.folder.claimed(server.uuid, self.token) as folder:
+            yield GuestWork(host, folder, server, self.passed)
+
+    def look(self, server: Server) -> GuestWork:
+        """To look at it."""
+        return GuestWork(self.host(server.host), self.folder(server), server, self.passed)
+
+    # ------------------------------------------------------------ life
+
+    def spawn(
+        self, server: Server, devices: Sequence[BlockDevice], config_drive: Mapping[str, bytes] | None = None
+    ) -> None:
+        with self.at(server) as work:
+            making.spawn(work, devices, config_drive or {})
+
+    def destroy(self, server: Server) -> None:
+        with self.at(server) as work:
+            making.destroy(work)
+
+    def power_on(self, server: Server) -> None:
+        with self.at(server) as work:
+            power.on(work)
+
+    def power_off(self, server: Server) -> None:
+        with self.at(server) as work:
+            power.off(work)
+
+    def reboot(self, server: Server, *, hard: bool) -> None:
+        with self.at(server) as work:
+            power.reboot(work, hard=hard)
+
+    def pause(self, server: Server) -> None:
+        with self.at(server) as work:
+            power.pause(work)
+
+    def unpause(self, server: Server) -> None:
+        with self.at(server) as work:
+            power.unpause(work)
+
+    def suspend(self, server: Server) -> None:
+        with self.at(server) as work:
+            power.suspend(work)
+
+    def resume(self, server: Server) -> None:
+        with self.at(server) as work:
+            power.resume(work)
+
+    def rescue(self, server: Server, image_id: str | None) -> None:
+        with self.at(server) as work:
+            power.rescue(work, image_id)
+
+    def unrescue(self, server: Server) -> None:
+        with self.at(server) as work:
+            power.unrescue(work)
+
+    def crash_dump(self, server: Server) -> None:
+        with self.at(server) as work:
+            power.crash_dump(work)
+
+    def set_password(self, server: Server, password: str) -> None:
+        raise unsupported(Capability.SET_PASSWORD)
+
+    def snapshot(self, server: Server, disk_format: str) -> Iterator[bytes]:
+        with self.at(server) as work:
+            return snapshots.take(work, disk_format, self.task)
+
+    # ------------------------------------------------------------ devices
+
+    def plug(self, server: Server, interfaces: Iterable[Mapping[str, Any]]) -> None:
+        with self.at(server) as work:
+            plugging.plug(work, interfaces)
+
+    def unplug(self, server: Server, interfaces: Iterable[Mapping[str, Any]]) -> None:
+        with self.at(server) as work:
+            plugging.unplug(work, interfaces)
+
+    def attach(self, server: Server, device: BlockDevice) -> None:
+        raise HypervisorError('This host cannot connect volumes yet.')
+
+    def detach(self, server: Server, device: BlockDevice) -> None:
+        """None was ever attached."""
+
+    def extend(self, server: Server, device: BlockDevice) -> None:
+        raise unsupported(Capability.EXTEND_VOLUME)
+
+    def snapshot_volume(self, server: Server, device: BlockDevice, facts: Mapping[str, Any]) -> None:
+        raise unsupported(Capability.SNAPSHOT_VOLUME)
+
+    def delete_volume_snapshot(
+        self, server: Server, device: BlockDevice, snapshot_id: str, facts: Mapping[str, Any]
+    ) -> None:
+        raise unsupported(Capability.SNAPSHOT_VOLUME)
+
+    def swap(self, server: Server, old: BlockDevice, new: BlockDevice) -> None:
+        raise unsupported(Capability.SWAP_VOLUME)
+
+    def mount_share(self, server: Server, share: AttachedShare) -> None:
+        raise unsupported(Capability.SHARES)
+
+    def unmount_share(self, server: Server, share: AttachedShare) -> None:
+        raise unsupported(Capability.SHARES)
+
+    # ------------------------------------------------------------ moves
+
+    def prepare_migration(self, server: Server, host: str) -> Mapping[str, Any]:
+        return {}
+
+    def migrate(self, server: Server, host: str, facts: Mapping[str, Any]) -> None:
+        if host != server.host:
+            raise HypervisorError('This host cannot move servers yet.')
+        with self.at(server) as work:
+            power.off(work, 'migrate')
+
+    def check_live_migration(self, server: Server, host: str) -> None:
+        raise unsupported(Capability.LIVE_MIGRATION)
+
+    def prepare_live_migration(self, server: Server, host: str) -> Mapping[str, Any]:
+        raise unsupported(Capability.LIVE_MIGRATION)
+
+    def live_migrate(self, server: Server, host: str, facts: Mapping[str, Any], wish: str) -> bool:
+        raise unsupported(Capability.LIVE_MIGRATION)
+
+    # ------------------------------------------------------------ what is asked
+
+    def power_state(self, server: Server) -> PowerState | None:
+        return power.state(self.look(server))
+
+    def bus_addresses(self, server: Server, devices: Sequence[BlockDevice]) -> Mapping[str, BusAddress]:
+        host = self.host(server.host)
+        return making.places(self.folder(server).read(), server, devices, host.options.machine)
+
+    def diagnostics(self, server: Server, devices: Sequence[BlockDevice]) -> Mapping[str, Any]:
+        return diagnosis.diagnose(self.look(server), devices)
+
+    def console_output(self, server: Server, lines: int | None) -> str:
+        return ConsoleLog(self.folder(server)).read(lines)
+
+    def console(self, server: Server, protocol: str) -> Console:
+        if protocol not in CONSOLES:
+            raise NotSupported(f'There are no {protocol} consoles here.')
+        return Console(str(self.folder(server) / CONSOLES[protocol]), 0)
+
+    def connect(self, server: Server, protocol: str, console: Console) -> socket.socket:
+        work = self.look(server)
+        if protocol not in CONSOLES:
+            raise NotSupported(f'There are no {protocol} consoles here.')
+        try:
+            if work.process.runs:
+                return connected(work.folder / CONSOLES[protocol], CONNECT_SECONDS)
+        except OSError:
+            pass
+        raise HypervisorError('Nobody answers at the console.')

@@ -1,0 +1,122 @@
+"""The folders of the guests on a host, and who may change them."""
+
+import contextlib
+import fcntl
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from computeapi import chance
+from computeapi.backends.hypervisor import HypervisorError, NotYet, Outdated
+from computeapi.backends.hypervisor.qemu.guest import QemuGuest
+
+PATIENCE_SECONDS = 5
+LOOK_SECONDS = 0.05
+GOING = '.going'
+# How long the token of a claim on a server is remembered that has no guest here any more.
+REMEMBERED_SECONDS = 7 * 24 * 3600
+
+
+class GuestFolder:
+    """The folder of one guest. Nothing in it needs a driver to be there: it may be made, left and found by several."""
+
+    def __init__(self, path: Path):
+        self.path, self.server_id = path, path.name
+
+    def __truediv__(self, name: str) -> Path:
+        return self.path / name
+
+    def read(self) -> QemuGuest | None:
+        """None: there is no guest."""
+        try:
+            return QemuGuest.of((self / 'guest.json').read_bytes())
+        except FileNotFoundError:
+            return None
+
+    def existing(self) -> QemuGuest:
+        """The guest; HypervisorError."""
+        guest = self.read()
+        if guest is None:
+            raise HypervisorError(f'There is no virtual machine of {self.server_id}.')
+        return guest
+
+    def write(self, guest: QemuGuest) -> None:
+        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write(self / 'guest.json', guest.text())
+
+    def remove(self) -> None:
+        """Whoever looks finds the guest whole or not at all."""
+        going = self.path.with_name(f'{self.server_id}{GOING}')
+        with contextlib.suppress(FileNotFoundError):
+            shutil.rmtree(going)
+        with contextlib.suppress(FileNotFoundError):
+            self.path.rename(going)
+            shutil.rmtree(going)
+
+
+class HostFolder:
+    """The guests of one host, below a folder that no other host has."""
+
+    def __init__(self, path: Path):
+        self.path, self.guests, self.claims = path, path / 'guests', path / 'claims'
+
+    def of(self, server_id: str) -> GuestFolder:
+        return GuestFolder(self.guests / server_id)
+
+    def all(self) -> list[GuestFolder]:
+        return [self.of(path.parent.name) for path in sorted(self.guests.glob('*/guest.json'))]
+
+    @contextmanager
+    def claimed(self, server_id: str, token: int) -> Iterator[GuestFolder]:
+        """The folder, for whoever has that claim on the server's work (0: none), which nobody else changes meanwhile.
+
+        Outdated; NotYet when somebody else is at it for long."""
+        self.claims.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with (self.claims / server_id).open('a+') as file:
+            wait_for(file.fileno())
+            file.seek(0)
+            newest = int(file.read() or 0)
+            if token and token < newest:
+                raise Outdated(f'Claim {token} on {server_id} is not the newest, {newest}.')
+            if token > newest:
+                file.truncate(0)
+                file.write(str(token))
+                file.flush()
+            yield self.of(server_id)
+
+    def forget(self) -> None:
+        """Claims on servers that left long ago, and what whoever died did not come to remove."""
+        for path in [*self.claims.glob('*')] if self.claims.exists() else []:
+            old = path.stat().st_mtime < time.time() - REMEMBERED_SECONDS
+            if old and not (self.guests / path.name).exists():
+                path.unlink(missing_ok=True)
+        for path in self.guests.glob(f'*{GOING}'):
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def wait_for(lock: int) -> None:
+    """Lock the open file as soon as nobody else has; NotYet after a while."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        try:
+            return fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                raise NotYet(1) from None
+            time.sleep(LOOK_SECONDS)
+
+
+def write(path: Path, data: bytes) -> None:
+    """All of it or nothing, also when the machine fails."""
+    part = path.with_name(f'{path.name}.{chance.new_hex_id()}.part')
+    try:
+        with part.open('xb') as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)

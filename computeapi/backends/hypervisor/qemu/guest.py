@@ -1,0 +1,88 @@
+"""What a guest is made of: all that its QEMU is started from, which its folder keeps as guest.json."""
+
+from dataclasses import dataclass, field, fields
+from typing import Any, Self
+
+import orjson
+
+
+@dataclass
+class Disk:
+    """A disk of a guest.
+
+    name: unique in the guest, and what QEMU calls it.  uuid: of the BlockDevice, if it is one.  slot: on the bus.
+    file: what QEMU opens, as its blockdev-add takes it: {"driver": "file", "filename": ...}.  format: of what is in it.
+    backing: the same of what it is laid over, which is only read: {"file": ..., "format": ...}.
+    """
+
+    name: str
+    slot: int
+    format: str
+    file: dict[str, Any]
+    backing: dict[str, Any] | None = None
+    uuid: str | None = None
+    device_name: str | None = None
+    serial: str | None = None
+    read_only: bool = False
+
+
+@dataclass
+class Card:
+    """A network card. interface: the entry of network_info that it is for.  model: of QEMU's."""
+
+    port_id: str
+    mac_address: str
+    slot: int
+    interface: dict[str, Any]
+    model: str = 'virtio-net-pci'
+
+
+@dataclass
+class QemuGuest:
+    """memory_mb: in MiB.  machine: pc or q35.  kernel, ramdisk: files that it boots from, instead of its first disk.
+
+    started: it ran once, and is not made again.  suspended: its memory is in a file, which it goes on from.
+    rescue: the disk that it boots from instead of its own, which come after that.
+    incoming: it waits for the state of a guest elsewhere, and is none yet.
+    ghosts: places of devices that it was asked to let go of and did not, as long as it runs.
+    """
+
+    server_id: str
+    vcpus: int
+    memory_mb: int
+    machine: str
+    disks: list[Disk] = field(default_factory=list)
+    cards: list[Card] = field(default_factory=list)
+    kernel: str | None = None
+    ramdisk: str | None = None
+    command_line: str = ''
+    started: bool = False
+    suspended: bool = False
+    rescue: Disk | None = None
+    incoming: bool = False
+    ghosts: list[int] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, text: bytes) -> Self:
+        found = orjson.loads(text)
+        # A later version may have noted more.
+        known = {each.name: found[each.name] for each in fields(cls) if each.name in found}
+        rescue = known.get('rescue')
+        known |= {
+            'disks': [Disk(**each) for each in found['disks']],
+            'cards': [Card(**each) for each in found['cards']],
+            'rescue': rescue and Disk(**rescue),
+        }
+        return cls(**known)
+
+    def text(self) -> bytes:
+        return orjson.dumps(self, option=orjson.OPT_INDENT_2)
+
+    def disk(self, name: str) -> Disk | None:
+        return next((disk for disk in self.disks if disk.name == name), None)
+
+    def free_slot(self, first: int, last: int) -> int | None:
+        """The first place on its bus where nothing is."""
+        disks = [*self.disks, *([self.rescue] if self.rescue else [])]
+        taken = {disk.slot for disk in disks} | {card.slot for card in self.cards} | {*self.ghosts}
+        return next((slot for slot in range(first, last + 1) if slot not in taken), None)

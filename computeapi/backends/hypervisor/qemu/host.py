@@ -1,0 +1,68 @@
+"""One host: where its guests are, what it has, and what it can be asked for all of them."""
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+from oslo_config import cfg
+
+from computeapi.backends.hypervisor import Host
+from computeapi.backends.hypervisor.qemu.base_images import BaseImages
+from computeapi.backends.hypervisor.qemu.console_log import ConsoleLog
+from computeapi.backends.hypervisor.qemu.folder import HostFolder
+from computeapi.backends.hypervisor.qemu.machine import processor
+from computeapi.backends.hypervisor.qemu.networks import GuestNetworks
+
+MIB, GIB = 2**20, 2**30
+
+
+class QemuHost:
+    """options: the group [qemu]."""
+
+    def __init__(
+        self, name: str, folder: Path, options: cfg.ConfigOpts.GroupAttr, images: BaseImages, networks: GuestNetworks
+    ):
+        self.name, self.options, self.images, self.networks = name, options, images, networks
+        self.folder = HostFolder(folder)
+        self.version = version_of(options.binary)
+        self.accelerator = str(options.accelerator)
+        self.folder.guests.mkdir(mode=0o711, parents=True, exist_ok=True)
+        self.folder.forget()
+
+    def facts(self) -> Host:
+        options = self.options
+        memory = os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') // MIB
+        return Host(
+            name=self.name,
+            hypervisor_hostname=self.name,
+            hypervisor_type='QEMU',
+            hypervisor_version=self.version,
+            host_ip=options.my_ip,
+            vcpus=options.vcpus or os.cpu_count() or 1,
+            memory_mb=options.memory_mb or memory,
+            local_gb=options.local_gb or max(1, shutil.disk_usage(self.folder.path).total // GIB),
+            cpu_info={'arch': 'x86_64', 'model': processor(self.accelerator)},
+        )
+
+    def machines(self) -> list[tuple[str, str]]:
+        return [(folder.server_id, self.name) for folder in self.folder.all()]
+
+    def tidy(self) -> None:
+        """What is to be done now and then: guests write what they like to their consoles."""
+        for folder in self.folder.all():
+            ConsoleLog(folder).trim()
+
+
+def version_of(binary: str) -> int:
+    """As the field writes it: 7002022 for 7.2.22; cfg.Error where it is not installed."""
+    try:
+        said = subprocess.run([binary, '--version'], capture_output=True, text=True, timeout=30).stdout
+    except OSError as error:
+        raise cfg.ConfigFileValueError(f'[qemu]binary: {binary} cannot be run: {error.strerror}') from None
+    numbers = re.search(r'version (\d+)\.(\d+)\.(\d+)', said)
+    if numbers is None or shutil.which('qemu-img') is None:
+        raise cfg.ConfigFileValueError(f'[qemu]binary: {binary} is no QEMU, or qemu-img is not installed')
+    major, minor, micro = map(int, numbers.groups())
+    return major * 10**6 + minor * 1000 + micro

@@ -1,0 +1,149 @@
+"""How guests come and go, and become what their servers are now."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from computeapi.backends.hypervisor import BusAddress, HypervisorError
+from computeapi.backends.hypervisor.qemu import disks, machine
+from computeapi.backends.hypervisor.qemu.guest import Card, Disk, QemuGuest
+from computeapi.backends.hypervisor.qemu.work import GuestWork
+from computeapi.db.servers import BlockDevice, Server
+from computeapi.states import VMState
+
+CARDS = {'virtio': 'virtio-net-pci', 'e1000': 'e1000', 'e1000e': 'e1000e', 'rtl8139': 'rtl8139'}
+MACHINES = ('pc', 'q35')
+SHELVED = frozenset({VMState.SHELVED, VMState.SHELVED_OFFLOADED})
+
+
+def spawn(work: GuestWork, devices: Sequence[BlockDevice], documents: Mapping[str, bytes]) -> None:
+    """Make the guest, unless it is there, and start it, unless it was."""
+    guest = work.folder.read() or new(work.server, work.host.options.machine)
+    if guest.started:
+        return
+    work.folder.write(guest)
+    make(work, guest, devices, documents)
+    if not work.process.runs:
+        work.start(guest)
+    guest.started = True
+    work.folder.write(guest)
+
+
+def new(server: Server, default: str) -> QemuGuest:
+    wanted = str(server.image_properties.get('hw_machine_type') or default)
+    # They have versions, which are this QEMU's here.
+    board = next((name for name in MACHINES if wanted == name or wanted.startswith((f'pc-{name}-', f'{name}-'))), None)
+    if board is None:
+        raise HypervisorError(f'There is no machine {wanted} here: there are {" and ".join(MACHINES)}.')
+    return QemuGuest(server.uuid, server.vcpus, server.memory_mb, board)
+
+
+def make(work: GuestWork, guest: QemuGuest, devices: Sequence[BlockDevice], documents: Mapping[str, bytes]) -> None:
+    server, kernel_id, ramdisk_id = work.server, work.server.kernel_id, work.server.ramdisk_id
+    if kernel_id:
+        guest.kernel = str(work.image(kernel_id).path)
+        guest.ramdisk = str(work.image(ramdisk_id).path) if ramdisk_id else None
+        guest.command_line = str(server.image_properties.get('os_command_line') or 'console=ttyS0 root=/dev/vda')
+    slots = Slots()
+    guest.disks = [disk_of(work, device, slots.next()) for device in in_order(server, devices)]
+    guest.cards = [card_of(server, entry, slots.next()) for entry in server.network_info]
+    if documents:
+        guest.disks.append(disks.drive(work.folder, slots.next(), documents))
+
+
+class Slots:
+    """Places on the bus of a new guest, one after the other."""
+
+    def __init__(self) -> None:
+        self.slot = machine.FIRST_SLOT - 1
+
+    def next(self) -> int:
+        self.slot += 1
+        if self.slot > machine.LAST_SLOT:
+            raise HypervisorError('The virtual machine has no room for so many devices.')
+        return self.slot
+
+
+def in_order(server: Server, devices: Sequence[BlockDevice]) -> list[BlockDevice | None]:
+    """What it boots from first, then the others; None: its image, of which nothing more is known."""
+    found = sorted(devices, key=lambda device: 0 if device.boot_index == 0 else 1)
+    implied = server.image_id and not any(device.boot_index == 0 for device in found)
+    return [None, *found] if implied else [*found]
+
+
+def disk_of(work: GuestWork, device: BlockDevice | None, slot: int) -> Disk:
+    if device is None or (device.destination_type == 'local' and device.source_type == 'image'):
+        is_root = device is None or device.boot_index == 0
+        size = disks.root_size(work.server) if device is None or is_root else (device.volume_size or 0) * disks.GIB
+        name = disks.ROOT if is_root or device is None else name_of('image', device)
+        return disks.overlay(work.folder, name, slot, work.image(image_of(work.server, device)), size, device)
+    if device.destination_type == 'local':
+        return disks.blank(work.folder, name_of('blank', device), slot, device)
+    raise HypervisorError('This host cannot connect volumes yet.')
+
+
+def name_of(kind: str, device: BlockDevice) -> str:
+    """QEMU takes 31 characters."""
+    return f'{kind}-{device.uuid[:8]}'
+
+
+def image_of(server: Server, device: BlockDevice | None) -> str:
+    """What a disk is made from: a server that was shelved goes on from the image of it."""
+    is_root = device is None or device.boot_index == 0
+    if is_root and server.vm_state in SHELVED and server.shelved_image_id:
+        return server.shelved_image_id
+    found = (None if device is None else device.image_id) or server.image_id
+    if not found:
+        raise HypervisorError('There is no image for the disk of the server.')
+    return found
+
+
+def card_of(server: Server, entry: Mapping[str, Any], slot: int) -> Card:
+    wanted = str(server.image_properties.get('hw_vif_model') or 'virtio')
+    if wanted not in CARDS:
+        raise HypervisorError(f'There is no network card {wanted} here: there are {", ".join(CARDS)}.')
+    port_id = entry.get('port_id') or entry['mac_address'].replace(':', '')
+    return Card(port_id, entry['mac_address'], slot, dict(entry), CARDS[wanted])
+
+
+def renew(work: GuestWork, guest: QemuGuest) -> None:
+    """Before it starts again: make it what its server is now."""
+    server = work.server
+    guest.vcpus, guest.memory_mb = server.vcpus, server.memory_mb
+    disks.grow_root(guest, server)
+    gone = {card.port_id: card for card in guest.cards}
+    guest.cards, guest.ghosts = [], []
+    for entry in server.network_info:
+        former = gone.pop(entry.get('port_id') or '', None)
+        slot = former.slot if former else guest.free_slot(machine.FIRST_SLOT, machine.LAST_SLOT)
+        if slot is None:
+            raise HypervisorError('The virtual machine has no room for so many devices.')
+        guest.cards.append(card_of(server, entry, slot))
+    unplugged(work, guest, gone.values())
+    work.folder.write(guest)
+
+
+def unplugged(work: GuestWork, guest: QemuGuest, cards: Iterable[Card]) -> None:
+    for card in cards:
+        work.host.networks.tear_down(guest.server_id, card.interface)
+
+
+def destroy(work: GuestWork) -> None:
+    guest = work.folder.read()
+    work.process.end()
+    if guest is not None:
+        unplugged(work, guest, guest.cards)
+    work.folder.remove()
+
+
+def places(
+    guest: QemuGuest | None, server: Server, devices: Sequence[BlockDevice], default: str
+) -> dict[str, BusAddress]:
+    """Where interfaces (by port) and disks (by uuid) are, or will be once the guest is made."""
+    if guest is not None and guest.started:
+        found: dict[str | None, int] = {disk.uuid: disk.slot for disk in guest.disks}
+        found |= {card.port_id: card.slot for card in guest.cards}
+    else:
+        guest, slots = new(server, default), Slots()
+        found = {None if device is None else device.uuid: slots.next() for device in in_order(server, devices)}
+        found |= {entry['port_id']: slots.next() for entry in server.network_info}
+    return {name: machine.address(guest, slot) for name, slot in found.items() if name}

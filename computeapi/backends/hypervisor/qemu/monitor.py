@@ -1,0 +1,85 @@
+"""QMP: how a QEMU is told what to do, over a socket in the guest's folder that takes one client at a time."""
+
+import asyncio
+import logging
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from qemu.qmp import ExecuteError, QMPClient, QMPError
+
+from computeapi.backends.hypervisor import HypervisorError
+from computeapi.backends.hypervisor.qemu.sockets import connected
+
+LOG = logging.getLogger(__name__)
+CONNECT_SECONDS = 10
+COMMAND_SECONDS = 20
+# The library tells of what it raises, too, and of each QEMU that ends.
+logging.getLogger('qemu.qmp').setLevel(logging.CRITICAL)
+
+
+class Refusal(HypervisorError):
+    """QEMU understood, and said no. It is told to the log only: it speaks of the host."""
+
+    def __init__(self, command: str, message: str):
+        super().__init__(f'The hypervisor refused {command}.')
+        self.message = message
+
+
+class Monitor:
+    """A conversation with the QEMU whose socket it is, in a block; HypervisorError when it does not answer in time.
+
+    Others who want one wait meanwhile. The library's own synchronous client is not used: its licence is the GPL.
+    """
+
+    def __init__(self, path: Path):
+        self.path = path
+        self.client = QMPClient()
+
+    def __enter__(self) -> Self:
+        self.runner = asyncio.Runner()
+        try:
+            self._wait(self.client.connect(connected(self.path, CONNECT_SECONDS)), CONNECT_SECONDS)
+        except (OSError, QMPError, TimeoutError) as error:
+            self._close()
+            raise silent(self.path) from error
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._close()
+
+    def execute(self, command: str, **arguments: Any) -> Any:
+        """What QEMU answers; names are written with `_` for `-`. Refusal."""
+        wanted = {name.replace('_', '-'): value for name, value in arguments.items()}
+        return self.tell(command, wanted)
+
+    def tell(self, command: str, arguments: dict[str, Any]) -> Any:
+        try:
+            return self._wait(self.client.execute(command, arguments), COMMAND_SECONDS)
+        except ExecuteError as error:
+            LOG.info('%s refused %s: %s', self.path.parent.name, command, error)
+            raise Refusal(command, str(error)) from None
+        except (OSError, QMPError, TimeoutError) as error:
+            raise silent(self.path) from error
+
+    def hand_over(self, name: str, file: int) -> None:
+        """Let QEMU know an open file by that name."""
+        self.client.send_fd_scm(file)
+        self.execute('getfd', fdname=name)
+
+    def _wait(self, answer: Any, seconds: float) -> Any:
+        return self.runner.run(asyncio.wait_for(answer, seconds))
+
+    def _close(self) -> None:
+        try:
+            self._wait(self.client.disconnect(), CONNECT_SECONDS)
+        except (OSError, QMPError, TimeoutError, EOFError):
+            LOG.debug('The conversation with %s broke', self.path.parent.name)
+        finally:
+            self.runner.close()
+
+
+def silent(path: Path) -> HypervisorError:
+    return HypervisorError(f'The virtual machine of {path.parent.name} does not answer.')

@@ -1,0 +1,75 @@
+"""Network cards that come and go while a guest runs, or before it does."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from computeapi.backends.hypervisor import HypervisorError
+from computeapi.backends.hypervisor.qemu import machine
+from computeapi.backends.hypervisor.qemu.guest import Card, QemuGuest
+from computeapi.backends.hypervisor.qemu.making import card_of
+from computeapi.backends.hypervisor.qemu.monitor import Monitor
+from computeapi.backends.hypervisor.qemu.work import GuestWork, TooSlow
+
+
+def plug(work: GuestWork, interfaces: Iterable[Mapping[str, Any]]) -> None:
+    guest = work.folder.existing()
+    for entry in interfaces:
+        slot = guest.free_slot(machine.FIRST_SLOT, machine.LAST_SLOT)
+        if slot is None:
+            raise HypervisorError('The virtual machine has no room for one more interface.')
+        card = card_of(work.server, entry, slot)
+        known = next((each for each in guest.cards if each.port_id == card.port_id), None)
+        if known is None:
+            # It is noted first, so that whoever is told again finds the same place.
+            guest.cards.append(card)
+            work.folder.write(guest)
+        connect(work, guest, known or card)
+
+
+def connect(work: GuestWork, guest: QemuGuest, card: Card) -> None:
+    networks, there = work.host.networks, (guest.server_id, card.interface)
+    networks.set_up(*there)
+    if not work.process.runs:
+        return
+    with work.monitor() as monitor:
+        device = machine.card_device(guest, card, networks.card(*there))
+        if device['id'] not in devices(monitor):
+            if machine.netdev_of(card) not in netdevs(monitor):
+                monitor.tell('netdev_add', networks.netdev(*there) | {'id': machine.netdev_of(card)})
+            monitor.tell('device_add', device)
+
+
+def unplug(work: GuestWork, interfaces: Iterable[Mapping[str, Any]]) -> None:
+    guest = work.folder.existing()
+    gone = {card_of(work.server, entry, 0).port_id for entry in interfaces}
+    for card in [card for card in guest.cards if card.port_id in gone]:
+        if work.process.runs:
+            with work.monitor() as monitor:
+                disconnect(work, monitor, guest, card)
+        work.host.networks.tear_down(guest.server_id, card.interface)
+        guest.cards.remove(card)
+        work.folder.write(guest)
+
+
+def disconnect(work: GuestWork, monitor: Monitor, guest: QemuGuest, card: Card) -> None:
+    """Take the card out; where the guest does not let go of it, it stays without anything behind it."""
+    name = f'card-{card.port_id}'
+    if name in devices(monitor):
+        # A guest that does not heed it may be asked again.
+        monitor.execute('device_del', id=name)
+        try:
+            work.until(f'unplug {name}', lambda: name not in devices(monitor), work.host.options.detach_seconds)
+        except TooSlow:
+            guest.ghosts.append(card.slot)
+    if machine.netdev_of(card) in netdevs(monitor):
+        monitor.execute('netdev_del', id=machine.netdev_of(card))
+
+
+def devices(monitor: Monitor) -> set[str]:
+    """Those that have names."""
+    return {each['name'] for each in monitor.execute('qom-list', path='/machine/peripheral')}
+
+
+def netdevs(monitor: Monitor) -> set[str]:
+    """What is behind network cards."""
+    return {each['name'] for each in monitor.execute('qom-list', path='/objects')}

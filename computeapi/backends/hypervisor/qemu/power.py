@@ -1,0 +1,194 @@
+"""Whether and how a guest runs."""
+
+import os
+
+from computeapi.backends.hypervisor import HypervisorError, PowerState
+from computeapi.backends.hypervisor.qemu import disks
+from computeapi.backends.hypervisor.qemu.guest import QemuGuest
+from computeapi.backends.hypervisor.qemu.making import renew
+from computeapi.backends.hypervisor.qemu.monitor import Monitor
+from computeapi.backends.hypervisor.qemu.work import GuestWork, TooSlow
+
+# What a QEMU calls the states of a guest that runs for those who look at it from outside.
+STATES = {
+    'paused': PowerState.PAUSED,
+    'prelaunch': PowerState.PAUSED,
+    'guest-panicked': PowerState.CRASHED,
+    'internal-error': PowerState.CRASHED,
+    'io-error': PowerState.PAUSED,
+    'shutdown': PowerState.SHUTDOWN,
+}
+MEMORY, MEMORY_PART = 'memory', 'memory.part'
+LONGEST_SUSPEND, LONGEST_RESUME = 600, 600
+UNDER_WAY = ('setup', 'active', 'device', 'pre-switchover', 'wait-unplug')
+
+
+def on(work: GuestWork) -> None:
+    guest = work.folder.existing()
+    if not work.process.runs:
+        start_anew(work, guest)
+
+
+def start_anew(work: GuestWork, guest: QemuGuest) -> None:
+    """From its disks, whatever was in its memory."""
+    guest.suspended, guest.started = False, True
+    renew(work, guest)
+    (work.folder / MEMORY).unlink(missing_ok=True)
+    work.start(guest)
+
+
+def off(work: GuestWork, step: str = 'power_off') -> None:
+    """By its power button, and by force when it does not heed that in time."""
+    work.folder.existing()
+    most = grace(work)
+    if not work.process.runs or not most or not work.waits:
+        return work.process.end()
+    try:
+        if work.since(step) == 0 and not press(work):
+            return work.process.end()
+        work.until(step, lambda: not work.process.runs, most)
+    except TooSlow:
+        work.process.end()
+
+
+def grace(work: GuestWork) -> float:
+    """How many seconds the guest has to shut down."""
+    wanted = str(work.server.image_properties.get('os_shutdown_timeout') or '')
+    return float(wanted) if wanted.isdigit() else float(work.host.options.shutdown_timeout)
+
+
+def press(work: GuestWork) -> bool:
+    """Press the power button; whether the guest can feel it."""
+    try:
+        with work.monitor() as monitor:
+            if not monitor.execute('query-status')['running']:
+                return False
+            monitor.execute('system_powerdown')
+            return True
+    except HypervisorError:
+        # It may just have ended by itself; if it does not answer, it is ended.
+        return False
+
+
+def reboot(work: GuestWork, *, hard: bool) -> None:
+    guest = work.folder.existing()
+    if hard:
+        work.process.end()
+    else:
+        off(work, 'reboot')
+    start_anew(work, guest)
+
+
+def pause(work: GuestWork) -> None:
+    work.folder.existing()
+    with work.monitor() as monitor:
+        monitor.execute('stop')
+
+
+def unpause(work: GuestWork) -> None:
+    work.folder.existing()
+    with work.monitor() as monitor:
+        monitor.execute('cont')
+
+
+def state(work: GuestWork) -> PowerState | None:
+    guest = work.folder.read()
+    if guest is None or guest.incoming or not guest.started:
+        return None
+    if not work.process.runs:
+        return PowerState.SHUTDOWN
+    try:
+        with work.monitor() as monitor:
+            return STATES.get(monitor.execute('query-status')['status'], PowerState.RUNNING)
+    except HypervisorError:
+        return PowerState.NOSTATE if work.process.runs else PowerState.SHUTDOWN
+
+
+# ------------------------------------------------------------------ suspend
+
+
+def suspend(work: GuestWork) -> None:
+    """Write its memory to a file, and end it."""
+    guest = work.folder.existing()
+    if guest.suspended and not work.process.runs:
+        return
+    with work.monitor() as monitor:
+        if monitor.execute('query-migrate').get('status') not in (*UNDER_WAY, 'completed'):
+            begin_to_write(work, monitor)
+        work.until('suspend', lambda: not is_under_way(monitor), LONGEST_SUSPEND)
+        if monitor.execute('query-migrate')['status'] != 'completed':
+            monitor.execute('cont')
+            raise HypervisorError('The memory of the virtual machine could not be written to disk.')
+    if (work.folder / MEMORY_PART).exists():
+        (work.folder / MEMORY_PART).replace(work.folder / MEMORY)
+    guest.suspended = True
+    work.folder.write(guest)
+    work.process.end()
+
+
+def begin_to_write(work: GuestWork, monitor: Monitor) -> None:
+    monitor.execute('stop')
+    file = os.open(work.folder / MEMORY_PART, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    try:
+        monitor.hand_over('memory', file)
+    finally:
+        os.close(file)
+    monitor.execute('migrate-set-parameters', max_bandwidth=2**40)
+    monitor.execute('migrate', uri='fd:memory')
+
+
+def is_under_way(monitor: Monitor) -> bool:
+    return monitor.execute('query-migrate').get('status') in UNDER_WAY
+
+
+def resume(work: GuestWork) -> None:
+    """From where it was."""
+    guest = work.folder.existing()
+    if not guest.suspended and not work.process.runs:
+        raise HypervisorError(f'The virtual machine of {guest.server_id} is not suspended.')
+    if not work.process.runs:
+        file = os.open(work.folder / MEMORY, os.O_RDONLY)
+        try:
+            work.start(guest, '-incoming', f'fd:{file}', files=[file])
+        finally:
+            os.close(file)
+    with work.monitor() as monitor:
+        arrived = lambda: monitor.execute('query-status')['status'] != 'inmigrate'  # noqa: E731
+        work.until('resume', arrived, LONGEST_RESUME)
+        monitor.execute('cont')
+    guest.suspended = False
+    work.folder.write(guest)
+    (work.folder / MEMORY).unlink(missing_ok=True)
+
+
+# ------------------------------------------------------------------ rescue
+
+
+def rescue(work: GuestWork, image_id: str | None) -> None:
+    guest = work.folder.existing()
+    if guest.rescue is None:
+        base = work.image(image_id or work.server.image_id or '')
+        work.process.end()
+        slot = guest.free_slot(4, 31)
+        if slot is None:
+            raise HypervisorError('The virtual machine has no room for one more disk.')
+        (work.folder / f'{disks.RESCUE}.qcow2').unlink(missing_ok=True)
+        guest.rescue = disks.overlay(work.folder, disks.RESCUE, slot, base, 0, None)
+        work.folder.write(guest)
+    on(work)
+
+
+def unrescue(work: GuestWork) -> None:
+    guest = work.folder.existing()
+    if guest.rescue is not None:
+        work.process.end()
+        guest.rescue = None
+        work.folder.write(guest)
+        (work.folder / f'{disks.RESCUE}.qcow2').unlink(missing_ok=True)
+    on(work)
+
+
+def crash_dump(work: GuestWork) -> None:
+    work.folder.existing()
+    with work.monitor() as monitor:
+        monitor.execute('inject-nmi')

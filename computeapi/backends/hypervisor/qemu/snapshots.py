@@ -1,0 +1,102 @@
+"""Images of the disks of guests, also while they run: as they are at the moment at which it begins."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from computeapi.backends.hypervisor import HypervisorError
+from computeapi.backends.hypervisor.qemu import qemu_img
+from computeapi.backends.hypervisor.qemu.child import Child
+from computeapi.backends.hypervisor.qemu.disks import ROOT
+from computeapi.backends.hypervisor.qemu.guest import Disk
+from computeapi.backends.hypervisor.qemu.monitor import Monitor
+from computeapi.backends.hypervisor.qemu.work import GuestWork
+
+CHUNK = 256 * 1024
+JOB = 'snapshot'
+LONGEST = 6 * 3600
+FORMATS = ('raw', 'qcow2')
+
+
+def take(work: GuestWork, disk_format: str, task: int) -> Iterator[bytes]:
+    """The data of an image of its first disk; task: what tells this piece of work from those before it."""
+    disk = work.folder.existing().disk(ROOT)
+    if disk is None:
+        raise HypervisorError('The server has no disk of its own.')
+    if disk_format not in FORMATS:
+        raise HypervisorError(f'This host makes no images that are {disk_format}.')
+    target = work.folder / f'{JOB}-{task}.{disk_format}'
+    if not (target.exists() and task):
+        copy(work, disk, target, disk_format)
+    return once(target)
+
+
+def copy(work: GuestWork, disk: Disk, target: Path, disk_format: str) -> None:
+    child = Child(target)
+    for path in work.folder.path.glob(f'{JOB}-*'):
+        if path not in (child.part, child.number):
+            path.unlink(missing_ok=True)
+    if work.process.runs:
+        with work.monitor() as monitor:
+            copy_running(work, monitor, disk, child, disk_format)
+        return
+    if child.pid is None:
+        child.start(
+            ['qemu-img', 'convert', '-q', '-f', disk.format, '-O', disk_format, disk.file['filename'], str(child.part)]
+        )
+    work.until(JOB, lambda: child.is_done or child.pid is None, LONGEST)
+    if not child.is_done:
+        raise HypervisorError('The image of the disk could not be made.')
+
+
+def copy_running(work: GuestWork, monitor: Monitor, disk: Disk, child: Child, disk_format: str) -> None:
+    if status(monitor) is not None and not child.part.exists():
+        # Nobody came back for what it has been copying.
+        finish(work, monitor)
+    if status(monitor) is None:
+        begin(work, monitor, disk, child, disk_format)
+    work.until(JOB, lambda: status(monitor) == 'concluded', LONGEST)
+    error = finish(work, monitor)
+    if error:
+        child.part.unlink(missing_ok=True)
+        raise HypervisorError('The image of the disk could not be made.')
+    child.part.replace(child.target)
+
+
+def begin(work: GuestWork, monitor: Monitor, disk: Disk, child: Child, disk_format: str) -> None:
+    nodes = {node['node-name']: node for node in monitor.execute('query-named-block-nodes', flat=True)}
+    if JOB in nodes:
+        monitor.execute('blockdev-del', node_name=JOB)
+    size = nodes[disk.name]['image']['virtual-size']
+    child.part.unlink(missing_ok=True)
+    qemu_img.create(child.part, size, disk_format=disk_format)
+    file = {'driver': 'file', 'filename': str(child.part)}
+    node = {'driver': disk_format, 'node-name': JOB, 'file': file, 'discard': 'unmap', 'detect-zeroes': 'unmap'}
+    monitor.tell('blockdev-add', node)
+    copying = {'job_id': JOB, 'device': disk.name, 'target': JOB, 'sync': 'full'}
+    monitor.execute('blockdev-backup', **copying, auto_dismiss=False)
+
+
+def status(monitor: Monitor) -> str | None:
+    """Of the copying; None: there is none."""
+    return next((job['status'] for job in monitor.execute('query-jobs') if job['id'] == JOB), None)
+
+
+def finish(work: GuestWork, monitor: Monitor) -> str | None:
+    """End the copying, over or not; why it failed, if it did."""
+    if status(monitor) != 'concluded':
+        monitor.execute('job-cancel', id=JOB)
+        work.until(f'cancel {JOB}', lambda: status(monitor) == 'concluded', LONGEST)
+    error: str | None = next(job.get('error') for job in monitor.execute('query-jobs') if job['id'] == JOB)
+    monitor.execute('job-dismiss', id=JOB)
+    monitor.execute('blockdev-del', node_name=JOB)
+    return error
+
+
+def once(path: Path) -> Iterator[bytes]:
+    """What is in the file, which is of no use after that."""
+    try:
+        with path.open('rb') as file:
+            while chunk := file.read(CHUNK):
+                yield chunk
+    finally:
+        path.unlink(missing_ok=True)

@@ -1,0 +1,84 @@
+"""What is done with one guest, while nobody else changes it."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from computeapi.backends.hypervisor import HypervisorError, NotYet
+from computeapi.backends.hypervisor.behaviour import at_once
+from computeapi.backends.hypervisor.qemu import machine
+from computeapi.backends.hypervisor.qemu.base_images import BaseImage
+from computeapi.backends.hypervisor.qemu.folder import GuestFolder
+from computeapi.backends.hypervisor.qemu.guest import Card, QemuGuest
+from computeapi.backends.hypervisor.qemu.host import QemuHost
+from computeapi.backends.hypervisor.qemu.monitor import Monitor
+from computeapi.backends.hypervisor.qemu.process import QMP, GuestProcess
+from computeapi.context import Context
+from computeapi.db.servers import Server
+
+# How long one waits here for what may be over soon, before one is told to come again.
+MOMENT_SECONDS, LOOK_SECONDS, AGAIN_SECONDS = 0.5, 0.02, 1.0
+
+
+class TooSlow(HypervisorError):
+    text = 'The hypervisor did not come to the end of it in time.'
+
+
+@dataclass
+class GuestWork:
+    """passed: how many seconds ago this work came to a step first."""
+
+    host: QemuHost
+    folder: GuestFolder
+    server: Server
+    passed: Callable[[str], float]
+
+    @property
+    def process(self) -> GuestProcess:
+        return GuestProcess(self.folder)
+
+    @property
+    def waits(self) -> bool:
+        """Whether whoever asks can come again."""
+        return self.passed is not at_once
+
+    @property
+    def context(self) -> Context:
+        return Context(user_id=self.server.user_id, project_id=self.server.project_id).elevated()
+
+    def monitor(self) -> Monitor:
+        """HypervisorError when the guest does not run."""
+        if not self.process.runs:
+            raise HypervisorError(f'The virtual machine of {self.server.uuid} does not run.')
+        return Monitor(self.folder / QMP)
+
+    def image(self, image_id: str) -> BaseImage:
+        return self.host.images.get(self.context, image_id, waits=self.waits)
+
+    def since(self, step: str) -> float:
+        return self.passed(f'{step} on {self.host.name}')
+
+    def until(self, step: str, is_over: Callable[[], bool], most: float) -> None:
+        """Wait for a moment; NotYet after that, and TooSlow when more than so many seconds have passed."""
+        deadline = time.monotonic() + (MOMENT_SECONDS if self.waits else most)
+        while not is_over():
+            if time.monotonic() > deadline:
+                left = most - self.since(step)
+                if left <= 0:
+                    raise TooSlow()
+                raise NotYet(min(AGAIN_SECONDS, left))
+            time.sleep(LOOK_SECONDS)
+
+    def start(self, guest: QemuGuest, *more: str, files: Sequence[int] = ()) -> None:
+        """Start the guest with what is behind its cards; more: arguments of its QEMU."""
+        networks = self.host.networks
+        for card in guest.cards:
+            networks.set_up(guest.server_id, card.interface)
+
+        def netdev(card: Card) -> tuple[dict[str, Any], Mapping[str, Any]]:
+            there = (guest.server_id, card.interface)
+            return networks.netdev(*there), networks.card(*there)
+
+        arguments = machine.arguments(self.host.options, guest, self.host.accelerator, netdev)
+        self.process.start([*arguments, *more], files)

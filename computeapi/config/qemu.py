@@ -1,0 +1,54 @@
+"""The options of the driver that runs guests with QEMU."""
+
+from oslo_config import cfg
+
+QEMU = [
+    cfg.StrOpt(
+        'state_path',
+        help='Where the guests of this machine are: a folder for each, with its disks, and one for the images that '
+        'they are laid over. Unset: `qemu` in the data directory of `serve`.',
+    ),
+    cfg.StrOpt('host_name', regex=r'^[^\s/]+$', help='What the host is called; unset: as the machine is.'),
+    cfg.IntOpt(
+        'hosts',
+        default=1,
+        min=1,
+        max=100,
+        help='As how many hosts the machine appears, each with a number behind its name, where there is more than one: '
+        'to try what moves servers.',
+    ),
+    cfg.HostAddressOpt('my_ip', default='127.0.0.1', help='The address at which other hosts reach this one.'),
+    cfg.StrOpt('binary', default='qemu-system-x86_64', help='The QEMU, 7.2 or newer; qemu-img is beside it.'),
+    cfg.StrOpt(
+        'accelerator',
+        default='tcg',
+        choices=[('tcg', 'software, which runs everywhere'), ('kvm', 'the processor, by /dev/kvm')],
+        help='What executes the code of guests. That /dev/kvm is there does not mean that guests run on it.',
+    ),
+    cfg.StrOpt(
+        'machine',
+        default='pc',
+        choices=['pc', 'q35'],
+        help='The board of guests whose images do not name one in hw_machine_type.',
+    ),
+    cfg.BoolOpt(
+        'way_out',
+        default=False,
+        help='Whether guests reach what the processes of this machine reach, its services on the loopback among them. '
+        'Else they have their addresses, and reach nothing.',
+    ),
+    cfg.IntOpt('vcpus', min=1, help='Virtual CPUs of the host; unset: as many as the machine has.'),
+    cfg.IntOpt('memory_mb', min=1, help='Memory of the host in MiB; unset: what the machine has.'),
+    cfg.IntOpt('local_gb', min=1, help='Disk of the host in GiB; unset: that of the file system of the state path.'),
+    cfg.IntOpt(
+        'shutdown_timeout',
+        default=60,
+        min=0,
+        help='Seconds for guests to shut down when their power button is pressed, before their power is cut; 0: it is '
+        'cut at once. The image property os_shutdown_timeout goes before.',
+    ),
+    cfg.FloatOpt(
+        'detach_seconds', default=20, min=0, help='Seconds for guests to let go of a device that is to be taken out.'
+    ),
+    cfg.IntOpt('max_image_bytes', default=100 * 2**30, min=1, help='The largest image that is fetched.'),
+]

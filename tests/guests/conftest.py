@@ -1,0 +1,63 @@
+"""Drivers that run guests, none of which is left when a test is over."""
+
+from pathlib import Path
+
+import pytest
+
+from computeapi.backends.hypervisor.qemu.drivers import local_driver
+from computeapi.backends.hypervisor.qemu.folder import HostFolder
+from computeapi.backends.hypervisor.qemu.process import GuestProcess
+from computeapi.backends.image.local import LocalImages
+from computeapi.context import Context
+from tests.conftest import ACTIVE
+from tests.guests import boot_sector
+
+ADMIN = Context(user_id='root', project_id='admin', is_admin=True, roles=frozenset({'admin'}))
+
+
+class Guests:
+    """The images that guests are made of, and drivers on one folder, which may come one after the other."""
+
+    def __init__(self, store, conf, folder: Path):
+        self.store, self.conf, self.folder, self.state = store, conf, folder, folder / 'state'
+        self.images = LocalImages(store, folder / 'images')
+        conf.set_override('state_path', str(self.state), 'qemu')
+        conf.set_override('host_name', 'compute', 'qemu')
+        conf.set_override('hosts', 2, 'qemu')
+        # The boot sector knows of no power button, and lets go of no device.
+        conf.set_override('shutdown_timeout', 0, 'qemu')
+        conf.set_override('detach_seconds', 0.1, 'qemu')
+
+    def driver(self, **options):
+        """A new one; options: of [qemu]."""
+        for name, value in options.items():
+            self.conf.set_override(name, value, 'qemu')
+        return local_driver(self.conf, self.images)
+
+    def image(self, data: bytes, disk_format='raw', image_id=None, **properties):
+        """The id of an image with these data."""
+        facts = {'visibility': 'public', 'disk_format': disk_format, 'container_format': 'bare'}
+        made = self.images.create(ADMIN, 'guest', image_id=image_id, properties=properties, **facts)
+        self.images.upload(ADMIN, made.id, [data])
+        return made.id
+
+    def boot_sector(self, disk_format='raw', image_id=None):
+        disk = boot_sector.write_disk(self.folder / f'boot.{disk_format}', disk_format=disk_format)
+        return self.image(disk.read_bytes(), disk_format, image_id)
+
+    def folders(self):
+        for host in (self.state / 'hosts').glob('*'):
+            yield from HostFolder(host).all()
+
+    def end(self):
+        for folder in self.folders():
+            GuestProcess(folder).end()
+
+
+@pytest.fixture
+def guests(store, conf, tmp_path):
+    """The image that servers have which nobody made another one for is a boot sector."""
+    made = Guests(store, conf, tmp_path)
+    made.boot_sector(image_id=ACTIVE['image_id'])
+    yield made
+    made.end()
