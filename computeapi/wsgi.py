@@ -22,7 +22,7 @@ from wsgiref.types import StartResponse, WSGIEnvironment
 
 from oslo_config import cfg
 
-from computeapi import config, log
+from computeapi import config, log, ui
 from computeapi.main import Service
 from computeapi.pipeline import load
 from computeapi.startup import Startup
@@ -60,7 +60,8 @@ class ServingProcess:
         """The app *name* of the Paste file."""
         with self.lock:
             if name not in self.apps:
-                self.apps[name] = load(self.begin().service, name)
+                app = load(self.begin().service, name)
+                self.apps[name] = ui.beside(app, self.conf) if name == 'compute' else app
             return self.apps[name]
 
     def end(self) -> None:

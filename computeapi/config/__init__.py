@@ -24,6 +24,7 @@ from computeapi.config.backends import (
 )
 from computeapi.config.consoles import CONSOLES, PROXY
 from computeapi.config.observers import METRICS, TRACING
+from computeapi.config.page import UI
 from computeapi.config.qemu import QEMU
 from computeapi.defaults import MACHINE_FILE, WORKERS
 
@@ -316,6 +317,7 @@ GROUPS: dict[str, Sequence[cfg.Opt]] = {
     'standalone': STANDALONE,
     'metrics': METRICS,
     'tracing': TRACING,
+    'ui': UI,
     'wsgi': WSGI,
     **CONSOLES,
 }

@@ -14,7 +14,7 @@ from types import FrameType
 
 from oslo_config import cfg
 
-from computeapi import log
+from computeapi import log, ui
 from computeapi.consoles.background import letting_in
 from computeapi.consoles.doors import OpenDoor
 from computeapi.db import schema
@@ -59,6 +59,7 @@ def run(conf: cfg.ConfigOpts, options: argparse.Namespace, surroundings: Surroun
                 passwords,
                 directory,
                 secrets=sys.stdout.isatty(),
+                page=conf.ui.enabled,
             )
             print(shown, flush=True)
             HTTPServer(app, sockets, conf.standalone, THREADS).run()
@@ -74,6 +75,7 @@ def configure(conf: cfg.ConfigOpts, directory: Directory) -> None:
     conf.set_default('state_path', str(directory.path / 'qemu'), 'qemu')
     conf.set_default('force_config_drive', conf.hypervisor.backend == 'qemu')
     conf.set_default('connection', own, 'database')
+    conf.set_default('enabled', True, 'ui')
     conf.set_default('credential_key', directory.secret('credential-key'), 'identity')
     conf.set_override('data_dir', str(directory.path), 'standalone')
     if directory.temporary:
@@ -129,7 +131,7 @@ def running(
             stack.callback(around.end)
             around.begin(service, directory)
         stack.enter_context(letting_in(doors, lambda: service.cloud.consoles, conf))
-        yield around.app(app), passwords
+        yield ui.beside(around.app(app), conf), passwords
 
 
 def url(listening: socket.socket) -> str:

@@ -26,8 +26,9 @@ ROOTS = {
 
 GREETING = """\
 computeapi {version} is ready at {url} (Ctrl-C stops it).
-Its data is in {folder}{fate}.
+{page}Its data is in {folder}{fate}.
 """
+PAGE = 'What it is and can do is shown at {url}/ui/ in a browser.\n'
 FILES = """
 Settings for a shell{openrc}
 
@@ -42,10 +43,16 @@ Try:
 """
 
 
-def show(url: str, strategy: str, passwords: Mapping[str, str], directory: Directory, *, secrets: bool) -> str:
-    """The text that greets the user; what is in it with `secrets` is also in files in the directory."""
+def show(
+    url: str, strategy: str, passwords: Mapping[str, str], directory: Directory, *, secrets: bool, page: bool = False
+) -> str:
+    """The text that greets the user; what is in it with `secrets` is also in files in the directory.
+
+    page: whether there is one for people."""
     folder, fate = directory.path, ' and goes away with it' if directory.temporary else ''
-    greeting = GREETING.format(version=__version__, url=url, folder=folder, fate=fate)
+    greeting = GREETING.format(
+        version=__version__, url=url, folder=folder, fate=fate, page=PAGE.format(url=url) if page else ''
+    )
     if strategy == 'keystone':
         return greeting
     clouds = yaml.safe_dump(clouds_of(url, strategy, passwords), sort_keys=False)

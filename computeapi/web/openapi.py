@@ -121,18 +121,20 @@ def _at(controllers: Iterable[type[Controller]], version: APIVersionRequest) -> 
     for controller in controllers:
         for operation in controller.operations:
             if version.matches(operation.min, operation.max) and operation.answers.at(version)[0] < 400:
-                yield Described(operation, _tag(controller))
+                yield Described(operation, resource_of(controller))
 
 
-def _tag(controller: type[Controller]) -> str:
-    """FloatingIPRemoval becomes 'Floating IP removal'."""
+def resource_of(controller: type[Controller]) -> str:
+    """What a controller is for: FloatingIPRemoval becomes 'Floating IP removal'."""
     first, *rest = re.findall(r'[A-Z]+(?![a-z])|[A-Z][a-z]+', controller.__name__)
     return ' '.join([first, *(word if word.isupper() else word.lower() for word in rest)])
 
 
 def _tags(controllers: Iterable[type[Controller]], version: APIVersionRequest) -> Iterator[tuple[str, str]]:
     used = {each.tag for each in _at(controllers, version)}
-    texts = {_tag(controller): (controller.__doc__ or '').strip().partition('\n')[0] for controller in controllers}
+    texts = {
+        resource_of(controller): (controller.__doc__ or '').strip().partition('\n')[0] for controller in controllers
+    }
     return ((name, text) for name, text in texts.items() if name in used)
 
 

@@ -1,25 +1,14 @@
 """The pages of consoles in Chromium, at the addresses that `computeapi serve` gives out."""
 
 import base64
-import shutil
-from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import expect, sync_playwright
+from playwright.sync_api import expect
 
 from computeapi.backends.hypervisor.simulated_consoles.font import CURSOR
 from computeapi.backends.hypervisor.simulated_consoles.screen import CELL_HEIGHT, COLUMNS, USUAL, Painter
 from computeapi.testing import Cloud
 
-ARGUMENTS = [
-    '--no-sandbox',
-    '--disable-gpu',
-    '--disable-quic',
-    '--no-first-run',
-    '--disable-background-networking',
-    '--disable-component-update',
-    '--disable-sync',
-]
 TRIES = 600
 SHOWS = """([row, height, pixels]) => {
   const canvas = document.getElementById('screen')
@@ -28,18 +17,6 @@ SHOWS = """([row, height, pixels]) => {
   return data.length === expected.length && data.every((byte, at) => byte === expected.charCodeAt(at))
 }"""
 """Whether a row of characters has these pixels on the canvas."""
-
-
-@pytest.fixture(scope='module')
-def browser(tmp_path_factory):
-    chromium = shutil.which('chromium')
-    assert chromium, 'There is no Chromium; tests/tools/install installs it.'
-    folder = tmp_path_factory.mktemp('chromium')
-    with sync_playwright() as playwright:
-        launch = playwright.chromium.launch_persistent_context
-        browser = launch(folder, executable_path=chromium, headless=True, args=ARGUMENTS)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope='module')
@@ -58,18 +35,6 @@ def server(connection):
     image = next(connection.image.images()).id
     server = connection.compute.create_server(name='web', flavor_id='1', image_id=image, networks='none')
     return connection.compute.wait_for_server(server, interval=0.1)
-
-
-@pytest.fixture
-def page(browser):
-    """A new page, which asks nobody but the loopback, and in which nothing goes wrong."""
-    page, trouble, asked = browser.new_page(), [], []
-    page.on('pageerror', lambda error: trouble.append(str(error)))
-    page.on('console', lambda message: trouble.append(message.text) if message.type == 'error' else None)
-    page.on('request', lambda request: asked.append(urlsplit(request.url).hostname))
-    yield page
-    page.close()
-    assert set(asked) == {'127.0.0.1'} and not trouble
 
 
 def log_with(compute, server, text):

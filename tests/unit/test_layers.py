@@ -50,6 +50,7 @@ TOP = {
     'serve',
     'startup',
     'status',
+    'ui',
     'worker',
 }
 """The parts that may import everything."""

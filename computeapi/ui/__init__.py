@@ -1,0 +1,36 @@
+"""The page for people, at /ui/: what the API is at each version.  All that a browser needs comes with the package."""
+
+import functools
+from collections.abc import Iterable
+from typing import Any
+
+from oslo_config import cfg
+
+from computeapi.web.filters import Environ, WSGIApp
+
+PATH = '/ui'
+
+
+def beside(app: WSGIApp, conf: cfg.ConfigOpts) -> WSGIApp:
+    """The app, and the page at /ui/ if [ui] enabled asks for it."""
+    return PageBeside(app, conf) if conf.ui.enabled else app
+
+
+class PageBeside:
+    """Passes on to the app all that is not for the page, which is made when somebody first asks for it."""
+
+    def __init__(self, app: WSGIApp, conf: cfg.ConfigOpts):
+        self.app, self.conf = app, conf
+
+    @functools.cached_property
+    def page(self) -> WSGIApp:
+        from computeapi.ui.app import BrowserPage
+
+        return BrowserPage(self.conf)
+
+    def __call__(self, environ: Environ, start_response: Any) -> Iterable[bytes]:
+        path = environ.get('PATH_INFO', '')
+        if path != PATH and not path.startswith(f'{PATH}/'):
+            return self.app(environ, start_response)
+        inside = {'SCRIPT_NAME': environ.get('SCRIPT_NAME', '') + PATH, 'PATH_INFO': path[len(PATH) :]}
+        return self.page({**environ, **inside}, start_response)

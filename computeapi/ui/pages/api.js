@@ -1,0 +1,113 @@
+// The view of the API: versions above, operations at the left, one of them or what changed at the right.
+
+import { changes } from './changes.js'
+import { fill, h } from './dom.js'
+import { operationView } from './operation.js'
+import { operationList } from './operations.js'
+import { Reference } from './reference.js'
+import { searchResults } from './search.js'
+import { VersionBar } from './versions.js'
+
+export class APIView {
+  static async load() {
+    const answer = await fetch('reference.json')
+    if (!answer.ok) throw new Error(`The reference cannot be had: ${answer.status}`)
+    return new APIView(new Reference(await answer.json()))
+  }
+
+  constructor(reference) {
+    this.reference = reference
+    this.bar = new VersionBar(reference, {
+      choose: (version) => this.go({ version }), compare: (other) => this.go({ other }),
+    })
+    this.query = h('input', {
+      type: 'search', id: 'query', placeholder: 'Operations, fields, rules', 'aria-label': 'Search operations, fields and rules',
+      autocomplete: 'off', spellcheck: 'false', oninput: () => this.go({ query: this.query.value }),
+    })
+    this.all = h('button', {
+      type: 'button', class: 'all', 'aria-expanded': 'false', onclick: () => this.listAll(!this.element.classList.contains('listed')),
+    }, 'All operations')
+    this.list = h('nav', { class: 'list', 'aria-label': 'Operations', tabindex: -1 })
+    this.detail = h('div', { class: 'detail', tabindex: -1 })
+    this.element = h('div', { class: 'api' }, this.bar.element,
+      h('div', { class: 'panes' }, h('div', { class: 'side' }, h('div', { class: 'find' }, this.query, this.all), this.list), this.detail))
+    this.state = {}
+  }
+
+  // What an address asks for; a version that is not offered is the newest.
+  read(parameters) {
+    const { reference } = this
+    return {
+      version: reference.number(parameters.get('v')) ?? reference.newest,
+      other: reference.number(parameters.get('with')),
+      operation: reference.byName.get(parameters.get('op')) ?? null,
+      field: parameters.get('field'),
+      query: parameters.get('q') ?? '',
+    }
+  }
+
+  address(change) {
+    const { version, other, operation, field, query } = { ...this.state, ...change }
+    const parameters = new URLSearchParams({ v: this.reference.name(version) })
+    if (other !== null) parameters.set('with', this.reference.name(other))
+    if (operation) parameters.set('op', operation.name)
+    if (operation && field) parameters.set('field', field)
+    if (query) parameters.set('q', query)
+    return `#/api?${parameters}`
+  }
+
+  // Another state, which the address follows without a step in the history of the browser.
+  go(change) {
+    history.replaceState(null, '', this.address(change))
+    this.coming ??= requestAnimationFrame(() => {
+      this.coming = null
+      this.show(this.read(new URLSearchParams(location.hash.split('?')[1])))
+    })
+    // Two changes before a frame must not undo each other.
+    this.state = { ...this.state, ...change }
+  }
+
+  show(state) {
+    const before = this.shown
+    this.state = this.shown = state
+    this.bar.show(state)
+    if (this.query.value !== state.query) this.query.value = state.query
+    this.showList(state)
+    fill(this.detail, state.operation && h('a', { class: 'back', href: this.address({ operation: null, field: null }) }, this.backText(state)),
+      state.operation
+        ? operationView(this.reference, state, (version) => this.address({ version }))
+        : changes(this.reference, state, (operation) => this.address({ operation, field: null })))
+    this.element.classList.toggle('chosen', Boolean(state.operation))
+    document.title = `${state.operation ? `${state.operation.name} – ` : ''}${this.reference.name(state.version)} – computeapi`
+    if (state.operation) this.listAll(false)
+    if (before && (before.operation !== state.operation || before.field !== state.field)) this.turnTo(state)
+  }
+
+  // Where the window is narrow, the list is there when it is asked for.
+  listAll(listed) {
+    this.element.classList.toggle('listed', listed)
+    this.all.setAttribute('aria-expanded', String(listed))
+  }
+
+  showList(state) {
+    const searching = state.query.trim()
+    this.element.classList.toggle('searching', Boolean(searching))
+    const link = (operation, field = null) => this.address({ operation, field })
+    fill(this.list, searching
+      ? searchResults(this.reference, searching, link)
+      : operationList(this.reference, state, link))
+  }
+
+  backText({ version, other }) {
+    return other === null ? `What ${this.reference.name(version)} changed` : 'What differs'
+  }
+
+  // What was chosen is where one reads on, also without seeing it.
+  turnTo(state) {
+    this.detail.scrollTo(0, 0)
+    const found = this.detail.querySelector('#found')
+    if (found) found.scrollIntoView({ block: 'center' })
+    else if (state.operation) this.detail.scrollIntoView({ block: 'nearest' })
+    this.detail.focus({ preventScroll: true })
+  }
+}

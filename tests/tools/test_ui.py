@@ -1,0 +1,133 @@
+"""The page for people in Chromium."""
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
+
+from computeapi import api
+from computeapi.testing import Cloud
+from computeapi.versions import COMPUTE
+from computeapi.web.history import changes
+
+SIZES = {'desk': {'width': 1280, 'height': 800}, 'phone': {'width': 360, 'height': 740}}
+PLACES = {
+    'a version': 'v=2.57',
+    'an operation': 'v=2.90&op=POST /servers',
+    'an operation that is not there': 'v=2.1&op=GET /servers/{server_id}/tags',
+    'two versions': 'v=2.90&with=2.20',
+    'an operation at two versions': 'v=2.90&with=2.20&op=GET /flavors/{id}',
+    'a search': 'v=2.104&q=tag',
+}
+DIFFERENCES = """async () => {
+  const [{ Reference }, { differences }] = await Promise.all([import('./reference.js'), import('./differences.js')])
+  const reference = new Reference(await (await fetch('reference.json')).json())
+  const told = {}
+  for (const { name, number } of reference.versions.slice(1)) {
+    told[name] = differences(reference, number - 1, number)
+      .map(({ operation, kind, what }) => [operation.name, kind === 'changed' ? what : { [kind]: [] }])
+  }
+  return told
+}"""
+
+
+@pytest.fixture(scope='module')
+def url():
+    with Cloud() as cloud:
+        yield f'{cloud.url}/ui/'
+
+
+@pytest.fixture
+def go(page, url):
+    """Opens a place of the view of the API; the page."""
+
+    def go(place=''):
+        page.goto(f'{url}#/api?{place}')
+        expect(page.locator('#main')).not_to_have_attribute('aria-busy', 'true')
+        return page
+
+    return go
+
+
+def test_what_differs_between_versions_is_what_the_history_says(go):
+    told = go().evaluate(DIFFERENCES)
+    table = api.operations()
+    for version in COMPUTE.versions[1:]:
+        expected = dict(changes(table, version))
+        assert dict(told[str(version)]) == expected, version
+    assert len(told) == len(COMPUTE.versions) - 1
+
+
+def test_the_slider(go):
+    page = go('v=2.56')
+    expect(page.locator('.number')).to_have_text('2.56')
+    page.get_by_role('slider').focus()
+    page.keyboard.press('ArrowRight')
+    expect(page.locator('.number')).to_have_text('2.57')
+    expect(page.locator('.story')).to_have_text(COMPUTE.stories['2.57'])
+    expect(page.get_by_role('heading', name='What 2.57 changed')).to_be_visible()
+    expect(page.locator('.touched').get_by_text('server › personality').first).to_be_visible()
+    page.keyboard.press('End')
+    expect(page.locator('.number')).to_have_text('2.104')
+    expect(page.get_by_role('button', name='Next version')).to_be_disabled()
+    page.reload()
+    expect(page.locator('.number')).to_have_text('2.104')
+
+
+def test_an_operation_says_what_it_takes_at_a_version(go):
+    page = go('v=2.18')
+    page.get_by_role('navigation').get_by_role('link', name='POST /servers', exact=True).click()
+    expect(page.get_by_role('heading', name='/servers')).to_be_visible()
+    body = page.get_by_role('table', name='').nth(0)
+    expect(body.locator('code', has_text='description')).to_have_count(0)
+    personality = page.get_by_role('row', name='personality')
+    expect(personality.first).to_contain_text('until 2.56')
+    page.get_by_role('link', name='2.19', exact=True).click()
+    expect(page.locator('.number')).to_have_text('2.19')
+    expect(page.get_by_role('row', name='description').first).to_contain_text('since 2.19')
+
+
+def test_two_versions_side_by_side(go):
+    page = go('v=2.61&op=GET /flavors/{id}')
+    page.get_by_label('Compare with').select_option('2.1')
+    expect(page.get_by_role('columnheader', name='2.1', exact=True)).to_be_visible()
+    expect(page.get_by_role('row', name='extra_specs').first).to_have_class('added')
+    page.get_by_role('link', name='What differs').click()
+    expect(page.get_by_role('heading', name='From 2.1 to 2.61')).to_be_visible()
+
+
+def test_a_search_finds_operations_fields_and_rules(go):
+    page = go('v=2.1')
+    page.keyboard.press('/')
+    expect(page.get_by_role('searchbox')).to_be_focused()
+    page.keyboard.type('hostname')
+    fields = page.locator('.group', has=page.get_by_role('heading', name='Fields and parameters'))
+    result = fields.get_by_role('link', name='body of POST /servers', exact=False).first
+    expect(result).to_contain_text('since 2.90')
+    result.click()
+    expect(page.get_by_text('It is not there')).to_have_count(0)
+    page.get_by_role('searchbox').fill('os-server-tags:index')
+    expect(page.locator('.rule')).to_have_text('os_compute_api:os-server-tags:index')
+    page.get_by_role('searchbox').fill('no such thing')
+    expect(page.get_by_text('No operation, field or rule has this in its name')).to_be_visible()
+
+
+def test_on_a_phone_the_list_is_asked_for(go, page):
+    page.set_viewport_size(SIZES['phone'])
+    go('v=2.57')
+    operations = page.get_by_role('navigation', name='Operations')
+    expect(operations).to_be_hidden()
+    page.get_by_role('button', name='All operations').click()
+    operations.get_by_role('link', name='GET /limits').click()
+    expect(page.get_by_role('heading', name='/limits')).to_be_visible()
+    expect(operations).to_be_hidden()
+    assert page.evaluate('document.documentElement.scrollWidth') <= SIZES['phone']['width']
+
+
+@pytest.mark.parametrize(('size', 'scheme'), [('desk', 'light'), ('phone', 'dark')])
+@pytest.mark.parametrize('place', PLACES)
+def test_nothing_is_in_the_way_of_assistive_technology(go, page, place, size, scheme):
+    page.set_viewport_size(SIZES[size])
+    page.emulate_media(color_scheme=scheme)
+    go(PLACES[place])
+    found = Axe().run(page)
+    assert not found.violations_count, found.generate_report()
