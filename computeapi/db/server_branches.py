@@ -139,18 +139,18 @@ def _in_state(vm_state: str, task_states: Collection[str] | None) -> Iterator[Va
 
 def _locked(connection: sa.Connection, name: str, locked: bool) -> Values:
     """By whoever there is; a cloud that was loaded may name others than the API does."""
-    return _held(connection, 'locked_by') if locked else None
+    return held(connection, 'locked_by') if locked else None
 
 
 def _matching(connection: sa.Connection, name: str, pattern: str) -> Values:
     """All that there is in a column, of which there are many servers but few values."""
     if not patterns.is_bounded(pattern):
         return None
-    held = _held(connection, name)
-    return None if held is None else [each for each in held if patterns.fits(pattern, each.value)]
+    values = held(connection, name)
+    return None if values is None else [each for each in values if patterns.fits(pattern, each.value)]
 
 
-def _held(connection: sa.Connection, name: str) -> Values:
+def held(connection: sa.Connection, name: str) -> Values:
     """All that there is in a column; None if that is much."""
     found = list(connection.scalars(_distinct(connection.dialect.name, name)))
     return None if len(found) > MOST_VALUES else [Value(name, value) for value in found]
@@ -164,9 +164,11 @@ def _distinct(dialect: str, key: str) -> sa.Select[Any]:
         # These do so by themselves.
         distinct = hinted(sa.select(column).where(there).distinct(), BY[key])
         return distinct.limit(MOST_VALUES + 1)
-    known = hinted(sa.select(sa.func.min(column).label('value')).where(there), BY[key]).cte('known', recursive=True)
-    following = hinted(sa.select(sa.func.min(column)).where(there, column > known.c.value), BY[key])
-    known = known.union_all(sa.select(following.scalar_subquery()).select_from(known).where(known.c.value.is_not(None)))
+    # PostgreSQL finds no least value along an index that another column comes first in, unless it is told that order.
+    least = hinted(sa.select(column).where(there).order_by(servers.c.deleted_at, column).limit(1), BY[key])
+    known = sa.select(least.scalar_subquery().label('value')).cte('known', recursive=True)
+    following = least.where(column > known.c.value).scalar_subquery()
+    known = known.union_all(sa.select(following).select_from(known).where(known.c.value.is_not(None)))
     return sa.select(known.c.value).where(known.c.value.is_not(None)).limit(MOST_VALUES + 1)
 
 

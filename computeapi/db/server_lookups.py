@@ -27,10 +27,12 @@ class Lookup(NamedTuple):
     """Statements that together tell the places of all servers that a filter lets pass.
 
     scanned: of what the statement looks at all, as far as it may; else it finds them by an index.
+    ids: what the servers are found by, which tells at less cost when they are not few.
     """
 
     statements: list[Places]
     scanned: Places | None = None
+    ids: sa.Select[Any] | None = None
 
 
 def places(
@@ -63,6 +65,8 @@ def _is_small(connection: sa.Connection, everyone: Places, wanted: int) -> bool:
 
 
 def _found(connection: sa.Connection, lookup: Lookup, most: int) -> list[Place] | None:
+    if lookup.ids is not None and _is_beyond(connection, lookup.ids, FEW):
+        return None
     found: set[Place] = set()
     for statement in lookup.statements:
         # A server may be there twice.
@@ -70,11 +74,14 @@ def _found(connection: sa.Connection, lookup: Lookup, most: int) -> list[Place] 
         if len(some) > FEW:
             return None
         found.update(map(tuple, some))
-    if lookup.scanned is not None:
-        beyond = sa.select(sa.func.count()).select_from(lookup.scanned.limit(most + 1).subquery())
-        if (connection.scalar(beyond) or 0) > most:
-            return None
+    if lookup.scanned is not None and _is_beyond(connection, lookup.scanned, most):
+        return None
     return list(found)
+
+
+def _is_beyond(connection: sa.Connection, rows: sa.Select[Any], most: int) -> bool:
+    counted = sa.select(sa.func.count()).select_from(rows.limit(most + 1).subquery())
+    return (connection.scalar(counted) or 0) > most
 
 
 def _of_project(reach: Reach) -> Places:
@@ -93,16 +100,15 @@ def _lookups(dialect: str, reach: Reach, name: str, value: Any, most: int) -> It
         yield Lookup(_changed(reach, value.replace(microsecond=0)))
     elif name in ('tags', 'tags_any'):
         for tags in [value] if name == 'tags_any' else ([tag] for tag in value):
-            yield Lookup([_tagged(tags)])
+            yield _tagged(tags)
     elif name in ADDRESSES:
         yield _addressed(dialect, ADDRESSES[name], value, most)
     elif name == 'name' and reach.deleted is False:
         yield _named(dialect, reach, value, most)
 
 
-def _tagged(tags: Collection[str]) -> Places:
-    its = server_tags.c.server_id == servers.c.uuid
-    return PLACES.select_from(server_tags.join(servers, its)).where(server_tags.c.tag.in_(tags))
+def _tagged(tags: Collection[str]) -> Lookup:
+    return _of(sa.select(server_tags.c.server_id).where(server_tags.c.tag.in_(tags)))
 
 
 def _changed(reach: Reach, moment: datetime) -> list[Places]:
@@ -120,16 +126,16 @@ def _addressed(dialect: str, version: int, pattern: str, most: int) -> Lookup:
     seen = sa.select(server_addresses.c.server_id, address).where(server_addresses.c.version == version)
     if prefix := patterns.prefix(pattern):
         held = seen.where(address.between(prefix, prefix + LAST_LETTER), patterns.matches(address, pattern, dialect))
-        return Lookup([_of(held)])
+        return _of(held)
     some = seen.limit(most).subquery()
     found = sa.select(some.c.server_id).where(patterns.matches(some.c.address, pattern, dialect))
-    return Lookup([_of(found)], seen)
+    return Lookup(_of(found).statements, seen)
 
 
-def _of(ids: sa.Select[Any]) -> Places:
-    """The places of the servers of so few ids."""
+def _of(ids: sa.Select[Any]) -> Lookup:
+    """The servers of these ids, of which one may be there twice."""
     some = ids.limit(FEW + 1).subquery()
-    return PLACES.select_from(some.join(servers, servers.c.uuid == some.c.server_id))
+    return Lookup([PLACES.select_from(some.join(servers, servers.c.uuid == some.c.server_id))], ids=ids)
 
 
 def _named(dialect: str, reach: Reach, pattern: str, most: int) -> Lookup:
