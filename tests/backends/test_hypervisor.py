@@ -259,20 +259,20 @@ def test_volumes_in_use_have_their_snapshots(driver, running):
 
 def test_a_copy_that_is_switched_off_is_on_both_hosts_until_one_is_destroyed(driver, running, moved, there):
     for _ in range(2):
-        driver.migrate(running, there, driver.prepare_migration(running, there))
+        driver.migrate(running, there, driver.prepare_migration(running, there, driver.describe(running)))
         assert driver.power_state(running) is driver.power_state(moved) is PowerState.SHUTDOWN
     driver.destroy(running)
     assert (driver.power_state(running), driver.power_state(moved)) == (None, PowerState.SHUTDOWN)
 
 
 def test_a_move_to_the_same_host_switches_off(driver, running, here):
-    driver.migrate(running, here, driver.prepare_migration(running, here))
+    driver.migrate(running, here, driver.prepare_migration(running, here, driver.describe(running)))
     assert driver.power_state(running) is PowerState.SHUTDOWN
 
 
 def test_what_is_not_there_cannot_move(driver, server, there):
     with pytest.raises(HypervisorError):
-        driver.migrate(server, there, driver.prepare_migration(server, there))
+        driver.migrate(server, there, driver.prepare_migration(server, there, driver.describe(server)))
     with pytest.raises(HypervisorError):
         driver.check_live_migration(server, there)
 
@@ -280,7 +280,7 @@ def test_what_is_not_there_cannot_move(driver, server, there):
 def test_a_live_migration_ends_on_the_other_host(driver, running, moved, there):
     driver.check_live_migration(running, there)
     for _ in range(2):
-        facts = driver.prepare_live_migration(running, there)
+        facts = driver.prepare_live_migration(running, there, driver.describe(running))
         assert json.loads(json.dumps(facts)) == facts
     assert (driver.power_state(running), driver.power_state(moved)) == (PowerState.RUNNING, None)
     assert driver.live_migrate(running, there, facts, 'running')
@@ -288,7 +288,7 @@ def test_a_live_migration_ends_on_the_other_host(driver, running, moved, there):
 
 
 def test_a_live_migration_can_be_cancelled(driver, running, moved, there):
-    facts = driver.prepare_live_migration(running, there)
+    facts = driver.prepare_live_migration(running, there, driver.describe(running))
     assert not driver.live_migrate(running, there, facts, 'cancelling')
     assert (driver.power_state(running), driver.power_state(moved)) == (PowerState.RUNNING, None)
 

@@ -198,8 +198,12 @@ class Operations(Protocol):
 
     def unmount_share(self, server: Server, share: AttachedShare) -> None: ...
 
-    def prepare_migration(self, server: Server, host: str) -> Mapping[str, Any]:
-        """Get that host, which is asked, ready to take over the virtual machine, switched off, from `server.host`.
+    def describe(self, server: Server) -> Mapping[str, Any]:
+        """What another host must know of the virtual machine to get ready for it, in values of JSON."""
+
+    def prepare_migration(self, server: Server, host: str, machine: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Get that host, which is asked, ready to take over the virtual machine, switched off, from `server.host`,
+        which described it.
 
         What `migrate` must know of it, in values of JSON."""
 
@@ -212,9 +216,9 @@ class Operations(Protocol):
     def check_live_migration(self, server: Server, host: str) -> None:
         """HypervisorError when the virtual machine could not run on that host."""
 
-    def prepare_live_migration(self, server: Server, host: str) -> Mapping[str, Any]:
-        """Get that host, which is asked, ready for the virtual machine, which stays where it is; it is told again
-        before each `live_migrate`, which goes on.
+    def prepare_live_migration(self, server: Server, host: str, machine: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Get that host, which is asked, ready for the virtual machine, which stays where it is, and was described
+        there; it is told again before each `live_migrate`, which goes on.
 
         What `live_migrate` must know of it, in values of JSON."""
 

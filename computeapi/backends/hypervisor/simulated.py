@@ -199,7 +199,13 @@ class SimulatedHypervisor:
     def swap(self, server: Server, old: BlockDevice, new: BlockDevice) -> None:
         self.act('swap', server, f'disk {old.device_name} copied to volume {new.volume_id}')
 
-    def prepare_migration(self, server: Server, host: str) -> Mapping[str, Any]:
+    def describe(self, server: Server) -> Mapping[str, Any]:
+        self.act('describe', server)
+        with self.store.read() as connection:
+            _existing(connection, server)
+        return {}
+
+    def prepare_migration(self, server: Server, host: str, machine: Mapping[str, Any]) -> Mapping[str, Any]:
         self.act('prepare_migration', server)
         return {}
 
@@ -219,7 +225,7 @@ class SimulatedHypervisor:
         with self.store.read() as connection:
             _existing(connection, server)
 
-    def prepare_live_migration(self, server: Server, host: str) -> Mapping[str, Any]:
+    def prepare_live_migration(self, server: Server, host: str, machine: Mapping[str, Any]) -> Mapping[str, Any]:
         self.act('prepare_live_migration', server)
         return {}
 

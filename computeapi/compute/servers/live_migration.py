@@ -220,7 +220,7 @@ def copy(job: Job, migration: Migration) -> bool:
     advance(job, MigrationStatus.QUEUED, MigrationStatus.PREPARING)
     with job.event('compute_pre_live_migration', host):
         told_of = ports.prepare(job, host)
-        facts = job.driver.prepare_live_migration(job.server, host)
+        facts = job.driver.prepare_live_migration(job.server, host, job.driver.describe(job.server))
         plugging.wait_there(job, told_of)
     advance(job, MigrationStatus.PREPARING, MigrationStatus.RUNNING, progress=progress_of(job, 0))
     with job.event('compute_live_migration'):

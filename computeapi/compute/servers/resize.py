@@ -173,8 +173,9 @@ def resize(job: Job) -> None:
         step(job, migration, TaskState.RESIZE_PREP, TaskState.RESIZE_MIGRATING, MigrationStatus.MIGRATING)
     with job.event('compute_resize_instance'):
         if job.server.task_state == TaskState.RESIZE_MIGRATING:
-            facts = job.driver.prepare_migration(job.server, migration.dest_host or '')
-            job.driver.migrate(job.server, migration.dest_host or '', facts)
+            host = migration.dest_host or ''
+            facts = job.driver.prepare_migration(job.server, host, job.driver.describe(job.server))
+            job.driver.migrate(job.server, host, facts)
             disks.disconnect(job.platform, job.elevated, job.server)
         step(job, migration, TaskState.RESIZE_MIGRATING, TaskState.RESIZE_MIGRATED, MigrationStatus.POST_MIGRATING)
     with job.event('compute_finish_resize', migration.dest_host):

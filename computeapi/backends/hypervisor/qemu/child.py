@@ -4,16 +4,18 @@ import contextlib
 import os
 import signal
 import subprocess
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
 # What is made has another name until it is whole.
-SCRIPT = 'echo $$ > "$0.pid"; "$@" && mv "$0.part" "$0"; rm -f "$0.pid"'
+SCRIPT = 'echo $$ > "$0.pid"; : > "$0.part"; "$@" && mv "$0.part" "$0"; rm -f "$0.pid"'
 START_SECONDS = 30
 
 
 class Child:
-    """What makes a file; the arguments of its command name that file with `.part` behind it."""
+    """What makes a file, or an empty one as a sign that it is over; the arguments of its command name that file with
+    `.part` behind it."""
 
     def __init__(self, target: Path):
         self.target, self.part, self.number = target, suffixed(target, 'part'), suffixed(target, 'pid')
@@ -29,12 +31,22 @@ class Child:
         return number if mine and state not in 'ZX' else None
 
     @property
+    def is_under_way(self) -> bool:
+        try:
+            # It has not come to say its number yet.
+            beginning = self.number.stat().st_size == 0 and self.number.stat().st_mtime > time.time() - START_SECONDS
+        except FileNotFoundError:
+            return False
+        return beginning or self.pid is not None
+
+    @property
     def is_done(self) -> bool:
         return self.target.exists()
 
     def start(self, arguments: Sequence[str]) -> None:
         """Begin, in a session of its own: the signals that end this process are not for it."""
         self.part.unlink(missing_ok=True)
+        self.number.write_bytes(b'')
         command = ['setsid', '--fork', 'sh', '-c', SCRIPT, str(self.target), *arguments]
         null = subprocess.DEVNULL
         subprocess.run(command, stdin=null, stdout=null, stderr=null, check=True, timeout=START_SECONDS)

@@ -83,5 +83,5 @@ def root_size(server: Server) -> int:
 def grow_root(guest: QemuGuest, server: Server) -> None:
     """To what the flavor says now; a disk never shrinks."""
     disk = guest.disk(ROOT)
-    if disk is not None and disk.backing is not None:
-        qemu_img.grow(Path(disk.file['filename']), root_size(server))
+    if disk is not None:
+        qemu_img.grow(Path(disk.file['filename']), root_size(server), disk.format)

@@ -4,6 +4,7 @@ import copy
 import socket
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from computeapi.backends.hypervisor import (
@@ -16,7 +17,16 @@ from computeapi.backends.hypervisor import (
     unsupported,
 )
 from computeapi.backends.hypervisor.behaviour import at_once
-from computeapi.backends.hypervisor.qemu import diagnosis, machine, making, plugging, power, snapshots
+from computeapi.backends.hypervisor.qemu import (
+    departure,
+    diagnosis,
+    landing,
+    machine,
+    making,
+    plugging,
+    power,
+    snapshots,
+)
 from computeapi.backends.hypervisor.qemu.console_log import ConsoleLog
 from computeapi.backends.hypervisor.qemu.folder import GuestFolder
 from computeapi.backends.hypervisor.qemu.host import QemuHost
@@ -45,6 +55,7 @@ class QemuHypervisor:
             Capability.VNC_CONSOLE,
             Capability.SERIAL_CONSOLE,
             Capability.ATTACH_INTERFACE,
+            Capability.LIVE_MIGRATION,
         }
     )
 
@@ -62,6 +73,7 @@ class QemuHypervisor:
 
     def hosts(self) -> Sequence[Host]:
         for host in self.driven.values():
+            landing.settle_running(host.folder)
             host.tidy()
         return [host.facts() for host in self.driven.values()]
 
@@ -83,10 +95,12 @@ class QemuHypervisor:
         return self.host(server.host).folder.of(server.uuid)
 
     @contextmanager
-    def at(self, server: Server) -> Iterator[GuestWork]:
-        """To change the server's guest."""
+    def at(self, server: Server, *, settles: bool = True) -> Iterator[GuestWork]:
+        """To change the server's guest. settles: which is here for good, if it came from elsewhere."""
         host = self.host(server.host)
         with host.folder.claimed(server.uuid, self.token) as folder:
+            if settles:
+                landing.settle(folder)
             yield GuestWork(host, folder, server, self.passed)
 
     def look(self, server: Server) -> GuestWork:
@@ -190,23 +204,31 @@ class QemuHypervisor:
 
     # ------------------------------------------------------------ moves
 
-    def prepare_migration(self, server: Server, host: str) -> Mapping[str, Any]:
-        return {}
+    def describe(self, server: Server) -> Mapping[str, Any]:
+        return departure.describe(self.look(server))
+
+    def prepare_migration(self, server: Server, host: str, machine: Mapping[str, Any]) -> Mapping[str, Any]:
+        return self.prepare(server, host, machine, live=False) if host != server.host else {}
 
     def migrate(self, server: Server, host: str, facts: Mapping[str, Any]) -> None:
-        if host != server.host:
-            raise HypervisorError('This host cannot move servers yet.')
         with self.at(server) as work:
             power.off(work, 'migrate')
+            if host != server.host:
+                departure.copy(work, facts)
 
     def check_live_migration(self, server: Server, host: str) -> None:
-        raise unsupported(Capability.LIVE_MIGRATION)
+        departure.check(self.look(server))
 
-    def prepare_live_migration(self, server: Server, host: str) -> Mapping[str, Any]:
-        raise unsupported(Capability.LIVE_MIGRATION)
+    def prepare_live_migration(self, server: Server, host: str, machine: Mapping[str, Any]) -> Mapping[str, Any]:
+        return self.prepare(server, host, machine, live=True)
+
+    def prepare(self, server: Server, host: str, machine: Mapping[str, Any], *, live: bool) -> Mapping[str, Any]:
+        with self.at(replace(server, host=host), settles=False) as work:
+            return landing.prepare(work, machine, live=live)
 
     def live_migrate(self, server: Server, host: str, facts: Mapping[str, Any], wish: str) -> bool:
-        raise unsupported(Capability.LIVE_MIGRATION)
+        with self.at(server) as work:
+            return departure.move(work, facts, wish)
 
     # ------------------------------------------------------------ what is asked
 

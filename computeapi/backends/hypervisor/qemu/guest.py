@@ -43,7 +43,7 @@ class QemuGuest:
 
     started: it ran once, and is not made again.  suspended: its memory is in a file, which it goes on from.
     rescue: the disk that it boots from instead of its own, which come after that.
-    incoming: it waits for the state of a guest elsewhere, and is none yet.
+    landing: it is to come from another host, and none yet: what that host was told.
     ghosts: places of devices that it was asked to let go of and did not, as long as it runs.
     """
 
@@ -59,7 +59,7 @@ class QemuGuest:
     started: bool = False
     suspended: bool = False
     rescue: Disk | None = None
-    incoming: bool = False
+    landing: dict[str, Any] | None = None
     ghosts: list[int] = field(default_factory=list)
 
     @classmethod

@@ -34,7 +34,7 @@ def new(server: Server, default: str) -> QemuGuest:
     board = next((name for name in MACHINES if wanted == name or wanted.startswith((f'pc-{name}-', f'{name}-'))), None)
     if board is None:
         raise HypervisorError(f'There is no machine {wanted} here: there are {" and ".join(MACHINES)}.')
-    return QemuGuest(server.uuid, server.vcpus, server.memory_mb, board)
+    return QemuGuest(server.uuid, server.flavor['vcpus'], server.flavor['memory_mb'], board)
 
 
 def make(work: GuestWork, guest: QemuGuest, devices: Sequence[BlockDevice], documents: Mapping[str, bytes]) -> None:
@@ -108,7 +108,8 @@ def card_of(server: Server, entry: Mapping[str, Any], slot: int) -> Card:
 def renew(work: GuestWork, guest: QemuGuest) -> None:
     """Before it starts again: make it what its server is now."""
     server = work.server
-    guest.vcpus, guest.memory_mb = server.vcpus, server.memory_mb
+    # On its way from one flavor to another, a server counts with more than it has.
+    guest.vcpus, guest.memory_mb = server.flavor['vcpus'], server.flavor['memory_mb']
     disks.grow_root(guest, server)
     gone = {card.port_id: card for card in guest.cards}
     guest.cards, guest.ghosts = [], []
@@ -119,6 +120,9 @@ def renew(work: GuestWork, guest: QemuGuest) -> None:
             raise HypervisorError('The virtual machine has no room for so many devices.')
         guest.cards.append(card_of(server, entry, slot))
     unplugged(work, guest, gone.values())
+    for path in work.folder.path.glob('sent-*'):
+        # What was copied to another host is not what it is from now on.
+        path.unlink(missing_ok=True)
     work.folder.write(guest)
 
 
@@ -129,7 +133,8 @@ def unplugged(work: GuestWork, guest: QemuGuest, cards: Iterable[Card]) -> None:
 
 def destroy(work: GuestWork) -> None:
     guest = work.folder.read()
-    work.process.end()
+    for process in (work.process, work.exporter):
+        process.end()
     if guest is not None:
         unplugged(work, guest, guest.cards)
     work.folder.remove()

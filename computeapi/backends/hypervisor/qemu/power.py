@@ -3,7 +3,7 @@
 import os
 
 from computeapi.backends.hypervisor import HypervisorError, PowerState
-from computeapi.backends.hypervisor.qemu import disks
+from computeapi.backends.hypervisor.qemu import disks, landing
 from computeapi.backends.hypervisor.qemu.guest import QemuGuest
 from computeapi.backends.hypervisor.qemu.making import renew
 from computeapi.backends.hypervisor.qemu.monitor import Monitor
@@ -93,13 +93,14 @@ def unpause(work: GuestWork) -> None:
 
 def state(work: GuestWork) -> PowerState | None:
     guest = work.folder.read()
-    if guest is None or guest.incoming or not guest.started:
+    if guest is None or not (guest.started or landing.has_arrived(work.folder, guest)):
         return None
     if not work.process.runs:
         return PowerState.SHUTDOWN
     try:
         with work.monitor() as monitor:
-            return STATES.get(monitor.execute('query-status')['status'], PowerState.RUNNING)
+            found = monitor.execute('query-status')['status']
+            return None if found == 'postmigrate' and not guest.suspended else STATES.get(found, PowerState.RUNNING)
     except HypervisorError:
         return PowerState.NOSTATE if work.process.runs else PowerState.SHUTDOWN
 

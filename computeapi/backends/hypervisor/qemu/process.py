@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from computeapi.backends.hypervisor import HypervisorError
@@ -18,42 +18,43 @@ START_SECONDS, STARTING_SECONDS = 60, 0.5
 # How long one has to write back what it has in memory before it is ended by force.
 END_SECONDS = 5
 LOOK_SECONDS = 0.02
-PID, OUTPUT, QMP = 'pid', 'output', 'qmp'
+QMP = 'qmp'
 # QEMU's own -daemonize does what its -sandbox forbids.
-START = ['setsid', '--fork', 'sh', '-c', f'echo $$ >{PID}; exec "$@" >{OUTPUT} 2>&1', 'guest']
-LIMITS = ['prlimit', '--core=0', '--nofile=4096', '--']
+START = ('setsid', '--fork', 'sh', '-c', 'echo $$ >"$0.pid"; exec "$@" >"$0.output" 2>&1')
+LIMITS = ('prlimit', '--core=0', '--nofile=4096', '--')
 LONGEST_COMPLAINT = 2000
 
 
-class GuestProcess:
-    def __init__(self, folder: GuestFolder):
-        self.folder = folder
+class FolderProcess:
+    """A process that belongs to a guest. name: of its files in the folder.  mark: what only its arguments have."""
+
+    def __init__(self, folder: GuestFolder, name: str, mark: str):
+        self.folder, self.name, self.mark = folder, name, mark
 
     @property
     def pid(self) -> int | None:
         """None: it does not run. A number that another process has by now is none of it."""
         try:
-            number = int((self.folder / PID).read_text())
+            number = int((self.folder / f'{self.name}.pid').read_text())
             state = Path(f'/proc/{number}/stat').read_text().rpartition(')')[2].split()[0]
             arguments = Path(f'/proc/{number}/cmdline').read_bytes()
         except (OSError, ValueError):
             return None
         # Nobody may have asked yet how it ended.
         ended = state in 'ZX'
-        return None if ended or name_of(self.folder.server_id).encode() not in arguments else number
+        return None if ended or self.mark.encode() not in arguments else number
 
     @property
     def runs(self) -> bool:
         return self.pid is not None
 
-    def start(self, arguments: Sequence[str], files: Sequence[int] = ()) -> None:
-        """Start it, which is done when it has opened all that it needs; HypervisorError. files: open ones for it."""
-        for name in (PID, QMP):
-            (self.folder / name).unlink(missing_ok=True)
+    def begin(self, arguments: Sequence[str], is_ready: Callable[[], bool], files: Sequence[int] = ()) -> None:
+        """Start it, and wait until it is ready; HypervisorError. files: open ones for it."""
+        (self.folder / f'{self.name}.pid').unlink(missing_ok=True)
         null, environment = subprocess.DEVNULL, {'PATH': os.defpath, 'LC_ALL': 'C'}
         try:
             subprocess.run(
-                [*START, *LIMITS, *arguments],
+                [*START, self.name, *LIMITS, *arguments],
                 cwd=self.folder.path,
                 env=environment,
                 stdin=null,
@@ -63,34 +64,29 @@ class GuestProcess:
                 timeout=START_SECONDS,
                 check=True,
             )
-            self._wait_for_answer()
         except (OSError, subprocess.SubprocessError) as error:
-            LOG.warning('The guest of %s was not started: %s', self.folder.server_id, error)
-            raise not_started(self.folder) from None
+            raise self._failed(str(error)) from None
+        self._wait_until(is_ready)
 
-    def _wait_for_answer(self) -> None:
+    def _wait_until(self, is_ready: Callable[[], bool]) -> None:
         seen, deadline = time.monotonic(), time.monotonic() + START_SECONDS
         # Whoever becomes another program has no arguments for a moment.
         while self.runs or time.monotonic() < seen + STARTING_SECONDS:
             if self.runs:
                 seen = time.monotonic()
-            if (self.folder / QMP).exists() and self._answers():
+            if is_ready():
                 return
             if time.monotonic() > deadline:
                 self.end()
                 break
             time.sleep(LOOK_SECONDS)
-        complaint = (self.folder / OUTPUT).read_bytes()[-LONGEST_COMPLAINT:].decode(errors='replace')
-        LOG.warning('The guest of %s was not started: %s', self.folder.server_id, complaint)
-        raise not_started(self.folder)
+        complaint = (self.folder / f'{self.name}.output').read_bytes()[-LONGEST_COMPLAINT:]
+        raise self._failed(complaint.decode(errors='replace'))
 
-    def _answers(self) -> bool:
-        try:
-            with Monitor(self.folder / QMP):
-                return True
-        except HypervisorError:
-            # Its socket is there a moment before it listens.
-            return False
+    def _failed(self, complaint: str) -> HypervisorError:
+        """What it says is for the log: it speaks of the host."""
+        LOG.warning('The %s of %s was not started: %s', self.name, self.folder.server_id, complaint)
+        return HypervisorError(f'The virtual machine of {self.folder.server_id} could not be started.')
 
     def end(self) -> None:
         """End it, as if its power was cut; what it wrote to its disks is there."""
@@ -103,7 +99,7 @@ class GuestProcess:
             self.wait(END_SECONDS)
         if self.runs:
             raise HypervisorError(f'The virtual machine of {self.folder.server_id} could not be ended.')
-        (self.folder / PID).unlink(missing_ok=True)
+        (self.folder / f'{self.name}.pid').unlink(missing_ok=True)
 
     def wait(self, seconds: float) -> bool:
         """Whether it has ended by then."""
@@ -115,10 +111,33 @@ class GuestProcess:
         return True
 
 
+class GuestProcess(FolderProcess):
+    """The QEMU that the guest runs in."""
+
+    def __init__(self, folder: GuestFolder):
+        super().__init__(folder, 'guest', name_of(folder.server_id))
+
+    def start(self, arguments: Sequence[str], files: Sequence[int] = ()) -> None:
+        """Start it, which is done when it has opened all that it needs; HypervisorError."""
+        (self.folder / QMP).unlink(missing_ok=True)
+        self.begin(arguments, self._answers, files)
+
+    def _answers(self) -> bool:
+        if not (self.folder / QMP).exists():
+            return False
+        try:
+            with Monitor(self.folder / QMP):
+                return True
+        except HypervisorError:
+            # Its socket is there a moment before it listens.
+            return False
+
+
+def exporter_of(folder: GuestFolder) -> FolderProcess:
+    """What lets another host write to the disks of a guest that is to come from there."""
+    return FolderProcess(folder, 'exporter', str(folder.path))
+
+
 def name_of(server_id: str) -> str:
     """How a QEMU is told apart from others by its arguments."""
     return f'guest={server_id}'
-
-
-def not_started(folder: GuestFolder) -> HypervisorError:
-    return HypervisorError(f'The virtual machine of {folder.server_id} could not be started.')

@@ -39,11 +39,11 @@ def copy(work: GuestWork, disk: Disk, target: Path, disk_format: str) -> None:
         with work.monitor() as monitor:
             copy_running(work, monitor, disk, child, disk_format)
         return
-    if child.pid is None:
+    if not child.is_under_way:
         child.start(
             ['qemu-img', 'convert', '-q', '-f', disk.format, '-O', disk_format, disk.file['filename'], str(child.part)]
         )
-    work.until(JOB, lambda: child.is_done or child.pid is None, LONGEST)
+    work.until(JOB, lambda: not child.is_under_way, LONGEST)
     if not child.is_done:
         raise HypervisorError('The image of the disk could not be made.')
 

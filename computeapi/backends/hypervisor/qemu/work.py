@@ -13,7 +13,7 @@ from computeapi.backends.hypervisor.qemu.folder import GuestFolder
 from computeapi.backends.hypervisor.qemu.guest import Card, QemuGuest
 from computeapi.backends.hypervisor.qemu.host import QemuHost
 from computeapi.backends.hypervisor.qemu.monitor import Monitor
-from computeapi.backends.hypervisor.qemu.process import QMP, GuestProcess
+from computeapi.backends.hypervisor.qemu.process import QMP, FolderProcess, GuestProcess, exporter_of
 from computeapi.context import Context
 from computeapi.db.servers import Server
 
@@ -37,6 +37,10 @@ class GuestWork:
     @property
     def process(self) -> GuestProcess:
         return GuestProcess(self.folder)
+
+    @property
+    def exporter(self) -> FolderProcess:
+        return exporter_of(self.folder)
 
     @property
     def waits(self) -> bool:

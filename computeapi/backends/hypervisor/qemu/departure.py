@@ -1,0 +1,180 @@
+"""A guest that goes to another host, which is ready for it: its disks, and the rest of it while it runs."""
+
+import base64
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from computeapi.backends.hypervisor import HypervisorError
+from computeapi.backends.hypervisor.qemu import landing, making, qemu_img
+from computeapi.backends.hypervisor.qemu.child import Child
+from computeapi.backends.hypervisor.qemu.folder import write
+from computeapi.backends.hypervisor.qemu.guest import Disk, QemuGuest
+from computeapi.backends.hypervisor.qemu.monitor import Monitor
+from computeapi.backends.hypervisor.qemu.work import GuestWork
+
+LONGEST = 6 * 3600
+MOST_BANDWIDTH = 2**40
+FORCED_DOWNTIME = 2_000_000
+"""Milliseconds that a guest may stand still whose owner wants it to be over."""
+UNDER_WAY = frozenset({'setup', 'active', 'pre-switchover', 'device', 'cancelling', 'wait-unplug'})
+
+
+def describe(work: GuestWork) -> Mapping[str, Any]:
+    """guest: as guest.json has it.  sizes: of the disks that are to be copied, in bytes.  files: what else is in its
+    folder, compressed."""
+    guest = work.folder.existing()
+    packed = {Path(disk.file['filename']): disk for disk in guest.disks if disk.read_only}
+    return {
+        'guest': orjson.loads(guest.text()),
+        'sizes': {disk.name: size_of(disk) for disk in writable(guest)},
+        'files': {path.name: base64.b64encode(zlib.compress(path.read_bytes())).decode() for path in packed},
+    }
+
+
+def writable(guest: QemuGuest) -> list[Disk]:
+    return [disk for disk in guest.disks if not disk.read_only]
+
+
+def size_of(disk: Disk) -> int:
+    return int(qemu_img.info(Path(disk.file['filename']), disk.format)['virtual-size'])
+
+
+# ------------------------------------------------------------------ switched off
+
+
+def copy(work: GuestWork, facts: Mapping[str, Any]) -> None:
+    """Send the disks of a guest that does not run, and say at the end that all is there."""
+    guest = work.folder.existing()
+    if facts == landing.HERE:
+        return
+    for disk in writable(guest):
+        send(work, facts, disk.name, Path(disk.file['filename']), disk.format)
+    mark = work.folder / 'departed'
+    write(mark, landing.MARK.ljust(landing.MARK_BYTES, b'\0'))
+    send(work, facts, landing.ARRIVED, mark, 'raw')
+
+
+def send(work: GuestWork, facts: Mapping[str, Any], name: str, path: Path, disk_format: str) -> None:
+    child = Child(work.folder / f'sent-{facts["id"]}-{name}')
+    if child.is_done:
+        return
+    if not child.is_under_way:
+        server = f'file.server.type=inet,file.server.host={facts["address"]},file.server.port={facts["port"]}'
+        target = f'driver=raw,file.driver=nbd,{server},file.export={facts["disks"][name]}'
+        child.start(['qemu-img', 'convert', '-q', '-n', '-f', disk_format, '--target-image-opts', str(path), target])
+    work.until(f'send {name}', lambda: not child.is_under_way, LONGEST)
+    if not child.is_done:
+        raise HypervisorError('A disk could not be sent to the other host.')
+
+
+# ------------------------------------------------------------------ while it runs
+
+
+def check(work: GuestWork) -> None:
+    work.folder.existing()
+    with work.monitor() as monitor:
+        monitor.execute('query-status')
+
+
+def move(work: GuestWork, facts: Mapping[str, Any], wish: str) -> bool:
+    """Whether it has gone, and is not here any more."""
+    guest = work.folder.existing()
+    with work.monitor() as monitor:
+        if status(monitor) != 'completed' and wish == 'cancelling':
+            cancel(work, monitor, guest)
+        elif status(monitor) != 'completed':
+            advance(work, monitor, guest, facts, wish)
+        has_gone = status(monitor) == 'completed'
+    if has_gone:
+        making.destroy(work)
+    return has_gone
+
+
+def status(monitor: Monitor) -> str:
+    """Of the migration, in QEMU's words."""
+    return str(monitor.execute('query-migrate').get('status', 'none'))
+
+
+def advance(work: GuestWork, monitor: Monitor, guest: QemuGuest, facts: Mapping[str, Any], wish: str) -> None:
+    """First the disks, until they differ by no more than the guest writes; then its memory; then both stand still for a
+    moment, in which the last of both is sent."""
+    if facts == landing.HERE:
+        raise HypervisorError('The virtual machine runs there already.')
+    if status(monitor) not in UNDER_WAY:
+        begin(work, monitor, guest, facts)
+    if wish == 'forcing':
+        monitor.execute('migrate-set-parameters', downtime_limit=FORCED_DOWNTIME)
+    work.until('move', lambda: status(monitor) not in UNDER_WAY - {'pre-switchover'}, LONGEST)
+    if status(monitor) == 'pre-switchover':
+        end_mirrors(work, monitor, guest, force=False)
+        monitor.execute('migrate-continue', state='pre-switchover')
+        work.until('switch', lambda: status(monitor) not in UNDER_WAY, LONGEST)
+    if status(monitor) != 'completed':
+        cancel(work, monitor, guest)
+        raise HypervisorError('The virtual machine could not be moved.')
+
+
+def begin(work: GuestWork, monitor: Monitor, guest: QemuGuest, facts: Mapping[str, Any]) -> None:
+    there = {'type': 'inet', 'host': facts['address'], 'port': str(facts['port'])}
+    mirroring = mirrors(monitor)
+    for disk in writable(guest):
+        name = mirror_of(disk)
+        if name in mirroring:
+            continue
+        if name in nodes(monitor):
+            monitor.execute('blockdev-del', node_name=name)
+        nbd = {'driver': 'nbd', 'server': there, 'export': facts['disks'][disk.name]}
+        monitor.tell('blockdev-add', {'driver': 'raw', 'node-name': name, 'file': nbd, 'discard': 'unmap'})
+        monitor.execute('blockdev-mirror', job_id=name, device=disk.name, target=name, sync='full')
+    wanted = {mirror_of(disk) for disk in writable(guest)}
+    work.until('copy', lambda: is_ready(monitor, wanted), LONGEST)
+    pausing = [{'capability': 'pause-before-switchover', 'state': True}]
+    monitor.execute('migrate-set-capabilities', capabilities=pausing)
+    monitor.execute('migrate-set-parameters', max_bandwidth=MOST_BANDWIDTH)
+    monitor.execute('migrate', uri=f'tcp:{facts["address"]}:{facts["memory"]}')
+
+
+def mirror_of(disk: Disk) -> str:
+    return f'{disk.name}-mirror'
+
+
+def mirrors(monitor: Monitor) -> dict[str, str]:
+    """The status of each."""
+    return {job['id']: job['status'] for job in monitor.execute('query-jobs') if job['type'] == 'mirror'}
+
+
+def nodes(monitor: Monitor) -> set[str]:
+    return {node['node-name'] for node in monitor.execute('query-named-block-nodes', flat=True)}
+
+
+def is_ready(monitor: Monitor, wanted: set[str]) -> bool:
+    """Whether all that was there has been sent; HypervisorError when it cannot be."""
+    found = mirrors(monitor)
+    if wanted - found.keys():
+        raise HypervisorError('A disk could not be sent to the other host.')
+    return {found[name] for name in wanted} <= {'ready'}
+
+
+def end_mirrors(work: GuestWork, monitor: Monitor, guest: QemuGuest, *, force: bool) -> None:
+    """Both sides are the same then, unless it is done by force."""
+    for name in mirrors(monitor):
+        monitor.execute('block-job-cancel', device=name, force=force)
+    work.until('end of copying', lambda: not mirrors(monitor), LONGEST)
+    for name in {mirror_of(disk) for disk in guest.disks} & nodes(monitor):
+        monitor.execute('blockdev-del', node_name=name)
+
+
+def cancel(work: GuestWork, monitor: Monitor, guest: QemuGuest) -> None:
+    """Back to where it was, and running."""
+    if status(monitor) in UNDER_WAY:
+        monitor.execute('migrate_cancel')
+        work.until('cancel', lambda: status(monitor) not in UNDER_WAY, LONGEST)
+    if status(monitor) == 'completed':
+        return
+    end_mirrors(work, monitor, guest, force=True)
+    if not monitor.execute('query-status')['running']:
+        monitor.execute('cont')

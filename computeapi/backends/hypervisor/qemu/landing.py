@@ -1,0 +1,142 @@
+"""A guest that is to come from another host: its disks are made here, and written from there.
+
+They are plain files, whatever they were: two processes may have one open, which the guest's own does not look at before
+the other has written the last of it.
+"""
+
+import base64
+import secrets
+import socket
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from computeapi.backends.hypervisor import HypervisorError
+from computeapi.backends.hypervisor.qemu import disks, making, qemu_img
+from computeapi.backends.hypervisor.qemu.folder import GuestFolder, HostFolder, write
+from computeapi.backends.hypervisor.qemu.guest import Disk, QemuGuest
+from computeapi.backends.hypervisor.qemu.machine import text
+from computeapi.backends.hypervisor.qemu.monitor import Monitor
+from computeapi.backends.hypervisor.qemu.process import QMP, GuestProcess, exporter_of
+from computeapi.backends.hypervisor.qemu.work import GuestWork
+
+# The file in which the other host writes that all is here.
+ARRIVED, MARK = 'arrived', b'arrived'
+MARK_BYTES = 512
+HERE = {'here': True}
+"""What the other host is told of a guest that is here already."""
+
+
+def prepare(work: GuestWork, machine: Mapping[str, Any], *, live: bool) -> Mapping[str, Any]:
+    """Where the disks and, of a guest that runs, its memory are to be sent; the same again as long as somebody waits
+    for them there."""
+    guest = work.folder.read()
+    facts = None if guest is None else guest.landing
+    if guest is not None and facts is None and work.process.runs:
+        if not live:
+            raise HypervisorError(f'The virtual machine of {work.server.uuid} runs there already.')
+        return HERE
+    if facts and work.exporter.runs and facts['live'] == live == work.process.runs:
+        return facts
+    making.destroy(work)
+    guest = make(work, machine)
+    facts = guest.landing = {**export(work, guest), 'live': live}
+    if live:
+        facts['memory'] = free_port(facts['address'])
+        work.start(guest, '-incoming', f'tcp:{facts["address"]}:{facts["memory"]}')
+    work.folder.write(guest)
+    return facts
+
+
+def make(work: GuestWork, machine: Mapping[str, Any]) -> QemuGuest:
+    """The guest that was described, with empty disks."""
+    guest, server = QemuGuest.of(orjson.dumps(machine['guest'])), work.server
+    if guest.server_id != server.uuid:
+        raise HypervisorError('The virtual machine is another one.')
+    guest.started = guest.suspended = False
+    work.folder.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for name, packed in machine['files'].items():
+        write(work.folder / Path(name).name, zlib.decompress(base64.b64decode(packed)))
+    guest.disks = [landed(work, disk, machine['sizes']) for disk in guest.disks]
+    if guest.kernel is not None:
+        guest.kernel = str(work.image(server.kernel_id or '').path)
+        guest.ramdisk = str(work.image(server.ramdisk_id).path) if server.ramdisk_id else None
+    write(work.folder / ARRIVED, bytes(MARK_BYTES))
+    return guest
+
+
+def landed(work: GuestWork, disk: Disk, sizes: Mapping[str, int]) -> Disk:
+    if disk.name not in sizes:
+        path = work.folder / Path(disk.file['filename']).name
+        return Disk(**{**vars(disk), 'file': disks.file(path)})
+    path = work.folder / f'{disk.name}.raw'
+    qemu_img.create(path, sizes[disk.name], disk_format='raw')
+    return Disk(**{**vars(disk), 'file': disks.file(path), 'format': 'raw', 'backing': None})
+
+
+def export(work: GuestWork, guest: QemuGuest) -> dict[str, Any]:
+    """Let the other host write to the disks; where. Who does not know the name of one cannot."""
+    address, secret = str(work.host.options.my_ip), secrets.token_hex(16)
+    port, names = free_port(address), {disk.name: f'{secret}-{disk.name}' for disk in guest.disks if not disk.read_only}
+    paths = {disk.name: Path(disk.file['filename']) for disk in guest.disks}
+    names[ARRIVED], paths[ARRIVED] = f'{secret}-{ARRIVED}', work.folder / ARRIVED
+    arguments = ['qemu-storage-daemon']
+    for name in names:
+        # The guest's own process locks them when it takes them over.
+        file = disks.file(paths[name]) | {'locking': 'off'}
+        arguments += ['--blockdev', text({'driver': 'raw', 'node-name': name, 'file': file, 'discard': 'unmap'})]
+    arguments += ['--nbd-server', f'addr.type=inet,addr.host={address},addr.port={port}']
+    for name, called in names.items():
+        export = {'type': 'nbd', 'id': f'export-{name}', 'node-name': name, 'name': called, 'writable': True}
+        arguments += ['--export', text(export)]
+    work.exporter.begin(arguments, lambda: listens(address, port))
+    return {'id': secret[:8], 'address': address, 'port': port, 'disks': names}
+
+
+def free_port(address: str) -> int:
+    with socket.create_server((address, 0)) as unused:
+        return int(unused.getsockname()[1])
+
+
+def listens(address: str, port: int) -> bool:
+    try:
+        socket.create_connection((address, port), 1).close()
+    except OSError:
+        return False
+    return True
+
+
+def has_arrived(folder: GuestFolder, guest: QemuGuest) -> bool:
+    """Whether all of the guest is here that was to come."""
+    if guest.landing is None:
+        return False
+    if not guest.landing['live']:
+        return (folder / ARRIVED).read_bytes().startswith(MARK)
+    if not GuestProcess(folder).runs:
+        return False
+    try:
+        with Monitor(folder / QMP) as monitor:
+            return bool(monitor.execute('query-status')['status'] not in ('inmigrate', 'prelaunch'))
+    except HypervisorError:
+        return False
+
+
+def settle(folder: GuestFolder) -> None:
+    """A guest that has arrived is one like any other."""
+    guest = folder.read()
+    if guest is not None and has_arrived(folder, guest):
+        exporter_of(folder).end()
+        guest.landing, guest.started = None, True
+        folder.write(guest)
+
+
+def settle_running(host: HostFolder) -> None:
+    """Those that came while they ran: nobody says anything to them that could settle them."""
+    for folder in host.all():
+        guest = folder.read()
+        if guest is not None and guest.landing and guest.landing['live']:
+            with host.claimed(folder.server_id, 0):
+                settle(folder)
