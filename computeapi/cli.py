@@ -26,6 +26,7 @@ OVERRIDES = {
     'max_microversion': ('api', 'max_microversion'),
     'page_limit': ('api', 'max_limit'),
     'policy': ('oslo_policy', 'policy_file'),
+    'agent_host': ('agent', 'host'),
 }
 """Which option of the configuration one of the command line is."""
 
@@ -100,6 +101,7 @@ def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     _add(parsers, 'populate', None, 'fill a cloud, or a file for --load, with servers and all around them')
     _add(parsers, 'clone', None, 'print what a real cloud has, as a file for --load; nothing in it is changed')
     _add_worker(parsers)
+    _add_agent(parsers)
     _add(parsers, 'consoleproxy', commands.consoleproxy, 'let browsers and other clients to the consoles of servers')
     _add_db(parsers)
     _add_cell(parsers)
@@ -182,6 +184,14 @@ def _add_worker(parsers: Parsers) -> None:
         type=number,
         metavar='N',
         help=f'on how many tasks at a time ([DEFAULT]workers, else {WORKERS})',
+    )
+
+
+def _add_agent(parsers: Parsers) -> None:
+    text = 'drive the hypervisor of this machine, as workers say over the message bus'
+    agent = _add(parsers, 'agent', commands.agent, text)
+    agent.add_argument(
+        '--host', dest='agent_host', metavar='NAME', help='what the machine is called among hosts ([agent]host)'
     )
 
 

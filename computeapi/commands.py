@@ -52,6 +52,12 @@ def worker(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
     worker.run(conf)
 
 
+def agent(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
+    from computeapi.agent import process
+
+    process.run(conf)
+
+
 def consoleproxy(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
     from computeapi.consoles import process
 

@@ -50,6 +50,7 @@ from computeapi.web.policy import Policies
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider
 
+    from computeapi.bus import Bus
     from computeapi.observers.metrics import Metrics
     from computeapi.observers.traces import Traces
 
@@ -177,7 +178,13 @@ class Service:
 
     @functools.cached_property
     def hosts(self) -> HostRegistry:
-        return HostRegistry(self.store, self.hypervisor, beat_seconds=self.conf.report_interval, clock=self.store.clock)
+        driven = self.hypervisor.hosts if self.bus is None else list
+        return HostRegistry(self.store, driven, beat_seconds=self.conf.report_interval, clock=self.store.clock)
+
+    @functools.cached_property
+    def bus(self) -> Bus | None:
+        """Where hosts are on other machines, what their agents are heard by; the driver has its own to tell them."""
+        return registry.bus_of(self.conf)
 
     @functools.cached_property
     def worker(self) -> Worker:
@@ -279,11 +286,24 @@ class Service:
         if self.conf.workers:
             self.recover()
             self.hosts.start()
+            self.hear()
             self.auditor.start()
             self.healer.start()
             if self.teller is not None:
                 self.teller.start()
         self.worker.start()
+
+    def hear(self) -> None:
+        """Listen to the agents of other machines, if there are any."""
+        if self.bus is not None:
+            from computeapi.backends.hypervisor.remote.calls import CONTROL
+            from computeapi.compute.hearing import AgentHearing
+
+            self.bus.serve(CONTROL, AgentHearing(self.store, self.hosts, self.take_back), self.conf.workers)
+
+    def take_back(self, host: str) -> None:
+        """Do what was left for the time when that host is there again."""
+        evacuation.return_hosts(self.platform, [host])
 
     def recover(self) -> None:
         """Do what whoever died did not come to."""
@@ -316,6 +336,8 @@ class Service:
             self.heartbeat.end()
         except DatabaseTrouble:
             LOG.warning('The database could not be told that this process ends')
+        if self.bus is not None:
+            self.bus.close()
         for observer in self.observers:
             observer.end()
 

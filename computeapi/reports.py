@@ -102,7 +102,9 @@ def config(out: TextIO) -> None:
         for option in listed:
             for paragraph in described(option):
                 comment(paragraph, out)
-            print(f'#{option.name} = {shown(option.default)}'.rstrip() + '\n', file=out)
+            # What depends on the machine has another value for this.
+            default = option.default if option.sample_default is None else option.sample_default
+            print(f'#{option.name} = {shown(default)}'.rstrip() + '\n', file=out)
 
 
 def comment(text: str, out: TextIO) -> None:

@@ -3,6 +3,7 @@
 SQLite always runs; PostgreSQL and MariaDB run when COMPUTEAPI_TEST_POSTGRESQL and COMPUTEAPI_TEST_MARIADB
 hold the SQLAlchemy URL of a server on which a database may be made, e.g.
 postgresql+psycopg://postgres@127.0.0.1/postgres and mysql+pymysql://root@127.0.0.1/test.
+The tests of agents run when COMPUTEAPI_TEST_RABBITMQ names a RabbitMQ; see tests/broker.py.
 """
 
 import json
@@ -23,6 +24,7 @@ from computeapi.db.engine import Store
 from computeapi.db.tables import metadata
 from computeapi.main import Service
 from computeapi.pipeline import load
+from tests import broker
 from tests.neighbours import cloud
 
 URLS = {
@@ -87,8 +89,9 @@ def database(request):
 
 
 def pytest_unconfigure():
-    """A cloud in which this process made projects of its own has them no longer."""
+    """A cloud in which this process made projects of its own has them no longer, and a broker nothing of it."""
     cloud.end()
+    broker.end()
 
 
 def pytest_addoption(parser):
@@ -135,6 +138,8 @@ def is_wanted(item):
         return not is_on(item, 'sqlite')
     if item.get_closest_marker('tells'):
         return not is_on(item, 'sqlite', 'mariadb')
+    if 'transport_url' in item.fixturenames and not broker.URL:
+        return False
     if asks_neighbours(item):
         # They have their own databases.
         return not is_on(item, *TURNS)
@@ -154,6 +159,12 @@ def asks_neighbours(item):
 
 def is_on(item, *names):
     return 'callspec' in vars(item) and item.callspec.params.get('database') in names
+
+
+@pytest.fixture
+def transport_url():
+    """Of a RabbitMQ on which nobody else is than this process and those that it starts."""
+    return broker.transport_url()
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ Each is imported when it is made: what is not configured is not loaded.
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast, runtime_checkable
 
 from oslo_config import cfg
 
@@ -17,6 +17,9 @@ from computeapi.backends.placement import Placement
 from computeapi.backends.share import Shares
 from computeapi.backends.volume import VolumeListener, Volumes, VolumeUsers
 from computeapi.db.engine import Store
+
+if TYPE_CHECKING:
+    from computeapi.bus import Bus
 
 # The types of the built-in volumes, which hold no data: one as other services name theirs, one that servers can share.
 VOLUME_TYPES = {'fake': {}, 'multiattach': {'multiattach': '<is> True'}}
@@ -102,7 +105,21 @@ def local_shares(conf: cfg.ConfigOpts, store: Store) -> Shares:
 def simulated_hypervisor(conf: cfg.ConfigOpts, store: Store, images: Images) -> Hypervisor:
     from computeapi.backends.hypervisor.simulated import SimulatedHypervisor
 
-    return SimulatedHypervisor(store, conf.simulated, store.clock)
+    if conf.agent.host is None:
+        return SimulatedHypervisor(store, conf.simulated, store.clock)
+    from computeapi.backends.hypervisor.simulated_lone import LoneSimulatedHypervisor
+
+    return LoneSimulatedHypervisor(store, conf.simulated, store.clock, conf.agent.host, conf.agent.my_ip)
+
+
+def remote_hypervisor(conf: cfg.ConfigOpts, store: Store, images: Images) -> Hypervisor:
+    from computeapi.backends.hypervisor.remote.driver import RemoteHypervisor
+    from computeapi.bus import Bus
+
+    bus = Bus(conf)
+    longest = conf.rpc_response_timeout
+    driver = RemoteHypervisor(bus, store, down_after=conf.service_down_time, longest=longest, clock=store.clock)
+    return cast(Hypervisor, driver)
 
 
 def qemu_hypervisor(conf: cfg.ConfigOpts, store: Store, images: Images) -> Hypervisor:
@@ -148,6 +165,15 @@ def placement_of(conf: cfg.ConfigOpts) -> Placement | None:
     return PlacementService(conf)
 
 
+def bus_of(conf: cfg.ConfigOpts) -> 'Bus | None':
+    """What leads to the agents of hosts; None where hosts have none."""
+    if conf.hypervisor.backend != 'remote':
+        return None
+    from computeapi.bus import Bus
+
+    return Bus(conf)
+
+
 # A listener hears what a service elsewhere would tell by an external event; such a backend leaves it alone.
 IDENTITY: Mapping[str, Callable[[cfg.ConfigOpts, Store], Identity]] = {
     'local': local_identity,
@@ -165,5 +191,6 @@ VOLUME: Mapping[str, Callable[[cfg.ConfigOpts, Store, Images, VolumeListener, Vo
 SHARE: Mapping[str, Callable[[cfg.ConfigOpts, Store], Shares]] = {'local': local_shares}
 HYPERVISOR: Mapping[str, Callable[[cfg.ConfigOpts, Store, Images], Hypervisor]] = {
     'simulated': simulated_hypervisor,
+    'remote': remote_hypervisor,
     'qemu': qemu_hypervisor,
 }

@@ -1,15 +1,17 @@
 """The compute hosts: what they are, whether they are up, and what is taken of them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
+import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError
 
-from computeapi.backends.hypervisor import Host, Hypervisor
+from computeapi.backends.hypervisor import Host
 from computeapi.clock import utcnow
 from computeapi.compute.periodic import Periodic
-from computeapi.db import cells, hypervisors, services
+from computeapi.db import agents, cells, hypervisors, services
+from computeapi.db.agents import Agent
 from computeapi.db.engine import Store
 from computeapi.db.services import COMPUTE
 
@@ -18,12 +20,20 @@ CONTROL = ('nova-conductor', 'nova-scheduler')
 
 
 class HostRegistry:
-    """Keeps the rows of the hosts that a driver serves, and says now and then that they live."""
+    """Keeps the rows of the hosts that this process drives, and says now and then that they live.
+
+    hosts: these. Of others their agents are heard.
+    """
 
     def __init__(
-        self, store: Store, driver: Hypervisor, *, beat_seconds: float, clock: Callable[[], datetime] = utcnow
+        self,
+        store: Store,
+        hosts: Callable[[], Sequence[Host]],
+        *,
+        beat_seconds: float,
+        clock: Callable[[], datetime] = utcnow,
     ):
-        self.store, self.driver, self.clock = store, driver, clock
+        self.store, self.hosts, self.clock = store, hosts, clock
         self.beat = Periodic('heartbeat', self.report, beat_seconds)
 
     def start(self) -> None:
@@ -34,7 +44,7 @@ class HostRegistry:
         self.beat.stop()
 
     def register(self) -> None:
-        """Make or bring up to date the rows of the driver's hosts and of the control services."""
+        """Make or bring up to date the rows of the hosts and of the control services."""
         try:
             self._register()
         except IntegrityError:
@@ -42,23 +52,45 @@ class HostRegistry:
             self._register()
 
     def _register(self) -> None:
-        hosts, now = self.driver.hosts(), self.clock()
+        hosts, now = self.hosts(), self.clock()
         with self.store.write() as connection:
-            cells.register(connection, {host.cell for host in hosts})
-            for host in hosts:
-                if host.on:
-                    services.is_seen(connection, host.name, COMPUTE, now)
-                hypervisors.register(connection, host.hypervisor_hostname, _facts(host) | {'started_at': now}, now)
+            _register(connection, hosts, now)
             for binary in CONTROL:
                 services.is_seen(connection, CONTROLLER, binary, now)
 
+    def heard(self, host: Host, agent: Agent) -> None:
+        """Write down what the agent of a host says of it, and that both live."""
+        try:
+            self._hear(host, agent)
+        except IntegrityError:
+            # Another one of its cell was heard by another process at this moment.
+            self._hear(host, agent)
+
+    def _hear(self, host: Host, agent: Agent) -> None:
+        with self.store.write() as connection:
+            known = agents.get(connection, agent.host)
+            begun = agent.seen_at if known is None or known.id != agent.id else known.started_at
+            if known is None or begun == agent.seen_at:
+                _register(connection, [host], agent.seen_at)
+            elif host.on:
+                services.is_seen(connection, host.name, COMPUTE, agent.seen_at)
+            agents.is_seen(connection, agent._replace(started_at=begun))
+
     def running(self) -> list[str]:
-        """The driver's hosts that are on."""
-        return [host.name for host in self.driver.hosts() if host.on]
+        """The hosts that are on."""
+        return [host.name for host in self.hosts() if host.on]
 
     def report(self) -> None:
         """Say that the hosts that are on live."""
         self.store.tell(services.are_seen, [*self.running(), CONTROLLER], self.clock())
+
+
+def _register(connection: sa.Connection, hosts: Sequence[Host], now: datetime) -> None:
+    cells.register(connection, {host.cell for host in hosts})
+    for host in hosts:
+        if host.on:
+            services.is_seen(connection, host.name, COMPUTE, now)
+        hypervisors.register(connection, host.hypervisor_hostname, _facts(host) | {'started_at': now}, now)
 
 
 def _facts(host: Host) -> dict[str, Any]:

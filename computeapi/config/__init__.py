@@ -8,6 +8,7 @@ from oslo_config import cfg
 from oslo_policy import opts as policy_opts
 
 from computeapi.config import neighbours
+from computeapi.config.agent import AGENT, bus_options
 from computeapi.config.backends import (
     CINDER,
     GLANCE,
@@ -314,6 +315,7 @@ GROUPS: dict[str, Sequence[cfg.Opt]] = {
     'hypervisor': HYPERVISOR,
     'simulated': SIMULATED,
     'qemu': QEMU,
+    'agent': AGENT,
     'standalone': STANDALONE,
     'metrics': METRICS,
     'tracing': TRACING,
@@ -325,8 +327,9 @@ GROUPS: dict[str, Sequence[cfg.Opt]] = {
 
 def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
     """The options by group, for the sample generator."""
-    own = ((group, list(options)) for group, options in GROUPS.items())
-    return [*own, *neighbours.options().items(), *neighbours.key_manager_options()]
+    bus = bus_options()
+    own = ((group, [*options, *bus.pop(group, [])]) for group, options in GROUPS.items())
+    return [*own, *neighbours.options().items(), *neighbours.key_manager_options(), *bus.items()]
 
 
 def standard_files() -> list[str]:

@@ -9,6 +9,7 @@ HYPERVISOR = [
         choices=[
             ('simulated', 'virtual machines that are only said to run; see [simulated]'),
             ('qemu', 'guests that run on this machine; see [qemu]'),
+            ('remote', 'what the agents on other machines drive, over the message bus at `transport_url`'),
         ],
         help='The driver of the hypervisors that run servers.',
     ),

@@ -8,7 +8,7 @@ QEMU = [
         help='Where the guests of this machine are: a folder for each, with its disks, and one for the images that '
         'they are laid over. Unset: `qemu` in the data directory of `serve`.',
     ),
-    cfg.StrOpt('host_name', regex=r'^[^\s/]+$', help='What the host is called; unset: as the machine is.'),
+    cfg.StrOpt('host_name', regex=r'^[^\s/]*$', help='What the host is called; unset: as the machine is.'),
     cfg.IntOpt(
         'hosts',
         default=1,

@@ -28,6 +28,8 @@ from computeapi.backends.volume.cinder import CinderVolumes
 from computeapi.backends.volume.local import LocalVolumes
 from computeapi.context import Context
 from computeapi.errors import NotFound
+from tests import broker
+from tests.agents.together import told
 from tests.neighbours import cloud
 from tests.placement import PlacementInMemory
 
@@ -361,6 +363,11 @@ def simulated_hypervisor(store, conf):
     return As(Hypervisor, SimulatedHypervisor(store, conf.simulated))
 
 
+def remote_hypervisor(store, conf):
+    """Agents of two hosts over a broker, which are simulated."""
+    return As(Hypervisor, told(store, conf))
+
+
 class OwnPlacement:
     """The one of tests, so that it does what the real one does."""
 
@@ -429,7 +436,7 @@ class RealPlacement:
             self.placement.withdraw(provider_id)
 
 
-HYPERVISOR = [simulated_hypervisor]
+HYPERVISOR = [simulated_hypervisor, *([remote_hypervisor] if broker.URL else [])]
 NETWORK = [OwnNetworks, *([RealNetworks] if cloud.URL else [])]
 VOLUME = [OwnVolumes, *([RealVolumes] if cloud.URL else [])]
 IDENTITY = [OwnIdentity, *([RealIdentity] if cloud.URL else [])]

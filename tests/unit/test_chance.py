@@ -10,6 +10,11 @@ DRAWN = {'random', 'secrets', 'urandom', 'SystemRandom', 'uuid1', 'uuid4'}
 MAY_DRAW = {
     'chance.py': 'ids, addresses, passwords',
     'backends/hypervisor/qemu/landing.py': 'names that only those know who may write',
+    'agent/gate.py': 'words that open consoles',
+    'agent/reporting.py': 'which process an agent is',
+    'agent/streams.py': 'names of what is fetched',
+    'backends/hypervisor/remote/driver.py': 'which calls are one',
+    'backends/hypervisor/simulated_landing.py': 'words that let machines in',
     'backends/identity/local/__init__.py': 'a key',
     'backends/identity/local/application_credentials.py': 'secrets of applications',
     'backends/identity/local/stored_credentials.py': 'keys of EC2',

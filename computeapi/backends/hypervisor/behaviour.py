@@ -95,13 +95,14 @@ class ConfiguredRules:
 class Behaviour:
     """What rules make of the operations of a driver.
 
-    store: gives that of the servers.  seconds: how long an operation takes without any rule.  step: what its waiting
+    store: gives that of the servers; None where they are not known, and whoever tells the driver of them watches what
+    becomes of them.  seconds: how long an operation takes without any rule.  step: what its waiting
     is called, beside that of others.
     """
 
     def __init__(
         self,
-        store: Callable[[], Store],
+        store: Callable[[], Store] | None,
         rules: Rules,
         seconds: Callable[[str], float] = lambda operation: 0.0,
         step: str = '',
@@ -133,6 +134,8 @@ class Behaviour:
 
     def is_overtaken(self, server: Server) -> bool:
         """Whether the server is going, or is not doing any more what it was when the operation began."""
+        if self.store is None:
+            return False
         found = self.store().ask(servers.get, server.uuid)
         if found is None or found.task_state in GOING:
             return server.task_state not in GOING

@@ -134,6 +134,10 @@ class SimulatedHypervisor:
     def machine(self, server: Server) -> VirtualMachine | None:
         return self.store.ask(_find, server)
 
+    def existing(self, server: Server) -> VirtualMachine:
+        """The virtual machine of the server on its host, or else HypervisorError."""
+        return self.store.ask(_existing, server)
+
     def power_state(self, server: Server) -> PowerState | None:
         domain = self.machine(server)
         return None if domain is None else PowerState(domain.power_state)

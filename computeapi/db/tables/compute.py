@@ -279,6 +279,25 @@ class Process(NamedTuple):
 processes = table('processes', Process)
 
 
+class Agent(NamedTuple):
+    """The agent of a host, as it said last.
+
+    capabilities: the names of what its driver can do.  id, pid, machine: of its process.  release: of this service.
+    """
+
+    host: Annotated[str, KEY]
+    id: TextId
+    release: ShortText
+    pid: int
+    machine: str
+    capabilities: list[str]
+    started_at: datetime
+    seen_at: datetime
+
+
+agents = table('agents', Agent)
+
+
 class PlacementChange(NamedTuple):
     """What Placement is still to be told anew: of a host (by the UUID of its hypervisor), an aggregate, or a server.
 

@@ -1,0 +1,123 @@
+"""What the bus can ask of this agent: what the driver of its own host can do, and nothing else."""
+
+import logging
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+from computeapi.agent.gate import ConsoleGate
+from computeapi.agent.lanes import Lanes
+from computeapi.agent.memory import Memory
+from computeapi.agent.streams import Streams
+from computeapi.backends.hypervisor import Hypervisor, HypervisorError, NotYet, Outdated
+from computeapi.backends.hypervisor.behaviour import at_once
+from computeapi.backends.hypervisor.remote.calls import (
+    ANSWER,
+    AT_THE_OTHER,
+    CALL,
+    OPERATIONS,
+    PIECE,
+    TOLD,
+    VERSION,
+    AgentAnswer,
+    AnswerKind,
+    Call,
+    Signature,
+    signature,
+)
+from computeapi.db.servers import Server
+from computeapi.errors import Error, NotSupported
+
+LOG = logging.getLogger(__name__)
+UNFIT = (AttributeError, KeyError, TypeError, ValueError)
+"""What reading raises that makes no sense."""
+
+
+class AgentEndpoint:
+    """Its public methods are what can be called. They answer JSON, also when something goes wrong."""
+
+    def __init__(
+        self,
+        host: str,
+        driver: Hypervisor,
+        memory: Memory,
+        lanes: Lanes,
+        gate: ConsoleGate,
+    ):
+        self._host, self._driver, self._memory, self._lanes, self._gate = host, driver, memory, lanes, gate
+        self._streams = Streams()
+
+    def tell(self, context: Mapping[str, Any], call: Mapping[str, Any], **unknown: Any) -> Any:
+        """Do what a Call says."""
+        return ANSWER.write(self._answer(call))
+
+    def piece(self, context: Mapping[str, Any], host: str, stream: str, number: int, **unknown: Any) -> Any:
+        """The piece of that number of an image, the last one once more or the next; an empty one after the last."""
+        if host != self._host:
+            return ANSWER.write(self._not_mine(host))
+        data = self._streams.piece(stream, number)
+        if data is None:
+            # Whoever came too late begins anew.
+            return ANSWER.write(AgentAnswer(AnswerKind.NOT_YET, seconds=1.0))
+        return ANSWER.write(AgentAnswer(AnswerKind.DONE, PIECE.write(data)))
+
+    # ------------------------------------------------------------ inside
+
+    def _answer(self, found: Mapping[str, Any]) -> AgentAnswer:
+        try:
+            call: Call = CALL.read(found)
+            if call.host != self._host:
+                return self._not_mine(call.host)
+            if call.operation not in TOLD or call.needs[0] != VERSION[0] or call.needs > VERSION:
+                text = f'The agent of host {self._host} is too old for this.'
+                return AgentAnswer(AnswerKind.NOT_SUPPORTED, text=text)
+            words = signature(call.operation)
+            arguments = words.read(call.arguments)
+            if 'server' in arguments:
+                # Its id becomes the name of a file.
+                uuid.UUID(arguments['server'].uuid)
+        except UNFIT as error:
+            LOG.warning('A call makes no sense: %s', error)
+            return AgentAnswer(AnswerKind.FAILED, text=f'The agent of host {self._host} did not understand it.')
+        if call.operation in OPERATIONS:
+            return self._do(call, words, arguments)
+        return self._outcome(call, words, self._driver, arguments)
+
+    def _not_mine(self, host: str) -> AgentAnswer:
+        LOG.warning('A call for host %s is refused', host)
+        return AgentAnswer(AnswerKind.FAILED, text=f'The agent of host {self._host} does not work for host {host}.')
+
+    def _do(self, call: Call, words: Signature, arguments: dict[str, Any]) -> AgentAnswer:
+        server: Server = arguments['server']
+        here = arguments.get('host') if call.operation in AT_THE_OTHER else server.host
+        if here != self._host:
+            return self._not_mine(str(here))
+
+        def passed(step: str) -> float:
+            return self._memory.passed(server.uuid, call.claim.work, step)
+
+        driver = self._driver.during(passed if call.claim.waits else at_once, call.claim.token, call.claim.task)
+        return self._lanes.do(server.uuid, call, lambda: self._outcome(call, words, driver, arguments))
+
+    def _outcome(self, call: Call, words: Signature, driver: Hypervisor, arguments: dict[str, Any]) -> AgentAnswer:
+        try:
+            value = getattr(driver, call.operation)(**arguments)
+            if call.operation == 'snapshot':
+                return AgentAnswer(AnswerKind.DONE, self._streams.add(value))
+            if call.operation == 'console':
+                value = self._gate.guarded(arguments['server'], arguments['protocol'], value)
+            return AgentAnswer(AnswerKind.DONE, words.returns.write(value))
+        except NotYet as wait:
+            return AgentAnswer(AnswerKind.NOT_YET, seconds=wait.seconds)
+        except Outdated as error:
+            return AgentAnswer(AnswerKind.OUTDATED, text=str(error))
+        except NotSupported as error:
+            return AgentAnswer(AnswerKind.NOT_SUPPORTED, text=str(error))
+        except HypervisorError as error:
+            return AgentAnswer(AnswerKind.FAILED, text=str(error))
+        except Error as error:
+            LOG.warning('%s failed: %s', call.operation, error)
+            return AgentAnswer(AnswerKind.FAILED, text=str(error))
+        except Exception:
+            LOG.exception('%s went wrong', call.operation)
+            return AgentAnswer(AnswerKind.FAILED, text=f'The driver of host {self._host} went wrong.')

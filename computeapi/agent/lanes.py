@@ -1,0 +1,87 @@
+"""One thing after the other is done with a server, and with many servers at once; who asks need not wait for it."""
+
+import logging
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+
+from computeapi.agent.memory import Memory
+from computeapi.backends.hypervisor.remote.calls import REPEATABLE, AgentAnswer, AnswerKind, Call
+
+LOG = logging.getLogger(__name__)
+Work = Callable[[], AgentAnswer]
+"""Does it; what goes wrong is an answer, too."""
+
+
+@dataclass
+class Errand:
+    """What is being done with a server, or was done and nobody has heard of it yet. identity: of the call."""
+
+    identity: str
+    answer: Future[AgentAnswer]
+    heard: bool = False
+
+
+class Lanes:
+    """What is told again while it is under way is not begun again; what is told again when it was done, neither."""
+
+    def __init__(self, memory: Memory, threads: int):
+        self.memory, self.lock = memory, threading.Lock()
+        self.errands: dict[str, Errand] = {}
+        self.pool = ThreadPoolExecutor(threads, thread_name_prefix='errand')
+
+    def do(self, server_id: str, call: Call, work: Work) -> AgentAnswer:
+        """The outcome, if there is one within the patience of the caller."""
+        identity = call.identity()
+        with self.lock:
+            errand = self.errands.get(server_id)
+            if refusal := self._refusal(server_id, call):
+                return refusal
+            if errand is None or (errand.answer.done() and (errand.heard or errand.identity != identity)):
+                known = self.memory.of(server_id)
+                if known.did == identity:
+                    LOG.info('%s of server %s was told again, and is done', call.operation, server_id)
+                    return AgentAnswer(AnswerKind.DONE, known.value)
+                errand = self.errands[server_id] = Errand(identity, self.pool.submit(self._run, server_id, call, work))
+        return self._outcome(errand, identity, call.patience)
+
+    def _refusal(self, server_id: str, call: Call) -> AgentAnswer | None:
+        """For whoever has lost his claim on the server; that of who has not is the newest from now on."""
+        known, token = self.memory.of(server_id), call.claim.token
+        if token and token < known.token:
+            return AgentAnswer(AnswerKind.OUTDATED, text=f'Claim {token} on {server_id} is not the newest.')
+        if token > known.token:
+            known.token = token
+            self.memory.keep(server_id)
+        return None
+
+    def _outcome(self, errand: Errand, identity: str, patience: float) -> AgentAnswer:
+        try:
+            answer = errand.answer.result(patience)
+        except TimeoutError:
+            return AgentAnswer(AnswerKind.UNDER_WAY)
+        if errand.identity != identity:
+            # Now it is the caller's turn, who comes again.
+            return AgentAnswer(AnswerKind.UNDER_WAY)
+        errand.heard = True
+        return answer
+
+    def _run(self, server_id: str, call: Call, work: Work) -> AgentAnswer:
+        known = self.memory.of(server_id)
+        if known.did and call.operation not in REPEATABLE:
+            known.did = ''
+            self.memory.keep(server_id)
+        answer = work()
+        if answer.kind is AnswerKind.DONE and call.operation not in REPEATABLE:
+            known.did, known.value = call.identity(), answer.value
+            self.memory.keep(server_id)
+        return answer
+
+    def is_idle(self) -> bool:
+        with self.lock:
+            return all(errand.answer.done() for errand in self.errands.values())
+
+    def close(self) -> None:
+        """Begin nothing more; what is under way is told again when there is another agent."""
+        self.pool.shutdown(wait=False, cancel_futures=True)

@@ -1,0 +1,98 @@
+"""`computeapi agent`: a process that drives the hypervisor of one machine, as workers tell it over the bus."""
+
+import logging
+import re
+import signal
+import socket
+from pathlib import Path
+
+from oslo_config import cfg
+from oslo_utils.netutils import get_my_ipv4
+
+from computeapi import log
+from computeapi.agent.endpoint import AgentEndpoint
+from computeapi.agent.gate import ConsoleGate
+from computeapi.agent.lanes import Lanes
+from computeapi.agent.memory import Memory
+from computeapi.agent.reporting import Reporter
+from computeapi.backends.hypervisor.remote.calls import topic_of
+from computeapi.bus import Bus
+from computeapi.compute.periodic import Periodic
+from computeapi.db import schema
+from computeapi.db.engine import Store
+from computeapi.main import Service
+
+LOG = logging.getLogger(__name__)
+ENDS = {signal.SIGTERM, signal.SIGINT}
+REMOTE = 'remote'
+# How many calls are answered at a time: most of them wait for an errand.
+CALLS = 64
+HOST_NAME = re.compile(r'[A-Za-z0-9][A-Za-z0-9._-]{0,200}')
+
+
+class AgentProcess:
+    """All that an agent is made of; cfg.Error, OSError."""
+
+    def __init__(self, conf: cfg.ConfigOpts):
+        options = conf.agent
+        self.host = options.host or socket.gethostname()
+        conf.set_override('host', self.host, 'agent')
+        conf.set_override('my_ip', options.my_ip or get_my_ipv4(), 'agent')
+        check(conf, self.host)
+        for name, value in {'host_name': self.host, 'hosts': 1, 'my_ip': options.my_ip}.items():
+            conf.set_override(name, value, 'qemu')
+        state = Path(options.state_path)
+        state.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.store = own_store(state)
+        self.driver = Service(conf, self.store, binary='computeapi-agent').hypervisor
+        self.bus = Bus(conf)
+        self.gate = ConsoleGate(self.driver, options.my_ip, options.console_port)
+        self.memory = Memory(state / 'servers')
+        self.lanes = Lanes(self.memory, options.errands)
+        self.endpoint = AgentEndpoint(self.host, self.driver, self.memory, self.lanes, self.gate)
+        self.reporter = Reporter(self.bus, self.host, self.driver)
+        self.beat = Periodic('report', self.reporter.report, conf.report_interval)
+
+    def start(self) -> None:
+        self.memory.forget()
+        self.gate.start()
+        # What is told may be told from the first report on.
+        self.bus.serve(topic_of(self.host), self.endpoint, CALLS)
+        self.beat.alarm.set()
+        self.beat.start()
+
+    def stop(self) -> None:
+        """What is under way is told again when there is another agent."""
+        self.beat.stop(patience=0)
+        self.bus.close()
+        self.lanes.close()
+        self.gate.close()
+        self.store.close()
+
+
+def check(conf: cfg.ConfigOpts, host: str) -> None:
+    """cfg.ConfigFileValueError for what is no agent's configuration."""
+    if conf.hypervisor.backend == REMOTE:
+        raise cfg.ConfigFileValueError(
+            '[hypervisor]backend: an agent drives a hypervisor itself, and asks no other one'
+        )
+    if not HOST_NAME.fullmatch(host):
+        raise cfg.ConfigFileValueError(f'host: {host} is no name for a host')
+
+
+def own_store(state: Path) -> Store:
+    """For drivers that keep something: the simulated one keeps its machines. Nobody else uses it."""
+    store = Store(f'sqlite:///{state / "driver.db"}')
+    schema.create(store)
+    return store
+
+
+def run(conf: cfg.ConfigOpts) -> None:
+    """Work until SIGTERM or SIGINT."""
+    log.start(conf)
+    signal.pthread_sigmask(signal.SIG_BLOCK, ENDS)
+    agent = AgentProcess(conf)
+    agent.start()
+    LOG.info('The agent of host %s has begun', agent.host)
+    signal.sigwait(ENDS)
+    agent.stop()

@@ -1,0 +1,64 @@
+"""How an agent tells the workers that its host is up, and what is on it."""
+
+import logging
+import os
+import socket
+import uuid
+from collections.abc import Collection
+from dataclasses import replace
+
+from computeapi import __version__
+from computeapi.backends.hypervisor import Capability, Hypervisor
+from computeapi.backends.hypervisor.remote.calls import CONTROL, EXPECTATION, REPORT, Expectation, Report
+from computeapi.bus import Bus, Unanswered, Unheard
+
+LOG = logging.getLogger(__name__)
+REPORT_SECONDS = 10.0
+NOT_HERE = frozenset({Capability.HOST_POWER})
+"""What a machine cannot do to itself."""
+
+
+class Reporter:
+    """Reports one host, until it is stopped with its process."""
+
+    def __init__(self, bus: Bus, host: str, driver: Hypervisor):
+        self.bus, self.host, self.driver = bus, host, driver
+        self.arriving, self.answered = True, True
+        self.id = str(uuid.uuid4())
+
+    def report(self) -> None:
+        """Once; what goes wrong is logged when it begins."""
+        try:
+            found = self.bus.call(CONTROL, 'report', REPORT_SECONDS, report=REPORT.write(self.made()))
+            expected: Expectation = EXPECTATION.read(found)
+        except (Unanswered, Unheard) as error:
+            if self.answered:
+                LOG.warning('No worker hears this agent: %s', error)
+            self.answered = False
+            return
+        if not self.answered:
+            LOG.info('A worker hears this agent again')
+        self.answered = True
+        if self.arriving:
+            self.compare(expected.servers, expected.moving)
+        self.arriving = False
+
+    def made(self) -> Report:
+        """What is to be said now."""
+        [host] = [each for each in self.driver.hosts() if each.name == self.host]
+        report = Report(
+            host, self.driver.capabilities - NOT_HERE, __version__, self.id, os.getpid(), socket.gethostname()
+        )
+        return replace(report, arriving=True, machines=self.machines()) if self.arriving else report
+
+    def machines(self) -> list[str]:
+        return sorted(server_id for server_id, host in self.driver.machines() if host == self.host)
+
+    def compare(self, expected: Collection[str], moving: Collection[str]) -> None:
+        """Tell operators where what is here is not what should be; it is left as it is."""
+        found = set(self.machines())
+        LOG.info('%d machines are on host %s, %d are expected', len(found), self.host, len(expected))
+        for server_id in sorted(found.difference(expected, moving)):
+            LOG.warning('The machine of server %s is here, and not expected', server_id)
+        for server_id in sorted(set(expected) - found):
+            LOG.warning('The machine of server %s is expected, and not here', server_id)

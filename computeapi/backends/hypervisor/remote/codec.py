@@ -1,0 +1,142 @@
+"""Values of known types as JSON, and back.
+
+A record becomes an object with its fields. Who reads knows the types, and takes nothing else for them: what it does not
+know is passed over, and what it knows but was not told is None or empty, so that releases that differ understand each
+other.
+"""
+
+import base64
+import dataclasses
+import functools
+import typing
+from collections.abc import Callable, Collection, Iterable, Mapping
+from datetime import datetime
+from enum import Enum
+from types import NoneType, UnionType
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+
+Convert = Callable[[Any], Any]
+
+
+class Codec(typing.NamedTuple):
+    """How values of a type are written and read; ValueError, TypeError and KeyError for what is not of it.
+
+    empty: makes one for who was not told any.
+    """
+
+    write: Convert
+    read: Convert
+    empty: Callable[[], Any]
+
+
+@functools.cache
+def codec(kind: Any) -> Codec:
+    """Of a type as annotations say it; TypeError for one that cannot be written."""
+    if isinstance(kind, type) and kind in LEAVES:
+        return LEAVES[kind]
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return Codec(lambda value: value.name, lambda name: kind[name], lambda: next(iter(kind)))
+    if isinstance(kind, type) and (dataclasses.is_dataclass(kind) or hasattr(kind, '_fields')):
+        return _record(kind)
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin is Annotated:
+        return codec(arguments[0])
+    if origin in (Union, UnionType):
+        return _optional(*(each for each in arguments if each is not NoneType))
+    if kind is Any:
+        return JSON
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        value = codec(arguments[1])
+        return Codec(
+            lambda found: {key: value.write(each) for key, each in found.items()},
+            lambda found: {key: value.read(each) for key, each in found.items()},
+            dict,
+        )
+    if isinstance(origin, type) and issubclass(origin, tuple):
+        return _tuple(*(codec(each) for each in arguments))
+    if isinstance(origin, type) and issubclass(origin, Iterable):
+        return _several(frozenset if issubclass(origin, frozenset) else list, arguments[0])
+    raise TypeError(f'{kind} cannot be written')
+
+
+def _record(kind: Any) -> Codec:
+    """Of a dataclass or a NamedTuple. It is looked into when it is used first, for it may hold others of its kind."""
+
+    @functools.cache
+    def fields() -> dict[str, Codec]:
+        hints = get_type_hints(kind, include_extras=True)
+        names = kind._fields if hasattr(kind, '_fields') else [each.name for each in dataclasses.fields(kind)]
+        return {name: codec(hints[name]) for name in names}
+
+    def write(value: Any) -> Any:
+        return {name: _unless_none(each.write, getattr(value, name)) for name, each in fields().items()}
+
+    def read(found: Any) -> Any:
+        given = _checked(found, Mapping)
+        return kind(
+            **{n: _unless_none(each.read, given[n]) if n in given else each.empty() for n, each in fields().items()}
+        )
+
+    return Codec(write, read, lambda: read({}))
+
+
+def _unless_none(convert: Convert, value: Any) -> Any:
+    """What nobody knows of a record is None, whatever is said of it where it is known."""
+    return None if value is None else convert(value)
+
+
+def _optional(*kinds: Any) -> Codec:
+    if len(kinds) != 1:
+        raise TypeError(f'{kinds} cannot be told apart')
+    of = codec(kinds[0])
+    return Codec(
+        lambda value: None if value is None else of.write(value),
+        lambda found: None if found is None else of.read(found),
+        lambda: None,
+    )
+
+
+def _tuple(*parts: Codec) -> Codec:
+    return Codec(
+        lambda value: [part.write(each) for part, each in zip(parts, value, strict=True)],
+        lambda found: tuple(part.read(each) for part, each in zip(parts, _checked(found, list), strict=True)),
+        lambda: tuple(part.empty() for part in parts),
+    )
+
+
+def _several(collection: Callable[[Iterable[Any]], Collection[Any]], kind: Any) -> Codec:
+    """Of many alike. Members of an Enum that the reader does not know are left out."""
+    one = codec(kind)
+    known = kind.__members__ if isinstance(kind, type) and issubclass(kind, Enum) else None
+    return Codec(
+        lambda value: [one.write(each) for each in value],
+        lambda found: collection(one.read(each) for each in _checked(found, list) if known is None or each in known),
+        lambda: collection(()),
+    )
+
+
+def _checked(value: Any, kind: Any) -> Any:
+    if not isinstance(value, kind) or isinstance(value, bool) is not (kind is bool):
+        raise TypeError(f'{type(value).__name__} instead of {kind.__name__}')
+    return value
+
+
+def _leaf(kind: type) -> Codec:
+    return Codec(lambda value: value, lambda value: _checked(value, kind), kind)
+
+
+def _number(value: Any) -> float:
+    return float(_checked(value, int | float)) if not isinstance(value, bool) else _checked(value, float)
+
+
+JSON = Codec(lambda value: value, lambda value: value, lambda: None)
+LEAVES: dict[Any, Codec] = {
+    str: _leaf(str),
+    int: Codec(int, lambda value: _checked(value, int), int),
+    bool: _leaf(bool),
+    float: Codec(float, _number, float),
+    dict: Codec(dict, lambda value: _checked(value, dict), dict),
+    NoneType: JSON,
+    datetime: Codec(datetime.isoformat, datetime.fromisoformat, lambda: datetime.min),
+    bytes: Codec(lambda value: base64.b64encode(value).decode(), base64.b64decode, bytes),
+}

@@ -1,0 +1,272 @@
+"""Tells the agents of hosts what to do, over the bus.
+
+What cannot be done now is done later: whoever can wait hears NotYet when a host does not answer, and its agent answers
+what is told again with what became of it. Whoever cannot wait hears that the host does not respond.
+"""
+
+import contextlib
+import copy
+import logging
+import socket
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any, cast
+
+from computeapi.backends.hypervisor import (
+    Capability,
+    Console,
+    Host,
+    HypervisorError,
+    NotYet,
+    Outdated,
+    PowerState,
+)
+from computeapi.backends.hypervisor.behaviour import at_once
+from computeapi.backends.hypervisor.remote import consoles
+from computeapi.backends.hypervisor.remote.calls import (
+    ANSWER,
+    AT_THE_OTHER,
+    CALL,
+    OPERATIONS,
+    PIECE,
+    TOLD,
+    AgentAnswer,
+    AnswerKind,
+    Call,
+    HostAway,
+    WorkClaim,
+    signature,
+    topic_of,
+)
+from computeapi.bus import Bus, Unanswered, Unheard
+from computeapi.clock import utcnow
+from computeapi.db import agents, hypervisors, services
+from computeapi.db.engine import Store
+from computeapi.db.servers import Server
+from computeapi.errors import NotSupported
+
+LOG = logging.getLogger(__name__)
+# How long an agent is waited for that is at it; what takes longer is asked for again.
+PATIENCE_SECONDS = 3.0
+# An agent that has not answered then is not there, or is not well. The broker keeps what it is told for no longer.
+ANSWER_SECONDS = 20.0
+AGAIN_SECONDS = 1.0
+# For so long a host is left alone that did not answer.
+SILENCE_SECONDS = 5.0
+# What an agent can do is asked of the database as often.
+REMEMBERED_SECONDS = 5.0
+
+
+class Silences:
+    """The hosts that did not answer lately: one call at a time finds out whether they do again."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic):
+        self.clock, self.until, self.lock = clock, dict[str, float](), threading.Lock()
+
+    def check(self, host: str) -> None:
+        """Unanswered for one that is left alone."""
+        with self.lock:
+            until = self.until.get(host)
+            if until is None:
+                return
+            if self.clock() < until:
+                raise Unanswered(f'{host} did not answer lately')
+            self.until[host] = self.clock() + SILENCE_SECONDS
+
+    def begin(self, host: str) -> None:
+        with self.lock:
+            self.until[host] = self.clock() + SILENCE_SECONDS
+
+    def end(self, host: str) -> None:
+        with self.lock:
+            self.until.pop(host, None)
+
+
+class RemoteHypervisor:
+    """Each call goes to the agent of the server's host.
+
+    down_after: seconds without a sign of life after which a host is down.  longest: seconds for which whoever cannot
+    wait does.
+    """
+
+    def __init__(
+        self,
+        bus: Bus,
+        store: Store,
+        *,
+        down_after: float,
+        longest: float,
+        clock: Callable[[], datetime] = utcnow,
+    ):
+        self.bus, self.store, self.clock = bus, store, clock
+        self.down_after, self.longest = timedelta(seconds=down_after), longest
+        self.silences = Silences()
+        self.passed: Callable[[str], float] = at_once
+        self.claim = WorkClaim()
+        self.known: tuple[float, frozenset[Capability]] = (0.0, frozenset())
+
+    def during(self, passed: Callable[[str], float], token: int = 0, task: int = 0) -> 'RemoteHypervisor':
+        driver = copy.copy(self)
+        driver.passed = passed
+        driver.claim = WorkClaim(token, task, f'task {task}' if task else '', passed is not at_once)
+        return driver
+
+    @property
+    def capabilities(self) -> frozenset[Capability]:
+        """What the agents of all hosts can do that are there: everything, as long as none has been."""
+        looked, found = self.known
+        if not found or time.monotonic() - looked > REMEMBERED_SECONDS:
+            said = [each.capabilities for each in self.store.ask(agents.select)]
+            names = set.intersection(*map(set, said)) if said else set(Capability.__members__)
+            found = frozenset(each for name, each in Capability.__members__.items() if name in names)
+            self.known = time.monotonic(), found
+        return found
+
+    def hosts(self) -> Sequence[Host]:
+        """As their agents said last; those that are down are off."""
+        nodes = self.store.ask(hypervisors.select)
+        return [_host(node, on=self._is_up(node.service)) for node in nodes]
+
+    def _is_up(self, service: services.ComputeService) -> bool:
+        seen = service.seen_at
+        return not service.forced_down and seen is not None and self.clock() - seen <= self.down_after
+
+    def machines(self) -> Iterable[tuple[str, str]]:
+        """Those on hosts that answer."""
+        for host in self.hosts():
+            if host.on:
+                with contextlib.suppress(HostAway):
+                    yield from self._ask(host.name, 'machines')
+
+    def connector(self, host: str) -> Mapping[str, Any]:
+        return cast(Mapping[str, Any], self._ask(host, 'connector', host))
+
+    def power_state(self, server: Server) -> PowerState | None:
+        return None if server.host is None else self._ask(server.host, 'power_state', server)
+
+    def switch_host(self, host: str, on: bool) -> None:
+        raise NotSupported('Nobody can switch a host on or off from itself.')
+
+    def connect(self, server: Server, protocol: str, console: Console) -> socket.socket:
+        return consoles.connect(console, protocol)
+
+    def destroy(self, server: Server) -> None:
+        """What is on a host that is down is as good as gone; what is found there when it is back, the audit removes."""
+        service = self.store.ask(services.of_compute_host, server.host)
+        if service is None or not self._is_up(service):
+            LOG.warning('Host %s is down: the machine of %s is left there for now', server.host, server.uuid)
+            return
+        self._tell(server.host or '', 'destroy', server)
+
+    def snapshot(self, server: Server, disk_format: str) -> Iterator[bytes]:
+        """In pieces, each of which is asked for: the agent need not know where images are, nor as whom."""
+        host = server.host or ''
+        stream = self._tell(host, 'snapshot', server, disk_format)
+        return self._pieces(host, stream)
+
+    def _pieces(self, host: str, stream: str) -> Iterator[bytes]:
+        number = 0
+        while piece := self._piece(host, stream, number):
+            yield piece
+            number += 1
+
+    def _piece(self, host: str, stream: str, number: int) -> bytes:
+        arguments = {'host': host, 'stream': stream, 'number': number}
+        answer = self._persistently(host, 'piece', lambda: self._call(host, 'piece', arguments))
+        return cast(bytes, PIECE.read(_result(answer)))
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in TOLD:
+            raise AttributeError(name)
+
+        def tell(server: Server, *arguments: Any, **facts: Any) -> Any:
+            given = signature(name).bound.bind(None, server, *arguments, **facts).arguments
+            host = given['host'] if name in AT_THE_OTHER else server.host
+            if host is None:
+                raise HypervisorError(f'Server {server.uuid} is on no host.')
+            do = self._tell if name in OPERATIONS else self._ask
+            return do(host, name, server, *arguments, **facts)
+
+        return tell
+
+    # ------------------------------------------------------------ over the bus
+
+    def _tell(self, host: str, operation: str, *arguments: Any, **facts: Any) -> Any:
+        """Have it done: now, or NotYet."""
+        claim = self.claim if self.claim.work else replace(self.claim, work=str(uuid.uuid4()))
+        return self._do(host, operation, claim, arguments, facts)
+
+    def _ask(self, host: str, operation: str, *arguments: Any, **facts: Any) -> Any:
+        return self._do(host, operation, self.claim, arguments, facts)
+
+    def _do(self, host: str, operation: str, claim: WorkClaim, arguments: Any, facts: Any) -> Any:
+        words = signature(operation)
+        call = CALL.write(Call(host, operation, words.write(arguments, facts), claim, patience=PATIENCE_SECONDS))
+        answer = self._persistently(host, operation, lambda: self._call(host, 'tell', {'call': call}))
+        value = _result(answer)
+        return value if operation == 'snapshot' else words.returns.read(value)
+
+    def _persistently(self, host: str, operation: str, ask: Callable[[], AgentAnswer]) -> AgentAnswer:
+        """Ask until there is an answer; NotYet when whoever asks can come again, HostAway when it took too long."""
+        deadline = time.monotonic() + self.longest
+        while True:
+            try:
+                answer = ask()
+                if answer.kind is not AnswerKind.UNDER_WAY:
+                    return answer
+                wait, why = AGAIN_SECONDS, 'it is at it'
+            except Unanswered as error:
+                wait, why = SILENCE_SECONDS, str(error)
+            if self.claim.waits:
+                # Its time begins here, if it has not: work that waits for a host does not do so for ever.
+                self.passed(f'{operation} on {host}')
+                raise NotYet(wait)
+            if why != 'it is at it' or time.monotonic() > deadline:
+                LOG.warning('Host %s does not respond: %s', host, why)
+                raise HostAway(host=host)
+
+    def _call(self, host: str, method: str, arguments: Mapping[str, Any]) -> AgentAnswer:
+        self.silences.check(host)
+        try:
+            found = self.bus.call(topic_of(host), method, ANSWER_SECONDS, **arguments)
+        except Unanswered:
+            self.silences.begin(host)
+            raise
+        except Unheard as error:
+            LOG.error('The agent of host %s went wrong: %s', host, error)
+            return AgentAnswer(AnswerKind.FAILED, text=f'The agent of host {host} went wrong.')
+        self.silences.end(host)
+        return cast(AgentAnswer, ANSWER.read(found))
+
+
+def _result(answer: AgentAnswer) -> Any:
+    """What was returned, or what was raised at the host."""
+    if answer.kind is AnswerKind.DONE:
+        return answer.value
+    if answer.kind is AnswerKind.NOT_YET:
+        raise NotYet(answer.seconds)
+    if answer.kind is AnswerKind.OUTDATED:
+        raise Outdated(answer.text)
+    if answer.kind is AnswerKind.NOT_SUPPORTED:
+        raise NotSupported(answer.text)
+    raise HypervisorError(answer.text)
+
+
+def _host(node: hypervisors.ComputeNode, *, on: bool) -> Host:
+    return Host(
+        name=node.host,
+        hypervisor_hostname=node.hypervisor_hostname,
+        hypervisor_type=node.hypervisor_type,
+        hypervisor_version=node.hypervisor_version,
+        host_ip=node.host_ip,
+        vcpus=node.vcpus,
+        memory_mb=node.memory_mb,
+        local_gb=node.local_gb,
+        cpu_info=node.cpu_info,
+        cell=node.cell or 'cell1',
+        on=on,
+    )

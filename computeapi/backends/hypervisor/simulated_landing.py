@@ -1,0 +1,77 @@
+"""How a simulated machine gets from one process to another, as real ones get from host to host.
+
+The one that it is to come to listens, and says where and under which word; the other one sends what there is of it.
+"""
+
+import functools
+import hmac
+import json
+import secrets
+import socket
+import threading
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from computeapi.backends.hypervisor import HypervisorError
+from computeapi.db.domains import DOMAINS, VirtualMachine
+from computeapi.db.engine import Store
+
+SECONDS = 5.0
+# A machine is its log, above all.
+MOST_BYTES = 1024 * 1024
+TAKEN = b'taken\n'
+
+
+class Landing:
+    """Takes machines into a store, as soon as somebody asks where."""
+
+    def __init__(self, store: Store, host: str, address: str):
+        self.store, self.host, self.address = store, host, address
+        self.word = secrets.token_hex(16)
+
+    @functools.cached_property
+    def facts(self) -> Mapping[str, Any]:
+        """What whoever has a machine must know."""
+        listener = socket.create_server((self.address, 0))
+        threading.Thread(target=self._listen, args=[listener], name='landing', daemon=True).start()
+        return {'address': self.address, 'port': listener.getsockname()[1], 'word': self.word}
+
+    def _listen(self, listener: socket.socket) -> None:
+        with listener:
+            while True:
+                connection, _ = listener.accept()
+                with connection:
+                    try:
+                        connection.settimeout(SECONDS)
+                        self._take(connection)
+                    except (OSError, ValueError, KeyError, TypeError):
+                        # Whoever sent it comes again, or does not.
+                        pass
+
+    def _take(self, connection: socket.socket) -> None:
+        with connection.makefile('rwb') as file:
+            said = json.loads(file.readline(MOST_BYTES))
+            if hmac.compare_digest(str(said['word']), self.word):
+                begun = datetime.fromisoformat(said['machine']['created_at'])
+                self.store.tell(_put, VirtualMachine(**said['machine'] | {'host': self.host, 'created_at': begun}))
+                file.write(TAKEN)
+
+
+def send(facts: Mapping[str, Any], machine: VirtualMachine) -> None:
+    """Let the machine be there, too; HypervisorError."""
+    found = machine._asdict() | {'created_at': machine.created_at.isoformat()}
+    try:
+        there = socket.create_connection((facts['address'], facts['port']), SECONDS)
+        with there, there.makefile('rwb') as file:
+            file.write(json.dumps({'word': facts['word'], 'machine': found}).encode() + b'\n')
+            file.flush()
+            if file.readline(MOST_BYTES) != TAKEN:
+                raise HypervisorError('The other host did not take the machine.')
+    except (OSError, KeyError) as error:
+        raise HypervisorError(f'The other host cannot be reached: {error}') from error
+
+
+def _put(connection: Any, machine: VirtualMachine) -> None:
+    DOMAINS.delete(connection, server_id=machine.server_id, host=machine.host)
+    DOMAINS.insert(connection, **machine._asdict())

@@ -1,0 +1,56 @@
+"""What workers hear from the agents of hosts: that they live, what their hosts are, and what runs there."""
+
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from computeapi.backends.hypervisor.remote.calls import EXPECTATION, REPORT, Expectation, Report
+from computeapi.compute.hosts import HostRegistry
+from computeapi.db import audits
+from computeapi.db import servers as rows
+from computeapi.db.agents import Agent
+from computeapi.db.engine import Store
+from computeapi.states import VMState
+
+LOG = logging.getLogger(__name__)
+WITH_MACHINES = frozenset(VMState) - {VMState.BUILDING, VMState.ERROR, VMState.SHELVED_OFFLOADED, VMState.DELETED}
+"""The states of servers that have a virtual machine."""
+
+
+class AgentHearing:
+    """Its public method is what agents can call; they hear nothing of other hosts than their own.
+
+    returned: called with the name of a host whose agent has just begun, in a thread of its own.
+    """
+
+    def __init__(self, store: Store, registry: HostRegistry, returned: Callable[[str], None]):
+        self._store, self._registry, self._returned = store, registry, returned
+
+    def report(self, context: Mapping[str, Any], report: Mapping[str, Any], **unknown: Any) -> Any:
+        """Write down what an agent says of its host, and answer what should be there."""
+        said: Report = REPORT.read(report)
+        now = self._store.clock()
+        agent = Agent(
+            host=said.host.name,
+            id=said.id,
+            release=said.release,
+            pid=said.pid,
+            machine=said.machine,
+            capabilities=sorted(each.name for each in said.capabilities),
+            started_at=now,
+            seen_at=now,
+        )
+        self._registry.heard(said.host, agent)
+        if not said.arriving:
+            return EXPECTATION.write(Expectation())
+        LOG.info('The agent of host %s has begun: %s, process %d', agent.host, agent.release, agent.pid)
+        threading.Thread(target=self._returned, args=[agent.host], name=f'return-{agent.host}', daemon=True).start()
+        return EXPECTATION.write(self._expected(said))
+
+    def _expected(self, said: Report) -> Expectation:
+        host = said.host.name
+        with self._store.read() as connection:
+            expected = {each.uuid for each in rows.on_host(connection, host, WITH_MACHINES)}
+            claimed = {server_id for server_id, there in audits.claims_of(connection, said.machines) if there == host}
+        return Expectation(sorted(expected), sorted(claimed))

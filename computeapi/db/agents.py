@@ -1,0 +1,28 @@
+"""The agents of hosts, as rows: each says now and then that it lives."""
+
+import sqlalchemy as sa
+
+from computeapi.db.records import Rows, upsert
+from computeapi.db.tables.compute import Agent, agents
+
+__all__ = ['Agent']
+
+AGENTS = Rows(Agent, agents)
+
+
+def is_seen(connection: sa.Connection, agent: Agent) -> None:
+    """Write down what the agent of a host said, who may be another one than before."""
+    upsert(connection, agents, [agent._asdict()])
+
+
+def get(connection: sa.Connection, host: str) -> Agent | None:
+    return AGENTS.find(connection, host=host)
+
+
+def select(connection: sa.Connection) -> list[Agent]:
+    """All of them, by host."""
+    return AGENTS.all(connection, AGENTS.select.order_by(agents.c.host))
+
+
+def forget(connection: sa.Connection, host: str) -> None:
+    AGENTS.delete(connection, host=host)

@@ -1,0 +1,216 @@
+"""What an agent does with what it is told, whoever told it and however often."""
+
+import threading
+from dataclasses import replace
+
+import pytest
+
+from computeapi import config
+from computeapi.agent.endpoint import AgentEndpoint
+from computeapi.agent.gate import ConsoleGate
+from computeapi.agent.lanes import Lanes
+from computeapi.agent.memory import Memory
+from computeapi.agent.process import own_store
+from computeapi.backends.hypervisor import NotYet, Outdated
+from computeapi.backends.hypervisor.remote.calls import (
+    ANSWER,
+    CALL,
+    VERSION,
+    AnswerKind,
+    Call,
+    WorkClaim,
+    signature,
+)
+from computeapi.backends.hypervisor.simulated_lone import LoneSimulatedHypervisor
+
+HOST = 'alpha'
+NEWEST = WorkClaim(9, 9, 'task 9', waits=True)
+
+
+class Told(LoneSimulatedHypervisor):
+    """Remembers what it was told, and can be held."""
+
+    def __init__(self, store, options, clock):
+        super().__init__(store, options, clock, HOST, '127.0.0.1')
+        self.heard, self.goes_on, self.begun = [], threading.Event(), threading.Semaphore(0)
+        self.goes_on.set()
+
+    def act(self, operation, server, *lines):
+        self.heard.append(operation)
+        self.begun.release()
+        assert self.goes_on.wait(30)
+        super().act(operation, server, *lines)
+
+
+class AgentInTests:
+    """An agent without a bus."""
+
+    def __init__(self, folder, options):
+        folder.mkdir(exist_ok=True)
+        self.folder, self.options = folder, options
+        self.store = own_store(folder)
+        self.driver = Told(self.store, options, self.store.clock)
+        self.memory = Memory(folder / 'servers')
+        self.lanes, self.gate = Lanes(self.memory, 4), ConsoleGate(self.driver, '127.0.0.1', 0)
+        self.endpoint = AgentEndpoint(HOST, self.driver, self.memory, self.lanes, self.gate)
+
+    def tell(self, operation, *arguments, host=HOST, work='task 7', token=3, patience=20.0, **facts):
+        written = signature(operation).write(arguments, facts)
+        claim = WorkClaim(token, 7, work, waits=True)
+        return self.say(Call(host, operation, written, claim, patience=patience))
+
+    def say(self, call, **more):
+        return ANSWER.read(self.endpoint.tell({}, call={**CALL.write(call), **more}, later='unknown'))
+
+    def again(self):
+        """The one that is started when this one was killed."""
+        self.close()
+        return AgentInTests(self.folder, self.options)
+
+    def close(self):
+        self.lanes.close()
+        self.gate.close()
+        self.store.close()
+
+
+@pytest.fixture
+def agent(tmp_path):
+    made = AgentInTests(tmp_path / HOST, config.load().simulated)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def server(servers):
+    return servers.get(servers.add(host=HOST))
+
+
+@pytest.fixture
+def running(agent, server):
+    assert agent.tell('spawn', server, []).kind is AnswerKind.DONE
+    agent.driver.heard.clear()
+    agent.driver.begun = threading.Semaphore(0)
+    return server
+
+
+def test_what_is_told_again_is_not_done_again(agent, running):
+    for _ in range(3):
+        assert agent.tell('reboot', running, hard=True).kind is AnswerKind.DONE
+    assert agent.driver.heard == ['reboot']
+    assert agent.tell('reboot', running, hard=True, work='task 8').kind is AnswerKind.DONE
+    assert agent.driver.heard == ['reboot'] * 2
+
+
+def test_an_agent_that_was_killed_knows_what_it_did(agent, running):
+    agent.tell('reboot', running, hard=True)
+    other = agent.again()
+    assert other.tell('reboot', running, hard=True).kind is AnswerKind.DONE
+    assert other.driver.heard == []
+    assert other.tell('power_off', running, token=2).kind is AnswerKind.OUTDATED
+    other.close()
+
+
+def test_what_was_undone_meanwhile_is_done_again(agent, running):
+    for operation in ('power_off', 'power_on', 'power_off'):
+        agent.tell(operation, running)
+    assert agent.driver.heard == ['power_off', 'power_on', 'power_off']
+
+
+def test_after_the_machine_was_switched_off_nothing_counts_as_done(agent, running):
+    agent.tell('reboot', running, hard=True)
+    agent.memory.boot = 'another'
+    agent.memory.held.clear()
+    agent.tell('reboot', running, hard=True)
+    assert agent.driver.heard == ['reboot'] * 2
+
+
+def test_who_is_told_that_it_is_under_way_hears_later_how_it_went(agent, running):
+    agent.driver.goes_on.clear()
+    assert agent.tell('reboot', running, hard=True, patience=0.0).kind is AnswerKind.UNDER_WAY
+    assert agent.tell('reboot', running, hard=True, patience=0.0, token=4).kind is AnswerKind.UNDER_WAY
+    agent.driver.goes_on.set()
+    assert agent.tell('reboot', running, hard=True, token=5).kind is AnswerKind.DONE
+    assert agent.driver.heard == ['reboot']
+
+
+def test_one_thing_after_the_other_is_done_with_a_server_and_others_need_not_wait(agent, running, servers):
+    agent.driver.goes_on.clear()
+    assert agent.tell('reboot', running, hard=True, patience=0.0).kind is AnswerKind.UNDER_WAY
+    assert agent.tell('pause', running, patience=0.0, token=4).kind is AnswerKind.UNDER_WAY
+    agent.driver.begun.acquire(timeout=30)
+    assert agent.driver.heard == ['reboot']
+    assert agent.tell('power_state', running).value == 'RUNNING'
+    other = servers.get(servers.add(host=HOST))
+    assert agent.tell('spawn', other, [], patience=0.0).kind is AnswerKind.UNDER_WAY
+    agent.driver.goes_on.set()
+    while agent.tell('pause', running, token=4).kind is AnswerKind.UNDER_WAY:
+        pass
+    assert agent.driver.heard.count('pause') == 1
+
+
+def test_an_agent_works_for_its_own_host_alone(agent, running):
+    elsewhere = replace(running, host='beta')
+    for answer in (
+        agent.tell('power_off', running, host='beta'),
+        agent.tell('power_off', elsewhere),
+        agent.tell('prepare_live_migration', running, 'beta', {}),
+        ANSWER.read(agent.endpoint.piece({}, 'beta', 'any', 0)),
+    ):
+        assert answer.kind is AnswerKind.FAILED and 'does not work for host' in answer.text
+    assert agent.driver.heard == []
+
+
+@pytest.mark.parametrize('server_id', ['../../etc/passwd', '', 'x' * 36])
+def test_a_server_without_a_proper_id_is_none(agent, server, server_id):
+    answer = agent.tell('spawn', replace(server, uuid=server_id), [])
+    assert answer.kind is AnswerKind.FAILED and agent.driver.heard == []
+
+
+@pytest.mark.parametrize('arguments', [{}, {'server': 5}, {'server': {}}, {'server': None, 'devices': 'x'}])
+def test_what_makes_no_sense_is_refused(agent, arguments):
+    answer = agent.say(Call(HOST, 'spawn', arguments, WorkClaim(1, 1, 'x', waits=True), patience=1.0))
+    assert answer.kind is AnswerKind.FAILED and agent.driver.heard == []
+
+
+def test_an_agent_passes_over_what_is_new(agent, running):
+    newer = Call(HOST, 'power_off', signature('power_off').write((running,), {}), NEWEST, patience=9.0)
+    newer.arguments['gently'] = True
+    newer.arguments['server']['colour'] = 'red'
+    assert agent.say(newer, colour='red').kind is AnswerKind.DONE
+
+
+def test_an_agent_of_the_version_before_does_what_it_knows(agent, running):
+    """Whoever tells it says what must be known at least."""
+    needed = replace(CALL.read(CALL.write(Call(HOST, 'power_off'))), needs=(VERSION[0], VERSION[1] + 1))
+    needed.arguments.update(signature('power_off').write((running,), {}))
+    assert agent.say(needed).kind is AnswerKind.NOT_SUPPORTED
+    assert agent.say(replace(needed, needs=VERSION, claim=NEWEST, patience=9.0)).kind is AnswerKind.DONE
+    assert agent.say(Call(HOST, 'paint', {})).kind is AnswerKind.NOT_SUPPORTED
+
+
+def test_a_bug_is_told_without_its_traceback(agent, running):
+    def broken(server):
+        raise ZeroDivisionError('secret')
+
+    agent.driver.console_output = lambda server, lines: broken(server)
+    answer = agent.tell('console_output', running, 5)
+    assert (answer.kind, answer.text) == (AnswerKind.FAILED, f'The driver of host {HOST} went wrong.')
+
+
+@pytest.mark.parametrize(
+    ('error', 'kind'), [(NotYet(2.5), AnswerKind.NOT_YET), (Outdated('x'), AnswerKind.OUTDATED)], ids=['wait', 'late']
+)
+def test_what_is_no_error_is_none_here(agent, running, error, kind):
+    def told(*arguments, **facts):
+        raise error
+
+    agent.driver.power_state = told
+    assert agent.tell('power_state', running).kind is kind
+
+
+def test_a_step_takes_its_time_from_when_it_was_begun_first(agent, server):
+    assert agent.memory.passed(server.uuid, 'task 1', 'spawn') == 0
+    other = agent.again()
+    assert other.memory.passed(server.uuid, 'task 1', 'spawn') > 0
+    assert other.memory.passed(server.uuid, 'task 2', 'spawn') == 0
+    other.close()

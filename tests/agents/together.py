@@ -1,0 +1,67 @@
+"""Agents in this process, with the broker between them and the driver that tells them."""
+
+import functools
+import tempfile
+from pathlib import Path
+
+from computeapi import bus, config
+from computeapi.agent.process import AgentProcess
+from computeapi.backends.hypervisor.remote.calls import REPORT
+from computeapi.backends.hypervisor.remote.driver import RemoteHypervisor
+from computeapi.compute.hearing import AgentHearing
+from computeapi.compute.hosts import HostRegistry
+from tests import broker
+
+HOSTS = ('alpha', 'beta')
+
+
+def agent_conf(folder, host, **options):
+    """A configuration of an agent that simulates its host; options: of [simulated]."""
+    folder.mkdir()
+    conf = config.load()
+    conf.set_override('state_path', str(folder / 'agent'), 'agent')
+    conf.set_override('host', host, 'agent')
+    conf.set_override('my_ip', '127.0.0.1', 'agent')
+    conf.set_override('console_port', 0, 'agent')
+    for name, value in options.items():
+        conf.set_override(name, value, 'simulated')
+    return conf
+
+
+@functools.cache
+def agents():
+    """One for each of HOSTS, as long as this process lives."""
+    folder = Path(tempfile.mkdtemp(prefix='computeapi-agents-'))
+    made = []
+    for host in HOSTS:
+        conf = agent_conf(folder / host, host)
+        with_bus(conf)
+        made.append(AgentProcess(conf))
+        made[-1].start()
+        broker.LEAVING.append(made[-1].stop)
+    return made
+
+
+def with_bus(conf):
+    """Let the configuration lead to the broker."""
+    bus.register(conf)
+    conf.set_override('transport_url', broker.transport_url())
+
+
+def told(store, conf):
+    """A driver of HOSTS, in a store that has heard of them."""
+    longest = 20
+    registered = HostRegistry(store, list, beat_seconds=0, clock=store.clock)
+    hearing = AgentHearing(store, registered, lambda host: None)
+    for agent in agents():
+        hearing.report({}, REPORT.write(agent.reporter.made()))
+    return RemoteHypervisor(driver_bus(), store, down_after=60, longest=longest, clock=store.clock)
+
+
+@functools.cache
+def driver_bus():
+    conf = config.load()
+    with_bus(conf)
+    made = bus.Bus(conf)
+    broker.LEAVING.append(made.close)
+    return made
