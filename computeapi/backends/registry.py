@@ -127,7 +127,14 @@ def qemu_hypervisor(conf: cfg.ConfigOpts, store: Store, images: Images) -> Hyper
         from computeapi.backends.hypervisor.qemu.drivers import local_driver
     except ImportError as error:
         raise cfg.ConfigFileValueError(f'[hypervisor]backend: {error}: the extra `qemu` is not installed') from None
-    return local_driver(conf, images)
+    return local_driver(conf, images, local_documents(store) if conf.network.backend == 'local' else None)
+
+
+def local_documents(store: Store) -> Any:
+    """The built-in networks in Neutron's words, to be read."""
+    from computeapi.backends.network.local.resources import Resources
+
+    return Resources(store, store.clock)
 
 
 def keystone_identity(conf: cfg.ConfigOpts, store: Store) -> Identity:

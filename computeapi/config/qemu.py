@@ -31,11 +31,21 @@ QEMU = [
         choices=['pc', 'q35'],
         help='The board of guests whose images do not name one in hw_machine_type.',
     ),
+    cfg.StrOpt(
+        'network',
+        default='user',
+        choices=[
+            ('user', 'QEMU itself, without any privileges: each guest is alone with its address'),
+            ('bridge', 'a bridge for each network, a tap for each port, dnsmasq and nftables; needs root'),
+        ],
+        help='What guests are connected by. With bridges the host is their router and answers at their floating IPs, '
+        'security groups hold within ten seconds, and IPv6 is left out.',
+    ),
     cfg.BoolOpt(
         'way_out',
         default=False,
-        help='Whether guests reach what the processes of this machine reach, its services on the loopback among them. '
-        'Else they have their addresses, and reach nothing.',
+        help='With [qemu]network = user: whether guests reach what the processes of this machine reach, its services '
+        'on the loopback among them. Else they have their addresses, and reach nothing.',
     ),
     cfg.IntOpt('vcpus', min=1, help='Virtual CPUs of the host; unset: as many as the machine has.'),
     cfg.IntOpt('memory_mb', min=1, help='Memory of the host in MiB; unset: what the machine has.'),

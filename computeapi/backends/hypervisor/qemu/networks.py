@@ -30,6 +30,9 @@ class GuestNetworks(Protocol):
     def counters(self, server_id: str, interface: Interface) -> Mapping[str, int]:
         """INTERFACE_COUNTERS as the guest sees them, less what is not known."""
 
+    def refresh(self) -> None:
+        """Let the host be as the network service says now; asked now and then, beside what guests are told."""
+
 
 class UserMode:
     """QEMU itself is the network, without any privileges: a guest has its own address, and sees no other guest.
@@ -45,6 +48,9 @@ class UserMode:
         """It comes and goes with its QEMU."""
 
     tear_down = set_up
+
+    def refresh(self) -> None:
+        """A guest is told at its start what there is."""
 
     def netdev(self, server_id: str, interface: Interface) -> dict[str, Any]:
         found = {'type': 'user', 'restrict': not self.way_out, 'ipv6': False}

@@ -1,0 +1,218 @@
+"""Networks as bridges of the host: one for each network, a tap for each port, a DHCP server beside them, and nftables.
+
+    wires     what the network service says of the ports here
+    links     bridges, taps, addresses
+    dhcp      who gives guests their addresses
+    firewall  which packets pass, and under which address they leave
+    command   programs that are run
+
+What is wanted is always told as a whole: which ports are here is noted in a folder, all else is asked of the network
+service. So it does not matter what was there, or who died in the middle of it.
+"""
+
+import fcntl
+import hashlib
+import json
+import logging
+import re
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from computeapi.backends.hypervisor import HypervisorError
+from computeapi.backends.hypervisor.qemu.bridges import firewall, links
+from computeapi.backends.hypervisor.qemu.bridges.command import run
+from computeapi.backends.hypervisor.qemu.bridges.dhcp import DhcpServer
+from computeapi.backends.hypervisor.qemu.bridges.wires import Documents, Segment, Wire, Wiring, read, tap_of
+from computeapi.context import Context
+from computeapi.errors import Error
+
+LOG = logging.getLogger(__name__)
+Interface = Mapping[str, Any]
+PORT_ID = re.compile(r'[0-9a-f-]{11,36}')
+PATIENCE_SECONDS, LOOK_SECONDS = 30, 0.05
+COUNTED = {'octets': 'bytes', 'packets': 'packets', 'drop': 'dropped', 'errors': 'errors'}
+
+
+class Bridges:
+    """folder: where it is noted what is here.  service: the network service."""
+
+    def __init__(self, folder: Path, service: Documents):
+        self.folder, self.service = folder, service
+
+    # ------------------------------------------------------------ what the driver asks
+
+    def set_up(self, server_id: str, interface: Interface) -> None:
+        port_id = port_of(interface)
+        with self.locked() as ports:
+            ports.add(port_id, server_id)
+            wiring = self.bring_about(ports)
+            if not any(wire.port_id == port_id for wire in wiring.wires):
+                raise HypervisorError(f'The network service knows no port {port_id}.')
+
+    def netdev(self, server_id: str, interface: Interface) -> dict[str, Any]:
+        return {'type': 'tap', 'ifname': tap_of(port_of(interface)), 'script': 'no', 'downscript': 'no'}
+
+    def card(self, server_id: str, interface: Interface) -> dict[str, Any]:
+        return {}
+
+    def tear_down(self, server_id: str, interface: Interface) -> None:
+        with self.locked() as ports:
+            port_id = port_of(interface)
+            ports.remove(port_id)
+            links.remove(tap_of(port_id))
+            self.try_to_bring_about(ports)
+
+    def counters(self, server_id: str, interface: Interface) -> Mapping[str, int]:
+        """What comes from the guest, the host gets."""
+        stats = links.counters(tap_of(port_of(interface)))
+        return {
+            f'{theirs}_{name}': stats[ours][word]
+            for theirs, ours in (('rx', 'tx'), ('tx', 'rx'))
+            for name, word in COUNTED.items()
+            if word in stats.get(ours, ())
+        }
+
+    def refresh(self) -> None:
+        """What changed in the network service since, e.g. security groups; asked now and then."""
+        with self.locked() as ports:
+            if ports.known or ports.bridges:
+                self.try_to_bring_about(ports)
+
+    # ------------------------------------------------------------ what is wanted, and made so
+
+    @contextmanager
+    def locked(self) -> Iterator['Ports']:
+        """The ports that are here, while nobody else changes anything; HypervisorError when that takes too long."""
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with (self.folder / 'lock').open('a') as lock:
+            deadline = time.monotonic() + PATIENCE_SECONDS
+            while True:
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    if time.monotonic() > deadline:
+                        raise HypervisorError('The networks of the host are being changed for too long.') from None
+                    time.sleep(LOOK_SECONDS)
+            yield Ports(self.folder / 'ports.json')
+
+    def try_to_bring_about(self, ports: 'Ports') -> None:
+        """What goes wrong is tried again at the next occasion."""
+        try:
+            self.bring_about(ports)
+        except HypervisorError as error:
+            LOG.warning('The networks of the host are not as they should be: %s', error)
+
+    def bring_about(self, ports: 'Ports') -> Wiring:
+        """Let the host be as the network service wants it for these ports."""
+        try:
+            wiring = read(self.service, Context().elevated(), ports.known.keys())
+        except HypervisorError:
+            raise
+        except Error as error:
+            raise HypervisorError(f'The network service does not say how ports are wired: {error}') from None
+        bridges = {segment.bridge for segment in wiring.segments.values()}
+        taps = {wire.tap for wire in wiring.wires}
+        self.remove_others(ports, bridges, taps)
+        ports.write(bridges, taps)
+        for segment in wiring.segments.values():
+            self.bridge(segment, wiring)
+        self.guard(ports, wiring)
+        # A guest is plugged in when all is there that guards it.
+        for wire in wiring.wires:
+            segment = wiring.segments[wire.network_id]
+            links.make_tap(wire.tap, segment.bridge, segment.mtu)
+        ports.keep()
+        return wiring
+
+    def bridge(self, segment: Segment, wiring: Wiring) -> None:
+        ours = {each.bridge for each in wiring.segments.values()}
+        for subnet in segment.subnets:
+            links.check_free(subnet.network, {segment.bridge})
+            for other in wiring.segments.values():
+                if other.bridge != segment.bridge and any(subnet.network.overlaps(o.network) for o in other.subnets):
+                    raise HypervisorError(f'Two networks of the host overlap at {subnet.network}: {sorted(ours)}.')
+        links.make_bridge(segment.bridge, segment.mtu)
+        links.set_addresses(segment.bridge, firewall.addresses_of(segment, wiring))
+        DhcpServer(self.folder, segment.bridge).serve(segment, wiring.wires_of(segment))
+
+    def guard(self, ports: 'Ports', wiring: Wiring) -> None:
+        if not wiring.wires:
+            for family in ('bridge', 'ip'):
+                run(
+                    'nft',
+                    '--file',
+                    '-',
+                    stdin=f'add table {family} {firewall.TABLE}\ndelete table {family} {firewall.TABLE}\n',
+                )
+            return
+        links.forward()
+        run('nft', 'add', 'table', 'bridge', firewall.TABLE)
+        there = firewall.listed(json.loads(run('nft', '--json', '--terse', 'list', 'table', 'bridge', firewall.TABLE)))
+        changed = ports.changed({wire.tap: digest_of(wire) for wire in wiring.wires})
+        forgotten = [tap for tap in changed if f'set {firewall.sets_of(tap)[0]}' in there]
+        run('nft', '--file', '-', stdin=firewall.guard(wiring, there, forgotten) + firewall.route(wiring))
+
+    def remove_others(self, ports: 'Ports', bridges: set[str], taps: set[str]) -> None:
+        """What was here and is not wanted any more."""
+        for tap in ports.taps - taps:
+            links.remove(tap)
+        for bridge in ports.bridges - bridges:
+            DhcpServer(self.folder, bridge).end()
+            links.remove(bridge)
+
+
+class Ports:
+    """What is on the host, as a file keeps it.
+
+    known: the servers of ports, by port.  bridges, taps: links that were made, or were to be.  digests: by tap, of the
+    rules that hold."""
+
+    def __init__(self, path: Path):
+        self.path = path
+        found = json.loads(path.read_bytes()) if path.exists() else {}
+        self.known: dict[str, str] = found.get('ports', {})
+        self.bridges, self.taps = set(found.get('bridges', ())), set(found.get('taps', ()))
+        self.digests: dict[str, str] = found.get('digests', {})
+
+    def add(self, port_id: str, server_id: str) -> None:
+        self.known[port_id] = server_id
+        self.keep()
+
+    def remove(self, port_id: str) -> None:
+        self.known.pop(port_id, None)
+        self.keep()
+
+    def changed(self, digests: dict[str, str]) -> list[str]:
+        """Those with other rules than before; these are what holds from now on."""
+        former, self.digests = self.digests, digests
+        return [tap for tap, digest in digests.items() if former.get(tap) != digest]
+
+    def write(self, bridges: set[str], taps: set[str]) -> None:
+        self.bridges, self.taps = bridges, taps
+        self.keep()
+
+    def keep(self) -> None:
+        facts = {
+            'ports': self.known,
+            'bridges': sorted(self.bridges),
+            'taps': sorted(self.taps),
+            'digests': self.digests,
+        }
+        part = self.path.with_suffix('.part')
+        part.write_text(json.dumps(facts))
+        part.replace(self.path)
+
+
+def port_of(interface: Interface) -> str:
+    port_id = str(interface.get('port_id'))
+    if not PORT_ID.fullmatch(port_id):
+        raise HypervisorError(f'{port_id} is no port.')
+    return port_id
+
+
+def digest_of(wire: Wire) -> str:
+    return hashlib.sha256(repr(wire.rules).encode()).hexdigest()

@@ -1,0 +1,33 @@
+"""Programs of the host that are run: always a list of arguments, and for a bounded time."""
+
+import logging
+import os
+import subprocess
+from collections.abc import Sequence
+
+from computeapi.backends.hypervisor import HypervisorError
+
+LOG = logging.getLogger(__name__)
+SECONDS = 30
+PATH = '/usr/sbin:/sbin:/usr/bin:/bin'
+
+
+def run(*arguments: str, stdin: str = '', ends: Sequence[int] = (0,)) -> str:
+    """What it writes; HypervisorError when it ends in another way. ends: its numbers that are no error."""
+    try:
+        done = subprocess.run(
+            arguments,
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            env={'PATH': PATH, 'LC_ALL': 'C'},
+            cwd=os.sep,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        LOG.warning('%s could not be run: %s', arguments[0], error)
+        raise HypervisorError(f'{arguments[0]} could not be run on the host.') from None
+    if done.returncode not in ends:
+        LOG.warning('%s failed: %s', ' '.join(arguments), done.stderr.strip())
+        raise HypervisorError(f'{arguments[0]} failed on the host.')
+    return done.stdout

@@ -1,0 +1,104 @@
+"""The DHCP server of a network, which knows its ports and answers nobody else; dnsmasq, one for each network."""
+
+import contextlib
+import hashlib
+import os
+import signal
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from computeapi.backends.hypervisor import HypervisorError
+from computeapi.backends.hypervisor.qemu.bridges.command import run
+from computeapi.backends.hypervisor.qemu.bridges.wires import Segment, Subnet, Wire
+
+END_SECONDS, LOOK_SECONDS = 5, 0.02
+LEASE_SECONDS = 86400
+ROUTER, NAME_SERVERS, MTU, ROUTES = 3, 6, 26, 121
+
+
+class DhcpServer:
+    """folder: where it is noted which process it is, and what it was told."""
+
+    def __init__(self, folder: Path, bridge: str):
+        self.bridge = bridge
+        self.number, self.digest = folder / f'{bridge}.pid', folder / f'{bridge}.dhcp'
+
+    @property
+    def pid(self) -> int | None:
+        """None: it does not run."""
+        try:
+            number = int(self.number.read_text())
+        except (OSError, ValueError):
+            return None
+        return number if self.is_it(number) else None
+
+    def is_it(self, number: int) -> bool:
+        """Whether the process runs, and is this server: a number may be another's by now."""
+        try:
+            state = Path(f'/proc/{number}/stat').read_text().rpartition(')')[2].split()[0]
+            arguments = Path(f'/proc/{number}/cmdline').read_bytes()
+        except OSError:
+            return False
+        return str(self.number).encode() in arguments and state not in 'ZX'
+
+    def serve(self, segment: Segment, wires: Sequence[Wire]) -> None:
+        """Serve these ports; nobody is disturbed when it does so already."""
+        told = ''.join(f'{line}\n' for line in configuration(segment, wires))
+        digest = hashlib.sha256(told.encode()).hexdigest()
+        if self.pid is not None and self.digest.exists() and self.digest.read_text() == digest:
+            return
+        self.end()
+        if any(map(is_served, segment.subnets)):
+            # It reads what it is told before it gives up its rights: the folder is not for everybody.
+            run('dnsmasq', '--conf-file=-', f'--pid-file={self.number}', stdin=told)
+            self.digest.write_text(digest)
+
+    def end(self) -> None:
+        # Its file goes before it does itself, and with it the address that it listens at.
+        pid = self.pid
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            deadline = time.monotonic() + END_SECONDS
+            if pid is not None and self.is_it(pid):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, number)
+            while pid is not None and self.is_it(pid) and time.monotonic() < deadline:
+                time.sleep(LOOK_SECONDS)
+        if pid is not None and self.is_it(pid):
+            raise HypervisorError(f'The DHCP server of {self.bridge} could not be ended.')
+        for path in (self.number, self.digest):
+            path.unlink(missing_ok=True)
+
+
+def is_served(subnet: Subnet) -> bool:
+    """The server has the address of the router there; where there is none, it has none."""
+    return subnet.has_dhcp and subnet.gateway is not None
+
+
+def configuration(segment: Segment, wires: Sequence[Wire]) -> Iterator[str]:
+    served = {subnet.id: f'subnet{number}' for number, subnet in enumerate(segment.subnets) if is_served(subnet)}
+    # Whoever brings name servers asks those.
+    asks_here = any(not subnet.name_servers for subnet in segment.subnets if subnet.id in served)
+    yield f'interface={segment.bridge}'
+    yield from ('except-interface=lo', 'bind-interfaces', 'no-hosts', 'leasefile-ro', 'dhcp-authoritative')
+    yield from ('dhcp-ignore=tag:!known', 'no-ping', 'quiet-dhcp', *(() if asks_here else ('port=0',)))
+    yield f'dhcp-option-force={MTU},{segment.mtu}'
+    for subnet in segment.subnets:
+        if subnet.id in served:
+            yield from _subnet(subnet, served[subnet.id])
+    for wire in wires:
+        first = next((str(address) for subnet_id, address in wire.addresses if subnet_id in served), None)
+        if first is not None:
+            yield f'dhcp-host={wire.mac_address},{first},{LEASE_SECONDS}'
+
+
+def _subnet(subnet: Subnet, tag: str) -> Iterator[str]:
+    network = subnet.network
+    yield f'dhcp-range=set:{tag},{network.network_address},static,{network.netmask},{LEASE_SECONDS}'
+    yield f'dhcp-option=tag:{tag},{ROUTER},{subnet.gateway}'
+    if subnet.name_servers:
+        yield f'dhcp-option=tag:{tag},{NAME_SERVERS},{",".join(map(str, subnet.name_servers))}'
+    if subnet.routes:
+        # Who takes these does not look at the router.
+        pairs = [*subnet.routes, ('0.0.0.0/0', subnet.gateway)]
+        yield f'dhcp-option=tag:{tag},{ROUTES},{",".join(f"{to},{by}" for to, by in pairs)}'

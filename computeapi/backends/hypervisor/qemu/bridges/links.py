@@ -1,0 +1,91 @@
+"""Bridges and taps of the host, by the program `ip`. What is there stays, what is gone is no error."""
+
+import hashlib
+import json
+import socket
+from collections.abc import Iterable
+from ipaddress import IPv4Network
+from pathlib import Path
+from typing import Any
+
+from computeapi.backends.hypervisor import HypervisorError
+from computeapi.backends.hypervisor.qemu.bridges.command import run
+
+SETTINGS = Path('/proc/sys/net')
+
+
+def names() -> set[str]:
+    return {name for _, name in socket.if_nameindex()}
+
+
+def make_bridge(name: str, mtu: int) -> None:
+    if name not in names():
+        run('ip', 'link', 'add', 'name', name, 'address', address_of(name), 'type', 'bridge')
+        switch_off_ipv6(name)
+    run('ip', 'link', 'set', 'dev', name, 'mtu', str(mtu), 'up')
+
+
+def address_of(bridge: str) -> str:
+    """A MAC address that stays, whatever is plugged into the bridge: guests keep in mind who their router is."""
+    digest = hashlib.sha256(bridge.encode()).digest()
+    return ':'.join(f'{byte:02x}' for byte in (0x0A, *digest[:5]))
+
+
+def make_tap(name: str, bridge: str, mtu: int) -> None:
+    """A tap on a bridge."""
+    if name not in names():
+        run('ip', 'tuntap', 'add', 'dev', name, 'mode', 'tap')
+        switch_off_ipv6(name)
+    run('ip', 'link', 'set', 'dev', name, 'mtu', str(mtu), 'master', bridge, 'up')
+
+
+def switch_off_ipv6(name: str) -> None:
+    """The host itself is not reached by addresses that nobody gave it."""
+    setting = SETTINGS / 'ipv6' / 'conf' / name / 'disable_ipv6'
+    if setting.exists():
+        setting.write_text('1')
+
+
+def remove(name: str) -> None:
+    if name in names():
+        run('ip', 'link', 'delete', 'dev', name)
+
+
+def set_addresses(bridge: str, wanted: Iterable[str]) -> None:
+    """Addresses with the lengths of their prefixes: these and no others."""
+    found = {f'{each["local"]}/{each["prefixlen"]}' for each in addresses(bridge)}
+    keep = set(wanted)
+    for address in sorted(found - keep):
+        run('ip', 'address', 'delete', address, 'dev', bridge)
+    for address in sorted(keep - found):
+        run('ip', 'address', 'add', address, 'dev', bridge)
+
+
+def addresses(name: str) -> list[dict[str, Any]]:
+    found = json.loads(run('ip', '-json', '-4', 'address', 'show', 'dev', name))
+    return [address for each in found for address in each.get('addr_info', ())]
+
+
+def check_free(network: IPv4Network, ours: Iterable[str]) -> None:
+    """HypervisorError when the host has a way to the network already, other than by these bridges."""
+    for route in json.loads(run('ip', '-json', '-4', 'route', 'show') or '[]'):
+        to = str(route.get('dst', 'default'))
+        if to == 'default' or route.get('dev') in ours:
+            continue
+        if IPv4Network(to, strict=False).overlaps(network):
+            raise HypervisorError(f'The host has a way to {network} already, by {route.get("dev")}.')
+
+
+def forward() -> None:
+    """Let the host be a router."""
+    setting = SETTINGS / 'ipv4' / 'ip_forward'
+    if setting.read_text().strip() != '1':
+        setting.write_text('1')
+
+
+def counters(name: str) -> dict[str, Any]:
+    """What went through, as the host sees it; nothing where there is no such link."""
+    if name not in names():
+        return {}
+    found = json.loads(run('ip', '-json', '-statistics', 'link', 'show', 'dev', name))
+    return dict(found[0].get('stats64', {})) if found else {}

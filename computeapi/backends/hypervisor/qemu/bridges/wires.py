@@ -1,0 +1,222 @@
+"""What the network service says of the ports on this host, and of what surrounds them."""
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network, ip_network
+from typing import Any, Protocol
+
+from computeapi.backends.hypervisor import HypervisorError
+from computeapi.context import Context
+
+Document = Mapping[str, Any]
+ROUTER_INTERFACE = 'network:router_interface'
+MAC = re.compile(r'[0-9a-f]{2}(:[0-9a-f]{2}){5}')
+SMALLEST_MTU, LARGEST_MTU = 576, 65535
+
+
+class Documents(Protocol):
+    """The network service, in Neutron's words."""
+
+    def find(
+        self, context: Context, kind: str, filters: Mapping[str, list[str]] | None = None, /
+    ) -> Sequence[Document]: ...
+
+
+@dataclass(frozen=True)
+class Subnet:
+    """routes: pairs of a network and the next hop."""
+
+    id: str
+    network: IPv4Network
+    gateway: IPv4Address | None
+    has_dhcp: bool
+    name_servers: tuple[IPv4Address, ...]
+    routes: tuple[tuple[IPv4Network, IPv4Address], ...]
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A network. routers: ids of those that it is behind.  way_out: one of them leads outside, and hides addresses."""
+
+    id: str
+    mtu: int
+    subnets: tuple[Subnet, ...]
+    routers: frozenset[str]
+    way_out: bool
+
+    @property
+    def bridge(self) -> str:
+        return f'cbr{self.id[:11]}'
+
+
+@dataclass(frozen=True)
+class Rule:
+    """protocol: None is any, else its number.  remotes: None is anywhere."""
+
+    ingress: bool
+    protocol: int | None
+    first: int | None
+    last: int | None
+    remotes: tuple[IPv4Network, ...] | None
+
+
+@dataclass(frozen=True)
+class Wire:
+    """A port. may_use: addresses that it may speak as.  rules: None where it is not to be guarded.
+
+    floating: pairs of an address outside and the one of the port that it leads to."""
+
+    port_id: str
+    network_id: str
+    mac_address: str
+    addresses: tuple[tuple[str, IPv4Address], ...]
+    may_use: tuple[IPv4Network, ...]
+    macs: tuple[str, ...]
+    is_up: bool
+    rules: tuple[Rule, ...] | None
+    floating: tuple[tuple[IPv4Address, IPv4Address], ...]
+
+    @property
+    def tap(self) -> str:
+        return tap_of(self.port_id)
+
+
+def tap_of(port_id: str) -> str:
+    return f'tap{port_id[:11]}'
+
+
+@dataclass(frozen=True)
+class Wiring:
+    segments: Mapping[str, Segment]
+    wires: Sequence[Wire]
+
+    def wires_of(self, segment: Segment) -> list[Wire]:
+        return [wire for wire in self.wires if wire.network_id == segment.id]
+
+
+NOTHING = Wiring({}, ())
+
+
+def read(service: Documents, context: Context, port_ids: Collection[str]) -> Wiring:
+    """Of those of the ports that there are. What is not written as it must be is a HypervisorError."""
+    if not port_ids:
+        return NOTHING
+    try:
+        return _read(service, context, sorted(port_ids))
+    except (ValueError, TypeError, KeyError) as error:
+        raise HypervisorError(f'What the network service says cannot be wired: {error}') from None
+
+
+def _read(service: Documents, context: Context, port_ids: list[str]) -> Wiring:
+    ports = service.find(context, 'ports', {'id': port_ids})
+    network_ids = sorted({port['network_id'] for port in ports})
+    floating = service.find(context, 'floatingips', {'port_id': port_ids})
+    rules = _rules(service, context, {group for port in ports for group in port['security_groups']})
+    wires = [_wire(port, rules, [each for each in floating if each['port_id'] == port['id']]) for port in ports]
+    return Wiring(_segments(service, context, network_ids) if network_ids else {}, wires)
+
+
+# ------------------------------------------------------------------ networks
+
+
+def _segments(service: Documents, context: Context, network_ids: list[str]) -> dict[str, Segment]:
+    subnets = service.find(context, 'subnets', {'network_id': network_ids})
+    interfaces = service.find(context, 'ports', {'network_id': network_ids, 'device_owner': [ROUTER_INTERFACE]})
+    router_ids = sorted({port['device_id'] for port in interfaces})
+    routers = service.find(context, 'routers', {'id': router_ids}) if router_ids else []
+    leading = {router['id'] for router in routers if (router['external_gateway_info'] or {}).get('enable_snat')}
+    found = {}
+    for network in service.find(context, 'networks', {'id': network_ids}):
+        behind = frozenset(port['device_id'] for port in interfaces if port['network_id'] == network['id'])
+        mine = [each for each in subnets if each['network_id'] == network['id'] and each['ip_version'] == 4]
+        mtu = min(max(int(network['mtu']), SMALLEST_MTU), LARGEST_MTU)
+        found[network['id']] = Segment(network['id'], mtu, tuple(map(_subnet, mine)), behind, bool(behind & leading))
+    return found
+
+
+def _subnet(subnet: Document) -> Subnet:
+    return Subnet(
+        subnet['id'],
+        IPv4Network(subnet['cidr']),
+        IPv4Address(subnet['gateway_ip']) if subnet['gateway_ip'] else None,
+        bool(subnet['enable_dhcp']),
+        tuple(IPv4Address(each) for each in subnet['dns_nameservers']),
+        tuple((IPv4Network(each['destination']), IPv4Address(each['nexthop'])) for each in subnet['host_routes']),
+    )
+
+
+# ------------------------------------------------------------------ ports
+
+
+def _wire(port: Document, rules: Mapping[str, Sequence[Rule]], floating: Iterable[Document]) -> Wire:
+    held = [(each['subnet_id'], each['ip_address']) for each in port['fixed_ips'] if ':' not in each['ip_address']]
+    pairs = port.get('allowed_address_pairs') or ()
+    own = [str(address) for _, address in held]
+    usable = [*own, *(each['ip_address'] for each in pairs)]
+    groups = port['security_groups']
+    return Wire(
+        port['id'],
+        port['network_id'],
+        _mac(port['mac_address']),
+        tuple((subnet_id, IPv4Address(address)) for subnet_id, address in held),
+        tuple(found for each in usable if isinstance(found := ip_network(each, strict=False), IPv4Network)),
+        tuple(
+            dict.fromkeys(_mac(each) for each in (port['mac_address'], *(p.get('mac_address') for p in pairs)) if each)
+        ),
+        bool(port['admin_state_up']),
+        tuple(rule for group in groups for rule in rules[group]) if port['port_security_enabled'] else None,
+        tuple((IPv4Address(each['floating_ip_address']), IPv4Address(each['fixed_ip_address'])) for each in floating),
+    )
+
+
+def _mac(written: str) -> str:
+    if not MAC.fullmatch(written.lower()):
+        raise ValueError(f'{written!r} is no MAC address')
+    return written.lower()
+
+
+# ------------------------------------------------------------------ security groups
+
+PROTOCOLS = {
+    'icmp': 1, 'igmp': 2, 'tcp': 6, 'egp': 8, 'udp': 17, 'dccp': 33, 'rsvp': 46, 'gre': 47, 'esp': 50, 'ah': 51,
+    'ospf': 89, 'vrrp': 112, 'pgm': 113, 'sctp': 132, 'udplite': 136,
+}  # fmt: skip
+ANY = (None, '', 'any', '0', 0)
+
+
+def _rules(service: Documents, context: Context, group_ids: Collection[str]) -> dict[str, list[Rule]]:
+    """By group; what names another group means the addresses of all that are in it, on whatever host."""
+    if not group_ids:
+        return {}
+    groups = service.find(context, 'security-groups', {'id': sorted(group_ids)})
+    written = [rule for group in groups for rule in group['security_group_rules']]
+    remote = sorted({rule['remote_group_id'] for rule in written if rule['remote_group_id']})
+    inside: dict[str, set[IPv4Network]] = {group_id: set() for group_id in remote}
+    for port in service.find(context, 'ports', {'security_groups': remote}) if remote else ():
+        addresses = {IPv4Network(each['ip_address']) for each in port['fixed_ips'] if ':' not in each['ip_address']}
+        for group_id in inside.keys() & set(port['security_groups']):
+            inside[group_id] |= addresses
+    return {group['id']: list(_rules_of(group, inside)) for group in groups}
+
+
+def _rules_of(group: Document, inside: Mapping[str, set[IPv4Network]]) -> Iterable[Rule]:
+    for rule in group['security_group_rules']:
+        protocol = rule['protocol']
+        if rule['ethertype'] != 'IPv4' or (protocol not in ANY and str(protocol).startswith('ipv6')):
+            continue
+        number = None if protocol in ANY else _protocol(str(protocol))
+        remotes: tuple[IPv4Network, ...] | None = None
+        if rule['remote_group_id']:
+            remotes = tuple(sorted(inside[rule['remote_group_id']]))
+        elif rule['remote_ip_prefix']:
+            remotes = (IPv4Network(rule['remote_ip_prefix'], strict=False),)
+        first, last = (None if each is None else int(each) for each in (rule['port_range_min'], rule['port_range_max']))
+        yield Rule(rule['direction'] == 'ingress', number, first, last, remotes)
+
+
+def _protocol(written: str) -> int:
+    number = PROTOCOLS[written] if written in PROTOCOLS else int(written)
+    if not 0 < number < 256:
+        raise ValueError(f'{written!r} is no protocol')
+    return number

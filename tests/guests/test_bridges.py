@@ -1,0 +1,272 @@
+"""Guests on bridges, in a network namespace of the tests' own: nothing of the machine is touched."""
+
+import ctypes
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import uuid
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+from oslo_config import cfg
+
+from computeapi.backends.hypervisor import HypervisorError
+from computeapi.backends.hypervisor.qemu.bridges import Bridges
+from computeapi.backends.hypervisor.qemu.drivers import local_driver
+from computeapi.backends.network.local import LocalNetworks
+from tests.backends.implementations import ADMIN
+from tests.guests.machine import SECONDS, disk, machine
+
+CLONE_NEWNET = 0x40000000
+LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+@pytest.fixture(autouse=True)
+def namespace():
+    """This thread, and what it starts, has a network of its own."""
+    former = os.open('/proc/thread-self/ns/net', os.O_RDONLY)
+    assert LIBC.unshare(CLONE_NEWNET) == 0, 'This needs root.'
+    subprocess.run(['ip', 'link', 'set', 'lo', 'up'], check=True)
+    yield
+    assert LIBC.setns(former, CLONE_NEWNET) == 0
+    os.close(former)
+
+
+@pytest.fixture
+def networks(store):
+    service = LocalNetworks(store)
+    service.populate(ADMIN)
+    return service
+
+
+@pytest.fixture
+def bridges(tmp_path, networks):
+    found = Bridges(tmp_path / 'bridges', networks.resources)
+    yield found
+    with found.locked() as ports:
+        ports.known.clear()
+        found.bring_about(ports)
+
+
+def make_port(networks, name='private', **facts):
+    """An entry of network_info."""
+    network = networks.resources.find(ADMIN, 'networks', {'name': [name]})[0]
+    held = {'device_id': str(uuid.uuid4()), 'device_owner': 'compute:nova', 'binding:host_id': 'here'}
+    port = networks.resources.create(ADMIN, 'ports', {'network_id': network['id']} | held | facts)
+    return {'port_id': port['id'], 'mac_address': port['mac_address'], 'address': port['fixed_ips'][0]['ip_address']}
+
+
+def make_group(networks, **rule):
+    group = networks.create_security_group(ADMIN, 'group', '')
+    if rule:
+        networks.create_security_group_rule(ADMIN, group.id, ethertype='IPv4', **rule)
+    return group.id
+
+
+def started(stack, folder, bridges, port, image=None):
+    """A tiny Linux at the port."""
+    folder = folder / port['port_id'][:8]
+    folder.mkdir()
+    overlay = folder / 'disk'
+    image = Path(os.environ['COMPUTEAPI_TEST_GUESTS'], 'linux.qcow2')
+    subprocess.run(['qemu-img', 'create', '-q', '-f', 'qcow2', '-F', 'qcow2', '-b', image, overlay], check=True)
+    bridges.set_up('server', port)
+    netdev = json.dumps(bridges.netdev('server', port) | {'id': 'net'})
+    card = f'virtio-net-pci,netdev=net,mac={port["mac_address"]}'
+    return stack.enter_context(machine(folder, *disk(overlay, 'qcow2'), '-netdev', netdev, '-device', card))
+
+
+def run(*arguments):
+    return subprocess.check_output(arguments, text=True, timeout=SECONDS)
+
+
+def links():
+    return {each['ifname'] for each in json.loads(run('ip', '-json', 'link'))} - {'lo'}
+
+
+LISTEN = """
+import socket
+input()
+with socket.create_server(('198.51.100.2', 7)) as server:
+    print(flush=True)
+    while True:
+        print(server.accept()[1][0], flush=True)
+"""
+
+
+@contextmanager
+def listener():
+    """Another machine, 198.51.100.2 on a wire to this one. It writes who called it."""
+    machine = subprocess.Popen(
+        ['unshare', '--net', sys.executable, '-c', LISTEN], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        own = os.stat('/proc/thread-self/ns/net').st_ino
+        while os.stat(f'/proc/{machine.pid}/ns/net').st_ino == own:
+            time.sleep(0.01)
+        run('ip', 'link', 'add', 'outside', 'type', 'veth', 'peer', 'name', 'inside', 'netns', str(machine.pid))
+        run('ip', 'address', 'add', '198.51.100.1/24', 'dev', 'outside')
+        run('ip', 'link', 'set', 'outside', 'up')
+        there = ('nsenter', '--target', str(machine.pid), '--net', 'ip')
+        run(*there, 'address', 'add', '198.51.100.2/24', 'dev', 'inside')
+        run(*there, 'link', 'set', 'inside', 'up')
+        run(*there, 'route', 'add', '203.0.113.0/24', 'via', '198.51.100.1')
+        machine.stdin.write('\n')
+        machine.stdin.flush()
+        assert machine.stdout.readline() == '\n'
+        yield machine
+    finally:
+        machine.kill()
+        machine.communicate()
+
+
+def processes(folder):
+    """The processes of DHCP servers."""
+    return [int(path.read_text()) for path in (folder / 'bridges').glob('*.pid')]
+
+
+def greeting(address):
+    """What an ssh server says first."""
+    with socket.create_connection((address, 22), timeout=5) as connection:
+        return connection.recv(100)
+
+
+def reaches(guest, command):
+    """Whether a command in the guest succeeds."""
+    guest.type(f'{command} >/dev/null 2>&1; echo "en""ded: $?"\n')
+    guest.expect('ended: ')
+    return guest.expect('\r\n').strip() == '0'
+
+
+def test_guests_reach_each_other_as_their_security_groups_allow(tmp_path, networks, bridges):
+    pinged = make_group(networks, direction='ingress', protocol='icmp')
+    first, second = make_port(networks), make_port(networks, security_groups=[pinged])
+    with ExitStack() as stack:
+        guests = [started(stack, tmp_path, bridges, port) for port in (first, second)]
+        for guest, port in zip(guests, (first, second), strict=True):
+            guest.expect(f'computeapi-guest: address eth0 {port["address"]}/16\r\n')
+            guest.expect('# ')
+        assert reaches(guests[0], f'ping -c 1 -W 5 {second["address"]}')
+        assert not reaches(guests[0], f'nc -w 1 {second["address"]} 22 </dev/null')
+        rule = {'direction': 'ingress', 'protocol': 'tcp', 'port_range_min': 22, 'port_range_max': 22}
+        networks.create_security_group_rule(ADMIN, pinged, ethertype='IPv4', **rule)
+        bridges.refresh()
+        assert reaches(guests[0], f'nc -w 5 {second["address"]} 22 </dev/null')
+        assert greeting(second['address']).startswith(b'SSH-2.0')
+
+
+def test_a_guest_speaks_as_itself_and_reaches_no_services_of_its_host(tmp_path, networks, bridges):
+    port = make_port(networks)
+    with ExitStack() as stack:
+        guest = started(stack, tmp_path, bridges, port)
+        guest.expect('# ')
+        stack.enter_context(socket.create_server(('0.0.0.0', 8774)))
+        assert reaches(guest, 'ping -c 1 -W 5 10.0.0.1')
+        assert reaches(guest, 'nc -w 5 10.0.0.1 53 </dev/null')
+        assert not reaches(guest, 'nc -w 1 10.0.0.1 8774 </dev/null')
+        guest.ask('ip address add 10.0.9.9/16 dev eth0')
+        assert not reaches(guest, 'ping -c 1 -W 1 -I 10.0.9.9 10.0.0.1')
+        guest.ask('ip link set dev eth0 address fa:16:3e:99:99:99')
+        assert not reaches(guest, 'ping -c 1 -W 1 10.0.0.1')
+
+
+def test_a_floating_address_leads_to_a_guest_and_is_its_own_outside(tmp_path, networks, bridges):
+    group = make_group(networks, direction='ingress', protocol='tcp')
+    port = make_port(networks, security_groups=[group])
+    with ExitStack() as stack:
+        guest = started(stack, tmp_path, bridges, port)
+        guest.expect('# ')
+        address = networks.create_floating_ip(ADMIN).address
+        networks.associate_floating_ip(ADMIN, address, port['port_id'])
+        bridges.refresh()
+        assert greeting(address).startswith(b'SSH-2.0')
+        outside = stack.enter_context(listener())
+        assert reaches(guest, 'nc -w 5 198.51.100.2 7 </dev/null')
+        assert outside.stdout.readline() == f'{address}\n'
+        networks.disassociate_floating_ip(ADMIN, address)
+        bridges.refresh()
+        with pytest.raises(OSError):
+            greeting(address)
+        assert reaches(guest, 'nc -w 5 198.51.100.2 7 </dev/null')
+        assert outside.stdout.readline() == '198.51.100.1\n'
+
+
+def test_nothing_is_left_when_the_last_port_is_gone(tmp_path, networks, bridges):
+    first, second = make_port(networks), make_port(networks)
+    bridges.set_up('one', first)
+    bridges.set_up('one', first)
+    bridges.set_up('two', second)
+    taps = {f'tap{port["port_id"][:11]}' for port in (first, second)}
+    bridge = (links() - taps).pop()
+    assert links() == {bridge, *taps} and len(processes(tmp_path)) == 1
+    bridges.tear_down('one', first)
+    assert links() == {bridge, f'tap{second["port_id"][:11]}'}
+    # Whoever comes after finds what is there.
+    other = Bridges(tmp_path / 'bridges', networks.resources)
+    other.tear_down('two', second)
+    other.tear_down('two', second)
+    assert links() == set() and processes(tmp_path) == []
+    assert run('nft', 'list', 'ruleset') == ''
+
+
+def test_what_is_there_is_not_disturbed(tmp_path, networks, bridges):
+    port = make_port(networks)
+    bridges.set_up('server', port)
+    before = processes(tmp_path), run('ip', 'link'), run('nft', 'list', 'ruleset')
+    Bridges(tmp_path / 'bridges', networks.resources).refresh()
+    assert (processes(tmp_path), run('ip', 'link'), run('nft', 'list', 'ruleset')) == before
+    [server] = processes(tmp_path)
+    os.kill(server, signal.SIGKILL)
+    bridges.refresh()
+    assert processes(tmp_path) not in ([], [server])
+
+
+def test_addresses_that_the_host_has_a_way_to_are_not_taken_over(networks, bridges):
+    run('ip', 'link', 'add', 'office', 'type', 'bridge')
+    run('ip', 'address', 'add', '10.0.200.1/24', 'dev', 'office')
+    run('ip', 'link', 'set', 'office', 'up')
+    with pytest.raises(HypervisorError, match='a way to 10.0.0.0/16 already, by office'):
+        bridges.set_up('server', make_port(networks))
+
+
+def test_networks_that_overlap_are_not_on_one_host(networks, bridges):
+    bridges.set_up('server', make_port(networks))
+    network = networks.resources.create(ADMIN, 'networks', {'name': 'other'})
+    networks.resources.create(ADMIN, 'subnets', {'network_id': network['id'], 'cidr': '10.0.7.0/24'})
+    with pytest.raises(HypervisorError, match='overlap'):
+        bridges.set_up('server', make_port(networks, 'other'))
+
+
+def test_a_port_that_there_is_not_is_not_wired(networks, bridges):
+    with pytest.raises(HypervisorError):
+        bridges.set_up('server', {'port_id': str(uuid.uuid4())})
+    with pytest.raises(HypervisorError):
+        bridges.set_up('server', {'port_id': '; rm -rf /'})
+
+
+def test_the_driver_plugs_its_guests_in(guests, networks, servers):
+    guests.conf.set_override('network', 'bridge', 'qemu')
+    guests.conf.set_override('hosts', 1, 'qemu')
+    driver = local_driver(guests.conf, guests.images, networks.resources)
+    server = servers.get(servers.add(host='compute', network_info=[make_port(networks)]))
+    driver.spawn(server, [])
+    [tap] = [each for each in json.loads(run('ip', '-json', 'link')) if each['ifname'].startswith('tap')]
+    assert 'LOWER_UP' in tap['flags']
+    assert set(driver.diagnostics(server, [])['interfaces'][0]) >= {'rx_octets', 'tx_packets'}
+    driver.hosts()
+    driver.destroy(server)
+    assert links() == set()
+
+
+def test_bridges_are_of_one_host_and_for_built_in_networks(guests, networks):
+    guests.conf.set_override('network', 'bridge', 'qemu')
+    with pytest.raises(cfg.ConfigFileValueError, match='several'):
+        local_driver(guests.conf, guests.images, networks.resources)
+    guests.conf.set_override('hosts', 1, 'qemu')
+    with pytest.raises(cfg.ConfigFileValueError, match='built-in'):
+        local_driver(guests.conf, guests.images)
