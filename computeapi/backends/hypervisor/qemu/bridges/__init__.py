@@ -84,7 +84,7 @@ class Bridges:
     # ------------------------------------------------------------ what is wanted, and made so
 
     @contextmanager
-    def locked(self) -> Iterator['Ports']:
+    def locked(self) -> Iterator['PortsHere']:
         """The ports that are here, while nobody else changes anything; HypervisorError when that takes too long."""
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with (self.folder / 'lock').open('a') as lock:
@@ -97,16 +97,16 @@ class Bridges:
                     if time.monotonic() > deadline:
                         raise HypervisorError('The networks of the host are being changed for too long.') from None
                     time.sleep(LOOK_SECONDS)
-            yield Ports(self.folder / 'ports.json')
+            yield PortsHere(self.folder / 'ports.json')
 
-    def try_to_bring_about(self, ports: 'Ports') -> None:
+    def try_to_bring_about(self, ports: 'PortsHere') -> None:
         """What goes wrong is tried again at the next occasion."""
         try:
             self.bring_about(ports)
         except HypervisorError as error:
             LOG.warning('The networks of the host are not as they should be: %s', error)
 
-    def bring_about(self, ports: 'Ports') -> Wiring:
+    def bring_about(self, ports: 'PortsHere') -> Wiring:
         """Let the host be as the network service wants it for these ports."""
         try:
             wiring = read(self.service, Context().elevated(), ports.known.keys())
@@ -139,7 +139,7 @@ class Bridges:
         links.set_addresses(segment.bridge, firewall.addresses_of(segment, wiring))
         DhcpServer(self.folder, segment.bridge).serve(segment, wiring.wires_of(segment))
 
-    def guard(self, ports: 'Ports', wiring: Wiring) -> None:
+    def guard(self, ports: 'PortsHere', wiring: Wiring) -> None:
         if not wiring.wires:
             for family in ('bridge', 'ip'):
                 run(
@@ -156,7 +156,7 @@ class Bridges:
         forgotten = [tap for tap in changed if f'set {firewall.sets_of(tap)[0]}' in there]
         run('nft', '--file', '-', stdin=firewall.guard(wiring, there, forgotten) + firewall.route(wiring))
 
-    def remove_others(self, ports: 'Ports', bridges: set[str], taps: set[str]) -> None:
+    def remove_others(self, ports: 'PortsHere', bridges: set[str], taps: set[str]) -> None:
         """What was here and is not wanted any more."""
         for tap in ports.taps - taps:
             links.remove(tap)
@@ -165,7 +165,7 @@ class Bridges:
             links.remove(bridge)
 
 
-class Ports:
+class PortsHere:
     """What is on the host, as a file keeps it.
 
     known: the servers of ports, by port.  bridges, taps: links that were made, or were to be.  digests: by tap, of the

@@ -36,11 +36,9 @@ class DhcpServer:
     def is_it(self, number: int) -> bool:
         """Whether the process runs, and is this server: a number may be another's by now."""
         try:
-            state = Path(f'/proc/{number}/stat').read_text().rpartition(')')[2].split()[0]
-            arguments = Path(f'/proc/{number}/cmdline').read_bytes()
+            return str(self.number).encode() in Path(f'/proc/{number}/cmdline').read_bytes()
         except OSError:
             return False
-        return str(self.number).encode() in arguments and state not in 'ZX'
 
     def serve(self, segment: Segment, wires: Sequence[Wire]) -> None:
         """Serve these ports; nobody is disturbed when it does so already."""
@@ -55,19 +53,29 @@ class DhcpServer:
             self.digest.write_text(digest)
 
     def end(self) -> None:
-        # Its file goes before it does itself, and with it the address that it listens at.
         pid = self.pid
-        for number in (signal.SIGTERM, signal.SIGKILL):
-            deadline = time.monotonic() + END_SECONDS
-            if pid is not None and self.is_it(pid):
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, number)
-            while pid is not None and self.is_it(pid) and time.monotonic() < deadline:
-                time.sleep(LOOK_SECONDS)
-        if pid is not None and self.is_it(pid):
+        if pid is not None and not (ended(pid, signal.SIGTERM) or ended(pid, signal.SIGKILL)):
             raise HypervisorError(f'The DHCP server of {self.bridge} could not be ended.')
         for path in (self.number, self.digest):
             path.unlink(missing_ok=True)
+
+
+def ended(pid: int, number: signal.Signals) -> bool:
+    """Whether the process ends at that signal."""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, number)
+    deadline = time.monotonic() + END_SECONDS
+    while runs(pid) and time.monotonic() < deadline:
+        time.sleep(LOOK_SECONDS)
+    return not runs(pid)
+
+
+def runs(pid: int) -> bool:
+    """It keeps the address that it listens at to the end, longer than its file and its arguments."""
+    try:
+        return Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()[0] not in 'ZX'
+    except OSError:
+        return False
 
 
 def is_served(subnet: Subnet) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from ipaddress import IPv4Network, collapse_addresses
 from typing import Any
 
-from computeapi.backends.hypervisor.qemu.bridges.wires import Rule, Segment, Wire, Wiring
+from computeapi.backends.hypervisor.qemu.bridges.wires import WireRule, Segment, Wire, Wiring
 
 TABLE = 'computeapi'
 MOST_FLOWS = 65535
@@ -118,7 +118,7 @@ def _remembered(tap: str, chain: str, known: str, flow: str) -> Iterator[str]:
     yield f'{chain} {NO_PORTS} {pair} @{pairs} goto {known}'
 
 
-def matches(rules: Iterable[Rule], *, ingress: bool) -> Iterator[str]:
+def matches(rules: Iterable[WireRule], *, ingress: bool) -> Iterator[str]:
     side = 'saddr' if ingress else 'daddr'
     for rule in rules:
         if rule.ingress != ingress or rule.remotes == ():

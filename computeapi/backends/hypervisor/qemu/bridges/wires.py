@@ -51,7 +51,7 @@ class Segment:
 
 
 @dataclass(frozen=True)
-class Rule:
+class WireRule:
     """protocol: None is any, else its number.  remotes: None is anywhere."""
 
     ingress: bool
@@ -74,7 +74,7 @@ class Wire:
     may_use: tuple[IPv4Network, ...]
     macs: tuple[str, ...]
     is_up: bool
-    rules: tuple[Rule, ...] | None
+    rules: tuple[WireRule, ...] | None
     floating: tuple[tuple[IPv4Address, IPv4Address], ...]
 
     @property
@@ -149,7 +149,7 @@ def _subnet(subnet: Document) -> Subnet:
 # ------------------------------------------------------------------ ports
 
 
-def _wire(port: Document, rules: Mapping[str, Sequence[Rule]], floating: Iterable[Document]) -> Wire:
+def _wire(port: Document, rules: Mapping[str, Sequence[WireRule]], floating: Iterable[Document]) -> Wire:
     held = [(each['subnet_id'], each['ip_address']) for each in port['fixed_ips'] if ':' not in each['ip_address']]
     pairs = port.get('allowed_address_pairs') or ()
     own = [str(address) for _, address in held]
@@ -185,7 +185,7 @@ PROTOCOLS = {
 ANY = (None, '', 'any', '0', 0)
 
 
-def _rules(service: Documents, context: Context, group_ids: Collection[str]) -> dict[str, list[Rule]]:
+def _rules(service: Documents, context: Context, group_ids: Collection[str]) -> dict[str, list[WireRule]]:
     """By group; what names another group means the addresses of all that are in it, on whatever host."""
     if not group_ids:
         return {}
@@ -200,7 +200,7 @@ def _rules(service: Documents, context: Context, group_ids: Collection[str]) -> 
     return {group['id']: list(_rules_of(group, inside)) for group in groups}
 
 
-def _rules_of(group: Document, inside: Mapping[str, set[IPv4Network]]) -> Iterable[Rule]:
+def _rules_of(group: Document, inside: Mapping[str, set[IPv4Network]]) -> Iterable[WireRule]:
     for rule in group['security_group_rules']:
         protocol = rule['protocol']
         if rule['ethertype'] != 'IPv4' or (protocol not in ANY and str(protocol).startswith('ipv6')):
@@ -212,7 +212,7 @@ def _rules_of(group: Document, inside: Mapping[str, set[IPv4Network]]) -> Iterab
         elif rule['remote_ip_prefix']:
             remotes = (IPv4Network(rule['remote_ip_prefix'], strict=False),)
         first, last = (None if each is None else int(each) for each in (rule['port_range_min'], rule['port_range_max']))
-        yield Rule(rule['direction'] == 'ingress', number, first, last, remotes)
+        yield WireRule(rule['direction'] == 'ingress', number, first, last, remotes)
 
 
 def _protocol(written: str) -> int:
