@@ -26,7 +26,7 @@ class PageBeside:
     def page(self) -> WSGIApp:
         from computeapi.ui.app import BrowserPage
 
-        return BrowserPage(self.conf)
+        return BrowserPage(self.conf, self.app)
 
     def __call__(self, environ: Environ, start_response: Any) -> Iterable[bytes]:
         path = environ.get('PATH_INFO', '')

@@ -1,18 +1,21 @@
-"""What is below /ui/: the files of the page, and the documents that it shows."""
+"""What is below /ui/: the files of the page, the documents that it shows, and what it asks of the cloud."""
 
 import functools
+from collections.abc import Iterable
+from typing import Any
 
 import orjson
 import webob
-import webob.dec
 from oslo_config import cfg
 
 from computeapi import api
 from computeapi.pipeline import offered
 from computeapi.ui import pages
 from computeapi.ui.files import File
+from computeapi.ui.login import PageLogin
 from computeapi.ui.reference import reference
 from computeapi.web.contract import JSON
+from computeapi.web.filters import Environ, Headers, WSGIApp
 
 SAFE = ('GET', 'HEAD')
 POLICY = '; '.join(
@@ -34,21 +37,25 @@ HEADERS = {
 
 
 class BrowserPage:
-    """A WSGI app.  conf: says which versions are offered."""
+    """A WSGI app.  conf: says which versions are offered, and by what callers are known.  cloud: all that is beside."""
 
-    def __init__(self, conf: cfg.ConfigOpts):
+    def __init__(self, conf: cfg.ConfigOpts, cloud: WSGIApp):
         self.conf = conf
         self.files = pages.files()
+        own = conf.api.auth_strategy == 'local' and conf.identity.backend == 'local'
+        self.login = PageLogin(cloud, own, conf.api.public_url)
 
     @functools.cached_property
     def reference(self) -> File:
         return File(orjson.dumps(reference(api.CONTROLLERS, offered(self.conf))), JSON)
 
-    @webob.dec.wsgify
-    def __call__(self, req: webob.Request) -> webob.Response:
-        answer = self.answer(req)
-        answer.headers.update(HEADERS.items())
-        return answer
+    def __call__(self, environ: Environ, start_response: Any) -> Iterable[bytes]:
+        def start(status: str, headers: Headers, exc_info: Any = None) -> Any:
+            return start_response(status, [*headers, *HEADERS.items()], exc_info)
+
+        if self.login.takes(environ['PATH_INFO']):
+            return self.login(environ, start)
+        return self.answer(webob.Request(environ))(environ, start)
 
     def answer(self, req: webob.Request) -> webob.Response:
         if req.path_info == '':

@@ -4,7 +4,8 @@
         'versions': [['2.1', 'The first version: ...'], ...],
         'groups': [['Servers', 'The servers of a project.'], ...],
         'policies': [['os_compute_api:servers:index', 'rule:project_reader_or_admin', ''], ...],
-        'operations': [{'group': 0, 'method': 'GET', 'path': '/servers', 'action': None, 'steps': [...]}, ...],
+        'operations': [{'group': 0, 'method': 'GET', 'path': '/servers', 'action': None,
+                        'command': 'server list', 'steps': [...]}, ...],
         'nodes': [{'type': 'string'}, {'type': 'object', 'properties': {'name': 0}}, ...],
         'phrases': {'200': 'OK', ...},
     }
@@ -21,6 +22,7 @@ from typing import Any
 
 import orjson
 
+from computeapi.ui.commands import COMMANDS
 from computeapi.versions import ABSENT, APIVersionRequest, History
 from computeapi.web.contract import Operation
 from computeapi.web.controller import Controller
@@ -94,7 +96,7 @@ class Reference:
             if not steps or step != {name: value for name, value in steps[-1].items() if name != 'from'}:
                 steps.append({'from': number, **step})
         facts = {'group': group, 'method': first.method, 'path': first.path, 'action': first.action}
-        return {**facts, 'steps': steps}
+        return {**facts, 'command': COMMANDS.get(str(first)), 'steps': steps}
 
     def step(self, operation: Operation, version: APIVersionRequest) -> Document:
         """What a client sees of it at a version; what is absent is left out."""

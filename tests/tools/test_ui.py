@@ -1,5 +1,9 @@
 """The page for people in Chromium."""
 
+import os
+import subprocess
+import sys
+
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
@@ -31,9 +35,14 @@ DIFFERENCES = """async () => {
 
 
 @pytest.fixture(scope='module')
-def url():
+def cloud():
     with Cloud() as cloud:
-        yield f'{cloud.url}/ui/'
+        yield cloud
+
+
+@pytest.fixture(scope='module')
+def url(cloud):
+    return f'{cloud.url}/ui/'
 
 
 @pytest.fixture
@@ -109,6 +118,71 @@ def test_a_search_finds_operations_fields_and_rules(go):
     expect(page.locator('.rule')).to_have_text('os_compute_api:os-server-tags:index')
     page.get_by_role('searchbox').fill('no such thing')
     expect(page.get_by_text('No operation, field or rule has this in its name')).to_be_visible()
+
+
+@pytest.fixture
+def logged_in(page, cloud):
+    """Logs in from a place where one can; nobody is logged in afterwards."""
+
+    def log_in(user='admin'):
+        page.get_by_role('button', name='Log in', exact=True).click()
+        page.get_by_label('User').fill(user)
+        page.get_by_label('Password').fill(cloud.passwords[user])
+        page.keyboard.press('Enter')
+        expect(page.get_by_text(f'{user} in {user}')).to_be_visible()
+
+    yield log_in
+    page.context.clear_cookies()
+
+
+def test_an_operation_is_tried(go, logged_in, cloud):
+    page = go('v=2.100&op=POST /os-server-groups')
+    logged_in()
+    body = page.get_by_label('Request body, JSON')
+    body.fill('{"server_group": {"name": "apart", "policy": "anti-affinity"}}')
+    page.get_by_role('button', name='Send').click()
+    expect(page.locator('.answer .code')).to_contain_text('200')
+    expect(page.get_by_label('Body of the answer')).to_contain_text('"name": "apart"')
+    assert 'apart' in [group.name for group in cloud.connection().compute.server_groups()]
+    page.get_by_text('Copy it as').click()
+    expect(page.get_by_label('curl')).to_contain_text('OpenStack-API-Version: compute 2.100')
+    page.get_by_role('button', name='openstacksdk').click()
+    expect(page.get_by_label('openstacksdk')).to_contain_text('"policy": "anti-affinity"')
+
+
+def test_a_snippet_for_the_sdk_runs(go, logged_in, cloud, tmp_path):
+    page = go('v=2.100&op=POST /os-server-groups')
+    logged_in('demo')
+    page.get_by_label('Request body, JSON').fill('{"server_group": {"name": "it\'s \\"mine\\"", "policy": "affinity"}}')
+    page.get_by_text('Copy it as').click()
+    page.get_by_role('button', name='openstacksdk').click()
+    text = page.get_by_label('openstacksdk', exact=True).inner_text()
+    environment = {**os.environ, 'OS_CLIENT_CONFIG_FILE': str(cloud.clouds_yaml)}
+    done = subprocess.run([sys.executable, '-W', 'ignore', '-c', text], env=environment, capture_output=True, text=True)
+    assert done.stdout.startswith('200 ') and "it's" in done.stdout, done.stderr
+
+
+def test_who_logs_out_is_nobody(go, logged_in):
+    page = go('v=2.100&op=GET /servers')
+    logged_in()
+    page.get_by_role('button', name='Send').click()
+    expect(page.get_by_label('Body of the answer')).to_contain_text('"servers": []')
+    page.reload()
+    expect(page.get_by_role('button', name='Send')).to_be_visible()
+    page.get_by_role('button', name='Log out').click()
+    expect(page.get_by_role('button', name='Log in to try it')).to_be_visible()
+    assert page.evaluate('document.cookie') == ''
+
+
+def test_what_an_operation_is_tried_with_is_in_the_way_of_nobody(go, logged_in):
+    page = go('v=2.100&op=PUT /servers/{server_id}')
+    page.get_by_role('button', name='Log in', exact=True).click()
+    assert not Axe().run(page).violations_count
+    page.keyboard.press('Escape')
+    logged_in()
+    page.get_by_text('Copy it as').click()
+    found = Axe().run(page)
+    assert not found.violations_count, found.generate_report()
 
 
 def test_on_a_phone_the_list_is_asked_for(go, page):

@@ -32,6 +32,7 @@ MAY_DRAW = {
     'kit/webhooks/sending.py': 'keys of webhooks',
     'kit/webhooks/webhook.py': 'which messages are of one webhook, and when to try again',
     'serve/directory.py': 'keys',
+    'ui/sessions.py': 'names of sessions',
 }
 """By module, what it makes itself."""
 

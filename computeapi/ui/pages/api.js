@@ -4,19 +4,20 @@ import { changes } from './changes.js'
 import { fill, h } from './dom.js'
 import { operationView } from './operation.js'
 import { operationList } from './operations.js'
-import { Reference } from './reference.js'
+import { Operation, Reference } from './reference.js'
 import { searchResults } from './search.js'
+import { Trial } from './trial.js'
 import { VersionBar } from './versions.js'
 
 export class APIView {
-  static async load() {
+  static async load(session, logIn) {
     const answer = await fetch('reference.json')
     if (!answer.ok) throw new Error(`The reference cannot be had: ${answer.status}`)
-    return new APIView(new Reference(await answer.json()))
+    return new APIView(new Reference(await answer.json()), session, logIn)
   }
 
-  constructor(reference) {
-    this.reference = reference
+  constructor(reference, session, logIn) {
+    Object.assign(this, { reference, session, logIn })
     this.bar = new VersionBar(reference, {
       choose: (version) => this.go({ version }), compare: (other) => this.go({ other }),
     })
@@ -75,7 +76,7 @@ export class APIView {
     this.showList(state)
     fill(this.detail, state.operation && h('a', { class: 'back', href: this.address({ operation: null, field: null }) }, this.backText(state)),
       state.operation
-        ? operationView(this.reference, state, (version) => this.address({ version }))
+        ? operationView(this.reference, state, (version) => this.address({ version }), this.trial(state))
         : changes(this.reference, state, (operation) => this.address({ operation, field: null })))
     this.element.classList.toggle('chosen', Boolean(state.operation))
     document.title = `${state.operation ? `${state.operation.name} – ` : ''}${this.reference.name(state.version)} – computeapi`
@@ -96,6 +97,15 @@ export class APIView {
     fill(this.list, searching
       ? searchResults(this.reference, searching, link)
       : operationList(this.reference, state, link))
+  }
+
+  // The form for an operation, which outlasts a move of the slider.
+  trial({ operation, version, other }) {
+    const step = operation.at(version)
+    if (!this.session.offered || !step || other !== null || Operation.isGone(step) || operation.path === '/' || operation.path.startsWith('/versions')) return null
+    operation.trial ??= new Trial(operation, this.session, this.logIn)
+    operation.trial.show(this.reference.name(version), step)
+    return operation.trial.element
   }
 
   backText({ version, other }) {

@@ -2,6 +2,7 @@
 
 import { APIView } from './api.js'
 import { fill, h } from './dom.js'
+import { Session, corner } from './session.js'
 
 const main = document.getElementById('main')
 
@@ -10,7 +11,11 @@ function show(view) {
 }
 
 try {
-  const view = await APIView.load()
+  const session = new Session()
+  const { element, open } = corner(session)
+  document.querySelector('.top').append(element)
+  const [view] = await Promise.all([APIView.load(session, open), session.load()])
+  session.addEventListener('change', () => show(view))
   show(view)
   fill(main, view.element)
   addEventListener('hashchange', () => show(view))

@@ -10,7 +10,7 @@ const NAMES = { query: 'Query parameters', body: 'Request body', response: 'Resp
 const MOST_VALUES = 12
 
 // state: { version, other, operation, field }; at(version) is the address of the same operation there.
-export function operationView(reference, state, at) {
+export function operationView(reference, state, at, trial = null) {
   const { operation, version, other } = state
   const [from, to] = other === null ? [null, version] : [Math.min(version, other), Math.max(version, other)]
   const columns = from === null || from === to ? [to] : [from, to]
@@ -19,7 +19,7 @@ export function operationView(reference, state, at) {
   return h('article', { class: 'operation' },
     h('header', {}, h('h2', {}, method(operation), title(operation)),
       h('p', { class: 'summary' }, (newest ?? operation.steps.find((step) => 'statuses' in step)).summary), life(operation, at)),
-    newest ? [facts(reference, columns, steps), PARTS.map((part) => section(operation, part, columns, steps, state.field))]
+    newest ? [facts(reference, columns, steps), trial, PARTS.map((part) => section(operation, part, columns, steps, state.field))]
       : h('p', { class: 'absent' }, `It is not there at ${reference.name(version)}.`))
 }
 

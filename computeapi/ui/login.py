@@ -1,0 +1,207 @@
+"""/ui/session: logging in with a password of the built-in identity, and out; and requests to the cloud as who did."""
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import orjson
+import webob
+
+from computeapi.clock import parsed
+from computeapi.serve.credentials import name_of
+from computeapi.ui.sessions import LONGEST, LoggedIn, PageSessions
+from computeapi.web.contract import JSON
+from computeapi.web.filters import Environ, WSGIApp
+
+COOKIE = 'computeapi-page'
+OWN_HEADER = 'X-Computeapi-Page'
+"""Scripts of other places cannot send it: the browser would ask first whether they may, and is never told so."""
+LOGIN = '/session'
+CLOUD = '/cloud'
+"""What is below is asked of the cloud."""
+TOKENS = '/identity/v3/auth/tokens'
+LARGEST_LOGIN = 4096
+READ = ('GET', 'HEAD')
+OPEN = [
+    (re.compile(r'/v2\.1(/.*)?', re.DOTALL), None),
+    (re.compile(r'/networking/v2\.0/[a-z-]+(/[^/]+)?'), READ),
+    (re.compile(r'/volume/v3/[^/]+/[a-z_-]+(/[^/]+)?'), READ),
+    (re.compile(r'/image/v2/images(/[^/]+)?'), READ),
+    (re.compile(r'/identity/v3/(projects|users)(/[^/]+)?'), READ),
+]
+"""What the page asks of the cloud, by path and method (None: any): nothing that hands out tokens or files of users."""
+KEPT_BACK = ('HTTP_COOKIE', 'HTTP_AUTHORIZATION', 'HTTP_X_AUTH_TOKEN', 'HTTP_X_SERVICE_TOKEN', 'HTTP_X_STORAGE_TOKEN')
+NOT_PASSED_ON = {'set-cookie', 'x-subject-token', 'access-control-allow-origin'}
+
+
+class PageLogin:
+    """A WSGI app in front of the cloud's own.
+
+    enabled: whether passwords are looked at here at all.  public_url: what browsers know the service by, if a proxy
+    stands before it.
+    """
+
+    def __init__(self, cloud: WSGIApp, enabled: bool, public_url: str | None = None):
+        self.cloud, self.enabled, self.public_url, self.sessions = cloud, enabled, public_url, PageSessions()
+
+    def takes(self, path: str) -> bool:
+        return path == LOGIN or path.startswith(f'{CLOUD}/')
+
+    def __call__(self, environ: Environ, start_response: Any) -> Iterable[bytes]:
+        req = webob.Request(environ)
+        if not is_from_the_page(req, self.origin(req)):
+            return _refusal(403, 'Only the page itself asks this.')(environ, start_response)
+        if req.path_info == LOGIN:
+            return self.session(req)(environ, start_response)
+        return self.ask(req, start_response)
+
+    def origin(self, req: webob.Request) -> str:
+        """Where the page is, as the browser calls it."""
+        return (self.public_url or req.host_url).rstrip('/')
+
+    # ------------------------------------------------------------------ sessions
+
+    def session(self, req: webob.Request) -> webob.Response:
+        if req.method in READ:
+            return self.show(self.of(req))
+        if req.method == 'DELETE':
+            return self.log_out(req)
+        if req.method == 'POST' and self.enabled:
+            return self.log_in(req)
+        return _refusal(405, 'This cannot be done here.')
+
+    def of(self, req: webob.Request) -> LoggedIn | None:
+        """The session that the browser is in."""
+        name = req.cookies.get(COOKIE)
+        return self.sessions.get(name) if name else None
+
+    def show(self, session: LoggedIn | None) -> webob.Response:
+        known = session and {
+            'user': session.user,
+            'project': session.project,
+            'roles': session.roles,
+            'cloud': name_of(session.user),
+        }
+        return _answer({'login': self.enabled, 'session': known})
+
+    def log_in(self, req: webob.Request) -> webob.Response:
+        """A new session, never one whose name the browser had before."""
+        given = _login_of(req)
+        if given is None:
+            return _refusal(400, 'A user and a password are needed, as JSON.')
+        answer = self.token_for(req, *given)
+        if answer.status_int != 201:
+            return _refusal(answer.status_int, _reason(answer), answer.headers.get('Retry-After'))
+        token = answer.json['token']
+        # The clock of the cloud may be another one.
+        seconds = (parsed(token['expires_at']) - parsed(token['issued_at'])).total_seconds()
+        if 'project' not in token:
+            return _refusal(403, 'This user has no project of their own.')
+        self.sessions.close(req.cookies.get(COOKIE, ''))
+        roles = tuple(sorted(role['name'] for role in token.get('roles', ())))
+        secret = answer.headers['X-Subject-Token']
+        name = self.sessions.open(token['user']['name'], token['project']['name'], roles, secret, seconds)
+        shown = self.show(self.sessions.get(name))
+        self.set_cookie(shown, req, name, int(min(seconds, LONGEST)))
+        return shown
+
+    def token_for(self, req: webob.Request, user: str, password: str) -> webob.Response:
+        """What the identity service says to them; it counts wrong passwords by the address that they come from."""
+        known = {'name': user, 'domain': {'id': 'default'}, 'password': password}
+        body = {'auth': {'identity': {'methods': ['password'], 'password': {'user': known}}}}
+        asked = webob.Request.blank(TOKENS, method='POST', content_type=JSON, body=orjson.dumps(body))
+        for name in ('REMOTE_ADDR', 'wsgi.url_scheme', 'HTTP_HOST', 'SERVER_NAME', 'SERVER_PORT'):
+            if name in req.environ:
+                asked.environ[name] = req.environ[name]
+        # Who records requests puts something in the place of the body that is read once.
+        asked.is_body_seekable = False
+        return asked.get_response(self.cloud)
+
+    def log_out(self, req: webob.Request) -> webob.Response:
+        """The token is revoked, too."""
+        session = self.sessions.close(req.cookies.get(COOKIE, ''))
+        if session is not None:
+            headers = {'X-Auth-Token': session.token, 'X-Subject-Token': session.token}
+            webob.Request.blank(TOKENS, method='DELETE', headers=headers).get_response(self.cloud)
+        answer = self.show(None)
+        self.set_cookie(answer, req, '', 0)
+        return answer
+
+    def set_cookie(self, answer: webob.Response, req: webob.Request, value: str, seconds: int) -> None:
+        answer.set_cookie(
+            COOKIE,
+            value,
+            max_age=seconds,
+            path=f'{req.script_name}/',
+            secure=self.origin(req).startswith('https:'),
+            httponly=True,
+            samesite='Strict',
+        )
+
+    # ------------------------------------------------------------------ the cloud
+
+    def ask(self, req: webob.Request, start_response: Any) -> Iterable[bytes]:
+        """Ask the cloud as who is logged in; what it answers, but for secrets."""
+        path = req.path_info[len(CLOUD) :]
+        session = self.of(req)
+        if session is None:
+            return _refusal(401, 'Nobody is logged in.')(req.environ, start_response)
+        if not is_open(path, req.method):
+            return _refusal(404, 'The page does not ask this of the cloud.')(req.environ, start_response)
+        inside = {name: value for name, value in req.environ.items() if name not in KEPT_BACK}
+        script = req.script_name.rpartition('/')[0]
+        inside |= {'SCRIPT_NAME': script, 'PATH_INFO': path, 'HTTP_X_AUTH_TOKEN': session.token}
+
+        def start(status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> Any:
+            kept = [each for each in headers if each[0].lower() not in NOT_PASSED_ON]
+            return start_response(status, [*kept, ('Cache-Control', 'no-store')], exc_info)
+
+        return self.cloud(inside, start)
+
+
+def is_from_the_page(req: webob.Request, own: str) -> bool:
+    """Whether the page itself asks, and no other place in its user's name: also none at another port, which a cookie
+    would be sent with."""
+    return (
+        req.headers.get(OWN_HEADER) == '1'
+        and req.headers.get('Sec-Fetch-Site', 'same-origin') == 'same-origin'
+        and req.headers.get('Origin', own) == own
+    )
+
+
+def is_open(path: str, method: str) -> bool:
+    if '/../' in f'{path}/' or '//' in path:
+        return False
+    return any(form.fullmatch(path) and (methods is None or method in methods) for form, methods in OPEN)
+
+
+def _login_of(req: webob.Request) -> tuple[str, str] | None:
+    """The user and the password that somebody sent."""
+    if req.content_type != JSON or not req.content_length or req.content_length > LARGEST_LOGIN:
+        return None
+    try:
+        given = orjson.loads(req.body)
+        user, password = given['user'], given['password']
+    except (ValueError, TypeError, KeyError):
+        return None
+    return (user, password) if isinstance(user, str) and isinstance(password, str) else None
+
+
+def _reason(answer: webob.Response) -> str:
+    if answer.status_int == 401:
+        return 'There is no such user with this password.'
+    try:
+        return str(answer.json['error']['message'])
+    except (ValueError, TypeError, KeyError):
+        return answer.status
+
+
+def _answer(document: Any, status: int = 200) -> webob.Response:
+    return webob.Response(body=orjson.dumps(document), status=status, content_type=JSON, cache_control='no-store')
+
+
+def _refusal(status: int, text: str, retry_after: str | None = None) -> webob.Response:
+    answer = _answer({'message': text}, status)
+    if retry_after:
+        answer.headers['Retry-After'] = retry_after
+    return answer

@@ -1,0 +1,92 @@
+// Who is logged in, and requests to the cloud in their name; what proves it is in a cookie that no script can read.
+
+import { fill, h } from './dom.js'
+
+const OWN = { 'X-Computeapi-Page': '1' }
+
+export class Session extends EventTarget {
+  // Whether one can log in here at all, and who did: { user, project, roles, cloud } or null.
+  offered = false
+  who = null
+
+  async load() {
+    this.take(await (await fetch('session', { headers: OWN })).json())
+  }
+
+  async logIn(user, password) {
+    const answer = await fetch('session', {
+      method: 'POST', headers: { ...OWN, 'Content-Type': 'application/json' }, body: JSON.stringify({ user, password }),
+    })
+    const told = await answer.json()
+    if (!answer.ok) throw new Error(told.message)
+    this.take(told)
+  }
+
+  async logOut() {
+    this.take(await (await fetch('session', { method: 'DELETE', headers: OWN })).json())
+  }
+
+  take({ login, session }) {
+    this.offered = login
+    this.who = session
+    this.dispatchEvent(new Event('change'))
+  }
+
+  // What the cloud answers: { status, phrase, headers, text, milliseconds }. body: text.
+  async ask(path, { method = 'GET', version = null, body } = {}) {
+    const headers = { ...OWN, Accept: 'application/json' }
+    if (version) headers['OpenStack-API-Version'] = `compute ${version}`
+    if (body !== undefined) headers['Content-Type'] = 'application/json'
+    const begun = performance.now()
+    const answer = await fetch(`cloud${path}`, { method, headers, body })
+    const text = await answer.text()
+    // A token that the cloud takes no more is a session that is over.
+    if (answer.status === 401) this.take({ login: this.offered, session: null })
+    return {
+      status: answer.status, phrase: answer.statusText, headers: [...answer.headers], text, milliseconds: performance.now() - begun,
+    }
+  }
+}
+
+// What stands at the right of the page's head: who is logged in, or how to.
+export function corner(session) {
+  const element = h('div', { class: 'corner' })
+  const dialog = loginDialog(session)
+  const show = () => {
+    const { offered, who } = session
+    fill(element, who
+      ? [h('span', {}, who.user, h('span', { class: 'quiet' }, ` in ${who.project}`)),
+        h('button', { type: 'button', onclick: () => session.logOut() }, 'Log out')]
+      : offered && h('button', { type: 'button', onclick: () => dialog.showModal() }, 'Log in'), dialog)
+  }
+  session.addEventListener('change', show)
+  show()
+  return { element, open: () => dialog.showModal() }
+}
+
+function loginDialog(session) {
+  const user = h('input', { name: 'user', value: 'admin', required: true, autocomplete: 'username', autocapitalize: 'none', spellcheck: 'false' })
+  const password = h('input', { name: 'password', type: 'password', required: true, autocomplete: 'current-password' })
+  const trouble = h('p', { class: 'trouble', role: 'alert' })
+  const button = h('button', { type: 'submit', class: 'main' }, 'Log in')
+  const dialog = h('dialog', { 'aria-labelledby': 'login', onclose: () => { password.value = ''; fill(trouble) } },
+    h('form', { onsubmit: (event) => { event.preventDefault(); submit() } },
+      h('h2', { id: 'login' }, 'Log in'),
+      h('p', { class: 'quiet' }, 'With a user and password of this cloud. ', h('code', {}, 'serve'), ' prints them, and keeps them in ', h('code', {}, 'clouds.yaml'), '.'),
+      h('label', {}, 'User', user), h('label', {}, 'Password', password), trouble,
+      h('div', { class: 'buttons' }, h('button', { type: 'button', onclick: () => dialog.close() }, 'Cancel'), button)))
+  async function submit() {
+    button.disabled = true
+    fill(trouble)
+    try {
+      await session.logIn(user.value, password.value)
+      dialog.close()
+    } catch (error) {
+      fill(trouble, error.message)
+      password.select()
+    } finally {
+      button.disabled = false
+    }
+  }
+  return dialog
+}

@@ -1,0 +1,156 @@
+// Asking for an operation here and now, and the same request to take along.
+
+import { fill, h } from './dom.js'
+import { least, withField } from './samples.js'
+import { rows } from './schemas.js'
+import { snippets } from './snippets.js'
+
+// A form for an operation; it is kept while it is about the same, so that nothing that was written is lost.
+export class Trial {
+  constructor(operation, session, logIn) {
+    Object.assign(this, { operation, session, logIn })
+    const names = [...operation.path.matchAll(/{(\w+)}/g)].map(([, name]) => name)
+    this.inPath = names.map((name) => ({ name, input: field(name, true) }))
+    this.fields = h('div', { class: 'inputs' })
+    this.answer = h('div', { class: 'answer', 'aria-live': 'polite' })
+    this.copies = h('div', { class: 'copies' })
+    this.body = h('textarea', { rows: 8, spellcheck: 'false', autocomplete: 'off', 'aria-label': 'Request body, JSON' })
+    this.more = h('select', { 'aria-label': 'Add a field to the body', onchange: () => this.addField() })
+    this.trouble = h('p', { class: 'trouble', role: 'alert' })
+    this.send = h('button', { type: 'submit', class: 'main' }, 'Send')
+    this.element = h('section', { class: 'trial' }, h('h3', {}, 'Try it'), this.inside = h('div', {}))
+    this.chosen = 'curl'
+    session.addEventListener('change', () => this.render())
+  }
+
+  show(version, step) {
+    const body = step.body === undefined ? undefined : JSON.stringify(least(this.nodes, step.body), null, 2)
+    // What somebody wrote stays; what the schema of another version proposed does not.
+    if (this.body.value === (this.proposed ?? '')) this.body.value = body ?? ''
+    const same = this.step === step
+    Object.assign(this, { version, step, proposed: body })
+    if (!same) this.inQuery = rows(this.nodes, step.query).filter(({ path, pattern }) => path && !pattern).map(({ name, required }) => ({ name, input: field(name, required) }))
+    fill(this.more, h('option', { value: '' }, 'Add a field …'), rows(this.nodes, step.body).filter(({ pattern, path }) => path && !pattern)
+      .map(({ path, depth }) => h('option', { value: path }, `${'  '.repeat(depth)}${path.slice(path.lastIndexOf('/') + 1)}`)))
+    this.render()
+  }
+
+  get nodes() {
+    return this.operation.reference.nodes
+  }
+
+  render() {
+    if (!this.step) return
+    if (!this.session.who) {
+      fill(this.inside, h('button', { type: 'button', onclick: this.logIn }, 'Log in to try it'))
+      return
+    }
+    const labelled = ({ name, input }) => h('label', {}, h('code', {}, name), input)
+    const { inPath, inQuery, step } = this
+    const listed = inQuery.length > 4 && !inQuery.some(({ input }) => input.required)
+    fill(this.inside, h('form', { onsubmit: (event) => { event.preventDefault(); this.ask() }, oninput: () => this.copy() },
+      inPath.length > 0 && h('div', { class: 'inputs' }, inPath.map(labelled)),
+      inQuery.length > 0 && (listed
+        ? h('details', {}, h('summary', {}, `${inQuery.length} query parameters`), h('div', { class: 'inputs' }, inQuery.map(labelled)))
+        : h('div', { class: 'inputs' }, inQuery.map(labelled))),
+      step.body !== undefined && [this.body, this.more.length > 1 && this.more],
+      this.trouble, h('div', { class: 'buttons' }, this.send, h('span', { class: 'quiet' }, `at ${this.version}, as ${this.session.who.user}`))),
+    this.answer, h('details', { class: 'take' }, h('summary', {}, 'Copy it as …'), this.copies))
+    this.copy()
+  }
+
+  addField() {
+    const row = rows(this.nodes, this.step.body).find(({ path }) => path === this.more.value)
+    this.more.value = ''
+    const document = this.parsed()
+    if (!row || !document) return
+    this.body.value = JSON.stringify(withField(document.body, row.path, least(this.nodes, row.nodes[0], row.name)), null, 2)
+    this.copy()
+    this.body.focus()
+  }
+
+  // { body } or, where it is not JSON, null with the reason on the page.
+  parsed() {
+    fill(this.trouble)
+    if (this.step.body === undefined) return {}
+    try {
+      return { body: JSON.parse(this.body.value) }
+    } catch (error) {
+      fill(this.trouble, `The body is not JSON: ${error.message}`)
+      return null
+    }
+  }
+
+  get path() {
+    const inside = this.operation.path.replaceAll(/{(\w+)}/g, (all, name) => (
+      encodeURIComponent(this.inPath.find((each) => each.name === name).input.value) || all))
+    const query = new URLSearchParams(this.inQuery.filter(({ input }) => input.value !== '').map(({ name, input }) => [name, input.value]))
+    return inside + (query.size ? `?${query}` : '')
+  }
+
+  async ask() {
+    const document = this.parsed()
+    if (!document) return
+    this.send.disabled = true
+    try {
+      const { method } = this.operation
+      const body = document.body === undefined ? undefined : JSON.stringify(document.body)
+      this.showAnswer(await this.session.ask(`/v2.1${this.path}`, { method, version: this.version, body }))
+    } catch (error) {
+      fill(this.trouble, `Nobody answered: ${error.message}`)
+    } finally {
+      this.send.disabled = false
+    }
+  }
+
+  showAnswer({ status, headers, text, milliseconds }) {
+    const phrase = this.operation.reference.phrases[status] ?? ''
+    fill(this.answer, h('p', {}, h('span', { class: `code ${status < 400 ? 'good' : 'wrong'}` }, status, ' ', h('small', {}, phrase)),
+      ' ', h('span', { class: 'quiet' }, `${milliseconds.toFixed(0)} ms`)),
+    h('details', {}, h('summary', {}, 'Headers'), h('dl', { class: 'headers' }, headers.map(([name, value]) => [h('dt', {}, name), h('dd', {}, value)]))),
+    text && h('pre', { tabindex: 0, role: 'group', 'aria-label': 'Body of the answer' }, pretty(text)))
+  }
+
+  copy() {
+    let body
+    try {
+      body = this.step.body === undefined ? undefined : JSON.parse(this.body.value)
+    } catch {
+      fill(this.copies, h('p', { class: 'quiet' }, 'The body is not JSON yet.'))
+      return
+    }
+    const { method } = this.operation
+    const all = snippets({ method, path: this.path, version: this.version, body, statuses: this.step.statuses, cloud: this.session.who.cloud, command: this.command }, location.origin)
+    const shown = all.find(({ name }) => name === this.chosen) ?? all[0]
+    const code = h('pre', { tabindex: 0, role: 'group', 'aria-label': shown.name }, shown.text)
+    fill(this.copies, h('div', { class: 'choices' }, all.map(({ name }) => h('button', {
+      type: 'button', 'aria-pressed': String(name === shown.name), onclick: () => { this.chosen = name; this.copy() },
+    }, name)), h('button', { type: 'button', class: 'copy', onclick: (event) => copied(event.currentTarget, shown.text) }, 'Copy')), code)
+  }
+
+  // The command with the ids that were written; null where there is none.
+  get command() {
+    const { command } = this.operation
+    return command?.replaceAll(/{(\w+)}/g, (all, name) => this.inPath.find((each) => each.name === name)?.input.value || `${all}`) ?? null
+  }
+}
+
+const field = (name, required) => h('input', { type: 'text', name, required, autocomplete: 'off', spellcheck: 'false', autocapitalize: 'none' })
+
+function pretty(text) {
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2)
+  } catch {
+    return text
+  }
+}
+
+async function copied(button, text) {
+  try {
+    await navigator.clipboard.writeText(text)
+    fill(button, 'Copied')
+  } catch {
+    fill(button, 'Select it')
+  }
+  setTimeout(() => fill(button, 'Copy'), 1500)
+}

@@ -1,0 +1,61 @@
+"""Who is logged in to the page: a random name in a cookie, and behind it a token that never reaches the browser."""
+
+import hashlib
+import secrets
+import threading
+import time
+from dataclasses import dataclass, field
+
+MOST = 100
+"""Sessions at a time; the oldest ends where there would be more."""
+LONGEST = 8 * 3600.0
+"""Seconds that one lasts at most."""
+
+
+@dataclass(frozen=True)
+class LoggedIn:
+    """token: what the API knows the user by.  until: when it ends, by the clock of this process."""
+
+    user: str
+    project: str
+    roles: tuple[str, ...]
+    token: str = field(repr=False)
+    until: float
+
+
+class PageSessions:
+    """Those of this process, in memory."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        # By what their names hash to: how long a look-up takes tells nothing of a name.
+        self._open: dict[bytes, LoggedIn] = {}
+
+    def open(self, user: str, project: str, roles: tuple[str, ...], token: str, seconds: float) -> str:
+        """The name of a new session, which lasts so long at most; nobody chooses it."""
+        name = secrets.token_urlsafe(32)
+        with self._lock:
+            self._forget_those_that_ended()
+            while len(self._open) >= MOST:
+                del self._open[next(iter(self._open))]
+            self._open[_key(name)] = LoggedIn(user, project, roles, token, time.monotonic() + min(seconds, LONGEST))
+        return name
+
+    def get(self, name: str) -> LoggedIn | None:
+        with self._lock:
+            self._forget_those_that_ended()
+            return self._open.get(_key(name))
+
+    def close(self, name: str) -> LoggedIn | None:
+        """The session of that name, which is over now."""
+        with self._lock:
+            return self._open.pop(_key(name), None)
+
+    def _forget_those_that_ended(self) -> None:
+        now = time.monotonic()
+        for key in [key for key, session in self._open.items() if session.until <= now]:
+            del self._open[key]
+
+
+def _key(name: str) -> bytes:
+    return hashlib.sha256(name.encode('utf-8', 'surrogatepass')).digest()

@@ -1,0 +1,241 @@
+"""Logging in to the page: what a session may do, what it cannot be made to do, and when it is over."""
+
+import orjson
+import pytest
+import requests
+import webob
+
+from computeapi.testing import Cloud
+from computeapi.ui import sessions
+from computeapi.ui.login import COOKIE, TOKENS, PageLogin, is_open
+from computeapi.ui.sessions import PageSessions
+
+OWN = {'X-Computeapi-Page': '1'}
+
+
+@pytest.fixture(scope='module')
+def cloud():
+    with Cloud() as cloud:
+        yield cloud
+
+
+class Browser:
+    """A browser's cookies, and the header that the page's scripts send."""
+
+    def __init__(self, cloud):
+        self.cloud, self.session = cloud, requests.Session()
+
+    def ask(self, path, method='GET', headers=OWN, **more):
+        return self.session.request(method, f'{self.cloud.url}/ui{path}', headers=headers, timeout=30, **more)
+
+    def log_in(self, user='demo', password=None, **more):
+        given = {'user': user, 'password': password or self.cloud.passwords[user]}
+        return self.ask('/session', 'POST', json=given, **more)
+
+    @property
+    def name(self):
+        return self.session.cookies.get(COOKIE)
+
+
+@pytest.fixture
+def browser(cloud):
+    return Browser(cloud)
+
+
+@pytest.fixture
+def logged_in(browser):
+    assert browser.log_in().status_code == 200
+    return browser
+
+
+def test_nobody_is_logged_in_at_first(browser):
+    assert browser.ask('/session').json() == {'login': True, 'session': None}
+    assert browser.ask('/cloud/v2.1/servers').status_code == 401
+
+
+def test_a_session_asks_the_cloud_as_its_user(logged_in, cloud):
+    shown = logged_in.ask('/session').json()['session']
+    assert (shown['user'], shown['project']) == ('demo', 'demo') and 'admin' not in shown['roles']
+    answer = logged_in.ask('/cloud/v2.1/os-keypairs', headers=OWN | {'OpenStack-API-Version': 'compute 2.104'})
+    assert answer.json() == {'keypairs': []} and answer.headers['OpenStack-API-Version'] == 'compute 2.104'
+    group = {'server_group': {'name': 'apart', 'policies': ['anti-affinity']}}
+    made = logged_in.ask('/cloud/v2.1/os-server-groups', 'POST', json=group)
+    assert made.json()['server_group']['name'] == 'apart' and made.headers['x-compute-request-id']
+    assert logged_in.ask('/cloud/v2.1/os-services').status_code == 403
+
+
+def test_its_cookie_is_for_nobody_else(browser):
+    cookie = browser.log_in().headers['Set-Cookie']
+    parts = [part.strip() for part in cookie.split(';')]
+    assert {'HttpOnly', 'SameSite=Strict', 'Path=/ui/'} <= set(parts) and 'Secure' not in parts
+    [seconds] = [int(part.partition('=')[2]) for part in parts if part.startswith('Max-Age=')]
+    assert 0 < seconds <= sessions.LONGEST
+    assert len(browser.name) >= 43
+
+
+TOKEN = {
+    'user': {'name': 'demo'},
+    'project': {'name': 'demo'},
+    'roles': [{'name': 'member'}],
+    'issued_at': '2026-01-01T00:00:00.000000Z',
+    'expires_at': '2026-01-01T00:00:20.000000Z',
+}
+
+
+def test_the_token_stays_between_the_service_and_itself():
+    seen = []
+
+    def cloud(environ, start_response):
+        """Has one token, and tells all that it can of it."""
+        seen.append(environ)
+        told = webob.Response(json={'token': TOKEN}, status=201 if environ['PATH_INFO'] == TOKENS else 200)
+        told.headers.update({'X-Subject-Token': 'secret', 'Set-Cookie': 'other=1', 'Access-Control-Allow-Origin': '*'})
+        return told(environ, start_response)
+
+    login = PageLogin(cloud, True)
+
+    def ask(path, **more):
+        request = webob.Request.blank(path, base_url='https://cloud.example', headers=OWN, **more)
+        request.script_name, request.path_info = '/ui', path
+        return request.get_response(login)
+
+    given = orjson.dumps({'user': 'demo', 'password': 'right'})
+    opened = ask('/session', method='POST', content_type='application/json', body=given)
+    assert opened.status_int == 200, opened.text
+    cookie = opened.headers['Set-Cookie']
+    assert 'Max-Age=20' in cookie and 'secure' in cookie.lower()
+    name = cookie.partition(';')[0]
+    sent = {'HTTP_COOKIE': name, 'HTTP_X_AUTH_TOKEN': 'another', 'HTTP_AUTHORIZATION': 'Basic x'}
+    asked = ask('/cloud/v2.1/servers', environ=sent)
+    assert asked.status_int == 200 and asked.headers['Cache-Control'] == 'no-store'
+    inside = seen[-1]
+    assert inside['HTTP_X_AUTH_TOKEN'] == 'secret' and (inside['SCRIPT_NAME'], inside['PATH_INFO']) == (
+        '',
+        '/v2.1/servers',
+    )
+    assert 'HTTP_COOKIE' not in inside and 'HTTP_AUTHORIZATION' not in inside
+    for answer in (opened, asked, ask('/session', environ=sent)):
+        assert 'secret' not in f'{answer.headers} {answer.text}'
+    assert not {'Set-Cookie', 'Access-Control-Allow-Origin'} & set(asked.headers)
+
+
+def test_what_hands_out_tokens_is_not_asked(logged_in):
+    assert logged_in.ask('/cloud/identity/v3/auth/tokens', 'POST', json={}).status_code == 404
+
+
+@pytest.mark.parametrize(
+    'headers',
+    [
+        {},
+        {'X-Computeapi-Page': '0'},
+        OWN | {'Sec-Fetch-Site': 'cross-site'},
+        OWN | {'Sec-Fetch-Site': 'same-site'},
+        OWN | {'Origin': 'http://127.0.0.1:1'},
+        OWN | {'Origin': 'null'},
+    ],
+)
+@pytest.mark.parametrize('method', ['GET', 'POST', 'DELETE'])
+def test_no_other_place_asks_in_its_name(logged_in, headers, method):
+    """One at another port of this host has its cookie sent with what it asks."""
+    for path in ('/session', '/cloud/v2.1/servers'):
+        answer = logged_in.ask(path, method, headers=headers, json={'server': {}})
+        assert answer.status_code == 403 and 'Access-Control-Allow-Origin' not in answer.headers
+    assert logged_in.ask('/session').json()['session']
+
+
+def test_a_browser_is_not_told_that_other_places_may(logged_in):
+    asked = {'Origin': 'http://evil.example', 'Access-Control-Request-Method': 'POST'}
+    asked['Access-Control-Request-Headers'] = 'x-computeapi-page'
+    answer = logged_in.ask('/cloud/v2.1/servers', 'OPTIONS', headers=asked)
+    assert answer.status_code == 403 and not [each for each in answer.headers if each.startswith('Access-Control')]
+
+
+def test_the_page_itself_is_let_in(logged_in, cloud):
+    headers = OWN | {'Origin': cloud.url, 'Sec-Fetch-Site': 'same-origin'}
+    assert logged_in.ask('/cloud/v2.1/servers', headers=headers).status_code == 200
+
+
+def test_no_token_that_a_page_brings_counts(logged_in, cloud):
+    token = cloud.connection('admin').session.get_token()
+    answer = logged_in.ask('/cloud/v2.1/os-services', headers=OWN | {'X-Auth-Token': token})
+    assert answer.status_code == 403
+
+
+def test_logging_out_ends_the_session_and_its_token(logged_in):
+    name = logged_in.name
+    answer = logged_in.ask('/session', 'DELETE')
+    assert answer.json()['session'] is None and logged_in.name is None
+    logged_in.session.cookies.set(COOKIE, name)
+    assert logged_in.ask('/cloud/v2.1/servers').status_code == 401
+
+
+def test_who_logs_in_gets_a_session_of_another_name(logged_in):
+    before = logged_in.name
+    logged_in.session.cookies.clear()
+    logged_in.session.cookies.set(COOKIE, 'chosen', path='/ui/')
+    assert logged_in.log_in().status_code == 200
+    names = {cookie.value for cookie in logged_in.session.cookies} - {'chosen'}
+    assert len(names) == 1 and before not in names
+
+
+def test_a_wrong_password_opens_nothing(browser):
+    answer = browser.log_in(password='wrong')
+    assert answer.status_code == 401 and answer.json()['message'] and browser.name is None
+
+
+@pytest.mark.parametrize(
+    'body', [b'', b'no json', b'[]', b'{"user": "demo"}', b'{"user": 1, "password": 2}', b' ' * 5000 + b'{}']
+)
+def test_what_is_no_login(browser, body):
+    headers = OWN | {'Content-Type': 'application/json'}
+    assert browser.ask('/session', 'POST', headers=headers, data=body).status_code == 400
+
+
+def test_a_form_of_another_place_is_no_login(browser):
+    body = orjson.dumps({'user': 'demo', 'password': browser.cloud.passwords['demo']})
+    answer = browser.ask('/session', 'POST', headers=OWN | {'Content-Type': 'text/plain'}, data=body)
+    assert answer.status_code == 400 and browser.name is None
+
+
+@pytest.mark.parametrize(
+    ('path', 'method', 'let'),
+    [
+        ('/v2.1/servers', 'POST', True),
+        ('/v2.1', 'GET', True),
+        ('/networking/v2.0/networks', 'GET', True),
+        ('/networking/v2.0/networks', 'POST', False),
+        ('/identity/v3/auth/tokens', 'POST', False),
+        ('/identity/v3/auth/tokens', 'GET', False),
+        ('/image/v2/images', 'GET', True),
+        ('/image/v2/images/x/file', 'GET', False),
+        ('/control/faults', 'GET', False),
+        ('/v2.1/../control/faults', 'GET', False),
+        ('/v2.1//servers', 'GET', False),
+        ('/ui/session', 'GET', False),
+        ('/metrics', 'GET', False),
+    ],
+)
+def test_what_the_page_may_ask(path, method, let):
+    assert is_open(path, method) == let
+
+
+def test_sessions_end_and_are_not_many(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(sessions.time, 'monotonic', lambda: now[0])
+    own = PageSessions()
+    first = own.open('demo', 'demo', (), 'token', 10)
+    long = own.open('demo', 'demo', (), 'token', 10 * sessions.LONGEST)
+    now[0] = 11.0
+    assert own.get(first) is None and own.get(long).token == 'token'
+    assert 'token' not in repr(own.get(long))
+    now[0] = sessions.LONGEST + 1
+    assert own.get(long) is None
+    names = [own.open('demo', 'demo', (), 'token', 1000) for _ in range(sessions.MOST + 1)]
+    assert own.get(names[0]) is None and all(map(own.get, names[1:]))
+
+
+def test_without_passwords_of_its_own_nobody_logs_in():
+    with Cloud(options={('api', 'auth_strategy'): 'none'}) as cloud:
+        browser = Browser(cloud)
+        assert browser.ask('/session').json() == {'login': False, 'session': None}
+        assert browser.log_in('admin', 'x').status_code == 405
