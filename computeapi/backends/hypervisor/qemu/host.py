@@ -1,5 +1,6 @@
 """One host: where its guests are, what it has, and what it can be asked for all of them."""
 
+import logging
 import os
 import re
 import shutil
@@ -8,13 +9,14 @@ from pathlib import Path
 
 from oslo_config import cfg
 
-from computeapi.backends.hypervisor import Host
+from computeapi.backends.hypervisor import Host, HypervisorError
 from computeapi.backends.hypervisor.qemu.base_images import BaseImages
 from computeapi.backends.hypervisor.qemu.console_log import ConsoleLog
 from computeapi.backends.hypervisor.qemu.folder import HostFolder
 from computeapi.backends.hypervisor.qemu.machine import processor
 from computeapi.backends.hypervisor.qemu.networks import GuestNetworks
 
+LOG = logging.getLogger(__name__)
 MIB, GIB = 2**20, 2**30
 
 
@@ -50,9 +52,13 @@ class QemuHost:
         return [(folder.server_id, self.name) for folder in self.folder.all()]
 
     def tidy(self) -> None:
-        """What is to be done now and then: guests write what they like to their consoles."""
+        """What is to be done now and then: guests write what they like to their consoles, and networks change."""
         for folder in self.folder.all():
             ConsoleLog(folder).trim()
+        try:
+            self.networks.refresh()
+        except HypervisorError as error:
+            LOG.warning('%s', error)
 
 
 def version_of(binary: str) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from ipaddress import IPv4Network, collapse_addresses
 from typing import Any
 
-from computeapi.backends.hypervisor.qemu.bridges.wires import WireRule, Segment, Wire, Wiring
+from computeapi.backends.hypervisor.qemu.bridges.wires import Segment, Wire, WireRule, Wiring
 
 TABLE = 'computeapi'
 MOST_FLOWS = 65535
