@@ -118,6 +118,9 @@ def running(
             working=around.work,
         )
         stack.callback(service.close)
+        if directory.temporary and conf.hypervisor.backend == 'qemu':
+            # Else they would run on, and nobody would know of them.
+            stack.callback(guests.end_all, service)
         with around.beginning():
             with store.watch.silenced():
                 (schema.create if directory.temporary else schema.upgrade)(store)

@@ -22,8 +22,7 @@ def spawn(work: GuestWork, devices: Sequence[BlockDevice], documents: Mapping[st
         return
     work.folder.write(guest)
     make(work, guest, devices, documents)
-    if not work.process.runs:
-        work.start(guest)
+    work.start(guest)
     guest.started = True
     work.folder.write(guest)
 

@@ -2,6 +2,8 @@
 
 import asyncio
 import logging
+import socket
+import time
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -14,6 +16,7 @@ from computeapi.backends.hypervisor.qemu.sockets import connected
 LOG = logging.getLogger(__name__)
 CONNECT_SECONDS = 10
 COMMAND_SECONDS = 20
+LOOK_SECONDS = 0.02
 # The library tells of what it raises, too, and of each QEMU that ends.
 logging.getLogger('qemu.qmp').setLevel(logging.CRITICAL)
 
@@ -32,14 +35,15 @@ class Monitor:
     Others who want one wait meanwhile. The library's own synchronous client is not used: its licence is the GPL.
     """
 
-    def __init__(self, path: Path):
-        self.path = path
+    def __init__(self, path: Path, patience: float = CONNECT_SECONDS):
+        """patience: how many seconds a QEMU may take that has just been started."""
+        self.path, self.patience = path, patience
         self.client = QMPClient()
 
     def __enter__(self) -> Self:
         self.runner = asyncio.Runner()
         try:
-            self._wait(self.client.connect(connected(self.path, CONNECT_SECONDS)), CONNECT_SECONDS)
+            self._wait(self.client.connect(self._connected()), CONNECT_SECONDS)
         except (OSError, QMPError, TimeoutError) as error:
             self._close()
             raise silent(self.path) from error
@@ -49,6 +53,16 @@ class Monitor:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._close()
+
+    def _connected(self) -> socket.socket:
+        deadline = time.monotonic() + self.patience
+        while True:
+            try:
+                return connected(self.path, CONNECT_SECONDS)
+            except (FileNotFoundError, ConnectionRefusedError):
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(LOOK_SECONDS)
 
     def execute(self, command: str, **arguments: Any) -> Any:
         """What QEMU answers; names are written with `_` for `-`. Refusal."""

@@ -118,7 +118,9 @@ class GuestProcess(FolderProcess):
         super().__init__(folder, 'guest', name_of(folder.server_id))
 
     def start(self, arguments: Sequence[str], files: Sequence[int] = ()) -> None:
-        """Start it, which is done when it has opened all that it needs; HypervisorError."""
+        """Start it, unless somebody just did, which is done when it has opened all that it needs; HypervisorError."""
+        if self.runs:
+            return self._wait_until(self._answers)
         (self.folder / QMP).unlink(missing_ok=True)
         self.begin(arguments, self._answers, files)
 
@@ -126,7 +128,7 @@ class GuestProcess(FolderProcess):
         if not (self.folder / QMP).exists():
             return False
         try:
-            with Monitor(self.folder / QMP):
+            with Monitor(self.folder / QMP, patience=0):
                 return True
         except HypervisorError:
             # Its socket is there a moment before it listens.

@@ -1,0 +1,30 @@
+"""What guests that a driver runs write to their serial consoles, and answer there."""
+
+import time
+
+from tests.guests.machine import SECONDS
+
+
+def wait_until(look, what=''):
+    """What it looks for, as soon as it is there."""
+    deadline = time.monotonic() + SECONDS
+    while not (found := look()):
+        assert time.monotonic() < deadline, what or 'it does not come to be'
+        time.sleep(0.02)
+    return found
+
+
+def wrote(driver, server, text):
+    """Wait until the server has written that."""
+    return wait_until(lambda: text in driver.console_output(server, None), f'{text!r} is not written')
+
+
+def echoes(driver, server, text):
+    """Whether the boot sector repeats what is typed: it runs, and is the one that it was."""
+    with driver.connect(server, 'serial', driver.console(server, 'serial')) as connection:
+        connection.settimeout(SECONDS)
+        connection.sendall(text.encode())
+        said = b''
+        while text.encode() not in said:
+            said += connection.recv(100)
+    return True

@@ -1,0 +1,374 @@
+"""What servers are whose guests QEMU runs: what they boot, remember and lose."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from oslo_config import cfg
+from pycdlib import PyCdlib
+
+from computeapi.backends.hypervisor import HypervisorError, NotYet, PowerState
+from computeapi.backends.hypervisor.qemu.console_log import MOST_BYTES
+from computeapi.backends.hypervisor.qemu.process import GuestProcess, exporter_of
+from tests.conftest import FLAVOR
+from tests.guests import boot_sector
+from tests.guests.boot_sector import BANNER
+from tests.guests.screens import echoes, wait_until, wrote
+
+CARD = {'port_id': 'aaaaaaaa', 'mac_address': 'fa:16:3e:00:00:01', 'addresses': []}
+
+
+@pytest.fixture
+def driver(guests):
+    return guests.driver()
+
+
+@pytest.fixture
+def made(servers, driver):
+    """made(**facts) -> a server that is not spawned yet, small and on the first host."""
+
+    def made(**facts):
+        flavor = FLAVOR | {'memory_mb': 16}
+        return servers.get(servers.add(**{'host': 'compute1', 'flavor': flavor} | facts))
+
+    return made
+
+
+def process(driver, server):
+    return GuestProcess(driver.folder(server))
+
+
+# ------------------------------------------------------------------ what it boots
+
+
+@pytest.mark.parametrize('disk_format', ['raw', 'qcow2'])
+@pytest.mark.parametrize('board', ['pc', 'q35'])
+def test_it_boots_an_image_and_remembers(guests, driver, made, disk_format, board):
+    server = made(image_id=guests.boot_sector(disk_format), image_properties={'hw_machine_type': board})
+    driver.spawn(server, [])
+    assert wrote(driver, server, f'{BANNER}01')
+    driver.reboot(server, hard=True)
+    assert wrote(driver, server, f'{BANNER}02')
+
+
+def qcow2(folder, *options):
+    path = folder / 'made.qcow2'
+    subprocess.run(['qemu-img', 'create', '-q', '-f', 'qcow2', *options, path, '1M'], check=True, cwd=folder)
+    return path.read_bytes()
+
+
+def test_what_refers_to_other_files_is_refused(guests, driver, made, tmp_path):
+    backed = qcow2(tmp_path, '-b', '/etc/passwd', '-F', 'raw')
+    (tmp_path / 'made.qcow2').unlink()
+    apart = qcow2(tmp_path, '-o', 'data_file=secret,data_file_raw=on')
+    for data in (backed, apart):
+        server = made(image_id=guests.image(data, 'qcow2'))
+        with pytest.raises(HypervisorError, match='refers to other files'):
+            driver.spawn(server, [])
+        assert driver.power_state(server) is None
+
+
+def test_what_is_not_what_it_says_is_refused(guests, driver, made, tmp_path):
+    disguised = guests.image(qcow2(tmp_path), 'raw'), guests.image(boot_sector.sector() * 8, 'qcow2')
+    for image_id in disguised:
+        with pytest.raises(HypervisorError, match='looks like something else'):
+            driver.spawn(made(image_id=image_id), [])
+    with pytest.raises(HypervisorError, match='runs raw and qcow2 ones'):
+        driver.spawn(made(image_id=guests.image(b'KDMV', 'vmdk')), [])
+
+
+def test_a_disk_that_is_larger_than_the_flavor_allows_is_refused(guests, driver, made, tmp_path):
+    path = tmp_path / 'large.qcow2'
+    subprocess.run(['qemu-img', 'create', '-q', '-f', 'qcow2', path, '2G'], check=True)
+    server = made(image_id=guests.image(path.read_bytes(), 'qcow2'))
+    with pytest.raises(HypervisorError, match='2147483648 bytes'):
+        driver.spawn(server, [])
+    roomy = made(image_id=server.image_id, root_gb=2)
+    driver.spawn(roomy, [])
+    assert driver.power_state(roomy) is PowerState.RUNNING
+
+
+def test_an_image_is_fetched_once_and_by_whoever_can_wait_in_pieces(guests, driver, made):
+    server = made()
+    while True:
+        try:
+            driver.during(lambda step: 0.0, 1).spawn(server, [])
+            break
+        except NotYet as pause:
+            time.sleep(min(pause.seconds, 0.1))
+    guests.images.delete = guests.images.download = None
+    driver.spawn(made(), [])
+    assert len([path for path in (guests.state / 'images').glob('*') if not path.suffix]) == 1
+
+
+def test_config_drives_hold_what_they_were_given(driver, made):
+    documents = {
+        'openstack/latest/meta_data.json': json.dumps({'hostname': 'first'}).encode(),
+        'openstack/latest/network_data.json': b'{}',
+        'openstack/content/0000': bytes(range(256)),
+    }
+    server = made()
+    driver.spawn(server, [], documents)
+    disc = PyCdlib()
+    disc.open(str(driver.folder(server) / 'config.iso'))
+    try:
+        for name, data in documents.items():
+            with disc.open_file_from_iso(rr_path=f'/{name}') as file:
+                assert file.read() == data
+        assert disc.pvd.volume_identifier.strip() == b'config-2'
+    finally:
+        disc.close()
+
+
+# ------------------------------------------------------------------ the driver comes and goes
+
+
+def test_a_driver_that_starts_anew_finds_the_guests_of_the_one_before(guests, driver, made):
+    server = made()
+    driver.spawn(server, [])
+    wrote(driver, server, f'{BANNER}01')
+    pid, other = process(driver, server).pid, guests.driver()
+    assert list(other.machines()) == [(server.uuid, 'compute1')]
+    assert other.power_state(server) is PowerState.RUNNING and echoes(other, server, 'still here')
+    other.spawn(server, [])
+    assert process(other, server).pid == pid
+
+
+def test_a_guest_that_is_killed_is_off_and_can_be_switched_on(driver, made):
+    server = made()
+    driver.spawn(server, [])
+    wrote(driver, server, f'{BANNER}01')
+    os.kill(process(driver, server).pid, signal.SIGKILL)
+    wait_until(lambda: driver.power_state(server) is PowerState.SHUTDOWN)
+    driver.power_on(server)
+    assert wrote(driver, server, f'{BANNER}02')
+
+
+SPAWNING = """
+import pickle, sys
+from computeapi import config
+from computeapi.backends.hypervisor.qemu.drivers import local_driver
+from computeapi.backends.image.local import LocalImages
+from computeapi.db.engine import Store
+overrides, url, folder, server, act = pickle.load(sys.stdin.buffer)
+conf = config.load(overrides=overrides)
+driver = local_driver(conf, LocalImages(Store(url, durable=False), folder))
+print('ready', flush=True)
+sys.stdin.buffer.read(1)
+getattr(driver, act)(server, *([[]] if act == 'spawn' else []))
+"""
+
+
+def killed(guests, server, act, seconds):
+    """Have another process do it, and kill that after so long."""
+    import pickle
+
+    options = {('qemu', name): guests.conf.qemu[name] for name in ('state_path', 'host_name', 'hosts')}
+    given = pickle.dumps((options, guests.store.url, guests.folder / 'images', server, act))
+    child = subprocess.Popen([sys.executable, '-c', SPAWNING], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    with child:
+        child.stdin.write(given)
+        child.stdin.flush()
+        assert child.stdout.readline() == b'ready\n'
+        child.stdin.write(b'!')
+        child.stdin.flush()
+        time.sleep(seconds)
+        child.kill()
+
+
+@pytest.mark.parametrize('database', ['sqlite'], indirect=True)
+@pytest.mark.parametrize('seconds', [0.02, 0.07, 0.15, 0.3])
+def test_whatever_is_cut_short_is_ended_by_the_next_call(guests, driver, made, seconds):
+    server = made()
+    killed(guests, server, 'spawn', seconds)
+    driver.spawn(server, [])
+    assert driver.power_state(server) is PowerState.RUNNING and wrote(driver, server, BANNER)
+    killed(guests, server, 'suspend', seconds)
+    driver.suspend(server)
+    assert driver.power_state(server) is PowerState.SHUTDOWN
+    killed(guests, server, 'resume', seconds)
+    driver.resume(server)
+    assert echoes(driver, server, 'awake')
+    killed(guests, server, 'destroy', seconds)
+    driver.destroy(server)
+    assert driver.power_state(server) is None and not driver.folder(server).path.exists()
+
+
+# ------------------------------------------------------------------ power
+
+
+def test_a_guest_that_heeds_no_power_button_is_given_time(guests, made):
+    driver = guests.driver(shutdown_timeout=7)
+    server = made()
+    driver.spawn(server, [])
+    wrote(driver, server, BANNER)
+    with pytest.raises(NotYet):
+        driver.during(lambda step: 0.0, 1).power_off(server)
+    assert driver.power_state(server) is PowerState.RUNNING
+    driver.during(lambda step: 8.0, 1).power_off(server)
+    assert driver.power_state(server) is PowerState.SHUTDOWN
+
+
+def test_memory_outlives_a_suspension(driver, made):
+    server = made()
+    driver.spawn(server, [])
+    wrote(driver, server, f'{BANNER}01')
+    driver.suspend(server)
+    driver.suspend(server)
+    assert not process(driver, server).runs
+    driver.resume(server)
+    driver.resume(server)
+    assert echoes(driver, server, 'as it was')
+    assert f'{BANNER}02' not in driver.console_output(server, None)
+
+
+def test_a_suspended_guest_that_is_rebooted_begins_anew(driver, made):
+    server = made()
+    driver.spawn(server, [])
+    wrote(driver, server, f'{BANNER}01')
+    driver.suspend(server)
+    driver.reboot(server, hard=True)
+    assert wrote(driver, server, f'{BANNER}02')
+
+
+def test_rescue_boots_another_image_and_leaves_the_disk_alone(guests, driver, made):
+    server = made()
+    driver.spawn(server, [])
+    wrote(driver, server, f'{BANNER}01')
+    other = (
+        boot_sector.write_disk(guests.folder / 'other').read_bytes().replace(b'computeapi-guest', b'computeapi-other')
+    )
+    driver.rescue(server, guests.image(other))
+    assert wrote(driver, server, 'computeapi-other: boot 01')
+    driver.unrescue(server)
+    assert wrote(driver, server, f'{BANNER}02')
+
+
+# ------------------------------------------------------------------ images of it
+
+
+@pytest.mark.parametrize('disk_format', ['raw', 'qcow2'])
+@pytest.mark.parametrize('running', [True, False])
+def test_a_snapshot_boots_from_where_the_server_was(guests, driver, made, disk_format, running):
+    server = made()
+    driver.spawn(server, [])
+    wrote(driver, server, f'{BANNER}01')
+    if not running:
+        driver.power_off(server)
+    image_id = guests.image(b''.join(driver.snapshot(server, disk_format)), disk_format)
+    assert (driver.power_state(server) is PowerState.RUNNING) is running
+    assert not list(driver.folder(server).path.glob('snapshot*'))
+    copied = made(image_id=image_id)
+    driver.spawn(copied, [])
+    assert wrote(driver, copied, f'{BANNER}02')
+
+
+# ------------------------------------------------------------------ devices
+
+
+def test_cards_come_and_go_while_it_runs(driver, made):
+    server = made(network_info=[CARD])
+    driver.spawn(server, [])
+    second = CARD | {'port_id': 'bbbbbbbb', 'mac_address': 'fa:16:3e:00:00:02'}
+    cards = lambda: {each['mac_address'] for each in driver.diagnostics(server, [])['interfaces']}  # noqa: E731
+    for _ in range(2):
+        driver.plug(server, [second])
+        assert cards() == {'fa:16:3e:00:00:01', 'fa:16:3e:00:00:02'}
+    places = driver.bus_addresses(server, [])
+    assert len(set(places.values())) == 2
+    for _ in range(2):
+        driver.unplug(server, [CARD])
+        assert cards() == {'fa:16:3e:00:00:02'}
+    # The boot sector lets go of nothing, so the place of the first is still taken.
+    driver.plug(server, [CARD])
+    assert len({*places.values(), driver.bus_addresses(server, [])['aaaaaaaa']}) == 3
+    server.network_info = [second]
+    driver.reboot(server, hard=True)
+    assert set(driver.bus_addresses(server, [])) == {'bbbbbbbb'}
+
+
+def test_a_console_log_is_kept_short(driver, made):
+    server = made()
+    driver.spawn(server, [])
+    log = driver.folder(server) / 'console.log'
+    wrote(driver, server, BANNER)
+    with log.open('ab') as file:
+        file.write(b'x' * MOST_BYTES + b'\nthe end\n')
+    driver.hosts()
+    assert log.stat().st_size == 0 and driver.console_output(server, 1) == 'the end'
+    assert echoes(driver, server, 'and on')
+    assert driver.console_output(server, 1).endswith('and on')
+
+
+# ------------------------------------------------------------------ moves
+
+
+def test_what_moves_while_it_runs_goes_on_with_its_memory_and_its_disk(driver, made):
+    server = made(network_info=[CARD])
+    driver.spawn(server, [], {'openstack/latest/meta_data.json': b'{}'})
+    wrote(driver, server, f'{BANNER}01')
+    facts = driver.prepare_live_migration(server, 'compute2', driver.describe(server))
+    assert driver.live_migrate(server, 'compute2', facts, 'running')
+    there = replace(server, host='compute2')
+    assert echoes(driver, there, 'moved')
+    assert BANNER not in driver.console_output(there, None)
+    assert not driver.folder(server).path.exists()
+    driver.hosts()
+    assert not exporter_of(driver.folder(there)).runs
+    driver.reboot(there, hard=True)
+    assert wrote(driver, there, f'{BANNER}02')
+    assert (driver.folder(there) / 'config.iso').exists()
+
+
+def test_a_move_that_is_cancelled_half_way_leaves_it_running(driver, made):
+    server = made()
+    driver.spawn(server, [])
+    wrote(driver, server, f'{BANNER}01')
+    for _ in range(2):
+        facts = driver.prepare_live_migration(server, 'compute2', driver.describe(server))
+        waiting = driver.during(lambda step: 0.0, 1)
+        try:
+            moved = waiting.live_migrate(server, 'compute2', facts, 'running')
+        except NotYet:
+            moved = waiting.live_migrate(server, 'compute2', facts, 'cancelling')
+        if moved:
+            return
+        driver.destroy(replace(server, host='compute2'))
+        assert echoes(driver, server, 'as before')
+
+
+def test_a_move_to_a_host_that_fails_leaves_it_running(driver, made):
+    server = made()
+    driver.spawn(server, [])
+    facts = driver.prepare_live_migration(server, 'compute2', driver.describe(server))
+    driver.destroy(replace(server, host='compute2'))
+    with pytest.raises(HypervisorError):
+        driver.live_migrate(server, 'compute2', facts, 'running')
+    assert echoes(driver, server, 'as before')
+
+
+def test_what_moves_switched_off_has_its_disk_there(driver, made):
+    server, there = made(), None
+    driver.spawn(server, [])
+    wrote(driver, server, f'{BANNER}01')
+    facts = driver.prepare_migration(server, 'compute2', driver.describe(server))
+    driver.migrate(server, 'compute2', facts)
+    there = replace(server, host='compute2', root_gb=2)
+    driver.power_on(there)
+    assert wrote(driver, there, f'{BANNER}02')
+    assert not exporter_of(driver.folder(there)).runs
+    size = Path(driver.folder(there) / 'root.raw').stat().st_size
+    assert size == 2 * 2**30
+    driver.power_on(server)
+    assert wrote(driver, server, f'{BANNER}02')
+
+
+def test_a_machine_without_qemu_is_no_host(guests):
+    with pytest.raises(cfg.ConfigFileValueError, match='cannot be run'):
+        guests.driver(binary='/nowhere/qemu')
