@@ -14,6 +14,7 @@ from computeapi.ui import pages
 from computeapi.ui.files import File
 from computeapi.ui.login import PageLogin
 from computeapi.ui.reference import reference
+from computeapi.ui.requirements import requirements
 from computeapi.web.contract import JSON
 from computeapi.web.filters import Environ, Headers, WSGIApp
 
@@ -49,6 +50,15 @@ class BrowserPage:
     def reference(self) -> File:
         return File(orjson.dumps(reference(api.CONTROLLERS, offered(self.conf))), JSON)
 
+    @functools.cached_property
+    def requirements(self) -> File:
+        return File(orjson.dumps(requirements()), JSON)
+
+    def file(self, path: str) -> File | None:
+        """What is there; a document is made when it is first asked for."""
+        made = {'/reference.json': lambda: self.reference, '/requirements.json': lambda: self.requirements}
+        return made[path]() if path in made else self.files.get(path)
+
     def __call__(self, environ: Environ, start_response: Any) -> Iterable[bytes]:
         def start(status: str, headers: Headers, exc_info: Any = None) -> Any:
             return start_response(status, [*headers, *HEADERS.items()], exc_info)
@@ -61,7 +71,7 @@ class BrowserPage:
         if req.path_info == '':
             # Relative, for a proxy may know the page by another address.
             return webob.Response(status=308, headers={'Location': 'ui/'})
-        file = self.reference if req.path_info == '/reference.json' else self.files.get(req.path_info)
+        file = self.file(req.path_info)
         if file is None:
             return webob.Response(status=404, text='There is no such page.\n', content_type='text/plain')
         if req.method not in SAFE:

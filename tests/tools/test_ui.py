@@ -185,6 +185,61 @@ def test_what_an_operation_is_tried_with_is_in_the_way_of_nobody(go, logged_in):
     assert not found.violations_count, found.generate_report()
 
 
+@pytest.fixture
+def server(cloud):
+    """Active, and gone afterwards."""
+    compute = cloud.connection().compute
+    image = next(cloud.connection().image.images()).id
+    server = compute.create_server(name='web', flavor_id='1', image_id=image, networks='none')
+    yield compute.wait_for_server(server, interval=0.1)
+    compute.delete_server(server, ignore_missing=True)
+    compute.wait_for_delete(server, interval=0.1)
+
+
+def test_servers_are_seen_as_they_change(go, logged_in, page, url, cloud, server):
+    go()
+    logged_in()
+    page.get_by_role('link', name='Servers', exact=True).click()
+    row = page.get_by_role('row', name='web')
+    expect(row).to_contain_text('ACTIVE')
+    cloud.connection().compute.stop_server(server)
+    expect(row).to_contain_text('SHUTOFF')
+    page.get_by_label('Status').select_option('ACTIVE')
+    expect(row).to_have_count(0)
+    cloud.connection().compute.start_server(server)
+    expect(row).to_contain_text('ACTIVE')
+    found = Axe().run(page)
+    assert not found.violations_count, found.generate_report()
+    cloud.connection().compute.delete_server(server)
+    expect(row).to_have_count(0)
+
+
+def test_a_server_is_asked_for_what_its_state_allows(go, logged_in, page, url, cloud, server):
+    go()
+    logged_in()
+    page.get_by_role('link', name='Servers', exact=True).click()
+    page.get_by_role('link', name='web', exact=True).click()
+    possible = page.locator('.possible')
+    expect(possible.get_by_role('button', name='start')).to_have_count(0)
+    page.get_by_text('that it does not allow now').click()
+    expect(page.locator('.impossible li', has_text='start')).to_contain_text('Only when SHUTOFF.')
+    possible.get_by_role('button', name='stop').click()
+    expect(page.locator('.about .status')).to_have_text('SHUTOFF')
+    expect(possible.get_by_role('button', name='start')).to_be_visible()
+    expect(page.locator('.past')).to_contain_text('stop instance')
+    page.get_by_text('Console log').click()
+    expect(page.get_by_label('Console log')).to_contain_text('ready')
+    found = Axe().run(page)
+    assert not found.violations_count, found.generate_report()
+    possible.get_by_role('link', name='resize').click()
+    expect(page.get_by_label('server_id')).to_have_value(server.id)
+    page.go_back()
+    possible.get_by_role('button', name='delete', exact=True).click()
+    page.get_by_role('dialog').get_by_role('button', name='Delete').click()
+    expect(page.get_by_role('heading', name='Servers')).to_be_visible()
+    expect(page.get_by_role('row', name='web')).to_have_count(0)
+
+
 def test_on_a_phone_the_list_is_asked_for(go, page):
     page.set_viewport_size(SIZES['phone'])
     go('v=2.57')

@@ -44,6 +44,8 @@ export class APIView {
       operation: reference.byName.get(parameters.get('op')) ?? null,
       field: parameters.get('field'),
       query: parameters.get('q') ?? '',
+      // What parameters of the path are to begin with: who comes from a server has its id.
+      given: parameters,
     }
   }
 
@@ -62,13 +64,20 @@ export class APIView {
     history.replaceState(null, '', this.address(change))
     this.coming ??= requestAnimationFrame(() => {
       this.coming = null
-      this.show(this.read(new URLSearchParams(location.hash.split('?')[1])))
+      this.showState(this.read(new URLSearchParams(location.hash.split('?')[1])))
     })
     // Two changes before a frame must not undo each other.
     this.state = { ...this.state, ...change }
   }
 
-  show(state) {
+  show(place, parameters) {
+    this.showState(this.read(parameters))
+  }
+
+  hide() {
+  }
+
+  showState(state) {
     const before = this.shown
     this.state = this.shown = state
     this.bar.show(state)
@@ -100,10 +109,11 @@ export class APIView {
   }
 
   // The form for an operation, which outlasts a move of the slider.
-  trial({ operation, version, other }) {
+  trial({ operation, version, other, given }) {
     const step = operation.at(version)
     if (!this.session.offered || !step || other !== null || Operation.isGone(step) || operation.path === '/' || operation.path.startsWith('/versions')) return null
     operation.trial ??= new Trial(operation, this.session, this.logIn)
+    operation.trial.give(given)
     operation.trial.show(this.reference.name(version), step)
     return operation.trial.element
   }

@@ -1,29 +1,63 @@
 // The page: which view the address asks for.
 
 import { APIView } from './api.js'
+import { Cloud } from './cloud.js'
 import { fill, h } from './dom.js'
+import { ServerView } from './server.js'
+import { ServersView } from './servers.js'
 import { Session, corner } from './session.js'
 
 const main = document.getElementById('main')
+const bar = document.querySelector('.top')
 
-function show(view) {
-  view.show(view.read(new URLSearchParams(location.hash.split('?')[1])))
+class Page {
+  constructor(session, open, api, requirements) {
+    const cloud = new Cloud(session, api.reference)
+    Object.assign(this, { session, open, api })
+    // Those after the first are for who is logged in.
+    this.views = { api, servers: new ServersView(cloud), server: new ServerView(cloud, requirements) }
+    this.links = [['api', 'The API', '#/api'], ['servers', 'Servers', '#/servers']]
+    this.nav = h('nav', { class: 'views', 'aria-label': 'Views' })
+    this.door = h('div', { class: 'waiting' }, h('p', {}, 'What is in the cloud is for who is logged in.'),
+      h('button', { type: 'button', class: 'main', onclick: open }, 'Log in'))
+  }
+
+  // The address is #/VIEW, or #/VIEW/ID, and parameters.
+  show() {
+    const [path, query] = location.hash.slice(1).split('?')
+    const [, name, id] = path.split('/')
+    const view = id !== undefined && name === 'servers' ? 'server' : name in this.views && this.session.offered ? name : 'api'
+    fill(this.nav, this.session.offered && this.links.map(([each, text, href]) => (
+      h('a', { href, 'aria-current': each === name || (each === 'api' && view === 'api') ? 'page' : null }, text))))
+    const closed = view !== 'api' && !this.session.who
+    const shown = this.views[view]
+    for (const each of Object.values(this.views)) if (each !== shown || closed) each.hide()
+    if (!closed) shown.show(id === undefined ? null : decodeURIComponent(id), new URLSearchParams(query))
+    if (view !== 'api' && view !== 'server') document.title = `${this.links.find(([each]) => each === view)[1]} – computeapi`
+    const element = closed ? this.door : shown.element
+    if (main.firstElementChild !== element) fill(main, element)
+  }
 }
 
-try {
+async function load() {
   const session = new Session()
   const { element, open } = corner(session)
-  document.querySelector('.top').append(element)
-  const [view] = await Promise.all([APIView.load(session, open), session.load()])
-  session.addEventListener('change', () => show(view))
-  show(view)
-  fill(main, view.element)
-  addEventListener('hashchange', () => show(view))
+  const [api, requirements] = await Promise.all([
+    APIView.load(session, () => open()), fetch('requirements.json').then((answer) => answer.json()), session.load()])
+  const page = new Page(session, open, api, requirements)
+  bar.append(page.nav, element)
+  session.addEventListener('change', () => page.show())
+  addEventListener('hashchange', () => page.show())
   addEventListener('keydown', (event) => {
     if (event.key !== '/' || event.ctrlKey || event.metaKey || event.altKey || event.target.matches('input, select, textarea')) return
     event.preventDefault()
-    view.query.focus()
+    main.querySelector('input[type="search"]')?.focus()
   })
+  page.show()
+}
+
+try {
+  await load()
 } catch (error) {
   fill(main, h('p', { class: 'waiting', role: 'alert' }, error.message))
   throw error

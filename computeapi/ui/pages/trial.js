@@ -23,6 +23,11 @@ export class Trial {
     session.addEventListener('change', () => this.render())
   }
 
+  // What inputs of the path hold, where a name is one of theirs.
+  give(parameters) {
+    for (const { name, input } of this.inPath) if (parameters.has(name)) input.value = parameters.get(name)
+  }
+
   show(version, step) {
     const body = step.body === undefined ? undefined : JSON.stringify(least(this.nodes, step.body), null, 2)
     // What somebody wrote stays; what the schema of another version proposed does not.

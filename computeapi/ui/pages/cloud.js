@@ -1,0 +1,50 @@
+// What the cloud says to who is logged in, as documents.
+
+export class Trouble extends Error {
+  constructor(message, status) {
+    super(message)
+    this.status = status
+  }
+}
+
+export class Cloud {
+  // newest: the version to ask for, unless another one is.
+  constructor(session, reference) {
+    Object.assign(this, { session, reference, newest: reference.name(reference.newest) })
+  }
+
+  // The document at a path; Trouble with what the cloud says. query: an object, without what is null or ''.
+  async get(path, query = {}, version = this.newest) {
+    const asked = new URLSearchParams(Object.entries(query).filter(([, value]) => value !== null && value !== ''))
+    return this.taken(await this.session.ask(path + (asked.size ? `?${asked}` : ''), { version }))
+  }
+
+  async send(method, path, document, version = this.newest) {
+    const body = document === undefined ? undefined : JSON.stringify(document)
+    return this.taken(await this.session.ask(path, { method, version, body }))
+  }
+
+  taken({ status, text }) {
+    const document = text.startsWith('{') ? JSON.parse(text) : null
+    if (status < 400) return document
+    const fault = document && Object.values(document)[0]
+    throw new Trouble(fault?.message ?? `The cloud answered ${status}.`, status)
+  }
+
+  // The older of the two: of the versions until which something is shown, where the newest that is offered is none.
+  until(name) {
+    const number = this.reference.number(name)
+    return number === null ? this.newest : name
+  }
+
+  // Why who is logged in is not let to an operation; null where they are, as far as the rules are as at first.
+  forbids(operation) {
+    const step = operation.at(this.reference.newest)
+    const rule = step.policy === undefined ? null : this.reference.policies[step.policy].rule
+    return rule === 'rule:context_is_admin' && !this.isAdmin ? 'For administrators.' : null
+  }
+
+  get isAdmin() {
+    return Boolean(this.session.who?.roles.includes('admin'))
+  }
+}

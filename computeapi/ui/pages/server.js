@@ -1,0 +1,215 @@
+// One server: what it is, what can be done with it, and what happened.
+
+import { fill, h } from './dom.js'
+import { least } from './samples.js'
+import { ago, obstacle, status, taskOf } from './states.js'
+
+const EVERY = 1500
+const ACTIONS = '/servers/{server_id}/action'
+const EVENTS_OF = 8
+const LINES = 200
+const FINAL = new Set(['delete', 'forceDelete'])
+
+export class ServerView {
+  constructor(cloud, requirements) {
+    Object.assign(this, { cloud, requirements })
+    this.head = h('header', { class: 'about' })
+    this.buttons = h('div', { class: 'actions' })
+    this.trouble = h('p', { class: 'trouble', role: 'alert' })
+    this.facts = h('dl', { class: 'facts' })
+    this.past = h('ol', { class: 'past' })
+    this.log = h('pre', { tabindex: 0, role: 'group', 'aria-label': 'Console log' })
+    this.logged = h('details', { class: 'log', ontoggle: () => this.readLog() }, h('summary', {}, 'Console log'), this.log)
+    this.question = h('dialog', { 'aria-labelledby': 'question' })
+    this.element = h('div', { class: 'view server' }, h('a', { class: 'back', href: '#/servers' }, 'Servers'), this.head, this.trouble,
+      h('section', {}, h('h3', {}, 'Actions'), this.buttons), h('section', {}, h('h3', {}, 'What it is'), this.facts), this.logged,
+      h('section', {}, h('h3', {}, 'What happened'), this.past), this.question)
+  }
+
+  show(id) {
+    if (id !== this.id) {
+      Object.assign(this, { id, server: null, told: new Map(), shown: null })
+      fill(this.head, h('p', { class: 'quiet' }, 'Loading …'))
+      for (const part of [this.buttons, this.facts, this.past, this.log, this.trouble]) fill(part)
+      this.logged.open = false
+    }
+    if (!this.timer) this.timer = setInterval(() => this.follow(), EVERY)
+    this.follow()
+  }
+
+  hide() {
+    clearInterval(this.timer)
+    this.timer = null
+  }
+
+  get path() {
+    return `/v2.1/servers/${encodeURIComponent(this.id)}`
+  }
+
+  async follow() {
+    if (this.following || document.hidden || !this.cloud.session.who) return
+    this.following = true
+    const { id } = this
+    try {
+      const { server } = await this.cloud.get(this.path)
+      if (id !== this.id) return
+      const [volumes, actions] = await Promise.all([
+        this.cloud.get(`${this.path}/os-volume_attachments`), this.cloud.get(`${this.path}/os-instance-actions`)])
+      if (id !== this.id) return
+      this.paint(server, volumes.volumeAttachments)
+      await this.paintPast(actions.instanceActions)
+    } catch (error) {
+      if (id === this.id) this.fail(error)
+    } finally {
+      this.following = false
+    }
+  }
+
+  fail(error) {
+    if (error.status === 404) {
+      this.hide()
+      fill(this.head, h('h2', {}, 'There is no such server (any more)'))
+      for (const part of [this.buttons, this.facts]) fill(part)
+    } else fill(this.trouble, error.message)
+  }
+
+  paint(server, volumes) {
+    const shown = JSON.stringify([server, volumes])
+    if (shown === this.shown) return
+    Object.assign(this, { server, shown })
+    document.title = `${server.name} – computeapi`
+    fill(this.head, h('h2', {}, server.name), status(server), server.locked && h('span', { class: 'status busy' }, 'locked', server.locked_reason && h('small', {}, server.locked_reason)),
+      server.progress ? h('progress', { max: 100, value: server.progress, 'aria-label': 'Progress' }) : null)
+    this.paintButtons()
+    this.paintFacts(server, volumes)
+  }
+
+  // ------------------------------------------------------------------ what can be done
+
+  paintButtons() {
+    const { reference } = this.cloud
+    const there = reference.operations.filter(({ path, action }) => path === ACTIONS && action).filter((operation) => operation.at(reference.newest))
+    const gone = (operation) => operation.at(reference.newest).statuses[0] >= 400
+    const listed = [...there.filter((operation) => !gone(operation)).map((operation) => ({ name: operation.action, operation })), { name: 'delete', operation: reference.byName.get('DELETE /servers/{server_id}') }]
+    // First those that are about its state, last those after which it is gone.
+    const rank = ({ name }) => (FINAL.has(name) ? 2 : this.requirements.actions[name]?.[0].states ? 0 : 1)
+    const told = listed.sort((one, other) => rank(one) - rank(other)).map((each) => ({ ...each, reason: this.cloud.forbids(each.operation) ?? obstacle(this.requirements, this.server, each.name, this.cloud.isAdmin) }))
+    const focused = this.buttons.contains(document.activeElement) ? document.activeElement.dataset.action : null
+    fill(this.buttons,
+      h('div', { class: 'possible' }, told.filter(({ reason }) => !reason).map((each) => this.button(each)), h('button', { type: 'button', onclick: () => this.openConsole() }, 'Console')),
+      h('details', { class: 'impossible' }, h('summary', {}, `${told.filter(({ reason }) => reason).length} that it does not allow now`),
+        h('ul', {}, told.filter(({ reason }) => reason).map(({ name, reason }) => h('li', {}, h('code', {}, inWords(name)), ' ', h('span', { class: 'quiet' }, reason))))))
+    if (focused) this.buttons.querySelector(`[data-action="${CSS.escape(focused)}"]`)?.focus()
+  }
+
+  // One that takes nothing is done; one that takes or answers something is asked for where all of the API is.
+  button({ name, operation }) {
+    const { reference } = this.cloud
+    const { body, response } = operation.at(reference.newest)
+    const document = body === undefined ? { [name]: null } : least(reference.nodes, body)
+    const text = inWords(name)
+    if (name !== 'delete' && (response !== undefined || asksFor(document[name]))) {
+      const asked = new URLSearchParams({ v: reference.name(reference.newest), op: operation.name, server_id: this.id })
+      return h('a', { class: 'button', href: `#/api?${asked}`, 'data-action': name }, `${text} …`)
+    }
+    return h('button', { type: 'button', 'data-action': name, class: FINAL.has(name) ? 'final' : null, onclick: () => this.ask(name, operation, document) }, text)
+  }
+
+  ask(name, operation, document) {
+    const act = () => this.act(operation, name === 'delete' ? undefined : document)
+    if (!FINAL.has(name)) return act()
+    fill(this.question, h('form', { onsubmit: (event) => { event.preventDefault(); this.question.close(); act() } },
+      h('h2', { id: 'question' }, `Delete ${this.server.name}?`), h('p', { class: 'quiet' }, 'It cannot be had back.'),
+      h('div', { class: 'buttons' }, h('button', { type: 'button', onclick: () => this.question.close() }, 'Cancel'), h('button', { type: 'submit', class: 'main' }, 'Delete'))))
+    this.question.showModal()
+  }
+
+  async act({ method, action }, document) {
+    fill(this.trouble)
+    try {
+      await this.cloud.send(method, this.path + (action ? '/action' : ''), document)
+    } catch (error) {
+      fill(this.trouble, error.message)
+      return
+    }
+    if (FINAL.has(action ?? 'delete')) {
+      this.hide()
+      location.hash = '#/servers'
+    } else this.follow()
+  }
+
+  async openConsole() {
+    // A window that is opened later than the click would be kept back.
+    const opened = open('', '_blank')
+    try {
+      const { remote_console: console } = await this.cloud.send('POST', `${this.path}/remote-consoles`, { remote_console: { protocol: 'vnc', type: 'novnc' } })
+      opened.opener = null
+      opened.location = console.url
+    } catch (error) {
+      opened?.close()
+      fill(this.trouble, error.message)
+    }
+  }
+
+  async readLog() {
+    if (!this.logged.open || !this.server) return
+    try {
+      const told = await this.cloud.send('POST', `${this.path}/action`, { 'os-getConsoleOutput': { length: LINES } })
+      fill(this.log, told.output || 'It wrote nothing yet.')
+      this.log.scrollTop = this.log.scrollHeight
+    } catch (error) {
+      fill(this.log, error.message)
+    }
+  }
+
+  // ------------------------------------------------------------------ what it is
+
+  paintFacts(server, volumes) {
+    const row = (name, ...value) => value.flat().some((each) => each !== null && each !== undefined && each !== '' && each !== false) && [h('dt', {}, name), h('dd', {}, value)]
+    const flavor = server.flavor ?? {}
+    fill(this.facts, row('Id', h('code', {}, server.id)), row('Flavor', flavor.original_name ?? flavor.id, flavor.vcpus && h('span', { class: 'quiet' }, ` ${flavor.vcpus} VCPUs, ${flavor.ram} MiB, ${flavor.disk} GiB`)),
+      row('Image', server.image?.properties?.name ?? server.image?.id ?? 'none: it boots from a volume'),
+      row('Addresses', Object.entries(server.addresses ?? {}).map(([network, those]) => h('div', {}, h('span', { class: 'quiet' }, `${network} `), those.map(({ addr, 'OS-EXT-IPS:type': type }) => [h('code', {}, addr), type === 'floating' ? ' (floating) ' : ' '])))),
+      row('Volumes', volumes.map(({ volumeId, device, delete_on_termination: goes }) => h('div', {}, h('code', {}, device ?? ''), ' ', h('code', {}, volumeId), goes && h('span', { class: 'quiet' }, ' goes with it')))),
+      row('Host', server['OS-EXT-SRV-ATTR:host']), row('Zone', server['OS-EXT-AZ:availability_zone']),
+      row('Project', h('code', {}, server.tenant_id)), row('Key pair', server.key_name), row('Tags', server.tags?.join(', ')), row('Metadata', Object.entries(server.metadata ?? {}).map(([name, value]) => h('div', {}, h('code', {}, `${name}=${value}`)))),
+      row('Created', server.created), row('Fault', server.fault && [h('strong', {}, server.fault.message)]))
+  }
+
+  // ------------------------------------------------------------------ what happened
+
+  async paintPast(actions) {
+    const recent = actions.slice(0, EVENTS_OF)
+    await Promise.all(recent.map(async ({ request_id: id, updated_at: at }) => {
+      const known = this.told.get(id)
+      if (known?.at === at && known.done) return
+      const { instanceAction } = await this.cloud.get(`${this.path}/os-instance-actions/${id}`)
+      const events = instanceAction.events ?? []
+      this.told.set(id, { at, events, done: events.every(({ finish_time: end }) => end) && !taskOf(this.server) })
+    }))
+    const shown = JSON.stringify([actions, [...this.told]])
+    if (shown === this.happened) return
+    this.happened = shown
+    fill(this.past, actions.map((each) => this.happening(each)))
+  }
+
+  happening({ action, start_time: start, message, request_id: id }) {
+    const events = [...(this.told.get(id)?.events ?? [])].reverse()
+    return h('li', { class: message ? 'bad' : null }, h('p', {}, h('b', {}, action), ' ', h('time', { datetime: start, title: start, class: 'quiet' }, `${ago(start)} ago`), message && h('span', { class: 'trouble' }, ` ${message}`)),
+      events.length > 0 && h('ul', {}, events.map(({ event, start_time: begun, finish_time: end, result, host }) => h('li', { class: result === 'Error' ? 'bad' : null },
+        h('code', {}, event.replace(/^compute_/, '').replaceAll('_', ' ')), ' ', h('span', { class: 'quiet' }, end ? lasted(begun, end) : 'under way', host && ` on ${host}`)))))
+  }
+}
+
+// Whether the least that an action takes has something in it that is to be chosen.
+function asksFor(value) {
+  return typeof value === 'object' && value !== null ? Object.values(value).some(asksFor) : typeof value === 'string' || typeof value === 'number'
+}
+
+// 'os-migrateLive' is 'migrate live'.
+const inWords = (name) => name.replace(/^os-/, '').replaceAll(/([a-z])([A-Z])/g, '$1 $2').replaceAll('_', ' ').toLowerCase()
+
+function lasted(begun, end) {
+  const seconds = (Date.parse(`${end}Z`) - Date.parse(`${begun}Z`)) / 1000
+  return seconds < 10 ? `${seconds.toFixed(1)} s` : `${seconds.toFixed(0)} s`
+}

@@ -1,0 +1,144 @@
+// All servers, in pages that are fetched as one reads on, with their states as they change.
+
+import { fill, h } from './dom.js'
+import { LongList } from './rows.js'
+import { ago, status } from './states.js'
+
+const PAGE = 100
+const CHANGED_AT_MOST = 200
+const EVERY = 2000
+const STATUSES = ['ACTIVE', 'BUILD', 'DELETED', 'ERROR', 'HARD_REBOOT', 'MIGRATING', 'PASSWORD', 'PAUSED', 'REBOOT', 'REBUILD', 'RESCUE',
+  'RESIZE', 'REVERT_RESIZE', 'SHELVED', 'SHELVED_OFFLOADED', 'SHUTOFF', 'SOFT_DELETED', 'SUSPENDED', 'VERIFY_RESIZE']
+
+export class ServersView {
+  constructor(cloud) {
+    this.cloud = cloud
+    this.name = h('input', { type: 'search', placeholder: 'Name', 'aria-label': 'Servers whose name has this in it', autocomplete: 'off', spellcheck: 'false', oninput: () => this.later() })
+    this.status = h('select', { 'aria-label': 'Status', onchange: () => this.begin() },
+      h('option', { value: '' }, 'Any status'), STATUSES.map((each) => h('option', {}, each)))
+    this.count = h('span', { class: 'quiet count', role: 'status' })
+    this.trouble = h('p', { class: 'trouble', role: 'alert' })
+    const head = h('div', { role: 'row', class: 'line head' }, ['Name', 'Status', 'Flavor', 'Addresses', 'Host', 'Created'].map((text) => h('span', { role: 'columnheader' }, text)))
+    this.list = new LongList({ height: 44, label: 'Servers', head, row: (server, number) => this.row(server, number), more: () => this.fetchMore() })
+    this.element = h('div', { class: 'view servers' },
+      h('div', { class: 'bar' }, h('h2', {}, 'Servers'), this.name, this.status, this.count), this.trouble, this.list.element)
+  }
+
+  // Begins to look; what was shown before stays until there is something else.
+  show() {
+    if (!this.timer) this.timer = setInterval(() => this.follow(), EVERY)
+    if (this.owner !== this.cloud.session.who) this.begin()
+    else this.follow()
+  }
+
+  hide() {
+    clearInterval(this.timer)
+    this.timer = null
+  }
+
+  later() {
+    clearTimeout(this.waiting)
+    this.waiting = setTimeout(() => this.begin(), 200)
+  }
+
+  get wanted() {
+    return { name: this.name.value.trim(), status: this.status.value, all_tenants: this.cloud.isAdmin ? '1' : null }
+  }
+
+  // From the first page on.
+  begin() {
+    this.owner = this.cloud.session.who
+    Object.assign(this, { known: new Map(), ended: false, fetching: false, since: null, turn: {} })
+    this.list.scroller.scrollTop = 0
+    this.fetchMore()
+  }
+
+  async fetchMore() {
+    if (this.fetching || this.ended || !this.known) return
+    this.fetching = true
+    const turn = this.turn
+    try {
+      const marker = [...this.known.keys()].at(-1) ?? null
+      const { servers } = await this.cloud.get('/v2.1/servers/detail', { ...this.wanted, limit: PAGE, marker: this.oldest ?? marker })
+      if (turn !== this.turn) return
+      for (const server of servers) this.keep(server)
+      this.oldest = servers.at(-1)?.id ?? this.oldest
+      this.ended = servers.length < PAGE
+      fill(this.trouble)
+    } catch (error) {
+      if (turn === this.turn) this.fail(error)
+    }
+    if (turn !== this.turn) return
+    this.fetching = false
+    this.paint()
+  }
+
+  fail(error) {
+    this.ended = true
+    fill(this.trouble, error.message)
+  }
+
+  keep(server) {
+    this.known.set(server.id, server)
+    if (this.since === null || server.updated > this.since) this.since = server.updated
+  }
+
+  // What changed since: deleted ones, too, which go.
+  async follow() {
+    if (this.following || !this.known || document.hidden || !this.cloud.session.who) return
+    this.following = true
+    const turn = this.turn
+    try {
+      const { all_tenants, name } = this.wanted
+      const query = { all_tenants, name, 'changes-since': this.since, sort_key: 'updated_at', sort_dir: 'desc', limit: CHANGED_AT_MOST }
+      const { servers } = await this.cloud.get('/v2.1/servers/detail', query)
+      if (turn === this.turn) this.take(servers)
+    } catch (error) {
+      if (turn === this.turn) fill(this.trouble, error.message)
+    } finally {
+      this.following = false
+    }
+  }
+
+  take(servers) {
+    const fresh = []
+    let moved = false
+    for (const server of servers) {
+      const before = this.known.get(server.id)
+      const fits = server.status !== 'DELETED' && (!this.status.value || server.status === this.status.value)
+      if (before && JSON.stringify(before) === JSON.stringify(server)) continue
+      if (!fits) moved = this.known.delete(server.id) || moved
+      else if (before) { server.changed = Date.now(); this.keep(server); moved = true }
+      else if (this.isNew(server)) fresh.push(server)
+      if (server.updated > (this.since ?? '')) this.since = server.updated
+    }
+    // The newest stand first, as in the pages.
+    fresh.sort((one, other) => (one.created < other.created ? 1 : -1))
+    if (fresh.length) this.known = new Map([...fresh.map((server) => [server.id, server]), ...this.known])
+    if (fresh.length || moved) this.paint()
+  }
+
+  // Whether it belongs before what was fetched: what is older comes with its page.
+  isNew(server) {
+    const [first] = this.known.values()
+    return !first || server.created >= first.created
+  }
+
+  paint() {
+    const servers = [...this.known.values()]
+    const text = servers.length === 1 ? '1 server' : `${servers.length} servers`
+    fill(this.count, this.ended ? text : `${text}, and more below`)
+    this.list.show(servers)
+    this.element.classList.toggle('none', this.ended && !servers.length)
+  }
+
+  row(server, number) {
+    const flavor = server.flavor?.original_name ?? server.flavor?.id ?? ''
+    const addresses = Object.values(server.addresses ?? {}).flat().map(({ addr }) => addr)
+    const recent = server.changed && Date.now() - server.changed < 3000
+    const cell = (kind, ...content) => h('span', { role: 'cell', class: kind }, content)
+    return h('div', { role: 'row', 'aria-rowindex': number + 2, class: recent ? 'line recent' : 'line' },
+      cell('name', h('a', { href: `#/servers/${encodeURIComponent(server.id)}` }, server.name || server.id)), cell('', status(server)), cell('wide', flavor),
+      cell('wide', addresses.slice(0, 2).join(', ')), cell('wide', server['OS-EXT-SRV-ATTR:host'] ?? ''), cell('wide', server.created && `${ago(server.created)} ago`))
+  }
+}
