@@ -16,6 +16,7 @@ from pycdlib import PyCdlib
 from computeapi.backends.hypervisor import HypervisorError, NotYet, PowerState
 from computeapi.backends.hypervisor.qemu.console_log import MOST_BYTES
 from computeapi.backends.hypervisor.qemu.process import GuestProcess, exporter_of
+from computeapi.backends.image import blank
 from tests.conftest import FLAVOR
 from tests.guests import boot_sector
 from tests.guests.boot_sector import BANNER
@@ -372,3 +373,9 @@ def test_what_moves_switched_off_has_its_disk_there(driver, made):
 def test_a_machine_without_qemu_is_no_host(guests):
     with pytest.raises(cfg.ConfigFileValueError, match='cannot be run'):
         guests.driver(binary='/nowhere/qemu')
+
+
+def test_the_image_that_a_cloud_begins_with_says_that_it_runs(guests, driver, made):
+    server = made(image_id=guests.image(blank.disk(), 'qcow2'))
+    driver.spawn(server, [])
+    assert wrote(driver, server, blank.GREETING)

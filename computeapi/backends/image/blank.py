@@ -1,4 +1,4 @@
-"""The image that a cloud begins with: a disk that boots and does nothing."""
+"""The image that a cloud begins with: a disk that boots, says so, and does nothing."""
 
 import struct
 import uuid
@@ -13,8 +13,18 @@ FACTS: dict[str, Any] = {
     'container_format': 'bare',
     'properties': {'architecture': 'x86_64'},
 }
-# A PC runs it and then sleeps: hlt, jump back, boot signature.
-BOOT_SECTOR = b'\xf4\xeb\xfd'.ljust(510, b'\0') + b'\x55\xaa'
+GREETING = 'A virtual machine runs. Its disk is one sector, which says this and sleeps.'
+# What a PC does with it, at address 0x7c00.
+CODE = """
+31c0 8ed8 fc be287c     ax, ds = 0; si = the greeting
+ac 84c0 7418            next: al = its next character; after the last one, sleep
+50 b40e bb0700 cd10 58  write it on the screen
+50 bafd03 ec a820 74fb 58 b2f8 ee    write it to the first serial port, when that is ready for it
+ebe3                    next
+f4 ebfd                 sleep, and again after each interrupt
+"""
+INSTRUCTIONS = bytes.fromhex(''.join(line.partition('  ')[0] for line in CODE.strip().splitlines()))
+BOOT_SECTOR = (INSTRUCTIONS + f'\r\n{GREETING}\r\n\0'.encode()).ljust(510, b'\0') + b'\x55\xaa'
 DISK_BYTES = 1024**2
 
 CLUSTER_BITS = 12
