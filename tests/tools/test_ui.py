@@ -240,6 +240,41 @@ def test_a_server_is_asked_for_what_its_state_allows(go, logged_in, page, url, c
     expect(page.get_by_role('row', name='web')).to_have_count(0)
 
 
+def test_hosts_networks_and_projects(go, logged_in, page, cloud, server):
+    compute = cloud.connection().compute
+    go()
+    logged_in()
+    for scheme, size in (('light', 'desk'), ('dark', 'phone')):
+        page.emulate_media(color_scheme=scheme)
+        page.set_viewport_size(SIZES[size])
+        page.get_by_role('link', name='Hosts', exact=True).click()
+        host = page.locator('.card', has_text='compute1')
+        expect(host).to_contain_text('1 server')
+        expect(host.get_by_role('meter', name='VCPUs')).to_have_attribute('aria-valuenow', '1')
+        assert not Axe().run(page).violations_count
+        page.get_by_role('link', name='Networks', exact=True).click()
+        expect(page.locator('.router')).to_contain_text('router')
+        expect(page.locator('.network', has_text='private')).to_contain_text('10.0.0.0/16')
+        assert not Axe().run(page).violations_count
+        page.get_by_role('link', name='Projects', exact=True).click()
+        project = page.locator('.card', has=page.get_by_role('heading', name='admin'))
+        expect(project.get_by_role('meter', name='Servers')).to_have_attribute('aria-valuetext', '1 of 10')
+        found = Axe().run(page)
+        assert not found.violations_count, found.generate_report()
+    assert len(list(compute.servers())) == 1
+
+
+def test_who_is_no_administrator_sees_their_own(go, logged_in, page, server):
+    go()
+    logged_in('demo')
+    expect(page.get_by_role('link', name='Hosts', exact=True)).to_have_count(0)
+    page.get_by_role('link', name='Servers', exact=True).click()
+    expect(page.get_by_text('0 servers')).to_be_visible()
+    page.get_by_role('link', name='Projects', exact=True).click()
+    expect(page.locator('.card')).to_have_count(1)
+    expect(page.get_by_role('meter', name='Servers', exact=True)).to_have_attribute('aria-valuetext', '0 of 10')
+
+
 def test_on_a_phone_the_list_is_asked_for(go, page):
     page.set_viewport_size(SIZES['phone'])
     go('v=2.57')

@@ -3,6 +3,9 @@
 import { APIView } from './api.js'
 import { Cloud } from './cloud.js'
 import { fill, h } from './dom.js'
+import { HostsView } from './hosts.js'
+import { NetworksView } from './networks.js'
+import { ProjectsView } from './projects.js'
 import { ServerView } from './server.js'
 import { ServersView } from './servers.js'
 import { Session, corner } from './session.js'
@@ -15,19 +18,29 @@ class Page {
     const cloud = new Cloud(session, api.reference)
     Object.assign(this, { session, open, api })
     // Those after the first are for who is logged in.
-    this.views = { api, servers: new ServersView(cloud), server: new ServerView(cloud, requirements) }
-    this.links = [['api', 'The API', '#/api'], ['servers', 'Servers', '#/servers']]
+    this.views = {
+      api, servers: new ServersView(cloud), server: new ServerView(cloud, requirements), hosts: new HostsView(cloud),
+      networks: new NetworksView(cloud), projects: new ProjectsView(cloud),
+    }
+    this.links = [['api', 'The API', '#/api'], ['servers', 'Servers', '#/servers'], ['hosts', 'Hosts', '#/hosts'],
+      ['networks', 'Networks', '#/networks'], ['projects', 'Projects', '#/projects']]
+    this.cloud = cloud
     this.nav = h('nav', { class: 'views', 'aria-label': 'Views' })
     this.door = h('div', { class: 'waiting' }, h('p', {}, 'What is in the cloud is for who is logged in.'),
       h('button', { type: 'button', class: 'main', onclick: open }, 'Log in'))
+  }
+
+  // Hosts are the administrators' concern.
+  isFor(name) {
+    return name !== 'hosts' || !this.session.who || this.cloud.isAdmin
   }
 
   // The address is #/VIEW, or #/VIEW/ID, and parameters.
   show() {
     const [path, query] = location.hash.slice(1).split('?')
     const [, name, id] = path.split('/')
-    const view = id !== undefined && name === 'servers' ? 'server' : name in this.views && this.session.offered ? name : 'api'
-    fill(this.nav, this.session.offered && this.links.map(([each, text, href]) => (
+    const view = id !== undefined && name === 'servers' ? 'server' : name in this.views && this.session.offered && this.isFor(name) ? name : 'api'
+    fill(this.nav, this.session.offered && this.links.filter(([each]) => this.isFor(each)).map(([each, text, href]) => (
       h('a', { href, 'aria-current': each === name || (each === 'api' && view === 'api') ? 'page' : null }, text))))
     const closed = view !== 'api' && !this.session.who
     const shown = this.views[view]

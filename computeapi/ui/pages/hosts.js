@@ -1,0 +1,73 @@
+// The hosts, and what servers take of them.
+
+import { fill, h } from './dom.js'
+import { load, memory } from './load.js'
+
+const EVERY = 5000
+// How much longer than it takes to ask one waits until one asks again.
+const REST = 10
+// What hypervisors tell of what is used of them ends here.
+const LAST = '2.87'
+
+export class HostsView {
+  constructor(cloud) {
+    this.cloud = cloud
+    this.count = h('span', { class: 'quiet count', role: 'status' })
+    this.trouble = h('p', { class: 'trouble', role: 'alert' })
+    this.cards = h('ul', { class: 'cards' })
+    this.element = h('div', { class: 'view' }, h('div', { class: 'bar' }, h('h2', {}, 'Hosts'), this.count), this.trouble, this.cards)
+  }
+
+  show() {
+    this.timer ??= setInterval(() => this.follow(), EVERY)
+    this.follow()
+  }
+
+  hide() {
+    clearInterval(this.timer)
+    this.timer = null
+  }
+
+  async follow() {
+    if (this.following || document.hidden || performance.now() < (this.next ?? 0)) return
+    this.following = true
+    const begun = performance.now()
+    try {
+      // What is used is counted, which takes a while where there is much: hosts are there before.
+      if (!this.shown) await this.read(this.cloud.newest)
+      await this.read(this.cloud.until(LAST))
+      fill(this.trouble)
+    } catch (error) {
+      fill(this.trouble, error.message)
+    } finally {
+      this.following = false
+      this.next = performance.now() + REST * (performance.now() - begun)
+    }
+  }
+
+  async read(version) {
+    const [{ hypervisors }, { services }] = await Promise.all([
+      this.cloud.get('/v2.1/os-hypervisors/detail', {}, version), this.cloud.get('/v2.1/os-services', { binary: 'nova-compute' }, version)])
+    this.paint(hypervisors, new Map(services.map((service) => [service.host, service])))
+  }
+
+  paint(hosts, services) {
+    const shown = JSON.stringify([hosts, [...services.values()].map(({ updated_at: at, ...rest }) => rest)])
+    if (shown === this.shown) return
+    this.shown = shown
+    const up = hosts.filter(({ state }) => state === 'up').length
+    fill(this.count, `${hosts.length} ${hosts.length === 1 ? 'host' : 'hosts'}, ${up} up`)
+    fill(this.cards, hosts.map((host) => card(host, services.get(host.service.host))))
+  }
+}
+
+function card(host, service) {
+  return h('li', { class: 'card' }, h('h3', {}, host.hypervisor_hostname,
+    h('span', { class: `status ${host.state === 'up' ? 'good' : 'bad'}` }, host.state), host.status === 'disabled' && h('span', { class: 'status busy' }, 'disabled')),
+  h('p', { class: 'quiet' }, [counted(host.running_vms), service?.zone, host.hypervisor_type].filter(Boolean).join(' · ')),
+  host.service.disabled_reason && h('p', { class: 'quiet' }, host.service.disabled_reason),
+  h('div', { class: 'loads three' }, host.vcpus !== undefined && [load('VCPUs', host.vcpus_used, host.vcpus),
+    load('Memory', memory(host.memory_mb_used), memory(host.memory_mb), ' GiB'), load('Disk', host.local_gb_used, host.local_gb, ' GiB')]))
+}
+
+const counted = (number) => number !== undefined && `${number} ${number === 1 ? 'server' : 'servers'}`
