@@ -93,7 +93,21 @@ def local_volumes(
 ) -> Volumes:
     from computeapi.backends.volume.local import LocalVolumes
 
-    return LocalVolumes(store, images, types=VOLUME_TYPES, listeners=[listener], used=used, clock=store.clock)
+    files = volume_files(conf, images)
+    return LocalVolumes(
+        store, images, types=VOLUME_TYPES, listeners=[listener], used=used, clock=store.clock, files=files
+    )
+
+
+def volume_files(conf: cfg.ConfigOpts, images: Images) -> Any:
+    """The data of built-in volumes, where guests run that see them; None elsewhere."""
+    if conf.hypervisor.backend != 'qemu':
+        return None
+    from computeapi.backends.hypervisor.qemu.drivers import images_of
+    from computeapi.backends.volume.local.files import VolumeFiles
+
+    base_images = images_of(conf, images)
+    return VolumeFiles(Path(conf.standalone.data_dir).absolute() / 'volumes', base_images.file)
 
 
 def local_shares(conf: cfg.ConfigOpts, store: Store) -> Shares:
@@ -124,10 +138,12 @@ def remote_hypervisor(conf: cfg.ConfigOpts, store: Store, images: Images) -> Hyp
 
 def qemu_hypervisor(conf: cfg.ConfigOpts, store: Store, images: Images) -> Hypervisor:
     try:
-        from computeapi.backends.hypervisor.qemu.drivers import local_driver
+        from computeapi.backends.hypervisor.qemu.drivers import Around, local_driver
     except ImportError as error:
         raise cfg.ConfigFileValueError(f'[hypervisor]backend: {error}: the extra `qemu` is not installed') from None
-    return local_driver(conf, images, local_documents(store) if conf.network.backend == 'local' else None)
+    wires = local_documents(store) if conf.network.backend == 'local' else None
+    files = volume_files(conf, images) if conf.volume.backend == 'local' else None
+    return local_driver(conf, images, Around(wires, files.path if files else None))
 
 
 def local_documents(store: Store) -> Any:
@@ -198,6 +214,6 @@ VOLUME: Mapping[str, Callable[[cfg.ConfigOpts, Store, Images, VolumeListener, Vo
 SHARE: Mapping[str, Callable[[cfg.ConfigOpts, Store], Shares]] = {'local': local_shares}
 HYPERVISOR: Mapping[str, Callable[[cfg.ConfigOpts, Store, Images], Hypervisor]] = {
     'simulated': simulated_hypervisor,
-    'remote': remote_hypervisor,
     'qemu': qemu_hypervisor,
+    'remote': remote_hypervisor,
 }

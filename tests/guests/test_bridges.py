@@ -17,7 +17,7 @@ from oslo_config import cfg
 
 from computeapi.backends.hypervisor import HypervisorError
 from computeapi.backends.hypervisor.qemu.bridges import Bridges
-from computeapi.backends.hypervisor.qemu.drivers import local_driver
+from computeapi.backends.hypervisor.qemu.drivers import Around, local_driver
 from computeapi.backends.network.local import LocalNetworks
 from tests.backends.implementations import ADMIN
 from tests.guests.machine import SECONDS, disk, machine
@@ -258,7 +258,7 @@ def test_a_port_that_there_is_not_is_not_wired(networks, bridges):
 def test_the_driver_plugs_its_guests_in(guests, networks, servers):
     guests.conf.set_override('network', 'bridge', 'qemu')
     guests.conf.set_override('hosts', 1, 'qemu')
-    driver = local_driver(guests.conf, guests.images, networks.resources)
+    driver = local_driver(guests.conf, guests.images, Around(networks.resources))
     server = servers.get(servers.add(host='compute', network_info=[make_port(networks)]))
     driver.spawn(server, [])
     [tap] = [each for each in json.loads(run('ip', '-json', 'link')) if each['ifname'].startswith('tap')]
@@ -276,7 +276,7 @@ def test_the_driver_plugs_its_guests_in(guests, networks, servers):
 def test_bridges_are_of_one_host_and_for_built_in_networks(guests, networks):
     guests.conf.set_override('network', 'bridge', 'qemu')
     with pytest.raises(cfg.ConfigFileValueError, match='several'):
-        local_driver(guests.conf, guests.images, networks.resources)
+        local_driver(guests.conf, guests.images, Around(networks.resources))
     guests.conf.set_override('hosts', 1, 'qemu')
     with pytest.raises(cfg.ConfigFileValueError, match='built-in'):
         local_driver(guests.conf, guests.images)

@@ -27,16 +27,12 @@ def describe(work: GuestWork) -> Mapping[str, Any]:
     """guest: as guest.json has it.  sizes: of the disks that are to be copied, in bytes.  files: what else is in its
     folder, compressed."""
     guest = work.folder.existing()
-    packed = {Path(disk.file['filename']): disk for disk in guest.disks if disk.read_only}
+    packed = {Path(disk.file['filename']): disk for disk in guest.disks if disk.read_only and disk.volume_id is None}
     return {
         'guest': orjson.loads(guest.text()),
-        'sizes': {disk.name: size_of(disk) for disk in writable(guest)},
+        'sizes': {disk.name: size_of(disk) for disk in guest.own_disks},
         'files': {path.name: base64.b64encode(zlib.compress(path.read_bytes())).decode() for path in packed},
     }
-
-
-def writable(guest: QemuGuest) -> list[Disk]:
-    return [disk for disk in guest.disks if not disk.read_only]
 
 
 def size_of(disk: Disk) -> int:
@@ -51,7 +47,7 @@ def copy(work: GuestWork, facts: Mapping[str, Any]) -> None:
     guest = work.folder.existing()
     if facts == landing.HERE:
         return
-    for disk in writable(guest):
+    for disk in guest.own_disks:
         send(work, facts, disk.name, Path(disk.file['filename']), disk.format)
     mark = work.folder / 'departed'
     write(mark, landing.MARK.ljust(landing.MARK_BYTES, b'\0'))
@@ -121,7 +117,7 @@ def advance(work: GuestWork, monitor: Monitor, guest: QemuGuest, facts: Mapping[
 def begin(work: GuestWork, monitor: Monitor, guest: QemuGuest, facts: Mapping[str, Any]) -> None:
     there = {'type': 'inet', 'host': facts['address'], 'port': str(facts['port'])}
     mirroring = mirrors(monitor)
-    for disk in writable(guest):
+    for disk in guest.own_disks:
         name = mirror_of(disk)
         if name in mirroring:
             continue
@@ -130,7 +126,7 @@ def begin(work: GuestWork, monitor: Monitor, guest: QemuGuest, facts: Mapping[st
         nbd = {'driver': 'nbd', 'server': there, 'export': facts['disks'][disk.name]}
         monitor.tell('blockdev-add', {'driver': 'raw', 'node-name': name, 'file': nbd, 'discard': 'unmap'})
         monitor.execute('blockdev-mirror', job_id=name, device=disk.name, target=name, sync='full')
-    wanted = {mirror_of(disk) for disk in writable(guest)}
+    wanted = {mirror_of(disk) for disk in guest.own_disks}
     work.until('copy', lambda: is_ready(monitor, wanted), LONGEST)
     pausing = [{'capability': 'pause-before-switchover', 'state': True}]
     monitor.execute('migrate-set-capabilities', capabilities=pausing)

@@ -64,9 +64,9 @@ def disks(
     stats = {block.get('node-name'): block['stats'] for block in blocks}
     return [
         {'device_name': names[disk.uuid]}
-        | {counter: sum(stats[disk.name][each] for each in parts) for counter, parts in COUNTED.items()}
+        | {counter: sum(stats[disk.node][each] for each in parts) for counter, parts in COUNTED.items()}
         for disk in guest.disks
-        if disk.uuid in names and disk.name in stats
+        if disk.uuid in names and disk.node in stats
     ]
 
 

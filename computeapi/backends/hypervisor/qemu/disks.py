@@ -2,7 +2,7 @@
 
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +66,26 @@ def drive(folder: GuestFolder, slot: int, documents: Mapping[str, bytes]) -> Dis
     if not path.exists():
         config_drive.write(path, documents)
     return Disk(CONFIG, slot, 'raw', file(path), read_only=True)
+
+
+VolumePath = Callable[[str], Path]
+"""Where the data of a volume are on this machine."""
+
+
+def volume(path_of: VolumePath | None, device: BlockDevice, slot: int) -> Disk:
+    """A disk that is a volume, raw; path_of: None where there are none."""
+    assert device.volume_id is not None
+    opened = of_volume(path_of, device.volume_id)
+    facts = named(device) | {'serial': device.volume_id, 'volume_id': device.volume_id}
+    return Disk(f'volume-{device.uuid[:8]}', slot, 'raw', opened, **facts)
+
+
+def of_volume(path_of: VolumePath | None, volume_id: str) -> dict[str, str]:
+    """What QEMU opens; HypervisorError for a volume that is not here."""
+    path = None if path_of is None else path_of(volume_id)
+    if path is None or not path.exists():
+        raise HypervisorError(f'Volume {volume_id} has no data on this host.')
+    return file(path)
 
 
 def named(device: BlockDevice | None) -> dict[str, Any]:

@@ -26,6 +26,7 @@ from computeapi.backends.hypervisor.qemu import (
     plugging,
     power,
     snapshots,
+    volumes,
 )
 from computeapi.backends.hypervisor.qemu.console_log import ConsoleLog
 from computeapi.backends.hypervisor.qemu.folder import GuestFolder
@@ -56,6 +57,8 @@ class QemuHypervisor:
             Capability.SERIAL_CONSOLE,
             Capability.ATTACH_INTERFACE,
             Capability.LIVE_MIGRATION,
+            Capability.EXTEND_VOLUME,
+            Capability.SWAP_VOLUME,
         }
     )
 
@@ -75,6 +78,8 @@ class QemuHypervisor:
         for host in self.driven.values():
             landing.settle_running(host.folder)
             host.tidy()
+        for networks in {host.networks for host in self.driven.values()}:
+            networks.refresh()
         return [host.facts() for host in self.driven.values()]
 
     def connector(self, host: str) -> Mapping[str, Any]:
@@ -177,13 +182,16 @@ class QemuHypervisor:
             plugging.unplug(work, interfaces)
 
     def attach(self, server: Server, device: BlockDevice) -> None:
-        raise HypervisorError('This host cannot connect volumes yet.')
+        with self.at(server) as work:
+            volumes.attach(work, device)
 
     def detach(self, server: Server, device: BlockDevice) -> None:
-        """None was ever attached."""
+        with self.at(server) as work:
+            volumes.detach(work, device)
 
     def extend(self, server: Server, device: BlockDevice) -> None:
-        raise unsupported(Capability.EXTEND_VOLUME)
+        with self.at(server) as work:
+            volumes.extend(work, device)
 
     def snapshot_volume(self, server: Server, device: BlockDevice, facts: Mapping[str, Any]) -> None:
         raise unsupported(Capability.SNAPSHOT_VOLUME)
@@ -194,7 +202,8 @@ class QemuHypervisor:
         raise unsupported(Capability.SNAPSHOT_VOLUME)
 
     def swap(self, server: Server, old: BlockDevice, new: BlockDevice) -> None:
-        raise unsupported(Capability.SWAP_VOLUME)
+        with self.at(server) as work:
+            volumes.swap(work, old, new)
 
     def mount_share(self, server: Server, share: AttachedShare) -> None:
         raise unsupported(Capability.SHARES)

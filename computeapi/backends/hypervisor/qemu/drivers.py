@@ -1,6 +1,7 @@
 """Drivers as the configuration wants them."""
 
 import socket
+from dataclasses import dataclass
 from pathlib import Path
 
 from oslo_config import cfg
@@ -8,29 +9,50 @@ from oslo_config import cfg
 from computeapi.backends.hypervisor.qemu.base_images import BaseImages
 from computeapi.backends.hypervisor.qemu.bridges import Bridges
 from computeapi.backends.hypervisor.qemu.bridges.wires import Documents
+from computeapi.backends.hypervisor.qemu.disks import VolumePath
 from computeapi.backends.hypervisor.qemu.driver import QemuHypervisor
 from computeapi.backends.hypervisor.qemu.host import QemuHost
 from computeapi.backends.hypervisor.qemu.networks import GuestNetworks, UserMode
 from computeapi.backends.image import Images
 
 
-def local_driver(conf: cfg.ConfigOpts, images: Images, wires: Documents | None = None) -> QemuHypervisor:
-    """Of this machine, as one host or as several. wires: the network service, where it is one that can be wired."""
+@dataclass(frozen=True)
+class Around:
+    """What is built in and on the same machine. wires: the network service.  volumes: where the data of volumes are."""
+
+    wires: Documents | None = None
+    volumes: VolumePath | None = None
+
+
+ALONE = Around()
+
+
+def local_driver(conf: cfg.ConfigOpts, images: Images, around: Around = ALONE) -> QemuHypervisor:
+    """Of this machine, as one host or as several."""
     options = conf.qemu
     name, numbers = options.host_name or socket.gethostname(), range(1, options.hosts + 1)
     names = [name] if options.hosts == 1 else [f'{name}{number}' for number in numbers]
-    return driver_of(conf, names, images, wires)
+    return driver_of(conf, names, images, around)
 
 
-def driver_of(conf: cfg.ConfigOpts, names: list[str], images: Images, wires: Documents | None = None) -> QemuHypervisor:
+def driver_of(conf: cfg.ConfigOpts, names: list[str], images: Images, around: Around = ALONE) -> QemuHypervisor:
     """Of these hosts; cfg.Error where no QEMU can be run."""
-    options = conf.qemu
-    if not options.state_path:
+    options, state = conf.qemu, state_path(conf)
+    networks, base_images = networks_of(options, len(names), state, around.wires), images_of(conf, images)
+    return QemuHypervisor(
+        QemuHost(name, state / 'hosts' / name, options, base_images, networks, around.volumes) for name in names
+    )
+
+
+def state_path(conf: cfg.ConfigOpts) -> Path:
+    if not conf.qemu.state_path:
         raise cfg.ConfigFileValueError('[qemu]state_path is not set')
-    state = Path(options.state_path).absolute()
-    networks = networks_of(options, len(names), state, wires)
-    base_images = BaseImages(state / 'images', images, options.max_image_bytes)
-    return QemuHypervisor(QemuHost(name, state / 'hosts' / name, options, base_images, networks) for name in names)
+    return Path(conf.qemu.state_path).absolute()
+
+
+def images_of(conf: cfg.ConfigOpts, images: Images) -> BaseImages:
+    """As files, which all drivers on the machine share."""
+    return BaseImages(state_path(conf) / 'images', images, conf.qemu.max_image_bytes)
 
 
 def networks_of(options: cfg.ConfigOpts.GroupAttr, hosts: int, state: Path, wires: Documents | None) -> GuestNetworks:

@@ -12,6 +12,7 @@ class Disk:
 
     name: unique in the guest, and what QEMU calls it.  uuid: of the BlockDevice, if it is one.  slot: on the bus.
     file: what QEMU opens, as its blockdev-add takes it: {"driver": "file", "filename": ...}.  format: of what is in it.
+    volume_id: of the volume that it is, which is not in the guest's folder.
     backing: the same of what it is laid over, which is only read: {"file": ..., "format": ...}.
     """
 
@@ -24,6 +25,13 @@ class Disk:
     device_name: str | None = None
     serial: str | None = None
     read_only: bool = False
+    volume_id: str | None = None
+    node_name: str | None = None
+
+    @property
+    def node(self) -> str:
+        """What QEMU calls the data, as the name is that of the place where the guest finds them."""
+        return self.node_name or self.name
 
 
 @dataclass
@@ -77,6 +85,11 @@ class QemuGuest:
 
     def text(self) -> bytes:
         return orjson.dumps(self, option=orjson.OPT_INDENT_2)
+
+    @property
+    def own_disks(self) -> list[Disk]:
+        """Those in its folder that it writes to."""
+        return [disk for disk in self.disks if not disk.read_only and disk.volume_id is None]
 
     def disk(self, name: str) -> Disk | None:
         return next((disk for disk in self.disks if disk.name == name), None)

@@ -12,6 +12,7 @@ from oslo_config import cfg
 from computeapi.backends.hypervisor import Host, HypervisorError
 from computeapi.backends.hypervisor.qemu.base_images import BaseImages
 from computeapi.backends.hypervisor.qemu.console_log import ConsoleLog
+from computeapi.backends.hypervisor.qemu.disks import VolumePath
 from computeapi.backends.hypervisor.qemu.folder import HostFolder
 from computeapi.backends.hypervisor.qemu.machine import processor
 from computeapi.backends.hypervisor.qemu.networks import GuestNetworks
@@ -21,12 +22,19 @@ MIB, GIB = 2**20, 2**30
 
 
 class QemuHost:
-    """options: the group [qemu]."""
+    """options: the group [qemu].  volume_path: where the data of a volume are; None: there are none here."""
 
     def __init__(
-        self, name: str, folder: Path, options: cfg.ConfigOpts.GroupAttr, images: BaseImages, networks: GuestNetworks
+        self,
+        name: str,
+        folder: Path,
+        options: cfg.ConfigOpts.GroupAttr,
+        images: BaseImages,
+        networks: GuestNetworks,
+        volume_path: VolumePath | None = None,
     ):
         self.name, self.options, self.images, self.networks = name, options, images, networks
+        self.volume_path = volume_path
         self.folder = HostFolder(folder)
         self.version = version_of(options.binary)
         self.accelerator = str(options.accelerator)

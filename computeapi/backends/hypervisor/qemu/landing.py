@@ -69,6 +69,8 @@ def make(work: GuestWork, machine: Mapping[str, Any]) -> QemuGuest:
 
 
 def landed(work: GuestWork, disk: Disk, sizes: Mapping[str, int]) -> Disk:
+    if disk.volume_id is not None:
+        return Disk(**{**vars(disk), 'file': disks.of_volume(work.host.volume_path, disk.volume_id)})
     if disk.name not in sizes:
         path = work.folder / Path(disk.file['filename']).name
         return Disk(**{**vars(disk), 'file': disks.file(path)})
@@ -80,7 +82,7 @@ def landed(work: GuestWork, disk: Disk, sizes: Mapping[str, int]) -> Disk:
 def export(work: GuestWork, guest: QemuGuest) -> dict[str, Any]:
     """Let the other host write to the disks; where. Who does not know the name of one cannot."""
     address, secret = str(work.host.options.my_ip), secrets.token_hex(16)
-    port, names = free_port(address), {disk.name: f'{secret}-{disk.name}' for disk in guest.disks if not disk.read_only}
+    port, names = free_port(address), {disk.name: f'{secret}-{disk.name}' for disk in guest.own_disks}
     paths = {disk.name: Path(disk.file['filename']) for disk in guest.disks}
     names[ARRIVED], paths[ARRIVED] = f'{secret}-{ARRIVED}', work.folder / ARRIVED
     arguments = ['qemu-storage-daemon']

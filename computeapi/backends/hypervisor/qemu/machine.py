@@ -57,7 +57,7 @@ def nodes(disk: Disk) -> Iterator[dict[str, Any]]:
     if disk.backing is not None:
         base = {'driver': disk.backing['format'], 'file': disk.backing['file'], 'read-only': True}
         yield base | {'node-name': f'{disk.name}-base'}
-    node = {'driver': disk.format, 'node-name': disk.name, 'file': disk.file, 'read-only': disk.read_only}
+    node = {'driver': disk.format, 'node-name': disk.node, 'file': disk.file, 'read-only': disk.read_only}
     if disk.format == 'qcow2':
         # Without the name of a node, QEMU would open what the file itself says that it is laid over.
         node['backing'] = None if disk.backing is None else f'{disk.name}-base'
@@ -69,11 +69,14 @@ def device(guest: QemuGuest, disk: Disk, number: int | None = None) -> dict[str,
     found: dict[str, Any] = {
         'driver': 'virtio-blk-pci',
         'id': f'disk-{disk.name}',
-        'drive': disk.name,
+        'drive': disk.node,
         **place(guest, disk.slot),
     }
     if number is not None:
         found['bootindex'] = number
+    if disk.volume_id:
+        # Who may use it is the volume service's to say: there are volumes that several servers share.
+        found['share-rw'] = True
     if disk.serial:
         # As much as the device has room for.
         found['serial'] = disk.serial[:20]

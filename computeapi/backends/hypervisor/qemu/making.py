@@ -77,7 +77,7 @@ def disk_of(work: GuestWork, device: BlockDevice | None, slot: int) -> Disk:
         return disks.overlay(work.folder, name, slot, work.image(image_of(work.server, device)), size, device)
     if device.destination_type == 'local':
         return disks.blank(work.folder, name_of('blank', device), slot, device)
-    raise HypervisorError('This host cannot connect volumes yet.')
+    return disks.volume(work.host.volume_path, device, slot)
 
 
 def name_of(kind: str, device: BlockDevice) -> str:

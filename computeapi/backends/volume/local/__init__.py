@@ -1,4 +1,4 @@
-"""Volumes of this service itself: they are kept in the store, and hold no data but what is known about them."""
+"""Volumes of this service itself: what is known about them in the store and, where guests run, their data in files."""
 
 import builtins
 import functools
@@ -26,9 +26,13 @@ class LocalVolumes(VolumeLife, VolumeUse):
         """Make the volume types that are missing."""
         self.types.populate()
 
+    def recover(self) -> None:
+        """What whoever died did not come to fill is in error."""
+        self.filler.recover()
+
     @functools.cached_property
     def snapshots(self) -> VolumeSnapshots:
-        return VolumeSnapshots(self.store, self.clock, self.quotas)
+        return VolumeSnapshots(self.store, self.clock, self.quotas, self.filler)
 
     @functools.cached_property
     def transfers(self) -> VolumeTransfers:
@@ -36,7 +40,7 @@ class LocalVolumes(VolumeLife, VolumeUse):
 
     @functools.cached_property
     def backups(self) -> VolumeBackups:
-        return VolumeBackups(self.store, self.clock, self.quotas)
+        return VolumeBackups(self.store, self.clock, self.quotas, self.filler)
 
     @functools.cached_property
     def groups(self) -> VolumeGroups:

@@ -1,4 +1,4 @@
-"""Backups of volumes.  Volumes here hold no data: a backup keeps what is known about one."""
+"""Backups of volumes: what is known about one, and all of its data where it has any."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -11,6 +11,8 @@ from computeapi import chance, errors
 from computeapi.backends.rights import check_writer
 from computeapi.backends.volume import Volume
 from computeapi.backends.volume.local.base import unfit
+from computeapi.backends.volume.local.files import Contents
+from computeapi.backends.volume.local.filling import Filler
 from computeapi.backends.volume.local.kept import Kept, check_metadata
 from computeapi.backends.volume.local.quotas import VolumeQuotas
 from computeapi.context import Context
@@ -48,9 +50,9 @@ class Backup:
 class VolumeBackups(Kept[Backup]):
     table, record = BACKUPS, Backup
 
-    def __init__(self, store: Store, clock: Callable[[], datetime], quotas: VolumeQuotas):
+    def __init__(self, store: Store, clock: Callable[[], datetime], quotas: VolumeQuotas, filler: Filler):
         super().__init__(store, clock)
-        self.quotas = quotas
+        self.quotas, self.filler = quotas, filler
 
     def create(
         self,
@@ -71,7 +73,7 @@ class VolumeBackups(Kept[Backup]):
         with self.store.write() as connection:
             volume = Volume(**VOLUMES.get(connection, context, volume_id, lock=True))
             size, moment = self._source(connection, context, volume, snapshot_id, force)
-            now = self.clock()
+            now, contents = self.clock(), Contents(source_id=snapshot_id or volume_id)
             backup = Backup(
                 id=chance.new_id(),
                 project_id=volume.project_id,
@@ -81,7 +83,7 @@ class VolumeBackups(Kept[Backup]):
                 parent_id=self._newest(connection, context, volume_id) if incremental else None,
                 name=name,
                 description=description,
-                status='available',
+                status=self.filler.status(contents),
                 size=size,
                 container=container,
                 availability_zone=volume.availability_zone,
@@ -94,6 +96,8 @@ class VolumeBackups(Kept[Backup]):
             )
             self.quotas.take(connection, volume.project_id, backups=1, backup_gigabytes=size)
             BACKUPS.insert(connection, vars(backup))
+            filling = self.filler.begin(backup.id, contents, size, backup.status)
+        self.filler.fill(context, filling, contents, size, BACKUPS)
         return backup
 
     def _source(
@@ -125,6 +129,7 @@ class VolumeBackups(Kept[Backup]):
             if BACKUPS.select(connection, backups_on(backup_id)):
                 raise errors.Invalid('Invalid backup: Incremental backups exist for this backup.')
             BACKUPS.delete(connection, BACKUPS.among([backup_id]))
+        self.filler.delete([backup_id])
 
     def restore(self, context: Context, backup: Backup, volume_id: str) -> Volume:
         """Write the backup over an available volume that is large enough."""
@@ -134,7 +139,12 @@ class VolumeBackups(Kept[Backup]):
                 raise unfit(volume, 'restored to')
             if volume.size < backup.size:
                 raise errors.Invalid(f'Invalid volume: Volume {volume_id} is smaller than the backup.')
-            VOLUMES.update(connection, volume_id, {**contents(backup), 'updated_at': self.clock()})
+            source = Contents(source_id=backup.id)
+            status = 'available' if self.filler.files is None else 'restoring-backup'
+            facts = {**contents(backup), 'status': status, 'updated_at': self.clock()}
+            VOLUMES.update(connection, volume_id, facts)
+            filling = self.filler.begin(volume_id, source, volume.size, status)
+        self.filler.fill(context, filling, source, volume.size, VOLUMES, failed='error_restoring')
         return volume
 
 

@@ -7,6 +7,8 @@ from computeapi import errors
 from computeapi.backends.image import Images
 from computeapi.backends.rights import check_writer
 from computeapi.backends.volume import Volume, VolumeListener, VolumeUsers
+from computeapi.backends.volume.local.files import VolumeFiles
+from computeapi.backends.volume.local.filling import Filler
 from computeapi.backends.volume.local.kept import Kept
 from computeapi.backends.volume.local.messages import VolumeMessages
 from computeapi.backends.volume.local.quotas import VolumeQuotas
@@ -23,7 +25,8 @@ BACKEND = 'local'
 class VolumeStore(Kept[Volume]):
     """Volumes made from `images`, in availability `zones`; `types` are those to begin with and their extra specs.
 
-    `listeners` are told when a volume that servers use has grown; `used` tells whether a server really uses one.
+    `files` hold their data; without these they have none. `listeners` are told when a volume that servers use has
+    grown; `used` tells whether a server really uses one.
     """
 
     table, record = VOLUMES, Volume
@@ -38,6 +41,7 @@ class VolumeStore(Kept[Volume]):
         listeners: Iterable[VolumeListener] = (),
         used: VolumeUsers = lambda volume_id, server_id: True,
         clock: Callable[[], datetime] = utcnow,
+        files: VolumeFiles | None = None,
     ):
         super().__init__(store, clock)
         self.images = images
@@ -47,6 +51,7 @@ class VolumeStore(Kept[Volume]):
         self.types = VolumeTypes(store, types or {}, clock)
         self.quotas = VolumeQuotas(store)
         self.messages = VolumeMessages(store, clock)
+        self.filler = Filler(store, clock, files)
 
 
 def project_of(context: Context) -> str:

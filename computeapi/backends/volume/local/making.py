@@ -11,6 +11,7 @@ from computeapi import chance, errors
 from computeapi.backends.image import Image
 from computeapi.backends.volume import Volume, VolumeType
 from computeapi.backends.volume.local.base import BACKEND, VolumeStore, project_of
+from computeapi.backends.volume.local.files import Contents
 from computeapi.backends.volume.local.groups import VolumeGroup, check_member
 from computeapi.backends.volume.local.kept import check_metadata
 from computeapi.context import Context
@@ -65,11 +66,12 @@ class VolumeMaking(VolumeStore):
         wanted = self.types.get(context, volume_type) if volume_type else None
         default = self.types.default()
         image = None if image_id is None else self._image(context, image_id)
+        contents = contents_of(image_id, snapshot_id or source_volume_id or backup_id)
         with self.store.write() as connection:
             source = self._source(connection, context, image, snapshot_id, source_volume_id, backup_id)
             kind = keep_type(connection, wanted.id if wanted else source.volume_type_id or default.id)
             volume = Volume(
-                **self._facts(source, kind),
+                **self._facts(source, kind, contents),
                 id=volume_id or chance.new_id(),
                 name=name,
                 size=checked_size(size, source),
@@ -87,6 +89,8 @@ class VolumeMaking(VolumeStore):
                 volume = self._join(connection, context, volume, group_id)
             if volume.status == 'error':
                 self.messages.add(connection, context, volume, *NO_BACKEND)
+            filling = self.filler.begin(volume.id, contents, volume.size, volume.status)
+        self.filler.fill(context, filling, contents, volume.size, VOLUMES)
         return volume
 
     def get_many(self, context: Context, volume_ids: Iterable[str]) -> dict[str, Volume]:
@@ -138,11 +142,11 @@ class VolumeMaking(VolumeStore):
         check_member(VolumeGroup(**GROUPS.get(connection, context, group_id, lock=True)), volume)
         return self._write(connection, volume, {'group_id': group_id})
 
-    def _facts(self, source: Origin, kind: VolumeType) -> dict[str, Any]:
+    def _facts(self, source: Origin, kind: VolumeType, contents: Contents | None) -> dict[str, Any]:
         """What is so whatever was asked for."""
         now = self.clock()
         return {
-            'status': 'available' if _held_here(kind) else 'error',
+            'status': self.filler.status(contents) if _held_here(kind) else 'error',
             'encrypted': kind.encryption is not None,
             'bootable': source.bootable,
             'image_metadata': source.image_metadata,
@@ -151,6 +155,10 @@ class VolumeMaking(VolumeStore):
             'created_at': now,
             'updated_at': now,
         }
+
+
+def contents_of(image_id: str | None, source_id: str | None) -> Contents | None:
+    return Contents(image_id, source_id) if image_id or source_id else None
 
 
 def _held_here(kind: VolumeType) -> bool:

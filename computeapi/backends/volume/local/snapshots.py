@@ -7,6 +7,8 @@ from typing import Any
 from computeapi import chance, errors
 from computeapi.backends.rights import check_writer
 from computeapi.backends.volume import Snapshot, Volume
+from computeapi.backends.volume.local.files import Contents
+from computeapi.backends.volume.local.filling import Filler
 from computeapi.backends.volume.local.kept import Kept, check_metadata
 from computeapi.backends.volume.local.quotas import VolumeQuotas
 from computeapi.context import Context
@@ -17,9 +19,9 @@ from computeapi.db.volumes import SNAPSHOTS, VOLUMES
 class VolumeSnapshots(Kept[Snapshot]):
     table, record = SNAPSHOTS, Snapshot
 
-    def __init__(self, store: Store, clock: Callable[[], datetime], quotas: VolumeQuotas):
+    def __init__(self, store: Store, clock: Callable[[], datetime], quotas: VolumeQuotas, filler: Filler):
         super().__init__(store, clock)
-        self.quotas = quotas
+        self.quotas, self.filler = quotas, filler
 
     def count(self, context: Context, *, filters: Mapping[str, Any] | None = None, all_projects: bool = False) -> int:
         with self.store.read() as connection:
@@ -47,11 +49,11 @@ class VolumeSnapshots(Kept[Snapshot]):
                     f'Invalid volume: Volume {volume_id} status must be available, but current status is: '
                     f'{volume.status}.'
                 )
-            now = self.clock()
+            now, contents = self.clock(), Contents(source_id=volume_id)
             snapshot = Snapshot(
                 id=snapshot_id or chance.new_id(),
                 name=name,
-                status='available',
+                status=self.filler.status(contents),
                 size=volume.size,
                 volume_id=volume_id,
                 project_id=volume.project_id,
@@ -64,6 +66,8 @@ class VolumeSnapshots(Kept[Snapshot]):
             check_metadata(vars(snapshot))
             self.quotas.take(connection, volume.project_id, snapshots=1, gigabytes=volume.size)
             SNAPSHOTS.insert(connection, vars(snapshot))
+            filling = self.filler.begin(snapshot.id, contents, snapshot.size, snapshot.status)
+        self.filler.fill(context, filling, contents, snapshot.size, SNAPSHOTS)
         return snapshot
 
     def delete(self, context: Context, snapshot_id: str, *, force: bool = False) -> None:
@@ -72,3 +76,4 @@ class VolumeSnapshots(Kept[Snapshot]):
             if not force and snapshot.status not in ('available', 'error'):
                 raise errors.Invalid('Invalid snapshot: Snapshot status must be available or error to be deleted.')
             SNAPSHOTS.delete(connection, SNAPSHOTS.among([snapshot_id]))
+        self.filler.delete([snapshot_id])

@@ -7,6 +7,7 @@ from typing import Any
 from computeapi import errors
 from computeapi.backends.volume import Volume, VolumeType
 from computeapi.backends.volume.local.base import unfit
+from computeapi.backends.volume.local.files import Contents
 from computeapi.backends.volume.local.making import MAX_SIZE, VolumeMaking, checked_size, from_image, keep_type
 from computeapi.context import Context
 from computeapi.db import volumes
@@ -50,6 +51,7 @@ class VolumeLife(VolumeMaking):
                 )
             self.quotas.take(connection, volume.project_id, gigabytes=size - volume.size)
             grown = self._write(connection, volume, {'size': size})
+            self.filler.grow(volume_id, size)
         if grown.status == 'in-use':
             for listener in self.listeners:
                 listener(context, grown)
@@ -78,9 +80,14 @@ class VolumeLife(VolumeMaking):
                     f'Invalid volume: Volume {volume_id} cannot be reimaged while it is {volume.status}.'
                 )
             checked_size(volume.size, source)
-            return {'bootable': True, 'image_metadata': source.image_metadata}
+            status = self.filler.status(contents, volume.status)
+            return {'bootable': True, 'image_metadata': source.image_metadata, 'status': status}
 
-        self.change(context, volume_id, change)
+        contents = Contents(image_id)
+        with self._locked(context, volume_id) as (connection, former):
+            volume = self._write(connection, former, change(former))
+            filling = self.filler.begin(volume_id, contents, volume.size, volume.status)
+        self.filler.fill(context, filling, contents, volume.size, VOLUMES, former.status)
 
     def swap(self, context: Context, old_volume_id: str, new_volume_id: str, *, failed: bool = False) -> str:
         old = self.get(context, old_volume_id)
@@ -115,11 +122,14 @@ class VolumeLife(VolumeMaking):
             busy = held or volume.group_id or volume.status not in DELETABLE
             if 'attached' in held or not force and busy:
                 raise errors.Invalid(UNDELETABLE)
+            gone = [volume_id]
             if cascade:
+                gone += [facts['id'] for facts in SNAPSHOTS.select(connection, volumes.snapshots_of(volume_id))]
                 SNAPSHOTS.delete(connection, volumes.snapshots_of(volume_id))
             elif SNAPSHOTS.count(connection, volumes.snapshots_of(volume_id))[0]:
                 raise errors.Invalid(UNDELETABLE)
             VOLUMES.delete(connection, VOLUMES.among([volume_id]))
+        self.filler.delete(gone)
 
     def availability_zones(self, context: Context) -> builtins.list[str]:
         return [*self.zones]

@@ -1,0 +1,175 @@
+"""Volumes as disks of guests, which come and go while a guest runs, or before it does."""
+
+from pathlib import Path
+from typing import Any
+
+from computeapi.backends.hypervisor import HypervisorError
+from computeapi.backends.hypervisor.qemu import disks, machine
+from computeapi.backends.hypervisor.qemu.guest import Disk, QemuGuest
+from computeapi.backends.hypervisor.qemu.monitor import Monitor, Refusal
+from computeapi.backends.hypervisor.qemu.plugging import devices
+from computeapi.backends.hypervisor.qemu.work import GuestWork, TooSlow
+from computeapi.db.servers import BlockDevice
+
+LONGEST = 6 * 3600
+
+
+def of(guest: QemuGuest, device: BlockDevice) -> Disk | None:
+    return next((disk for disk in guest.disks if disk.uuid == device.uuid), None)
+
+
+def attach(work: GuestWork, device: BlockDevice) -> None:
+    guest = work.folder.existing()
+    disk = of(guest, device)
+    if disk is None:
+        slot = guest.free_slot(machine.FIRST_SLOT, machine.LAST_SLOT)
+        if slot is None:
+            raise HypervisorError('The virtual machine has no room for one more disk.')
+        disk = disks.volume(work.host.volume_path, device, slot)
+        # It is noted first, so that whoever is told again finds the same place.
+        guest.disks.append(disk)
+        work.folder.write(guest)
+    if work.process.runs:
+        with work.monitor() as monitor:
+            connect(monitor, guest, disk)
+
+
+def connect(monitor: Monitor, guest: QemuGuest, disk: Disk) -> None:
+    there = nodes(monitor)
+    for node in machine.nodes(disk):
+        if node['node-name'] not in there:
+            monitor.tell('blockdev-add', node)
+    device = machine.device(guest, disk)
+    if device['id'] not in devices(monitor):
+        monitor.tell('device_add', device)
+
+
+def detach(work: GuestWork, device: BlockDevice) -> None:
+    """HypervisorError when the guest does not let go of it: what it has not written yet would be lost."""
+    guest = work.folder.read()
+    disk = None if guest is None else of(guest, device)
+    if guest is None or disk is None:
+        return
+    if work.process.runs:
+        with work.monitor() as monitor:
+            disconnect(work, monitor, guest, disk)
+    guest.disks.remove(disk)
+    work.folder.write(guest)
+
+
+def disconnect(work: GuestWork, monitor: Monitor, guest: QemuGuest, disk: Disk) -> None:
+    name = machine.device(guest, disk)['id']
+    if name in devices(monitor):
+        # A guest that does not heed it may be asked again.
+        monitor.execute('device_del', id=name)
+        try:
+            work.until(f'detach {name}', lambda: name not in devices(monitor), work.host.options.detach_seconds)
+        except TooSlow:
+            raise HypervisorError('The guest does not let go of the disk.') from None
+    work.until(f'close {name}', lambda: forget(monitor, disk), work.host.options.detach_seconds)
+
+
+def forget(monitor: Monitor, disk: Disk) -> bool:
+    """Close the data, which the guest does not see any more; whether that was done. What served the guest may have
+    them for a moment longer than the guest itself."""
+    there = nodes(monitor)
+    try:
+        for name in (disk.node, file_of(disk)):
+            if name in there:
+                monitor.execute('blockdev-del', node_name=name)
+    except Refusal:
+        return False
+    return True
+
+
+def file_of(disk: Disk) -> str:
+    """What QEMU calls the file that was opened for itself."""
+    return f'{disk.node}-file'
+
+
+def extend(work: GuestWork, device: BlockDevice) -> None:
+    """Its file is longer now; a guest that does not run sees that when it starts."""
+    disk = of(work.folder.existing(), device)
+    if disk is not None and work.process.runs:
+        size = Path(disk.file['filename']).stat().st_size
+        with work.monitor() as monitor:
+            monitor.execute('block_resize', node_name=disk.node, size=size)
+
+
+# ------------------------------------------------------------------ one in place of another
+
+
+def swap(work: GuestWork, old: BlockDevice, new: BlockDevice) -> None:
+    guest = work.folder.existing()
+    disk = of(guest, old)
+    if disk is None or new.volume_id is None:
+        raise HypervisorError(f'Volume {old.volume_id} is no disk of the virtual machine.')
+    if disk.volume_id == new.volume_id:
+        return
+    taken = Disk(**vars(disk))
+    taken.file, taken.serial, taken.volume_id = (
+        disks.of_volume(work.host.volume_path, new.volume_id),
+        new.volume_id,
+        new.volume_id,
+    )
+    taken.node_name = f'volume-{new.volume_id[:18]}'
+    with work.monitor() as monitor:
+        mirror(work, monitor, disk, taken)
+        work.until(f'close {disk.node}', lambda: forget(monitor, disk), work.host.options.detach_seconds)
+    guest.disks[guest.disks.index(disk)] = taken
+    work.folder.write(guest)
+
+
+def mirror(work: GuestWork, monitor: Monitor, disk: Disk, taken: Disk) -> None:
+    """Copy what is there and what is written meanwhile, until the guest has the other one."""
+    if node_of(monitor, disk) == taken.node:
+        return show_all(monitor, taken)
+    job = f'swap-{disk.name}'
+    if status(monitor, job) is None:
+        forget(monitor, taken)
+        monitor.tell('blockdev-add', taken.file | {'node-name': file_of(taken)})
+        # Both must be of one length meanwhile.
+        monitor.tell('blockdev-add', node_over(taken) | {'size': length_of(monitor, disk)})
+        monitor.execute('blockdev-mirror', job_id=job, device=disk.node, target=taken.node, sync='full')
+    work.until(job, lambda: status(monitor, job) in (None, 'ready'), LONGEST)
+    if status(monitor, job) == 'ready':
+        monitor.execute('job-complete', id=job)
+    work.until(f'end of {job}', lambda: status(monitor, job) is None, LONGEST)
+    if node_of(monitor, disk) != taken.node:
+        forget(monitor, taken)
+        raise HypervisorError('The volume could not be copied.')
+    show_all(monitor, taken)
+
+
+def node_over(taken: Disk) -> dict[str, Any]:
+    """The arguments of blockdev-add, upon the file that was opened for itself."""
+    [node] = machine.nodes(taken)
+    return node | {'file': file_of(taken)}
+
+
+def show_all(monitor: Monitor, taken: Disk) -> None:
+    """Let the guest see as much as the new volume has."""
+    size = Path(taken.file['filename']).stat().st_size
+    if length_of(monitor, taken) != size:
+        monitor.tell('blockdev-reopen', {'options': [node_over(taken)]})
+        monitor.execute('block_resize', node_name=taken.node, size=size)
+
+
+def length_of(monitor: Monitor, disk: Disk) -> int:
+    found = monitor.execute('query-named-block-nodes', flat=True)
+    return next(int(each['image']['virtual-size']) for each in found if each['node-name'] == disk.node)
+
+
+def status(monitor: Monitor, job: str) -> str | None:
+    return next((str(each['status']) for each in monitor.execute('query-jobs') if each['id'] == job), None)
+
+
+def node_of(monitor: Monitor, disk: Disk) -> str | None:
+    """What the guest has under the disk's name."""
+    ids = {f'disk-{disk.name}', f'/machine/peripheral/disk-{disk.name}/virtio-backend'}
+    found = (each for each in monitor.execute('query-block') if each.get('qdev') in ids)
+    return next((str(each['inserted']['node-name']) for each in found if 'inserted' in each), None)
+
+
+def nodes(monitor: Monitor) -> set[str]:
+    return {node['node-name'] for node in monitor.execute('query-named-block-nodes', flat=True)}

@@ -1,0 +1,138 @@
+"""The data of volumes, snapshots and backups where guests are to see them: raw files, as long as the volume and mostly
+holes."""
+
+import contextlib
+import fcntl
+import logging
+import subprocess
+import threading
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from computeapi.context import Context
+from computeapi.errors import Error
+
+LOG = logging.getLogger(__name__)
+GIB = 1024**3
+LONGEST_SECONDS = 6 * 3600
+
+ImageFile = Callable[[Context, str], tuple[Path, str, int]]
+"""An image as a file that was looked at: its path, its format, and the size of its disk in bytes."""
+
+
+class Unfillable(Error):
+    text = 'The data of the volume could not be written.'
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What a file begins with: the disk of an image, or another file's data."""
+
+    image_id: str | None = None
+    source_id: str | None = None
+
+    @property
+    def passing(self) -> str:
+        """The status of a volume that is being filled."""
+        return 'creating' if self.image_id is None else 'downloading'
+
+
+class VolumeFiles:
+    """Files named by what they are of; the directory is made when it is first written to."""
+
+    def __init__(self, directory: Path, image: ImageFile):
+        self.directory, self.image = directory, image
+
+    def path(self, thing_id: str) -> Path:
+        return self.directory / str(uuid.UUID(thing_id))
+
+    def make_blank(self, thing_id: str, size: int) -> None:
+        """size: in GiB."""
+        self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with self.path(thing_id).open('ab') as file:
+            file.truncate(size * GIB)
+
+    grow = make_blank
+
+    def delete(self, thing_id: str) -> None:
+        self.path(thing_id).unlink(missing_ok=True)
+
+    def begin(self, thing_id: str) -> 'FileFilling':
+        """Let others know that somebody fills it."""
+        self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return FileFilling(self, thing_id)
+
+    def is_being_filled(self, thing_id: str) -> bool:
+        try:
+            with self.path(thing_id).with_suffix('.lock').open('rb') as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        except FileNotFoundError:
+            return False
+        return False
+
+    def write(self, part: Path, contents: Contents, context: Context, size: int) -> None:
+        """size: in bytes."""
+        if contents.image_id is not None:
+            source, disk_format, length = self.image(context, contents.image_id)
+            if length > size:
+                raise Unfillable(f'The disk of image {contents.image_id} has {length} bytes, and the volume {size}.')
+            run('qemu-img', 'convert', '-q', '-f', disk_format, '-O', 'raw', str(source), str(part))
+        elif contents.source_id is not None:
+            run('cp', '--sparse=always', '--reflink=auto', '--', str(self.path(contents.source_id)), str(part))
+        with part.open('ab') as file:
+            file.truncate(size)
+
+
+class FileFilling:
+    """One file that is being filled, which others see when that is done."""
+
+    def __init__(self, files: VolumeFiles, thing_id: str):
+        self.files, self.thing_id = files, thing_id
+        self.target = files.path(thing_id)
+        self.lock: IO[bytes] = self.target.with_suffix('.lock').open('ab')
+        fcntl.flock(self.lock, fcntl.LOCK_EX)
+
+    def start(self, contents: Contents, context: Context, size: int, done: Callable[[bool], None]) -> None:
+        """Fill it beside what else is done here. size: in GiB.  done: is told whether it worked."""
+        arguments = (contents, context, size * GIB, done)
+        threading.Thread(target=self.run, args=arguments, name=f'fill {self.thing_id}', daemon=True).start()
+
+    def run(self, contents: Contents, context: Context, size: int, done: Callable[[bool], None]) -> None:
+        part = self.target.with_suffix('.part')
+        try:
+            self.files.write(part, contents, context, size)
+            part.replace(self.target)
+            worked = True
+        except Exception as error:
+            LOG.warning('%s could not be filled: %s', self.thing_id, error, exc_info=not isinstance(error, Error))
+            worked = False
+        finally:
+            part.unlink(missing_ok=True)
+        try:
+            done(worked)
+        except Error as error:
+            LOG.warning('That %s was filled could not be noted: %s', self.thing_id, error)
+        finally:
+            self.end()
+
+    def end(self) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            self.target.with_suffix('.lock').unlink()
+        self.lock.close()
+
+
+def run(*arguments: str) -> None:
+    """Unfillable when it fails."""
+    try:
+        done = subprocess.run(
+            arguments, stdin=subprocess.DEVNULL, capture_output=True, timeout=LONGEST_SECONDS, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise Unfillable(f'{arguments[0]}: {error}') from None
+    if done.returncode:
+        raise Unfillable(f'{arguments[0]}: {done.stderr.decode(errors="replace")[:2000]}')

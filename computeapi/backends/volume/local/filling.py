@@ -1,0 +1,87 @@
+"""How volumes, snapshots and backups come to their data, where they have any."""
+
+from collections.abc import Callable
+from datetime import datetime
+
+import sqlalchemy as sa
+
+from computeapi.backends.volume.local.files import Contents, FileFilling, VolumeFiles
+from computeapi.context import Context
+from computeapi.db.engine import Store
+from computeapi.db.facts import FactTable
+from computeapi.db.volumes import BACKUPS, SNAPSHOTS, VOLUMES
+
+PASSING = ('creating', 'downloading', 'restoring-backup')
+"""What is so until a file is filled."""
+
+
+class Filler:
+    """files: None where nothing has data."""
+
+    def __init__(self, store: Store, clock: Callable[[], datetime], files: VolumeFiles | None):
+        self.store, self.clock, self.files = store, clock, files
+
+    def status(self, contents: Contents | None, settled: str = 'available') -> str:
+        """Of something new with such contents; None: it is blank."""
+        return settled if self.files is None or contents is None else contents.passing
+
+    def begin(self, thing_id: str, contents: Contents | None, size: int, status: str) -> FileFilling | None:
+        """At the end of the transaction in which it is made: it is blank at once, or somebody is about to fill it."""
+        if self.files is None or status == 'error':
+            return None
+        if contents is None:
+            self.files.make_blank(thing_id, size)
+            return None
+        return self.files.begin(thing_id)
+
+    def fill(
+        self,
+        context: Context,
+        filling: FileFilling | None,
+        contents: Contents | None,
+        size: int,
+        table: FactTable,
+        settled: str = 'available',
+        failed: str = 'error',
+    ) -> None:
+        """After the transaction. settled, failed: the status in the end."""
+        if filling is not None and contents is not None:
+            filling.start(
+                contents,
+                context.elevated(),
+                size,
+                lambda worked: self.settle(table, filling.thing_id, settled if worked else failed),
+            )
+
+    def settle(self, table: FactTable, thing_id: str, status: str) -> None:
+        """Nobody changed it meanwhile, or it is not waited for any more."""
+        with self.store.write() as connection:
+            there = table.select(connection, table.among([thing_id]), *table.matches({'status': list(PASSING)}))
+            if there:
+                table.update(connection, thing_id, {'status': status, 'updated_at': self.clock()})
+            gone = not there and not table.select(connection, table.among([thing_id]))
+        if gone:
+            self.delete([thing_id])
+
+    def delete(self, thing_ids: list[str]) -> None:
+        if self.files is not None:
+            for thing_id in thing_ids:
+                self.files.delete(thing_id)
+
+    def grow(self, thing_id: str, size: int) -> None:
+        if self.files is not None:
+            self.files.grow(thing_id, size)
+
+    def recover(self) -> None:
+        """What nobody fills any more is in error."""
+        if self.files is None:
+            return
+        for table in (VOLUMES, SNAPSHOTS, BACKUPS):
+            with self.store.read() as connection:
+                left = self._passing(connection, table)
+            for thing_id in left:
+                if not self.files.is_being_filled(thing_id):
+                    self.settle(table, thing_id, 'error')
+
+    def _passing(self, connection: sa.Connection, table: FactTable) -> list[str]:
+        return [facts['id'] for facts in table.select(connection, *table.matches({'status': list(PASSING)}))]

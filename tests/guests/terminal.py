@@ -1,0 +1,43 @@
+"""The serial console of a guest that a driver runs: what it writes is waited for, and it is typed at."""
+
+import contextlib
+import socket
+import time
+
+from tests.guests.machine import SECONDS
+
+
+class Terminal:
+    """From what the guest wrote so far on; `close` it at the end."""
+
+    def __init__(self, driver, server):
+        self.driver, self.server, self.seen = driver, server, 0
+        self.socket = driver.connect(server, 'serial', driver.console(server, 'serial'))
+
+    def expect(self, text):
+        """Wait until the guest writes it; what it wrote up to there, which is not looked at again."""
+        deadline = time.monotonic() + SECONDS
+        while True:
+            self.drain()
+            written = self.driver.console_output(self.server, None)
+            at = written.find(text, self.seen)
+            if at >= 0:
+                found, self.seen = written[self.seen : at + len(text)], at + len(text)
+                return found
+            assert time.monotonic() < deadline, f'{text!r} does not come; what came: {written[-2000:]}'
+            time.sleep(0.05)
+
+    def drain(self):
+        """A guest stands still whose viewer does not read; what it wrote is in the log, too, also from before."""
+        with contextlib.suppress(BlockingIOError):
+            while self.socket.recv(4096, socket.MSG_DONTWAIT):
+                pass
+
+    def ask(self, command):
+        """What a command writes that succeeds, on the tiny Linux."""
+        # The echo of the command must not look like its end.
+        self.socket.sendall(f'{command}; echo "do""ne: $?"\n'.encode())
+        return self.expect('done: 0')
+
+    def close(self):
+        self.socket.close()
