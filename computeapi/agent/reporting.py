@@ -13,7 +13,8 @@ from computeapi.backends.hypervisor.remote.calls import CONTROL, EXPECTATION, RE
 from computeapi.bus import Bus, Unanswered, Unheard
 
 LOG = logging.getLogger(__name__)
-REPORT_SECONDS = 10.0
+# A worker that is there answers at once; one that is not yet is asked again soon.
+REPORT_SECONDS = 3.0
 NOT_HERE = frozenset({Capability.HOST_POWER})
 """What a machine cannot do to itself."""
 
@@ -47,7 +48,13 @@ class Reporter:
         """What is to be said now."""
         [host] = [each for each in self.driver.hosts() if each.name == self.host]
         report = Report(
-            host, self.driver.capabilities - NOT_HERE, __version__, self.id, os.getpid(), socket.gethostname()
+            host=host,
+            capabilities=self.driver.capabilities - NOT_HERE,
+            release=__version__,
+            id=self.id,
+            pid=os.getpid(),
+            machine=socket.gethostname(),
+            connector=dict(self.driver.connector(self.host)),
         )
         return replace(report, arriving=True, machines=self.machines()) if self.arriving else report
 

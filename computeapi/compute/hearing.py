@@ -38,6 +38,7 @@ class AgentHearing:
             pid=said.pid,
             machine=said.machine,
             capabilities=sorted(each.name for each in said.capabilities),
+            connector=said.connector,
             started_at=now,
             seen_at=now,
         )

@@ -70,7 +70,8 @@ class HostRegistry:
         with self.store.write() as connection:
             known = agents.get(connection, agent.host)
             begun = agent.seen_at if known is None or known.id != agent.id else known.started_at
-            if known is None or begun == agent.seen_at:
+            forgotten = services.of_compute_host(connection, agent.host) is None
+            if forgotten or known is None or begun == agent.seen_at:
                 _register(connection, [host], agent.seen_at)
             elif host.on:
                 services.is_seen(connection, host.name, COMPUTE, agent.seen_at)

@@ -22,7 +22,3 @@ def get(connection: sa.Connection, host: str) -> Agent | None:
 def select(connection: sa.Connection) -> list[Agent]:
     """All of them, by host."""
     return AGENTS.all(connection, AGENTS.select.order_by(agents.c.host))
-
-
-def forget(connection: sa.Connection, host: str) -> None:
-    AGENTS.delete(connection, host=host)

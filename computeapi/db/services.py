@@ -11,7 +11,7 @@ from computeapi import chance
 from computeapi.db.listing import identified
 from computeapi.db.placement_changes import note_host
 from computeapi.db.records import Among, Rows
-from computeapi.db.tables.compute import ComputeService, aggregate_hosts, hypervisors, services
+from computeapi.db.tables.compute import ComputeService, agents, aggregate_hosts, hypervisors, services
 from computeapi.db.tables.servers import servers
 
 __all__ = ['ComputeService']
@@ -88,6 +88,7 @@ def delete(connection: sa.Connection, service: ComputeService) -> None:
     if service.binary == COMPUTE:
         note_host(connection, service.host)
         connection.execute(sa.delete(hypervisors).where(hypervisors.c.host == service.host))
+        connection.execute(sa.delete(agents).where(agents.c.host == service.host))
         connection.execute(sa.delete(aggregate_hosts).where(aggregate_hosts.c.host == service.host))
 
 

@@ -194,9 +194,9 @@ def release_all(job: Job) -> None:
 
 def settle(job: Job) -> None:
     """Whatever was overtaken: shares that were going are gone, and the others are as the machine is."""
-    running = job.power() == PowerState.RUNNING
     for share in held(job):
         if share.status in (ShareStatus.ACTIVE, ShareStatus.INACTIVE):
+            running = job.power() == PowerState.RUNNING
             job.store.tell(rows.set_status, share, ShareStatus.ACTIVE if running else ShareStatus.INACTIVE)
         if share.status == ShareStatus.DETACHING:
             try:

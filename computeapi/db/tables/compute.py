@@ -282,7 +282,8 @@ processes = table('processes', Process)
 class Agent(NamedTuple):
     """The agent of a host, as it said last.
 
-    capabilities: the names of what its driver can do.  id, pid, machine: of its process.  release: of this service.
+    capabilities: the names of what its driver can do.  connector: what the host says about itself to block storage.
+    id, pid, machine: of its process.  release: of this service.
     """
 
     host: Annotated[str, KEY]
@@ -291,6 +292,7 @@ class Agent(NamedTuple):
     pid: int
     machine: str
     capabilities: list[str]
+    connector: dict[str, Any]
     started_at: datetime
     seen_at: datetime
 

@@ -71,9 +71,7 @@ def signature(name: str) -> Signature:
 
 OPERATIONS = frozenset(name for name in vars(Operations) if not name.startswith('_'))
 """What changes a server: one thing after the other is done with each."""
-QUESTIONS = frozenset(
-    ('power_state', 'bus_addresses', 'diagnostics', 'console_output', 'console', 'connector', 'machines')
-)
+QUESTIONS = frozenset(('power_state', 'bus_addresses', 'diagnostics', 'console_output', 'console', 'machines'))
 """What is answered at once."""
 TOLD = OPERATIONS | QUESTIONS
 AT_THE_OTHER = frozenset({'prepare_migration', 'prepare_live_migration'})
@@ -138,9 +136,9 @@ class Call:
 
 @dataclass(frozen=True)
 class Report:
-    """What an agent says of itself. id: of its process.  arriving: whether it has just begun.
+    """What an agent says of itself. id: of its process.  connector: as `Hypervisor.connector` says.
 
-    machines: the servers whose virtual machines it found, when it is arriving.
+    arriving: whether it has just begun.  machines: the servers whose virtual machines it found, when it is arriving.
     """
 
     host: Host
@@ -149,6 +147,7 @@ class Report:
     id: str
     pid: int
     machine: str
+    connector: dict[str, Any] = field(default_factory=dict)
     arriving: bool = False
     machines: list[str] = field(default_factory=list)
     words: tuple[int, int] = VERSION

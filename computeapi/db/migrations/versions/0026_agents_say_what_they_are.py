@@ -18,6 +18,7 @@ def upgrade() -> None:
         sa.Column('pid', sa.Integer(), nullable=False),
         sa.Column('machine', Text(255), nullable=False),
         sa.Column('capabilities', sa.JSON(none_as_null=True), nullable=False),
+        sa.Column('connector', sa.JSON(none_as_null=True), nullable=False),
         sa.Column('started_at', Timestamp(), nullable=False),
         sa.Column('seen_at', Timestamp(), nullable=False),
         sa.PrimaryKeyConstraint('host', name='pk_agents'),

@@ -1,0 +1,226 @@
+"""A cloud of processes: an API in this one, workers, and agents of hosts that are simulated, with a broker between."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import computeapi
+from computeapi import config
+from computeapi.db import agents, schema, services
+from computeapi.db.engine import Store
+from computeapi.db.tables.servers import domains, tasks
+from computeapi.main import Service
+from computeapi.pipeline import load
+from tests import broker, soundness
+from tests.api.servers.conftest import IMAGE, NETWORK, World
+from tests.conftest import Client
+from tests.proxy import Proxy
+
+ROOT = Path(computeapi.__file__).parent.parent
+PATIENCE = 30
+CONF = """
+[DEFAULT]
+transport_url = {transport_url}
+control_exchange = {exchange}
+log_file = {folder}/{name}.log
+workers = {workers}
+report_interval = 1
+service_down_time = 4
+task_lease = 2
+task_sweep_interval = 0.5
+vif_plugging_timeout = 0
+[oslo_messaging_rabbit]
+heartbeat_timeout_threshold = 4
+[api]
+auth_strategy = none
+[hypervisor]
+backend = {backend}
+[database]
+connection = {database}
+[standalone]
+data_dir = {folder}/data
+[agent]
+my_ip = 127.0.0.1
+console_port = 0
+state_path = {folder}/{name}
+[simulated]
+spawn_seconds = 1.5
+power_seconds = 0.1
+migrate_seconds = 1.5
+snapshot_seconds = 0.1
+"""
+
+
+class Daemon:
+    """A process of the cloud: `words` are its command line."""
+
+    def __init__(self, folder, name, text, words):
+        self.folder, self.name, self.words = folder, name, words
+        self.conf, self.log = folder / f'{name}.conf', folder / f'{name}.log'
+        self.conf.write_text(text)
+        self.process = None
+
+    def start(self):
+        environment = os.environ | {'PYTHONPATH': str(ROOT)}
+        with (self.folder / f'{self.name}.stderr').open('a') as stderr:
+            command = [sys.executable, '-m', 'computeapi', *self.words, '--config-file', str(self.conf)]
+            self.process = subprocess.Popen(command, stderr=stderr, cwd=self.folder, env=environment)
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def end(self):
+        if self.process is not None and self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+
+
+class AgentCloud:
+    """hosts: their names. database: the URL of one that is empty."""
+
+    def __init__(self, folder, database, hosts, workers=1):
+        self.folder, self.database, self.hosts = folder, database, hosts
+        self.exchange = f'test-{uuid.uuid4().hex[:8]}'
+        self.store = Store(database)
+        schema.create(self.store)
+        address = urlsplit(broker.transport_url())
+        # What is between each agent and the broker.
+        self.ways = {host: Proxy(address.hostname, address.port) for host in hosts}
+        self.agents = {host: self.agent(host) for host in hosts}
+        self.workers = [self.worker(f'worker{number}') for number in range(workers)]
+        conf = config.load([str(self.worker('api').conf)])
+        conf.set_override('workers', 0)
+        self.service = Service(conf, self.store)
+        self.api = Client(load(self.service, 'compute'))
+
+    def text(self, name, backend, transport_url, workers=4):
+        return CONF.format(
+            transport_url=transport_url,
+            exchange=self.exchange,
+            folder=self.folder,
+            name=name,
+            backend=backend,
+            database=self.database,
+            workers=workers,
+        )
+
+    def worker(self, name):
+        return Daemon(self.folder, name, self.text(name, 'remote', broker.transport_url()), ['worker'])
+
+    def agent(self, host):
+        address = urlsplit(broker.transport_url())
+        url = address._replace(
+            netloc=f'{address.username}:{address.password}@127.0.0.1:{self.ways[host].port}'
+        ).geturl()
+        return Daemon(self.folder, host, self.text(host, 'simulated', url), ['agent', '--host', host])
+
+    def start(self):
+        for each in (*self.workers, *self.agents.values()):
+            each.start()
+        self.until(lambda: {each.host for each in self.store.ask(agents.select)} == set(self.hosts))
+        self.world = World(self.service)
+        self.world.image(IMAGE)
+        self.world.network(NETWORK)
+        self.world.flavor('1')
+        self.world.flavor('2', memory_mb=128)
+
+    def close(self):
+        started = [each for each in (*self.workers, *self.agents.values()) if each.process is not None]
+        for each in started:
+            each.end()
+        for each in started:
+            each.process.wait(30)
+        for way in self.ways.values():
+            way.close()
+        self.store.close()
+
+    # ------------------------------------------------------------ what is done and seen
+
+    def until(self, holds, seconds=PATIENCE):
+        """What the condition finds, as soon as it is true."""
+        deadline = time.monotonic() + seconds
+        while not (found := holds()):
+            assert time.monotonic() < deadline, self.logs()
+            time.sleep(0.1)
+        return found
+
+    def logs(self):
+        return '\n'.join(f'== {path.name}\n{path.read_text()[-6000:]}' for path in sorted(self.folder.glob('*.log')))
+
+    def boot(self, number=1, host=None):
+        """The ids of new servers, which are on their way."""
+        where = {'availability_zone': f'nova:{host}'} if host else {}
+        made = []
+        for each in range(number):
+            facts = {'name': f'server{each}', 'imageRef': IMAGE, 'flavorRef': '1', 'networks': [{'uuid': NETWORK}]}
+            answer = self.api.post('/servers', {'server': facts | where})
+            assert answer.status == 202, answer
+            made.append(answer.json['server']['id'])
+        return made
+
+    def act(self, server, name, argument=None, version='2.90', status=202):
+        answer = self.api.post(f'/servers/{server}/action', {name: argument}, version)
+        assert answer.status == status, answer
+        return answer
+
+    def show(self, server):
+        return self.api.get(f'/servers/{server}').json['server']
+
+    def host(self, server):
+        return self.show(server)['OS-EXT-SRV-ATTR:host']
+
+    def wait(self, servers, status='ACTIVE'):
+        """Until all are in that state, and nothing is under way with them."""
+
+        def are_there():
+            found = [self.show(server) for server in servers]
+            assert not [each for each in found if each['status'] == 'ERROR' != status], (found, self.logs())
+            return all(each['status'] == status and each['OS-EXT-STS:task_state'] is None for each in found)
+
+        self.until(are_there)
+
+    def is_doing(self, server, *states):
+        return self.show(server)['OS-EXT-STS:task_state'] in states
+
+    def delete(self, servers):
+        for server in servers:
+            assert self.api.delete(f'/servers/{server}').status == 204
+        self.until(lambda: all(self.api.get(f'/servers/{server}').status == 404 for server in servers))
+
+    def is_up(self, host):
+        found = self.api.get('/os-services').json['services']
+        return [each['state'] for each in found if each['host'] == host] == ['up']
+
+    def machines(self):
+        """What there is on each host, as its agent's own store says."""
+        found = {}
+        for host in self.hosts:
+            own = Store(f'sqlite:///{self.folder / host / "driver.db"}')
+            with own.read() as connection:
+                found[host] = connection.execute(domains.select()).all()
+            own.close()
+        return found
+
+    def places(self):
+        """The hosts of each machine."""
+        return sorted((each.server_id, host) for host, rows in self.machines().items() for each in rows)
+
+    def check(self, servers):
+        """Each of these servers has one machine, where it is said to be, and nothing is left of others."""
+        self.until(lambda: not self.store.ask(lambda connection: connection.execute(tasks.select()).all()))
+        assert self.places() == sorted((server, self.host(server)) for server in servers)
+        assert [str(each) for each in self.service.audit.findings()] == []
+        with self.store.write() as connection:
+            connection.execute(domains.delete())
+            for rows in self.machines().values():
+                for row in rows:
+                    connection.execute(domains.insert().values(**row._asdict()))
+        assert soundness.problems(self.store) == []
+
+    def seen(self, host):
+        return self.store.ask(services.of_compute_host, host).seen_at

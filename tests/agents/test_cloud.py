@@ -1,0 +1,151 @@
+"""A cloud whose hosts are other processes: what becomes of work when any of them goes, or cannot be reached."""
+
+import os
+
+import pytest
+
+from tests import broker
+from tests.agents.cloud import AgentCloud
+from tests.conftest import URLS, _administer, _create
+
+HOSTS = ('alpha', 'beta')
+RESIZING = ('resize_prep', 'resize_migrating', 'resize_migrated', 'resize_finish')
+
+
+@pytest.fixture(scope='module')
+def running(tmp_path_factory):
+    """The cloud of all tests here: each leaves nothing behind."""
+    database = 'postgresql' if URLS['postgresql'] else 'sqlite'
+    folder, name = tmp_path_factory.mktemp('agents'), f'computeapi_agents_{os.getpid()}'
+    cloud = AgentCloud(folder, _create(database, name, folder), HOSTS)
+    cloud.start()
+    yield cloud
+    cloud.close()
+    if database != 'sqlite':
+        _administer(URLS[database], f'DROP DATABASE {name} WITH (FORCE)')
+
+
+@pytest.fixture
+def cloud(transport_url, running):
+    yield running
+    found = running.api.get('/servers').json['servers']
+    running.delete([each['id'] for each in found])
+    running.check([])
+
+
+def test_hosts_are_what_their_agents_say(cloud):
+    hypervisors = cloud.api.get('/os-hypervisors/detail', '2.53').json['hypervisors']
+    assert sorted(each['hypervisor_hostname'] for each in hypervisors) == sorted(HOSTS)
+    assert {(each['vcpus'], each['host_ip'], each['state']) for each in hypervisors} == {(512, '127.0.0.1', 'up')}
+    assert all(cloud.is_up(host) for host in HOSTS)
+    first = {host: cloud.seen(host) for host in HOSTS}
+    cloud.until(lambda: all(cloud.seen(host) > first[host] for host in HOSTS))
+
+
+def test_servers_boot_move_and_go(cloud):
+    servers = [*cloud.boot(2, 'alpha'), *cloud.boot(2, 'beta')]
+    cloud.wait(servers)
+    cloud.check(servers)
+    moving, resized, stored, stopped = servers
+    cloud.act(moving, 'os-migrateLive', {'host': None, 'block_migration': 'auto'}, '2.30')
+    cloud.act(resized, 'resize', {'flavorRef': '2'})
+    cloud.act(stored, 'createImage', {'name': 'picture'}, '2.1')
+    cloud.act(stopped, 'os-stop')
+    cloud.wait([resized], 'VERIFY_RESIZE')
+    cloud.act(resized, 'confirmResize', status=204)
+    cloud.wait([stopped], 'SHUTOFF')
+    cloud.wait([moving, resized, stored])
+    assert [cloud.host(server) for server in servers] == ['beta', 'beta', 'beta', 'beta']
+    [image] = [each for each in cloud.world.images.list(cloud.world.admin) if each.name == 'picture']
+    assert b''.join(cloud.world.images.download(cloud.world.admin, image.id)).startswith(b'simulated disk of')
+    log = cloud.act(moving, 'os-getConsoleOutput', {'length': 50}, '2.1', status=200).json['output']
+    assert 'booting' in log and 'ready' in log
+    cloud.check(servers)
+
+
+def cut(cloud):
+    """The network between an agent and the broker is gone, without a word, and comes back."""
+    cloud.ways['alpha'].hold()
+    yield
+    cloud.ways['alpha'].go_on()
+
+
+def refuse(cloud):
+    """The broker is away, for an agent, and is back."""
+    for way in cloud.ways.values():
+        way.refuse()
+    yield
+    for way in cloud.ways.values():
+        way.go_on()
+
+
+def close(cloud):
+    """The broker closes every connection."""
+    broker.control('close_all_connections', '--vhost', broker.VHOST, 'for a test')
+    yield
+
+
+def kill_source(cloud):
+    cloud.agents['alpha'].kill()
+    yield
+    cloud.agents['alpha'].start()
+
+
+def kill_destination(cloud):
+    cloud.agents['beta'].kill()
+    yield
+    cloud.agents['beta'].start()
+
+
+def kill_worker(cloud):
+    cloud.workers[0].kill()
+    yield
+    cloud.workers[0].start()
+
+
+@pytest.mark.parametrize('trouble', [cut, refuse, close, kill_source, kill_destination, kill_worker])
+def test_work_goes_on_when_whoever_was_away_is_back(cloud, trouble):
+    """In the middle of boots, a resize and a live migration."""
+    moving, resized = cloud.boot(2, 'alpha')
+    cloud.wait([moving, resized])
+    booting = [*cloud.boot(1, 'alpha'), *cloud.boot(1, 'beta')]
+    cloud.act(moving, 'os-migrateLive', {'host': 'beta', 'block_migration': 'auto'}, '2.30')
+    cloud.act(resized, 'resize', {'flavorRef': '2'})
+    cloud.until(lambda: cloud.is_doing(booting[0], 'spawning') and cloud.is_doing(resized, *RESIZING))
+    during = trouble(cloud)
+    next(during)
+    first = cloud.store.clock()
+    cloud.until(lambda: (cloud.store.clock() - first).total_seconds() > 3)
+    next(during, None)
+    cloud.wait([resized], 'VERIFY_RESIZE')
+    cloud.act(resized, 'confirmResize', status=204)
+    cloud.wait([moving, resized, *booting])
+    assert [cloud.host(server) for server in (moving, resized, *booting)] == ['beta', 'beta', 'alpha', 'beta']
+    cloud.until(lambda: all(cloud.is_up(host) for host in HOSTS))
+    cloud.check([moving, resized, *booting])
+
+
+def test_what_was_evacuated_from_a_host_goes_when_it_is_back(cloud):
+    [server] = cloud.boot(1, 'alpha')
+    cloud.wait([server])
+    cloud.agents['alpha'].kill()
+    cloud.until(lambda: not cloud.is_up('alpha'))
+    cloud.act(server, 'evacuate', {'host': 'beta'}, '2.29', status=200)
+    cloud.wait([server])
+    assert cloud.places() == [(server, 'alpha'), (server, 'beta')]
+    cloud.agents['alpha'].start()
+    cloud.until(lambda: cloud.places() == [(server, 'beta')])
+    assert f'The machine of server {server} is here, and not expected' in cloud.agents['alpha'].log.read_text()
+    cloud.check([server])
+
+
+def test_a_server_can_be_deleted_though_its_host_is_down(cloud):
+    [server] = cloud.boot(1, 'alpha')
+    cloud.wait([server])
+    cloud.agents['alpha'].kill()
+    cloud.until(lambda: not cloud.is_up('alpha'))
+    cloud.delete([server])
+    cloud.agents['alpha'].start()
+    cloud.until(lambda: cloud.is_up('alpha'))
+    cloud.until(lambda: list(cloud.service.audit.repair()) or not cloud.places())
+    cloud.until(lambda: not cloud.places())
