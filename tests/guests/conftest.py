@@ -6,7 +6,7 @@ import pytest
 
 from computeapi.backends.hypervisor.qemu.drivers import local_driver
 from computeapi.backends.hypervisor.qemu.folder import HostFolder
-from computeapi.backends.hypervisor.qemu.process import GuestProcess
+from computeapi.backends.hypervisor.qemu.process import GuestProcess, exporter_of
 from computeapi.backends.image.local import LocalImages
 from computeapi.context import Context
 from tests.conftest import ACTIVE
@@ -51,7 +51,8 @@ class Guests:
 
     def end(self):
         for folder in self.folders():
-            GuestProcess(folder).end()
+            for process in (GuestProcess(folder), exporter_of(folder)):
+                process.end()
 
 
 @pytest.fixture

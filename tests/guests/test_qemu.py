@@ -327,6 +327,19 @@ def test_what_moves_while_it_runs_goes_on_with_its_memory_and_its_disk(driver, m
     assert (driver.folder(there) / 'config.iso').exists()
 
 
+def test_what_is_left_of_a_guest_that_has_moved_is_not_taken_for_one(driver, made):
+    server = made()
+    driver.spawn(server, [])
+    folder = driver.folder(server)
+    # So it is written, and QEMU ended, before the folder goes.
+    folder.write(replace(folder.existing(), departed=True))
+    assert driver.power_state(server) is None
+    process(driver, server).end()
+    assert driver.power_state(server) is None
+    driver.destroy(server)
+    assert not folder.path.exists()
+
+
 def test_a_move_that_is_cancelled_half_way_leaves_it_running(driver, made):
     server = made()
     driver.spawn(server, [])

@@ -86,6 +86,9 @@ def move(work: GuestWork, facts: Mapping[str, Any], wish: str) -> bool:
             advance(work, monitor, guest, facts, wish)
         has_gone = status(monitor) == 'completed'
     if has_gone:
+        # Whoever looks must not take what is left for a server that is off.
+        guest.departed = True
+        work.folder.write(guest)
         making.destroy(work)
     return has_gone
 

@@ -52,6 +52,7 @@ class QemuGuest:
     started: it ran once, and is not made again.  suspended: its memory is in a file, which it goes on from.
     rescue: the disk that it boots from instead of its own, which come after that.
     landing: it is to come from another host, and none yet: what that host was told.
+    departed: it runs on another host by now, and what is left of it here is to go.
     ghosts: places of devices that it was asked to let go of and did not, as long as it runs.
     """
 
@@ -68,6 +69,7 @@ class QemuGuest:
     suspended: bool = False
     rescue: Disk | None = None
     landing: dict[str, Any] | None = None
+    departed: bool = False
     ghosts: list[int] = field(default_factory=list)
 
     @classmethod

@@ -93,7 +93,7 @@ def unpause(work: GuestWork) -> None:
 
 def state(work: GuestWork) -> PowerState | None:
     guest = work.folder.read()
-    if guest is None or not (guest.started or landing.has_arrived(work.folder, guest)):
+    if guest is None or guest.departed or not (guest.started or landing.has_arrived(work.folder, guest)):
         return None
     if not work.process.runs:
         return PowerState.SHUTDOWN
