@@ -191,6 +191,7 @@ def test_a_floating_address_leads_to_a_guest_and_is_its_own_outside(tmp_path, ne
         networks.associate_floating_ip(ADMIN, address, port['port_id'])
         bridges.refresh()
         assert greeting(address).startswith(b'SSH-2.0')
+        assert reaches(guest, 'ping -c 1 -W 5 203.0.113.1')
         outside = stack.enter_context(listener())
         assert reaches(guest, 'nc -w 5 198.51.100.2 7 </dev/null')
         assert outside.stdout.readline() == f'{address}\n'
@@ -238,6 +239,16 @@ def test_addresses_that_the_host_has_a_way_to_are_not_taken_over(networks, bridg
     run('ip', 'link', 'set', 'office', 'up')
     with pytest.raises(HypervisorError, match='a way to 10.0.0.0/16 already, by office'):
         bridges.set_up('server', make_port(networks))
+
+
+@pytest.mark.parametrize('there', [True, False])
+def test_the_host_is_the_gateway_outside_where_there_is_no_other(networks, bridges, there):
+    if there:
+        run('ip', 'link', 'add', 'office', 'type', 'bridge')
+        run('ip', 'address', 'add', '203.0.113.7/24', 'dev', 'office')
+        run('ip', 'link', 'set', 'office', 'up')
+    bridges.set_up('server', make_port(networks))
+    assert ('inet 203.0.113.1/32' in run('ip', 'address')) != there
 
 
 def test_networks_that_overlap_are_not_on_one_host(networks, bridges):

@@ -136,7 +136,9 @@ class Bridges:
                 if other.bridge != segment.bridge and any(subnet.network.overlaps(o.network) for o in other.subnets):
                     raise HypervisorError(f'Two networks of the host overlap at {subnet.network}: {sorted(ours)}.')
         links.make_bridge(segment.bridge, segment.mtu)
-        links.set_addresses(segment.bridge, firewall.addresses_of(segment, wiring))
+        # The host is the world outside, too, but where there is another one.
+        outside = [f'{gateway}/32' for gateway in segment.outside if not links.is_elsewhere(gateway, ours)]
+        links.set_addresses(segment.bridge, [*firewall.addresses_of(segment, wiring), *outside])
         DhcpServer(self.folder, segment.bridge).serve(segment, wiring.wires_of(segment))
 
     def guard(self, ports: 'PortsHere', wiring: Wiring) -> None:

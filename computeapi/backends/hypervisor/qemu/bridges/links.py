@@ -3,8 +3,8 @@
 import hashlib
 import json
 import socket
-from collections.abc import Iterable
-from ipaddress import IPv4Network
+from collections.abc import Iterable, Iterator
+from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
 from typing import Any
 
@@ -68,12 +68,22 @@ def addresses(name: str) -> list[dict[str, Any]]:
 
 def check_free(network: IPv4Network, ours: Iterable[str]) -> None:
     """HypervisorError when the host has a way to the network already, other than by these bridges."""
+    for device in _ways(network, ours):
+        raise HypervisorError(f'The host has a way to {network} already, by {device}.')
+
+
+def is_elsewhere(address: IPv4Address, ours: Iterable[str]) -> bool:
+    """Whether the host has a way to it, other than by these bridges and by the one that it takes to everywhere."""
+    return any(_ways(IPv4Network(address), ours))
+
+
+def _ways(network: IPv4Network, ours: Iterable[str]) -> Iterator[str]:
+    """What leads to some of the network beside these bridges."""
+    mine = set(ours)
     for route in json.loads(run('ip', '-json', '-4', 'route', 'show') or '[]'):
         to = str(route.get('dst', 'default'))
-        if to == 'default' or route.get('dev') in ours:
-            continue
-        if IPv4Network(to, strict=False).overlaps(network):
-            raise HypervisorError(f'The host has a way to {network} already, by {route.get("dev")}.')
+        if to != 'default' and route.get('dev') not in mine and IPv4Network(to, strict=False).overlaps(network):
+            yield str(route.get('dev'))
 
 
 def forward() -> None:

@@ -37,13 +37,16 @@ class Subnet:
 
 @dataclass(frozen=True)
 class Segment:
-    """A network. routers: ids of those that it is behind.  way_out: one of them leads outside, and hides addresses."""
+    """A network. routers: ids of those that it is behind.  way_out: one of them leads outside, and hides addresses.
+
+    outside: gateways of the networks that it leads to."""
 
     id: str
     mtu: int
     subnets: tuple[Subnet, ...]
     routers: frozenset[str]
     way_out: bool
+    outside: frozenset[IPv4Address] = frozenset()
 
     @property
     def bridge(self) -> str:
@@ -126,13 +129,28 @@ def _segments(service: Documents, context: Context, network_ids: list[str]) -> d
     router_ids = sorted({port['device_id'] for port in interfaces})
     routers = service.find(context, 'routers', {'id': router_ids}) if router_ids else []
     leading = {router['id'] for router in routers if (router['external_gateway_info'] or {}).get('enable_snat')}
+    beyond = _beyond(service, context, [router for router in routers if router['id'] in leading])
     found = {}
     for network in service.find(context, 'networks', {'id': network_ids}):
         behind = frozenset(port['device_id'] for port in interfaces if port['network_id'] == network['id'])
         mine = [each for each in subnets if each['network_id'] == network['id'] and each['ip_version'] == 4]
         mtu = min(max(int(network['mtu']), SMALLEST_MTU), LARGEST_MTU)
-        found[network['id']] = Segment(network['id'], mtu, tuple(map(_subnet, mine)), behind, bool(behind & leading))
+        outside = frozenset(gateway for router in behind & leading for gateway in beyond[router])
+        facts = (mtu, tuple(map(_subnet, mine)), behind, bool(behind & leading), outside)
+        found[network['id']] = Segment(network['id'], *facts)
     return found
+
+
+def _beyond(service: Documents, context: Context, routers: Sequence[Document]) -> dict[str, list[IPv4Address]]:
+    """By router, the gateways of the network that it leads to."""
+    networks = {router['id']: router['external_gateway_info']['network_id'] for router in routers}
+    wanted = sorted({*networks.values()})
+    subnets = service.find(context, 'subnets', {'network_id': wanted}) if wanted else []
+    gateways = [(each['network_id'], each['gateway_ip']) for each in subnets if each['ip_version'] == 4]
+    return {
+        router: [IPv4Address(gateway) for network, gateway in gateways if network == leads_to and gateway]
+        for router, leads_to in networks.items()
+    }
 
 
 def _subnet(subnet: Document) -> Subnet:
