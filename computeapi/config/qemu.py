@@ -22,7 +22,11 @@ QEMU = [
     cfg.StrOpt(
         'accelerator',
         default='tcg',
-        choices=[('tcg', 'software, which runs everywhere'), ('kvm', 'the processor, by /dev/kvm')],
+        choices=[
+            ('tcg', 'software, which runs everywhere'),
+            ('kvm', 'the processor, by /dev/kvm'),
+            ('auto', 'the processor, if a boot sector runs on it, which is tried once; else software'),
+        ],
         help='What executes the code of guests. That /dev/kvm is there does not mean that guests run on it.',
     ),
     cfg.StrOpt(
@@ -59,6 +63,12 @@ QEMU = [
     ),
     cfg.FloatOpt(
         'detach_seconds', default=20, min=0, help='Seconds for guests to let go of a device that is to be taken out.'
+    ),
+    cfg.IntOpt(
+        'image_cache_hours',
+        default=24,
+        min=0,
+        help='Hours for which an image is kept that no guest is laid over any more, for the next one.',
     ),
     cfg.IntOpt('max_image_bytes', default=100 * 2**30, min=1, help='The largest image that is fetched.'),
 ]

@@ -108,6 +108,35 @@ def test_an_image_is_fetched_once_and_by_whoever_can_wait_in_pieces(guests, driv
     assert len([path for path in (guests.state / 'images').glob('*') if not path.suffix]) == 1
 
 
+def test_an_image_is_kept_as_long_as_a_guest_needs_it(guests, made):
+    driver = guests.driver(image_cache_hours=0)
+    server = made()
+    driver.spawn(server, [])
+    [image] = [path for path in (guests.state / 'images').glob('*') if not path.suffix]
+    driver.hosts()
+    assert image.exists()
+    driver.destroy(server)
+    driver.hosts()
+    assert not list((guests.state / 'images').glob('*'))
+    driver.spawn(server, [])
+    assert wrote(driver, server, f'{BANNER}01')
+
+
+def test_the_processor_executes_guests_where_one_was_seen_to_run(guests, made):
+    driver = guests.driver(accelerator='auto')
+    found = {host.accelerator for host in driver.driven.values()}
+    assert found <= {'kvm', 'tcg'} and len(found) == 1
+    kept = guests.state / 'accelerator'
+    assert kept.read_text().endswith(f' {found.pop()}')
+    # It is not tried again.
+    kept.write_text(kept.read_text().rpartition(' ')[0] + ' tcg')
+    again = guests.driver()
+    assert {host.accelerator for host in again.driven.values()} == {'tcg'}
+    server = made()
+    again.spawn(server, [])
+    assert wrote(again, server, BANNER)
+
+
 def test_config_drives_hold_what_they_were_given(driver, made):
     documents = {
         'openstack/latest/meta_data.json': json.dumps({'hostname': 'first'}).encode(),

@@ -6,7 +6,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -111,6 +111,15 @@ class BaseImages:
         """The same, for who can wait here."""
         found = self.get(context, image_id, waits=False)
         return found.path, found.format, found.size
+
+    def tidy(self, used: Callable[[], Collection[str]], hours: float) -> None:
+        """Remove what nobody wanted for so long; used: the paths of what guests are laid over."""
+        since = time.time() - hours * 3600
+        old = [path for path in self.folder.glob('*') if not path.suffix and path.stat().st_mtime < since]
+        for path in set(map(str, old)) - set(used() if old else ()):
+            LOG.info('Image %s is not kept any more', path)
+            for suffix in ('', '.size', '.lock'):
+                Path(path).with_suffix(suffix).unlink(missing_ok=True)
 
     def fetch(self, context: Context, image: Image, target: Path) -> None:
         """Begin to fetch the image, unless somebody does, and wait a little; what went wrong meanwhile."""

@@ -96,6 +96,12 @@ class QemuGuest:
     def disk(self, name: str) -> Disk | None:
         return next((disk for disk in self.disks if disk.name == name), None)
 
+    def laid_over(self) -> set[str]:
+        """The files that it reads and that are not its own."""
+        disks = [*self.disks, *([self.rescue] if self.rescue else [])]
+        backing = {disk.backing['file'].get('filename') for disk in disks if disk.backing}
+        return {path for path in (*backing, self.kernel, self.ramdisk) if path}
+
     def free_slot(self, first: int, last: int) -> int | None:
         """The first place on its bus where nothing is."""
         disks = [*self.disks, *([self.rescue] if self.rescue else [])]

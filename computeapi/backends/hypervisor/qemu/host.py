@@ -10,6 +10,7 @@ from pathlib import Path
 from oslo_config import cfg
 
 from computeapi.backends.hypervisor import Host, HypervisorError
+from computeapi.backends.hypervisor.qemu import accelerator
 from computeapi.backends.hypervisor.qemu.base_images import BaseImages
 from computeapi.backends.hypervisor.qemu.console_log import ConsoleLog
 from computeapi.backends.hypervisor.qemu.disks import VolumePath
@@ -37,7 +38,7 @@ class QemuHost:
         self.volume_path = volume_path
         self.folder = HostFolder(folder)
         self.version = version_of(options.binary)
-        self.accelerator = str(options.accelerator)
+        self.accelerator = accelerator.chosen(options.accelerator, options.binary, self.version, images.folder.parent)
         self.folder.guests.mkdir(mode=0o711, parents=True, exist_ok=True)
         self.folder.forget()
 
@@ -59,10 +60,17 @@ class QemuHost:
     def machines(self) -> list[tuple[str, str]]:
         return [(folder.server_id, self.name) for folder in self.folder.all()]
 
+    def laid_over(self) -> set[str]:
+        """The images that guests need, also those of other hosts beside this one."""
+        hosts = [HostFolder(path) for path in self.folder.path.parent.iterdir()]
+        guests = [folder.read() for host in hosts for folder in host.all()]
+        return {path for guest in guests if guest is not None for path in guest.laid_over()}
+
     def tidy(self) -> None:
         """What is to be done now and then: guests write what they like to their consoles, and networks change."""
         for folder in self.folder.all():
             ConsoleLog(folder).trim()
+        self.images.tidy(self.laid_over, self.options.image_cache_hours)
         try:
             self.networks.refresh()
         except HypervisorError as error:
