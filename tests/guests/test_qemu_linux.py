@@ -25,20 +25,30 @@ def driver(guests):
 
 
 @pytest.fixture
-def linux(guests, servers, driver):
+def board():
+    return 'pc'
+
+
+@pytest.fixture
+def linux(guests, servers, driver, board):
     """A server whose guest is the tiny Linux, which has started."""
     folder = os.environ.get('COMPUTEAPI_TEST_GUESTS')
     assert folder, 'tests/guests/install makes the guests, and says where they are.'
     image_id = guests.image(Path(folder, 'linux.qcow2').read_bytes(), 'qcow2')
     facts = {'host': 'compute1', 'flavor': FLAVOR | {'memory_mb': 128}, 'network_info': [CARD]}
-    server = servers.get(servers.add(image_id=image_id, **facts))
+    server = servers.get(servers.add(image_id=image_id, image_properties={'hw_machine_type': board}, **facts))
     driver.spawn(server, [], DRIVE)
     wrote(driver, server, 'computeapi-guest: ready')
     return server
 
 
+@pytest.mark.parametrize('board', ['q35'])
+def test_its_config_drive_is_a_cd_wherever_it_is(driver, linux):
+    assert wrote(driver, linux, 'config drive /dev/sr0')
+
+
 def test_it_finds_its_config_drive_and_its_address_and_heeds_the_power_button(driver, linux):
-    for said in ('hostname first', 'address eth0 10.0.0.7/24', 'what the user wants'):
+    for said in ('config drive /dev/sr0', 'hostname first', 'address eth0 10.0.0.7/24', 'what the user wants'):
         assert wrote(driver, linux, said)
     pressed = []
 

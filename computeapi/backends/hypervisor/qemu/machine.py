@@ -34,7 +34,12 @@ def arguments(options: cfg.ConfigOpts.GroupAttr, guest: QemuGuest, accelerator: 
         *_ports(guest),
         *('-device', 'virtio-balloon-pci,' + _place(guest, FIRST_SLOT - 1)),
         *(part for disk in disks_of(guest) for node in nodes(disk) for part in ('-blockdev', text(node))),
-        *(part for at, disk in enumerate(disks_of(guest)) for part in ('-device', text(device(guest, disk, at)))),
+        *(
+            part
+            for at, disk in enumerate(disks_of(guest))
+            for each in _disk(guest, disk, at)
+            for part in ('-device', each)
+        ),
         *(part for card in guest.cards for part in _card(guest, card, netdev)),
         *_kernel(guest),
     ]
@@ -81,6 +86,18 @@ def device(guest: QemuGuest, disk: Disk, number: int | None = None) -> dict[str,
         # As much as the device has room for.
         found['serial'] = disk.serial[:20]
     return found
+
+
+def _disk(guest: QemuGuest, disk: Disk, number: int) -> Iterator[str]:
+    """What is only read is a CD, which leaves the names of disks to the others: on the board or, for no kernel for
+    clouds knows what a q35 has there, on virtio."""
+    if not disk.read_only:
+        yield text(device(guest, disk, number))
+    elif guest.machine == 'q35':
+        yield text({'driver': 'virtio-scsi-pci', 'id': 'cd', **place(guest, disk.slot)})
+        yield text({'driver': 'scsi-cd', 'id': f'disk-{disk.name}', 'drive': disk.node, 'bus': 'cd.0'})
+    else:
+        yield text({'driver': 'ide-cd', 'id': f'disk-{disk.name}', 'drive': disk.node, 'bus': 'ide.0'})
 
 
 def card_device(guest: QemuGuest, card: Card, more: Mapping[str, Any]) -> dict[str, Any]:
