@@ -120,6 +120,7 @@ def _use_data_dir(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
     if options.data_dir is not None:
         conf.set_override('data_dir', options.data_dir, 'standalone')
     conf.set_default('connection', directory.database(conf.standalone.data_dir), 'database')
+    conf.set_default('state_path', f'{conf.standalone.data_dir}/qemu', 'qemu')
 
 
 @contextmanager

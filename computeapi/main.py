@@ -30,6 +30,7 @@ from computeapi.compute.servers import TRANSITIONS, evacuation
 from computeapi.compute.servers.deletion import leave_nothing
 from computeapi.compute.servers.events import VOLUME_EXTENDED, Event
 from computeapi.compute.servers.healing import Healing
+from computeapi.compute.servers.power_states import PowerStates
 from computeapi.compute.servers.reset import RESET
 from computeapi.compute.tasks.heartbeat import Heartbeat
 from computeapi.compute.tasks.queue import Tasks
@@ -210,6 +211,13 @@ class Service:
         return Periodic('healing', lambda: healing.take_turn(self.heartbeat.is_first), seconds)
 
     @functools.cached_property
+    def watchman(self) -> Periodic:
+        """What is simulated does nothing by itself."""
+        states = PowerStates(self.platform, self.cloud.external_events)
+        seconds = 0 if self.conf.hypervisor.backend == 'simulated' else self.conf.sync_power_state_interval
+        return Periodic('power states', lambda: states.take_turn(self.heartbeat.is_first), seconds)
+
+    @functools.cached_property
     def mirror(self) -> Mirror | None:
         placement = self.observed(registry.placement_of(self.conf))
         return None if placement is None else Mirror(self.store, placement, self.hypervisor, self.conf)
@@ -289,6 +297,7 @@ class Service:
             self.hear()
             self.auditor.start()
             self.healer.start()
+            self.watchman.start()
             if self.teller is not None:
                 self.teller.start()
         self.worker.start()
@@ -327,6 +336,7 @@ class Service:
         """End what is under way; what takes long is left to the next process."""
         self.auditor.stop()
         self.healer.stop()
+        self.watchman.stop()
         self.worker.stop()
         self.hosts.stop()
         if self.mirror is not None and self.teller is not None:

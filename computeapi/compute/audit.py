@@ -36,11 +36,13 @@ NOBODY = Context(user_id='', project_id='', user_name='audit').elevated()
 
 
 class Finding(NamedTuple):
-    """What there is, of which server, and what mends it. owner: whose it is, if not a server's."""
+    """What there is, of which server, and what mends it, unless that is for people to decide.
+
+    owner: whose it is, if not a server's."""
 
     what: str
     server_id: str
-    mend: Callable[[], None]
+    mend: Callable[[], None] | None
     owner: str = 'server'
 
     def __str__(self) -> str:
@@ -71,6 +73,8 @@ class CloudAudit:
             list(self.repair())
 
     def _mend(self, finding: Finding) -> bool:
+        if finding.mend is None:
+            return False
         try:
             finding.mend()
         except Error:
@@ -101,7 +105,11 @@ class CloudAudit:
         ids = {server_id for server_id, _ in found}
         with self.store.read() as connection:
             unheld, claimed = audits.unheld(connection, ids), audits.claims_of(connection, ids)
+            strangers = ids - audits.known(connection, ids)
         for server_id, host in found:
+            if server_id in strangers:
+                # Another cloud's, or of a database that was put back: what is in it may be missed.
+                yield Finding(f'the machine on {host}', server_id, None, 'an unknown server')
             if server_id in unheld and (server_id, host) not in claimed:
                 mend = self._settle if unheld[server_id] else self._destroy
                 yield Finding(f'the machine on {host}', server_id, partial(mend, server_id, host))

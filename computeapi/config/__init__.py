@@ -222,6 +222,13 @@ COMPUTE = [
         help='Seconds after which the addresses of some more servers are compared with a network service that is not '
         'built in, whose events may be lost; 0: never. All of them are looked at by turns.',
     ),
+    cfg.IntOpt(
+        'sync_power_state_interval',
+        default=60,
+        min=0,
+        help='Seconds after which some more servers that should run are looked at, for those that switched themselves '
+        'off: they are SHUTOFF then; 0: never. All of them are looked at by turns; simulated ones do not.',
+    ),
     cfg.IntOpt('task_timeout', default=3600, min=1, help='Seconds after which a task that does not end has failed.'),
     cfg.IntOpt(
         'min_free_disk_mb', default=32, min=0, help='MiB that the disks of images and of SQLite have left for /readyz.'

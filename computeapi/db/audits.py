@@ -52,6 +52,11 @@ def unheld(connection: sa.Connection, server_ids: Collection[str]) -> dict[str, 
     return {server_id: deleted_at is None for server_id, deleted_at in connection.execute(known)}
 
 
+def known(connection: sa.Connection, server_ids: Collection[str]) -> set[str]:
+    """Those of these servers that are, or were."""
+    return set(connection.scalars(sa.select(servers.c.uuid).where(servers.c.uuid.in_(server_ids))))
+
+
 def deleted_since(connection: sa.Connection, moment: datetime, most: int) -> list[str]:
     """The servers that went since then and are held by no task, the latest first."""
     gone = sa.select(servers.c.uuid).where(servers.c.deleted_at >= moment, UNHELD)

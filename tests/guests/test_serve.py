@@ -34,9 +34,9 @@ def data(tmp_path):
 def cloud(serve, data):
     """cloud(*arguments) -> the served cloud, again with all that it had, and its client."""
 
-    def cloud(*arguments):
+    def cloud(*arguments, **options):
         where = [] if '--in-memory' in arguments else ['--data-dir', str(data)]
-        served = serve('--hypervisor', 'qemu', *where, *arguments, OS_QEMU__SHUTDOWN_TIMEOUT='0')
+        served = serve('--hypervisor', 'qemu', *where, *arguments, OS_QEMU__SHUTDOWN_TIMEOUT='0', **options)
         return served, served.connect()
 
     return cloud
@@ -120,6 +120,16 @@ def test_servers_are_resized_and_moved_between_the_hosts_of_a_cloud(cloud, data)
     reached(client, moved, 'ACTIVE')
     found = client.compute.get_server_diagnostics(server)
     assert (found.num_cpus, len(running(data))) == (2, 1)
+
+
+def test_a_server_that_switches_itself_off_is_found_to_be(cloud, data):
+    _, client = cloud(OS_DEFAULT__SYNC_POWER_STATE_INTERVAL='1')
+    server = boot(client, data)
+    [guest] = running(data)
+    guest.end()
+    assert reached(client, server, 'SHUTOFF')
+    client.compute.start_server(server)
+    assert reached(client, server, 'ACTIVE') and wrote(client, server, f'{BANNER}')
 
 
 def arguments_of_all():

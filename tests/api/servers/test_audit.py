@@ -1,6 +1,7 @@
 """What no task holds is found and mended, and what is as it should be is left alone."""
 
 import threading
+import uuid
 from datetime import timedelta
 
 import pytest
@@ -91,6 +92,14 @@ def test_a_claim_and_a_machine_on_another_host(request, cloud, change, repaired,
     change(domains.insert().values(server_id=owner, host='compute2', **MACHINE))
     assert repaired() == ['the machine on compute2']
     assert problems(store) == []
+
+
+def test_the_machine_of_a_server_that_nobody_knows_is_told_of_and_left_alone(cloud, audit, change):
+    stranger = str(uuid.uuid4())
+    change(domains.insert().values(server_id=stranger, host='compute2', **MACHINE))
+    [(finding, mended)] = audit.repair()
+    assert (str(finding), mended) == (f'the machine on compute2 of an unknown server {stranger}', False)
+    assert (stranger, 'compute2') in cloud.service.hypervisor.machines()
 
 
 def test_what_a_resize_may_go_back_to_is_kept(cloud, act, server, repaired, store):
