@@ -5,7 +5,7 @@ import subprocess
 import time
 import uuid
 from contextlib import ExitStack, closing
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
@@ -18,7 +18,9 @@ from computeapi.clock import utcnow
 from computeapi.db.servers import BlockDevice
 from tests.backends.implementations import ADMIN
 from tests.conftest import FLAVOR
+from tests.guests.boot_sector import BANNER
 from tests.guests.machine import SECONDS
+from tests.guests.screens import echoes, wrote
 from tests.guests.terminal import Terminal
 
 GIB = 1024**3
@@ -127,6 +129,27 @@ def test_a_server_boots_from_a_volume_that_is_made_from_an_image(driver, servers
     with ExitStack() as stack:
         server, terminal = started(stack, driver, servers, None, [device_of(copy, boot_index=0)])
         assert 'kept\n' in terminal.ask('cat /mnt/file')
+
+
+def test_a_guest_moves_and_its_volume_stays_where_it_is(guests, driver, servers, volumes, files):
+    volume = settled(volumes.get, volumes.create(ADMIN, 1, image_id=guests.boot_sector()).id)
+    server = servers.get(servers.add(host='compute1', image_id=None))
+    driver.spawn(server, [device_of(volume, boot_index=0)])
+    assert wrote(driver, server, f'{BANNER}01')
+    facts = driver.prepare_live_migration(server, 'compute2', driver.describe(server))
+    assert driver.live_migrate(server, 'compute2', facts, 'running')
+    there = replace(server, host='compute2')
+    assert echoes(driver, there, 'moved')
+    driver.hosts()
+    driver.reboot(there, hard=True)
+    assert wrote(driver, there, f'{BANNER}02')
+    facts = driver.prepare_migration(there, 'compute1', driver.describe(there))
+    driver.migrate(there, 'compute1', facts)
+    driver.destroy(there)
+    driver.power_on(server)
+    assert wrote(driver, server, f'{BANNER}03')
+    driver.destroy(server)
+    assert files.path(volume.id).exists()
 
 
 def test_volumes_snapshots_and_backups_have_data_of_their_own(volumes, files):
