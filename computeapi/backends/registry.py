@@ -103,10 +103,9 @@ def volume_files(conf: cfg.ConfigOpts, images: Images) -> Any:
     """The data of built-in volumes, where guests run that see them; None elsewhere."""
     if conf.hypervisor.backend != 'qemu':
         return None
-    from computeapi.backends.hypervisor.qemu.drivers import images_of
     from computeapi.backends.volume.local.files import VolumeFiles
 
-    base_images = images_of(conf, images)
+    base_images = qemu_drivers().images_of(conf, images)
     return VolumeFiles(Path(conf.standalone.data_dir).absolute() / 'volumes', base_images.file)
 
 
@@ -137,13 +136,20 @@ def remote_hypervisor(conf: cfg.ConfigOpts, store: Store, images: Images) -> Hyp
 
 
 def qemu_hypervisor(conf: cfg.ConfigOpts, store: Store, images: Images) -> Hypervisor:
-    try:
-        from computeapi.backends.hypervisor.qemu.drivers import Around, local_driver
-    except ImportError as error:
-        raise cfg.ConfigFileValueError(f'[hypervisor]backend: {error}: the extra `qemu` is not installed') from None
+    drivers = qemu_drivers()
     wires = local_documents(store) if conf.network.backend == 'local' else None
     files = volume_files(conf, images) if conf.volume.backend == 'local' else None
-    return local_driver(conf, images, Around(wires, files.path if files else None))
+    driver: Hypervisor = drivers.local_driver(conf, images, drivers.Around(wires, files.path if files else None))
+    return driver
+
+
+def qemu_drivers() -> Any:
+    """The module that makes them."""
+    try:
+        from computeapi.backends.hypervisor.qemu import drivers
+    except ImportError as error:
+        raise cfg.ConfigFileValueError(f'[hypervisor]backend: {error}: the extra `qemu` is not installed') from None
+    return drivers
 
 
 def local_documents(store: Store) -> Any:

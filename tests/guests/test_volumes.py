@@ -211,6 +211,18 @@ def test_what_nobody_fills_any_more_is_in_error(guests, volumes, files):
     assert volumes.get(ADMIN, volume.id).status == 'error'
 
 
+def test_what_nobody_came_to_delete_goes(volumes, files):
+    kept, fresh = volumes.create(ADMIN, 1), str(uuid.uuid4())
+    left = [files.path(str(uuid.uuid4())), files.path(kept.id).with_suffix('.part')]
+    for path in left:
+        path.touch()
+    for path in (*left, files.path(kept.id)):
+        os.utime(path, (0, 0))
+    files.make_blank(fresh, 1)
+    volumes.recover()
+    assert {path.name for path in files.directory.iterdir()} == {kept.id, fresh}
+
+
 def test_a_volume_without_data_here_is_not_attached(driver, servers, volumes, files):
     volume = volumes.create(ADMIN, 1)
     files.delete(volume.id)

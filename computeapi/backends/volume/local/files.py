@@ -6,6 +6,7 @@ import fcntl
 import logging
 import subprocess
 import threading
+import time
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ from computeapi.errors import Error
 LOG = logging.getLogger(__name__)
 GIB = 1024**3
 LONGEST_SECONDS = 6 * 3600
+# After which a file has the row that it is of, or none.
+SETTLED_SECONDS = 3600
 
 ImageFile = Callable[[Context, str], tuple[Path, str, int]]
 """An image as a file that was looked at: its path, its format, and the size of its disk in bytes."""
@@ -74,6 +77,15 @@ class VolumeFiles:
         except FileNotFoundError:
             return False
         return False
+
+    def left(self) -> list[str]:
+        """What files are of that nobody has touched for a while; what whoever died was writing goes."""
+        before = time.time() - SETTLED_SECONDS
+        old = [path for path in self.directory.glob('*') if path.stat().st_mtime < before]
+        for path in old:
+            if path.suffix and not self.is_being_filled(path.stem):
+                path.unlink(missing_ok=True)
+        return [path.name for path in old if not path.suffix]
 
     def write(self, part: Path, contents: Contents, context: Context, size: int) -> None:
         """size: in bytes."""

@@ -73,15 +73,18 @@ class Filler:
             self.files.grow(thing_id, size)
 
     def recover(self) -> None:
-        """What nobody fills any more is in error."""
+        """What nobody fills any more is in error, and what nobody came to delete goes."""
         if self.files is None:
             return
+        found = set(self.files.left())
         for table in (VOLUMES, SNAPSHOTS, BACKUPS):
             with self.store.read() as connection:
                 left = self._passing(connection, table)
+                found -= {facts['id'] for facts in table.select(connection, table.among(found))}
             for thing_id in left:
                 if not self.files.is_being_filled(thing_id):
                     self.settle(table, thing_id, 'error')
+        self.delete(list(found))
 
     def _passing(self, connection: sa.Connection, table: FactTable) -> list[str]:
         return [facts['id'] for facts in table.select(connection, *table.matches({'status': list(PASSING)}))]
