@@ -23,7 +23,7 @@ from computeapi.kit.journal.recorder import Recorder
 from computeapi.kit.reads import ReadServers
 from computeapi.kit.seed import Seed
 from computeapi.kit.tools import Tools
-from computeapi.kit.variables import CONTROL_PATH, TOKEN_VARIABLE, URL_VARIABLE
+from computeapi.kit.variables import CONTROL_PATH, LOOK, TOKEN_VARIABLE, URL_VARIABLE
 from computeapi.main import Service
 from computeapi.serve.directory import Directory
 from computeapi.serve.surroundings import Backend, Surroundings
@@ -69,6 +69,10 @@ class Kit(Surroundings):
         self.tools, self.told = Tools(scene, seed, webhook_allow), told
         if journal is not None:
             self.tools.journal.write_to(journal)
+
+    @property
+    def control_token(self) -> str:
+        return self.token
 
     def close(self) -> None:
         """Let go of files."""
@@ -116,9 +120,18 @@ class Kit(Surroundings):
             with gate.passing():
                 return hinting(environ, start_response)
 
+        def look(environ: Environ, start_response: Any) -> Iterable[bytes]:
+            with gate.passing():
+                return app(environ, start_response)
+
         read = ReadServers(tools.neighbours.before(pass_on), tools.plans)
         faulty = FaultyApp(Recorder(FatedApp(read), tools.journal), tools.faults, lambda: tools.service)
-        return URLMap({'/': faulty, CONTROL_PATH: control(self.tools, self.token)})
+
+        def asked(environ: Environ, start_response: Any) -> Iterable[bytes]:
+            # Who looks on uses up no fault, and is in no journal.
+            return (look if environ.get(LOOK) else faulty)(environ, start_response)
+
+        return URLMap({'/': asked, CONTROL_PATH: control(self.tools, self.token)})
 
     def begin(self, service: Service, directory: Directory) -> None:
         self.tools.begin(service, directory)

@@ -5,3 +5,6 @@ URL_VARIABLE, TOKEN_VARIABLE = 'COMPUTEAPI_CONTROL_URL', 'COMPUTEAPI_CONTROL_TOK
 """What tells `computeapi control` where the API is and what it takes."""
 LINES = 'application/jsonl'
 """The media type of what is told line by line, each a JSON object, as it happens."""
+
+LOOK = 'computeapi.look'
+"""Marks a request, in its WSGI environment, with which the page for people looks at the cloud: no test asked it."""

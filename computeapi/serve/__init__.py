@@ -134,7 +134,7 @@ def running(
             stack.callback(around.end)
             around.begin(service, directory)
         stack.enter_context(letting_in(doors, lambda: service.cloud.consoles, conf))
-        yield ui.beside(around.app(app), conf), passwords
+        yield ui.beside(around.app(app), conf, around.control_token), passwords
 
 
 def url(listening: socket.socket) -> str:

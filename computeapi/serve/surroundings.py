@@ -54,5 +54,10 @@ class Surroundings:
         """What clients are to speak to, instead of the cloud's own app."""
         return app
 
+    @property
+    def control_token(self) -> str | None:
+        """What the control API that is around the cloud takes, where there is one."""
+        return None
+
     def end(self) -> None:
         """The cloud is about to end."""

@@ -11,22 +11,24 @@ from computeapi.web.filters import Environ, WSGIApp
 PATH = '/ui'
 
 
-def beside(app: WSGIApp, conf: cfg.ConfigOpts) -> WSGIApp:
-    """The app, and the page at /ui/ if [ui] enabled asks for it."""
-    return PageBeside(app, conf) if conf.ui.enabled else app
+def beside(app: WSGIApp, conf: cfg.ConfigOpts, control_token: str | None = None) -> WSGIApp:
+    """The app, and the page at /ui/ if [ui] enabled asks for it.
+
+    control_token: what the control API takes that is in the app, if it is."""
+    return PageBeside(app, conf, control_token) if conf.ui.enabled else app
 
 
 class PageBeside:
     """Passes on to the app all that is not for the page, which is made when somebody first asks for it."""
 
-    def __init__(self, app: WSGIApp, conf: cfg.ConfigOpts):
-        self.app, self.conf = app, conf
+    def __init__(self, app: WSGIApp, conf: cfg.ConfigOpts, control_token: str | None):
+        self.app, self.conf, self.control_token = app, conf, control_token
 
     @functools.cached_property
     def page(self) -> WSGIApp:
         from computeapi.ui.app import BrowserPage
 
-        return BrowserPage(self.conf, self.app)
+        return BrowserPage(self.conf, self.app, self.control_token)
 
     def __call__(self, environ: Environ, start_response: Any) -> Iterable[bytes]:
         path = environ.get('PATH_INFO', '')

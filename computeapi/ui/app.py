@@ -40,11 +40,11 @@ HEADERS = {
 class BrowserPage:
     """A WSGI app.  conf: says which versions are offered, and by what callers are known.  cloud: all that is beside."""
 
-    def __init__(self, conf: cfg.ConfigOpts, cloud: WSGIApp):
+    def __init__(self, conf: cfg.ConfigOpts, cloud: WSGIApp, control_token: str | None = None):
         self.conf = conf
         self.files = pages.files()
         own = conf.api.auth_strategy == 'local' and conf.identity.backend == 'local'
-        self.login = PageLogin(cloud, own, conf.api.public_url)
+        self.login = PageLogin(cloud, own, conf.api.public_url, control_token)
 
     @functools.cached_property
     def reference(self) -> File:

@@ -8,17 +8,22 @@ import orjson
 import webob
 
 from computeapi.clock import parsed
+from computeapi.kit.variables import LOOK, TOKEN_HEADER
 from computeapi.serve.credentials import name_of
 from computeapi.ui.sessions import LONGEST, LoggedIn, PageSessions
 from computeapi.web.contract import JSON
-from computeapi.web.filters import Environ, WSGIApp
+from computeapi.web.filters import Environ, WSGIApp, environ_key
 
 COOKIE = 'computeapi-page'
 OWN_HEADER = 'X-Computeapi-Page'
 """Scripts of other places cannot send it: the browser would ask first whether they may, and is never told so."""
+LOOK_HEADER = 'X-Computeapi-Look'
+"""Says of a request that nobody asked it: the page looks what there is."""
 LOGIN = '/session'
 CLOUD = '/cloud'
 """What is below is asked of the cloud."""
+CONTROL = '/control'
+"""What is below is asked of the control API, where there is one, for administrators."""
 TOKENS = '/identity/v3/auth/tokens'
 LARGEST_LOGIN = 4096
 READ = ('GET', 'HEAD')
@@ -30,7 +35,10 @@ OPEN = [
     (re.compile(r'/identity/v3/(projects|users)(/[^/]+)?'), READ),
 ]
 """What the page asks of the cloud, by path and method (None: any): nothing that hands out tokens or files of users."""
-KEPT_BACK = ('HTTP_COOKIE', 'HTTP_AUTHORIZATION', 'HTTP_X_AUTH_TOKEN', 'HTTP_X_SERVICE_TOKEN', 'HTTP_X_STORAGE_TOKEN')
+KEPT_BACK = {
+    environ_key(name)
+    for name in ('Cookie', 'Authorization', 'X-Auth-Token', 'X-Service-Token', 'X-Storage-Token', TOKEN_HEADER)
+}
 NOT_PASSED_ON = {'set-cookie', 'x-subject-token', 'access-control-allow-origin'}
 
 
@@ -38,14 +46,15 @@ class PageLogin:
     """A WSGI app in front of the cloud's own.
 
     enabled: whether passwords are looked at here at all.  public_url: what browsers know the service by, if a proxy
-    stands before it.
+    stands before it.  control_token: what the control API in the cloud takes, if it has one.
     """
 
-    def __init__(self, cloud: WSGIApp, enabled: bool, public_url: str | None = None):
-        self.cloud, self.enabled, self.public_url, self.sessions = cloud, enabled, public_url, PageSessions()
+    def __init__(self, cloud: WSGIApp, enabled: bool, public_url: str | None = None, control_token: str | None = None):
+        self.cloud, self.enabled, self.public_url, self.control_token = cloud, enabled, public_url, control_token
+        self.sessions = PageSessions()
 
     def takes(self, path: str) -> bool:
-        return path == LOGIN or path.startswith(f'{CLOUD}/')
+        return path == LOGIN or path.startswith((f'{CLOUD}/', f'{CONTROL}/'))
 
     def __call__(self, environ: Environ, start_response: Any) -> Iterable[bytes]:
         req = webob.Request(environ)
@@ -81,6 +90,7 @@ class PageLogin:
             'project': session.project,
             'roles': session.roles,
             'cloud': name_of(session.user),
+            'control': self.controls(session),
         }
         return _answer({'login': self.enabled, 'session': known})
 
@@ -141,22 +151,39 @@ class PageLogin:
     # ------------------------------------------------------------------ the cloud
 
     def ask(self, req: webob.Request, start_response: Any) -> Iterable[bytes]:
-        """Ask the cloud as who is logged in; what it answers, but for secrets."""
-        path = req.path_info[len(CLOUD) :]
+        """Ask the cloud, or its control API, as who is logged in; what it answers, but for secrets."""
         session = self.of(req)
         if session is None:
             return _refusal(401, 'Nobody is logged in.')(req.environ, start_response)
-        if not is_open(path, req.method):
+        secret = self.secret_for(req, session)
+        if secret is None:
             return _refusal(404, 'The page does not ask this of the cloud.')(req.environ, start_response)
+        script, _, _ = req.script_name.rpartition('/')
         inside = {name: value for name, value in req.environ.items() if name not in KEPT_BACK}
-        script = req.script_name.rpartition('/')[0]
-        inside |= {'SCRIPT_NAME': script, 'PATH_INFO': path, 'HTTP_X_AUTH_TOKEN': session.token}
+        inside |= {'SCRIPT_NAME': script, 'PATH_INFO': req.path_info.removeprefix(CLOUD), **secret}
+        inside[LOOK] = req.method in READ and LOOK_HEADER in req.headers
 
         def start(status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> Any:
+            if status.startswith('401'):
+                # A token that is worth nothing any more, such as after a reset.
+                self.sessions.close(req.cookies.get(COOKIE, ''))
             kept = [each for each in headers if each[0].lower() not in NOT_PASSED_ON]
             return start_response(status, [*kept, ('Cache-Control', 'no-store')], exc_info)
 
         return self.cloud(inside, start)
+
+    def secret_for(self, req: webob.Request, session: LoggedIn) -> dict[str, str] | None:
+        """What a request is let in with; None for one that is not the page's to make."""
+        if req.path_info.startswith(f'{CLOUD}/'):
+            open_to_it = is_open(req.path_info.removeprefix(CLOUD), req.method)
+            return {'HTTP_X_AUTH_TOKEN': session.token} if open_to_it else None
+        if self.control_token is None or not self.controls(session) or '..' in req.path_info:
+            return None
+        return {environ_key(TOKEN_HEADER): self.control_token}
+
+    def controls(self, session: LoggedIn) -> bool:
+        """Whether the control API is there, and for this user."""
+        return self.control_token is not None and 'admin' in session.roles
 
 
 def is_from_the_page(req: webob.Request, own: str) -> bool:

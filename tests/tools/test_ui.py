@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from datetime import timedelta
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -273,6 +274,64 @@ def test_who_is_no_administrator_sees_their_own(go, logged_in, page, server):
     page.get_by_role('link', name='Projects', exact=True).click()
     expect(page.locator('.card')).to_have_count(1)
     expect(page.get_by_role('meter', name='Servers', exact=True)).to_have_attribute('aria-valuetext', '0 of 10')
+
+
+def test_what_tests_did_and_can_do(go, logged_in, page, cloud, url):
+    cloud.reset()
+    compute = cloud.connection('demo').compute
+    go()
+    expect(page.get_by_role('link', name='Tests', exact=True)).to_have_count(0)
+    logged_in()
+    page.get_by_role('link', name='Tests', exact=True).click()
+    list(compute.server_groups())
+    row = page.get_by_role('row', name='/v2.1/os-server-groups')
+    expect(row).to_contain_text('200')
+    page.get_by_label('Requests whose operation or path has this in it').fill('no such thing')
+    expect(row).to_have_count(0)
+    page.get_by_label('Requests whose operation or path has this in it').fill('os-server-groups')
+    row.get_by_role('button').click()
+    expect(page.get_by_label('Answer, body')).to_contain_text('"server_groups": []')
+    assert not Axe().run(page).violations_count
+    page.get_by_role('button', name='Close').click()
+    assert not Axe().run(page).violations_count
+
+    page.get_by_role('link', name='Coverage').click()
+    page.get_by_label('only what was used').check()
+    expect(page.locator('.map li')).to_have_count(2)
+    expect(page.locator('.map')).to_contain_text('GET /os-server-groups')
+    assert not Axe().run(page).violations_count
+
+    page.get_by_role('link', name='Faults').click()
+    page.get_by_label('A new rule, JSON').fill('{"operation": "GET /os-server-groups", "status": 503, "count": 1}')
+    page.get_by_role('button', name='Add', exact=True).click()
+    rule = page.locator('.rules .card')
+    expect(rule).to_contain_text('0 hits')
+    assert compute.get('/os-server-groups').status_code == 503
+    expect(rule).to_contain_text('1 hit')
+    assert not Axe().run(page).violations_count
+    rule.get_by_role('button', name='Remove').click()
+    expect(page.get_by_text('Nothing is to go wrong.')).to_be_visible()
+
+
+def test_the_clock_and_snapshots(go, logged_in, page, cloud):
+    cloud.reset()
+    go()
+    logged_in()
+    page.get_by_role('link', name='Tests', exact=True).click()
+    page.get_by_role('link', name='Clock and snapshots').click()
+    page.get_by_role('button', name='stands').click()
+    expect(page.get_by_role('button', name='stands')).to_have_attribute('aria-pressed', 'true')
+    before = cloud.clock()
+    page.get_by_role('button', name='1 day later').click()
+    expect(page.locator('.now')).to_contain_text(str(before.date() + timedelta(days=1)))
+    page.get_by_role('button', name='The right time').click()
+    page.get_by_label('Name of a new snapshot').fill('empty')
+    page.get_by_role('button', name='Take one').click()
+    expect(page.get_by_role('button', name='Go back to empty')).to_be_visible()
+    assert not Axe().run(page).violations_count
+    page.get_by_role('button', name='Go back to empty').click()
+    expect(page.get_by_role('button', name='Log out')).to_have_count(0)
+    cloud.reset()
 
 
 def test_on_a_phone_the_list_is_asked_for(go, page):

@@ -234,6 +234,54 @@ def test_sessions_end_and_are_not_many(monkeypatch):
     assert own.get(names[0]) is None and all(map(own.get, names[1:]))
 
 
+def test_the_control_api_is_for_administrators(browser, cloud):
+    browser.log_in('demo')
+    assert browser.ask('/session').json()['session']['control'] is False
+    assert browser.ask('/control/clock').status_code == 404
+    browser.log_in('admin')
+    assert browser.ask('/session').json()['session']['control'] is True
+    assert browser.ask('/control/clock').json()['rate'] == 1
+    stepped = browser.ask('/control/clock/step', 'POST', json={'seconds': 60})
+    assert stepped.status_code == 200
+    assert browser.ask('/control/clock', 'DELETE').status_code == 204
+    assert cloud.control_token not in f'{stepped.headers} {stepped.text}'
+    browser.log_in('demo')
+    given = OWN | {'X-Control-Token': cloud.control_token}
+    assert browser.ask('/control/clock', headers=given).status_code == 404
+    assert browser.ask('/cloud/control/clock', headers=given).status_code == 404
+
+
+def test_who_looks_on_is_in_no_journal_and_meets_no_fault(browser, cloud):
+    browser.log_in('demo')
+    rule = cloud.faults.add(operation='GET /servers', status=503)
+    before = len(cloud.journal.entries(operation='GET /servers'))
+    look = OWN | {'X-Computeapi-Look': '1'}
+    assert browser.ask('/cloud/v2.1/servers', headers=look).status_code == 200
+    assert rule.hits == 0 and len(cloud.journal.entries(operation='GET /servers')) == before
+    assert browser.ask('/cloud/v2.1/servers').status_code == 503
+    assert rule.hits == 1 and len(cloud.journal.entries(operation='GET /servers')) == before + 1
+    assert requests.get(f'{cloud.url}/v2.1/', headers=look, timeout=30).status_code == 200
+    assert cloud.journal.entries(path='/v2.1/')
+    rule.remove()
+
+
+def test_what_is_changed_is_recorded_though_it_says_that_it_looks(browser, cloud):
+    browser.log_in('demo')
+    group = {'server_group': {'name': 'seen', 'policies': ['affinity']}}
+    before = len(cloud.journal.entries(operation='POST /os-server-groups'))
+    browser.ask('/cloud/v2.1/os-server-groups', 'POST', json=group, headers=OWN | {'X-Computeapi-Look': '1'})
+    assert len(cloud.journal.entries(operation='POST /os-server-groups')) == before + 1
+
+
+def test_a_session_ends_with_its_token():
+    with Cloud() as cloud:
+        browser = Browser(cloud)
+        browser.log_in('demo')
+        cloud.reset()
+        assert browser.ask('/cloud/v2.1/servers').status_code == 401
+        assert browser.ask('/session').json()['session'] is None
+
+
 def test_without_passwords_of_its_own_nobody_logs_in():
     with Cloud(options={('api', 'auth_strategy'): 'none'}) as cloud:
         browser = Browser(cloud)

@@ -16,7 +16,7 @@ export class Cloud {
   // The document at a path; Trouble with what the cloud says. query: an object, without what is null or ''.
   async get(path, query = {}, version = this.newest) {
     const asked = new URLSearchParams(Object.entries(query).filter(([, value]) => value !== null && value !== ''))
-    return this.taken(await this.session.ask(path + (asked.size ? `?${asked}` : ''), { version }))
+    return this.taken(await this.session.ask(path + (asked.size ? `?${asked}` : ''), { version, look: true }))
   }
 
   async send(method, path, document, version = this.newest) {
@@ -29,6 +29,17 @@ export class Cloud {
     if (status < 400) return document
     const fault = document && Object.values(document)[0]
     throw new Trouble(fault?.message ?? `The cloud answered ${status}.`, status)
+  }
+
+  // The same of the control API.
+  async getControl(path, query = {}) {
+    const asked = new URLSearchParams(Object.entries(query).filter(([, value]) => value !== null && value !== ''))
+    return this.taken(await this.session.ask(path + (asked.size ? `?${asked}` : ''), { at: 'control' }))
+  }
+
+  async sendControl(method, path, document) {
+    const body = document === undefined ? undefined : JSON.stringify(document)
+    return this.taken(await this.session.ask(path, { method, body, at: 'control' }))
   }
 
   // The older of the two: of the versions until which something is shown, where the newest that is offered is none.

@@ -9,6 +9,7 @@ import { ProjectsView } from './projects.js'
 import { ServerView } from './server.js'
 import { ServersView } from './servers.js'
 import { Session, corner } from './session.js'
+import { TestsView } from './tests.js'
 
 const main = document.getElementById('main')
 const bar = document.querySelector('.top')
@@ -20,18 +21,20 @@ class Page {
     // Those after the first are for who is logged in.
     this.views = {
       api, servers: new ServersView(cloud), server: new ServerView(cloud, requirements), hosts: new HostsView(cloud),
-      networks: new NetworksView(cloud), projects: new ProjectsView(cloud),
+      networks: new NetworksView(cloud), projects: new ProjectsView(cloud), tests: new TestsView(cloud),
     }
     this.links = [['api', 'The API', '#/api'], ['servers', 'Servers', '#/servers'], ['hosts', 'Hosts', '#/hosts'],
-      ['networks', 'Networks', '#/networks'], ['projects', 'Projects', '#/projects']]
+      ['networks', 'Networks', '#/networks'], ['projects', 'Projects', '#/projects'],
+      ['tests', 'Tests', '#/tests']]
     this.cloud = cloud
     this.nav = h('nav', { class: 'views', 'aria-label': 'Views' })
     this.door = h('div', { class: 'waiting' }, h('p', {}, 'What is in the cloud is for who is logged in.'),
       h('button', { type: 'button', class: 'main', onclick: open }, 'Log in'))
   }
 
-  // Hosts are the administrators' concern.
+  // Hosts are the administrators' concern; tests are there with the control API.
   isFor(name) {
+    if (name === 'tests') return Boolean(this.session.who?.control)
     return name !== 'hosts' || !this.session.who || this.cloud.isAdmin
   }
 
@@ -39,9 +42,12 @@ class Page {
   show() {
     const [path, query] = location.hash.slice(1).split('?')
     const [, name, id] = path.split('/')
-    const view = id !== undefined && name === 'servers' ? 'server' : name in this.views && this.session.offered && this.isFor(name) ? name : 'api'
+    // Who logs in may be let to it.
+    const unsure = name === 'tests' && !this.session.who
+    const view = id !== undefined && name === 'servers' ? 'server' : name in this.views && this.session.offered && (unsure || this.isFor(name)) ? name : 'api'
     fill(this.nav, this.session.offered && this.links.filter(([each]) => this.isFor(each)).map(([each, text, href]) => (
       h('a', { href, 'aria-current': each === name || (each === 'api' && view === 'api') ? 'page' : null }, text))))
+    this.nav.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' })
     const closed = view !== 'api' && !this.session.who
     const shown = this.views[view]
     for (const each of Object.values(this.views)) if (each !== shown || closed) each.hide()

@@ -25,6 +25,12 @@ export class Reference {
     return this.versions[number].name
   }
 
+  // The operation that computeapi/kit/operations.py calls so.
+  recordedAs(name) {
+    this.recorded ??= new Map(this.operations.map((operation) => [operation.name.replace(/ {(.*)}$/, (all, action) => (operation.action ? ` ${action}` : all)), operation]))
+    return this.recorded.get(name)
+  }
+
   // How many operations each version touched.
   get touched() {
     const counts = new Array(this.versions.length).fill(0)

@@ -1,0 +1,66 @@
+// What is to go wrong, and how often it did.
+
+import { fill, h } from './dom.js'
+
+const EVERY = 2000
+const EXAMPLE = { operation: 'os-start', status: 409, message: 'Not now.', count: 1 }
+
+export class FaultRules {
+  constructor(cloud) {
+    this.cloud = cloud
+    this.rules = h('ul', { class: 'rules' })
+    this.body = h('textarea', { rows: 7, spellcheck: 'false', 'aria-label': 'A new rule, JSON' })
+    this.body.value = JSON.stringify(EXAMPLE, null, 2)
+    this.trouble = h('p', { class: 'trouble', role: 'alert' })
+    this.element = h('div', { class: 'two' },
+      h('section', {}, h('h3', {}, 'Rules'), this.rules),
+      h('section', {}, h('h3', {}, 'A new rule'), h('form', { onsubmit: (event) => { event.preventDefault(); this.add() } }, this.body, this.trouble,
+        h('div', { class: 'buttons' }, h('button', { type: 'submit', class: 'main' }, 'Add'), h('button', { type: 'button', onclick: () => this.do('DELETE', '/faults') }, 'Remove all')))))
+  }
+
+  show() {
+    this.timer ??= setInterval(() => this.follow(), EVERY)
+    this.follow()
+  }
+
+  hide() {
+    clearInterval(this.timer)
+    this.timer = null
+  }
+
+  async follow() {
+    if (document.hidden || !this.cloud.session.who) return
+    try {
+      this.paint((await this.cloud.getControl('/faults')).faults)
+    } catch (error) {
+      fill(this.trouble, error.message)
+    }
+  }
+
+  paint(faults) {
+    const shown = JSON.stringify(faults)
+    if (shown === this.shown) return
+    this.shown = shown
+    fill(this.rules, faults.length ? faults.map(({ id, hits, ...facts }) => h('li', { class: 'card' }, h('p', {}, h('b', {}, `${hits} ${hits === 1 ? 'hit' : 'hits'}`)),
+      h('dl', { class: 'headers' }, Object.entries(facts).map(([name, value]) => [h('dt', {}, name), h('dd', {}, typeof value === 'string' ? value : JSON.stringify(value))])),
+      h('button', { type: 'button', 'aria-label': `Remove rule ${id}`, onclick: () => this.do('DELETE', `/faults/${id}`) }, 'Remove'))) : h('li', { class: 'quiet' }, 'Nothing is to go wrong.'))
+  }
+
+  add() {
+    try {
+      return this.do('POST', '/faults', JSON.parse(this.body.value))
+    } catch (error) {
+      fill(this.trouble, `The rule is not JSON: ${error.message}`)
+    }
+  }
+
+  async do(method, path, document) {
+    try {
+      await this.cloud.sendControl(method, path, document)
+      fill(this.trouble)
+    } catch (error) {
+      fill(this.trouble, error.message)
+    }
+    this.follow()
+  }
+}

@@ -1,0 +1,31 @@
+// What tests did to the cloud, and can do to it: a part of the page at a time.
+
+import { CoverageMap } from './coverage.js'
+import { fill, h } from './dom.js'
+import { FaultRules } from './faults.js'
+import { Journal } from './journal.js'
+import { TimeAndSnapshots } from './time.js'
+
+const NAMES = { journal: 'Journal', coverage: 'Coverage', faults: 'Faults', time: 'Clock and snapshots' }
+
+export class TestsView {
+  constructor(cloud) {
+    this.parts = { journal: new Journal(cloud), coverage: new CoverageMap(cloud), faults: new FaultRules(cloud), time: new TimeAndSnapshots(cloud) }
+    this.nav = h('nav', { class: 'views parts', 'aria-label': 'Of tests' })
+    this.place = h('div', { class: 'place' })
+    this.element = h('div', { class: 'view tests' }, h('div', { class: 'bar' }, h('h2', {}, 'Tests'), this.nav), this.place)
+  }
+
+  show(id) {
+    const name = id in this.parts ? id : 'journal'
+    const part = this.parts[name]
+    for (const each of Object.values(this.parts)) if (each !== part) each.hide()
+    fill(this.nav, Object.entries(NAMES).map(([each, text]) => h('a', { href: `#/tests/${each}`, 'aria-current': each === name ? 'page' : null }, text)))
+    if (this.place.firstElementChild !== part.element) fill(this.place, part.element)
+    part.show()
+  }
+
+  hide() {
+    for (const each of Object.values(this.parts)) each.hide()
+  }
+}
