@@ -286,7 +286,8 @@ def test_rescue_boots_another_image_and_leaves_the_disk_alone(guests, driver, ma
 @pytest.mark.parametrize('disk_format', ['raw', 'qcow2'])
 @pytest.mark.parametrize('running', [True, False])
 def test_a_snapshot_boots_from_where_the_server_was(guests, driver, made, disk_format, running):
-    server = made()
+    # As large as its image, for all of it is sent.
+    server = made(root_gb=0)
     driver.spawn(server, [])
     wrote(driver, server, f'{BANNER}01')
     if not running:
@@ -294,7 +295,24 @@ def test_a_snapshot_boots_from_where_the_server_was(guests, driver, made, disk_f
     image_id = guests.image(b''.join(driver.snapshot(server, disk_format)), disk_format)
     assert (driver.power_state(server) is PowerState.RUNNING) is running
     assert not list(driver.folder(server).path.glob('snapshot*'))
-    copied = made(image_id=image_id)
+    copied = made(image_id=image_id, root_gb=0)
+    driver.spawn(copied, [])
+    assert wrote(driver, copied, f'{BANNER}02')
+
+
+def test_who_can_wait_comes_again_for_a_snapshot(guests, driver, made):
+    server = made()
+    driver.spawn(server, [])
+    wrote(driver, server, f'{BANNER}01')
+    waiting = driver.during(lambda step: 0.0, 1, 7)
+
+    def data():
+        try:
+            return b''.join(waiting.snapshot(server, 'qcow2'))
+        except NotYet:
+            return None
+
+    copied = made(image_id=guests.image(wait_until(data), 'qcow2'))
     driver.spawn(copied, [])
     assert wrote(driver, copied, f'{BANNER}02')
 

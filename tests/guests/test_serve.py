@@ -44,8 +44,8 @@ def cloud(serve, data):
 
 def boot(client, data, **facts):
     """A server of the boot sector, made for it as a user does."""
-    disk = boot_sector.write_disk(data.with_name('disk.raw'))
-    common = {'disk_format': 'raw', 'container_format': 'bare', 'wait': True, 'timeout': 60}
+    disk = boot_sector.write_disk(data.with_name('disk'), disk_format='qcow2')
+    common = {'disk_format': 'qcow2', 'container_format': 'bare', 'wait': True, 'timeout': 60}
     image = client.create_image('boot', data=disk.read_bytes(), **common)
     flavor = client.create_flavor('nano', 16, 1, 1)
     return create(client, 'first', image, flavor, **facts)

@@ -7,6 +7,7 @@ from typing import Any
 
 import orjson
 
+from computeapi import chance
 from computeapi.backends.hypervisor import HypervisorError
 
 LOG = logging.getLogger(__name__)
@@ -45,7 +46,8 @@ def create(
     """A new image at the path, unless there is one; size in bytes, None: that of what it is laid over."""
     if path.exists():
         return
-    part = path.with_name(f'{path.name}.part')
+    # Who was killed while it made one may have left a qemu-img that is still at it.
+    part = path.with_name(f'{path.name}.{chance.new_hex_id()}.part')
     over = ['-b', str(backing[0]), '-F', backing[1]] if backing else []
     run('create', '-q', '-f', disk_format, *over, str(part), *([str(size)] if size is not None else []))
     part.replace(path)
