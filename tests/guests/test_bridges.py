@@ -138,7 +138,7 @@ def processes(folder):
 
 def greeting(address):
     """What an ssh server says first."""
-    with socket.create_connection((address, 22), timeout=5) as connection:
+    with socket.create_connection((address, 22), timeout=SECONDS) as connection:
         return connection.recv(100)
 
 
@@ -157,12 +157,12 @@ def test_guests_reach_each_other_as_their_security_groups_allow(tmp_path, networ
         for guest, port in zip(guests, (first, second), strict=True):
             guest.expect(f'computeapi-guest: address eth0 {port["address"]}/16\r\n')
             guest.expect('# ')
-        assert reaches(guests[0], f'ping -c 1 -W 5 {second["address"]}')
+        assert reaches(guests[0], f'ping -c 1 -W 30 {second["address"]}')
         assert not reaches(guests[0], f'nc -w 1 {second["address"]} 22 </dev/null')
         rule = {'direction': 'ingress', 'protocol': 'tcp', 'port_range_min': 22, 'port_range_max': 22}
         networks.create_security_group_rule(ADMIN, pinged, ethertype='IPv4', **rule)
         bridges.refresh()
-        assert reaches(guests[0], f'nc -w 5 {second["address"]} 22 </dev/null')
+        assert reaches(guests[0], f'nc -w 30 {second["address"]} 22 </dev/null')
         assert greeting(second['address']).startswith(b'SSH-2.0')
 
 
@@ -172,8 +172,8 @@ def test_a_guest_speaks_as_itself_and_reaches_no_services_of_its_host(tmp_path, 
         guest = started(stack, tmp_path, bridges, port)
         guest.expect('# ')
         stack.enter_context(socket.create_server(('0.0.0.0', 8774)))
-        assert reaches(guest, 'ping -c 1 -W 5 10.0.0.1')
-        assert reaches(guest, 'nc -w 5 10.0.0.1 53 </dev/null')
+        assert reaches(guest, 'ping -c 1 -W 30 10.0.0.1')
+        assert reaches(guest, 'nc -w 30 10.0.0.1 53 </dev/null')
         assert not reaches(guest, 'nc -w 1 10.0.0.1 8774 </dev/null')
         guest.ask('ip address add 10.0.9.9/16 dev eth0')
         assert not reaches(guest, 'ping -c 1 -W 1 -I 10.0.9.9 10.0.0.1')
@@ -191,15 +191,15 @@ def test_a_floating_address_leads_to_a_guest_and_is_its_own_outside(tmp_path, ne
         networks.associate_floating_ip(ADMIN, address, port['port_id'])
         bridges.refresh()
         assert greeting(address).startswith(b'SSH-2.0')
-        assert reaches(guest, 'ping -c 1 -W 5 203.0.113.1')
+        assert reaches(guest, 'ping -c 1 -W 30 203.0.113.1')
         outside = stack.enter_context(listener())
-        assert reaches(guest, 'nc -w 5 198.51.100.2 7 </dev/null')
+        assert reaches(guest, 'nc -w 30 198.51.100.2 7 </dev/null')
         assert outside.stdout.readline() == f'{address}\n'
         networks.disassociate_floating_ip(ADMIN, address)
         bridges.refresh()
         with pytest.raises(OSError):
             greeting(address)
-        assert reaches(guest, 'nc -w 5 198.51.100.2 7 </dev/null')
+        assert reaches(guest, 'nc -w 30 198.51.100.2 7 </dev/null')
         assert outside.stdout.readline() == '198.51.100.1\n'
 
 
