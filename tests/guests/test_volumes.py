@@ -14,10 +14,13 @@ from computeapi.backends.hypervisor import HypervisorError
 from computeapi.backends.hypervisor.qemu.drivers import Around, images_of, local_driver
 from computeapi.backends.volume.local import LocalVolumes
 from computeapi.backends.volume.local.files import VolumeFiles
+from computeapi.backends.volume.local.filling import PASSING
 from computeapi.clock import utcnow
 from computeapi.db.servers import BlockDevice
+from computeapi.errors import ImageNotFound, Invalid
 from tests.backends.implementations import ADMIN
 from tests.conftest import FLAVOR
+from tests.guests import boot_sector
 from tests.guests.boot_sector import BANNER
 from tests.guests.machine import SECONDS
 from tests.guests.screens import echoes, wrote
@@ -52,7 +55,7 @@ def linux(guests):
 def settled(get, thing_id):
     """It, when it is not on its way to anything any more."""
     deadline = time.monotonic() + SECONDS
-    while (found := get(ADMIN, thing_id)).status in ('creating', 'downloading', 'restoring-backup'):
+    while (found := get(ADMIN, thing_id)).status in PASSING:
         assert time.monotonic() < deadline
         time.sleep(0.02)
     return found
@@ -176,6 +179,31 @@ def test_volumes_snapshots_and_backups_have_data_of_their_own(volumes, files):
     for each in (volume, copy):
         volumes.delete(ADMIN, each.id)
     assert list(files.directory.iterdir()) == []
+
+
+@pytest.mark.parametrize('disk_format', ['raw', 'qcow2'])
+def test_an_image_is_made_of_a_volume(guests, volumes, files, disk_format):
+    volume = settled(volumes.get, volumes.create(ADMIN, 1, image_id=guests.boot_sector()).id)
+    os.truncate(files.path(volume.id), 1 << 20)
+    uploading, image = volumes.upload(ADMIN, volume.id, 'made', disk_format=disk_format)
+    assert uploading.status == 'uploading'
+    assert settled(volumes.get, volume.id).status == 'available'
+    found = guests.images.get(ADMIN, image.id)
+    assert (found.status, found.disk_format, found.min_disk) == ('active', disk_format, 1)
+    again = settled(volumes.get, volumes.create(ADMIN, 1, image_id=image.id).id)
+    with files.path(again.id).open('rb') as file:
+        assert file.read(512) == boot_sector.sector()
+
+
+def test_an_image_that_cannot_be_made_of_a_volume_is_not_left(guests, volumes, files):
+    volume = volumes.create(ADMIN, 1)
+    with pytest.raises(Invalid):
+        volumes.upload(ADMIN, volume.id, 'made', disk_format='vmdk')
+    files.delete(volume.id)
+    image = volumes.upload(ADMIN, volume.id, 'made')[1]
+    assert settled(volumes.get, volume.id).status == 'available'
+    with pytest.raises(ImageNotFound):
+        guests.images.get(ADMIN, image.id)
 
 
 def write(path, data):

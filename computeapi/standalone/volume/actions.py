@@ -9,7 +9,7 @@ from computeapi.backends.volume.local.base import BACKEND
 from computeapi.booleans import spoken
 from computeapi.standalone.access import ADMIN
 from computeapi.standalone.volume.attachments import check_release
-from computeapi.standalone.volume.documents import BOOLEAN, NAME, NOTHING, PAIRS, SIZE, TEXT, UUID
+from computeapi.standalone.volume.documents import BOOLEAN, NAME, NOTHING, PAIRS, SIZE, TEXT, UUID, time
 from computeapi.standalone.volume.metadata import Pairs, without
 from computeapi.standalone.volume.service import USER, CinderController, added, argued
 from computeapi.web.controller import action, api_version
@@ -41,6 +41,14 @@ ATTACH = {
     'host_name': NAME,
     'mountpoint': TEXT,
     'mode': {'type': ['string', 'null'], 'enum': [None, 'rw', 'ro']},
+}
+UPLOAD = {
+    'image_name': NAME,
+    'force': BOOLEAN,
+    'protected': BOOLEAN,
+    'visibility': {'enum': ['public', 'private', 'shared', 'community']},
+    'disk_format': TEXT,
+    'container_format': TEXT,
 }
 CONNECTION = {'connector': {'type': 'object', 'maxProperties': 64}}
 Body = dict[str, Any]
@@ -86,6 +94,18 @@ class CinderVolumeActions(CinderController):
             raise errors.Conflict(f'Volume {id} is reserved; reimage_reserved must be true to write over it.')
         self.volumes.reimage(req.context, id, body['image_id'])
 
+    @argued('os-volume_upload_image', UPLOAD, 'image_name', status=202)
+    def upload(self, req: Request, id: str, body: Body) -> dict[str, Any]:
+        facts = {name: body[name] for name in ('disk_format', 'container_format', 'visibility') if body.get(name)}
+        facts |= {name: spoken(body.get(name)) for name in ('force', 'protected')}
+        volume, image = self.volumes.upload(req.context, id, body['image_name'] or '', **facts)
+        shown = ('disk_format', 'container_format', 'visibility', 'protected')
+        about = {'id': volume.id, 'status': volume.status, 'size': volume.size, 'updated_at': time(volume.updated_at)}
+        made = {'image_id': image.id, 'image_name': image.name, 'display_description': volume.description}
+        kind = {'id': volume.volume_type_id, 'name': volume.volume_type}
+        named = {name: getattr(image, name) for name in shown}
+        return {'os-volume_upload_image': about | made | named | {'volume_type': kind}}
+
     @action('os-reserve', policy=USER)
     def reserve(self, req: Request, id: str) -> None:
         self.volumes.begin_attaching(req.context, id)
@@ -104,7 +124,7 @@ class CinderVolumeActions(CinderController):
 
     @argued('os-initialize_connection', CONNECTION, 'connector', status=200, policy=USER)
     def initialize_connection(self, req: Request, id: str, body: Body) -> dict[str, Any]:
-        """How the host of the connector reaches the volume: volumes here hold no data, so there is nothing to reach."""
+        """How the host of the connector reaches the volume: where one has data, only hosts in this process do."""
         volume = self.volumes.get(req.context, id)
         return {'connection_info': {'driver_volume_type': BACKEND, 'data': {'volume_id': volume.id}}}
 

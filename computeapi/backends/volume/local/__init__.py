@@ -11,11 +11,12 @@ from computeapi.backends.volume.local.groups import VolumeGroups
 from computeapi.backends.volume.local.qos import VolumeQos
 from computeapi.backends.volume.local.snapshots import VolumeSnapshots
 from computeapi.backends.volume.local.transfers import VolumeTransfers
+from computeapi.backends.volume.local.uploading import VolumeUpload
 from computeapi.backends.volume.local.volumes import VolumeLife
 from computeapi.context import Context
 
 
-class LocalVolumes(VolumeLife, VolumeUse):
+class LocalVolumes(VolumeLife, VolumeUse, VolumeUpload):
     """The volumes in this store; see `computeapi.backends.volume.Volumes`.
 
     What their REST API needs besides: `types`, `quotas`, what stands beside the volumes, and changes that only block

@@ -8,10 +8,10 @@ import subprocess
 import threading
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from computeapi.context import Context
 from computeapi.errors import Error
@@ -21,6 +21,10 @@ GIB = 1024**3
 LONGEST_SECONDS = 6 * 3600
 # After which a file has the row that it is of, or none.
 SETTLED_SECONDS = 3600
+
+UPLOADED = ('raw', 'qcow2')
+"""The formats of images that are made of volumes."""
+CHUNK = 256 * 1024
 
 ImageFile = Callable[[Context, str], tuple[Path, str, int]]
 """An image as a file that was looked at: its path, its format, and the size of its disk in bytes."""
@@ -111,14 +115,33 @@ class FileFilling:
 
     def start(self, contents: Contents, context: Context, size: int, done: Callable[[bool], None]) -> None:
         """Fill it beside what else is done here. size: in GiB.  done: is told whether it worked."""
-        arguments = (contents, context, size * GIB, done)
-        threading.Thread(target=self.run, args=arguments, name=f'fill {self.thing_id}', daemon=True).start()
 
-    def run(self, contents: Contents, context: Context, size: int, done: Callable[[bool], None]) -> None:
+        def fill(part: Path) -> None:
+            self.files.write(part, contents, context, size * GIB)
+            part.replace(self.target)
+
+        self.begin(fill, done)
+
+    def send(self, disk_format: str, send: Callable[[Iterator[bytes]], Any], done: Callable[[bool], None]) -> None:
+        """Give away what is in the file, as an image of that format."""
+
+        def convert(part: Path) -> None:
+            if disk_format == 'raw':
+                send(chunks(self.target))
+                return
+            run('qemu-img', 'convert', '-q', '-U', '-f', 'raw', '-O', disk_format, str(self.target), str(part))
+            send(chunks(part))
+
+        self.begin(convert, done)
+
+    def begin(self, work: Callable[[Path], None], done: Callable[[bool], None]) -> None:
+        """work: is given a place for what is not whole yet."""
+        threading.Thread(target=self.run, args=(work, done), name=f'fill {self.thing_id}', daemon=True).start()
+
+    def run(self, work: Callable[[Path], None], done: Callable[[bool], None]) -> None:
         part = self.target.with_suffix('.part')
         try:
-            self.files.write(part, contents, context, size)
-            part.replace(self.target)
+            work(part)
             worked = True
         except Exception as error:
             LOG.warning('%s could not be filled: %s', self.thing_id, error, exc_info=not isinstance(error, Error))
@@ -136,6 +159,12 @@ class FileFilling:
         with contextlib.suppress(FileNotFoundError):
             self.target.with_suffix('.lock').unlink()
         self.lock.close()
+
+
+def chunks(path: Path) -> Iterator[bytes]:
+    with path.open('rb') as file:
+        while chunk := file.read(CHUNK):
+            yield chunk
 
 
 def run(*arguments: str) -> None:

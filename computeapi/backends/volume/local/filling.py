@@ -3,15 +3,13 @@
 from collections.abc import Callable
 from datetime import datetime
 
-import sqlalchemy as sa
-
 from computeapi.backends.volume.local.files import Contents, FileFilling, VolumeFiles
 from computeapi.context import Context
 from computeapi.db.engine import Store
-from computeapi.db.facts import FactTable
+from computeapi.db.facts import Facts, FactTable
 from computeapi.db.volumes import BACKUPS, SNAPSHOTS, VOLUMES
 
-PASSING = ('creating', 'downloading', 'restoring-backup')
+PASSING = ('creating', 'downloading', 'restoring-backup', 'uploading')
 """What is so until a file is filled."""
 
 
@@ -79,12 +77,16 @@ class Filler:
         found = set(self.files.left())
         for table in (VOLUMES, SNAPSHOTS, BACKUPS):
             with self.store.read() as connection:
-                left = self._passing(connection, table)
+                left = table.select(connection, *table.matches({'status': list(PASSING)}))
                 found -= {facts['id'] for facts in table.select(connection, table.among(found))}
-            for thing_id in left:
-                if not self.files.is_being_filled(thing_id):
-                    self.settle(table, thing_id, 'error')
+            for facts in left:
+                if not self.files.is_being_filled(facts['id']):
+                    self.settle(table, facts['id'], settled_as(facts))
         self.delete(list(found))
 
-    def _passing(self, connection: sa.Connection, table: FactTable) -> list[str]:
-        return [facts['id'] for facts in table.select(connection, *table.matches({'status': list(PASSING)}))]
+
+def settled_as(facts: Facts) -> str:
+    """The status of what nobody is at any more: what was only read is as it was."""
+    if facts['status'] != 'uploading':
+        return 'error'
+    return 'in-use' if facts['attachments'] else 'available'

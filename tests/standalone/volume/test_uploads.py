@@ -1,0 +1,60 @@
+"""Images that are made of volumes."""
+
+import time
+
+import pytest
+
+from computeapi.backends.volume.local import LocalVolumes
+from computeapi.backends.volume.local.files import VolumeFiles
+from computeapi.standalone.volume import cinder
+from tests.standalone.volume.conftest import authenticate
+
+UPLOAD = 'os-volume_upload_image'
+MIB = 2**20
+
+
+def test_a_volume_without_data_is_no_image(create, act):
+    assert 'has no data' in act(create(), UPLOAD, {'image_name': 'made'}, expect=400).message
+
+
+class TestWithData:
+    @pytest.fixture
+    def app(self, store, images, tmp_path):
+        volumes = LocalVolumes(store, images, files=VolumeFiles(tmp_path / 'volumes', lambda *asked: None))
+        volumes.populate()
+        return cinder(volumes, authenticate)
+
+    def test_an_image_has_what_the_volume_has(self, create, act, status, images, alice, tmp_path):
+        volume = create(description='mine')
+        with (tmp_path / 'volumes' / volume['id']).open('r+b') as file:
+            file.write(b'data')
+            # As long as it should be, it would take its time.
+            file.truncate(MIB)
+        made = act(volume, UPLOAD, {'image_name': 'made', 'protected': False}).json[UPLOAD]
+        image_id = made.pop('image_id')
+        assert made.pop('updated_at') and made.pop('volume_type')['name'] == '__DEFAULT__'
+        assert made == {
+            'id': volume['id'],
+            'status': 'uploading',
+            'size': 1,
+            'display_description': 'mine',
+            'image_name': 'made',
+            'disk_format': 'raw',
+            'container_format': 'bare',
+            'visibility': 'private',
+            'protected': False,
+        }
+        deadline = time.monotonic() + 60
+        while status(volume) == 'uploading':
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        image = images.get(alice, image_id)
+        assert (status(volume), image.status, image.size) == ('available', 'active', MIB)
+        with images.download(alice, image_id).file as file:
+            assert file.read(5) == b'data\0'
+
+    def test_a_volume_in_use_takes_force(self, ask, create, act):
+        volume = create()
+        ask('POST /v3/attachments', {'attachment': {'volume_uuid': volume['id'], 'instance_uuid': None}})
+        act(volume, UPLOAD, {'image_name': 'made'}, expect=400)
+        act(volume, UPLOAD, {'image_name': 'made', 'disk_format': 'vmdk'}, expect=400)
