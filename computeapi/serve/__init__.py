@@ -134,7 +134,10 @@ def running(
             stack.callback(around.end)
             around.begin(service, directory)
         stack.enter_context(letting_in(doors, lambda: service.cloud.consoles, conf))
-        yield ui.beside(around.app(app), conf, around.control_token), passwords
+        app = around.app(app)
+        page = ui.beside(app, conf, around.control_token)
+        # Guests have no use for it.
+        yield page if for_guests is None else guests.ByPort(page, app, for_guests), passwords
 
 
 def url(listening: socket.socket) -> str:

@@ -136,6 +136,8 @@ def test_guests_have_a_port_of_their_own(serve, tmp_path):
     assert requests.get(url, headers=headers, timeout=30).json()['name'] == 'web'
     assert requests.get(url, headers=headers | {'X-Instance-ID-Signature': 'forged'}, timeout=30).status_code == 403
     assert requests.get(f'{served.url}/openstack/latest/meta_data.json', headers=headers, timeout=30).status_code == 300
+    assert requests.get(f'{served.url}/ui/', timeout=30).status_code == 200
+    assert requests.get(f'http://127.0.0.1:{port}/ui/', headers=headers, timeout=30).status_code == 404
     assert secret not in served.process.log.read_text()
 
 

@@ -59,7 +59,13 @@ def test_every_file_is_sent_as_what_it_is(app, name):
     answer = ask(app, f'/ui/{name}')
     kinds = {'': 'text/html', 'css': 'text/css', 'js': 'text/javascript', 'svg': 'image/svg+xml'}
     assert answer.status_int == 200 and answer.content_type == kinds[name.rpartition('.')[2]]
-    assert answer.body == files(pages).joinpath(name or 'index.html').read_bytes()
+    if name:
+        assert answer.body == files(pages).joinpath(name).read_bytes()
+
+
+def test_the_page_names_its_scripts_before_they_are_needed(app):
+    text = ask(app, '/ui/').text
+    assert sorted(re.findall('modulepreload" href="([^"]+)"', text)) == SCRIPTS and '<!--' not in text
 
 
 @pytest.mark.parametrize('path', ['/ui/', '/ui/main.js', '/ui/reference.json', '/ui/nothing', '/ui'])
