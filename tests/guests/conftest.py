@@ -36,7 +36,8 @@ class Guests:
 
     def image(self, data: bytes, disk_format='raw', image_id=None, **properties):
         """The id of an image with these data."""
-        facts = {'visibility': 'public', 'disk_format': disk_format, 'container_format': 'bare'}
+        visibility = properties.pop('visibility', 'public')
+        facts = {'visibility': visibility, 'disk_format': disk_format, 'container_format': 'bare'}
         made = self.images.create(ADMIN, 'guest', image_id=image_id, properties=properties, **facts)
         self.images.upload(ADMIN, made.id, [data])
         return made.id

@@ -58,6 +58,30 @@ def test_it_boots_an_image_and_remembers(guests, driver, made, disk_format, boar
     assert wrote(driver, server, f'{BANNER}02')
 
 
+@pytest.mark.parametrize(
+    'wanted, board', {'pc-q35-7.2': 'q35', 'q35': 'q35', 'pc-i440fx-6.2': 'pc', 'pc': 'pc'}.items()
+)
+def test_boards_are_known_by_their_names_with_versions(driver, made, wanted, board):
+    server = made(image_properties={'hw_machine_type': wanted})
+    driver.spawn(server, [])
+    assert driver.folder(server).existing().machine == board
+
+
+def test_a_board_that_is_not_there_is_refused(driver, made):
+    with pytest.raises(HypervisorError, match='There is no machine virt here'):
+        driver.spawn(made(image_properties={'hw_machine_type': 'virt'}), [])
+
+
+def test_a_kernel_must_be_one_that_its_project_may_see(guests, driver, made):
+    secret = guests.image(b'of another project', 'aki', visibility='private')
+    with pytest.raises(HypervisorError, match=f'Image {secret} is not for project project'):
+        driver.spawn(made(kernel_id=secret), [])
+    public = guests.image(b'no kernel', 'aki')
+    with pytest.raises(HypervisorError, match=f'Image {secret} is not for project project'):
+        driver.spawn(made(kernel_id=public, ramdisk_id=secret), [])
+    assert not list((guests.state / 'images').glob(f'{secret}*'))
+
+
 def qcow2(folder, *options):
     path = folder / 'made.qcow2'
     subprocess.run(['qemu-img', 'create', '-q', '-f', 'qcow2', *options, path, '1M'], check=True, cwd=folder)

@@ -23,6 +23,8 @@ from computeapi.errors import Error
 LOG = logging.getLogger(__name__)
 FORMATS = {'raw': 'raw', 'qcow2': 'qcow2', 'iso': 'raw', 'aki': 'raw', 'ari': 'raw', 'ami': 'raw'}
 """What QEMU opens images of these formats as; others are refused."""
+FOR_ALL = {'public', 'community'}
+"""The visibilities of images that every project may use."""
 PLAIN = {'raw', 'gpt', 'iso'}
 """What the data of a plain image may look like: disks with partitions and CDs are plain, too."""
 AT_ONCE_SECONDS, LOOK_SECONDS = 2.0, 0.05
@@ -111,6 +113,12 @@ class BaseImages:
         """The same, for who can wait here."""
         found = self.get(context, image_id, waits=False)
         return found.path, found.format, found.size
+
+    def check_owner(self, context: Context, image_id: str, project_id: str) -> None:
+        """HypervisorError for an image that is neither that project's nor everybody's."""
+        image = self.images.get(context, image_id)
+        if image.owner != project_id and image.visibility not in FOR_ALL:
+            raise HypervisorError(f'Image {image_id} is not for project {project_id}.')
 
     def tidy(self, used: Callable[[], Collection[str]], hours: float) -> None:
         """Remove what nobody wanted for so long; used: the paths of what guests are laid over."""

@@ -62,8 +62,8 @@ def make(work: GuestWork, machine: Mapping[str, Any]) -> QemuGuest:
         write(work.folder / Path(name).name, zlib.decompress(base64.b64decode(packed)))
     guest.disks = [landed(work, disk, machine['sizes']) for disk in guest.disks]
     if guest.kernel is not None:
-        guest.kernel = str(work.image(server.kernel_id or '').path)
-        guest.ramdisk = str(work.image(server.ramdisk_id).path) if server.ramdisk_id else None
+        guest.kernel = str(work.named_image(server.kernel_id or '').path)
+        guest.ramdisk = str(work.named_image(server.ramdisk_id).path) if server.ramdisk_id else None
     write(work.folder / ARRIVED, bytes(MARK_BYTES))
     return guest
 

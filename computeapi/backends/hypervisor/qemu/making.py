@@ -11,7 +11,7 @@ from computeapi.db.servers import BlockDevice, Server
 from computeapi.states import VMState
 
 CARDS = {'virtio': 'virtio-net-pci', 'e1000': 'e1000', 'e1000e': 'e1000e', 'rtl8139': 'rtl8139'}
-MACHINES = ('pc', 'q35')
+MACHINES = ('q35', 'pc')
 SHELVED = frozenset({VMState.SHELVED, VMState.SHELVED_OFFLOADED})
 
 
@@ -39,8 +39,8 @@ def new(server: Server, default: str) -> QemuGuest:
 def make(work: GuestWork, guest: QemuGuest, devices: Sequence[BlockDevice], documents: Mapping[str, bytes]) -> None:
     server, kernel_id, ramdisk_id = work.server, work.server.kernel_id, work.server.ramdisk_id
     if kernel_id:
-        guest.kernel = str(work.image(kernel_id).path)
-        guest.ramdisk = str(work.image(ramdisk_id).path) if ramdisk_id else None
+        guest.kernel = str(work.named_image(kernel_id).path)
+        guest.ramdisk = str(work.named_image(ramdisk_id).path) if ramdisk_id else None
         guest.command_line = str(server.image_properties.get('os_command_line') or 'console=ttyS0 root=/dev/vda')
     slots = Slots()
     guest.disks = [disk_of(work, device, slots.next()) for device in in_order(server, devices)]

@@ -154,8 +154,7 @@ def resume(work: GuestWork) -> None:
         finally:
             os.close(file)
     with work.monitor() as monitor:
-        arrived = lambda: monitor.execute('query-status')['status'] != 'inmigrate'  # noqa: E731
-        work.until('resume', arrived, LONGEST_RESUME)
+        work.until('resume', lambda: monitor.execute('query-status')['status'] != 'inmigrate', LONGEST_RESUME)
         monitor.execute('cont')
     guest.suspended = False
     work.folder.write(guest)

@@ -60,6 +60,11 @@ class GuestWork:
     def image(self, image_id: str) -> BaseImage:
         return self.host.images.get(self.context, image_id, waits=self.waits)
 
+    def named_image(self, image_id: str) -> BaseImage:
+        """One that another image names: that its owner may see it, nobody has looked at."""
+        self.host.images.check_owner(self.context, image_id, self.server.project_id)
+        return self.image(image_id)
+
     def since(self, step: str) -> float:
         return self.passed(f'{step} on {self.host.name}')
 
