@@ -20,7 +20,7 @@ def wrote(driver, server, text):
 
 
 def echoes(driver, server, text):
-    """Whether the boot sector repeats what is typed: it runs, and is the one that it was."""
+    """Whether the boot sector, which is up, repeats what is typed: it runs, and is the one that it was."""
     with driver.connect(server, 'serial', driver.console(server, 'serial')) as connection:
         connection.settimeout(SECONDS)
         connection.sendall(text.encode())

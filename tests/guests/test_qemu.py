@@ -431,6 +431,7 @@ def test_a_move_that_is_cancelled_half_way_leaves_it_running(driver, made):
 def test_a_move_to_a_host_that_fails_leaves_it_running(driver, made):
     server = made()
     driver.spawn(server, [])
+    wrote(driver, server, BANNER)
     facts = driver.prepare_live_migration(server, 'compute2', driver.describe(server))
     driver.destroy(replace(server, host='compute2'))
     with pytest.raises(HypervisorError):

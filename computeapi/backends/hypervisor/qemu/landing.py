@@ -73,8 +73,8 @@ def landed(work: GuestWork, disk: Disk, sizes: Mapping[str, int]) -> Disk:
         return Disk(**{**vars(disk), 'file': disks.of_volume(work.host.volume_path, disk.volume_id)})
     if disk.name not in sizes:
         path = work.folder / Path(disk.file['filename']).name
-        return Disk(**{**vars(disk), 'file': disks.file(path)})
-    path = work.folder / f'{disk.name}.raw'
+        return Disk(**{**vars(disk), 'file': disks.file(path), 'format': 'raw', 'backing': None})
+    path = work.folder / Path(f'{disk.name}.raw').name
     qemu_img.create(path, sizes[disk.name], disk_format='raw')
     return Disk(**{**vars(disk), 'file': disks.file(path), 'format': 'raw', 'backing': None})
 
