@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import functools
 import importlib
+import logging
+import os
 import threading
 import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from typing import Any
+from typing import Any, NoReturn
 
 from oslo_config import cfg
 
@@ -86,6 +88,14 @@ def _listed() -> Iterator[tuple[str, list[cfg.Opt]]]:
             yield group or 'DEFAULT', listed
 
 
+def _troubles() -> tuple[type[Exception], ...]:
+    """What oslo.messaging lets through when the broker is away."""
+    from amqp.exceptions import AMQPError
+    from kombu.exceptions import KombuError
+
+    return OSError, AMQPError, KombuError
+
+
 def _private_options() -> Iterator[tuple[str, Any]]:
     """What newer releases look up in any configuration, but make known to the global one alone."""
     for group, module in {'oslo_messaging_metrics': '_metrics', 'oslo_messaging_tracing': '_tracing'}.items():
@@ -96,18 +106,24 @@ def _private_options() -> Iterator[tuple[str, Any]]:
         yield group, getattr(client, group)
 
 
+def leave() -> NoReturn:
+    """End a process that has done what it wanted to do: threads of the library may wait for a broker that is away."""
+    logging.shutdown()
+    os._exit(0)
+
+
 class Bus:
     """The bus of a configuration; cfg.ConfigFileValueError where it cannot be had."""
 
     def __init__(self, conf: cfg.ConfigOpts):
         register(conf)
-        self.library = library()
+        self.library, self.troubles = library(), _troubles()
         self.name = conf.control_exchange
         self.transport = self.library.get_rpc_transport(conf)
         self.calls = threading.BoundedSemaphore(MOST_CALLS)
         self.served: list[Any] = []
 
-    def call(self, topic: str, method: str, seconds: float, **arguments: Any) -> Any:
+    def call(self, topic: str, method: str, seconds: float, /, **arguments: Any) -> Any:
         """What the one that serves a topic answers; Unanswered, Unheard.
 
         seconds: how long that may take. Who serves it says meanwhile that it lives, and is not waited for when it does
@@ -134,8 +150,11 @@ class Bus:
             raise Unanswered('the bus took nothing') from error
         except self.library.RemoteError as error:
             raise Unheard(f'{error.exc_type}: {error.value}') from None
-        except (self.library.MessagingException, OSError) as error:
+        except (self.library.MessagingException, *self.troubles) as error:
             raise Unanswered(str(error)) from None
+        except Exception as error:
+            # One that Python knows comes back as it was, with a traceback of the other side.
+            raise Unheard(next(iter(str(error).splitlines()), type(error).__name__)) from None
 
     def _settle(self, answer: Future[Any], ask: Callable[[], Any]) -> None:
         try:

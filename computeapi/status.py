@@ -11,15 +11,19 @@ from oslo_config import cfg
 from oslo_policy import policy as oslo_policy
 
 from computeapi import api
+from computeapi.backends import registry
 from computeapi.backends.standing import Impression, Standing
 from computeapi.compute.tasks.runner import reason_of
 from computeapi.config.neighbours import are_wanted
-from computeapi.db import placement_changes, processes, schema, tasks
+from computeapi.db import agents, placement_changes, processes, schema, tasks
 from computeapi.db.engine import Store, store_of
 from computeapi.errors import DatabaseTrouble
 from computeapi.pipeline import find_paste_file
 from computeapi.readiness import Condition, Readiness, is_ready
 from computeapi.web.policy import Policies, defaults
+
+# A broker that does not answer in this time is away.
+BROKER_SECONDS = 4.0
 
 
 class Result(enum.IntEnum):
@@ -85,6 +89,26 @@ def backends(conf: cfg.ConfigOpts) -> tuple[Result, str]:
     return Result.Success, said
 
 
+def message_bus(conf: cfg.ConfigOpts) -> tuple[Result, str]:
+    found = broker(conf)
+    if found is None:
+        return Result.Success, 'Hosts have no agents'
+    return Result.Success if found.ok else Result.Warning, found.why
+
+
+def broker(conf: cfg.ConfigOpts) -> Condition | None:
+    """Whether the broker between workers and agents can be reached; None: there are no agents."""
+    try:
+        bus = registry.bus_of(conf)
+    except cfg.ConfigFileValueError as error:
+        return Condition(False, str(error))
+    if bus is None:
+        return None
+    with contextlib.closing(bus):
+        obstacle = bus.obstacle(BROKER_SECONDS)
+    return Condition(obstacle is None, obstacle or 'The broker answers.')
+
+
 def neighbours(conf: cfg.ConfigOpts) -> Mapping[str, Impression]:
     """How the services are that this one stands on; none of them where all is built in."""
     if not are_wanted(conf):
@@ -107,6 +131,7 @@ CHECKS: dict[str, Callable[[cfg.ConfigOpts], tuple[Result, str]]] = {
     'Paste file': paste_file,
     'Policies': policies,
     'Backends': backends,
+    'Message bus': message_bus,
 }
 
 
@@ -122,10 +147,13 @@ def report(conf: cfg.ConfigOpts) -> tuple[bool, list[str]]:
             lines = [*work(conf, store)] if conditions['schema'].ok else []
     except (DatabaseTrouble, sa.exc.SQLAlchemyError, ImportError) as error:
         conditions, lines = {'database': Condition(False, reason_of(error))}, []
+    found = broker(conf)
+    if found is not None:
+        conditions['bus'] = found
     checked = [line(name, 'ok' if each.ok else 'not ok', each.why) for name, each in conditions.items()]
-    found = neighbours(conf)
-    asked = [line(name, each.standing.value, each.words) for name, each in found.items()]
-    well = all(each.standing is not Standing.AWAY and each.standing is not Standing.WRONG for each in found.values())
+    others = neighbours(conf)
+    asked = [line(name, each.standing.value, each.words) for name, each in others.items()]
+    well = all(each.standing is not Standing.AWAY and each.standing is not Standing.WRONG for each in others.values())
     return well and is_ready(conditions), checked + asked + lines
 
 
@@ -134,14 +162,19 @@ def line(name: str, state: str, words: str) -> str:
 
 
 def work(conf: cfg.ConfigOpts, store: Store) -> Iterator[str]:
-    """A line for each process, one for the queue, with ages by the database's clock, and one for what waits for
-    Placement."""
+    """A line for each process and each agent, one for the queue, with ages by the database's clock, and one for what
+    waits for Placement."""
     now = store.clock()
     for each in store.ask(processes.select):
         seen = now - each.seen_at
         state = 'lives' if seen <= timedelta(seconds=conf.task_lease) else 'is dead'
         what = f'{each.binary} {each.pid} on {each.host} with {each.workers} workers'
         yield line('process', state, f'{what}: begun {age(now - each.started_at)} ago, seen {age(seen)} ago')
+    for agent in store.ask(agents.select):
+        seen = now - agent.seen_at
+        state = 'lives' if seen <= timedelta(seconds=conf.service_down_time) else 'is dead'
+        what = f'{agent.host}: {agent.release}, process {agent.pid} on {agent.machine}'
+        yield line('agent', state, f'{what}: begun {age(now - agent.started_at)} ago, seen {age(seen)} ago')
     number, oldest = store.ask(tasks.load, now)
     due = 'none is due' if oldest is None else f'the oldest due for {age(now - oldest)}'
     yield line('queue', str(number), f'tasks, {due}')

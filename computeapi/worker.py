@@ -27,3 +27,7 @@ def run(conf: cfg.ConfigOpts) -> None:
         startup.start()
         signal.sigwait(ENDS)
         startup.stop()
+    if service.bus is not None:
+        from computeapi.bus import leave
+
+        leave()

@@ -50,7 +50,7 @@ class Proxy:
     def _accept(self):
         while True:
             try:
-                client = self.listening.accept()[0]
+                client = self._admitted(self.listening.accept()[0])
             except OSError:
                 return
             if self.refusing:
@@ -59,6 +59,9 @@ class Proxy:
             server = socket.create_connection(self.target)
             self.pairs.append((client, server))
             threading.Thread(target=self._pass, args=(client, server), daemon=True).start()
+
+    def _admitted(self, client):
+        return client
 
     def _pass(self, client, server):
         with suppress(OSError, ValueError):

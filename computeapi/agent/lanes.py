@@ -7,7 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
 from computeapi.agent.memory import Memory
-from computeapi.backends.hypervisor.remote.calls import REPEATABLE, AgentAnswer, AnswerKind, Call
+from computeapi.backends.hypervisor.remote.calls import HARMLESS, REPEATABLE, AgentAnswer, AnswerKind, Call
 
 LOG = logging.getLogger(__name__)
 Work = Callable[[], AgentAnswer]
@@ -69,7 +69,7 @@ class Lanes:
 
     def _run(self, server_id: str, call: Call, work: Work) -> AgentAnswer:
         known = self.memory.of(server_id)
-        if known.did and call.operation not in REPEATABLE:
+        if known.did and call.operation not in HARMLESS:
             known.did = ''
             self.memory.keep(server_id)
         answer = work()

@@ -16,7 +16,7 @@ from computeapi.agent.lanes import Lanes
 from computeapi.agent.memory import Memory
 from computeapi.agent.reporting import Reporter
 from computeapi.backends.hypervisor.remote.calls import topic_of
-from computeapi.bus import Bus
+from computeapi.bus import Bus, leave
 from computeapi.compute.periodic import Periodic
 from computeapi.db import schema
 from computeapi.db.engine import Store
@@ -96,3 +96,4 @@ def run(conf: cfg.ConfigOpts) -> None:
     LOG.info('The agent of host %s has begun', agent.host)
     signal.sigwait(ENDS)
     agent.stop()
+    leave()

@@ -54,6 +54,7 @@ COUNTED = {
 TOLD = {
     'computeapi_build_info': Family('gauge', '1, with the release.', ('version', 'python')),
     'computeapi_database_up': Family('gauge', 'Whether the database answered what follows.'),
+    'computeapi_broker_up': Family('gauge', 'Whether this process reaches the broker, where hosts have agents.'),
     'computeapi_tasks': Family('gauge', 'Tasks in the queue, also those under way and those whose time is to come.'),
     'computeapi_oldest_task_seconds': Family(
         'gauge', 'For how long the oldest task is due that nobody does; 0: there is none.'

@@ -19,6 +19,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector, CollectorRegistry
 
 from computeapi import __version__
+from computeapi.backends import registry
 from computeapi.compute.quotas import Quotas
 from computeapi.db import counts, placement_changes, tasks
 from computeapi.db.engine import Store
@@ -38,7 +39,7 @@ class Knowledge:
     """Asks the database for what it knows, as rarely as it may."""
 
     def __init__(self, conf: cfg.ConfigOpts, store: Store):
-        self.conf, self.store = conf, store
+        self.conf, self.store, self.bus = conf, store, registry.bus_of(conf)
         self.lock = threading.Lock()
         self.text, self.until = b'', 0.0
 
@@ -55,9 +56,13 @@ class Knowledge:
     def found(self) -> dict[str, Value]:
         """By metric; without the database, or the tables of this release in it, that it is not there."""
         try:
-            return {'database_up': 1, **self.queue(), **self.last_count()}
+            return {'database_up': 1, **self.broker(), **self.queue(), **self.last_count()}
         except (DatabaseTrouble, sa.exc.DBAPIError):
-            return {'database_up': 0}
+            return {'database_up': 0, **self.broker()}
+
+    def broker(self) -> dict[str, Value]:
+        """Whether this process reaches it, where there is one."""
+        return {} if self.bus is None else {'broker_up': int(self.bus.obstacle(PATIENCE_SECONDS) is None)}
 
     def queue(self) -> dict[str, Value]:
         now = self.store.clock()

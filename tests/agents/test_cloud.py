@@ -1,9 +1,12 @@
 """A cloud whose hosts are other processes: what becomes of work when any of them goes, or cannot be reached."""
 
 import os
+import re
 
 import pytest
 
+from computeapi import __version__
+from computeapi.cli import main
 from tests import broker
 from tests.agents.cloud import AgentCloud
 from tests.conftest import URLS, _administer, _create
@@ -149,3 +152,22 @@ def test_a_server_can_be_deleted_though_its_host_is_down(cloud):
     cloud.until(lambda: cloud.is_up('alpha'))
     cloud.until(lambda: list(cloud.service.audit.repair()) or not cloud.places())
     cloud.until(lambda: not cloud.places())
+
+
+def test_status_says_who_is_there(cloud, capsys):
+    conf = str(cloud.folder / 'api.conf')
+    assert main(['status', '--config-file', conf]) == 0
+    shown = capsys.readouterr().out
+    assert re.search('^bus +ok +The broker answers.$', shown, re.MULTILINE)
+    for host in HOSTS:
+        assert re.search(
+            f'^agent +lives +{host}: {__version__}, process {cloud.agents[host].process.pid} on', shown, re.M
+        )
+
+
+def test_a_host_that_was_forgotten_is_there_again_when_its_agent_is_heard(cloud):
+    [service] = [each for each in cloud.api.get('/os-services').json['services'] if each['host'] == 'beta']
+    assert cloud.api.delete(f'/os-services/{service["id"]}').status == 204
+    cloud.until(lambda: cloud.is_up('beta'))
+    found = cloud.api.get('/os-hypervisors', '2.53').json['hypervisors']
+    assert sorted(each['hypervisor_hostname'] for each in found) == sorted(HOSTS)

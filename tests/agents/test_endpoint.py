@@ -116,6 +116,21 @@ def test_what_was_undone_meanwhile_is_done_again(agent, running):
     assert agent.driver.heard == ['power_off', 'power_on', 'power_off']
 
 
+def test_what_comes_from_another_host_is_not_taken_for_what_was_removed(agent, running):
+    elsewhere = replace(running, host='beta')
+    agent.tell('destroy', running)
+    agent.tell('prepare_live_migration', elsewhere, HOST, {})
+    agent.tell('destroy', running)
+    assert agent.driver.heard == ['destroy', 'prepare_live_migration', 'destroy']
+
+
+def test_what_only_looks_changes_nothing_of_what_was_done(agent, running):
+    agent.tell('reboot', running, hard=True)
+    agent.tell('describe', running)
+    agent.tell('reboot', running, hard=True)
+    assert agent.driver.heard == ['reboot', 'describe']
+
+
 def test_after_the_machine_was_switched_off_nothing_counts_as_done(agent, running):
     agent.tell('reboot', running, hard=True)
     agent.memory.boot = 'another'

@@ -61,7 +61,7 @@ def table(
     """The table whose rows are these records, `without` some of their fields, with others of its columns and
     constraints.
 
-    shown: whether clients see its numbers, of which none is then given again: SQLite would, after the newest row went.
+    shown: whether others see its numbers, of which none is then given again: SQLite would, after the newest row went.
     """
     hints = get_type_hints(record, include_extras=True)
     columns = [_column(field, hints[field]) for field in required(record) if field not in without]

@@ -312,7 +312,8 @@ class Task(NamedTuple):
     token: int = 0
 
 
-tasks = table('tasks', Task)
+# What drivers remember of a task is of no other one.
+tasks = table('tasks', Task, shown=True)
 
 
 class VirtualMachine(NamedTuple):

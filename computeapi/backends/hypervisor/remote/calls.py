@@ -18,6 +18,8 @@ from computeapi.backends.hypervisor.remote.codec import Codec, codec
 
 VERSION = (1, 0)
 """Of these words. The first number: those who differ in it do not understand each other."""
+FIRST = (VERSION[0], 0)
+"""What every agent knows: a call needs more only where it says what must not be passed over."""
 CONTROL = 'control'
 """The topic on which workers hear agents."""
 CHUNK_BYTES = 512 * 1024
@@ -76,8 +78,10 @@ QUESTIONS = frozenset(('power_state', 'bus_addresses', 'diagnostics', 'console_o
 TOLD = OPERATIONS | QUESTIONS
 AT_THE_OTHER = frozenset({'prepare_migration', 'prepare_live_migration'})
 """What the host is told that a server is to come to; all else, the one that it is on."""
-REPEATABLE = AT_THE_OTHER | {'check_live_migration', 'describe', 'snapshot'}
-"""What changes nothing of the machine, and is done each time: what was answered before may not be so any more."""
+HARMLESS = frozenset({'check_live_migration', 'describe', 'snapshot'})
+"""What changes nothing of the machine: what was done before is done still."""
+REPEATABLE = AT_THE_OTHER | HARMLESS
+"""What is done each time that it is told: what was answered before may not be so any more."""
 
 
 class AnswerKind(Enum):
@@ -123,7 +127,7 @@ class Call:
     operation: str
     arguments: dict[str, Any] = field(default_factory=dict)
     claim: WorkClaim = field(default_factory=WorkClaim)
-    needs: tuple[int, int] = VERSION
+    needs: tuple[int, int] = FIRST
     patience: float = 0.0
 
     def identity(self) -> str:

@@ -1,0 +1,144 @@
+"""The bus on a real broker, and without one."""
+
+import datetime
+import ssl
+import threading
+import time
+from contextlib import contextmanager
+from urllib.parse import urlsplit
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from computeapi import bus, config
+from computeapi.bus import Bus, Unanswered, Unheard
+from computeapi.observers.knowledge import Knowledge
+from tests.deployment.conftest import free_port
+from tests.proxy import Proxy
+
+
+class Echo:
+    """What is called, and what it does."""
+
+    def say(self, context, word, seconds=0):
+        time.sleep(seconds)
+        return word
+
+    def fail(self, context):
+        raise LookupError('there is nothing')
+
+
+def conf_of(url, **options):
+    conf = config.load()
+    bus.register(conf)
+    conf.set_override('transport_url', url)
+    conf.set_override('control_exchange', 'bus-tests')
+    for name, value in options.items():
+        conf.set_override(name, value, 'oslo_messaging_rabbit')
+    return conf
+
+
+@contextmanager
+def opened(url, **options):
+    made = Bus(conf_of(url, **options))
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def served(transport_url):
+    with opened(transport_url) as made:
+        made.serve('echo', Echo(), 4)
+        deadline = time.monotonic() + 30
+        while True:
+            try:
+                made.call('echo', 'say', 3, word='begin')
+                break
+            except Unanswered:
+                assert time.monotonic() < deadline
+        yield made
+
+
+def test_what_is_asked_is_answered_and_mistakes_are_told(served):
+    assert served.call('echo', 'say', 10, word={'a': [1, None]}) == {'a': [1, None]}
+    with pytest.raises(Unheard, match='there is nothing'):
+        served.call('echo', 'fail', 10)
+    assert served.obstacle(5) is None
+
+
+def test_who_takes_long_says_meanwhile_that_he_is_at_it(served, monkeypatch):
+    monkeypatch.setattr(bus, 'MONITOR_SECONDS', 2)
+    assert served.call('echo', 'say', 30, word='late', seconds=3.5) == 'late'
+
+
+def test_who_is_not_there_is_not_waited_for(served, monkeypatch):
+    monkeypatch.setattr(bus, 'MONITOR_SECONDS', 2)
+    with pytest.raises(Unanswered):
+        served.call('elsewhere', 'say', 300, word='hello')
+
+
+def test_nobody_waits_for_a_broker_that_is_away_longer_than_he_said(store):
+    url = f'rabbit://guest:guest@127.0.0.1:{free_port()}/'
+    with opened(url) as made:
+        for _ in range(2):
+            with pytest.raises(Unanswered):
+                made.call('echo', 'say', 0.5, word='hello')
+        assert made.obstacle(0.5)
+    conf = conf_of(url)
+    conf.set_override('backend', 'remote', 'hypervisor')
+    assert Knowledge(conf, store).found()['broker_up'] == 0
+
+
+def test_calls_that_hang_do_not_pile_up(monkeypatch):
+    with opened(f'rabbit://guest:guest@127.0.0.1:{free_port()}/') as made:
+        made.calls = threading.BoundedSemaphore(1)
+        for expected in ('took nothing', '128 calls wait'):
+            with pytest.raises(Unanswered, match=expected):
+                made.call('echo', 'say', 0.1, word='hello')
+
+
+class SecureProxy(Proxy):
+    """The same for clients that speak TLS."""
+
+    def __init__(self, host, port, context):
+        self.context = context
+        super().__init__(host, port)
+
+    def _admitted(self, client):
+        return self.context.wrap_socket(client, server_side=True)
+
+
+def certificate(folder, name):
+    """A self-signed certificate of 127.0.0.1, and its key: the paths of both."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, '127.0.0.1')])
+    now = datetime.datetime.now(datetime.UTC)
+    made = (
+        x509.CertificateBuilder(subject, subject, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(hours=1))
+        .not_valid_after(now + datetime.timedelta(hours=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName('localhost')]), False)
+        .sign(key, hashes.SHA256())
+    )
+    paths = folder / f'{name}.crt', folder / f'{name}.key'
+    paths[0].write_bytes(made.public_bytes(serialization.Encoding.PEM))
+    private = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    paths[1].write_bytes(key.private_bytes(serialization.Encoding.PEM, *private))
+    return paths
+
+
+def test_the_bus_speaks_tls_and_knows_whom_with(transport_url, tmp_path):
+    (own, key), (other, _) = certificate(tmp_path, 'own'), certificate(tmp_path, 'other')
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(own, key)
+    address = urlsplit(transport_url)
+    proxy = SecureProxy(address.hostname, address.port, context)
+    url = address._replace(netloc=f'{address.username}:{address.password}@localhost:{proxy.port}').geturl()
+    with opened(url, ssl=True, ssl_ca_file=str(own)) as made:
+        assert made.obstacle(10) is None
+    with opened(url, ssl=True, ssl_ca_file=str(other)) as made:
+        assert made.obstacle(2)
+    proxy.close()
