@@ -13,7 +13,6 @@ QEMU = [
         'hosts',
         default=1,
         min=1,
-        max=100,
         help='As how many hosts the machine appears, each with a number behind its name, where there is more than one: '
         'to try what moves servers.',
     ),

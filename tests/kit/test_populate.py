@@ -84,7 +84,7 @@ def test_a_file_can_be_made_and_loaded(cloud, http, tmp_path):
 
 def test_a_data_directory_is_filled(tmp_path, capsys):
     folder = str(tmp_path / 'data')
-    assert main(['populate', '--servers', '60', '--projects', '3', '--hosts', '4', '--data-dir', folder]) == 0
+    assert main(['populate', '--servers', '60', '--projects', '3', '--hosts', '200', '--data-dir', folder]) == 0
     assert main(['audit', '--data-dir', folder]) == 0
     assert f'60 servers are in {folder}' in capsys.readouterr().out
     assert main(['populate', '--servers', '60', '--projects', '3', '--hosts', '4', '--data-dir', folder]) == 2
