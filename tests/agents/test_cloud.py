@@ -31,6 +31,8 @@ def running(tmp_path_factory):
 @pytest.fixture
 def cloud(transport_url, running):
     yield running
+    # What is deleted on a host that is down stays there for a while.
+    running.until(lambda: all(running.is_up(host) for host in HOSTS))
     found = running.api.get('/servers').json['servers']
     running.delete([each['id'] for each in found])
     running.check([])
