@@ -1,13 +1,14 @@
 // What is to go wrong, and how often it did.
 
 import { fill, h } from './dom.js'
+import { Following } from './following.js'
 
 const EVERY = 2000
 const EXAMPLE = { operation: 'os-start', status: 409, message: 'Not now.', count: 1 }
 
-export class FaultRules {
+export class FaultRules extends Following {
   constructor(cloud) {
-    this.cloud = cloud
+    super(cloud, EVERY)
     this.rules = h('ul', { class: 'rules' })
     this.body = h('textarea', { rows: 7, spellcheck: 'false', 'aria-label': 'A new rule, JSON' })
     this.body.value = JSON.stringify(EXAMPLE, null, 2)
@@ -16,16 +17,6 @@ export class FaultRules {
       h('section', {}, h('h3', {}, 'Rules'), this.rules),
       h('section', {}, h('h3', {}, 'A new rule'), h('form', { onsubmit: (event) => { event.preventDefault(); this.add() } }, this.body, this.trouble,
         h('div', { class: 'buttons' }, h('button', { type: 'submit', class: 'main' }, 'Add'), h('button', { type: 'button', onclick: () => this.do('DELETE', '/faults') }, 'Remove all')))))
-  }
-
-  show() {
-    this.timer ??= setInterval(() => this.follow(), EVERY)
-    this.follow()
-  }
-
-  hide() {
-    clearInterval(this.timer)
-    this.timer = null
   }
 
   async follow() {

@@ -1,6 +1,7 @@
 // The hosts, and what servers take of them.
 
 import { fill, h } from './dom.js'
+import { Following } from './following.js'
 import { load, memory } from './load.js'
 
 const EVERY = 5000
@@ -9,23 +10,13 @@ const REST = 10
 // What hypervisors tell of what is used of them ends here.
 const LAST = '2.87'
 
-export class HostsView {
+export class HostsView extends Following {
   constructor(cloud) {
-    this.cloud = cloud
+    super(cloud, EVERY)
     this.count = h('span', { class: 'quiet count', role: 'status' })
     this.trouble = h('p', { class: 'trouble', role: 'alert' })
     this.cards = h('ul', { class: 'cards' })
     this.element = h('div', { class: 'view' }, h('div', { class: 'bar' }, h('h2', {}, 'Hosts'), this.count), this.trouble, this.cards)
-  }
-
-  show() {
-    this.timer ??= setInterval(() => this.follow(), EVERY)
-    this.follow()
-  }
-
-  hide() {
-    clearInterval(this.timer)
-    this.timer = null
   }
 
   async follow() {

@@ -1,14 +1,15 @@
 // The journal: what was asked of the cloud, as it is asked.
 
 import { fill, h } from './dom.js'
+import { Following } from './following.js'
 import { LongList } from './rows.js'
 
 const EVERY = 1000
 const KEPT = 5000
 
-export class Journal {
+export class Journal extends Following {
   constructor(cloud) {
-    this.cloud = cloud
+    super(cloud, EVERY)
     this.text = h('input', { type: 'search', placeholder: 'Operation or path', 'aria-label': 'Requests whose operation or path has this in it', autocomplete: 'off', spellcheck: 'false', oninput: () => this.paint() })
     this.service = h('select', { 'aria-label': 'Service', onchange: () => this.paint() }, h('option', { value: '' }, 'Any service'))
     this.outcome = h('select', { 'aria-label': 'Answer', onchange: () => this.paint() }, [['', 'Any answer'], ['2', '2xx'], ['4', '4xx'], ['5', '5xx'], ['none', 'No answer']].map(([value, text]) => h('option', { value }, text)))
@@ -24,16 +25,6 @@ export class Journal {
 
   forget() {
     Object.assign(this, { entries: [], last: 0, services: new Set() })
-  }
-
-  show() {
-    this.timer ??= setInterval(() => this.follow(), EVERY)
-    this.follow()
-  }
-
-  hide() {
-    clearInterval(this.timer)
-    this.timer = null
   }
 
   async follow() {

@@ -1,6 +1,7 @@
 // Networks as a drawing: a line for each, with the servers on it below and the routers between them at the left.
 
 import { fill, h, svg } from './dom.js'
+import { Following } from './following.js'
 
 const EVERY = 5000
 // How much longer than it takes to ask one waits until one asks again.
@@ -11,24 +12,14 @@ const NODE = { width: 146, height: 36, gap: 14 }
 const RAIL = { top: 34, below: 18, space: 34 }
 const ROUTER = { width: 120, height: 34, gap: 14 }
 
-export class NetworksView {
+export class NetworksView extends Following {
   constructor(cloud) {
-    this.cloud = cloud
+    super(cloud, EVERY)
     this.count = h('span', { class: 'quiet count', role: 'status' })
     this.trouble = h('p', { class: 'trouble', role: 'alert' })
     this.drawing = h('div', { class: 'drawing', tabindex: 0, role: 'group', 'aria-label': 'Drawing of the networks' })
     this.element = h('div', { class: 'view' }, h('div', { class: 'bar' }, h('h2', {}, 'Networks'), this.count), this.trouble, this.drawing)
     new ResizeObserver(() => this.draw()).observe(this.drawing)
-  }
-
-  show() {
-    this.timer ??= setInterval(() => this.follow(), EVERY)
-    this.follow()
-  }
-
-  hide() {
-    clearInterval(this.timer)
-    this.timer = null
   }
 
   async follow() {

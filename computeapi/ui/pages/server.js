@@ -1,6 +1,7 @@
 // One server: what it is, what can be done with it, and what happened.
 
 import { fill, h } from './dom.js'
+import { Following } from './following.js'
 import { least } from './samples.js'
 import { ago, obstacle, status, taskOf } from './states.js'
 
@@ -10,9 +11,10 @@ const EVENTS_OF = 8
 const LINES = 200
 const FINAL = new Set(['delete', 'forceDelete'])
 
-export class ServerView {
+export class ServerView extends Following {
   constructor(cloud, requirements) {
-    Object.assign(this, { cloud, requirements })
+    super(cloud, EVERY)
+    this.requirements = requirements
     this.head = h('header', { class: 'about' })
     this.buttons = h('div', { class: 'actions' })
     this.trouble = h('p', { class: 'trouble', role: 'alert' })
@@ -33,13 +35,8 @@ export class ServerView {
       for (const part of [this.buttons, this.facts, this.past, this.log, this.trouble]) fill(part)
       this.logged.open = false
     }
-    if (!this.timer) this.timer = setInterval(() => this.follow(), EVERY)
+    this.look()
     this.follow()
-  }
-
-  hide() {
-    clearInterval(this.timer)
-    this.timer = null
   }
 
   get path() {

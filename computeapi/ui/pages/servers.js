@@ -1,6 +1,7 @@
 // All servers, in pages that are fetched as one reads on, with their states as they change.
 
 import { fill, h } from './dom.js'
+import { Following } from './following.js'
 import { LongList } from './rows.js'
 import { ago, status } from './states.js'
 
@@ -10,9 +11,9 @@ const EVERY = 2000
 const STATUSES = ['ACTIVE', 'BUILD', 'DELETED', 'ERROR', 'HARD_REBOOT', 'MIGRATING', 'PASSWORD', 'PAUSED', 'REBOOT', 'REBUILD', 'RESCUE',
   'RESIZE', 'REVERT_RESIZE', 'SHELVED', 'SHELVED_OFFLOADED', 'SHUTOFF', 'SOFT_DELETED', 'SUSPENDED', 'VERIFY_RESIZE']
 
-export class ServersView {
+export class ServersView extends Following {
   constructor(cloud) {
-    this.cloud = cloud
+    super(cloud, EVERY)
     this.name = h('input', { type: 'search', placeholder: 'Name', 'aria-label': 'Servers whose name has this in it', autocomplete: 'off', spellcheck: 'false', oninput: () => this.later() })
     this.status = h('select', { 'aria-label': 'Status', onchange: () => this.begin() },
       h('option', { value: '' }, 'Any status'), STATUSES.map((each) => h('option', {}, each)))
@@ -26,14 +27,9 @@ export class ServersView {
 
   // Begins to look; what was shown before stays until there is something else.
   show() {
-    if (!this.timer) this.timer = setInterval(() => this.follow(), EVERY)
+    this.look()
     if (this.owner !== this.cloud.session.who) this.begin()
     else this.follow()
-  }
-
-  hide() {
-    clearInterval(this.timer)
-    this.timer = null
   }
 
   later() {

@@ -1,14 +1,15 @@
 // The clock that the cloud lives by, and what the cloud was at some moments.
 
 import { fill, h } from './dom.js'
+import { Following } from './following.js'
 
 const EVERY = 1000
 const STEPS = [[60, '1 minute later'], [3600, '1 hour later'], [86400, '1 day later']]
 const RATES = [[0, 'stands'], [1, 'as usual'], [60, '60 times as fast']]
 
-export class TimeAndSnapshots {
+export class TimeAndSnapshots extends Following {
   constructor(cloud) {
-    this.cloud = cloud
+    super(cloud, EVERY)
     this.now = h('output', { class: 'number now' })
     this.rates = h('div', { class: 'choices' })
     this.name = h('input', { type: 'text', required: true, maxlength: 60, 'aria-label': 'Name of a new snapshot', placeholder: 'Name', autocomplete: 'off' })
@@ -19,16 +20,6 @@ export class TimeAndSnapshots {
       h('section', {}, h('h3', {}, 'The clock'), this.now, this.rates, h('div', { class: 'choices' }, STEPS.map(step), h('button', { type: 'button', onclick: () => this.do('DELETE', '/clock') }, 'The right time'))),
       h('section', {}, h('h3', {}, 'Snapshots'), h('form', { class: 'bar', onsubmit: (event) => { event.preventDefault(); this.takeSnapshot() } }, this.name, h('button', { type: 'submit' }, 'Take one')),
         this.snapshots, h('p', { class: 'quiet' }, 'Going back ends your session, too: what there was then knows nothing of it.')), this.trouble)
-  }
-
-  show() {
-    this.timer ??= setInterval(() => this.follow(), EVERY)
-    this.follow()
-  }
-
-  hide() {
-    clearInterval(this.timer)
-    this.timer = null
   }
 
   async follow() {
