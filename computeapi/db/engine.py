@@ -7,6 +7,7 @@ What comes out of a door is DatabaseTrouble when the database is the reason: it 
 
 import copy
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any, Concatenate, NamedTuple, ParamSpec, Self, TypeVar
@@ -22,7 +23,7 @@ from computeapi.db.clock import clock_of
 from computeapi.db.patience import ENDLESS, USUAL, Patience
 from computeapi.db.trouble import Watch, unfit
 
-MOST_TRIES = 3
+MOST_TRIES, PAUSE_SECONDS = 5, 0.01
 
 Transaction = Callable[[sa.Connection], AbstractContextManager[object]]
 """Makes what happens in a block one change, or none."""
@@ -125,9 +126,11 @@ class Store:
 
     def tell(self, change: Callable[Concatenate[sa.Connection, P], T], *args: P.args, **facts: P.kwargs) -> T:
         """One change in a transaction of its own, made again when it was in the way of others."""
-        for _ in range(MOST_TRIES - 1):
+        for attempt in range(1, MOST_TRIES):
             with suppress(errors.Deadlock), self.write() as connection:
                 return change(connection, *args, **facts)
+            # Whoever was in the way is at it for a moment.
+            time.sleep(attempt * PAUSE_SECONDS)
         with self.write() as connection:
             return change(connection, *args, **facts)
 
