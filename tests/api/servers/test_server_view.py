@@ -68,7 +68,7 @@ def test_only_administrators_see_where_it_runs(show):
     assert not [field for field in show('2.89') if field.startswith('OS-EXT-SRV-ATTR:') or field == 'host_status']
     seen = show('2.89', ADMIN, user_data='aGk=', launch_index=3)
     assert seen['OS-EXT-SRV-ATTR:host'] == 'compute1' and seen['OS-EXT-SRV-ATTR:launch_index'] == 3
-    assert seen['OS-EXT-SRV-ATTR:instance_name'].startswith('instance-0') and seen['host_status'] == 'UNKNOWN'
+    assert seen['OS-EXT-SRV-ATTR:instance_name'].startswith('instance-') and seen['host_status'] == 'UNKNOWN'
     assert seen['OS-EXT-SRV-ATTR:user_data'] == 'aGk=' and seen['OS-EXT-SRV-ATTR:kernel_id'] == ''
     assert 'OS-EXT-SRV-ATTR:hostname' not in show('2.2', ADMIN)
 
