@@ -14,7 +14,7 @@ from computeapi.db.tables.compute import services
 PATH = '/os-hypervisors'
 UPTIME = re.compile(r'\s*(.+)\sup\s+(.+),\s+(.+)\susers?,\s+load average:\s+(.+)')
 """How the openstack client takes it apart."""
-NAME_THERE = re.compile(r'instance-[0-9a-f]{8,}')
+NAME_THERE = re.compile(r'instance-[0-9a-f]{8}')
 """How a hypervisor calls a server, whatever its own name is."""
 
 

@@ -65,7 +65,7 @@ class Walk:
         with self.store.write() as connection:
             [row] = connection.execute(sa.select(table_of_servers).limit(1)).mappings().all() or [None]
             if row is not None:
-                more = [{**row, **self.facts(), 'id': self.chance.getrandbits(48)} for _ in range(3)]
+                more = [{**row, **self.facts(), 'id': self.chance.getrandbits(31)} for _ in range(3)]
                 bulk.insert(connection, {'servers': more})
 
     def switch_off(self):
