@@ -138,15 +138,11 @@ class PageLogin:
         return answer
 
     def set_cookie(self, answer: webob.Response, req: webob.Request, value: str, seconds: int) -> None:
-        answer.set_cookie(
-            COOKIE,
-            value,
-            max_age=seconds,
-            path=f'{req.script_name}/',
-            secure=self.origin(req).startswith('https:'),
-            httponly=True,
-            samesite='Strict',
-        )
+        """Not as WebOb does it, which asks for the time in a way that newer Pythons warn of."""
+        facts = [f'{COOKIE}={value}', f'Path={req.script_name}/', f'Max-Age={seconds}', 'HttpOnly', 'SameSite=Strict']
+        if self.origin(req).startswith('https:'):
+            facts.append('Secure')
+        answer.headers.add('Set-Cookie', '; '.join(facts))
 
     # ------------------------------------------------------------------ the cloud
 
