@@ -30,6 +30,7 @@ export class CoverageMap {
   }
 
   paint() {
+    if (!this.document) return
     const { used, of, steps_used: stepsUsed, steps, resources } = this.document
     fill(this.summary, h('b', {}, `${used} of ${of}`), ' operations were asked for, and ', h('b', {}, `${stepsUsed} of ${steps}`), ' of their versions')
     const shown = resources.map(({ covered, ...rest }) => ({ ...rest, covered: covered.filter(({ requests }) => requests || !this.used.checked) }))

@@ -16,16 +16,11 @@ export class FaultRules extends Following {
     this.element = h('div', { class: 'two' },
       h('section', {}, h('h3', {}, 'Rules'), this.rules),
       h('section', {}, h('h3', {}, 'A new rule'), h('form', { onsubmit: (event) => { event.preventDefault(); this.add() } }, this.body, this.trouble,
-        h('div', { class: 'buttons' }, h('button', { type: 'submit', class: 'main' }, 'Add'), h('button', { type: 'button', onclick: () => this.do('DELETE', '/faults') }, 'Remove all')))))
+        h('div', { class: 'buttons' }, h('button', { type: 'submit', class: 'main' }, 'Add'), h('button', { type: 'button', onclick: () => this.control('DELETE', '/faults') }, 'Remove all')))))
   }
 
-  async follow() {
-    if (document.hidden || !this.cloud.session.who) return
-    try {
-      this.paint((await this.cloud.getControl('/faults')).faults)
-    } catch (error) {
-      fill(this.trouble, error.message)
-    }
+  async read() {
+    this.paint((await this.cloud.getControl('/faults')).faults)
   }
 
   paint(faults) {
@@ -34,24 +29,14 @@ export class FaultRules extends Following {
     this.shown = shown
     fill(this.rules, faults.length ? faults.map(({ id, hits, ...facts }) => h('li', { class: 'card' }, h('p', {}, h('b', {}, `${hits} ${hits === 1 ? 'hit' : 'hits'}`)),
       h('dl', { class: 'headers' }, Object.entries(facts).map(([name, value]) => [h('dt', {}, name), h('dd', {}, typeof value === 'string' ? value : JSON.stringify(value))])),
-      h('button', { type: 'button', 'aria-label': `Remove rule ${id}`, onclick: () => this.do('DELETE', `/faults/${id}`) }, 'Remove'))) : h('li', { class: 'quiet' }, 'Nothing is to go wrong.'))
+      h('button', { type: 'button', 'aria-label': `Remove rule ${id}`, onclick: () => this.control('DELETE', `/faults/${id}`) }, 'Remove'))) : h('li', { class: 'quiet' }, 'Nothing is to go wrong.'))
   }
 
   add() {
     try {
-      return this.do('POST', '/faults', JSON.parse(this.body.value))
+      return this.control('POST', '/faults', JSON.parse(this.body.value))
     } catch (error) {
       fill(this.trouble, `The rule is not JSON: ${error.message}`)
     }
-  }
-
-  async do(method, path, document) {
-    try {
-      await this.cloud.sendControl(method, path, document)
-      fill(this.trouble)
-    } catch (error) {
-      fill(this.trouble, error.message)
-    }
-    this.follow()
   }
 }

@@ -12,31 +12,20 @@ const LAST = '2.87'
 
 export class HostsView extends Following {
   constructor(cloud) {
-    super(cloud, EVERY)
+    super(cloud, EVERY, REST)
     this.count = h('span', { class: 'quiet count', role: 'status' })
     this.trouble = h('p', { class: 'trouble', role: 'alert' })
     this.cards = h('ul', { class: 'cards' })
     this.element = h('div', { class: 'view' }, h('div', { class: 'bar' }, h('h2', {}, 'Hosts'), this.count), this.trouble, this.cards)
   }
 
-  async follow() {
-    if (this.following || document.hidden || performance.now() < (this.next ?? 0)) return
-    this.following = true
-    const begun = performance.now()
-    try {
-      // What is used is counted, which takes a while where there is much: hosts are there before.
-      if (!this.shown) await this.read(this.cloud.newest)
-      await this.read(this.cloud.until(LAST))
-      fill(this.trouble)
-    } catch (error) {
-      fill(this.trouble, error.message)
-    } finally {
-      this.following = false
-      this.next = performance.now() + REST * (performance.now() - begun)
-    }
+  async read() {
+    // What is used is counted, which takes a while where there is much: hosts are there before.
+    if (!this.shown) await this.readAt(this.cloud.newest)
+    await this.readAt(this.cloud.until(LAST))
   }
 
-  async read(version) {
+  async readAt(version) {
     const [{ hypervisors }, { services }] = await Promise.all([
       this.cloud.get('/v2.1/os-hypervisors/detail', {}, version), this.cloud.get('/v2.1/os-services', { binary: 'nova-compute' }, version)])
     this.paint(hypervisors, new Map(services.map((service) => [service.host, service])))

@@ -27,18 +27,9 @@ export class Journal extends Following {
     Object.assign(this, { entries: [], last: 0, services: new Set() })
   }
 
-  async follow() {
-    if (this.following || document.hidden || !this.cloud.session.who) return
-    this.following = true
-    try {
-      const { entries } = await this.cloud.getControl('/journal', { since: this.last || null })
-      this.take(entries)
-      fill(this.trouble)
-    } catch (error) {
-      fill(this.trouble, error.message)
-    } finally {
-      this.following = false
-    }
+  async read() {
+    const { entries } = await this.cloud.getControl('/journal', { since: this.last || null })
+    this.take(entries)
   }
 
   take(entries) {
@@ -56,13 +47,9 @@ export class Journal extends Following {
   }
 
   async clear() {
-    try {
-      await this.cloud.sendControl('DELETE', '/journal')
-      this.entries = []
-      this.paint()
-    } catch (error) {
-      fill(this.trouble, error.message)
-    }
+    if (!await this.control('DELETE', '/journal')) return
+    this.entries = []
+    this.paint()
   }
 
   paint() {

@@ -14,27 +14,12 @@ const ROUTER = { width: 120, height: 34, gap: 14 }
 
 export class NetworksView extends Following {
   constructor(cloud) {
-    super(cloud, EVERY)
+    super(cloud, EVERY, REST)
     this.count = h('span', { class: 'quiet count', role: 'status' })
     this.trouble = h('p', { class: 'trouble', role: 'alert' })
     this.drawing = h('div', { class: 'drawing', tabindex: 0, role: 'group', 'aria-label': 'Drawing of the networks' })
     this.element = h('div', { class: 'view' }, h('div', { class: 'bar' }, h('h2', {}, 'Networks'), this.count), this.trouble, this.drawing)
     new ResizeObserver(() => this.draw()).observe(this.drawing)
-  }
-
-  async follow() {
-    if (this.following || document.hidden || performance.now() < (this.next ?? 0)) return
-    this.following = true
-    const begun = performance.now()
-    try {
-      await this.read()
-      fill(this.trouble)
-    } catch (error) {
-      fill(this.trouble, error.message)
-    } finally {
-      this.following = false
-      this.next = performance.now() + REST * (performance.now() - begun)
-    }
   }
 
   take(facts) {

@@ -36,29 +36,24 @@ export class ServerView extends Following {
       this.logged.open = false
     }
     this.look()
-    this.follow()
+    this.followNow()
   }
 
   get path() {
     return `/v2.1/servers/${encodeURIComponent(this.id)}`
   }
 
-  async follow() {
-    if (this.following || document.hidden || !this.cloud.session.who) return
-    this.following = true
-    const { id } = this
+  async read() {
+    const { id, path } = this
     try {
-      const { server } = await this.cloud.get(this.path)
-      if (id !== this.id) return
-      const [volumes, actions] = await Promise.all([
-        this.cloud.get(`${this.path}/os-volume_attachments`), this.cloud.get(`${this.path}/os-instance-actions`)])
+      const { server } = await this.cloud.get(path)
+      const [volumes, actions] = await Promise.all([this.cloud.get(`${path}/os-volume_attachments`), this.cloud.get(`${path}/os-instance-actions`)])
+      // Another one may be looked at by now.
       if (id !== this.id) return
       this.paint(server, volumes.volumeAttachments)
       await this.paintPast(actions.instanceActions)
     } catch (error) {
-      if (id === this.id) this.fail(error)
-    } finally {
-      this.following = false
+      if (id === this.id) throw error
     }
   }
 
@@ -67,7 +62,7 @@ export class ServerView extends Following {
       this.hide()
       fill(this.head, h('h2', {}, 'There is no such server (any more)'))
       for (const part of [this.buttons, this.facts]) fill(part)
-    } else fill(this.trouble, error.message)
+    } else super.fail(error)
   }
 
   paint(server, volumes) {
@@ -132,7 +127,7 @@ export class ServerView extends Following {
     if (FINAL.has(action ?? 'delete')) {
       this.hide()
       location.hash = '#/servers'
-    } else this.follow()
+    } else this.followNow()
   }
 
   async openConsole() {

@@ -44,7 +44,7 @@ export class ServersView extends Following {
   // From the first page on.
   begin() {
     this.owner = this.cloud.session.who
-    Object.assign(this, { known: new Map(), ended: false, fetching: false, since: null, turn: {} })
+    Object.assign(this, { known: new Map(), changed: new Map(), oldest: null, ended: false, fetching: false, since: null, turn: {} })
     this.list.scroller.scrollTop = 0
     this.fetchMore()
   }
@@ -54,24 +54,21 @@ export class ServersView extends Following {
     this.fetching = true
     const turn = this.turn
     try {
-      const marker = [...this.known.keys()].at(-1) ?? null
-      const { servers } = await this.cloud.get('/v2.1/servers/detail', { ...this.wanted, limit: PAGE, marker: this.oldest ?? marker })
+      const { servers } = await this.cloud.get('/v2.1/servers/detail', { ...this.wanted, limit: PAGE, marker: this.oldest })
       if (turn !== this.turn) return
       for (const server of servers) this.keep(server)
       this.oldest = servers.at(-1)?.id ?? this.oldest
       this.ended = servers.length < PAGE
       fill(this.trouble)
     } catch (error) {
-      if (turn === this.turn) this.fail(error)
+      if (turn === this.turn) {
+        this.ended = true
+        this.fail(error)
+      }
     }
     if (turn !== this.turn) return
     this.fetching = false
     this.paint()
-  }
-
-  fail(error) {
-    this.ended = true
-    fill(this.trouble, error.message)
   }
 
   keep(server) {
@@ -80,19 +77,16 @@ export class ServersView extends Following {
   }
 
   // What changed since: deleted ones, too, which go.
-  async follow() {
-    if (this.following || !this.known || document.hidden || !this.cloud.session.who) return
-    this.following = true
-    const turn = this.turn
+  async read() {
+    if (!this.known) return
+    const { turn } = this
+    const { all_tenants, name } = this.wanted
+    const query = { all_tenants, name, 'changes-since': this.since, sort_key: 'updated_at', sort_dir: 'desc', limit: CHANGED_AT_MOST }
     try {
-      const { all_tenants, name } = this.wanted
-      const query = { all_tenants, name, 'changes-since': this.since, sort_key: 'updated_at', sort_dir: 'desc', limit: CHANGED_AT_MOST }
       const { servers } = await this.cloud.get('/v2.1/servers/detail', query)
       if (turn === this.turn) this.take(servers)
     } catch (error) {
-      if (turn === this.turn) fill(this.trouble, error.message)
-    } finally {
-      this.following = false
+      if (turn === this.turn) throw error
     }
   }
 
@@ -104,7 +98,7 @@ export class ServersView extends Following {
       const fits = server.status !== 'DELETED' && (!this.status.value || server.status === this.status.value)
       if (before && JSON.stringify(before) === JSON.stringify(server)) continue
       if (!fits) moved = this.known.delete(server.id) || moved
-      else if (before) { server.changed = Date.now(); this.keep(server); moved = true }
+      else if (before) { this.changed.set(server.id, Date.now()); this.keep(server); moved = true }
       else if (this.isNew(server)) fresh.push(server)
       if (server.updated > (this.since ?? '')) this.since = server.updated
     }
@@ -131,7 +125,7 @@ export class ServersView extends Following {
   row(server, number) {
     const flavor = server.flavor?.original_name ?? server.flavor?.id ?? ''
     const addresses = Object.values(server.addresses ?? {}).flat().map(({ addr }) => addr)
-    const recent = server.changed && Date.now() - server.changed < 3000
+    const recent = Date.now() - (this.changed.get(server.id) ?? 0) < 3000
     const cell = (kind, ...content) => h('span', { role: 'cell', class: kind }, content)
     return h('div', { role: 'row', 'aria-rowindex': number + 2, class: recent ? 'line recent' : 'line' },
       cell('name', h('a', { href: `#/servers/${encodeURIComponent(server.id)}` }, server.name || server.id)), cell('', status(server)), cell('wide', flavor),

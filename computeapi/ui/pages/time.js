@@ -15,53 +15,35 @@ export class TimeAndSnapshots extends Following {
     this.name = h('input', { type: 'text', required: true, maxlength: 60, 'aria-label': 'Name of a new snapshot', placeholder: 'Name', autocomplete: 'off' })
     this.snapshots = h('ul', { class: 'rules' })
     this.trouble = h('p', { class: 'trouble', role: 'alert' })
-    const step = ([seconds, text]) => h('button', { type: 'button', onclick: () => this.do('POST', '/clock/step', { seconds }) }, text)
+    const step = ([seconds, text]) => h('button', { type: 'button', onclick: () => this.control('POST', '/clock/step', { seconds }) }, text)
     this.element = h('div', { class: 'two' },
-      h('section', {}, h('h3', {}, 'The clock'), this.now, this.rates, h('div', { class: 'choices' }, STEPS.map(step), h('button', { type: 'button', onclick: () => this.do('DELETE', '/clock') }, 'The right time'))),
+      h('section', {}, h('h3', {}, 'The clock'), this.now, this.rates, h('div', { class: 'choices' }, STEPS.map(step), h('button', { type: 'button', onclick: () => this.control('DELETE', '/clock') }, 'The right time'))),
       h('section', {}, h('h3', {}, 'Snapshots'), h('form', { class: 'bar', onsubmit: (event) => { event.preventDefault(); this.takeSnapshot() } }, this.name, h('button', { type: 'submit' }, 'Take one')),
         this.snapshots, h('p', { class: 'quiet' }, 'Going back ends your session, too: what there was then knows nothing of it.')), this.trouble)
   }
 
-  async follow() {
-    if (document.hidden || !this.cloud.session.who) return
-    try {
-      const [{ now, rate }, { snapshots }] = await Promise.all([this.cloud.getControl('/clock'), this.cloud.getControl('/snapshots')])
-      fill(this.now, now.replace('T', ' ').replace(/\..*/, ''), ' ', h('small', {}, 'UTC'))
-      this.paint(rate, snapshots)
-    } catch (error) {
-      fill(this.trouble, error.message)
-    }
+  async read() {
+    const [{ now, rate }, { snapshots }] = await Promise.all([this.cloud.getControl('/clock'), this.cloud.getControl('/snapshots')])
+    fill(this.now, now.replace('T', ' ').replace(/\..*/, ''), ' ', h('small', {}, 'UTC'))
+    this.paint(rate, snapshots)
   }
 
   paint(rate, snapshots) {
     const shown = JSON.stringify([rate, snapshots])
     if (shown === this.shown) return
     this.shown = shown
-    fill(this.rates, RATES.map(([each, text]) => h('button', { type: 'button', 'aria-pressed': String(each === rate), onclick: () => this.do('PUT', '/clock', { rate: each }) }, text)))
+    fill(this.rates, RATES.map(([each, text]) => h('button', { type: 'button', 'aria-pressed': String(each === rate), onclick: () => this.control('PUT', '/clock', { rate: each }) }, text)))
     fill(this.snapshots, snapshots.map(({ name }) => h('li', { class: 'card snapshot' }, h('b', {}, name), h('div', { class: 'buttons' },
       h('button', { type: 'button', 'aria-label': `Go back to ${name}`, onclick: () => this.goBack(name) }, 'Go back to it'),
-      h('button', { type: 'button', 'aria-label': `Forget ${name}`, onclick: () => this.do('DELETE', `/snapshots/${encodeURIComponent(name)}`) }, 'Forget')))))
+      h('button', { type: 'button', 'aria-label': `Forget ${name}`, onclick: () => this.control('DELETE', `/snapshots/${encodeURIComponent(name)}`) }, 'Forget')))))
   }
 
   async takeSnapshot() {
-    if (await this.do('POST', '/snapshots', { name: this.name.value })) this.name.value = ''
+    if (await this.control('POST', '/snapshots', { name: this.name.value })) this.name.value = ''
   }
 
   // Nobody is logged in afterwards: tokens are part of what was.
   async goBack(name) {
-    if (await this.do('POST', `/snapshots/${encodeURIComponent(name)}/restore`)) await this.cloud.session.logOut()
-  }
-
-  // Whether it was done.
-  async do(method, path, document) {
-    try {
-      await this.cloud.sendControl(method, path, document)
-      fill(this.trouble)
-    } catch (error) {
-      fill(this.trouble, error.message)
-      return false
-    }
-    this.follow()
-    return true
+    if (await this.control('POST', `/snapshots/${encodeURIComponent(name)}/restore`)) await this.cloud.session.logOut()
   }
 }
