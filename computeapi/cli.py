@@ -268,7 +268,7 @@ def _add_reports(parsers: Parsers) -> None:
     _add(parsers, 'routes', report('routes'), 'print every operation: method, path, versions, policy')
     history = _add(parsers, 'history', report('history', 'version', 'markdown'), 'print what changed in each version')
     history.add_argument('version', nargs='?', metavar='VERSION', type=version, help='only in this one')
-    history.add_argument('--markdown', action='store_true', help='as a document, which docs/history.md is')
+    history.add_argument('--markdown', action='store_true', help='as a document, which docs/reference/history.md is')
     openapi = _add(parsers, 'openapi', report('openapi', 'version'), 'print the OpenAPI document of one version')
     openapi.add_argument('version', metavar='VERSION', type=version, help='such as 2.1, or `latest`')
     _add(parsers, 'policy', report('policy'), 'print a policy.yaml with every rule as a comment')

@@ -1,6 +1,6 @@
 """Every metric there is: its kind, its labels and what it tells.
 
-`python -m computeapi.observers.families` prints the table of them in docs/metrics.md.
+`python -m computeapi.observers.families` prints the table of them in docs/reference/metrics.md.
 """
 
 from typing import NamedTuple
@@ -76,7 +76,7 @@ FAMILIES = COUNTED | TOLD
 
 
 def table() -> str:
-    """In Markdown, as docs/metrics.md has it."""
+    """In Markdown, as docs/reference/metrics.md has it."""
     rows = [(f'`{name}`', f.kind, ', '.join(f.labels), f.help) for name, f in FAMILIES.items()]
     return '\n'.join(f'| {" | ".join(row)} |' for row in [('metric', 'kind', 'labels', 'what'), ('---',) * 4, *rows])
 

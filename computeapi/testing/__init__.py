@@ -5,7 +5,7 @@
     with Cloud() as cloud:
         server = cloud.connection().compute.create_server(name='web', flavor_id='1', networks='none', image_id=...)
 
-With pytest the fixture `openstack_cloud` is such a cloud; see docs/testing.md.
+With pytest the fixture `openstack_cloud` is such a cloud; see docs/how-to/testing.md.
 """
 
 from computeapi.testing.cloud import Cloud

@@ -35,8 +35,8 @@ def test_the_samples_are_current(name, report):
 
 
 def test_the_history_is_current():
-    """Made by `computeapi history --markdown > docs/history.md`."""
-    assert (ROOT / 'docs/history.md').read_text() == printed(reports.history, None, True)
+    """Made by `computeapi history --markdown > docs/reference/history.md`."""
+    assert (ROOT / 'docs/reference/history.md').read_text() == printed(reports.history, None, True)
 
 
 def test_routes_are_all_operations():

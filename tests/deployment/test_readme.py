@@ -5,7 +5,6 @@ import re
 import shutil
 import subprocess
 import sys
-import textwrap
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -15,19 +14,11 @@ from openstack.exceptions import ResourceFailure
 from computeapi.db.engine import Store
 from tests.deployment.conftest import Process, free_port
 from tests.deployment.test_workers import known
+from tests.documents import ROOT, texts
 
-ROOT = Path(__file__).parents[2]
-README = (ROOT / 'README.md').read_text()
 CLONED = ('computeapi', 'etc', 'pyproject.toml', 'README.md', 'LICENSE')
 MARK = '-- next --'
 TIME = r'\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}'
-
-
-def blocks(section, start=''):
-    """The blocks of code of a section that begin so."""
-    [text] = re.findall(rf'(?ms)^## {section}$(.*?)(?=^## |\Z)', README)
-    found = (textwrap.dedent(block) for block in re.findall('(?m)(?:^    .*\n)+', text))
-    return [block for block in found if block.startswith(start)]
 
 
 class Machine:
@@ -76,14 +67,14 @@ class Machine:
 def machine(tmp_path_factory):
     """Where the README's first command has installed the service, and runs it."""
     machine = Machine(tmp_path_factory.mktemp('clone'), free_port())
-    [command] = blocks('Install and run')
+    [command] = texts('README.md', 'Install and run')
     with machine.service(command) as process:
         process.lines_until('curl')
         yield machine
 
 
 def test_the_session_prints_what_stands_there(machine):
-    session = ''.join(blocks('A session', '$ '))
+    session = ''.join(texts('README.md', 'A session', '$ '))
     steps = re.findall(r'(?m)^\$ (.*)\n((?:(?!\$ ).*\n)*)', session)
     script = f'\necho; echo {MARK}\n'.join(command for command, _ in steps)
     printed = [text.strip() for text in machine.run(script).split(MARK)]
@@ -96,7 +87,7 @@ def pattern_of(text):
 
 
 def test_the_simulated_hosts_do_as_they_are_told(serve, tmp_path):
-    (tmp_path / 'computeapi.conf').write_text(*blocks('A session', '[simulated]'))
+    (tmp_path / 'computeapi.conf').write_text(*texts('README.md', 'A session', '[simulated]'))
     served = serve('--in-memory', '--hosts', '3', '--config-file', 'computeapi.conf')
     with served.connect() as cloud:
         image, flavor = cloud.image.find_image('cirros-0.6.3-x86_64-disk'), cloud.compute.find_flavor('m1.tiny')
@@ -120,7 +111,7 @@ def moved(cloud, server):
 
 
 def test_it_is_deployed(machine, database_url):
-    script, worker = blocks('Deploy')
+    script, worker = texts('README.md', 'Deploy')
     listen = f'127.0.0.1:{free_port()}'
     edited = {'OS_DATABASE__CONNECTION': database_url, 'OS_API__AUTH_STRATEGY': 'none'}
     with machine.service(f'. .venv/bin/activate\n{script}', COMPUTEAPI_LISTEN=listen, **edited) as process:

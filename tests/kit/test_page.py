@@ -1,29 +1,29 @@
-"""docs/testing.md: what it shows of Python and of shells is done as printed, as is the README's test.
-docs/testing-languages.md: what it shows of the examples stands in them. tests/tools runs those in other languages."""
+"""docs/how-to/testing.md: what it shows of Python and of shells is done as printed, as is the README's test.
+docs/how-to/testing-languages.md: what it shows of the examples stands in them; tests/tools runs those in other
+languages."""
 
 import re
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from computeapi.kit import shell
+from tests.documents import ROOT, blocks
 from tests.kit.test_plugin import run
 
-DOCS = Path(__file__).parents[2] / 'docs'
-PAGE = (DOCS / 'testing.md').read_text()
-README = (DOCS.parent / 'README.md').read_text()
-LANGUAGES = (DOCS / 'testing-languages.md').read_text()
-QUOTED = re.findall(r'\]\((examples/\S+)\)\n\n((?:(?:    .*)?\n)+)', LANGUAGES)
-"""Files, and what stands of them on the page, indented."""
+DOCS = ROOT / 'docs'
+PAGE = 'docs/how-to/testing.md'
+LANGUAGES = (DOCS / 'how-to/testing-languages.md').read_text()
+QUOTED = re.findall(r'(?s)\]\(\.\./(examples/\S+)\)\n\n```\w+\n(.*?)^```$', LANGUAGES, re.MULTILINE)
+"""Files, and what stands of them on the page."""
 
 
 def block(start, page=PAGE):
-    """The example whose first line begins so, as somebody would write it into a file."""
-    [found] = re.findall(rf'(?m)^    {re.escape(start)}.*\n(?:(?:    .*)?\n)*', page)
-    return re.sub('(?m)^    ', '', found)
+    """The example whose first line begins so."""
+    [found] = [each.text for each in blocks(page) if each.text.startswith(start)]
+    return found
 
 
 def test_the_first_test_and_its_options(tmp_path):
@@ -34,7 +34,7 @@ def test_the_first_test_and_its_options(tmp_path):
 
 
 def test_the_test_of_the_readme(tmp_path):
-    (tmp_path / 'test_client.py').write_text(block('def test_my_client', README))
+    (tmp_path / 'test_client.py').write_text(block('def test_my_client', 'README.md'))
     output = run(tmp_path, '-W', 'ignore')
     assert '1 passed' in output, output
 
@@ -57,7 +57,7 @@ def test_the_cloud_of_any_framework(tmp_path):
     assert done.stdout.startswith('http://127.0.0.1:'), done.stderr
 
 
-@pytest.mark.parametrize('line', re.findall(r'computeapi control ([a-z][a-z-]*)', PAGE))
+@pytest.mark.parametrize('line', re.findall(r'computeapi control ([a-z][a-z-]*)', (ROOT / PAGE).read_text()))
 def test_the_commands_are_there(line):
     assert line in {operation['name'] for operation in shell.operations()}
 
@@ -66,7 +66,7 @@ def test_the_languages_are_shown_as_their_examples_are():
     assert len(QUOTED) == 8
     for name, excerpt in QUOTED:
         text = (DOCS / name).read_text()
-        for part in re.split(r'(?m)^[ \t]*\.\.\.\n', re.sub('(?m)^    ', '', excerpt)):
+        for part in re.split(r'(?m)^[ \t]*\.\.\.\n', excerpt):
             assert part.strip('\n') in text, name
 
 

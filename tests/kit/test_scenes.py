@@ -261,8 +261,8 @@ def test_a_command_runs_with_a_cloud_that_was_loaded(tmp_path, capfd):
 
 
 def test_the_page_has_what_the_schema_says():
-    """Made by `python -m computeapi.kit.scenes.table > docs/cloud-file.md`."""
-    page = Path(__file__).parents[2] / 'docs/cloud-file.md'
+    """Made by `python -m computeapi.kit.scenes.table > docs/reference/cloud-file.md`."""
+    page = Path(__file__).parents[2] / 'docs/reference/cloud-file.md'
     assert page.read_text() == '\n'.join(table.markdown()) + '\n'
 
 

@@ -1,15 +1,15 @@
-"""docs/deploying.md as commands and files, and machines that are folders to follow it on."""
+"""docs/how-to/deploying.md as commands and files, and machines that are folders to follow it on."""
 
 import os
 import re
 import shutil
 import subprocess
 import sys
-import textwrap
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
-PAGE = ROOT / 'docs/deploying.md'
+from tests.documents import ROOT
+
+PAGE = 'docs/how-to/deploying.md'
 DOES_NOTHING = ('apt-get', 'useradd', 'chown')
 SYSTEMCTL = """#!{python}
 import sys
@@ -19,12 +19,6 @@ main(*sys.argv[1:])
 """
 FILE = re.compile(r'# (/\S+)\n')
 PATH = re.compile(r'(?<![\w/.-])/(?=(opt|etc|var)/)')
-
-
-def blocks(section):
-    """The blocks of code of a section."""
-    [text] = re.findall(rf'(?ms)^## {section}$(.*?)(?=^## |\Z)', PAGE.read_text())
-    return [textwrap.dedent(block).strip() + '\n' for block in re.findall('(?m)(?:^    .*\n|^\n(?=    ))+', text)]
 
 
 class Folder:

@@ -1,4 +1,4 @@
-"""What docs/deploying.md asks of systemctl, for units of a folder: no more of systemd than starting and stopping.
+"""What docs/how-to/deploying.md asks of systemctl, for units of a folder: of systemd, starting and stopping alone.
 
 MACHINE is the folder that stands for the whole file system, in which a unit's paths are.
 """

@@ -1,5 +1,5 @@
-"""docs/deploying.md, followed: two machines behind a proxy in a cloud, and a release that takes the place of another
-while clients go on."""
+"""docs/how-to/deploying.md, followed: two machines behind a proxy in a cloud, and a release that takes the place
+of another while clients go on."""
 
 import os
 import shutil
@@ -14,8 +14,9 @@ import requests
 from computeapi.db import schema
 from tests.backends.implementations import ADMIN
 from tests.deployment.conftest import free_port
+from tests.documents import ROOT, texts
 from tests.neighbours import cloud
-from tests.neighbours.deployment import ROOT, Folder, blocks
+from tests.neighbours.deployment import PAGE, Folder
 
 CLONED = ('computeapi', 'etc', 'pyproject.toml', 'README.md', 'LICENSE')
 REVISION = '''"""Servers have notes."""
@@ -153,13 +154,13 @@ class Site:
         return folder
 
     def install(self):
-        [block] = blocks('Install')
+        [block] = texts(PAGE, 'Install')
         self.one.install(block, self.clone('release-1'))
         # The folder of the package is the same for both.
         self.two.run('\n'.join(line for line in block.splitlines() if '/opt/' not in line))
 
     def configure(self):
-        [file] = blocks('Configure')
+        [file] = texts(PAGE, 'Configure')
         for machine in self.machines:
             machine.follow(file)
             # That a machine is taken out is said below its own /etc.
@@ -167,12 +168,12 @@ class Site:
             (machine.folder / 'etc/computeapi/api-paste.ini').write_text(paste)
 
     def begin(self):
-        tables, listen, units = blocks('Begin')
+        tables, listen, units = texts(PAGE, 'Begin')
         checked = self.one.follow(tables)
         for machine in self.machines:
             machine.follow(listen)
             machine.follow(units)
-        for block in blocks('The proxy'):
+        for block in texts(PAGE, 'The proxy'):
             self.one.follow(block)
         return checked
 
@@ -234,14 +235,14 @@ def image():
 
 def test_the_page_leads_to_a_service_that_is_upgraded_without_an_interruption(site, image):
     for section in ('In Keystone', 'The database'):
-        for block in blocks(section):
+        for block in texts(PAGE, section):
             site.one.follow(block)
     site.install()
     site.configure()
     checked = site.begin()
     assert 'Cinder        Success  v3' in checked and 'Warning' not in checked
     site.wait()
-    [session] = blocks('Try it')
+    [session] = texts(PAGE, 'Try it')
     shown = site.one.follow(session)
     assert 'ACTIVE' in shown and 'demo=192.0.2.' in shown and 'volumes_attached' in shown
     upgrade(site, image)
@@ -254,7 +255,7 @@ def test_the_page_leads_to_a_service_that_is_upgraded_without_an_interruption(si
 def upgrade(site, image):
     """Another release, with one more revision of the tables, takes the place of this one."""
     site.one.run('openstack flavor create --id load --ram 64 --disk 1 --vcpus 1 load')
-    first, second = blocks('Upgrade, without an interruption')
+    first, second = texts(PAGE, 'Upgrade, without an interruption')
     clone = site.clone('release-2')
     revision = f'{int(schema.head()) + 1:04}'
     versions = clone / 'computeapi/db/migrations/versions'

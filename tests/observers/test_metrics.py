@@ -19,7 +19,7 @@ from computeapi.pipeline import load
 from tests.api.servers.conftest import create, settle, world  # noqa: F401
 from tests.conftest import Client
 
-DOCUMENT = Path(__file__).parents[2] / 'docs/metrics.md'
+DOCUMENT = Path(__file__).parents[2] / 'docs/reference/metrics.md'
 
 
 @pytest.fixture

@@ -8,20 +8,21 @@ import re
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-DOCS = Path(__file__).parents[2] / 'docs'
-PAGE = (DOCS / 'testing-languages.md').read_text()
+from tests.documents import ROOT, blocks
+
+DOCS = ROOT / 'docs'
+PAGE = 'docs/how-to/testing-languages.md'
 DEBIAN = {'GO111MODULE': 'off', 'GOPATH': '/usr/share/gocode', 'CGO_ENABLED': '0'}
 """Where Go finds Debian's gophercloud, instead of what `go mod tidy` would fetch."""
 
 
 def command(section):
     """What the page runs in a cloud of its own."""
-    [text] = re.findall(rf'(?ms)^## {section}:.*?(?=^## |\Z)', PAGE)
-    [line] = re.findall('(?m)^    (computeapi run -- .*)', text)
+    [commands] = [block.text for block in blocks(PAGE) if block.language == 'sh' and block.section.startswith(section)]
+    [line] = re.findall('(?m)^computeapi run -- .*', commands)
     return line
 
 

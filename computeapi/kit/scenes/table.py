@@ -1,6 +1,6 @@
-"""docs/cloud-file.md, which says what may stand in a file that describes a cloud:
+"""docs/reference/cloud-file.md, which says what may stand in a file that describes a cloud:
 
-python -m computeapi.kit.scenes.table > docs/cloud-file.md
+python -m computeapi.kit.scenes.table > docs/reference/cloud-file.md
 """
 
 from collections.abc import Iterator

@@ -1,0 +1,21 @@
+"""How Sphinx builds the documentation: `tox -e docs`."""
+
+from computeapi import __version__
+
+project = 'computeapi'
+release = version = __version__
+html_title = f'computeapi {__version__}'
+extensions = ['myst_parser']
+exclude_patterns = ['examples']
+root_doc = 'index'
+
+# Headings can be linked to as on GitHub: `deploying.md#agents`.
+myst_heading_anchors = 3
+
+html_theme = 'furo'
+html_theme_options = {'navigation_with_keys': True}
+html_show_copyright = False
+html_copy_source = False
+templates_path: list[str] = []
+pygments_style = 'friendly'
+pygments_dark_style = 'monokai'
