@@ -8,6 +8,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from computeapi.backends.hypervisor.qemu.running import Running
+
 # What is made has another name until it is whole.
 SCRIPT = 'echo $$ > "$0.pid"; : > "$0.part"; "$@" && mv "$0.part" "$0"; rm -f "$0.pid"'
 START_SECONDS = 30
@@ -19,16 +21,7 @@ class Child:
 
     def __init__(self, target: Path):
         self.target, self.part, self.number = target, suffixed(target, 'part'), suffixed(target, 'pid')
-
-    @property
-    def pid(self) -> int | None:
-        try:
-            number = int(self.number.read_text())
-            state = Path(f'/proc/{number}/stat').read_text().rpartition(')')[2].split()[0]
-            mine = str(self.target).encode() in Path(f'/proc/{number}/cmdline').read_bytes()
-        except (OSError, ValueError):
-            return None
-        return number if mine and state not in 'ZX' else None
+        self.running = Running(self.number, str(target))
 
     @property
     def is_under_way(self) -> bool:
@@ -37,7 +30,7 @@ class Child:
             beginning = self.number.stat().st_size == 0 and self.number.stat().st_mtime > time.time() - START_SECONDS
         except FileNotFoundError:
             return False
-        return beginning or self.pid is not None
+        return beginning or self.running.runs
 
     @property
     def is_done(self) -> bool:
@@ -52,10 +45,10 @@ class Child:
         subprocess.run(command, stdin=null, stdout=null, stderr=null, check=True, timeout=START_SECONDS)
 
     def end(self) -> None:
-        number = self.pid
-        if number is not None:
+        pid = self.running.pid
+        if pid is not None:
             with contextlib.suppress(ProcessLookupError):
-                os.killpg(number, signal.SIGKILL)
+                os.killpg(pid, signal.SIGKILL)
         for path in (self.part, self.number):
             path.unlink(missing_ok=True)
 

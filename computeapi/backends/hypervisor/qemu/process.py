@@ -1,23 +1,18 @@
 """The QEMU of a guest: a process of its own, which outlives the driver and is found again by its pid file."""
 
-import contextlib
 import logging
 import os
-import signal
 import subprocess
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 from computeapi.backends.hypervisor import HypervisorError
 from computeapi.backends.hypervisor.qemu.folder import GuestFolder
 from computeapi.backends.hypervisor.qemu.monitor import Monitor
+from computeapi.backends.hypervisor.qemu.running import LOOK_SECONDS, Running
 
 LOG = logging.getLogger(__name__)
 START_SECONDS, STARTING_SECONDS = 60, 0.5
-# How long one has to write back what it has in memory before it is ended by force.
-END_SECONDS = 5
-LOOK_SECONDS = 0.02
 QMP = 'qmp'
 # QEMU's own -daemonize does what its -sandbox forbids.
 START = ('setsid', '--fork', 'sh', '-c', 'echo $$ >"$0.pid"; exec "$@" >"$0.output" 2>&1')
@@ -29,28 +24,21 @@ class FolderProcess:
     """A process that belongs to a guest. name: of its files in the folder.  mark: what only its arguments have."""
 
     def __init__(self, folder: GuestFolder, name: str, mark: str):
-        self.folder, self.name, self.mark = folder, name, mark
+        self.folder, self.name = folder, name
+        self.running = Running(folder / f'{name}.pid', mark)
 
     @property
     def pid(self) -> int | None:
-        """None: it does not run. A number that another process has by now is none of it."""
-        try:
-            number = int((self.folder / f'{self.name}.pid').read_text())
-            state = Path(f'/proc/{number}/stat').read_text().rpartition(')')[2].split()[0]
-            arguments = Path(f'/proc/{number}/cmdline').read_bytes()
-        except (OSError, ValueError):
-            return None
-        # Nobody may have asked yet how it ended.
-        ended = state in 'ZX'
-        return None if ended or self.mark.encode() not in arguments else number
+        """None: it does not run."""
+        return self.running.pid
 
     @property
     def runs(self) -> bool:
-        return self.pid is not None
+        return self.running.runs
 
     def begin(self, arguments: Sequence[str], is_ready: Callable[[], bool], files: Sequence[int] = ()) -> None:
         """Start it, and wait until it is ready; HypervisorError. files: open ones for it."""
-        (self.folder / f'{self.name}.pid').unlink(missing_ok=True)
+        self.running.number.unlink(missing_ok=True)
         null, environment = subprocess.DEVNULL, {'PATH': os.defpath, 'LC_ALL': 'C'}
         try:
             subprocess.run(
@@ -90,25 +78,8 @@ class FolderProcess:
 
     def end(self) -> None:
         """End it, as if its power was cut; what it wrote to its disks is there."""
-        for number in (signal.SIGTERM, signal.SIGKILL):
-            pid = self.pid
-            if pid is None:
-                break
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, number)
-            self.wait(END_SECONDS)
-        if self.runs:
+        if not self.running.end():
             raise HypervisorError(f'The virtual machine of {self.folder.server_id} could not be ended.')
-        (self.folder / f'{self.name}.pid').unlink(missing_ok=True)
-
-    def wait(self, seconds: float) -> bool:
-        """Whether it has ended by then."""
-        deadline = time.monotonic() + seconds
-        while self.runs:
-            if time.monotonic() > deadline:
-                return False
-            time.sleep(LOOK_SECONDS)
-        return True
 
 
 class GuestProcess(FolderProcess):

@@ -1,18 +1,14 @@
 """The DHCP server of a network, which knows its ports and answers nobody else; dnsmasq, one for each network."""
 
-import contextlib
 import hashlib
-import os
-import signal
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from computeapi.backends.hypervisor import HypervisorError
 from computeapi.backends.hypervisor.qemu.bridges.command import run
 from computeapi.backends.hypervisor.qemu.bridges.wires import Segment, Subnet, Wire
+from computeapi.backends.hypervisor.qemu.running import Running
 
-END_SECONDS, LOOK_SECONDS = 5, 0.02
 LEASE_SECONDS = 86400
 ROUTER, NAME_SERVERS, MTU, ROUTES = 3, 6, 26, 121
 
@@ -23,28 +19,13 @@ class DhcpServer:
     def __init__(self, folder: Path, bridge: str):
         self.bridge = bridge
         self.number, self.digest = folder / f'{bridge}.pid', folder / f'{bridge}.dhcp'
-
-    @property
-    def pid(self) -> int | None:
-        """None: it does not run."""
-        try:
-            number = int(self.number.read_text())
-        except (OSError, ValueError):
-            return None
-        return number if self.is_it(number) else None
-
-    def is_it(self, number: int) -> bool:
-        """Whether the process runs, and is this server: a number may be another's by now."""
-        try:
-            return str(self.number).encode() in Path(f'/proc/{number}/cmdline').read_bytes()
-        except OSError:
-            return False
+        self.running = Running(self.number, str(self.number))
 
     def serve(self, segment: Segment, wires: Sequence[Wire]) -> None:
         """Serve these ports; nobody is disturbed when it does so already."""
         told = ''.join(f'{line}\n' for line in configuration(segment, wires))
         digest = hashlib.sha256(told.encode()).hexdigest()
-        if self.pid is not None and self.digest.exists() and self.digest.read_text() == digest:
+        if self.running.runs and self.digest.exists() and self.digest.read_text() == digest:
             return
         self.end()
         if any(map(is_served, segment.subnets)):
@@ -53,29 +34,9 @@ class DhcpServer:
             self.digest.write_text(digest)
 
     def end(self) -> None:
-        pid = self.pid
-        if pid is not None and not (ended(pid, signal.SIGTERM) or ended(pid, signal.SIGKILL)):
+        if not self.running.end():
             raise HypervisorError(f'The DHCP server of {self.bridge} could not be ended.')
-        for path in (self.number, self.digest):
-            path.unlink(missing_ok=True)
-
-
-def ended(pid: int, number: signal.Signals) -> bool:
-    """Whether the process ends at that signal."""
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(pid, number)
-    deadline = time.monotonic() + END_SECONDS
-    while runs(pid) and time.monotonic() < deadline:
-        time.sleep(LOOK_SECONDS)
-    return not runs(pid)
-
-
-def runs(pid: int) -> bool:
-    """It keeps the address that it listens at to the end, longer than its file and its arguments."""
-    try:
-        return Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()[0] not in 'ZX'
-    except OSError:
-        return False
+        self.digest.unlink(missing_ok=True)
 
 
 def is_served(subnet: Subnet) -> bool:
