@@ -14,9 +14,8 @@ from computeapi.backends.hypervisor.qemu.child import Child
 from computeapi.backends.hypervisor.qemu.folder import write
 from computeapi.backends.hypervisor.qemu.guest import Disk, QemuGuest
 from computeapi.backends.hypervisor.qemu.monitor import Monitor
-from computeapi.backends.hypervisor.qemu.work import GuestWork
+from computeapi.backends.hypervisor.qemu.work import COPY_SECONDS, GuestWork
 
-LONGEST = 6 * 3600
 MOST_BANDWIDTH = 2**40
 FORCED_DOWNTIME = 2_000_000
 """Milliseconds that a guest may stand still whose owner wants it to be over."""
@@ -62,7 +61,7 @@ def send(work: GuestWork, facts: Mapping[str, Any], name: str, path: Path, disk_
         server = f'file.server.type=inet,file.server.host={facts["address"]},file.server.port={facts["port"]}'
         target = f'driver=raw,file.driver=nbd,{server},file.export={facts["disks"][name]}'
         child.start(['qemu-img', 'convert', '-q', '-n', '-f', disk_format, '--target-image-opts', str(path), target])
-    work.until(f'send {name}', lambda: not child.is_under_way, LONGEST)
+    work.until(f'send {name}', lambda: not child.is_under_way, COPY_SECONDS)
     if not child.is_done:
         raise HypervisorError('A disk could not be sent to the other host.')
 
@@ -107,11 +106,11 @@ def advance(work: GuestWork, monitor: Monitor, guest: QemuGuest, facts: Mapping[
         begin(work, monitor, guest, facts)
     if wish == 'forcing':
         monitor.execute('migrate-set-parameters', downtime_limit=FORCED_DOWNTIME)
-    work.until('move', lambda: status(monitor) not in UNDER_WAY - {'pre-switchover'}, LONGEST)
+    work.until('move', lambda: status(monitor) not in UNDER_WAY - {'pre-switchover'}, COPY_SECONDS)
     if status(monitor) == 'pre-switchover':
         end_mirrors(work, monitor, guest, force=False)
         monitor.execute('migrate-continue', state='pre-switchover')
-        work.until('switch', lambda: status(monitor) not in UNDER_WAY, LONGEST)
+        work.until('switch', lambda: status(monitor) not in UNDER_WAY, COPY_SECONDS)
     if status(monitor) != 'completed':
         cancel(work, monitor, guest)
         raise HypervisorError('The virtual machine could not be moved.')
@@ -124,13 +123,13 @@ def begin(work: GuestWork, monitor: Monitor, guest: QemuGuest, facts: Mapping[st
         name = mirror_of(disk)
         if name in mirroring:
             continue
-        if name in nodes(monitor):
+        if name in monitor.nodes():
             monitor.execute('blockdev-del', node_name=name)
         nbd = {'driver': 'nbd', 'server': there, 'export': facts['disks'][disk.name]}
         monitor.tell('blockdev-add', {'driver': 'raw', 'node-name': name, 'file': nbd, 'discard': 'unmap'})
         monitor.execute('blockdev-mirror', job_id=name, device=disk.name, target=name, sync='full')
     wanted = {mirror_of(disk) for disk in guest.own_disks}
-    work.until('copy', lambda: is_ready(monitor, wanted), LONGEST)
+    work.until('copy', lambda: is_ready(monitor, wanted), COPY_SECONDS)
     pausing = [{'capability': 'pause-before-switchover', 'state': True}]
     monitor.execute('migrate-set-capabilities', capabilities=pausing)
     monitor.execute('migrate-set-parameters', max_bandwidth=MOST_BANDWIDTH)
@@ -146,10 +145,6 @@ def mirrors(monitor: Monitor) -> dict[str, str]:
     return {job['id']: job['status'] for job in monitor.execute('query-jobs') if job['type'] == 'mirror'}
 
 
-def nodes(monitor: Monitor) -> set[str]:
-    return {node['node-name'] for node in monitor.execute('query-named-block-nodes', flat=True)}
-
-
 def is_ready(monitor: Monitor, wanted: set[str]) -> bool:
     """Whether all that was there has been sent; HypervisorError when it cannot be."""
     found = mirrors(monitor)
@@ -162,8 +157,8 @@ def end_mirrors(work: GuestWork, monitor: Monitor, guest: QemuGuest, *, force: b
     """Both sides are the same then, unless it is done by force."""
     for name in mirrors(monitor):
         monitor.execute('block-job-cancel', device=name, force=force)
-    work.until('end of copying', lambda: not mirrors(monitor), LONGEST)
-    for name in {mirror_of(disk) for disk in guest.disks} & nodes(monitor):
+    work.until('end of copying', lambda: not mirrors(monitor), COPY_SECONDS)
+    for name in {mirror_of(disk) for disk in guest.disks} & monitor.nodes():
         monitor.execute('blockdev-del', node_name=name)
 
 
@@ -171,7 +166,7 @@ def cancel(work: GuestWork, monitor: Monitor, guest: QemuGuest) -> None:
     """Back to where it was, and running."""
     if status(monitor) in UNDER_WAY:
         monitor.execute('migrate_cancel')
-        work.until('cancel', lambda: status(monitor) not in UNDER_WAY, LONGEST)
+        work.until('cancel', lambda: status(monitor) not in UNDER_WAY, COPY_SECONDS)
     if status(monitor) == 'completed':
         return
     end_mirrors(work, monitor, guest, force=True)

@@ -9,6 +9,7 @@ import secrets
 import socket
 import zlib
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -70,13 +71,13 @@ def make(work: GuestWork, machine: Mapping[str, Any]) -> QemuGuest:
 
 def landed(work: GuestWork, disk: Disk, sizes: Mapping[str, int]) -> Disk:
     if disk.volume_id is not None:
-        return Disk(**{**vars(disk), 'file': disks.of_volume(work.host.volume_path, disk.volume_id)})
-    if disk.name not in sizes:
+        return replace(disk, file=disks.of_volume(work.host.volume_path, disk.volume_id))
+    if disk.name in sizes:
+        path = work.folder / Path(f'{disk.name}.raw').name
+        qemu_img.create(path, sizes[disk.name], disk_format='raw')
+    else:
         path = work.folder / Path(disk.file['filename']).name
-        return Disk(**{**vars(disk), 'file': disks.file(path), 'format': 'raw', 'backing': None})
-    path = work.folder / Path(f'{disk.name}.raw').name
-    qemu_img.create(path, sizes[disk.name], disk_format='raw')
-    return Disk(**{**vars(disk), 'file': disks.file(path), 'format': 'raw', 'backing': None})
+    return replace(disk, file=disks.file(path), format='raw', backing=None)
 
 
 def export(work: GuestWork, guest: QemuGuest) -> dict[str, Any]:

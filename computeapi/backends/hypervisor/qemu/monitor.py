@@ -78,6 +78,14 @@ class Monitor:
         except (OSError, QMPError, TimeoutError) as error:
             raise silent(self.path) from error
 
+    def nodes(self) -> set[str]:
+        """The names of all block devices and of what they consist of."""
+        return {node['node-name'] for node in self.execute('query-named-block-nodes', flat=True)}
+
+    def status_of(self, job: str) -> str | None:
+        """Of a job; None: there is none of the name."""
+        return next((str(each['status']) for each in self.execute('query-jobs') if each['id'] == job), None)
+
     def hand_over(self, name: str, file: int) -> None:
         """Let QEMU know an open file by that name."""
         self.client.send_fd_scm(file)

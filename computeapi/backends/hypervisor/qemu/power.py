@@ -3,7 +3,7 @@
 import os
 
 from computeapi.backends.hypervisor import HypervisorError, PowerState
-from computeapi.backends.hypervisor.qemu import disks, landing
+from computeapi.backends.hypervisor.qemu import disks, landing, machine
 from computeapi.backends.hypervisor.qemu.guest import QemuGuest
 from computeapi.backends.hypervisor.qemu.making import renew
 from computeapi.backends.hypervisor.qemu.monitor import Monitor
@@ -169,7 +169,7 @@ def rescue(work: GuestWork, image_id: str | None) -> None:
     if guest.rescue is None:
         base = work.image(image_id or work.server.image_id or '')
         work.process.end()
-        slot = guest.free_slot(4, 31)
+        slot = guest.free_slot(machine.FIRST_SLOT, machine.LAST_SLOT)
         if slot is None:
             raise HypervisorError('The virtual machine has no room for one more disk.')
         (work.folder / f'{disks.RESCUE}.qcow2').unlink(missing_ok=True)

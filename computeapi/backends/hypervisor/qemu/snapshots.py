@@ -9,11 +9,10 @@ from computeapi.backends.hypervisor.qemu.child import Child
 from computeapi.backends.hypervisor.qemu.disks import ROOT
 from computeapi.backends.hypervisor.qemu.guest import Disk
 from computeapi.backends.hypervisor.qemu.monitor import Monitor
-from computeapi.backends.hypervisor.qemu.work import GuestWork
+from computeapi.backends.hypervisor.qemu.work import COPY_SECONDS, GuestWork
 
 CHUNK = 256 * 1024
 JOB = 'snapshot'
-LONGEST = 6 * 3600
 FORMATS = ('raw', 'qcow2')
 
 
@@ -43,18 +42,18 @@ def copy(work: GuestWork, disk: Disk, target: Path, disk_format: str) -> None:
         child.start(
             ['qemu-img', 'convert', '-q', '-f', disk.format, '-O', disk_format, disk.file['filename'], str(child.part)]
         )
-    work.until(JOB, lambda: not child.is_under_way, LONGEST)
+    work.until(JOB, lambda: not child.is_under_way, COPY_SECONDS)
     if not child.is_done:
         raise HypervisorError('The image of the disk could not be made.')
 
 
 def copy_running(work: GuestWork, monitor: Monitor, disk: Disk, child: Child, disk_format: str) -> None:
-    if status(monitor) is not None and not child.part.exists():
+    if monitor.status_of(JOB) is not None and not child.part.exists():
         # Nobody came back for what it has been copying.
         finish(work, monitor)
-    if status(monitor) is None:
+    if monitor.status_of(JOB) is None:
         begin(work, monitor, disk, child, disk_format)
-    work.until(JOB, lambda: status(monitor) == 'concluded', LONGEST)
+    work.until(JOB, lambda: monitor.status_of(JOB) == 'concluded', COPY_SECONDS)
     error = finish(work, monitor)
     if error:
         child.part.unlink(missing_ok=True)
@@ -76,16 +75,11 @@ def begin(work: GuestWork, monitor: Monitor, disk: Disk, child: Child, disk_form
     monitor.execute('blockdev-backup', **copying, auto_dismiss=False)
 
 
-def status(monitor: Monitor) -> str | None:
-    """Of the copying; None: there is none."""
-    return next((job['status'] for job in monitor.execute('query-jobs') if job['id'] == JOB), None)
-
-
 def finish(work: GuestWork, monitor: Monitor) -> str | None:
     """End the copying, over or not; why it failed, if it did."""
-    if status(monitor) != 'concluded':
+    if monitor.status_of(JOB) != 'concluded':
         monitor.execute('job-cancel', id=JOB)
-        work.until(f'cancel {JOB}', lambda: status(monitor) == 'concluded', LONGEST)
+        work.until(f'cancel {JOB}', lambda: monitor.status_of(JOB) == 'concluded', COPY_SECONDS)
     error: str | None = next(job.get('error') for job in monitor.execute('query-jobs') if job['id'] == JOB)
     monitor.execute('job-dismiss', id=JOB)
     monitor.execute('blockdev-del', node_name=JOB)

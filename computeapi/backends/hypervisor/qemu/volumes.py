@@ -1,5 +1,6 @@
 """Volumes as disks of guests, which come and go while a guest runs, or before it does."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,10 +9,9 @@ from computeapi.backends.hypervisor.qemu import disks, machine
 from computeapi.backends.hypervisor.qemu.guest import Disk, QemuGuest
 from computeapi.backends.hypervisor.qemu.monitor import Monitor, Refusal
 from computeapi.backends.hypervisor.qemu.plugging import devices
-from computeapi.backends.hypervisor.qemu.work import GuestWork, TooSlow
+from computeapi.backends.hypervisor.qemu.work import COPY_SECONDS, GuestWork, TooSlow
 from computeapi.db.servers import BlockDevice
 
-LONGEST = 6 * 3600
 
 
 def of(guest: QemuGuest, device: BlockDevice) -> Disk | None:
@@ -35,7 +35,7 @@ def attach(work: GuestWork, device: BlockDevice) -> None:
 
 
 def connect(monitor: Monitor, guest: QemuGuest, disk: Disk) -> None:
-    there = nodes(monitor)
+    there = monitor.nodes()
     for node in machine.nodes(disk):
         if node['node-name'] not in there:
             monitor.tell('blockdev-add', node)
@@ -72,7 +72,7 @@ def disconnect(work: GuestWork, monitor: Monitor, guest: QemuGuest, disk: Disk) 
 def forget(monitor: Monitor, disk: Disk) -> bool:
     """Close the data, which the guest does not see any more; whether that was done. What served the guest may have
     them for a moment longer than the guest itself."""
-    there = nodes(monitor)
+    there = monitor.nodes()
     try:
         for name in (disk.node, file_of(disk)):
             if name in there:
@@ -106,13 +106,13 @@ def swap(work: GuestWork, old: BlockDevice, new: BlockDevice) -> None:
         raise HypervisorError(f'Volume {old.volume_id} is no disk of the virtual machine.')
     if disk.volume_id == new.volume_id:
         return
-    taken = Disk(**vars(disk))
-    taken.file, taken.serial, taken.volume_id = (
-        disks.of_volume(work.host.volume_path, new.volume_id),
-        new.volume_id,
-        new.volume_id,
+    taken = replace(
+        disk,
+        file=disks.of_volume(work.host.volume_path, new.volume_id),
+        serial=new.volume_id,
+        volume_id=new.volume_id,
+        node_name=f'volume-{new.volume_id[:18]}',
     )
-    taken.node_name = f'volume-{new.volume_id[:18]}'
     with work.monitor() as monitor:
         mirror(work, monitor, disk, taken)
         work.until(f'close {disk.node}', lambda: forget(monitor, disk), work.host.options.detach_seconds)
@@ -125,16 +125,16 @@ def mirror(work: GuestWork, monitor: Monitor, disk: Disk, taken: Disk) -> None:
     if node_of(monitor, disk) == taken.node:
         return show_all(monitor, taken)
     job = f'swap-{disk.name}'
-    if status(monitor, job) is None:
+    if monitor.status_of(job) is None:
         forget(monitor, taken)
         monitor.tell('blockdev-add', taken.file | {'node-name': file_of(taken)})
         # Both must be of one length meanwhile.
         monitor.tell('blockdev-add', node_over(taken) | {'size': length_of(monitor, disk)})
         monitor.execute('blockdev-mirror', job_id=job, device=disk.node, target=taken.node, sync='full')
-    work.until(job, lambda: status(monitor, job) in (None, 'ready'), LONGEST)
-    if status(monitor, job) == 'ready':
+    work.until(job, lambda: monitor.status_of(job) in (None, 'ready'), COPY_SECONDS)
+    if monitor.status_of(job) == 'ready':
         monitor.execute('job-complete', id=job)
-    work.until(f'end of {job}', lambda: status(monitor, job) is None, LONGEST)
+    work.until(f'end of {job}', lambda: monitor.status_of(job) is None, COPY_SECONDS)
     if node_of(monitor, disk) != taken.node:
         forget(monitor, taken)
         raise HypervisorError('The volume could not be copied.')
@@ -160,16 +160,8 @@ def length_of(monitor: Monitor, disk: Disk) -> int:
     return next(int(each['image']['virtual-size']) for each in found if each['node-name'] == disk.node)
 
 
-def status(monitor: Monitor, job: str) -> str | None:
-    return next((str(each['status']) for each in monitor.execute('query-jobs') if each['id'] == job), None)
-
-
 def node_of(monitor: Monitor, disk: Disk) -> str | None:
     """What the guest has under the disk's name."""
     ids = {f'disk-{disk.name}', f'/machine/peripheral/disk-{disk.name}/virtio-backend'}
     found = (each for each in monitor.execute('query-block') if each.get('qdev') in ids)
     return next((str(each['inserted']['node-name']) for each in found if 'inserted' in each), None)
-
-
-def nodes(monitor: Monitor) -> set[str]:
-    return {node['node-name'] for node in monitor.execute('query-named-block-nodes', flat=True)}

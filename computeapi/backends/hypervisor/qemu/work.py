@@ -19,6 +19,8 @@ from computeapi.db.servers import Server
 
 # How long one waits here for what may be over soon, before one is told to come again.
 MOMENT_SECONDS, LOOK_SECONDS, AGAIN_SECONDS = 0.5, 0.02, 1.0
+# For so long a disk may be on its way from one place to another.
+COPY_SECONDS = 6 * 3600
 
 
 class TooSlow(HypervisorError):

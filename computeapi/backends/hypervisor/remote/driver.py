@@ -222,14 +222,14 @@ class RemoteHypervisor:
                 answer = ask()
                 if answer.kind is not AnswerKind.UNDER_WAY:
                     return answer
-                wait, why = AGAIN_SECONDS, 'it is at it'
+                answered, wait, why = True, AGAIN_SECONDS, 'it is still at it'
             except Unanswered as error:
-                wait, why = SILENCE_SECONDS, str(error)
+                answered, wait, why = False, SILENCE_SECONDS, str(error)
             if self.claim.waits:
                 # Its time begins here, if it has not: work that waits for a host does not do so for ever.
                 self.passed(f'{operation} on {host}')
                 raise NotYet(wait)
-            if why != 'it is at it' or time.monotonic() > deadline:
+            if not answered or time.monotonic() > deadline:
                 LOG.warning('Host %s does not respond: %s', host, why)
                 raise HostAway(host=host)
 
