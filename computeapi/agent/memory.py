@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import os
 import threading
 import time
 import uuid
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from computeapi.backends.hypervisor.remote.codec import codec
+from computeapi.backends.whole_files import write
 
 # After so long nobody comes back who had a claim on a server that nobody has touched since.
 FORGOTTEN_SECONDS = 14 * 24 * 3600
@@ -61,13 +61,8 @@ class Memory:
     def keep(self, server_id: str) -> None:
         """Write down what `of` has given and somebody has changed."""
         path = self._path(server_id)
-        new = path.with_suffix('.new')
         with self.writing[server_id]:
-            with new.open('w') as file:
-                json.dump(CODEC.write(self.of(server_id)), file)
-                file.flush()
-                os.fsync(file.fileno())
-            new.replace(path)
+            write(path, json.dumps(CODEC.write(self.of(server_id))).encode())
 
     def passed(self, server_id: str, work: str, step: str) -> float:
         """How many seconds ago that piece of work on a server came to this step first."""

@@ -15,8 +15,8 @@ from oslo_utils.imageutils import format_inspector
 
 from computeapi.backends.hypervisor import HypervisorError, NotYet
 from computeapi.backends.hypervisor.qemu import qemu_img
-from computeapi.backends.hypervisor.qemu.folder import write
 from computeapi.backends.image import Image, Images
+from computeapi.backends.whole_files import write
 from computeapi.context import Context
 from computeapi.errors import Error
 

@@ -3,8 +3,9 @@
 import os
 from pathlib import Path
 
-from computeapi.backends.hypervisor.qemu.folder import GuestFolder, write
+from computeapi.backends.hypervisor.qemu.folder import GuestFolder
 from computeapi.backends.hypervisor.qemu.machine import CONSOLE_LOG
+from computeapi.backends.whole_files import write
 
 MOST_BYTES, KEPT_BYTES = 2**20, 2**18
 # How much of it clients can read.

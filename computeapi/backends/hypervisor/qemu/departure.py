@@ -11,10 +11,10 @@ import orjson
 from computeapi.backends.hypervisor import HypervisorError
 from computeapi.backends.hypervisor.qemu import landing, making, qemu_img
 from computeapi.backends.hypervisor.qemu.child import Child
-from computeapi.backends.hypervisor.qemu.folder import write
 from computeapi.backends.hypervisor.qemu.guest import Disk, QemuGuest
 from computeapi.backends.hypervisor.qemu.monitor import Monitor
 from computeapi.backends.hypervisor.qemu.work import COPY_SECONDS, GuestWork
+from computeapi.backends.whole_files import write
 
 MOST_BANDWIDTH = 2**40
 FORCED_DOWNTIME = 2_000_000

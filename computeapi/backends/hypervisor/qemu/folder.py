@@ -2,16 +2,15 @@
 
 import contextlib
 import fcntl
-import os
 import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from computeapi import chance
 from computeapi.backends.hypervisor import HypervisorError, NotYet, Outdated
 from computeapi.backends.hypervisor.qemu.guest import QemuGuest
+from computeapi.backends.whole_files import write
 
 PATIENCE_SECONDS = 5
 LOOK_SECONDS = 0.05
@@ -76,7 +75,8 @@ class HostFolder:
         Outdated; NotYet when somebody else is at it for long."""
         self.claims.mkdir(mode=0o700, parents=True, exist_ok=True)
         with (self.claims / server_id).open('a+') as file:
-            wait_for(file.fileno())
+            if not is_locked(file.fileno(), PATIENCE_SECONDS):
+                raise NotYet(1)
             file.seek(0)
             newest = int(file.read() or 0)
             if token and token < newest:
@@ -97,26 +97,14 @@ class HostFolder:
             shutil.rmtree(path, ignore_errors=True)
 
 
-def wait_for(lock: int) -> None:
-    """Lock the open file as soon as nobody else has; NotYet after a while."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
+def is_locked(lock: int, seconds: float) -> bool:
+    """Lock the open file as soon as nobody else has; whether that was so by then."""
+    deadline = time.monotonic() + seconds
     while True:
         try:
-            return fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
         except BlockingIOError:
             if time.monotonic() > deadline:
-                raise NotYet(1) from None
+                return False
             time.sleep(LOOK_SECONDS)
-
-
-def write(path: Path, data: bytes) -> None:
-    """All of it or nothing, also when the machine fails."""
-    part = path.with_name(f'{path.name}.{chance.new_hex_id()}.part')
-    try:
-        with part.open('xb') as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)

@@ -17,12 +17,13 @@ import orjson
 
 from computeapi.backends.hypervisor import HypervisorError
 from computeapi.backends.hypervisor.qemu import disks, making, qemu_img
-from computeapi.backends.hypervisor.qemu.folder import GuestFolder, HostFolder, write
+from computeapi.backends.hypervisor.qemu.folder import GuestFolder, HostFolder
 from computeapi.backends.hypervisor.qemu.guest import Disk, QemuGuest
 from computeapi.backends.hypervisor.qemu.machine import text
 from computeapi.backends.hypervisor.qemu.monitor import Monitor
 from computeapi.backends.hypervisor.qemu.process import QMP, GuestProcess, exporter_of
 from computeapi.backends.hypervisor.qemu.work import GuestWork
+from computeapi.backends.whole_files import write
 
 # The file in which the other host writes that all is here.
 ARRIVED, MARK = 'arrived', b'arrived'

@@ -13,7 +13,6 @@ from computeapi.backends.hypervisor.qemu.work import COPY_SECONDS, GuestWork, To
 from computeapi.db.servers import BlockDevice
 
 
-
 def of(guest: QemuGuest, device: BlockDevice) -> Disk | None:
     return next((disk for disk in guest.disks if disk.uuid == device.uuid), None)
 

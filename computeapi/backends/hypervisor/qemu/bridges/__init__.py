@@ -10,12 +10,10 @@ What is wanted is always told as a whole: which ports are here is noted in a fol
 service. So it does not matter what was there, or who died in the middle of it.
 """
 
-import fcntl
 import hashlib
 import json
 import logging
 import re
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,13 +24,15 @@ from computeapi.backends.hypervisor.qemu.bridges import firewall, links
 from computeapi.backends.hypervisor.qemu.bridges.command import run
 from computeapi.backends.hypervisor.qemu.bridges.dhcp import DhcpServer
 from computeapi.backends.hypervisor.qemu.bridges.wires import Documents, Segment, Wire, Wiring, read, tap_of
+from computeapi.backends.hypervisor.qemu.folder import is_locked
+from computeapi.backends.whole_files import write
 from computeapi.context import Context
 from computeapi.errors import Error
 
 LOG = logging.getLogger(__name__)
 Interface = Mapping[str, Any]
 PORT_ID = re.compile(r'[0-9a-f-]{11,36}')
-PATIENCE_SECONDS, LOOK_SECONDS = 30, 0.05
+PATIENCE_SECONDS = 30
 COUNTED = {'octets': 'bytes', 'packets': 'packets', 'drop': 'dropped', 'errors': 'errors'}
 
 
@@ -88,15 +88,8 @@ class Bridges:
         """The ports that are here, while nobody else changes anything; HypervisorError when that takes too long."""
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with (self.folder / 'lock').open('a') as lock:
-            deadline = time.monotonic() + PATIENCE_SECONDS
-            while True:
-                try:
-                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    break
-                except BlockingIOError:
-                    if time.monotonic() > deadline:
-                        raise HypervisorError('The networks of the host are being changed for too long.') from None
-                    time.sleep(LOOK_SECONDS)
+            if not is_locked(lock.fileno(), PATIENCE_SECONDS):
+                raise HypervisorError('The networks of the host are being changed for too long.')
             yield PortsHere(self.folder / 'ports.json')
 
     def try_to_bring_about(self, ports: 'PortsHere') -> None:
@@ -204,9 +197,7 @@ class PortsHere:
             'taps': sorted(self.taps),
             'digests': self.digests,
         }
-        part = self.path.with_suffix('.part')
-        part.write_text(json.dumps(facts))
-        part.replace(self.path)
+        write(self.path, json.dumps(facts).encode())
 
 
 def port_of(interface: Interface) -> str:

@@ -1,0 +1,19 @@
+"""Files that are there as a whole, or as they were before."""
+
+import os
+from pathlib import Path
+
+from computeapi import chance
+
+
+def write(path: Path, data: bytes) -> None:
+    """All of it or nothing, also when the machine fails."""
+    part = path.with_name(f'{path.name}.{chance.new_hex_id()}.part')
+    try:
+        with part.open('xb') as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
