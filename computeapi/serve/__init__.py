@@ -21,7 +21,7 @@ from computeapi.db import schema
 from computeapi.db.engine import store_of
 from computeapi.main import Service
 from computeapi.pipeline import load
-from computeapi.serve import consoles, credentials, guests, population
+from computeapi.serve import consoles, credentials, guests, machines, population
 from computeapi.serve.directory import Directory, database, opened
 from computeapi.serve.http.hub import UPLOADS
 from computeapi.serve.http.server import HTTPServer
@@ -121,7 +121,7 @@ def running(
         stack.callback(service.close)
         if directory.temporary and conf.hypervisor.backend == 'qemu':
             # Else they would run on, and nobody would know of them.
-            stack.callback(guests.end_all, service)
+            stack.callback(machines.end_all, service)
         with around.beginning():
             with store.watch.silenced():
                 (schema.create if directory.temporary else schema.upgrade)(store)

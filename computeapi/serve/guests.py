@@ -1,20 +1,14 @@
 """The port at which `serve` answers guests, as the metadata service does."""
 
-import logging
 import socket
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from oslo_config import cfg
 
-from computeapi.backends.hypervisor import HypervisorError
-from computeapi.compute.servers import placement
-from computeapi.db import servers
-from computeapi.main import Service
 from computeapi.serve.directory import Directory
 from computeapi.web.filters import WSGIApp
 
-LOG = logging.getLogger(__name__)
 SECRET = 'metadata-secret'
 
 
@@ -32,15 +26,3 @@ class ByPort:
 def share_secret(conf: cfg.ConfigOpts, directory: Directory) -> None:
     """What a proxy before the guests signs with, unless conf names it, is kept in the directory."""
     conf.set_default('metadata_proxy_shared_secret', directory.secret(SECRET), 'neutron')
-
-
-def end_all(service: Service) -> None:
-    """End the virtual machines of all servers, those among them that are gone, too."""
-    for server_id, host in service.hypervisor.machines():
-        with service.store.read() as connection:
-            server = servers.get(connection, server_id, deleted=True)
-        try:
-            if server is not None:
-                service.hypervisor.destroy(placement.at(server, host))
-        except HypervisorError as error:
-            LOG.warning('The virtual machine of %s still runs: %s', server_id, error)

@@ -1,0 +1,22 @@
+"""The virtual machines of a cloud that ends for good."""
+
+import logging
+
+from computeapi.backends.hypervisor import HypervisorError
+from computeapi.compute.servers import placement
+from computeapi.db import servers
+from computeapi.main import Service
+
+LOG = logging.getLogger(__name__)
+
+
+def end_all(service: Service) -> None:
+    """End those of all servers, those among them that are gone, too."""
+    for server_id, host in service.hypervisor.machines():
+        with service.store.read() as connection:
+            server = servers.get(connection, server_id, deleted=True)
+        try:
+            if server is not None:
+                service.hypervisor.destroy(placement.at(server, host))
+        except HypervisorError as error:
+            LOG.warning('The virtual machine of %s still runs: %s', server_id, error)
