@@ -180,7 +180,13 @@ class Service:
     @functools.cached_property
     def hosts(self) -> HostRegistry:
         driven = self.hypervisor.hosts if self.bus is None else list
-        return HostRegistry(self.store, driven, beat_seconds=self.conf.report_interval, clock=self.store.clock)
+        return HostRegistry(
+            self.store,
+            driven,
+            beat_seconds=self.conf.report_interval,
+            clock=self.store.clock,
+            upkeep=self.hypervisor.upkeep,
+        )
 
     @functools.cached_property
     def bus(self) -> Bus | None:
@@ -316,6 +322,7 @@ class Service:
 
     def recover(self) -> None:
         """Do what whoever died did not come to."""
+        self.hypervisor.upkeep()
         self.hosts.register()
         evacuation.return_hosts(self.platform, self.hosts.running())
         for backend in (self.images, self.networks, self.volumes):

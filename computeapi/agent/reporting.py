@@ -28,7 +28,12 @@ class Reporter:
         self.id = str(uuid.uuid4())
 
     def report(self) -> None:
-        """Once; what goes wrong is logged when it begins."""
+        """Once, and see to the host."""
+        self.tell()
+        self.driver.upkeep()
+
+    def tell(self) -> None:
+        """What goes wrong is logged when it begins."""
         try:
             found = self.bus.call(CONTROL, 'report', REPORT_SECONDS, report=REPORT.write(self.made()))
             expected: Expectation = EXPECTATION.read(found)

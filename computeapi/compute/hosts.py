@@ -22,7 +22,7 @@ CONTROL = ('nova-conductor', 'nova-scheduler')
 class HostRegistry:
     """Keeps the rows of the hosts that this process drives, and says now and then that they live.
 
-    hosts: these. Of others their agents are heard.
+    hosts: these. Of others their agents are heard.  upkeep: sees to them.
     """
 
     def __init__(
@@ -32,8 +32,9 @@ class HostRegistry:
         *,
         beat_seconds: float,
         clock: Callable[[], datetime] = utcnow,
+        upkeep: Callable[[], None] = lambda: None,
     ):
-        self.store, self.hosts, self.clock = store, hosts, clock
+        self.store, self.hosts, self.clock, self.upkeep = store, hosts, clock, upkeep
         self.beat = Periodic('heartbeat', self.report, beat_seconds)
 
     def start(self) -> None:
@@ -82,8 +83,9 @@ class HostRegistry:
         return [host.name for host in self.hosts() if host.on]
 
     def report(self) -> None:
-        """Say that the hosts that are on live."""
+        """Say that the hosts that are on live, and see to them."""
         self.store.tell(services.are_seen, [*self.running(), CONTROLLER], self.clock())
+        self.upkeep()
 
 
 def _register(connection: sa.Connection, hosts: Sequence[Host], now: datetime) -> None:

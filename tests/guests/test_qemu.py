@@ -137,10 +137,10 @@ def test_an_image_is_kept_as_long_as_a_guest_needs_it(guests, made):
     server = made()
     driver.spawn(server, [])
     [image] = [path for path in (guests.state / 'images').glob('*') if not path.suffix]
-    driver.hosts()
+    driver.upkeep()
     assert image.exists()
     driver.destroy(server)
-    driver.hosts()
+    driver.upkeep()
     assert not list((guests.state / 'images').glob('*'))
     driver.spawn(server, [])
     assert wrote(driver, server, f'{BANNER}01')
@@ -372,7 +372,7 @@ def test_a_console_log_is_kept_short(driver, made):
     wrote(driver, server, BANNER)
     with log.open('ab') as file:
         file.write(b'x' * MOST_BYTES + b'\nthe end\n')
-    driver.hosts()
+    driver.upkeep()
     assert log.stat().st_size == 0 and driver.console_output(server, 1) == 'the end'
     assert echoes(driver, server, 'and on')
     assert wrote(driver, server, 'and on')
@@ -391,7 +391,7 @@ def test_what_moves_while_it_runs_goes_on_with_its_memory_and_its_disk(driver, m
     assert echoes(driver, there, 'moved')
     assert BANNER not in driver.console_output(there, None)
     assert not driver.folder(server).path.exists()
-    driver.hosts()
+    driver.upkeep()
     assert not exporter_of(driver.folder(there)).runs
     driver.reboot(there, hard=True)
     assert wrote(driver, there, f'{BANNER}02')

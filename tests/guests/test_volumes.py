@@ -143,7 +143,7 @@ def test_a_guest_moves_and_its_volume_stays_where_it_is(guests, driver, servers,
     assert driver.live_migrate(server, 'compute2', facts, 'running')
     there = replace(server, host='compute2')
     assert echoes(driver, there, 'moved')
-    driver.hosts()
+    driver.upkeep()
     driver.reboot(there, hard=True)
     assert wrote(driver, there, f'{BANNER}02')
     facts = driver.prepare_migration(there, 'compute1', driver.describe(there))

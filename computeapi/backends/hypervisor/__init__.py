@@ -251,6 +251,9 @@ class Hypervisor(Operations, Protocol):
     def hosts(self) -> Sequence[Host]:
         """The hosts that this process drives."""
 
+    def upkeep(self) -> None:
+        """Do what is to be done on them now and then, whatever becomes of servers."""
+
     def connector(self, host: str) -> Mapping[str, Any]:
         """What a host says about itself to block storage, which lets it reach volumes then: its name as `host`, its
         `ip`, the `initiator` that it is for iSCSI, whether it has several paths (`multipath`)."""

@@ -74,6 +74,9 @@ class SimulatedHypervisor:
     def hosts(self) -> Sequence[Host]:
         return self.simulated_hosts.all()
 
+    def upkeep(self) -> None:
+        """There is nothing that could be in need of it."""
+
     def machines(self) -> Iterable[tuple[str, str]]:
         return self.store.ask(all_places)
 

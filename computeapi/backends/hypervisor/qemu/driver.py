@@ -75,12 +75,14 @@ class QemuHypervisor:
     # ------------------------------------------------------------ hosts
 
     def hosts(self) -> Sequence[Host]:
+        return [host.facts() for host in self.driven.values()]
+
+    def upkeep(self) -> None:
         for host in self.driven.values():
             landing.settle_running(host.folder)
             host.tidy()
         for networks in {host.networks for host in self.driven.values()}:
             networks.refresh()
-        return [host.facts() for host in self.driven.values()]
 
     def connector(self, host: str) -> Mapping[str, Any]:
         return {'host': host, 'ip': self.host(host).facts().host_ip, 'initiator': '', 'multipath': False}

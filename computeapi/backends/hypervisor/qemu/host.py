@@ -1,6 +1,5 @@
 """One host: where its guests are, what it has, and what it can be asked for all of them."""
 
-import logging
 import os
 import re
 import shutil
@@ -9,7 +8,7 @@ from pathlib import Path
 
 from oslo_config import cfg
 
-from computeapi.backends.hypervisor import Host, HypervisorError
+from computeapi.backends.hypervisor import Host
 from computeapi.backends.hypervisor.qemu import accelerator
 from computeapi.backends.hypervisor.qemu.base_images import BaseImages
 from computeapi.backends.hypervisor.qemu.console_log import ConsoleLog
@@ -18,7 +17,6 @@ from computeapi.backends.hypervisor.qemu.folder import HostFolder
 from computeapi.backends.hypervisor.qemu.machine import processor
 from computeapi.backends.hypervisor.qemu.networks import GuestNetworks
 
-LOG = logging.getLogger(__name__)
 MIB, GIB = 2**20, 2**30
 
 
@@ -67,14 +65,10 @@ class QemuHost:
         return {path for guest in guests if guest is not None for path in guest.laid_over()}
 
     def tidy(self) -> None:
-        """What is to be done now and then: guests write what they like to their consoles, and networks change."""
+        """Guests write what they like to their consoles, and images come and are not needed any more."""
         for folder in self.folder.all():
             ConsoleLog(folder).trim()
         self.images.tidy(self.laid_over, self.options.image_cache_hours)
-        try:
-            self.networks.refresh()
-        except HypervisorError as error:
-            LOG.warning('%s', error)
 
 
 def version_of(binary: str) -> int:

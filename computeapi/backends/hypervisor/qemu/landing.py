@@ -5,6 +5,7 @@ the other has written the last of it.
 """
 
 import base64
+import contextlib
 import secrets
 import socket
 import zlib
@@ -15,7 +16,7 @@ from typing import Any
 
 import orjson
 
-from computeapi.backends.hypervisor import HypervisorError
+from computeapi.backends.hypervisor import HypervisorError, NotYet
 from computeapi.backends.hypervisor.qemu import disks, making, qemu_img
 from computeapi.backends.hypervisor.qemu.folder import GuestFolder, HostFolder
 from computeapi.backends.hypervisor.qemu.guest import Disk, QemuGuest
@@ -142,5 +143,6 @@ def settle_running(host: HostFolder) -> None:
     for folder in host.all():
         guest = folder.read()
         if guest is not None and guest.landing and guest.landing['live']:
-            with host.claimed(folder.server_id, 0):
+            # Whoever is at it for long does so himself, or is seen the next time.
+            with contextlib.suppress(NotYet), host.claimed(folder.server_id, 0):
                 settle(folder)

@@ -131,6 +131,9 @@ class RemoteHypervisor:
         nodes = self.store.ask(hypervisors.select)
         return [_host(node, on=self._is_up(node.service)) for node in nodes]
 
+    def upkeep(self) -> None:
+        """Their agents see to it."""
+
     def _is_up(self, service: services.ComputeService) -> bool:
         seen = service.seen_at
         return not service.forced_down and seen is not None and self.clock() - seen <= self.down_after

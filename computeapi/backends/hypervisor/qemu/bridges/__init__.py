@@ -33,6 +33,7 @@ LOG = logging.getLogger(__name__)
 Interface = Mapping[str, Any]
 PORT_ID = re.compile(r'[0-9a-f-]{11,36}')
 PATIENCE_SECONDS = 30
+AMISS = 'The networks of the host are not as they should be: %s'
 COUNTED = {'octets': 'bytes', 'packets': 'packets', 'drop': 'dropped', 'errors': 'errors'}
 
 
@@ -77,9 +78,12 @@ class Bridges:
 
     def refresh(self) -> None:
         """What changed in the network service since, e.g. security groups; asked now and then."""
-        with self.locked() as ports:
-            if ports.known or ports.bridges:
-                self.try_to_bring_about(ports)
+        try:
+            with self.locked() as ports:
+                if ports.known or ports.bridges:
+                    self.bring_about(ports)
+        except HypervisorError as error:
+            LOG.warning(AMISS, error)
 
     # ------------------------------------------------------------ what is wanted, and made so
 
@@ -97,7 +101,7 @@ class Bridges:
         try:
             self.bring_about(ports)
         except HypervisorError as error:
-            LOG.warning('The networks of the host are not as they should be: %s', error)
+            LOG.warning(AMISS, error)
 
     def bring_about(self, ports: 'PortsHere') -> Wiring:
         """Let the host be as the network service wants it for these ports."""
