@@ -44,7 +44,7 @@ LOADED_LATE = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     arguments = sys.argv[1:] if arguments is None else arguments
-    options = _parser(arguments).parse_args(arguments)
+    options = parser(arguments).parse_args(arguments)
     try:
         status = _run(options)
         sys.stdout.flush()
@@ -89,7 +89,7 @@ def _overrides(options: argparse.Namespace) -> dict[tuple[str, str], object]:
     return release | {option: value for option, value in given.items() if value is not None}
 
 
-def _parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
+def parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(prog='computeapi', description='The OpenStack compute API.')
     top.add_argument('--version', action='version', version=f'computeapi {__version__}')
     parsers = top.add_subparsers(metavar='COMMAND', required=True)

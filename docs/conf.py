@@ -1,11 +1,17 @@
 """How Sphinx builds the documentation: `tox -e docs`."""
 
+import sys
+from pathlib import Path
+
 from computeapi import __version__
+
+# What this folder has beside the pages.
+sys.path.insert(0, str(Path(__file__).parent))
 
 project = 'computeapi'
 release = version = __version__
 html_title = f'computeapi {__version__}'
-extensions = ['myst_parser']
+extensions = ['myst_parser', 'generators']
 exclude_patterns = ['examples']
 root_doc = 'index'
 

@@ -74,7 +74,7 @@ def _told(name: str, old: Any, new: Any) -> list[str]:
 
 def compare(before: Any, after: Any) -> list[str]:
     """+/field, -/field and ~/field (another type, limit ...) from one schema to the next; ABSENT has no fields."""
-    old, new = _fields(before), _fields(after)
+    old, new = fields(before), fields(after)
     marks = dict.fromkeys(new.keys() - old, '+') | dict.fromkeys(old.keys() - new, '-')
     for path in old.keys() & new.keys():
         if _lasting(old[path], path, marks) != _lasting(new[path], path, marks):
@@ -99,13 +99,13 @@ def _lasting(facts: list[Any], path: str, marks: dict[str, str]) -> list[Any]:
     ]
 
 
-def _fields(schema: Any) -> dict[str, list[Any]]:
+def fields(schema: Any) -> dict[str, list[Any]]:
     """Every field of a schema by its path, with what is said of it (several times in alternatives)."""
-    fields: dict[str, list[Any]] = {}
+    found: dict[str, list[Any]] = {}
     if schema is not ABSENT:
         for path, facts in _walk(schema, ''):
-            fields.setdefault(path, []).append(facts)
-    return fields
+            found.setdefault(path, []).append(facts)
+    return found
 
 
 def _walk(schema: Any, path: str) -> Iterator[tuple[str, tuple[dict[str, Any], Iterable[str]]]]:

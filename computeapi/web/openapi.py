@@ -126,8 +126,8 @@ def _at(controllers: Iterable[type[Controller]], version: APIVersionRequest) -> 
 
 def resource_of(controller: type[Controller]) -> str:
     """What a controller is for: FloatingIPRemoval becomes 'Floating IP removal'."""
-    first, *rest = re.findall(r'[A-Z]+(?![a-z])|[A-Z][a-z]+', controller.__name__)
-    return ' '.join([first, *(word if word.isupper() else word.lower() for word in rest)])
+    first, *rest = re.findall(r'IPs?|[A-Z]+(?![a-z])|[A-Z][a-z]+', controller.__name__)
+    return ' '.join([first, *(word if word[1].isupper() else word.lower() for word in rest)])
 
 
 def _tags(controllers: Iterable[type[Controller]], version: APIVersionRequest) -> Iterator[tuple[str, str]]:

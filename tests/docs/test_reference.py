@@ -1,0 +1,43 @@
+"""The pages of the reference that are made as the documentation is built have all that the code declares."""
+
+import re
+
+import pytest
+
+from computeapi import api, config
+from computeapi.kit import shell
+from tests.documents import ROOT
+
+
+@pytest.fixture
+def pages(monkeypatch):
+    """{'options.md': '# Options ...', ...}"""
+    monkeypatch.syspath_prepend(ROOT / 'docs')
+    import generators
+
+    return dict(generators.pages())
+
+
+def test_every_operation_has_its_chapter(pages):
+    told = [line for text in pages.values() for line in re.findall('(?m)^## (.*)$', text)]
+    found = {str(each) for each in api.operations()}
+    assert {line.replace('\\', '') for line in told} >= found
+    for name in re.findall(r'(?m)^\S+$', pages['operations/index.md'].partition('1\n')[2].partition('```')[0]):
+        assert f'operations/{name}.md' in pages
+
+
+def test_fields_are_told_with_the_versions_that_have_them(pages):
+    creation = pages['operations/server-creation.md']
+    assert '| `server/description` | string or null up to 255 characters | from 2.19 |\n' in creation
+    assert '| `server/personality` | array | until 2.56 |\n' in creation
+    tags = [line for line in creation.splitlines() if line.startswith('| `server/block_device_mapping_v2[]/tag`')]
+    assert [line.split(' | ')[-1] for line in tags] == ['2.32 |', 'from 2.42 |']
+    assert '| `tags` | array up to 50 items, required | from 2.26 |\n' in pages['operations/server-tags.md']
+
+
+def test_every_option_rule_and_command_is_there(pages):
+    for _, options in config.list_opts():
+        assert all(f'| `{option.name}` |' in pages['options.md'] for option in options)
+    assert all(f'| `{rule.name}` ' in pages['rules.md'] for rule in api.rules())
+    assert '### computeapi db archive\n' in pages['commands.md'] and '--load FILE' in pages['commands.md']
+    assert all(f'| `{each["name"]}` |' in pages['commands.md'] for each in shell.operations())
