@@ -14,7 +14,7 @@ from computeapi.db.tables import metadata
 
 Row = Mapping[str, Any]
 CHUNK = 2000
-CACHE_KIB = 128 * 1024
+CACHE_KIB = 512 * 1024
 INDEXES = "SELECT name, sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL"
 """Those that are not part of a table's definition."""
 
