@@ -60,8 +60,9 @@ class ServingProcess:
         """The app *name* of the Paste file."""
         with self.lock:
             if name not in self.apps:
-                app = load(self.begin().service, name)
-                self.apps[name] = ui.beside(app, self.conf) if name == 'compute' else app
+                service = self.begin().service
+                app = load(service, name)
+                self.apps[name] = ui.beside(app, self.conf, service=service) if name == 'compute' else app
             return self.apps[name]
 
     def end(self) -> None:

@@ -74,6 +74,8 @@ class Store:
         self.clock = clock_of(self.dialect, self.ask)
         self.check: Callable[[sa.Connection], None] = lambda connection: None
         self.transaction: Transaction = sa.Connection.begin
+        # What to call after each change, by whoever wants to hear of them for a while.
+        self.told_of_changes: list[Callable[[], None]] = []
 
     def checked(self, check: Callable[[sa.Connection], None]) -> Self:
         """The same store, each change of which is lost unless *check*, asked last in its transaction, lets it pass."""
@@ -103,6 +105,8 @@ class Store:
                 quota_usages.flush(connection)
         if self.noted is not None and notes:
             self.noted.set()
+        for tell in self.told_of_changes:
+            tell()
 
     @contextmanager
     def rebuild(self) -> Iterator[sa.Connection]:

@@ -136,7 +136,7 @@ def running(
             around.begin(service, directory)
         stack.enter_context(letting_in(doors, lambda: service.cloud.consoles, conf))
         app = around.app(app)
-        page = ui.beside(app, conf, around.control_token)
+        page = ui.beside(app, conf, around.control_token, service)
         # Guests have no use for it.
         yield page if for_guests is None else guests.ByPort(page, app, for_guests), passwords
 

@@ -2,33 +2,38 @@
 
 import functools
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from oslo_config import cfg
 
 from computeapi.web.filters import Environ, WSGIApp
 
+if TYPE_CHECKING:
+    from computeapi.main import Service
+
 PATH = '/ui'
 
 
-def beside(app: WSGIApp, conf: cfg.ConfigOpts, control_token: str | None = None) -> WSGIApp:
+def beside(
+    app: WSGIApp, conf: cfg.ConfigOpts, control_token: str | None = None, service: 'Service | None' = None
+) -> WSGIApp:
     """The app, and the page at /ui/ if [ui] enabled asks for it.
 
-    control_token: what the control API takes that is in the app, if it is."""
-    return PageBeside(app, conf, control_token) if conf.ui.enabled else app
+    control_token: what the control API takes that is in the app, if it is.  service: what the app is one of."""
+    return PageBeside(app, conf, control_token, service) if conf.ui.enabled else app
 
 
 class PageBeside:
     """Passes on to the app all that is not for the page, which is made when somebody first asks for it."""
 
-    def __init__(self, app: WSGIApp, conf: cfg.ConfigOpts, control_token: str | None):
-        self.app, self.conf, self.control_token = app, conf, control_token
+    def __init__(self, app: WSGIApp, conf: cfg.ConfigOpts, control_token: str | None, service: 'Service | None'):
+        self.app, self.conf, self.control_token, self.service = app, conf, control_token, service
 
     @functools.cached_property
     def page(self) -> WSGIApp:
         from computeapi.ui.app import BrowserPage
 
-        return BrowserPage(self.conf, self.app, self.control_token)
+        return BrowserPage(self.conf, self.app, self.control_token, self.service)
 
     def __call__(self, environ: Environ, start_response: Any) -> Iterable[bytes]:
         path = environ.get('PATH_INFO', '')

@@ -9,8 +9,10 @@ import webob
 from oslo_config import cfg
 
 from computeapi import api
+from computeapi.main import Service
 from computeapi.pipeline import offered
 from computeapi.ui import pages
+from computeapi.ui.callers import Callers
 from computeapi.ui.files import File
 from computeapi.ui.login import PageLogin
 from computeapi.ui.reference import reference
@@ -38,13 +40,18 @@ HEADERS = {
 
 
 class BrowserPage:
-    """A WSGI app.  conf: says which versions are offered, and by what callers are known.  cloud: all that is beside."""
+    """A WSGI app.  conf: says which versions are offered, and by what callers are known.  cloud: all that is beside.
 
-    def __init__(self, conf: cfg.ConfigOpts, cloud: WSGIApp, control_token: str | None = None):
+    service: what knows the rules and the changes of that cloud."""
+
+    def __init__(
+        self, conf: cfg.ConfigOpts, cloud: WSGIApp, control_token: str | None = None, service: Service | None = None
+    ):
         self.conf = conf
         self.files = pages.files()
         own = conf.api.auth_strategy == 'local' and conf.identity.backend == 'local'
-        self.login = PageLogin(cloud, own, conf.api.public_url, control_token)
+        callers = None if service is None else Callers(service)
+        self.login = PageLogin(cloud, own, conf.api.public_url, control_token, callers)
 
     @functools.cached_property
     def reference(self) -> File:

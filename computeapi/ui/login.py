@@ -2,14 +2,19 @@
 
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 
 import orjson
 import webob
 
 from computeapi.clock import parsed
+from computeapi.errors import DatabaseTrouble, NotAuthenticated, Unavailable
 from computeapi.kit.variables import LOOK, TOKEN_HEADER
 from computeapi.serve.credentials import name_of
+from computeapi.serve.http.feed import TAKEN
+from computeapi.ui.callers import Callers
+from computeapi.ui.news import News, NewsStream
 from computeapi.ui.sessions import LONGEST, LoggedIn, PageSessions
 from computeapi.web.contract import JSON
 from computeapi.web.filters import Environ, WSGIApp, environ_key
@@ -20,12 +25,19 @@ OWN_HEADER = 'X-Computeapi-Page'
 LOOK_HEADER = 'X-Computeapi-Look'
 """Says of a request that nobody asked it: the page looks what there is."""
 LOGIN = '/session'
+RULES = '/rules'
+"""Which rules refuse who is logged in, for what is of `project_id` and `user_id`."""
+NEWS = '/news'
+"""A stream of which servers change, where the web server has room for streams."""
 CLOUD = '/cloud'
 """What is below is asked of the cloud."""
 CONTROL = '/control'
 """What is below is asked of the control API, where there is one, for administrators."""
 TOKENS = '/identity/v3/auth/tokens'
 LARGEST_LOGIN = 4096
+EVENT_STREAM = 'text/event-stream'
+RETRY_SECONDS = 60
+OVER = 'The session is over.'
 READ = ('GET', 'HEAD')
 OPEN = [
     (re.compile(r'/v2\.1(/.*)?', re.DOTALL), None),
@@ -47,14 +59,23 @@ class PageLogin:
 
     enabled: whether passwords are looked at here at all.  public_url: what browsers know the service by, if a proxy
     stands before it.  control_token: what the control API in the cloud takes, if it has one.
+    callers: tells what the rules let a user do.
     """
 
-    def __init__(self, cloud: WSGIApp, enabled: bool, public_url: str | None = None, control_token: str | None = None):
+    def __init__(
+        self,
+        cloud: WSGIApp,
+        enabled: bool,
+        public_url: str | None = None,
+        control_token: str | None = None,
+        callers: Callers | None = None,
+    ):
         self.cloud, self.enabled, self.public_url, self.control_token = cloud, enabled, public_url, control_token
-        self.sessions = PageSessions()
+        self.callers, self.sessions = callers, PageSessions()
+        self.news = News(callers.service.store) if callers is not None and enabled else None
 
     def takes(self, path: str) -> bool:
-        return path == LOGIN or path.startswith((f'{CLOUD}/', f'{CONTROL}/'))
+        return path in (LOGIN, RULES, NEWS) or path.startswith((f'{CLOUD}/', f'{CONTROL}/'))
 
     def __call__(self, environ: Environ, start_response: Any) -> Iterable[bytes]:
         req = webob.Request(environ)
@@ -62,7 +83,15 @@ class PageLogin:
             return _refusal(403, 'Only the page itself asks this.')(environ, start_response)
         if req.path_info == LOGIN:
             return self.session(req)(environ, start_response)
-        return self.ask(req, start_response)
+        session = self.of(req)
+        if session is None:
+            return _refusal(401, 'Nobody is logged in.')(environ, start_response)
+        if req.path_info in (RULES, NEWS):
+            if req.method not in READ:
+                return _refusal(405, 'This is only to be read.')(environ, start_response)
+            answer = self.rules if req.path_info == RULES else self.listen
+            return answer(req, session)(environ, start_response)
+        return self.ask(req, session, start_response)
 
     def origin(self, req: webob.Request) -> str:
         """Where the page is, as the browser calls it."""
@@ -72,7 +101,7 @@ class PageLogin:
 
     def session(self, req: webob.Request) -> webob.Response:
         if req.method in READ:
-            return self.show(self.of(req))
+            return self.show(req, self.of(req))
         if req.method == 'DELETE':
             return self.log_out(req)
         if req.method == 'POST' and self.enabled:
@@ -84,13 +113,14 @@ class PageLogin:
         name = req.cookies.get(COOKIE)
         return self.sessions.get(name) if name else None
 
-    def show(self, session: LoggedIn | None) -> webob.Response:
+    def show(self, req: webob.Request, session: LoggedIn | None) -> webob.Response:
         known = session and {
             'user': session.user,
             'project': session.project,
             'roles': session.roles,
             'cloud': name_of(session.user),
             'control': self.controls(session),
+            'news': self.news is not None and bool(req.environ.get(TAKEN)),
         }
         return _answer({'login': self.enabled, 'session': known})
 
@@ -111,7 +141,7 @@ class PageLogin:
         roles = tuple(sorted(role['name'] for role in token.get('roles', ())))
         secret = answer.headers['X-Subject-Token']
         name = self.sessions.open(token['user']['name'], token['project']['name'], roles, secret, seconds)
-        shown = self.show(self.sessions.get(name))
+        shown = self.show(req, self.sessions.get(name))
         self.set_cookie(shown, req, name, int(min(seconds, LONGEST)))
         return shown
 
@@ -133,7 +163,9 @@ class PageLogin:
         if session is not None:
             headers = {'X-Auth-Token': session.token, 'X-Subject-Token': session.token}
             webob.Request.blank(TOKENS, method='DELETE', headers=headers).get_response(self.cloud)
-        answer = self.show(None)
+        if self.news is not None:
+            self.news.rouse()
+        answer = self.show(req, None)
         self.set_cookie(answer, req, '', 0)
         return answer
 
@@ -146,11 +178,44 @@ class PageLogin:
 
     # ------------------------------------------------------------------ the cloud
 
-    def ask(self, req: webob.Request, start_response: Any) -> Iterable[bytes]:
+    def rules(self, req: webob.Request, session: LoggedIn) -> webob.Response:
+        """Those that refuse the user, for what is of a project and a user that the query names, or their own."""
+        if self.callers is None:
+            return _refusal(404, 'The rules are not known here.')
+        try:
+            context = self.callers.of(session.token)
+        except NotAuthenticated:
+            return _refusal(401, OVER)
+        target = {name: req.GET[name] for name in ('project_id', 'user_id') if name in req.GET}
+        return _answer({'refused': self.callers.refused(context, target), 'all': self.callers.sees_all(context)})
+
+    def listen(self, req: webob.Request, session: LoggedIn) -> webob.Response:
+        """Tell which servers change, of the user's project or of all, for as long as the session lasts."""
+        if self.callers is None or self.news is None or not req.environ.get(TAKEN):
+            return _refusal(404, 'There is no stream here.')
+        callers, name = self.callers, req.cookies[COOKIE]
+        try:
+            hears = callers.hears(session.token)
+            if hears is None:
+                return _refusal(403, 'The servers of this project are not for this user.')
+
+            def still() -> bool:
+                with suppress(NotAuthenticated, DatabaseTrouble):
+                    return self.sessions.get(name) is not None and callers.hears(session.token) == hears
+                return False
+
+            feed = NewsStream(self.news, session.owner, hears, still, session.seconds_left)
+        except NotAuthenticated:
+            return _refusal(401, OVER)
+        except Unavailable as error:
+            return _refusal(503, str(error), str(RETRY_SECONDS))
+        answer = webob.Response(app_iter=feed, content_type=EVENT_STREAM, cache_control='no-store')
+        # A proxy is not to wait for more than there is to pass on.
+        answer.headers['X-Accel-Buffering'] = 'no'
+        return answer
+
+    def ask(self, req: webob.Request, session: LoggedIn, start_response: Any) -> Iterable[bytes]:
         """Ask the cloud, or its control API, as who is logged in; what it answers, but for secrets."""
-        session = self.of(req)
-        if session is None:
-            return _refusal(401, 'Nobody is logged in.')(req.environ, start_response)
         secret = self.secret_for(req, session)
         if secret is None:
             return _refusal(404, 'The page does not ask this of the cloud.')(req.environ, start_response)

@@ -22,6 +22,13 @@ class LoggedIn:
     token: str = field(repr=False)
     until: float
 
+    @property
+    def owner(self) -> str:
+        return f'{self.user} in {self.project}'
+
+    def seconds_left(self) -> float:
+        return self.until - time.monotonic()
+
 
 class PageSessions:
     """Those of this process, in memory."""

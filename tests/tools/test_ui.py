@@ -217,6 +217,24 @@ def test_servers_are_seen_as_they_change(go, logged_in, page, url, cloud, server
     expect(row).to_have_count(0)
 
 
+def test_changes_of_servers_come_by_themselves(go, logged_in, page, cloud, server):
+    # What is done now and then is never done.
+    page.add_init_script('window.setInterval = () => 1')
+    go()
+    logged_in()
+    with page.expect_response('**/ui/news'):
+        page.get_by_role('link', name='Servers', exact=True).click()
+    row = page.get_by_role('row', name='web')
+    expect(row).to_contain_text('ACTIVE')
+    cloud.connection().compute.stop_server(server)
+    expect(row).to_contain_text('SHUTOFF')
+    row.get_by_role('link', name='web', exact=True).click()
+    expect(page.locator('.about .status')).to_have_text('SHUTOFF')
+    cloud.connection().compute.start_server(server)
+    expect(page.locator('.about .status')).to_have_text('ACTIVE')
+    page.get_by_role('link', name='Projects', exact=True).click()
+
+
 def test_a_server_is_asked_for_what_its_state_allows(go, logged_in, page, url, cloud, server):
     go()
     logged_in()

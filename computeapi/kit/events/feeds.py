@@ -1,9 +1,8 @@
 """Events on their way to clients over HTTP: server-sent events, lines of JSON, or a list that is waited for."""
 
-import threading
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, Protocol
 
 import orjson
@@ -11,7 +10,7 @@ import orjson
 from computeapi.kit.events import Events
 from computeapi.kit.events.event import CloudEvent, Wanted
 from computeapi.kit.variables import LINES
-from computeapi.serve.http.feed import Feed
+from computeapi.serve.http.feed import RousedFeed
 
 BEAT_SECONDS = 15.0
 """How often a client hears something, so that it knows, and both sides find out, whether the other one is there."""
@@ -64,39 +63,16 @@ class EventLines:
         return orjson.dumps(document, option=orjson.OPT_APPEND_NEWLINE)
 
 
-class EventFeed(Feed):
+class EventFeed(RousedFeed):
     """An answer that goes on as events happen. since: the number after which they are told; Unavailable."""
 
     def __init__(self, events: Events, wanted: Wanted, since: int):
-        self._lock = threading.Lock()
-        self._wake: Callable[[], None] | None = None
-        self._roused = self._is_over = False
+        super().__init__()
         self.events = events
         self.reader = events.read(wanted, since, self.rouse)
 
-    def rouse(self) -> None:
-        """There is something to say."""
-        with self._lock:
-            self._roused, wake, self._wake = True, self._wake, None
-        if wake is not None:
-            wake()
-
-    def wait(self, wake: Callable[[], None]) -> None:
-        with self._lock:
-            if not self._roused:
-                self._wake = wake
-                return
-        wake()
-
     def look(self) -> bool:
-        """Whether what is there now is all that there will be; what comes from here on rouses it."""
-        with self._lock:
-            self._roused = False
-        return self._is_over or self.events.is_over
-
-    def end(self) -> None:
-        self._is_over = True
-        self.rouse()
+        return super().look() or self.events.is_over
 
     def close(self) -> None:
         self.reader.close()

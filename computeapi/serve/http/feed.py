@@ -1,7 +1,11 @@
 """Answers that go on for as long as the client listens."""
 
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+
+TAKEN = 'computeapi.feeds'
+"""Is true in the environ of a request whose server takes a Feed; any other would give it a thread for all the time."""
 
 
 class Feed(ABC):
@@ -26,3 +30,35 @@ class Feed(ABC):
     @abstractmethod
     def close(self) -> None:
         """Nobody listens any more."""
+
+
+class RousedFeed(Feed):
+    """One that is roused, in any thread, when there is something to say."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._wake: Callable[[], None] | None = None
+        self._roused = self._is_over = False
+
+    def rouse(self) -> None:
+        with self._lock:
+            self._roused, wake, self._wake = True, self._wake, None
+        if wake is not None:
+            wake()
+
+    def wait(self, wake: Callable[[], None]) -> None:
+        with self._lock:
+            if not self._roused:
+                self._wake = wake
+                return
+        wake()
+
+    def look(self) -> bool:
+        """Whether what is there now is all that there will be; what comes from here on rouses it."""
+        with self._lock:
+            self._roused = False
+        return self._is_over
+
+    def end(self) -> None:
+        self._is_over = True
+        self.rouse()

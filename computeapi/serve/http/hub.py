@@ -10,7 +10,7 @@ from oslo_config import cfg
 
 from computeapi.serve.http.crowd import Crowd, Visitor
 from computeapi.serve.http.exchange import Exchange, Later
-from computeapi.serve.http.feed import Feed
+from computeapi.serve.http.feed import TAKEN, Feed
 from computeapi.serve.http.threads import Threads
 from computeapi.web.filters import WSGIApp
 
@@ -25,6 +25,7 @@ ENVIRON = {
     'wsgi.multiprocess': False,
     'wsgi.run_once': False,
     'wsgi.input_terminated': True,
+    TAKEN: True,
 }
 """What is the same in all requests."""
 

@@ -1,5 +1,7 @@
 // What the cloud says to who is logged in, as documents.
 
+import { News } from './news.js'
+
 export class Trouble extends Error {
   constructor(message, status) {
     super(message)
@@ -10,7 +12,7 @@ export class Trouble extends Error {
 export class Cloud {
   // newest: the version to ask for, unless another one is.
   constructor(session, reference) {
-    Object.assign(this, { session, reference, newest: reference.name(reference.newest) })
+    Object.assign(this, { session, reference, newest: reference.name(reference.newest), news: new News(session) })
   }
 
   // The document at a path; Trouble with what the cloud says. query: an object, without what is null or ''.

@@ -2,11 +2,15 @@
 
 import { fill } from './dom.js'
 
+// How often one looks though news come: not all that is shown is told.
+const SELDOM = 15_000
+
 export class Following {
-  // A view has a read(), and `trouble`, where it says what went wrong.
+  // A view has a read(), `trouble`, where it says what went wrong, and concerns(news) if it is about servers.
   // milliseconds: between two looks.  rest: how many times as long as a look took one waits for the next, at least.
   constructor(cloud, milliseconds, rest = 0) {
-    Object.assign(this, { cloud, milliseconds, rest, next: 0 })
+    Object.assign(this, { cloud, milliseconds, rest, next: 0, looked: 0 })
+    this.hear = (news) => this.concerns(news) && this.soon()
   }
 
   show() {
@@ -16,18 +20,27 @@ export class Following {
 
   // Look again from now on.
   look() {
-    this.timer ??= setInterval(() => this.follow(), this.milliseconds)
+    this.timer ??= setInterval(() => this.tick(), this.milliseconds)
+    if (this.concerns) this.cloud.news.listen(this.hear)
   }
 
   hide() {
     clearInterval(this.timer)
-    this.timer = null
+    clearTimeout(this.waiting)
+    this.timer = this.waiting = null
+    this.cloud.news.leave(this.hear)
+  }
+
+  tick() {
+    const told = this.concerns && this.cloud.news.live
+    if (this.due || !told || performance.now() > this.looked + SELDOM) this.follow()
   }
 
   async follow() {
     if (this.following || document.hidden || !this.cloud.session.who || performance.now() < this.next) return
     this.following = true
-    const begun = performance.now()
+    this.due = false
+    const begun = this.looked = performance.now()
     try {
       await this.read()
       if (this.failed) fill(this.trouble)
@@ -39,14 +52,22 @@ export class Following {
       this.following = false
       this.next = performance.now() + this.rest * (performance.now() - begun)
     }
-    if (this.again) this.followNow()
+    if (this.due) this.soon()
   }
 
-  // What there is has just become another: a look that is under way may not have seen it.
+  // There is something new, which a look that is under way may not have seen.
+  soon() {
+    this.due = true
+    if (this.following || this.waiting) return
+    const left = this.next - performance.now()
+    if (left <= 0) this.follow()
+    else this.waiting = setTimeout(() => { this.waiting = null; this.follow() }, left)
+  }
+
+  // What there is has just become another by what was done here.
   followNow() {
-    this.again = this.following
     this.next = 0
-    if (!this.again) this.follow()
+    this.soon()
   }
 
   fail(error) {

@@ -19,6 +19,10 @@ export class HostsView extends Following {
     this.element = h('div', { class: 'view' }, h('div', { class: 'bar' }, h('h2', {}, 'Hosts'), this.count), this.trouble, this.cards)
   }
 
+  concerns() {
+    return true
+  }
+
   async read() {
     // What is used is counted, which takes a while where there is much: hosts are there before.
     if (!this.shown) await this.readAt(this.cloud.newest)

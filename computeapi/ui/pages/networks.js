@@ -29,6 +29,10 @@ export class NetworksView extends Following {
     this.draw()
   }
 
+  concerns() {
+    return true
+  }
+
   async read() {
     const get = (kind, query) => this.cloud.get(`/networking/v2.0/${kind}`, query, null)
     const [{ networks }, { subnets }, { routers }, joined] = await Promise.all([

@@ -39,6 +39,10 @@ export class ServerView extends Following {
     this.followNow()
   }
 
+  concerns({ servers, more }) {
+    return more || servers.includes(this.id)
+  }
+
   get path() {
     return `/v2.1/servers/${encodeURIComponent(this.id)}`
   }

@@ -8,12 +8,14 @@ import { ago, status } from './states.js'
 const PAGE = 100
 const CHANGED_AT_MOST = 200
 const EVERY = 2000
+// How much longer than it takes to ask one waits until one asks again.
+const REST = 2
 const STATUSES = ['ACTIVE', 'BUILD', 'DELETED', 'ERROR', 'HARD_REBOOT', 'MIGRATING', 'PASSWORD', 'PAUSED', 'REBOOT', 'REBUILD', 'RESCUE',
   'RESIZE', 'REVERT_RESIZE', 'SHELVED', 'SHELVED_OFFLOADED', 'SHUTOFF', 'SOFT_DELETED', 'SUSPENDED', 'VERIFY_RESIZE']
 
 export class ServersView extends Following {
   constructor(cloud) {
-    super(cloud, EVERY)
+    super(cloud, EVERY, REST)
     this.name = h('input', { type: 'search', placeholder: 'Name', 'aria-label': 'Servers whose name has this in it', autocomplete: 'off', spellcheck: 'false', oninput: () => this.later() })
     this.status = h('select', { 'aria-label': 'Status', onchange: () => this.begin() },
       h('option', { value: '' }, 'Any status'), STATUSES.map((each) => h('option', {}, each)))
@@ -30,6 +32,10 @@ export class ServersView extends Following {
     this.look()
     if (this.owner !== this.cloud.session.who) this.begin()
     else this.follow()
+  }
+
+  concerns() {
+    return true
   }
 
   later() {

@@ -2,7 +2,7 @@
 
 import { fill, h } from './dom.js'
 
-const OWN = { 'X-Computeapi-Page': '1' }
+export const OWN = { 'X-Computeapi-Page': '1' }
 
 export class Session extends EventTarget {
   // Whether one can log in here at all, and who did: { user, project, roles, cloud } or null.

@@ -1,0 +1,52 @@
+"""Which servers changed a moment ago, for those who show them as they do."""
+
+from datetime import datetime
+from typing import NamedTuple
+
+import sqlalchemy as sa
+
+from computeapi.db.listing import Clause
+from computeapi.db.server_branches import BY, GONE, LIVING
+from computeapi.db.tables.servers import servers
+from computeapi.db.walks import hinted
+
+
+class ServerNews(NamedTuple):
+    """What clients see change of a server; another one of these is news."""
+
+    uuid: str
+    project_id: str
+    name: str
+    vm_state: str
+    task_state: str | None
+    power_state: int
+    progress: int
+    host: str | None
+    locked_by: str | None
+    updated_at: datetime | None
+    deleted_at: datetime | None
+
+
+THERE = servers.c.deleted_at.is_(None)
+
+
+def since(connection: sa.Connection, moment: datetime, most: int) -> list[ServerNews]:
+    """Those that changed, were made or were deleted since; where there are more than `most`, more than that, but not
+    all of them: the newest of each kind."""
+    found: dict[str, ServerNews] = {}
+    for where, at, index in (
+        (THERE, servers.c.updated_at, BY['updated_at']),
+        (THERE, servers.c.created_at, LIVING),
+        (~THERE, servers.c.deleted_at, GONE),
+    ):
+        found |= {each.uuid: each for each in _select(connection, where & (at >= moment), at, index, most + 1)}
+    return list(found.values())
+
+
+def _select(
+    connection: sa.Connection, where: Clause, at: sa.Column[datetime], index: sa.Index, most: int
+) -> list[ServerNews]:
+    columns = (servers.c[name] for name in ServerNews._fields)
+    newest = sa.select(*columns).where(where).order_by(servers.c.deleted_at.desc(), at.desc()).limit(most)
+    statement = hinted(newest, index)
+    return [ServerNews(*row) for row in connection.execute(statement)]

@@ -1,0 +1,156 @@
+"""Which servers change, told to browsers as they do: one look at the database for all who listen in this process.
+
+It is taken when this process has changed something, and each second, since other processes do so too. While nobody
+listens, nobody looks.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator
+from datetime import timedelta
+from typing import NamedTuple
+
+import orjson
+
+from computeapi.compute.periodic import Periodic
+from computeapi.db import server_news
+from computeapi.db.engine import Store
+from computeapi.db.server_news import ServerNews
+from computeapi.errors import Unavailable
+from computeapi.serve.http.feed import RousedFeed
+from computeapi.ui.callers import Reach
+
+LOOK_SECONDS = 1.0
+PAUSE_SECONDS = 0.1
+"""Between two looks, however much is going on."""
+LATE = timedelta(seconds=10)
+"""How much later than it says a change may be committed, or come from a process by another clock."""
+MOST_CHANGES = 200
+"""That are told one by one; who is told that there were more looks for itself."""
+MOST_LISTENERS, MOST_OF_ONE = 100, 8
+BEAT_SECONDS = 15.0
+RETRY_MILLISECONDS = 5000
+
+
+class Heard(NamedTuple):
+    """What a listener has not been told yet. servers: their ids.  more: whether there are others."""
+
+    servers: Collection[str]
+    more: bool
+
+
+class ServerListener:
+    """Who hears of the servers of a project, or of all (None)."""
+
+    def __init__(self, owner: str, project_id: str | None, rouse: Callable[[], None]):
+        self.owner, self.project_id, self.rouse = owner, project_id, rouse
+        self.lock = threading.Lock()
+        self.ids: set[str] = set()
+        self.more = False
+
+    def hear(self, changed: Collection[ServerNews], *, more: bool) -> None:
+        own = {each.uuid for each in changed if self.project_id in (None, each.project_id)}
+        if not own and not more:
+            return
+        with self.lock:
+            self.ids |= own
+            self.more = self.more or more or len(self.ids) > MOST_CHANGES
+        self.rouse()
+
+    def take(self) -> Heard:
+        with self.lock:
+            heard = Heard(() if self.more else sorted(self.ids), self.more)
+            self.ids, self.more = set(), False
+        return heard
+
+
+class News:
+    """Those who listen in this process, and what they know already."""
+
+    def __init__(self, store: Store):
+        self.store = store
+        self.listeners: list[ServerListener] = []
+        self._lock = threading.Lock()
+        self._looker: Periodic | None = None
+        self._known: dict[str, ServerNews] = {}
+        self._seen_at = store.clock()
+
+    def listen(self, listener: ServerListener) -> None:
+        """From now on; Unavailable where there are too many, of its owner or at all."""
+        with self._lock:
+            of_owner = sum(each.owner == listener.owner for each in self.listeners)
+            if len(self.listeners) >= MOST_LISTENERS or of_owner >= MOST_OF_ONE:
+                raise Unavailable('There are too many who listen already.')
+            if not self.listeners:
+                # What is so now, who begins to listen looks up.
+                self._known = self._lately()[0]
+                self._looker = Periodic('news', self._look, LOOK_SECONDS, threading.Event())
+                self.store.told_of_changes.append(self._looker.alarm.set)
+                self._looker.start()
+            self.listeners.append(listener)
+
+    def leave(self, listener: ServerListener) -> None:
+        with self._lock:
+            if listener not in self.listeners:
+                return
+            self.listeners.remove(listener)
+            if not self.listeners and self._looker is not None:
+                self.store.told_of_changes.remove(self._looker.alarm.set)
+                self._looker.stop(patience=0)
+                self._looker = None
+
+    def rouse(self) -> None:
+        """Who listens may have to stop."""
+        for each in list(self.listeners):
+            each.rouse()
+
+    def _look(self) -> None:
+        time.sleep(PAUSE_SECONDS)
+        found, more = self._lately()
+        changed = [each for each in found.values() if self._known.get(each.uuid) != each]
+        self._known = found
+        if changed:
+            for each in list(self.listeners):
+                each.hear(changed, more=more)
+
+    def _lately(self) -> tuple[dict[str, ServerNews], bool]:
+        """What changed lately, by id, and whether that is not all."""
+        # The clock of a cloud that tests use may be set back.
+        now, before = self.store.clock(), self._seen_at
+        self._seen_at = now
+        found = self.store.ask(server_news.since, min(now, before) - LATE, MOST_CHANGES)
+        return {each.uuid: each for each in found}, len(found) > MOST_CHANGES
+
+
+class NewsStream(RousedFeed):
+    """Server-sent events without names: `{"servers": [ids], "more": false}`, until `still()` says that it is over.
+
+    seconds_left: how long it may last.
+    """
+
+    def __init__(
+        self, news: News, owner: str, reach: Reach, still: Callable[[], bool], seconds_left: Callable[[], float]
+    ):
+        super().__init__()
+        self.news, self.still, self.seconds_left = news, still, seconds_left
+        self.listener = ServerListener(owner, reach.project_id, self.rouse)
+        news.listen(self.listener)
+
+    @property
+    def seconds(self) -> float:  # type: ignore[override]
+        return max(0.0, min(BEAT_SECONDS, self.seconds_left()))
+
+    def close(self) -> None:
+        self.news.leave(self.listener)
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield b'retry: %d\n\n' % RETRY_MILLISECONDS
+        while True:
+            is_over = self.look() or not self.still()
+            if is_over:
+                # What was heard last may not be for who is not let in any more.
+                yield b'event: end\ndata: {}\n\n'
+                return
+            heard = self.listener.take()
+            yield b'data: %b\n\n' % orjson.dumps(heard._asdict()) if heard.servers or heard.more else b':\n\n'
+            yield b''
