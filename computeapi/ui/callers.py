@@ -27,10 +27,13 @@ class Callers:
         found = self.service.identity.authenticate(token)
         return found.of_request(self.service.policies.is_admin(found), None, None)
 
-    def refused(self, context: Context, target: Mapping[str, Any] | None = None) -> list[str]:
-        """The rules that they do not pass, for a target, by default their own project."""
+    def rights(self, token: str, target: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """`refused`: the rules that they do not pass for a target, by default their own project.  `all`: whether the
+        servers of all projects are theirs to list.  `admin`: whether locks hold them. NotAuthenticated."""
+        context = self.of(token)
         allows = self.service.policies.allows
-        return sorted(name for name, rule in self.rules.items() if not allows(context, rule, target))
+        refused = sorted(name for name, rule in self.rules.items() if not allows(context, rule, target))
+        return {'refused': refused, 'all': self.sees_all(context), 'admin': context.is_admin}
 
     def sees_all(self, context: Context) -> bool:
         """Whether the servers of all projects are theirs to list."""

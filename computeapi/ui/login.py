@@ -37,7 +37,6 @@ TOKENS = '/identity/v3/auth/tokens'
 LARGEST_LOGIN = 4096
 EVENT_STREAM = 'text/event-stream'
 RETRY_SECONDS = 60
-OVER = 'The session is over.'
 READ = ('GET', 'HEAD')
 OPEN = [
     (re.compile(r'/v2\.1(/.*)?', re.DOTALL), None),
@@ -121,8 +120,17 @@ class PageLogin:
             'cloud': name_of(session.user),
             'control': self.controls(session),
             'news': self.news is not None and bool(req.environ.get(TAKEN)),
+            **self.rights(session),
         }
         return _answer({'login': self.enabled, 'session': known})
+
+    def rights(self, session: LoggedIn) -> dict[str, Any]:
+        """What the user may do in the project; what follows from the roles alone, where the rules are not known."""
+        if self.callers is not None:
+            with suppress(NotAuthenticated):
+                return self.callers.rights(session.token)
+        admin = 'admin' in session.roles
+        return {'refused': [], 'all': admin, 'admin': admin}
 
     def log_in(self, req: webob.Request) -> webob.Response:
         """A new session, never one whose name the browser had before."""
@@ -182,12 +190,16 @@ class PageLogin:
         """Those that refuse the user, for what is of a project and a user that the query names, or their own."""
         if self.callers is None:
             return _refusal(404, 'The rules are not known here.')
-        try:
-            context = self.callers.of(session.token)
-        except NotAuthenticated:
-            return _refusal(401, OVER)
         target = {name: req.GET[name] for name in ('project_id', 'user_id') if name in req.GET}
-        return _answer({'refused': self.callers.refused(context, target), 'all': self.callers.sees_all(context)})
+        try:
+            return _answer(self.callers.rights(session.token, target))
+        except NotAuthenticated:
+            return self.over(req)
+
+    def over(self, req: webob.Request) -> webob.Response:
+        """The token is worth nothing any more, such as after a reset."""
+        self.sessions.close(req.cookies.get(COOKIE, ''))
+        return _refusal(401, 'The session is over.')
 
     def listen(self, req: webob.Request, session: LoggedIn) -> webob.Response:
         """Tell which servers change, of the user's project or of all, for as long as the session lasts."""
@@ -206,7 +218,7 @@ class PageLogin:
 
             feed = NewsStream(self.news, session.owner, hears, still, session.seconds_left)
         except NotAuthenticated:
-            return _refusal(401, OVER)
+            return self.over(req)
         except Unavailable as error:
             return _refusal(503, str(error), str(RETRY_SECONDS))
         answer = webob.Response(app_iter=feed, content_type=EVENT_STREAM, cache_control='no-store')

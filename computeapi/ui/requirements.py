@@ -14,11 +14,14 @@ from collections.abc import Iterable
 from typing import Any
 
 from computeapi import api
+from computeapi.compute.consoles import OFF
 from computeapi.compute.servers import TRANSITIONS, machines
 from computeapi.compute.tasks.transition import Requirement
 from computeapi.states import STATUS
 
 PATH = '/servers/{server_id}/action'
+CONSOLE = 'console'
+"""What is no action in the API, and beside them on the page."""
 OTHERWISE_CALLED = {'os-migrateLive': 'live-migration'}
 """What the API calls an action in another way than it is recorded, but for the `os-` before some."""
 
@@ -29,9 +32,15 @@ def requirements() -> dict[str, Any]:
     names = [operation.action for operation in api.operations() if operation.path == PATH and operation.action]
     by_action = {name: list(those_of(name, found)) for name in (*names, 'delete')}
     return {
-        'actions': {name: told for name, told in by_action.items() if told},
+        'actions': {name: told for name, told in by_action.items() if told} | {CONSOLE: [_console()]},
         'statuses': {str(state): status for state, status in STATUS.items()},
     }
+
+
+def _console() -> dict[str, Any]:
+    """What is off has none, though its URL can be asked for."""
+    states = sorted(set(STATUS) - OFF)
+    return {'states': states, 'tasks': None, 'lockable': False, 'launched': False, 'hosted': True}
 
 
 def is_asked_for(requirement: Requirement) -> bool:

@@ -20,9 +20,14 @@ SHOWS = """([row, height, pixels]) => {
 
 
 @pytest.fixture(scope='module')
-def connection():
+def cloud():
     with Cloud() as cloud:
-        yield cloud.connection('demo')
+        yield cloud
+
+
+@pytest.fixture(scope='module')
+def connection(cloud):
+    return cloud.connection('demo')
 
 
 @pytest.fixture(scope='module')
@@ -76,6 +81,29 @@ def test_a_screen(compute, server, page):
     compute.delete_server(server)
     expect(page.locator('#state')).to_have_text('Closed. The console has ended.', timeout=30_000)
     expect(page.locator('#again')).to_be_visible()
+
+
+def test_the_button_of_the_page_opens_a_screen(cloud, compute, server, page):
+    page.goto(f'{cloud.url}/ui/#/servers/{server.id}')
+    page.get_by_role('banner').get_by_role('button', name='Log in').click()
+    page.get_by_label('User').fill('demo')
+    page.get_by_label('Password').fill(cloud.passwords['demo'])
+    page.keyboard.press('Enter')
+    with page.expect_popup() as opened:
+        page.get_by_role('button', name='console').click()
+    screen = opened.value
+    expect(screen.locator('#state')).to_have_text('Connected')
+    expect(screen).to_have_title('web – console')
+    lines = log_with(compute, server, 'ready').splitlines()
+    wait_for_row(screen, len(lines), f'web> {CURSOR}')
+    screen.close()
+    compute.stop_server(server)
+    expect(page.locator('.about .status')).to_have_text('SHUTOFF')
+    expect(page.get_by_role('button', name='console')).to_have_count(0)
+    page.get_by_text('that it does not allow now').click()
+    expect(page.locator('.impossible li', has_text='console')).to_contain_text('Only when ACTIVE')
+    page.get_by_role('button', name='Log out').click()
+    compute.delete_server(server)
 
 
 def test_a_terminal(compute, server, page):

@@ -296,6 +296,32 @@ def test_who_is_no_administrator_sees_their_own(go, logged_in, page, server):
     expect(page.get_by_role('meter', name='Servers', exact=True)).to_have_attribute('aria-valuetext', '0 of 10')
 
 
+def test_what_the_rules_refuse_is_no_button(page, tmp_path):
+    rules = [
+        '"os_compute_api:servers:stop": "role:admin"',
+        '"os_compute_api:os-hypervisors:list-detail": "role:member"',
+    ]
+    (tmp_path / 'policy.yaml').write_text('\n'.join(rules))
+    with Cloud(options={('oslo_policy', 'policy_file'): str(tmp_path / 'policy.yaml')}) as cloud:
+        compute = cloud.connection('demo').compute
+        image = next(cloud.connection('demo').image.images()).id
+        made = compute.create_server(name='web', flavor_id='1', image_id=image, networks='none')
+        server = compute.wait_for_server(made, interval=0.1)
+        page.goto(f'{cloud.url}/ui/#/servers/{server.id}')
+        page.get_by_role('banner').get_by_role('button', name='Log in').click()
+        page.get_by_label('User').fill('demo')
+        page.get_by_label('Password').fill(cloud.passwords['demo'])
+        page.keyboard.press('Enter')
+        expect(page.locator('.possible').get_by_role('button', name='pause')).to_be_visible()
+        expect(page.locator('.possible').get_by_role('button', name='stop')).to_have_count(0)
+        page.get_by_text('or not to you').click()
+        stop = page.locator('.impossible li').filter(has=page.get_by_text('stop', exact=True))
+        expect(stop).to_contain_text('The rule os_compute_api:servers:stop refuses it to you.')
+        found = Axe().run(page)
+        assert not found.violations_count, found.generate_report()
+        expect(page.get_by_role('link', name='Hosts', exact=True)).to_be_visible()
+
+
 def test_what_tests_did_and_can_do(go, logged_in, page, cloud, url):
     cloud.reset()
     compute = cloud.connection('demo').compute

@@ -273,6 +273,29 @@ def test_what_is_changed_is_recorded_though_it_says_that_it_looks(browser, cloud
     assert len(cloud.journal.entries(operation='POST /os-server-groups')) == before + 1
 
 
+def test_the_rules_in_force_say_what_a_user_may_do(tmp_path):
+    rules = {
+        'os_compute_api:servers:stop': 'role:admin',
+        'os_compute_api:servers:start': 'project_id:%(project_id)s',
+        'os_compute_api:servers:detail:get_all_tenants': 'role:member',
+    }
+    (tmp_path / 'policy.yaml').write_text(orjson.dumps(rules).decode())
+    with Cloud(options={('oslo_policy', 'policy_file'): str(tmp_path / 'policy.yaml')}) as cloud:
+        browser = Browser(cloud)
+        assert browser.ask('/rules').status_code == 401
+        session = browser.log_in('demo').json()['session']
+        assert (session['all'], session['admin']) == (True, False)
+        refused = {'os_compute_api:servers:stop', 'os_compute_api:servers:start'}
+        assert refused & set(session['refused']) == {'os_compute_api:servers:stop'}
+        other = browser.ask('/rules', params={'project_id': 'other', 'user_id': 'other'}).json()
+        assert refused <= set(other['refused'])
+        assert browser.ask('/rules', 'POST', json={}).status_code == 405
+        assert browser.log_in('admin').json()['session']['admin'] is True
+        cloud.reset()
+        assert browser.ask('/rules').status_code == 401
+        assert browser.ask('/session').json()['session'] is None
+
+
 def test_a_session_ends_with_its_token():
     with Cloud() as cloud:
         browser = Browser(cloud)

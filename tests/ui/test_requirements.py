@@ -42,6 +42,11 @@ def test_what_each_state_allows(cloud, action):
         assert answer.status_code == (202 if fits else 409), (server['name'], answer.text)
 
 
+def test_a_server_that_is_on_has_a_console():
+    [told] = TOLD['actions']['console']
+    assert {'active', 'paused', 'rescued'} <= set(told['states']) and 'stopped' not in told['states']
+
+
 def test_one_that_is_recorded_by_another_name_is_known():
     [told] = TOLD['actions']['os-migrateLive']
     assert told == {

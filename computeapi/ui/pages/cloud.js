@@ -50,14 +50,21 @@ export class Cloud {
     return number === null ? this.newest : name
   }
 
-  // Why who is logged in is not let to an operation; null where they are, as far as the rules are as at first.
-  forbids(operation) {
-    const step = operation.at(this.reference.newest)
-    const rule = step.policy === undefined ? null : this.reference.policies[step.policy].rule
-    return rule === 'rule:context_is_admin' && !this.isAdmin ? 'For administrators.' : null
+  // The rule that refuses an operation to who is logged in, for what is of their own project or as rights say; null where none does.
+  ruleAgainst(name, rights = this.session.who) {
+    const step = this.reference.byName.get(name)?.at(this.reference.newest)
+    if (!step || step.policy === undefined) return null
+    const rule = this.reference.policies[step.policy].name
+    return rights?.refused.includes(rule) ? rule : null
   }
 
-  get isAdmin() {
-    return Boolean(this.session.who?.roles.includes('admin'))
+  // What the rules say of what another user has in another project: { refused, all, admin }.
+  async rightsFor(project, user) {
+    return this.taken(await this.session.ask(`?${new URLSearchParams({ project_id: project, user_id: user })}`, { at: 'rules' }))
+  }
+
+  // Whether the servers of all projects are theirs to see.
+  get seesAll() {
+    return Boolean(this.session.who?.all)
   }
 }

@@ -32,10 +32,10 @@ class Page {
       h('button', { type: 'button', class: 'main', onclick: open }, 'Log in'))
   }
 
-  // Hosts are the administrators' concern; tests are there with the control API.
+  // Hosts are there for who is let to them, which is administrators by default; tests are there with the control API.
   isFor(name) {
     if (name === 'tests') return Boolean(this.session.who?.control)
-    return name !== 'hosts' || !this.session.who || this.cloud.isAdmin
+    return name !== 'hosts' || !this.cloud.ruleAgainst('GET /os-hypervisors/detail')
   }
 
   // The address is #/VIEW, or #/VIEW/ID, and parameters.

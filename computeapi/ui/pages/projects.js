@@ -25,7 +25,7 @@ export class ProjectsView {
   async show() {
     const { who } = this.cloud.session
     try {
-      const projects = this.cloud.isAdmin ? (await this.cloud.get('/identity/v3/projects')).projects : [{ id: null, name: who.project, enabled: true }]
+      const projects = who.admin ? (await this.cloud.get('/identity/v3/projects')).projects : [{ id: null, name: who.project, enabled: true }]
       this.paint(projects)
     } catch (error) {
       fill(this.trouble, error.message)

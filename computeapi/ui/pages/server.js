@@ -30,7 +30,7 @@ export class ServerView extends Following {
 
   show(id) {
     if (id !== this.id) {
-      Object.assign(this, { id, server: null, told: new Map(), shown: null })
+      Object.assign(this, { id, of: null, server: null, told: new Map(), shown: null })
       fill(this.head, h('p', { class: 'quiet' }, 'Loading …'))
       for (const part of [this.buttons, this.facts, this.past, this.log, this.trouble]) fill(part)
       this.logged.open = false
@@ -51,9 +51,12 @@ export class ServerView extends Following {
     const { id, path } = this
     try {
       const { server } = await this.cloud.get(path)
+      // Rules may ask whose it is.
+      if (this.of !== `${id} ${server.tenant_id}`) this.rights = await this.cloud.rightsFor(server.tenant_id, server.user_id)
       const [volumes, actions] = await Promise.all([this.cloud.get(`${path}/os-volume_attachments`), this.cloud.get(`${path}/os-instance-actions`)])
       // Another one may be looked at by now.
       if (id !== this.id) return
+      this.of = `${id} ${server.tenant_id}`
       this.paint(server, volumes.volumeAttachments)
       await this.paintPast(actions.instanceActions)
     } catch (error) {
@@ -86,21 +89,29 @@ export class ServerView extends Following {
     const { reference } = this.cloud
     const there = reference.operations.filter(({ path, action }) => path === ACTIONS && action).filter((operation) => operation.at(reference.newest))
     const gone = (operation) => operation.at(reference.newest).statuses[0] >= 400
-    const listed = [...there.filter((operation) => !gone(operation)).map((operation) => ({ name: operation.action, operation })), { name: 'delete', operation: reference.byName.get('DELETE /servers/{server_id}') }]
+    const listed = [...there.filter((operation) => !gone(operation)).map((operation) => ({ name: operation.action, operation })), { name: 'delete', operation: reference.byName.get('DELETE /servers/{server_id}') },
+    { name: 'console', operation: reference.byName.get('POST /servers/{server_id}/remote-consoles') }].filter(({ operation }) => operation)
     // First those that are about its state, last those after which it is gone.
     const rank = ({ name }) => (FINAL.has(name) ? 2 : this.requirements.actions[name]?.[0].states ? 0 : 1)
-    const told = listed.sort((one, other) => rank(one) - rank(other)).map((each) => ({ ...each, reason: this.cloud.forbids(each.operation) ?? obstacle(this.requirements, this.server, each.name, this.cloud.isAdmin) }))
+    const told = listed.sort((one, other) => rank(one) - rank(other)).map((each) => ({ ...each, reason: this.reasonAgainst(each) }))
     const focused = this.buttons.contains(document.activeElement) ? document.activeElement.dataset.action : null
     fill(this.buttons,
-      h('div', { class: 'possible' }, told.filter(({ reason }) => !reason).map((each) => this.button(each)), h('button', { type: 'button', onclick: () => this.openConsole() }, 'Console')),
-      h('details', { class: 'impossible' }, h('summary', {}, `${told.filter(({ reason }) => reason).length} that it does not allow now`),
+      h('div', { class: 'possible' }, told.filter(({ reason }) => !reason).map((each) => this.button(each))),
+      h('details', { class: 'impossible' }, h('summary', {}, `${told.filter(({ reason }) => reason).length} that it does not allow now, or not to you`),
         h('ul', {}, told.filter(({ reason }) => reason).map(({ name, reason }) => h('li', {}, h('code', {}, inWords(name)), ' ', h('span', { class: 'quiet' }, reason))))))
     if (focused) this.buttons.querySelector(`[data-action="${CSS.escape(focused)}"]`)?.focus()
+  }
+
+  // What is in the way of an action: a rule, or what the server is doing.
+  reasonAgainst({ name, operation }) {
+    const rule = this.cloud.ruleAgainst(operation.name, this.rights)
+    return rule ? ['The rule ', h('code', {}, rule), ' refuses it to you.'] : obstacle(this.requirements, this.server, name, this.rights.admin)
   }
 
   // One that takes nothing is done; one that takes or answers something is asked for where all of the API is.
   button({ name, operation }) {
     const { reference } = this.cloud
+    if (name === 'console') return h('button', { type: 'button', 'data-action': name, onclick: () => this.openConsole() }, name)
     const { body, response } = operation.at(reference.newest)
     const document = body === undefined ? { [name]: null } : least(reference.nodes, body)
     const text = inWords(name)

@@ -44,7 +44,7 @@ export class ServersView extends Following {
   }
 
   get wanted() {
-    return { name: this.name.value.trim(), status: this.status.value, all_tenants: this.cloud.isAdmin ? '1' : null }
+    return { name: this.name.value.trim(), status: this.status.value, all_tenants: this.cloud.seesAll ? '1' : null }
   }
 
   // From the first page on.
