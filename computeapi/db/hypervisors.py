@@ -12,9 +12,11 @@ from computeapi.db.allocations import Amounts, count
 from computeapi.db.listing import Clause, Page, identified
 from computeapi.db.placement_changes import note_host
 from computeapi.db.records import required
+from computeapi.db.server_branches import BY
 from computeapi.db.services import COMPUTE, SERVICES, ComputeService
 from computeapi.db.tables.compute import ComputeNode, HostedServer, Usage, cells, hypervisors, services
 from computeapi.db.tables.servers import servers
+from computeapi.db.walks import hinted
 
 __all__ = ['ComputeNode']
 
@@ -100,12 +102,18 @@ def record(row: sa.Row[Any]) -> ComputeNode:
 
 
 def _add_usage(connection: sa.Connection, found: Sequence[ComputeNode], hosts: Sequence[str]) -> None:
-    # count() of a column leaves out NULL, which is no task.
-    counts = sa.select(servers.c.host, sa.func.count(), sa.func.count(servers.c.task_state)).where(_living(hosts))
-    members = {host: numbers for host, *numbers in connection.execute(counts.group_by(servers.c.host))}
+    # Each is told by an index alone; to get the rows of all servers would take twenty times as long.
+    counts = sa.select(servers.c.host, sa.func.count()).where(_living(hosts)).group_by(servers.c.host)
+    busy = counts.where(servers.c.task_state.is_not(None))
+    members = _numbers(connection, hinted(counts, BY['host']))
+    at_work = _numbers(connection, hinted(busy, BY['task_state']))
     for each in found:
         used = (each.used_vcpus, each.used_memory_mb, each.used_disk_gb)
-        each.usage = Usage(*used, *members.get(each.host, (0, 0)))
+        each.usage = Usage(*used, members.get(each.host, 0), at_work.get(each.host, 0))
+
+
+def _numbers(connection: sa.Connection, statement: sa.Select[Any]) -> dict[str, int]:
+    return {host: int(number) for host, number in connection.execute(statement)}
 
 
 def _add_servers(connection: sa.Connection, found: Sequence[ComputeNode], hosts: Sequence[str]) -> None:

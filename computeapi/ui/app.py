@@ -12,7 +12,7 @@ from computeapi import api
 from computeapi.main import Service
 from computeapi.pipeline import offered
 from computeapi.ui import pages
-from computeapi.ui.callers import Callers
+from computeapi.ui.callers import PageCallers
 from computeapi.ui.files import File
 from computeapi.ui.login import PageLogin
 from computeapi.ui.reference import reference
@@ -50,7 +50,7 @@ class BrowserPage:
         self.conf = conf
         self.files = pages.files()
         own = conf.api.auth_strategy == 'local' and conf.identity.backend == 'local'
-        callers = None if service is None else Callers(service)
+        callers = None if service is None else PageCallers(service)
         self.login = PageLogin(cloud, own, conf.api.public_url, control_token, callers)
 
     @functools.cached_property

@@ -9,13 +9,13 @@ from computeapi.context import Context
 from computeapi.main import Service
 
 
-class Reach(NamedTuple):
+class NewsReach(NamedTuple):
     """The servers of a project, or of all (None)."""
 
     project_id: str | None
 
 
-class Callers:
+class PageCallers:
     """Who is behind a token, and what the rules in force let them do."""
 
     def __init__(self, service: Service):
@@ -39,10 +39,10 @@ class Callers:
         """Whether the servers of all projects are theirs to list."""
         return self.service.policies.allows(context, DETAIL_EVERYWHERE)
 
-    def hears(self, token: str) -> Reach | None:
+    def hears(self, token: str) -> NewsReach | None:
         """Of whose servers they hear: those that they may list; None if there are none. NotAuthenticated."""
         context = self.of(token)
         if self.sees_all(context):
-            return Reach(None)
+            return NewsReach(None)
         is_let = self.service.policies.allows(context, LIST_DETAIL)
-        return Reach(context.project_id) if is_let and context.project_id is not None else None
+        return NewsReach(context.project_id) if is_let and context.project_id is not None else None

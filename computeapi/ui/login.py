@@ -13,7 +13,7 @@ from computeapi.errors import DatabaseTrouble, NotAuthenticated, Unavailable
 from computeapi.kit.variables import LOOK, TOKEN_HEADER
 from computeapi.serve.credentials import name_of
 from computeapi.serve.http.feed import TAKEN
-from computeapi.ui.callers import Callers
+from computeapi.ui.callers import PageCallers
 from computeapi.ui.news import News, NewsStream
 from computeapi.ui.sessions import LONGEST, LoggedIn, PageSessions
 from computeapi.web.contract import JSON
@@ -67,7 +67,7 @@ class PageLogin:
         enabled: bool,
         public_url: str | None = None,
         control_token: str | None = None,
-        callers: Callers | None = None,
+        callers: PageCallers | None = None,
     ):
         self.cloud, self.enabled, self.public_url, self.control_token = cloud, enabled, public_url, control_token
         self.callers, self.sessions = callers, PageSessions()

@@ -18,7 +18,7 @@ from computeapi.db.engine import Store
 from computeapi.db.server_news import ServerNews
 from computeapi.errors import Unavailable
 from computeapi.serve.http.feed import RousedFeed
-from computeapi.ui.callers import Reach
+from computeapi.ui.callers import NewsReach
 
 LOOK_SECONDS = 1.0
 PAUSE_SECONDS = 0.1
@@ -129,7 +129,7 @@ class NewsStream(RousedFeed):
     """
 
     def __init__(
-        self, news: News, owner: str, reach: Reach, still: Callable[[], bool], seconds_left: Callable[[], float]
+        self, news: News, owner: str, reach: NewsReach, still: Callable[[], bool], seconds_left: Callable[[], float]
     ):
         super().__init__()
         self.news, self.still, self.seconds_left = news, still, seconds_left

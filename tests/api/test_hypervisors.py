@@ -201,7 +201,7 @@ def asked(store):
     sa.event.remove(store.engine, 'before_cursor_execute', note)
 
 
-@pytest.mark.parametrize(('path', 'most'), [('', 1), ('?with_servers=1', 2), ('/detail', 2), ('/statistics', 2)])
+@pytest.mark.parametrize(('path', 'most'), [('', 1), ('?with_servers=1', 2), ('/detail', 3), ('/statistics', 3)])
 def test_a_list_is_the_same_number_of_statements_for_any_number_of_hosts(api, service, asked, servers, path, most):
     for hosts in (2, 20):
         service.conf.set_override('hosts', hosts, 'simulated')
