@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
 from keystoneauth1 import exceptions, loading
+from keystoneauth1.discover import EndpointData, get_discovery
 from keystoneauth1.loading.adapter import process_conf_options
 from keystoneauth1.loading.session import Session as SessionLoader
 from keystoneauth1.plugin import BaseAuthPlugin
@@ -256,7 +257,10 @@ class OwnAuth(Delegate):
 
     def get_endpoint_data(self, session: Session, **facts: Any) -> Any:
         self.get_token(session)
-        return self.behind.get_endpoint_data(session, **facts | {'endpoint_override': self.override})
+        found = self.behind.get_endpoint_data(session, **facts | {'endpoint_override': self.override})
+        if found is not None and is_guessed(found):
+            check_answers(session, found.url)
+        return found
 
     def get_endpoint(self, session: Session, **facts: Any) -> str | None:
         data = self.get_endpoint_data(session, discover_versions=False, **facts)
@@ -304,6 +308,23 @@ class CallerAuth(Delegate):
 
     def invalidate(self) -> bool:
         return False
+
+
+def is_guessed(found: EndpointData) -> bool:
+    """Whether the library takes the root of a service for the version that is wanted, for nobody said where that is."""
+    return found.api_version is None and not FROM_THE_VERSION.search(found.url or '')
+
+
+def check_answers(session: Session, url: str | None) -> None:
+    """One of AWAY, if that is so because nobody answers there: what is asked of a root is not found, whatever it is."""
+    try:
+        get_discovery(session, url or '', authenticated=False)
+    except exceptions.HttpError as error:
+        if error.http_status in AWAY_STATUSES:
+            raise exceptions.DiscoveryFailure(f'No versions at {url}: {error}') from error
+    except exceptions.DiscoveryFailure:
+        # Somebody does, who knows no versions.
+        return
 
 
 def _in_project(url: str | None, own: str, project_id: str) -> str | None:

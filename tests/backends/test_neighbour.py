@@ -17,7 +17,7 @@ from computeapi.backends.image.glance import GlanceImages
 from computeapi.backends.neighbour import NeighbourService, NoToken, Refused
 from computeapi.backends.seal import Seal, UnreadableToken
 from computeapi.context import Context
-from computeapi.errors import Forbidden, NeighbourAway, NotAuthenticated, TooLarge, VolumeNotFound
+from computeapi.errors import Forbidden, ImageNotFound, NeighbourAway, NotAuthenticated, TooLarge, VolumeNotFound
 from tests.proxy import Proxy
 
 PASSWORD, KEY = 'own-password', Fernet.generate_key().decode()
@@ -74,6 +74,10 @@ class TinyCloud:
         return {'id': name, 'status': 'CURRENT', 'links': [{'rel': 'self', 'href': self.url + path}]}
 
     def image(self, req, path):
+        if path == '/' and self.answers.get('image'):
+            return webob.Response(status=self.answers['image'])
+        if req.method == 'GET' and path != '/':
+            return webob.Response(status=404)
         if req.method == 'GET':
             return webob.Response(json={'versions': [self.version('v2.9', '/image/v2/')]})
         return webob.Response(status=413, text=PAGE, content_type='text/html', charset='UTF-8')
@@ -245,6 +249,18 @@ def test_a_neighbour_that_does_not_answer_is_away(cloud, service):
 def test_a_neighbour_that_refuses_connections_is_away(service_with):
     with pytest.raises(NeighbourAway, match='^Cinder'):
         ask(service_with('endpoint_override = http://127.0.0.1:9/v3/%(project_id)s\n'), ALICE)
+
+
+@pytest.mark.parametrize('context', [ALICE, ALICE.elevated()], ids=['caller', 'itself'])
+def test_nothing_is_not_found_while_nobody_says_where_it_is(cloud, service, context):
+    """A Glance that is away for a moment has not lost its images."""
+    images = GlanceImages(service.conf)
+    cloud.answers['image'] = 503
+    with pytest.raises(NeighbourAway, match='^Glance'):
+        images.get(context, str(uuid.uuid4()))
+    del cloud.answers['image']
+    with pytest.raises(ImageNotFound):
+        images.get(context, str(uuid.uuid4()))
 
 
 def test_a_neighbour_that_is_not_in_the_catalog_is_away(cloud, service):
