@@ -1,16 +1,14 @@
 """`computeapi worker`: a process that does what requests leave to be done, and answers none itself."""
 
-import signal
-
 from oslo_config import cfg
 
 from computeapi import log
 from computeapi.db.engine import store_of
+from computeapi.ending import Ending
 from computeapi.main import Service
 from computeapi.observers.worker import told
 from computeapi.startup import Startup
 
-ENDS = {signal.SIGTERM, signal.SIGINT}
 # The threads that keep leases and hosts alive ask the database, too.
 BESIDE_WORKERS = 2
 
@@ -21,11 +19,10 @@ def run(conf: cfg.ConfigOpts) -> None:
     pool_size = max(conf.database.max_pool_size, conf.workers + BESIDE_WORKERS)
     service = Service(conf, store_of(conf, pool_size=pool_size), binary='computeapi-worker')
     startup = Startup(service)
-    # Threads inherit it, so the signal is there for whoever waits for it, and a second one disturbs nothing.
-    signal.pthread_sigmask(signal.SIG_BLOCK, ENDS)
+    ending = Ending()
     with told(service):
         startup.start()
-        signal.sigwait(ENDS)
+        ending.wait()
         startup.stop()
     if service.bus is not None:
         from computeapi.bus import leave

@@ -26,15 +26,20 @@ from computeapi.backends.hypervisor.remote.calls import (
     signature,
 )
 from computeapi.db.servers import Server
-from computeapi.errors import Error, NotSupported
+from computeapi.errors import Error, NeighbourAway, NotSupported
 
 LOG = logging.getLogger(__name__)
+AGAIN_SECONDS = 2.0
+"""When to come again for what waits for another service."""
 UNFIT = (AttributeError, KeyError, TypeError, ValueError)
 """What reading raises that makes no sense."""
 
 
 class AgentEndpoint:
-    """Its public methods are what can be called. They answer JSON, also when something goes wrong."""
+    """Its public methods are what can be called. They answer JSON, also when something goes wrong.
+
+    neighbour_timeout: seconds for which work waits here for a service that is away.
+    """
 
     def __init__(
         self,
@@ -43,8 +48,10 @@ class AgentEndpoint:
         memory: Memory,
         lanes: Lanes,
         gate: ConsoleGate,
+        neighbour_timeout: float = 0,
     ):
         self._host, self._driver, self._memory, self._lanes, self._gate = host, driver, memory, lanes, gate
+        self._neighbour_timeout = neighbour_timeout
         self._streams = Streams()
 
     def tell(self, context: Mapping[str, Any], call: Mapping[str, Any], **unknown: Any) -> Any:
@@ -115,9 +122,19 @@ class AgentEndpoint:
             return AgentAnswer(AnswerKind.NOT_SUPPORTED, text=str(error))
         except HypervisorError as error:
             return AgentAnswer(AnswerKind.FAILED, text=str(error))
+        except NeighbourAway as away:
+            return self._away(call, arguments.get('server'), away)
         except Error as error:
             LOG.warning('%s failed: %s', call.operation, error)
             return AgentAnswer(AnswerKind.FAILED, text=str(error))
         except Exception:
             LOG.exception('%s went wrong', call.operation)
             return AgentAnswer(AnswerKind.FAILED, text=f'The driver of host {self._host} went wrong.')
+
+    def _away(self, call: Call, server: Server | None, away: NeighbourAway) -> AgentAnswer:
+        LOG.warning('%s waits: %s', call.operation, away)
+        if call.claim.waits and server is not None:
+            waited = self._memory.passed(server.uuid, call.claim.work, str(away))
+            if waited < self._neighbour_timeout:
+                return AgentAnswer(AnswerKind.NOT_YET, seconds=AGAIN_SECONDS)
+        return AgentAnswer(AnswerKind.FAILED, text=str(away))

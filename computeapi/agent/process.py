@@ -2,7 +2,6 @@
 
 import logging
 import re
-import signal
 import socket
 from pathlib import Path
 
@@ -20,10 +19,10 @@ from computeapi.bus import Bus, leave
 from computeapi.compute.periodic import Periodic
 from computeapi.db import schema
 from computeapi.db.engine import Store
+from computeapi.ending import Ending
 from computeapi.main import Service
 
 LOG = logging.getLogger(__name__)
-ENDS = {signal.SIGTERM, signal.SIGINT}
 REMOTE = 'remote'
 # How many calls are answered at a time: most of them wait for an errand.
 CALLS = 64
@@ -49,7 +48,8 @@ class AgentProcess:
         self.gate = ConsoleGate(self.driver, options.my_ip, options.console_port)
         self.memory = Memory(state / 'servers')
         self.lanes = Lanes(self.memory, options.errands)
-        self.endpoint = AgentEndpoint(self.host, self.driver, self.memory, self.lanes, self.gate)
+        known = (self.host, self.driver, self.memory, self.lanes, self.gate)
+        self.endpoint = AgentEndpoint(*known, conf.neighbour_timeout)
         self.reporter = Reporter(self.bus, self.host, self.driver)
         self.beat = Periodic('report', self.reporter.report, conf.report_interval)
 
@@ -90,10 +90,10 @@ def own_store(state: Path) -> Store:
 def run(conf: cfg.ConfigOpts) -> None:
     """Work until SIGTERM or SIGINT."""
     log.start(conf)
-    signal.pthread_sigmask(signal.SIG_BLOCK, ENDS)
+    ending = Ending()
     agent = AgentProcess(conf)
     agent.start()
     LOG.info('The agent of host %s has begun', agent.host)
-    signal.sigwait(ENDS)
+    ending.wait()
     agent.stop()
     leave()

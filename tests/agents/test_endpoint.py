@@ -2,6 +2,7 @@
 
 import threading
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
@@ -22,6 +23,7 @@ from computeapi.backends.hypervisor.remote.calls import (
     signature,
 )
 from computeapi.backends.hypervisor.simulated_lone import LoneSimulatedHypervisor
+from computeapi.errors import NeighbourAway
 
 HOST = 'alpha'
 NEWEST = WorkClaim(9, 9, 'task 9', waits=True)
@@ -33,12 +35,15 @@ class Told(LoneSimulatedHypervisor):
     def __init__(self, store, options, clock):
         super().__init__(store, options, clock, HOST, '127.0.0.1')
         self.heard, self.goes_on, self.begun = [], threading.Event(), threading.Semaphore(0)
+        self.error = None
         self.goes_on.set()
 
     def act(self, operation, server, *lines):
         self.heard.append(operation)
         self.begun.release()
         assert self.goes_on.wait(30)
+        if self.error is not None:
+            raise self.error
         super().act(operation, server, *lines)
 
 
@@ -52,7 +57,7 @@ class AgentInTests:
         self.driver = Told(self.store, options, self.store.clock)
         self.memory = Memory(folder / 'servers')
         self.lanes, self.gate = Lanes(self.memory, 4), ConsoleGate(self.driver, '127.0.0.1', 0)
-        self.endpoint = AgentEndpoint(HOST, self.driver, self.memory, self.lanes, self.gate)
+        self.endpoint = AgentEndpoint(HOST, self.driver, self.memory, self.lanes, self.gate, 60)
 
     def tell(self, operation, *arguments, host=HOST, work='task 7', token=3, patience=20.0, **facts):
         written = signature(operation).write(arguments, facts)
@@ -146,6 +151,17 @@ def test_who_is_told_that_it_is_under_way_hears_later_how_it_went(agent, running
     agent.driver.goes_on.set()
     assert agent.tell('reboot', running, hard=True, token=5).kind is AnswerKind.DONE
     assert agent.driver.heard == ['reboot']
+
+
+def test_work_waits_for_a_service_that_is_away_for_as_long_as_it_may(agent, running):
+    agent.driver.error, first = NeighbourAway(name='Glance'), agent.memory.clock()
+    for seconds, kind in ((0, AnswerKind.NOT_YET), (59, AnswerKind.NOT_YET), (61, AnswerKind.FAILED)):
+        agent.memory.clock = lambda seconds=seconds: first + timedelta(seconds=seconds)
+        assert agent.tell('reboot', running, hard=True).kind is kind
+    at_once = Call(HOST, 'pause', signature('pause').write((running,), {}), WorkClaim(3, 8, 'task 8'), patience=20.0)
+    assert agent.say(at_once).text == 'Glance is currently unavailable.'
+    agent.driver.error = None
+    assert agent.tell('pause', running).kind is AnswerKind.DONE
 
 
 def test_one_thing_after_the_other_is_done_with_a_server_and_others_need_not_wait(agent, running, servers):

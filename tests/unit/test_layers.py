@@ -42,6 +42,7 @@ TOP = {
     'cli',
     'commands',
     'consoles',
+    'ending',
     'explanation',
     'readiness',
     'kit',

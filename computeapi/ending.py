@@ -1,0 +1,29 @@
+"""How a process that works hears that it is to end."""
+
+import signal
+import threading
+from types import FrameType
+
+LOOK_SECONDS = 1.0
+
+
+class Ending:
+    """From when it is made on, SIGTERM and SIGINT end the process when somebody waits for them here, and not before.
+
+    They are heard, and not blocked: programs that the process starts, guests among them, would have them blocked, too,
+    and could only be killed.
+    """
+
+    def __init__(self) -> None:
+        self.told = threading.Event()
+        for each in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(each, self.hear)
+
+    def hear(self, number: int, frame: FrameType | None) -> None:
+        """A second one disturbs nothing."""
+        self.told.set()
+
+    def wait(self) -> None:
+        # Should another thread be interrupted by it, this one runs the handler when it looks.
+        while not self.told.wait(LOOK_SECONDS):
+            pass

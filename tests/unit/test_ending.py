@@ -1,0 +1,28 @@
+"""How a process hears that it is to end, and what it starts does."""
+
+import signal
+import subprocess
+import sys
+
+import pytest
+
+SCRIPT = """
+import subprocess
+from computeapi.ending import Ending
+ending = Ending()
+started = subprocess.Popen(['sleep', '600'])
+started.terminate()
+print(started.wait(), flush=True)
+ending.wait()
+print('put away')
+"""
+
+
+@pytest.mark.parametrize('number', [signal.SIGTERM, signal.SIGINT])
+def test_a_process_ends_when_it_is_told_and_what_it_started_can_be_told_the_same(number):
+    with subprocess.Popen([sys.executable, '-c', SCRIPT], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == f'{-signal.SIGTERM}\n'
+        process.send_signal(number)
+        process.send_signal(number)
+        assert process.stdout.read() == 'put away\n'
+    assert process.returncode == 0
