@@ -65,11 +65,20 @@ class Daemon:
         self.conf.write_text(text)
         self.process = None
 
+    @property
+    def around(self):
+        return {'cwd': self.folder, 'env': os.environ | {'PYTHONPATH': str(ROOT)}}
+
+    def command(self, *words):
+        return [sys.executable, '-m', 'computeapi', *words, '--config-file', str(self.conf)]
+
     def start(self):
-        environment = os.environ | {'PYTHONPATH': str(ROOT)}
         with (self.folder / f'{self.name}.stderr').open('a') as stderr:
-            command = [sys.executable, '-m', 'computeapi', *self.words, '--config-file', str(self.conf)]
-            self.process = subprocess.Popen(command, stderr=stderr, cwd=self.folder, env=environment)
+            self.process = subprocess.Popen(self.command(*self.words), stderr=stderr, **self.around)
+
+    def run(self, *words):
+        """Another command with the same configuration, and what it says."""
+        return subprocess.run(self.command(*words), capture_output=True, text=True, **self.around)
 
     def kill(self):
         self.process.kill()

@@ -1,0 +1,272 @@
+"""A cloud of processes whose servers run: `computeapi serve`, and agents of hosts that are all on this machine."""
+
+import contextlib
+import os
+import re
+import time
+import uuid
+from datetime import datetime
+
+import requests
+
+from computeapi.backends.hypervisor.qemu.folder import HostFolder
+from computeapi.backends.hypervisor.qemu.process import GuestProcess, exporter_of
+from computeapi.backends.hypervisor.qemu.sockets import connected
+from computeapi.db import agents
+from computeapi.db.engine import Store
+from computeapi.db.tables.servers import domains, tasks
+from tests import broker, soundness
+from tests.agents.cloud import Daemon
+from tests.deployment.conftest import free_port
+from tests.guests import boot_sector
+from tests.guests.machine import SECONDS
+
+PASSWORD = 'for the tests of agents'
+PATIENCE = 120
+LATEST = {'OpenStack-API-Version': 'compute 2.90'}
+RUNNING = {'power_state': 1, 'console_log': '', 'created_at': datetime(2026, 1, 1)}
+COMMON = """
+[DEFAULT]
+transport_url = {transport_url}
+control_exchange = {exchange}
+log_file = {folder}/{name}.log
+report_interval = 1
+service_down_time = 30
+task_lease = 2
+task_sweep_interval = 0.5
+vif_plugging_timeout = 0
+[oslo_messaging_rabbit]
+heartbeat_timeout_threshold = 4
+"""
+CONTROL = """
+[hypervisor]
+backend = remote
+[database]
+connection = {database}
+[identity]
+bcrypt_cost = 4
+[quota]
+instances = -1
+cores = -1
+ram = -1
+[standalone]
+data_dir = {folder}/data
+"""
+AGENT = """
+[hypervisor]
+backend = qemu
+[agent]
+my_ip = 127.0.0.1
+console_port = 0
+state_path = {folder}/{name}
+[qemu]
+state_path = {folder}/{name}/qemu
+memory_mb = 16384
+vcpus = 32
+shutdown_timeout = 0
+[image]
+backend = glance
+[service_user]
+auth_type = password
+auth_url = {url}/identity/v3
+username = admin
+password = {password}
+project_name = admin
+user_domain_name = Default
+project_domain_name = Default
+"""
+
+
+class GuestCloud:
+    """hosts: their names. database: the URL of one that is empty."""
+
+    def __init__(self, folder, database, hosts):
+        self.folder, self.database, self.hosts = folder, database, hosts
+        self.port, self.exchange = free_port(), f'test-{uuid.uuid4().hex[:8]}'
+        self.url = f'http://127.0.0.1:{self.port}'
+        self.store = Store(database)
+        serve = ['serve', '--port', str(self.port), '--data-dir', str(folder / 'data')]
+        self.control = self.daemon('control', CONTROL, [*serve, '--admin-password', PASSWORD])
+        self.agents = {host: self.daemon(host, AGENT, ['agent', '--host', host]) for host in hosts}
+        self.session = requests.Session()
+
+    def daemon(self, name, text, words):
+        facts = {
+            'transport_url': broker.transport_url(),
+            'exchange': self.exchange,
+            'folder': self.folder,
+            'name': name,
+            'database': self.database,
+            'url': self.url,
+            'password': PASSWORD,
+        }
+        return Daemon(self.folder, name, (COMMON + text).format(**facts), words)
+
+    @property
+    def daemons(self):
+        return [self.control, *self.agents.values()]
+
+    def start(self):
+        self.control.start()
+        self.log_in()
+        for agent in self.agents.values():
+            agent.start()
+        self.until(lambda: {each.host for each in self.store.ask(agents.select)} == set(self.hosts))
+        self.image = self.make_image()
+        flavor = {'name': 'nano', 'vcpus': 1, 'ram': 16, 'disk': 1}
+        self.flavor = self.ask('POST', '/v2.1/flavors', {'flavor': flavor})['flavor']['id']
+
+    def close(self):
+        started = [each for each in self.daemons if each.process is not None]
+        for each in started:
+            each.end()
+        for each in started:
+            each.process.wait(30)
+        for _, folder in self.guests():
+            for process in (GuestProcess(folder), exporter_of(folder)):
+                process.end()
+        self.store.close()
+
+    # ------------------------------------------------------------ what a client says
+
+    def log_in(self):
+        user = {'name': 'admin', 'domain': {'id': 'default'}, 'password': PASSWORD}
+        identity = {'methods': ['password'], 'password': {'user': user}}
+        scope = {'project': {'name': 'admin', 'domain': {'id': 'default'}}}
+        answer = self.send('POST', '/identity/v3/auth/tokens', json={'auth': {'identity': identity, 'scope': scope}})
+        self.session.headers['X-Auth-Token'] = answer.headers['X-Subject-Token']
+
+    def send(self, method, path, **options):
+        """The answer, as soon as there is somebody who gives one."""
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            try:
+                return self.session.request(method, f'{self.url}{path}', timeout=PATIENCE, **options)
+            except requests.ConnectionError:
+                assert time.monotonic() < deadline, self.logs()
+                time.sleep(0.05)
+
+    def ask(self, method, path, body=None):
+        answer = self.send(method, path, json=body, headers=LATEST)
+        assert answer.status_code < 300, answer.text
+        return answer.json() if answer.content else None
+
+    def make_image(self):
+        disk = boot_sector.write_disk(self.folder / 'boot')
+        facts = {'name': 'boot', 'disk_format': 'raw', 'container_format': 'bare'}
+        image = self.ask('POST', '/image/v2/images', facts)['id']
+        headers = {'Content-Type': 'application/octet-stream'}
+        self.send('PUT', f'/image/v2/images/{image}/file', data=disk.read_bytes(), headers=headers).raise_for_status()
+        return image
+
+    def boot(self, number):
+        """The ids of so many new servers, which are on their way."""
+        facts = {'name': 'guest', 'imageRef': self.image, 'flavorRef': self.flavor, 'networks': 'none'}
+        return [self.ask('POST', '/v2.1/servers', {'server': facts})['server']['id'] for _ in range(number)]
+
+    def act(self, server, name, argument=None):
+        self.ask('POST', f'/v2.1/servers/{server}/action', {name: argument})
+
+    def servers(self):
+        found = self.ask('GET', '/v2.1/servers/detail')['servers']
+        return {each['id']: each for each in found}
+
+    # ------------------------------------------------------------ what goes wrong
+
+    def kill(self, daemon):
+        daemon.kill()
+        daemon.start()
+
+    def close_connections(self):
+        """As a broker does that is started anew."""
+        broker.control('close_all_connections', '--vhost', broker.VHOST, 'for a test')
+
+    # ------------------------------------------------------------ what is there
+
+    def until(self, holds):
+        """What the condition finds, as soon as it is true."""
+        deadline = time.monotonic() + PATIENCE
+        while not (found := holds()):
+            assert time.monotonic() < deadline, self.logs()
+            time.sleep(0.1)
+        return found
+
+    def logs(self):
+        return '\n'.join(f'== {path.name}\n{path.read_text()[-6000:]}' for path in sorted(self.folder.glob('*.log')))
+
+    def are_at_rest(self, servers):
+        """Whether each of these servers, and no other one, is active, and nobody does anything to any."""
+        found = self.servers()
+        wrong = [each for each in found.values() if each['status'] == 'ERROR']
+        assert not wrong, (wrong, self.logs())
+        assert found.keys() == set(servers)
+        return all(each['status'] == 'ACTIVE' and not each['OS-EXT-STS:task_state'] for each in found.values())
+
+    def guests(self):
+        """Pairs of a host and the folder of a guest there."""
+        for host in self.hosts:
+            for folder in HostFolder(self.folder / host / 'qemu' / 'hosts' / host).all():
+                yield host, folder
+
+    def processes(self):
+        """The servers of all that runs on this machine for guests of this cloud, each as often as it does."""
+        found = []
+        for process in os.listdir('/proc'):
+            with contextlib.suppress(OSError):
+                if process.isdigit() and str(self.folder) in os.readlink(f'/proc/{process}/cwd'):
+                    found.append(os.path.basename(os.readlink(f'/proc/{process}/cwd')))
+        return [each for each in found if re.fullmatch('[0-9a-f-]{36}', each)]
+
+    def check(self, servers):
+        """Each of these has one guest, where it is said to be, that booted once and runs; nothing is left of others."""
+        self.until(lambda: not self.store.ask(lambda connection: connection.execute(tasks.select()).all()))
+        # Who came while it ran is settled with the next report.
+        self.until(lambda: sorted(self.processes()) == sorted(servers))
+        places = {server: each['OS-EXT-SRV-ATTR:host'] for server, each in self.servers().items()}
+        assert sorted((host, folder.server_id) for host, folder in self.guests()) == sorted(
+            (places[server], server) for server in servers
+        )
+        for _, folder in self.guests():
+            guest = folder.existing()
+            assert guest.started and not guest.departed and guest.landing is None
+            assert boots_of(folder) == ['01'] and echoes(folder), folder.server_id
+            assert not [path for path in folder.path.iterdir() if path.suffix == '.part'], folder.server_id
+        assert self.audit() == []
+        assert self.unsound(places) == []
+
+    def audit(self):
+        """What it prints that should not be so."""
+        done = self.control.run('audit')
+        assert done.returncode in (0, 1), done.stderr
+        return [] if done.returncode == 0 else done.stdout.splitlines()
+
+    def unsound(self, places):
+        with self.store.write() as connection:
+            connection.execute(domains.delete())
+            for server, host in places.items():
+                connection.execute(domains.insert().values(server_id=server, host=host, **RUNNING))
+        return soundness.problems(self.store)
+
+    def delete(self, servers):
+        for server in servers:
+            self.ask('DELETE', f'/v2.1/servers/{server}')
+        self.until(lambda: not self.servers())
+
+
+def boots_of(folder):
+    """How often it booted, as it wrote on its console before it moved, and counts on its disk, plain after that."""
+    [disk] = folder.existing().own_disks
+    if disk.format == 'raw':
+        with open(disk.file['filename'], 'rb') as file:
+            return [file.read(514)[512:].decode()]
+    return re.findall(f'{boot_sector.BANNER}(..)', (folder / 'console.log').read_text())
+
+
+def echoes(folder):
+    with connected(folder / 'serial', 5) as connection:
+        connection.settimeout(SECONDS)
+        connection.sendall(b'are you there')
+        said = b''
+        while b'are you there' not in said:
+            said += connection.recv(100)
+    return True

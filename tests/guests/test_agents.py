@@ -1,0 +1,68 @@
+"""Guests on hosts that agents drive, while each process of the cloud is killed in turn: none is lost, doubled or left.
+
+COMPUTEAPI_TEST_BOOTS and COMPUTEAPI_TEST_MOVES say how many boot and move, e.g. 50 and 20.
+"""
+
+import os
+
+import pytest
+
+from tests.conftest import URLS, _administer, _create
+from tests.guests.agents import GuestCloud
+
+HOSTS = ('alpha', 'beta', 'gamma')
+BOOTS, MOVES = (
+    int(os.environ.get(f'COMPUTEAPI_TEST_{what}', default)) for what, default in (('BOOTS', 12), ('MOVES', 6))
+)
+
+
+@pytest.fixture
+def cloud(transport_url, tmp_path):
+    database = 'postgresql' if URLS['postgresql'] else 'sqlite'
+    name = f'computeapi_guests_{os.getpid()}'
+    made = GuestCloud(tmp_path, _create(database, name, tmp_path), HOSTS)
+    try:
+        made.start()
+        yield made
+    finally:
+        made.close()
+        if database != 'sqlite':
+            _administer(URLS[database], f'DROP DATABASE {name} WITH (FORCE)')
+
+
+def troubles(cloud):
+    """Each process once, and the broker in the middle."""
+    first, second, third = cloud.agents.values()
+    yield lambda: cloud.kill(first)
+    yield lambda: cloud.kill(cloud.control)
+    yield cloud.close_connections
+    yield lambda: cloud.kill(second)
+    yield lambda: cloud.kill(third)
+
+
+def shares(things, number):
+    """So many parts of a list, none much larger than another one."""
+    return [things[at::number] for at in range(number)]
+
+
+def test_every_guest_boots_and_moves_once_whoever_is_killed_meanwhile(cloud):
+    servers, parts = [], shares(range(BOOTS), 5)
+    for part, trouble in zip(parts, troubles(cloud), strict=True):
+        servers += cloud.boot(len(part))
+        trouble()
+    cloud.until(lambda: cloud.are_at_rest(servers))
+    cloud.check(servers)
+
+    former = {server: each['OS-EXT-SRV-ATTR:host'] for server, each in cloud.servers().items()}
+    moving = servers[:MOVES]
+    for part, trouble in zip(shares(moving, 5), troubles(cloud), strict=True):
+        for server in part:
+            cloud.act(server, 'os-migrateLive', {'host': None, 'block_migration': 'auto'})
+        trouble()
+    cloud.until(lambda: cloud.are_at_rest(servers))
+    cloud.check(servers)
+    moved = {server for server, each in cloud.servers().items() if each['OS-EXT-SRV-ATTR:host'] != former[server]}
+    assert moved == set(moving)
+
+    cloud.delete(servers)
+    cloud.check([])
