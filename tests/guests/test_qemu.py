@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+import uuid
 from dataclasses import replace
 from pathlib import Path
 
@@ -202,6 +203,15 @@ def test_a_guest_that_is_killed_is_off_and_can_be_switched_on(driver, made):
     wait_until(lambda: driver.power_state(server) is PowerState.SHUTDOWN)
     driver.power_on(server)
     assert wrote(driver, server, f'{BANNER}02')
+
+
+def test_what_was_being_written_when_somebody_died_goes_with_the_next_that_is_done(driver, made):
+    server = made()
+    driver.spawn(server, [])
+    half = driver.folder(server) / f'root.qcow2.{uuid.uuid4().hex}.part'
+    half.touch()
+    driver.pause(server)
+    assert not half.exists()
 
 
 SPAWNING = """

@@ -46,6 +46,11 @@ class GuestFolder:
         self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
         write(self / 'guest.json', guest.text())
 
+    def tidy(self) -> None:
+        """Remove what somebody died of whom it was to become a file: nobody else is at it who may make one."""
+        for path in self.path.glob(f'*.{"[0-9a-f]" * 32}.part'):
+            path.unlink(missing_ok=True)
+
     def remove(self) -> None:
         """Whoever looks finds the guest whole or not at all."""
         going = self.path.with_name(f'{self.server_id}{GOING}')
@@ -85,7 +90,9 @@ class HostFolder:
                 file.truncate(0)
                 file.write(str(token))
                 file.flush()
-            yield self.of(server_id)
+            folder = self.of(server_id)
+            folder.tidy()
+            yield folder
 
     def forget(self) -> None:
         """Claims on servers that left long ago, and what whoever died did not come to remove."""
