@@ -15,6 +15,12 @@ from tests.guests import boot_sector
 ADMIN = Context(user_id='root', project_id='admin', is_admin=True, roles=frozenset({'admin'}))
 
 
+@pytest.fixture
+def database():
+    """What runs guests goes through the same lines on every one."""
+    return 'sqlite'
+
+
 class Guests:
     """The images that guests are made of, and drivers on one folder, which may come one after the other."""
 

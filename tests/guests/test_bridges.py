@@ -26,12 +26,6 @@ CLONE_NEWNET = 0x40000000
 LIBC = ctypes.CDLL(None, use_errno=True)
 
 
-@pytest.fixture
-def database():
-    """One that is in the process: no other is in the namespace."""
-    return 'sqlite'
-
-
 @pytest.fixture(autouse=True)
 def namespace():
     """This thread, and what it starts, has a network of its own."""
