@@ -1,12 +1,15 @@
 // Asking for an operation here and now, and the same request to take along.
 
 import { fill, h } from './dom.js'
+import { BodyForm } from './form.js'
 import { least, withField } from './samples.js'
 import { rows } from './schemas.js'
 import { snippets } from './snippets.js'
 
 // A form for an operation; it is kept while it is about the same, so that nothing that was written is lost.
 export class Trial {
+  static face = 'form'
+
   constructor(operation, session, logIn) {
     Object.assign(this, { operation, session, logIn })
     const names = [...operation.path.matchAll(/{(\w+)}/g)].map(([, name]) => name)
@@ -15,6 +18,9 @@ export class Trial {
     this.answer = h('div', { class: 'answer', 'aria-live': 'polite' })
     this.copies = h('div', { class: 'copies' })
     this.body = h('textarea', { rows: 8, spellcheck: 'false', autocomplete: 'off', 'aria-label': 'Request body, JSON' })
+    this.form = new BodyForm(this.nodes, () => this.takeForm())
+    this.faces = h('div', { class: 'choices faces', role: 'group', 'aria-label': 'How the body is written' })
+    this.written = h('div', { class: 'written' })
     this.more = h('select', { 'aria-label': 'Add a field to the body', onchange: () => this.addField() })
     this.trouble = h('p', { class: 'trouble', role: 'alert' })
     this.send = h('button', { type: 'submit', class: 'main' }, 'Send')
@@ -58,10 +64,21 @@ export class Trial {
       inQuery.length > 0 && (listed
         ? h('details', {}, h('summary', {}, `${inQuery.length} query parameters`), h('div', { class: 'inputs' }, inQuery.map(labelled)))
         : h('div', { class: 'inputs' }, inQuery.map(labelled))),
-      step.body !== undefined && [this.body, this.more.length > 1 && this.more],
+      step.body !== undefined && [this.faces, this.written],
       this.trouble, h('div', { class: 'buttons' }, this.send, h('span', { class: 'quiet' }, `at ${this.version}, as ${this.session.who.user}`))),
     this.answer, h('details', { class: 'take' }, h('summary', {}, 'Copy it as …'), this.copies))
+    if (step.body !== undefined) this.turn(Trial.face)
     this.copy()
+  }
+
+  // Shows the body as a form, or as JSON: two faces of one document. What is not JSON cannot be a form.
+  turn(face) {
+    const document = face === 'form' ? this.parsed() : null
+    Trial.face = face
+    const shown = document ? 'form' : 'json'
+    fill(this.faces, [['form', 'Form'], ['json', 'JSON']].map(([each, text]) => h('button', { type: 'button', 'aria-pressed': String(each === shown), onclick: () => this.turn(each) }, text)))
+    if (document) this.form.show(this.step.body, document.body)
+    fill(this.written, document ? this.form.element : [this.body, this.more.length > 1 && this.more])
   }
 
   addField() {
@@ -69,7 +86,7 @@ export class Trial {
     this.more.value = ''
     const document = this.parsed()
     if (!row || !document) return
-    this.body.value = JSON.stringify(withField(document.body, row.path, least(this.nodes, row.nodes[0], row.name)), null, 2)
+    this.body.value = JSON.stringify(withField(document.body, row.path, least(this.nodes, row.nodes[0])), null, 2)
     this.copy()
     this.body.focus()
   }
@@ -96,6 +113,7 @@ export class Trial {
   async ask() {
     const document = this.parsed()
     if (!document) return
+    this.form.unmark()
     this.send.disabled = true
     try {
       const { method } = this.operation
@@ -108,7 +126,20 @@ export class Trial {
     }
   }
 
+  takeForm() {
+    this.body.value = JSON.stringify(this.form.value, null, 2)
+    this.copy()
+  }
+
+  // What is wrong with the body stands beside the field, where the message names one.
+  showRefusal(text) {
+    const { message } = Object.values(JSON.parse(text))[0]
+    const [, named, quoted] = /attribute (\S+)\. Value|'([^']+)'/.exec(message) ?? []
+    if (!this.form.element.isConnected || !this.form.mark(named ?? quoted, message)) fill(this.trouble, message)
+  }
+
   showAnswer({ status, headers, text, milliseconds }) {
+    if (status === 400 && this.step.body !== undefined && text.startsWith('{')) this.showRefusal(text)
     const phrase = this.operation.reference.phrases[status] ?? ''
     fill(this.answer, h('p', {}, h('span', { class: `code ${status < 400 ? 'good' : 'wrong'}` }, status, ' ', h('small', {}, phrase)),
       ' ', h('span', { class: 'quiet' }, `${milliseconds.toFixed(0)} ms`)),
