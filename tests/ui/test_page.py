@@ -1,13 +1,14 @@
 """What is below /ui/, as a browser asks for it."""
 
 import gzip
+import json
 import re
 from importlib.resources import files
 
 import pytest
 import webob
 
-from computeapi import config, serve, ui
+from computeapi import config, kit, serve, ui
 from computeapi.serve.directory import opened
 from computeapi.ui import pages
 
@@ -126,3 +127,17 @@ def test_there_is_nothing_else(app, path):
 def test_it_is_only_read(app, method):
     answer = ask(app, '/ui/reference.json', method)
     assert answer.status_int == 405 and answer.headers['Allow'] == 'GET, HEAD'
+
+
+NOT_ON_THE_PAGE = {
+    # The same is shown another way.
+    *('show-fault', 'show-webhook', 'show-coverage', 'print-coverage', 'watch-events'),
+}
+
+
+def test_all_that_the_control_api_does_is_on_the_page():
+    scripts = ''.join((files(pages) / name).read_text() for name in SCRIPTS)
+    for operation in json.loads((files(kit) / 'control.json').read_text()):
+        noun = operation['path'].split('/')[1].partition('.')[0]
+        used = re.search(rf"['/`]{noun}\b|\b{noun}:", scripts)
+        assert used or operation['name'] in NOT_ON_THE_PAGE, operation['path']

@@ -39,6 +39,13 @@ export class Cloud {
     return this.taken(await this.session.ask(path + (asked.size ? `?${asked}` : ''), { at: 'control' }))
   }
 
+  // What it answers as text, such as a file.
+  async textOfControl(path) {
+    const { status, text } = await this.session.ask(path, { at: 'control' })
+    if (status >= 400) this.taken({ status, text })
+    return text
+  }
+
   async sendControl(method, path, document) {
     const body = document === undefined ? undefined : JSON.stringify(document)
     return this.taken(await this.session.ask(path, { method, body, at: 'control' }))

@@ -4,6 +4,8 @@ import { fill, h, svg } from './dom.js'
 
 const WIDTH = 312
 const HEIGHT = 14
+// Numbers of requests that are shown of a finding.
+const MOST = 8
 
 export class CoverageMap {
   constructor(cloud) {
@@ -12,13 +14,17 @@ export class CoverageMap {
     this.used = h('input', { type: 'checkbox', id: 'used', onchange: () => this.paint() })
     this.map = h('div', { class: 'map' })
     this.trouble = h('p', { class: 'trouble', role: 'alert' })
+    this.findings = h('ul', { class: 'findings' })
     this.element = h('div', { class: 'coverage' }, h('div', { class: 'bar' }, this.summary, h('label', { class: 'count' }, this.used, ' only what was used')),
-      h('p', { class: 'quiet legend' }, h('span', { class: 'key there' }), ' there ', h('span', { class: 'key step' }), ' changed here ', h('span', { class: 'key used' }), ' asked for'), this.trouble, this.map)
+      h('p', { class: 'quiet legend' }, h('span', { class: 'key there' }), ' there ', h('span', { class: 'key step' }), ' changed here ', h('span', { class: 'key used' }), ' asked for'), this.trouble, h('section', {}, h('h3', {}, 'What a better client would not ask'), this.findings), this.map)
   }
 
   async show() {
     try {
-      this.document = await this.cloud.getControl('/journal/coverage')
+      const [document, { findings }] = await Promise.all([this.cloud.getControl('/journal/coverage'), this.cloud.getControl('/journal/findings')])
+      this.document = document
+      fill(this.findings, findings.length ? findings.map(({ kind, message, entries }) => h('li', {}, h('b', {}, kind.replaceAll('_', ' ')), ` ${message} `, h('span', { class: 'quiet' }, `requests ${entries.slice(0, MOST).join(', ')}${entries.length > MOST ? ' …' : ''}`)))
+        : h('li', { class: 'quiet' }, 'No request that one could do without was found.'))
       fill(this.trouble)
       this.paint()
     } catch (error) {

@@ -74,6 +74,18 @@ export class Following {
     fill(this.trouble, error.message)
   }
 
+  // The control API makes the cloud another one, which nobody is logged in to: tokens are part of what was.
+  async controlAll(method, path) {
+    this.hide()
+    try {
+      await this.cloud.sendControl(method, path)
+      await this.cloud.session.logOut()
+    } catch (error) {
+      this.show()
+      fill(this.trouble, error.message)
+    }
+  }
+
   // What the control API is to do; what it answers, or null where it did not.
   async control(method, path, document) {
     try {

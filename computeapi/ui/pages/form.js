@@ -101,7 +101,7 @@ export class BodyForm {
     const chooser = absent.length > 0 && h('select', {
       'aria-label': `Add a field to ${name || 'the body'}`, onchange: () => { const { value: chosen } = chooser; chooser.querySelector(`option[value="${CSS.escape(chosen)}"]`).remove(); chooser.value = ''; add(chosen) },
     }, h('option', { value: '' }, 'Add a field …'), absent.map((each) => h('option', { value: each }, each)))
-    const free = node.patternProperties || node.additionalProperties?.node !== undefined || (!node.properties && node.additionalProperties !== false)
+    const free = node.patternProperties || node.additionalProperties?.node !== undefined
     const key = free && h('input', { type: 'text', 'aria-label': `New name in ${name || 'the body'}`, placeholder: 'Name', autocomplete: 'off', spellcheck: 'false', autocapitalize: 'none', onkeydown: (event) => { if (event.key === 'Enter') { event.preventDefault(); named() } } })
     const named = () => {
       const given = key.value
@@ -133,10 +133,14 @@ export class BodyForm {
   // ------------------------------------------------------------------ what is written
 
   labelled({ name, number, needed, unknown }, other, away, input, text) {
-    const facts = unknown ? 'not known at this version' : text ?? (number === undefined ? 'anything' : described(this.nodes, [number]).text)
+    const facts = unknown ? 'not known at this version' : text ?? this.said(number)
     const label = h('label', {}, h('span', { class: 'named' }, h('code', {}, name || 'the body'), needed && mark()), input)
     input.dataset.name = name.split(' ')[0]
     return [h('div', { class: 'line-of' }, label, other, away), facts && h('p', { class: 'hint quiet' }, facts)]
+  }
+
+  said(number) {
+    return number === undefined ? 'anything' : [described(this.nodes, [number]).text, this.nodes[number].description].filter(Boolean).join(': ')
   }
 
   scalar(field, kind, { other, away }) {
@@ -154,7 +158,7 @@ export class BodyForm {
     const at = kind.values.findIndex((each) => each === value)
     const input = h('select', { onchange: () => { put(kind.values[input.value]); this.unmark(input); this.changed() } },
       kind.values.map((each, number) => h('option', { value: number, selected: number === at }, String(each))))
-    return this.labelled(field, other, away, input, '')
+    return this.labelled(field, other, away, input, this.nodes[field.number]?.description ?? '')
   }
 
   nothing(field, kind, { other, away }) {
@@ -164,7 +168,7 @@ export class BodyForm {
   free(field, kind, { other, away }) {
     const { value, put, name } = field
     const input = h('textarea', {
-      rows: 3, spellcheck: 'false', autocomplete: 'off', oninput: () => {
+      rows: Math.min(12, JSON.stringify(value, null, 2).split('\n').length + 1), spellcheck: 'false', autocomplete: 'off', oninput: () => {
         try {
           put(JSON.parse(input.value))
           input.setCustomValidity('')

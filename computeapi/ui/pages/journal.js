@@ -1,5 +1,6 @@
 // The journal: what was asked of the cloud, as it is asked.
 
+import { keep } from './control.js'
 import { fill, h } from './dom.js'
 import { Following } from './following.js'
 import { LongList } from './rows.js'
@@ -19,7 +20,8 @@ export class Journal extends Following {
     const head = h('div', { role: 'row', class: 'line asked head' }, ['Answer', 'Request', 'Operation', 'Version', 'Took'].map((text) => h('span', { role: 'columnheader' }, text)))
     this.list = new LongList({ height: 40, label: 'Requests', head, row: (entry, number) => this.row(entry, number), more: () => {} })
     this.element = h('div', { class: 'journal' }, h('div', { class: 'bar' }, this.text, this.service, this.outcome,
-      h('button', { type: 'button', onclick: () => this.clear() }, 'Clear'), this.count), this.trouble, this.list.element, this.one)
+      h('button', { type: 'button', onclick: () => this.clear() }, 'Clear'),
+      h('button', { type: 'button', onclick: () => this.save('asked.har', '/journal.har') }, 'Save as .har'), h('button', { type: 'button', onclick: () => this.save('asked.jsonl', '/journal.jsonl') }, '… as .jsonl'), this.count), this.trouble, this.list.element, this.one)
     this.forget()
   }
 
@@ -44,6 +46,14 @@ export class Journal extends Following {
       }
     }
     this.paint()
+  }
+
+  async save(name, path) {
+    try {
+      keep(name, 'application/json', await this.cloud.textOfControl(path))
+    } catch (error) {
+      this.fail(error)
+    }
   }
 
   async clear() {

@@ -26,15 +26,19 @@ function kindsOf(nodes, number) {
   if ('const' in node) return [{ type: 'choice', number, values: [node.const] }]
   if (node.enum) return [{ type: 'choice', number, values: spelledOnce(node.enum) }]
   const types = [node.type ?? (node.properties ? 'object' : [])].flat()
-  if (types.length) return types.map((type) => ofType(type, number))
+  if (types.length) return types.map((type) => ofType(type, number, node))
   const inside = SEVERAL.flatMap((keyword) => node[keyword] ?? [])
   return inside.length ? inside.flatMap((child) => kindsOf(nodes, child)) : [{ type: 'json', number }]
 }
 
-function ofType(type, number) {
+function ofType(type, number, node) {
   if (SCALARS.includes(type)) return { type: 'scalar', number, types: [type] }
-  return type === 'boolean' ? { type: 'choice', number, values: [true, false] } : { type, number }
+  if (type === 'boolean') return { type: 'choice', number, values: [true, false] }
+  return { type: type === 'object' && isFree(node) ? 'json' : type, number }
 }
+
+// Whether nothing is said of what may be in it.
+const isFree = ({ properties, patternProperties, additionalProperties }) => !properties && !patternProperties && additionalProperties?.node === undefined && additionalProperties !== false
 
 // Without the texts that stand for true and false, where those are among them.
 function spelledOnce(values) {
@@ -50,7 +54,7 @@ export function typeOf(value) {
 export function fits({ type, values, types }, value) {
   if (type === 'choice') return values.includes(value)
   if (type === 'scalar') return typeof value === 'string' || (typeof value === 'number' && types.some((each) => each !== 'string'))
-  return type === typeOf(value)
+  return type === 'json' || type === typeOf(value)
 }
 
 // What was written, as the first type that it can be.

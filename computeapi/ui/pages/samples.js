@@ -1,4 +1,4 @@
-// Documents that a schema takes: the least that it asks for, and one more field at a time.
+// Documents that a schema takes.
 
 const SEVERAL = ['oneOf', 'anyOf', 'allOf']
 
@@ -21,25 +21,4 @@ function leastObject(nodes, node) {
   const names = node.required ?? []
   return Object.fromEntries(names.filter((each) => node.properties?.[each] !== undefined)
     .map((each) => [each, least(nodes, node.properties[each])]))
-}
-
-// The document with a sample of what stands at a path such as /server/networks[]/uuid, and in what holds it.
-export function withField(document, path, value) {
-  const parts = path.split('/').slice(1)
-  const whole = structuredClone(document ?? {})
-  let place = whole
-  parts.forEach((part, at) => {
-    const name = part.replaceAll('[]', '')
-    if (at === parts.length - 1) {
-      place[name] = value
-    } else if (part.endsWith('[]')) {
-      if (!Array.isArray(place[name]) || !place[name].length) place[name] = [{}]
-      if (typeof place[name][0] !== 'object') place[name][0] = {}
-      place = place[name][0]
-    } else {
-      if (typeof place[name] !== 'object' || place[name] === null) place[name] = {}
-      place = place[name]
-    }
-  })
-  return whole
 }

@@ -4,6 +4,8 @@ import { fill, h } from './dom.js'
 import { Following } from './following.js'
 
 const EVERY = 1000
+// What a reset goes back to.
+const INITIAL = 'initial'
 const STEPS = [[60, '1 minute later'], [3600, '1 hour later'], [86400, '1 day later']]
 const RATES = [[0, 'stands'], [1, 'as usual'], [60, '60 times as fast']]
 
@@ -19,7 +21,8 @@ export class TimeAndSnapshots extends Following {
     this.element = h('div', { class: 'two' },
       h('section', {}, h('h3', {}, 'The clock'), this.now, this.rates, h('div', { class: 'choices' }, STEPS.map(step), h('button', { type: 'button', onclick: () => this.control('DELETE', '/clock') }, 'The right time'))),
       h('section', {}, h('h3', {}, 'Snapshots'), h('form', { class: 'bar', onsubmit: (event) => { event.preventDefault(); this.takeSnapshot() } }, this.name, h('button', { type: 'submit' }, 'Take one')),
-        this.snapshots, h('p', { class: 'quiet' }, 'Going back ends your session, too: what there was then knows nothing of it.')), this.trouble)
+        this.snapshots, h('button', { type: 'button', class: 'final', onclick: () => this.controlAll('POST', '/reset') }, 'Reset the cloud'),
+        h('p', { class: 'quiet' }, 'A reset goes back to the beginning, and forgets the other snapshots, the journal and all rules. Going back ends your session, too: what there was then knows nothing of it.')), this.trouble)
   }
 
   async read() {
@@ -34,16 +37,12 @@ export class TimeAndSnapshots extends Following {
     this.shown = shown
     fill(this.rates, RATES.map(([each, text]) => h('button', { type: 'button', 'aria-pressed': String(each === rate), onclick: () => this.control('PUT', '/clock', { rate: each }) }, text)))
     fill(this.snapshots, snapshots.map(({ name }) => h('li', { class: 'card snapshot' }, h('b', {}, name), h('div', { class: 'buttons' },
-      h('button', { type: 'button', 'aria-label': `Go back to ${name}`, onclick: () => this.goBack(name) }, 'Go back to it'),
-      h('button', { type: 'button', 'aria-label': `Forget ${name}`, onclick: () => this.control('DELETE', `/snapshots/${encodeURIComponent(name)}`) }, 'Forget')))))
+      h('button', { type: 'button', 'aria-label': `Go back to ${name}`, onclick: () => this.controlAll('POST', `/snapshots/${encodeURIComponent(name)}/restore`) }, 'Go back to it'),
+      name !== INITIAL && h('button', { type: 'button', 'aria-label': `Forget ${name}`, onclick: () => this.control('DELETE', `/snapshots/${encodeURIComponent(name)}`) }, 'Forget')))))
   }
 
   async takeSnapshot() {
     if (await this.control('POST', '/snapshots', { name: this.name.value })) this.name.value = ''
   }
 
-  // Nobody is logged in afterwards: tokens are part of what was.
-  async goBack(name) {
-    if (await this.control('POST', `/snapshots/${encodeURIComponent(name)}/restore`)) await this.cloud.session.logOut()
-  }
 }

@@ -1,15 +1,13 @@
 // Asking for an operation here and now, and the same request to take along.
 
 import { fill, h } from './dom.js'
-import { BodyForm } from './form.js'
-import { least, withField } from './samples.js'
+import { BodyEditor } from './body.js'
+import { least } from './samples.js'
 import { rows } from './schemas.js'
 import { snippets } from './snippets.js'
 
 // A form for an operation; it is kept while it is about the same, so that nothing that was written is lost.
 export class Trial {
-  static face = 'form'
-
   constructor(operation, session, logIn) {
     Object.assign(this, { operation, session, logIn })
     const names = [...operation.path.matchAll(/{(\w+)}/g)].map(([, name]) => name)
@@ -17,12 +15,9 @@ export class Trial {
     this.fields = h('div', { class: 'inputs' })
     this.answer = h('div', { class: 'answer', 'aria-live': 'polite' })
     this.copies = h('div', { class: 'copies' })
-    this.body = h('textarea', { rows: 8, spellcheck: 'false', autocomplete: 'off', 'aria-label': 'Request body, JSON' })
-    this.form = new BodyForm(this.nodes, () => this.takeForm())
-    this.faces = h('div', { class: 'choices faces', role: 'group', 'aria-label': 'How the body is written' })
-    this.written = h('div', { class: 'written' })
-    this.more = h('select', { 'aria-label': 'Add a field to the body', onchange: () => this.addField() })
-    this.trouble = h('p', { class: 'trouble', role: 'alert' })
+    this.editor = new BodyEditor(() => this.copy())
+    this.body = this.editor.text
+    this.trouble = this.editor.trouble
     this.send = h('button', { type: 'submit', class: 'main' }, 'Send')
     this.element = h('section', { class: 'trial' }, h('h3', {}, 'Try it'), this.inside = h('div', {}))
     this.chosen = 'curl'
@@ -41,8 +36,6 @@ export class Trial {
     const same = this.step === step
     Object.assign(this, { version, step, proposed: body })
     if (!same) this.inQuery = rows(this.nodes, step.query).filter(({ path, pattern }) => path && !pattern).map(({ name, required }) => ({ name, input: field(name, required) }))
-    fill(this.more, h('option', { value: '' }, 'Add a field …'), rows(this.nodes, step.body).filter(({ pattern, path }) => path && !pattern)
-      .map(({ path, depth }) => h('option', { value: path }, `${'  '.repeat(depth)}${path.slice(path.lastIndexOf('/') + 1)}`)))
     this.render()
   }
 
@@ -64,43 +57,11 @@ export class Trial {
       inQuery.length > 0 && (listed
         ? h('details', {}, h('summary', {}, `${inQuery.length} query parameters`), h('div', { class: 'inputs' }, inQuery.map(labelled)))
         : h('div', { class: 'inputs' }, inQuery.map(labelled))),
-      step.body !== undefined && [this.faces, this.written],
+      step.body !== undefined && this.editor.element,
       this.trouble, h('div', { class: 'buttons' }, this.send, h('span', { class: 'quiet' }, `at ${this.version}, as ${this.session.who.user}`))),
     this.answer, h('details', { class: 'take' }, h('summary', {}, 'Copy it as …'), this.copies))
-    if (step.body !== undefined) this.turn(Trial.face)
+    if (step.body !== undefined) this.editor.show(this.nodes, step.body, this.body.value)
     this.copy()
-  }
-
-  // Shows the body as a form, or as JSON: two faces of one document. What is not JSON cannot be a form.
-  turn(face) {
-    const document = face === 'form' ? this.parsed() : null
-    Trial.face = face
-    const shown = document ? 'form' : 'json'
-    fill(this.faces, [['form', 'Form'], ['json', 'JSON']].map(([each, text]) => h('button', { type: 'button', 'aria-pressed': String(each === shown), onclick: () => this.turn(each) }, text)))
-    if (document) this.form.show(this.step.body, document.body)
-    fill(this.written, document ? this.form.element : [this.body, this.more.length > 1 && this.more])
-  }
-
-  addField() {
-    const row = rows(this.nodes, this.step.body).find(({ path }) => path === this.more.value)
-    this.more.value = ''
-    const document = this.parsed()
-    if (!row || !document) return
-    this.body.value = JSON.stringify(withField(document.body, row.path, least(this.nodes, row.nodes[0])), null, 2)
-    this.copy()
-    this.body.focus()
-  }
-
-  // { body } or, where it is not JSON, null with the reason on the page.
-  parsed() {
-    fill(this.trouble)
-    if (this.step.body === undefined) return {}
-    try {
-      return { body: JSON.parse(this.body.value) }
-    } catch (error) {
-      fill(this.trouble, `The body is not JSON: ${error.message}`)
-      return null
-    }
   }
 
   get path() {
@@ -111,13 +72,13 @@ export class Trial {
   }
 
   async ask() {
-    const document = this.parsed()
+    const document = this.step.body === undefined ? {} : this.editor.parsed()
     if (!document) return
-    this.form.unmark()
+    this.editor.forgive()
     this.send.disabled = true
     try {
       const { method } = this.operation
-      const body = document.body === undefined ? undefined : JSON.stringify(document.body)
+      const body = this.step.body === undefined ? undefined : JSON.stringify(document.value)
       this.showAnswer(await this.session.ask(`/v2.1${this.path}`, { method, version: this.version, body }))
     } catch (error) {
       fill(this.trouble, `Nobody answered: ${error.message}`)
@@ -126,20 +87,8 @@ export class Trial {
     }
   }
 
-  takeForm() {
-    this.body.value = JSON.stringify(this.form.value, null, 2)
-    this.copy()
-  }
-
-  // What is wrong with the body stands beside the field, where the message names one.
-  showRefusal(text) {
-    const { message } = Object.values(JSON.parse(text))[0]
-    const [, named, quoted] = /attribute (\S+)\. Value|'([^']+)'/.exec(message) ?? []
-    if (!this.form.element.isConnected || !this.form.mark(named ?? quoted, message)) fill(this.trouble, message)
-  }
-
   showAnswer({ status, headers, text, milliseconds }) {
-    if (status === 400 && this.step.body !== undefined && text.startsWith('{')) this.showRefusal(text)
+    if (status === 400 && this.step.body !== undefined && text.startsWith('{')) this.editor.refuse(Object.values(JSON.parse(text))[0].message)
     const phrase = this.operation.reference.phrases[status] ?? ''
     fill(this.answer, h('p', {}, h('span', { class: `code ${status < 400 ? 'good' : 'wrong'}` }, status, ' ', h('small', {}, phrase)),
       ' ', h('span', { class: 'quiet' }, `${milliseconds.toFixed(0)} ms`)),

@@ -1,0 +1,66 @@
+// A document that somebody writes, as a form or as JSON: two faces of one text.
+
+import { fill, h } from './dom.js'
+import { BodyForm } from './form.js'
+
+const FACES = [['form', 'Form'], ['json', 'JSON']]
+
+export class BodyEditor {
+  // What was chosen last, for all of them.
+  static face = 'form'
+
+  // changed(): is called after the form changed the text; what is written in `text` itself is told by its events.
+  constructor(changed = () => {}, label = 'Request body, JSON') {
+    this.changed = changed
+    this.text = h('textarea', { rows: 8, spellcheck: 'false', autocomplete: 'off', 'aria-label': label })
+    this.trouble = h('p', { class: 'trouble', role: 'alert' })
+    this.faces = h('div', { class: 'choices faces', role: 'group', 'aria-label': 'How it is written' })
+    this.written = h('div', { class: 'written' })
+    this.element = h('div', { class: 'written' }, this.faces, this.written)
+  }
+
+  // From now on the document is one of this schema.
+  show(nodes, number, text) {
+    this.form = new BodyForm(nodes, () => this.take())
+    this.number = number
+    this.text.value = text
+    this.turn(BodyEditor.face)
+  }
+
+  // What is not JSON cannot be a form.
+  turn(face) {
+    const document = face === 'form' ? this.parsed() : null
+    BodyEditor.face = face
+    const shown = document ? 'form' : 'json'
+    fill(this.faces, FACES.map(([each, text]) => h('button', { type: 'button', 'aria-pressed': String(each === shown), onclick: () => this.turn(each) }, text)))
+    if (document) this.form.show(this.number, document.value)
+    fill(this.written, document ? this.form.element : this.text)
+  }
+
+  take() {
+    this.text.value = JSON.stringify(this.form.value, null, 2)
+    this.changed()
+  }
+
+  // { value } or, where it is not JSON, null with the reason on the page.
+  parsed() {
+    fill(this.trouble)
+    try {
+      return { value: JSON.parse(this.text.value) }
+    } catch (error) {
+      fill(this.trouble, `The body is not JSON: ${error.message}`)
+      return null
+    }
+  }
+
+  // Says what is wrong with it beside the field, where the message names one.
+  refuse(message) {
+    const [, named, quoted] = /attribute (\S+)\. Value|'([^']+)'/.exec(message) ?? []
+    if (!this.form.element.isConnected || !this.form.mark(named ?? quoted, message)) fill(this.trouble, message)
+  }
+
+  forgive() {
+    fill(this.trouble)
+    this.form?.unmark()
+  }
+}

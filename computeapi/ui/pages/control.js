@@ -1,0 +1,66 @@
+// What the control API takes, as it says itself, to be written in forms.
+
+import { h } from './dom.js'
+import { BodyEditor } from './body.js'
+import { least } from './samples.js'
+
+const BY_NAME = ['properties', 'patternProperties']
+const SEVERAL = ['oneOf', 'anyOf', 'allOf']
+
+// A form for an operation of the control API, read when it is first shown. example: what stands in it at first.
+// send(document): asks for it; whether that went well.
+export class ControlForm {
+  constructor(cloud, path, { text, example = null, send }) {
+    Object.assign(this, { cloud, path, example, send })
+    this.editor = new BodyEditor(undefined, `${text}, JSON`)
+    this.element = h('form', { class: 'trial', onsubmit: (event) => { event.preventDefault(); this.ask() } },
+      this.editor.element, this.editor.trouble, h('div', { class: 'buttons' }, h('button', { type: 'submit', class: 'main' }, text)))
+  }
+
+  async show() {
+    if (this.shown) return
+    this.shown = true
+    const { nodes, number } = await bodyOf(this.cloud, this.path)
+    this.editor.show(nodes, number, JSON.stringify(this.example ?? least(nodes, number), null, 2))
+  }
+
+  async ask() {
+    const document = this.editor.parsed()
+    if (!document) return
+    this.editor.forgive()
+    try {
+      await this.send(document.value)
+    } catch (error) {
+      this.editor.refuse(error.message)
+    }
+  }
+}
+
+// The schema of what is sent to a path, as nodes: { nodes, number }.
+async function bodyOf(cloud, path) {
+  cloud.controlled ??= cloud.getControl('/openapi.json')
+  const { paths } = await cloud.controlled
+  const nodes = []
+  return { nodes, number: numbered(nodes, paths[path].post.requestBody.content['application/json'].schema) }
+}
+
+// Puts a schema among the nodes, those inside it by their numbers, as in the reference of the compute API.
+function numbered(nodes, schema) {
+  const node = { ...schema }
+  for (const keyword of BY_NAME) if (node[keyword]) node[keyword] = Object.fromEntries(Object.entries(node[keyword]).map(([name, each]) => [name, numbered(nodes, each)]))
+  for (const keyword of SEVERAL) if (node[keyword]) node[keyword] = node[keyword].map((each) => numbered(nodes, each))
+  for (const keyword of ['items', 'additionalProperties']) if (node[keyword] && typeof node[keyword] === 'object') node[keyword] = { node: numbered(nodes, node[keyword]) }
+  return nodes.push(node) - 1
+}
+
+// Facts of something as a list.
+export const facts = (document) => h('dl', { class: 'headers' }, Object.entries(document).filter(([, value]) => value !== null).map(([name, value]) => (
+  [h('dt', {}, name), h('dd', {}, typeof value === 'string' ? value : JSON.stringify(value))])))
+
+// Gives a text to the browser, to be kept as a file.
+export function keep(name, type, text) {
+  const url = URL.createObjectURL(new Blob([text], { type }))
+  h('a', { href: url, download: name }).click()
+  URL.revokeObjectURL(url)
+}
+

@@ -1,0 +1,51 @@
+// What is out of reach, and hints for who asks at the wrong version: switches of the cloud.
+
+import { fill, h } from './dom.js'
+import { Following } from './following.js'
+
+const EVERY = 2000
+const KINDS = { hosts: 'Hosts', cells: 'Cells', neighbours: 'Services beside compute' }
+
+export class Outages extends Following {
+  constructor(cloud) {
+    super(cloud, EVERY)
+    this.lists = Object.fromEntries(Object.keys(KINDS).map((kind) => [kind, h('ul', { class: 'rules switches' })]))
+    this.trouble = h('p', { class: 'trouble', role: 'alert' })
+    this.element = h('div', { class: 'two' }, this.trouble, Object.entries(KINDS).map(([kind, text]) => h('section', {}, h('h3', {}, text), this.lists[kind])))
+  }
+
+  async read() {
+    const all = await Promise.all(Object.keys(KINDS).map(async (kind) => [kind, (await this.cloud.getControl(`/${kind}`))[kind]]))
+    const shown = JSON.stringify(all)
+    if (shown === this.shown) return
+    this.shown = shown
+    const focused = document.activeElement?.dataset.place
+    for (const [kind, those] of all) fill(this.lists[kind], those.map((each) => this.line(kind, each)))
+    if (focused) this.element.querySelector(`[data-place="${CSS.escape(focused)}"]`)?.focus()
+  }
+
+  line(kind, { name, down }) {
+    const turn = () => this.control('POST', `/${kind}/${encodeURIComponent(name)}/${down ? 'up' : 'down'}`)
+    return h('li', { class: 'card snapshot' }, h('span', {}, h('b', {}, name), ' ', h('span', { class: `status ${down ? 'bad' : 'good'}` }, down ? 'away' : 'there')),
+      h('button', { type: 'button', 'data-place': `${kind}/${name}`, 'aria-label': down ? `Bring ${name} back` : `Take ${name} away`, onclick: turn }, down ? 'Bring it back' : 'Take it away'))
+  }
+}
+
+export class Hints extends Following {
+  constructor(cloud) {
+    super(cloud, EVERY)
+    this.list = h('ul', { class: 'rules' })
+    this.trouble = h('p', { class: 'trouble', role: 'alert' })
+    const turn = (on, text) => h('button', { type: 'button', onclick: () => this.control('PUT', '/hints', { on }) }, text)
+    this.element = h('section', { class: 'one' }, h('h3', {}, 'Hints'), h('p', { class: 'quiet' }, 'What another version would have known, told in the header Computeapi-Hint of an answer.'),
+      h('div', { class: 'choices' }, turn(true, 'Give hints'), turn(false, 'Give none')), this.trouble, this.list)
+  }
+
+  async read() {
+    const { hints } = await this.cloud.getControl('/hints')
+    const shown = JSON.stringify(hints)
+    if (shown === this.shown) return
+    this.shown = shown
+    fill(this.list, hints.length ? hints.map(({ times, operation, text }) => h('li', { class: 'card' }, h('p', {}, h('b', {}, operation), h('span', { class: 'quiet' }, ` ${times} ${times === 1 ? 'time' : 'times'}`)), h('p', {}, text))) : h('li', { class: 'quiet' }, 'None was given yet.'))
+  }
+}

@@ -1,0 +1,71 @@
+// What was asked of the cloud for tests, and holds until it is taken back: rules of faults, plans for states, webhooks.
+
+import { fill, h } from './dom.js'
+import { ControlForm, facts } from './control.js'
+import { Following } from './following.js'
+
+const EVERY = 2000
+
+// name: of the list in the control API.  title, one, none: what to call them.  example: of one.
+// head(rule): what is told first, without which the rest of a rule is.  told(answer): what is said of a new one.
+export class RulesView extends Following {
+  constructor(cloud, { name, title, one, none, example, head, told, more }) {
+    super(cloud, EVERY)
+    Object.assign(this, { name, none, head, one })
+    this.list = h('ul', { class: 'rules' })
+    this.trouble = h('p', { class: 'trouble', role: 'alert' })
+    this.news = h('div', { role: 'status' })
+    this.form = new ControlForm(cloud, `/${name}`, { text: `Add ${one}`, example, send: async (document) => {
+      const answer = await cloud.sendControl('POST', `/${name}`, document)
+      fill(this.news, told?.(answer))
+      this.followNow()
+    } })
+    this.element = h('div', { class: 'two' },
+      h('section', {}, h('h3', {}, title), this.list, h('div', { class: 'buttons' }, more?.(this), h('button', { type: 'button', onclick: () => this.control('DELETE', `/${name}`) }, 'Remove all')), this.trouble),
+      h('section', {}, h('h3', {}, `A new ${one.replace(/^\w+ /, '')}`), this.form.element, this.news))
+  }
+
+  show() {
+    super.show()
+    this.form.show().catch((error) => this.fail(error))
+  }
+
+  async read() {
+    const { [this.name]: rules } = await this.cloud.getControl(`/${this.name}`)
+    const shown = JSON.stringify(rules)
+    if (shown === this.shown) return
+    this.shown = shown
+    fill(this.list, rules.length ? rules.map((rule) => this.card(rule)) : h('li', { class: 'quiet' }, this.none))
+  }
+
+  card({ id, ...rule }) {
+    const { text, rest } = this.head(rule)
+    return h('li', { class: 'card' }, h('p', {}, h('b', {}, text)), facts(rest),
+      h('button', { type: 'button', 'aria-label': `Remove ${this.one.replace(/^\w+ /, '')} ${id}`, onclick: () => this.control('DELETE', `/${this.name}/${id}`) }, 'Remove'))
+  }
+}
+
+const counted = (number, one) => `${number} ${number === 1 ? one : `${one}s`}`
+
+export const faultRules = (cloud) => new RulesView(cloud, {
+  name: 'faults', title: 'Rules', one: 'a rule', none: 'Nothing is to go wrong.', example: { operation: 'os-start', status: 409, message: 'Not now.', count: 1 },
+  head: ({ hits, ...rest }) => ({ text: counted(hits, 'hit'), rest }),
+})
+
+export const statePlans = (cloud) => new RulesView(cloud, {
+  name: 'plans', title: 'Plans', one: 'a plan', none: 'States last as long as they take.', example: { state: 'BUILD', reads: 2 },
+  head: ({ state, operation, ...rest }) => ({ text: state ?? operation, rest }),
+  more: (view) => releasing(view),
+})
+
+// Lets servers go on that wait until they are told.
+function releasing(view) {
+  const server = h('input', { type: 'text', placeholder: 'Name or id, or all', 'aria-label': 'The server that is to go on', autocomplete: 'off', spellcheck: 'false' })
+  return [server, h('button', { type: 'button', onclick: () => view.control('POST', '/plans/release', server.value ? { server: server.value } : {}) }, 'Let it go on')]
+}
+
+export const webhooks = (cloud) => new RulesView(cloud, {
+  name: 'webhooks', title: 'Webhooks', one: 'a webhook', none: 'Nobody is told of events.', example: { url: `${location.protocol}//${location.hostname}:9000/events`, types: ['server'] },
+  head: ({ url, deliveries, failures, given_up: lost, ...rest }) => ({ text: `${url}: ${deliveries} delivered, ${failures} failed, ${lost} given up`, rest }),
+  told: ({ secret }) => [h('p', {}, 'Its secret, which is told only now:'), h('pre', { tabindex: 0, role: 'group', 'aria-label': 'Secret' }, secret)],
+})

@@ -1,0 +1,83 @@
+// What the cloud has, as a file, and what it would do with a request for servers.
+
+import { ControlForm, facts, keep } from './control.js'
+import { fill, h } from './dom.js'
+
+const EXAMPLE = `version: 1
+servers:
+  - {name: web, flavor: m1.small, status: SHUTOFF}
+`
+
+export class Scenes {
+  constructor(cloud) {
+    this.cloud = cloud
+    this.text = h('textarea', { rows: 12, spellcheck: 'false', autocomplete: 'off', 'aria-label': 'What is to be added, YAML' })
+    this.text.value = EXAMPLE
+    this.file = h('input', { type: 'file', accept: '.yaml,.yml,.json', 'aria-label': 'A file that is to be added', onchange: () => this.readFile() })
+    this.hashes = h('input', { type: 'checkbox' })
+    this.trouble = h('p', { class: 'trouble', role: 'alert' })
+    this.news = h('div', { role: 'status' })
+    this.element = h('div', { class: 'two' },
+      h('section', {}, h('h3', {}, 'Add to the cloud'), h('form', { onsubmit: (event) => { event.preventDefault(); this.load() } }, this.file, this.text, this.trouble,
+        h('div', { class: 'buttons' }, h('button', { type: 'submit', class: 'main' }, 'Add')), this.news)),
+      h('section', {}, h('h3', {}, 'All of it as a file'), h('label', { class: 'count' }, this.hashes, ' with passwords, as hashes'),
+        h('div', { class: 'buttons' }, h('button', { type: 'button', onclick: () => this.save() }, 'Save as cloud.yaml')), h('p', { class: 'quiet' }, 'What was saved makes another cloud like this one.')))
+  }
+
+  show() {
+  }
+
+  hide() {
+  }
+
+  async readFile() {
+    const [file] = this.file.files
+    if (file) this.text.value = await file.text()
+  }
+
+  async load() {
+    fill(this.trouble)
+    fill(this.news)
+    try {
+      const { accounts } = await this.cloud.sendControl('POST', '/load', { document: this.text.value })
+      fill(this.news, h('p', {}, 'It is there.'), accounts.length > 0 && h('ul', { class: 'rules' }, accounts.map((account) => h('li', { class: 'card' }, facts(account)))))
+    } catch (error) {
+      fill(this.trouble, error.message)
+    }
+  }
+
+  async save() {
+    try {
+      keep('cloud.yaml', 'application/yaml', await this.cloud.textOfControl(`/export?hashes=${this.hashes.checked}`))
+    } catch (error) {
+      fill(this.trouble, error.message)
+    }
+  }
+}
+
+export class DryRuns {
+  constructor(cloud) {
+    this.told = h('div', { role: 'status' })
+    const server = { name: 'web', flavorRef: '1', imageRef: '', networks: 'none' }
+    this.form = new ControlForm(cloud, '/dry-run', { text: 'Try it dry', example: { server, microversion: cloud.newest, user: 'demo' },
+      send: async (document) => fill(this.told, report(await cloud.sendControl('POST', '/dry-run', document))) })
+    this.trouble = h('p', { class: 'trouble', role: 'alert' })
+    this.element = h('div', { class: 'two' }, h('section', {}, h('h3', {}, 'A request for servers'), h('p', { class: 'quiet' }, 'It is looked at as a real one is, and nothing is made.'), this.form.element, this.trouble),
+      h('section', {}, h('h3', {}, 'What it would come to'), this.told))
+  }
+
+  show() {
+    this.form.show().catch((error) => fill(this.trouble, error.message))
+  }
+
+  hide() {
+  }
+}
+
+function report({ possible, status, message, servers }) {
+  const hosts = (those) => those.map((each) => each.host ?? each).join(', ') || 'none'
+  return [h('p', {}, h('span', { class: `status ${possible ? 'good' : 'bad'}` }, possible ? 'possible' : 'not possible'), ` ${status}${message ? `: ${message}` : ''}`),
+    h('ul', { class: 'rules' }, servers.map(({ host, message: why, needs, filters, candidates, full }) => h('li', { class: 'card' }, h('p', {}, h('b', {}, host ? `It would be on ${host}` : why ?? 'There is no host')), facts(needs ?? {}),
+      h('p', {}, 'Candidates: ', hosts(candidates ?? [])), full?.length > 0 && h('p', {}, 'Full: ', hosts(full)),
+      h('ul', {}, (filters ?? []).map(({ filter, passed, refused, reason }) => h('li', {}, h('code', {}, filter ?? 'all hosts'), ` ${passed.length} pass`, refused.length > 0 && `, not ${hosts(refused)}`, reason && `: ${reason}`))))))]
+}
