@@ -119,7 +119,11 @@ def _use_data_dir(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
 
     if options.data_dir is not None:
         conf.set_override('data_dir', options.data_dir, 'standalone')
-    conf.set_default('connection', directory.database(conf.standalone.data_dir), 'database')
+    own = directory.database(conf.standalone.data_dir)
+    conf.set_default('connection', own, 'database')
+    if conf.database.connection == own:
+        # As `serve` has it, which checks its tokens itself.
+        conf.set_default('auth_strategy', 'local', 'api')
     conf.set_default('state_path', f'{conf.standalone.data_dir}/qemu', 'qemu')
 
 

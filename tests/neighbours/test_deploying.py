@@ -255,7 +255,7 @@ def test_the_page_leads_to_a_service_that_is_upgraded_without_an_interruption(si
 def upgrade(site, image):
     """Another release, with one more revision of the tables, takes the place of this one."""
     site.one.run('openstack flavor create --id load --ram 64 --disk 1 --vcpus 1 load')
-    first, second = texts(PAGE, 'Upgrade, without an interruption')
+    first, second = texts('docs/how-to/upgrading.md', 'Without an interruption')
     clone = site.clone('release-2')
     revision = f'{int(schema.head()) + 1:04}'
     versions = clone / 'computeapi/db/migrations/versions'
