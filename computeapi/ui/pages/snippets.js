@@ -2,7 +2,7 @@
 
 const VERBS = { GET: 'Get', POST: 'Post', PUT: 'Put', DELETE: 'Delete', PATCH: 'Patch' }
 
-// [{ name, text }] for { method, path, version, body (a document or undefined), statuses, cloud, command }.
+// [{ name, text }] for { method, path, version, body (a document or undefined), statuses, answers (whether there is a body), cloud, command }.
 export function snippets(request, origin) {
   return [
     { name: 'curl', text: curl(request, origin) },
@@ -36,17 +36,49 @@ print(answer.status_code, answer.text)
 `
 }
 
-function gophercloud({ method, path, version, body, statuses }) {
-  const url = `client.ServiceURL(${path.slice(1).split('?')[0].split('/').map((part) => JSON.stringify(part)).join(', ')})`
-  const query = path.includes('?') ? `+${JSON.stringify(path.slice(path.indexOf('?')))}` : ''
-  const asked = { GET: ['&answer'], DELETE: [], POST: ['body', '&answer'], PUT: ['body', '&answer'] }[method] ?? ['body', '&answer']
-  const lines = [`client.Microversion = ${JSON.stringify(version)}`]
-  if (asked.includes('body')) lines.push(`body := map[string]any{}`, `err := json.Unmarshal([]byte(${go(JSON.stringify(body ?? {}, null, 2))}), &body)`)
-  if (asked.includes('&answer')) lines.push('var answer map[string]any')
+function gophercloud({ method, path, version, body, statuses, answers }) {
+  const [place, query] = path.slice(1).split('?')
+  const url = `client.ServiceURL(${place.split('/').map((part) => JSON.stringify(decodeURIComponent(part))).join(', ')})${query === undefined ? '' : `+${JSON.stringify(`?${query}`)}`}`
+  const sent = method === 'POST' || method === 'PUT' || method === 'PATCH' ? [body === undefined ? 'nil' : 'body'] : []
+  const taken = method === 'DELETE' ? [] : [answers ? '&answer' : 'nil']
   const options = `&gophercloud.RequestOpts{OkCodes: []int{${statuses.join(', ')}}}`
-  lines.push(`response, err := client.${VERBS[method]}(${['ctx', url + query, ...asked, options].join(', ')})`)
-  return `// client: from openstack.NewComputeV2 of github.com/gophercloud/gophercloud/v2\n${lines.join('\n')}\n`
+  const read = answers && taken.length > 0
+  return [GO_BEGINNING(body !== undefined), `	client.Microversion = ${JSON.stringify(version)}`,
+    body !== undefined && `	body := map[string]any{}\n	must(json.Unmarshal([]byte(${go(JSON.stringify(body, null, 2))}), &body))`, read && '	var answer any',
+    `	response, err := client.${VERBS[method]}(${['ctx', url, ...sent, ...taken, options].join(', ')})\n	must(err)`,
+    `	fmt.Println(${read ? 'response.StatusCode, answer' : 'response.StatusCode'})`, '}\n'].filter(Boolean).join('\n')
 }
+
+const GO_BEGINNING = (json) => `package main
+
+import (
+	"context"
+${json ? '	"encoding/json"\n' : ''}	"fmt"
+	"log"
+	"os"
+
+	"github.com/gophercloud/gophercloud/v2"
+	"github.com/gophercloud/gophercloud/v2/openstack"
+)
+
+func must(err error) {
+	if err != nil {
+		log.Fatal(err)
+	}
+}
+
+func main() {
+	ctx := context.Background()
+	provider, err := openstack.AuthenticatedClient(ctx, gophercloud.AuthOptions{
+		IdentityEndpoint: os.Getenv("OS_AUTH_URL"),
+		Username:         os.Getenv("OS_USERNAME"),
+		Password:         os.Getenv("OS_PASSWORD"),
+		TenantName:       os.Getenv("OS_PROJECT_NAME"),
+		DomainName:       os.Getenv("OS_USER_DOMAIN_NAME"),
+	})
+	must(err)
+	client, err := openstack.NewComputeV2(provider, gophercloud.EndpointOpts{Region: os.Getenv("OS_REGION_NAME")})
+	must(err)`
 
 export function shell(text) {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'"'"'`)}'`

@@ -105,7 +105,7 @@ export class Trial {
       return
     }
     const { method } = this.operation
-    const all = snippets({ method, path: this.path, version: this.version, body, statuses: this.step.statuses, cloud: this.session.who.cloud, command: this.command }, location.origin)
+    const all = snippets({ method, path: this.path, version: this.version, body, statuses: this.step.statuses, answers: this.step.response !== undefined, cloud: this.session.who.cloud, command: this.command }, location.origin)
     const shown = all.find(({ name }) => name === this.chosen) ?? all[0]
     const code = h('pre', { tabindex: 0, role: 'group', 'aria-label': shown.name }, shown.text)
     fill(this.copies, h('div', { class: 'choices' }, all.map(({ name }) => h('button', {
