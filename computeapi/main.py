@@ -130,7 +130,7 @@ class Service:
 
     @functools.cached_property
     def identity(self) -> Identity:
-        return self.observed(registry.IDENTITY[self.conf.identity.backend](self.conf, self.store))
+        return self.observed(registry.maker(registry.IDENTITY, self.conf.identity.backend)(self.conf, self.store))
 
     @functools.cached_property
     def callers(self) -> Identity:
@@ -139,11 +139,11 @@ class Service:
 
     @functools.cached_property
     def images(self) -> Images:
-        return self.observed(registry.IMAGE[self.conf.image.backend](self.conf, self.store))
+        return self.observed(registry.maker(registry.IMAGE, self.conf.image.backend)(self.conf, self.store))
 
     @functools.cached_property
     def networks(self) -> Networks:
-        make = registry.NETWORK[self.conf.network.backend]
+        make = registry.maker(registry.NETWORK, self.conf.network.backend)
         return self.observed(make(self.conf, self.store, self.refresh_addresses))
 
     def refresh_addresses(self, context: Context, server_ids: Collection[str]) -> None:
@@ -152,12 +152,12 @@ class Service:
 
     @functools.cached_property
     def volumes(self) -> Volumes:
-        make = registry.VOLUME[self.conf.volume.backend]
+        make = registry.maker(registry.VOLUME, self.conf.volume.backend)
         return self.observed(make(self.conf, self.store, self.images, self.tell_of_growth, self.uses))
 
     @functools.cached_property
     def shares(self) -> Shares:
-        return registry.SHARE[self.conf.share.backend](self.conf, self.store)
+        return registry.maker(registry.SHARE, self.conf.share.backend)(self.conf, self.store)
 
     def tell_of_growth(self, context: Context, volume: Volume) -> None:
         """What a block storage service elsewhere would tell by an external event."""
@@ -171,7 +171,7 @@ class Service:
 
     @functools.cached_property
     def hypervisor(self) -> Hypervisor:
-        make = registry.HYPERVISOR[self.conf.hypervisor.backend]
+        make = registry.maker(registry.HYPERVISOR, self.conf.hypervisor.backend)
         driver = self.around(make(self.conf, self.store, self.images))
         for observer in self.observers:
             driver = observer.hypervisor(driver)

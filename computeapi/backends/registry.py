@@ -3,6 +3,7 @@
 Each is imported when it is made: what is not configured is not loaded.
 """
 
+import importlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast, runtime_checkable
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 VOLUME_TYPES = {'fake': {}, 'multiattach': {'multiattach': '<is> True'}}
 
 Local = TypeVar('Local')
+Maker = TypeVar('Maker')
 
 
 @runtime_checkable
@@ -55,6 +57,18 @@ def built_in(kind: str, wanted: type[Local], backend: object) -> Local:
     if not isinstance(backend, wanted):
         raise cfg.ConfigFileValueError(f'The built-in {kind} service is asked for, but [{kind}]backend is not local')
     return backend
+
+
+def maker(table: Mapping[str, Maker], name: str) -> Maker:
+    """What makes the backend of that name: one of the table, or of another package, as module:function, which takes and
+    answers the same; ConfigFileValueError if it is not there."""
+    module, colon, function = name.partition(':')
+    if not colon:
+        return table[name]
+    try:
+        return cast(Maker, getattr(importlib.import_module(module), function))
+    except (ImportError, AttributeError) as error:
+        raise cfg.ConfigFileValueError(f'The backend {name} cannot be loaded: {error}') from None
 
 
 def local_identity(conf: cfg.ConfigOpts, store: Store) -> Identity:

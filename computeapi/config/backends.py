@@ -1,10 +1,28 @@
 """The options of what stands behind the compute API: its backends, and those that are built in."""
 
-from oslo_config import cfg
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from oslo_config import cfg, types
+
+FUNCTION = re.compile(r'[\w.]+:\w+')
+
+
+class BackendName(types.String):
+    """One of `choices`, or what makes a backend that another package has: module:function."""
+
+    def __call__(self, value: Any) -> str:
+        return value if FUNCTION.fullmatch(str(value)) else super().__call__(value)
+
+
+def backend(default: str, choices: Sequence[tuple[str, str]], help: str) -> cfg.Opt:
+    choices = [*choices, ('module:function', 'what makes one that another package has')]
+    return cfg.Opt('backend', type=BackendName(choices=choices), default=default, help=help)
+
 
 HYPERVISOR = [
-    cfg.StrOpt(
-        'backend',
+    backend(
         default='simulated',
         choices=[
             ('simulated', 'virtual machines that are only said to run; see [simulated]'),
@@ -66,8 +84,7 @@ SIMULATED = [
 ]
 
 IDENTITY = [
-    cfg.StrOpt(
-        'backend',
+    backend(
         default='local',
         choices=[('local', 'users and projects in the database of this service'), ('keystone', 'a Keystone')],
         help='Who callers are, for the values `local` and `http_basic` of [api]auth_strategy, and '
@@ -95,8 +112,7 @@ IDENTITY = [
 ]
 
 IMAGE = [
-    cfg.StrOpt(
-        'backend',
+    backend(
         default='local',
         choices=[('local', 'images in the data directory of this service'), ('glance', 'a Glance')],
         help='The image service that servers boot from.',
@@ -128,8 +144,7 @@ GLANCE = [
 ]
 
 NETWORK = [
-    cfg.StrOpt(
-        'backend',
+    backend(
         default='local',
         choices=[
             ('local', 'networks in the database of this service, which connect nothing'),
@@ -175,8 +190,7 @@ def _newest(major: str) -> cfg.Opt:
 
 
 VOLUME = [
-    cfg.StrOpt(
-        'backend',
+    backend(
         default='local',
         choices=[('local', 'volumes in the database of this service, which hold no data'), ('cinder', 'a Cinder')],
         help='The block storage service that has the volumes of servers.',
@@ -194,8 +208,7 @@ CINDER = [
 ]
 
 SHARE = [
-    cfg.StrOpt(
-        'backend',
+    backend(
         default='local',
         choices=[('local', 'shares in the database of this service, which hold no data')],
         help='The service that has the shared file systems of servers.',

@@ -59,7 +59,8 @@ def are_wanted(conf: cfg.ConfigOpts) -> bool:
     kinds = ('identity', 'image', 'network', 'volume')
     if conf.api.auth_strategy == 'keystone' or conf.placement.enabled:
         return True
-    return any(conf[kind].backend != 'local' for kind in kinds)
+    # What another package brings reads what it needs itself.
+    return any(conf[kind].backend != 'local' and ':' not in conf[kind].backend for kind in kinds)
 
 
 def task_token_keys(conf: cfg.ConfigOpts) -> list[str]:

@@ -29,8 +29,8 @@ def run(conf: cfg.ConfigOpts) -> None:
                 'Servers have no consoles: none of [vnc], [serial_console], [spice] is enabled'
             )
         store = stack.enter_context(closing(store_of(conf)))
-        images = registry.IMAGE[conf.image.backend](conf, store)
-        hypervisor = registry.HYPERVISOR[conf.hypervisor.backend](conf, store, images)
+        images = registry.maker(registry.IMAGE, conf.image.backend)(conf, store)
+        hypervisor = registry.maker(registry.HYPERVISOR, conf.hypervisor.backend)(conf, store, images)
         consoles = Consoles(store, conf, hypervisor, store.clock)
         for door in opened:
             LOG.info('Consoles of type %s are at %s port %d', door.kind, *door.socket.getsockname()[:2])

@@ -12,12 +12,25 @@ from computeapi.backends import registry
 from computeapi.backends.identity.local import LocalIdentity
 
 
-@pytest.mark.parametrize('group', ['identity', 'image', 'network', 'volume', 'hypervisor'])
+@pytest.mark.parametrize('group', ['identity', 'image', 'network', 'volume', 'share', 'hypervisor'])
 def test_the_option_offers_what_there_is(group):
     (option,) = (option for option in config.GROUPS[group] if option.dest == 'backend')
     table = getattr(registry, group.upper())
-    assert list(option.type.choices) == list(table)
+    assert list(option.type.choices) == [*table, 'module:function']
     assert option.default in table
+
+
+def test_another_package_can_bring_one():
+    assert registry.maker(registry.SHARE, 'computeapi.backends.registry:local_shares') is registry.local_shares
+    for name in ('computeapi.backends.registry:nothing', 'no_such_package:shares'):
+        with pytest.raises(cfg.ConfigFileValueError, match=name):
+            registry.maker(registry.SHARE, name)
+
+
+@pytest.mark.parametrize('name', ['nothing', 'a:b:c', ':b'])
+def test_what_names_neither_is_refused(name):
+    with pytest.raises(cfg.Error):
+        config.load(overrides={('share', 'backend'): name})
 
 
 def test_what_only_a_built_in_service_can_do_needs_one():
