@@ -8,7 +8,7 @@ from typing import NamedTuple
 from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from computeapi.clock import utcnow
@@ -40,6 +40,18 @@ def generate(kind: str, owner: str) -> Pair:
 def fingerprint(kind: str, public_key: str) -> str:
     """What tells the key apart, as clients compare it: bytes in hexadecimal between colons; Invalid."""
     return _ssh_fingerprint(public_key) if kind == SSH else _certificate_fingerprint(public_key)
+
+
+def sealed(public_key: str, text: str) -> str | None:
+    """A short text for whoever has the private key, as `nova get-password` reads it: PKCS #1 v1.5, in base64. None: no
+    key of RSA, or one that is too short for it."""
+    try:
+        key = serialization.load_ssh_public_key(public_key.encode())
+        if isinstance(key, rsa.RSAPublicKey):
+            return base64.b64encode(key.encrypt(text.encode(), padding.PKCS1v15())).decode()
+    except (ValueError, UnsupportedAlgorithm):
+        pass
+    return None
 
 
 def _ssh_fingerprint(public_key: str) -> str:

@@ -17,6 +17,7 @@ MODULES = [
     'virtio_scsi',
     'virtio_balloon',
     'virtio_rng',
+    'virtio_console',
     'sd_mod',
     'sr_mod',
     'ata_piix',
@@ -30,8 +31,14 @@ MODULES = [
 ]
 """What this kernel has as modules and a virtual machine has as hardware, or holds."""
 
-PROGRAMS = {'bin/busybox': 'bin/busybox', 'usr/sbin/dropbear': 'bin/dropbear', 'usr/bin/jq': 'bin/jq'}
+PROGRAMS = {
+    'bin/busybox': 'bin/busybox',
+    'usr/sbin/dropbear': 'bin/dropbear',
+    'usr/bin/jq': 'bin/jq',
+    'usr/sbin/qemu-ga': 'bin/qemu-ga',
+}
 LIBRARIES = ['c', 'm', 'crypt', 'gmp', 'tomcrypt', 'tommath', 'z', 'jq', 'onig']
+LIBRARIES += ['glib-2.0', 'gmodule-2.0', 'pcre2-8', 'numa', 'udev', 'uring']
 LOADER = 'lib64/ld-linux-x86-64.so.2'
 FOLDERS = [
     'bin',

@@ -33,10 +33,13 @@ class Terminal:
             while self.socket.recv(4096, socket.MSG_DONTWAIT):
                 pass
 
+    def type(self, text):
+        self.socket.sendall(text.encode())
+
     def ask(self, command):
         """What a command writes that succeeds, on the tiny Linux."""
         # The echo of the command must not look like its end.
-        self.socket.sendall(f'{command}; echo "do""ne: $?"\n'.encode())
+        self.type(f'{command}; echo "do""ne: $?"\n')
         return self.expect('done: 0')
 
     def close(self):

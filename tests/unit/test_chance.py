@@ -10,6 +10,7 @@ DRAWN = {'random', 'secrets', 'urandom', 'SystemRandom', 'uuid1', 'uuid4'}
 MAY_DRAW = {
     'chance.py': 'ids, addresses, passwords',
     'backends/hypervisor/qemu/landing.py': 'names that only those know who may write',
+    'backends/hypervisor/qemu/guest_agent.py': 'which answer is to which question',
     'agent/gate.py': 'words that open consoles',
     'agent/reporting.py': 'which process an agent is',
     'agent/streams.py': 'names of what is fetched',

@@ -2,6 +2,8 @@
 
 from typing import Any, NamedTuple
 
+import sqlalchemy as sa
+
 from computeapi.backends.hypervisor import Capability, Hypervisor, HypervisorError, PowerState, require
 from computeapi.compute.servers.changes import Changes, check, not_ready
 from computeapi.compute.tasks.transition import Requirement
@@ -63,12 +65,20 @@ class Machines:
         return self.hypervisor.console_output(server, lines)
 
     def change_password(self, context: Context, server: Server, password: str) -> None:
-        """Set the administrator's password in the server. It is handed over at once: passwords are not kept."""
+        """Set the administrator's password in the server. It is handed over at once: it is kept for the owner of the
+        server's key only."""
         check(context, server, CHANGE_PASSWORD)
         require(self.hypervisor, Capability.SET_PASSWORD)
         try:
             self.hypervisor.set_password(server, password)
         except HypervisorError as error:
             raise Conflict(str(error)) from None
+        from computeapi.compute import keys
+
+        self.store.tell(self._note, context, server, keys.sealed(server.public_key or '', password))
+
+    def _note(self, connection: sa.Connection, context: Context, server: Server, sealed: str | None) -> None:
         facts = {'event': 'compute_set_admin_password', 'host': server.host}
-        self.store.tell(self.changes.record, context, server, CHANGE_PASSWORD.name, **facts)
+        self.changes.record(connection, context, server, CHANGE_PASSWORD.name, **facts)
+        if sealed is not None:
+            rows.update(connection, server.uuid, {'password': sealed})

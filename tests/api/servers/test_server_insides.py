@@ -1,8 +1,11 @@
 """What a server's machine does and sees, how it came to run, and its password, over HTTP."""
 
+import base64
 import uuid
 
 import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
 from computeapi.clock import utcnow
 from computeapi.db import servers as rows
@@ -84,6 +87,24 @@ def test_a_password_is_read_and_forgotten(api, servers, sample, shape):
     assert api.delete(path, as_=BOB).status == 204
     assert api.get(path, as_=BOB).json == {'password': ''}
     assert api.delete(path, as_=BOB).status == 204
+
+
+def test_a_password_that_was_changed_is_for_the_owner_of_the_key(api, running, servers):
+    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    line = key.public_key().public_bytes(serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH)
+    servers.change(running, public_key=f'{line.decode()} bob@home')
+    change = {'changePassword': {'adminPass': 'secret'}}
+    assert api.post(f'/servers/{running}/action', change, as_=BOB).status == 202
+    shown = api.get(f'/servers/{running}/os-server-password', as_=BOB).json['password']
+    assert key.decrypt(base64.b64decode(shown), padding.PKCS1v15()) == b'secret'
+
+
+@pytest.mark.parametrize('public_key', [None, 'ssh-ed25519 AAAA', 'no key'])
+def test_a_password_is_kept_for_nobody_else(api, running, servers, public_key):
+    servers.change(running, public_key=public_key)
+    change = {'changePassword': {'adminPass': 'secret'}}
+    assert api.post(f'/servers/{running}/action', change, as_=BOB).status == 202
+    assert api.get(f'/servers/{running}/os-server-password', as_=BOB).json == {'password': ''}
 
 
 # ------------------------------------------------------------------ topology

@@ -51,6 +51,7 @@ class QemuHypervisor:
             Capability.SUSPEND,
             Capability.RESCUE,
             Capability.CRASH_DUMP,
+            Capability.SET_PASSWORD,
             Capability.DIAGNOSTICS,
             Capability.CONSOLE_OUTPUT,
             Capability.VNC_CONSOLE,
@@ -167,7 +168,7 @@ class QemuHypervisor:
             power.crash_dump(work)
 
     def set_password(self, server: Server, password: str) -> None:
-        raise unsupported(Capability.SET_PASSWORD)
+        power.set_password(self.look(server), password)
 
     def snapshot(self, server: Server, disk_format: str) -> Iterator[bytes]:
         with self.at(server) as work:

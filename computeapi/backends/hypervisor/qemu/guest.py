@@ -53,6 +53,8 @@ class QemuGuest:
     rescue: the disk that it boots from instead of its own, which come after that.
     landing: it is to come from another host, and none yet: what that host was told.
     departed: it runs on another host by now, and what is left of it here is to go.
+    agent_slot: where the agent in the guest is spoken to, if there is to be one.
+    frozen: it may not write to its disks, for they are being copied.
     ghosts: places of devices that it was asked to let go of and did not, as long as it runs.
     """
 
@@ -71,6 +73,8 @@ class QemuGuest:
     landing: dict[str, Any] | None = None
     departed: bool = False
     ghosts: list[int] = field(default_factory=list)
+    agent_slot: int | None = None
+    frozen: bool = False
 
     @classmethod
     def of(cls, text: bytes) -> Self:
@@ -105,5 +109,5 @@ class QemuGuest:
     def free_slot(self, first: int, last: int) -> int | None:
         """The first place on its bus where nothing is."""
         disks = [*self.disks, *([self.rescue] if self.rescue else [])]
-        taken = {disk.slot for disk in disks} | {card.slot for card in self.cards} | {*self.ghosts}
+        taken = {disk.slot for disk in disks} | {card.slot for card in self.cards} | {*self.ghosts, self.agent_slot}
         return next((slot for slot in range(first, last + 1) if slot not in taken), None)

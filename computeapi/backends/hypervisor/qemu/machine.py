@@ -10,7 +10,7 @@ from computeapi.backends.hypervisor import BusAddress
 from computeapi.backends.hypervisor.qemu.guest import Card, Disk, QemuGuest
 from computeapi.backends.hypervisor.qemu.process import QMP, name_of
 
-SERIAL, VNC, CONSOLE_LOG = 'serial', 'vnc', 'console.log'
+SERIAL, VNC, AGENT, CONSOLE_LOG = 'serial', 'vnc', 'agent', 'console.log'
 # It may neither gain rights nor start programs.
 SANDBOX = 'on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny'
 # The places for devices that can come and go; those before belong to the board.
@@ -41,6 +41,7 @@ def arguments(options: cfg.ConfigOpts.GroupAttr, guest: QemuGuest, accelerator: 
             for part in ('-device', each)
         ),
         *(part for card in guest.cards for part in _card(guest, card, netdev)),
+        *_agent(guest),
         *_kernel(guest),
     ]
 
@@ -114,6 +115,14 @@ def _card(guest: QemuGuest, card: Card, netdev: Netdev) -> Iterator[str]:
     behind, more = netdev(card)
     yield from ('-netdev', text(behind | {'id': netdev_of(card)}))
     yield from ('-device', text(card_device(guest, card, more)))
+
+
+def _agent(guest: QemuGuest) -> Iterator[str]:
+    """A serial port that the guest knows by its name."""
+    if guest.agent_slot is not None:
+        yield from ('-device', text({'driver': 'virtio-serial-pci', 'id': 'ports', **place(guest, guest.agent_slot)}))
+        yield from ('-chardev', f'socket,id=agent,path={AGENT},server=on,wait=off')
+        yield from ('-device', text({'driver': 'virtserialport', 'chardev': 'agent', 'name': 'org.qemu.guest_agent.0'}))
 
 
 def _kernel(guest: QemuGuest) -> Iterator[str]:

@@ -7,6 +7,7 @@ from computeapi.backends.hypervisor import BusAddress, HypervisorError
 from computeapi.backends.hypervisor.qemu import disks, machine
 from computeapi.backends.hypervisor.qemu.guest import Card, Disk, QemuGuest
 from computeapi.backends.hypervisor.qemu.work import GuestWork
+from computeapi.booleans import spoken
 from computeapi.db.servers import BlockDevice, Server
 from computeapi.states import VMState
 
@@ -47,6 +48,13 @@ def make(work: GuestWork, guest: QemuGuest, devices: Sequence[BlockDevice], docu
     guest.cards = [card_of(server, entry, slots.next()) for entry in server.network_info]
     if documents:
         guest.disks.append(disks.drive(work.folder, slots.next(), documents))
+    if has_agent(server):
+        guest.agent_slot = slots.next()
+
+
+def has_agent(server: Server) -> bool:
+    """Whether its image says that QEMU's agent is in it."""
+    return spoken(server.image_properties.get('hw_qemu_guest_agent'))
 
 
 class Slots:

@@ -5,6 +5,7 @@ import os
 from computeapi.backends.hypervisor import HypervisorError, PowerState
 from computeapi.backends.hypervisor.qemu import disks, landing, machine
 from computeapi.backends.hypervisor.qemu.guest import QemuGuest
+from computeapi.backends.hypervisor.qemu.guest_agent import GuestAgent
 from computeapi.backends.hypervisor.qemu.making import renew
 from computeapi.backends.hypervisor.qemu.monitor import Monitor
 from computeapi.backends.hypervisor.qemu.work import GuestWork, TooSlow
@@ -186,6 +187,18 @@ def unrescue(work: GuestWork) -> None:
         work.folder.write(guest)
         (work.folder / f'{disks.RESCUE}.qcow2').unlink(missing_ok=True)
     on(work)
+
+
+def set_password(work: GuestWork, password: str) -> None:
+    """Of the administrator, by the agent in the guest, which is told at once."""
+    if work.folder.existing().agent_slot is None:
+        raise HypervisorError('QEMU guest agent is not enabled')
+    if not work.process.runs:
+        raise HypervisorError(f'instance {work.server.uuid} is not running')
+    properties = work.server.image_properties
+    usual = 'Administrator' if properties.get('os_type') == 'windows' else 'root'
+    with GuestAgent(work.folder) as agent:
+        agent.set_password(str(properties.get('os_admin_user') or usual), password)
 
 
 def crash_dump(work: GuestWork) -> None:

@@ -8,6 +8,7 @@ from computeapi.backends.hypervisor.qemu import qemu_img
 from computeapi.backends.hypervisor.qemu.child import Child
 from computeapi.backends.hypervisor.qemu.disks import ROOT
 from computeapi.backends.hypervisor.qemu.guest import Disk
+from computeapi.backends.hypervisor.qemu.guest_agent import frozen, thaw
 from computeapi.backends.hypervisor.qemu.monitor import Monitor
 from computeapi.backends.hypervisor.qemu.work import COPY_SECONDS, GuestWork
 
@@ -48,11 +49,14 @@ def copy(work: GuestWork, disk: Disk, target: Path, disk_format: str) -> None:
 
 
 def copy_running(work: GuestWork, monitor: Monitor, disk: Disk, child: Child, disk_format: str) -> None:
+    if work.folder.existing().frozen:
+        thaw(work)
     if monitor.status_of(JOB) is not None and not child.part.exists():
         # Nobody came back for what it has been copying.
         finish(work, monitor)
     if monitor.status_of(JOB) is None:
-        begin(work, monitor, disk, child, disk_format)
+        with frozen(work):
+            begin(work, monitor, disk, child, disk_format)
     work.until(JOB, lambda: monitor.status_of(JOB) == 'concluded', COPY_SECONDS)
     error = finish(work, monitor)
     if error:

@@ -1,0 +1,151 @@
+"""The agent in a guest: what QEMU's own one does inside of it, told by lines of JSON over a serial port of its own.
+
+Nobody knows whether there is one before it answers, and what a guest answers is not to be trusted.
+"""
+
+import base64
+import contextlib
+import logging
+import secrets
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Any, Self
+
+import orjson
+
+from computeapi.backends.hypervisor import HypervisorError
+from computeapi.backends.hypervisor.qemu import machine
+from computeapi.backends.hypervisor.qemu.folder import GuestFolder
+from computeapi.backends.hypervisor.qemu.sockets import connected
+from computeapi.backends.hypervisor.qemu.work import GuestWork
+from computeapi.booleans import spoken
+from computeapi.errors import NotSupported
+
+LOG = logging.getLogger(__name__)
+CONNECT_SECONDS, SYNC_SECONDS, COMMAND_SECONDS = 2, 5, 30
+LONGEST_ANSWER = 64 * 1024
+# What both sides begin anew with, whatever was half said before.
+DELIMITER = b'\xff'
+
+
+class AgentError(HypervisorError):
+    text = 'The guest agent could not do it.'
+
+
+class Silent(NotSupported):
+    text = 'The guest agent does not answer.'
+
+
+class GuestAgent:
+    """A conversation with the agent, in a block; Silent when there is none that answers."""
+
+    def __init__(self, folder: GuestFolder):
+        self.path = folder / machine.AGENT
+        self.heard = b''
+
+    def __enter__(self) -> Self:
+        try:
+            self.socket = connected(self.path, CONNECT_SECONDS)
+        except OSError:
+            raise Silent() from None
+        try:
+            self._synchronize()
+        except BaseException:
+            self.socket.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.socket.close()
+
+    def execute(self, command: str, **arguments: Any) -> Any:
+        """What the agent returns; names are written with `_` for `-`. AgentError, Silent."""
+        self._say(command, arguments)
+        answer = self._answer(time.monotonic() + COMMAND_SECONDS)
+        if 'return' not in answer:
+            LOG.info('The agent of %s refused %s: %.200r', self.path.parent.name, command, answer.get('error'))
+            raise AgentError()
+        return answer['return']
+
+    def set_password(self, user: str, password: str) -> None:
+        given = base64.b64encode(password.encode()).decode()
+        self.execute('guest-set-user-password', username=user, password=given, crypted=False)
+
+    def _synchronize(self) -> None:
+        """Wait for the answer to a question of our own: what comes before it was for somebody else."""
+        number, deadline = secrets.randbelow(2**31), time.monotonic() + SYNC_SECONDS
+        self.socket.sendall(DELIMITER)
+        self._say('guest-sync-delimited', {'id': number})
+        while self._answer(deadline).get('return') != number:
+            pass
+
+    def _say(self, command: str, arguments: dict[str, Any]) -> None:
+        try:
+            self.socket.sendall(orjson.dumps({'execute': command, 'arguments': arguments}) + b'\n')
+        except OSError:
+            raise Silent() from None
+
+    def _answer(self, deadline: float) -> dict[str, Any]:
+        """The next one, which is {} where it makes no sense."""
+        while b'\n' not in self.heard:
+            self.socket.settimeout(max(0.01, deadline - time.monotonic()))
+            try:
+                more = self.socket.recv(4096)
+            except OSError:
+                raise Silent() from None
+            if not more or time.monotonic() > deadline or len(self.heard) > LONGEST_ANSWER:
+                raise Silent()
+            self.heard += more
+        line, _, self.heard = self.heard.partition(b'\n')
+        try:
+            found = orjson.loads(line.rpartition(DELIMITER)[2])
+        except ValueError:
+            return {}
+        return found if isinstance(found, dict) else {}
+
+
+@contextmanager
+def frozen(work: GuestWork) -> Iterator[None]:
+    """Let the guest write all that it has in memory, and nothing more for a moment, if it can.
+
+    HypervisorError where its image says that this must be so, and it cannot be done."""
+    required = spoken(work.server.image_properties.get('os_require_quiesce'))
+    if work.folder.existing().agent_slot is None:
+        if required:
+            raise HypervisorError('QEMU guest agent is not enabled')
+        yield
+        return
+    freeze(work, required=required)
+    try:
+        yield
+    finally:
+        thaw(work)
+
+
+def freeze(work: GuestWork, *, required: bool) -> None:
+    # It is noted first: whoever comes after somebody who was killed lets the guest go on.
+    note(work, frozen=True)
+    try:
+        with GuestAgent(work.folder) as agent:
+            agent.execute('guest-fsfreeze-freeze')
+    except (AgentError, Silent) as error:
+        if required:
+            thaw(work)
+            raise HypervisorError(f'The virtual machine could not be quiesced: {error}') from None
+
+
+def thaw(work: GuestWork) -> None:
+    """What is not frozen is no error."""
+    with contextlib.suppress(AgentError, Silent), GuestAgent(work.folder) as agent:
+        agent.execute('guest-fsfreeze-thaw')
+    note(work, frozen=False)
+
+
+def note(work: GuestWork, *, frozen: bool) -> None:
+    guest = work.folder.existing()
+    guest.frozen = frozen
+    work.folder.write(guest)
