@@ -19,9 +19,14 @@ root_doc = 'index'
 myst_heading_anchors = 3
 
 html_theme = 'furo'
-html_theme_options = {'navigation_with_keys': True}
+html_theme_options = {
+    'navigation_with_keys': True,
+    # Wide enough for a hundred characters of code, and for tables.
+    'light_css_variables': {'code-font-size': '80%'},
+}
+html_css_files = ['wide.css']
+html_static_path = ['static']
 html_show_copyright = False
 html_copy_source = False
-templates_path: list[str] = []
 pygments_style = 'friendly'
 pygments_dark_style = 'monokai'

@@ -20,7 +20,7 @@ CONTROL = """What it can do to a cloud of `run` or `serve`, each with the reques
 
 def page() -> str:
     # Usages are broken into lines for the terminal that there is.
-    with mock.patch.dict(os.environ, {'COLUMNS': '100'}):
+    with mock.patch.dict(os.environ, {'COLUMNS': '88', 'NO_COLOR': '1'}):
         return '\n'.join([HEAD, *_commands()])
 
 
