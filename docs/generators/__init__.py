@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from generators import commands, operations, options, rules
+from generators import commands, notes, operations, options, rules
 
 FOLDER = 'generated'
 
@@ -17,7 +17,7 @@ def setup(app: Any) -> dict[str, bool]:
 
 def write(folder: Path) -> None:
     """Write what is new, and remove what is no more."""
-    written = {folder / name: text for name, text in pages()}
+    written = {folder / name: text for name, text in [*pages(), ('release-notes.md', notes.page())]}
     for path in set(folder.rglob('*.md')) - written.keys():
         path.unlink()
     for path, text in written.items():
@@ -27,7 +27,7 @@ def write(folder: Path) -> None:
 
 
 def pages() -> Iterator[tuple[str, str]]:
-    """Names of files, and what is in them."""
+    """Names of files, and what is in them: the reference."""
     yield 'options.md', options.page()
     yield 'rules.md', rules.page()
     yield 'commands.md', commands.page()

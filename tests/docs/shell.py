@@ -110,7 +110,7 @@ class Shell:
 
     def try_session(self, text: str) -> None:
         """Commands behind `$`, and below each what it has to print, in which `...` stands for anything."""
-        for command, expected in re.findall(r'(?m)^\$ (.*(?:\\\n.*)*)\n((?:(?!\$ ).*\n)*)', text):
+        for command, expected in re.findall(r'(?m)^\$ ((?:.*\\\n)*.*)\n((?:(?!\$ ).*\n)*)', text):
             printed = self.given(command)
             pattern = pattern_of(self.here(expected))
             assert re.fullmatch(pattern, printed, re.DOTALL), (command, printed, self.errors.read_text()[-3000:])

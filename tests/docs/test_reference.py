@@ -3,6 +3,7 @@
 import re
 
 import pytest
+import yaml
 
 from computeapi import api, config
 from computeapi.kit import shell
@@ -41,3 +42,14 @@ def test_every_option_rule_and_command_is_there(pages):
     assert all(f'| `{rule.name}` ' in pages['rules.md'] for rule in api.rules())
     assert '### computeapi db archive\n' in pages['commands.md'] and '--load FILE' in pages['commands.md']
     assert all(f'| `{each["name"]}` |' in pages['commands.md'] for each in shell.operations())
+
+
+def test_release_notes_are_of_kinds_that_there_are():
+    kinds = {section[0] for section in yaml.safe_load((ROOT / 'releasenotes/config.yaml').read_text())['sections']}
+    notes = sorted((ROOT / 'releasenotes/notes').glob('*.yaml'))
+    assert notes
+    for path in notes:
+        note = yaml.safe_load(path.read_text())
+        assert note.keys() <= kinds, path
+        # In Markdown, as all pages are.
+        assert all(isinstance(item, str) and '``' not in item for items in note.values() for item in items), path
