@@ -5,7 +5,7 @@ pytest loads this module in every project of the environment, so it imports the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -34,6 +34,16 @@ def openstack_cloud(openstack_cloud_of_session: Cloud) -> Iterator[Cloud]:
     """An OpenStack cloud in this process, which each test finds as it was at first: a computeapi.testing.Cloud."""
     yield openstack_cloud_of_session
     openstack_cloud_of_session.reset()
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, None]:
+    """What was asked of the cloud, below what is told of a test that failed."""
+    outcome = yield
+    report = outcome.get_result()
+    journal = getattr(getattr(item, 'funcargs', {}).get('openstack_cloud'), 'journal', None)
+    if report.failed and call.when == 'call' and journal:
+        report.sections.append(('What was asked of the cloud', repr(journal)))
 
 
 def pytest_assertrepr_compare(left: object, right: object, op: str) -> list[str] | None:

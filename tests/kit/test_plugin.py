@@ -31,6 +31,14 @@ def test_wrong(openstack_cloud):
     openstack_cloud.connection().compute.find_flavor('m1.tiny')
     assert openstack_cloud.journal.count('POST /servers') == 1
 """
+SEVERAL = """
+def test_right(openstack_cloud):
+    list(openstack_cloud.connection().compute.keypairs())
+
+
+def test_wrong(openstack_cloud):
+    openstack_cloud.connection().compute.get_flavor('none')
+"""
 PLUGIN = ['-p', 'computeapi.pytest_plugin', '-p', 'no:cacheprovider', '-p', 'no:randomly']
 
 
@@ -56,6 +64,14 @@ def test_who_does_not_ask_for_it_does_not_load_it(tmp_path):
     (tmp_path / 'test_none.py').write_text("import sys\n\n\ndef test_none():\n    assert 'webob' not in sys.modules\n")
     output = run(tmp_path)
     assert '1 passed' in output, output
+
+
+def test_what_was_asked_is_told_of_a_test_that_failed_and_of_no_other(tmp_path):
+    (tmp_path / 'test_several.py').write_text(SEVERAL)
+    output = run(tmp_path)
+    assert '1 failed, 1 passed' in output and output.count('What was asked of the cloud') == 1, output
+    [told] = output.split('What was asked of the cloud')[1:]
+    assert 'GET /v2.1/flavors/none' in told and ' 404 ' in told and '/v2.1/os-keypairs' not in told, output
 
 
 def test_a_number_of_requests_that_is_wrong_tells_what_was_asked(tmp_path):
