@@ -18,4 +18,4 @@ export function load(name, used, limit, unit = '') {
 // MiB as people read them.
 export const memory = (mebibytes) => mebibytes / 1024
 
-const short = (number) => (Number.isInteger(number) ? number : number.toFixed(1)).toLocaleString('en')
+const short = (number) => Number(number.toFixed(1)).toLocaleString('en')

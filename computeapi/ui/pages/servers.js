@@ -5,7 +5,7 @@ import { Following } from './following.js'
 import { LongList } from './rows.js'
 import { ago, status } from './states.js'
 
-const PAGE = 100
+const PAGE = 60
 const CHANGED_AT_MOST = 200
 const EVERY = 2000
 // How much longer than it takes to ask one waits until one asks again.
@@ -84,7 +84,8 @@ export class ServersView extends Following {
 
   // What changed since: deleted ones, too, which go.
   async read() {
-    if (!this.known) return
+    // What changed since is asked for when something is there.
+    if (!this.known || (this.since === null && !this.ended)) return
     const { turn } = this
     const { all_tenants, name } = this.wanted
     const query = { all_tenants, name, 'changes-since': this.since, sort_key: 'updated_at', sort_dir: 'desc', limit: CHANGED_AT_MOST }
