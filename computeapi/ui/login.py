@@ -86,7 +86,7 @@ class PageLogin:
         if session is None:
             return _refusal(401, 'Nobody is logged in.')(environ, start_response)
         if req.path_info in (RULES, NEWS):
-            if req.method not in READ:
+            if req.method != 'GET':
                 return _refusal(405, 'This is only to be read.')(environ, start_response)
             answer = self.rules if req.path_info == RULES else self.listen
             return answer(req, session)(environ, start_response)

@@ -328,6 +328,24 @@ def test_changes_of_servers_come_by_themselves(go, logged_in, page, cloud, serve
     page.get_by_role('link', name='Projects', exact=True).click()
 
 
+def test_where_there_is_no_stream_one_looks_now_and_then(go, logged_in, page, cloud, server):
+    def without(route):
+        told = route.fetch()
+        route.fulfill(response=told, body=told.text().replace('"news":true', '"news":false'))
+
+    asked = []
+    page.route('**/ui/session', without)
+    page.on('request', lambda request: asked.append(request.url))
+    go()
+    logged_in()
+    page.get_by_role('link', name='Servers', exact=True).click()
+    row = page.get_by_role('row', name='web')
+    expect(row).to_contain_text('ACTIVE')
+    cloud.connection().compute.stop_server(server)
+    expect(row).to_contain_text('SHUTOFF')
+    assert not [url for url in asked if url.endswith('/ui/news')]
+
+
 def test_a_server_is_asked_for_what_its_state_allows(go, logged_in, page, url, cloud, server):
     go()
     logged_in()

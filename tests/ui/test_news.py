@@ -103,6 +103,7 @@ def test_who_listens_hears_of_their_own_servers_alone(cloud, listening):
 def test_no_other_place_listens(listening):
     assert listening(headers={}).answer.status_code == 403
     assert listening(headers=OWN | {'Sec-Fetch-Site': 'cross-site'}).answer.status_code == 403
+    assert listening().ask('news', 'HEAD').status_code == 405
     nobody = requests.get(f'{listening().cloud.url}/ui/news', headers=OWN, timeout=60)
     assert nobody.status_code == 401
 

@@ -41,7 +41,7 @@ export class EventList extends Following {
     const cell = (kind, ...content) => h('span', { role: 'cell', class: kind }, content)
     const of = name || id || ''
     return h('div', { role: 'row', 'aria-rowindex': number + 2, class: 'line event' }, cell('', h('b', {}, type)),
-      cell('name', server ? h('a', { href: `#/servers/${encodeURIComponent(server)}` }, of || server) : of),
+      cell('name', server ? h('a', { href: `#/servers/${encodeURIComponent(server)}` }, of || server) : of, after?.status && h('span', { class: 'quiet' }, ` ${after.status}`)),
       cell('wide quiet', changed(before, after)), cell('wide quiet', time.slice(11, 19)))
   }
 }
