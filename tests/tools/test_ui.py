@@ -153,6 +153,8 @@ def logged_in(page, cloud):
         expect(page.get_by_text(f'{user} in {user}')).to_be_visible()
 
     yield log_in
+    # Who is nobody any more is not to ask.
+    page.goto('about:blank')
     page.context.clear_cookies()
 
 
