@@ -17,6 +17,7 @@ from computeapi.backends.network import NetworkListener, Networks
 from computeapi.backends.placement import Placement
 from computeapi.backends.share import Shares
 from computeapi.backends.volume import VolumeListener, Volumes, VolumeUsers
+from computeapi.context import Context
 from computeapi.db.engine import Store
 
 if TYPE_CHECKING:
@@ -151,10 +152,26 @@ def remote_hypervisor(conf: cfg.ConfigOpts, store: Store, images: Images) -> Hyp
 
 def qemu_hypervisor(conf: cfg.ConfigOpts, store: Store, images: Images) -> Hypervisor:
     drivers = qemu_drivers()
-    wires = local_documents(store) if conf.network.backend == 'local' else None
-    files = volume_files(conf, images) if conf.volume.backend == 'local' else None
-    driver: Hypervisor = drivers.local_driver(conf, images, drivers.Around(wires, files.path if files else None))
+    around: dict[str, Any] = {}
+    if conf.network.backend == 'neutron':
+        around['bindings'] = neutron_networks(conf, store, unheard)
+    else:
+        around['wires'] = local_documents(store)
+    if conf.volume.backend == 'cinder':
+        around['connections'] = cinder_volumes(conf, store, images, unheard, unused)
+    else:
+        around['volumes'] = volume_files(conf, images).path
+    driver: Hypervisor = drivers.local_driver(conf, images, drivers.Around(**around))
     return driver
+
+
+def unheard(context: Context, changed: object) -> None:
+    """For a backend that only answers here."""
+
+
+def unused(volume_id: str, server_id: str) -> bool:
+    """For block storage that asks nobody."""
+    return False
 
 
 def qemu_drivers() -> Any:

@@ -40,9 +40,21 @@ QEMU = [
         choices=[
             ('user', 'QEMU itself, without any privileges: each guest is alone with its address'),
             ('bridge', 'a bridge for each network, a tap for each port, dnsmasq and nftables; needs root'),
+            ('ovs', 'ports of a Neutron in the Open vSwitch of the host, by os-vif; needs root'),
         ],
-        help='What guests are connected by. With bridges the host is their router and answers at their floating IPs, '
-        'security groups hold within ten seconds, and IPv6 is left out.',
+        help='What guests are connected by. Bridges are for built-in networks: the host is their router and answers '
+        'at their floating IPs, security groups hold within ten seconds, and IPv6 is left out. With ovs all of that is '
+        "Neutron's, whose agent, or the controller of OVN, runs on the host.",
+    ),
+    cfg.StrOpt(
+        'ovsdb_connection',
+        default='tcp:127.0.0.1:6640',
+        help='With [qemu]network = ovs: where the database of the switch answers, as tcp:ADDRESS:PORT or unix:PATH.',
+    ),
+    cfg.BoolOpt(
+        'volume_multipath',
+        default=False,
+        help='Whether volumes of a Cinder are reached by all paths there are, with multipathd.',
     ),
     cfg.BoolOpt(
         'way_out',

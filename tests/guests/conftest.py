@@ -1,5 +1,8 @@
 """Drivers that run guests, none of which is left when a test is over."""
 
+import ctypes
+import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -12,6 +15,8 @@ from computeapi.context import Context
 from tests.conftest import ACTIVE
 from tests.guests import boot_sector
 
+CLONE_NEWNET = 0x40000000
+LIBC = ctypes.CDLL(None, use_errno=True)
 ADMIN = Context(user_id='root', project_id='admin', is_admin=True, roles=frozenset({'admin'}))
 
 
@@ -19,6 +24,17 @@ ADMIN = Context(user_id='root', project_id='admin', is_admin=True, roles=frozens
 def database():
     """What runs guests goes through the same lines on every one."""
     return 'sqlite'
+
+
+@pytest.fixture
+def namespace():
+    """This thread, and what it starts, has a network of its own."""
+    former = os.open('/proc/thread-self/ns/net', os.O_RDONLY)
+    assert LIBC.unshare(CLONE_NEWNET) == 0, 'This needs root.'
+    subprocess.run(['ip', 'link', 'set', 'lo', 'up'], check=True)
+    yield
+    assert LIBC.setns(former, CLONE_NEWNET) == 0
+    os.close(former)
 
 
 class Guests:
@@ -69,3 +85,9 @@ def guests(store, conf, tmp_path):
     made.boot_sector(image_id=ACTIVE['image_id'])
     yield made
     made.end()
+
+
+@pytest.fixture
+def tiny_linux(guests):
+    """The id of an image with the tiny Linux."""
+    return guests.image(Path(os.environ['COMPUTEAPI_TEST_GUESTS'], 'linux.qcow2').read_bytes(), 'qcow2')

@@ -1,6 +1,5 @@
 """Guests on bridges, in a network namespace of the tests' own: nothing of the machine is touched."""
 
-import ctypes
 import json
 import os
 import signal
@@ -22,19 +21,7 @@ from computeapi.backends.network.local import LocalNetworks
 from tests.backends.implementations import ADMIN
 from tests.guests.machine import SECONDS, disk, machine
 
-CLONE_NEWNET = 0x40000000
-LIBC = ctypes.CDLL(None, use_errno=True)
-
-
-@pytest.fixture(autouse=True)
-def namespace():
-    """This thread, and what it starts, has a network of its own."""
-    former = os.open('/proc/thread-self/ns/net', os.O_RDONLY)
-    assert LIBC.unshare(CLONE_NEWNET) == 0, 'This needs root.'
-    subprocess.run(['ip', 'link', 'set', 'lo', 'up'], check=True)
-    yield
-    assert LIBC.setns(former, CLONE_NEWNET) == 0
-    os.close(former)
+pytestmark = pytest.mark.usefixtures('namespace')
 
 
 @pytest.fixture
@@ -75,8 +62,9 @@ def started(stack, folder, bridges, port, image=None):
     overlay = folder / 'disk'
     image = Path(os.environ['COMPUTEAPI_TEST_GUESTS'], 'linux.qcow2')
     subprocess.run(['qemu-img', 'create', '-q', '-f', 'qcow2', '-F', 'qcow2', '-b', image, overlay], check=True)
-    bridges.set_up('server', port)
-    netdev = json.dumps(bridges.netdev('server', port) | {'id': 'net'})
+    server_id = str(uuid.uuid4())
+    bridges.set_up(server_id, port)
+    netdev = json.dumps(bridges.netdev(server_id, port) | {'id': 'net'})
     card = f'virtio-net-pci,netdev=net,mac={port["mac_address"]}'
     return stack.enter_context(machine(folder, *disk(overlay, 'qcow2'), '-netdev', netdev, '-device', card))
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from computeapi.backends.hypervisor import Hypervisor
+from computeapi.backends.hypervisor import Capability, Hypervisor
 from tests.backends.implementations import As
 from tests.backends.test_hypervisor import *  # noqa: F403
 
@@ -10,6 +10,12 @@ from tests.backends.test_hypervisor import *  # noqa: F403
 @pytest.fixture
 def driver(guests):
     return As(Hypervisor, guests.driver())
+
+
+# No agent is in the boot sector that could set a password: see test_qemu_linux.py.
+@pytest.mark.parametrize('capability', [each for each in OPTIONAL if each is not Capability.SET_PASSWORD])  # noqa: F405
+def test_what_a_driver_says_it_can_do_it_does_and_the_rest_it_refuses(driver, running, capability):
+    check_capability(driver, running, capability)  # noqa: F405
 
 
 # The volumes of that suite have no data here, and the boot sector lets go of none: see test_volumes.py.

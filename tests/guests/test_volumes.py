@@ -6,7 +6,6 @@ import time
 import uuid
 from contextlib import ExitStack, closing
 from dataclasses import fields, replace
-from pathlib import Path
 
 import pytest
 
@@ -47,11 +46,6 @@ def driver(guests, files):
     return local_driver(guests.conf, guests.images, Around(volumes=files.path))
 
 
-@pytest.fixture
-def linux(guests):
-    return guests.image(Path(os.environ['COMPUTEAPI_TEST_GUESTS'], 'linux.qcow2').read_bytes(), 'qcow2')
-
-
 def settled(get, thing_id):
     """It, when it is not on its way to anything any more."""
     deadline = time.monotonic() + SECONDS
@@ -79,11 +73,11 @@ def started(stack, driver, servers, image_id, devices=()):
     return server, terminal
 
 
-def test_what_is_written_on_one_server_is_read_on_another(driver, servers, volumes, linux):
+def test_what_is_written_on_one_server_is_read_on_another(driver, servers, volumes, tiny_linux):
     volume = volumes.create(ADMIN, 1)
     with ExitStack() as stack:
-        first, writer = started(stack, driver, servers, linux)
-        second, reader = started(stack, driver, servers, linux)
+        first, writer = started(stack, driver, servers, tiny_linux)
+        second, reader = started(stack, driver, servers, tiny_linux)
         device = device_of(volume)
         driver.attach(first, device)
         driver.attach(first, device)
@@ -105,11 +99,11 @@ def test_what_is_written_on_one_server_is_read_on_another(driver, servers, volum
             assert 'from the first\n' in again.ask('head -n 1 /dev/vdb')
 
 
-def test_a_volume_takes_the_place_of_another_while_its_server_runs(driver, servers, volumes, linux, files):
+def test_a_volume_takes_the_place_of_another_while_its_server_runs(driver, servers, volumes, tiny_linux, files):
     old, new = volumes.create(ADMIN, 1), volumes.create(ADMIN, 2)
     with ExitStack() as stack:
         device = device_of(old)
-        server, terminal = started(stack, driver, servers, linux, [device])
+        server, terminal = started(stack, driver, servers, tiny_linux, [device])
         terminal.ask('echo "before" >/dev/vdb; sync')
         replaced = device_of(new, uuid=device.uuid)
         driver.swap(server, device, replaced)
@@ -122,8 +116,8 @@ def test_a_volume_takes_the_place_of_another_while_its_server_runs(driver, serve
         assert file.read(6) == b'after\n'
 
 
-def test_a_server_boots_from_a_volume_that_is_made_from_an_image(driver, servers, volumes, linux):
-    volume = settled(volumes.get, volumes.create(ADMIN, 1, image_id=linux).id)
+def test_a_server_boots_from_a_volume_that_is_made_from_an_image(driver, servers, volumes, tiny_linux):
+    volume = settled(volumes.get, volumes.create(ADMIN, 1, image_id=tiny_linux).id)
     assert volume.status == 'available'
     with ExitStack() as stack:
         server, terminal = started(stack, driver, servers, None, [device_of(volume, boot_index=0)])

@@ -3,6 +3,7 @@
 import pytest
 
 from computeapi import errors
+from computeapi.context import Context
 from tests.backends.implementations import ADMIN, ALICE, RealNetworks
 
 PROFILE, VIF_TYPE, HOST = 'binding:profile', 'binding:vif_type', 'binding:host_id'
@@ -54,6 +55,18 @@ def test_a_bound_port_says_where_and_whose_it_is(networks, private, shown):
     assert (facts['device_id'], facts['device_owner'], facts[HOST]) == ('s', 'compute:far', 'one')
     assert (facts['dns_name'], facts[VIF_TYPE]) == ('web', 'ovs')
     assert port.status == 'ACTIVE'
+
+
+def test_a_host_is_told_how_a_port_is_bound_there(service, networks, private, shown):
+    port = networks.create_port(ALICE, private, server_id='s', host='one')
+    networks.add_binding(ALICE, port.id, 'two')
+    own = service.own
+    for host in ('one', 'two'):
+        binding = own.binding(Context().elevated(), port.id, host)
+        assert (binding.vif_type, binding.network_id, binding.mtu) == ('ovs', shown(port.id)['network_id'], port.mtu)
+        assert binding.vif_details['port_filter']
+    with pytest.raises(errors.NotFound):
+        own.binding(Context().elevated(), port.id, 'three')
 
 
 def test_who_made_a_port_can_be_seen(service, networks, private):

@@ -96,6 +96,17 @@ class Port:
 
 
 @dataclass(frozen=True)
+class PortBinding:
+    """How a port is plugged in on a host: `vif_type` as Neutron names it, with what is to be known for it."""
+
+    network_id: str
+    project_id: str
+    mtu: int
+    vif_type: str
+    vif_details: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class SecurityGroup:
     """`rules` are dicts with id, direction, ethertype, protocol, port_range_min, port_range_max,
     remote_ip_prefix, remote_group_id."""

@@ -180,6 +180,10 @@ class Volumes(Protocol):
     ) -> builtins.list[Attachment]:
         """Those of these servers (none: of all), or of a volume, in every state; administrators see all projects'."""
 
+    def connect(self, context: Context, attachment_id: str, connector: Mapping[str, Any]) -> object:
+        """Get the host ready for the volume that says this about itself, before it uses it: the volume is `attaching`
+        until `complete`. AttachmentNotFound; Invalid for one that is in use."""
+
     def complete(self, context: Context, attachment_id: str, connector: Mapping[str, Any] | None = None) -> None:
         """The attachment is in use, by the host that says this about itself, as `mountpoint`: the volume is `in-use`.
         Without a connector by none, or by that which it was reserved with. AttachmentNotFound."""

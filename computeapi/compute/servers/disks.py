@@ -167,6 +167,14 @@ def connect(platform: Platform, context: Context, server: Server, host: str | No
         complete(platform, context, device, host)
 
 
+def reach(platform: Platform, context: Context, device: BlockDevice, host: str) -> None:
+    """Get the host ready for the volume, before its driver is told to use it."""
+    # It is in use when somebody came as far as that before.
+    with contextlib.suppress(Invalid):
+        connector = connector_of(platform, device, host) or {}
+        platform.volumes.connect(context, device.attachment_id or '', connector)
+
+
 def complete(platform: Platform, context: Context, device: BlockDevice, host: str | None) -> None:
     platform.volumes.complete(context, device.attachment_id or '', connector_of(platform, device, host))
 

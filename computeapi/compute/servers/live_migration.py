@@ -1,5 +1,6 @@
 """Live migration: to another host while the server runs, and nobody is asked afterwards."""
 
+import logging
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -11,7 +12,7 @@ from computeapi.compute.servers import bandwidth, disks, moves, placement, plugg
 from computeapi.compute.servers.changes import Changes, locked
 from computeapi.compute.tasks.fence import Superseded
 from computeapi.compute.tasks.job import Job, fault_of, unchanged
-from computeapi.compute.tasks.transition import Transition
+from computeapi.compute.tasks.transition import Transition, beside
 from computeapi.context import Context
 from computeapi.db import allocations, server_migrations
 from computeapi.db import servers as rows
@@ -20,6 +21,7 @@ from computeapi.db.servers import Server, is_volume_backed
 from computeapi.errors import Invalid, MigrationNotFound
 from computeapi.states import MigrationStatus, TaskState, VMState
 
+LOG = logging.getLogger(__name__)
 KIND, DECISION = 'live-migration', 'conductor_live_migrate_instance'
 # What a live migration passes through before it is over: it waits for a worker, for the hosts to agree, and for the
 # other one to be ready; then the server is copied.
@@ -59,6 +61,7 @@ class Word(NamedTuple):
     text: str
 
 
+LEAVE_HOST = beside('leave_host')
 CANCEL = Word('live_migration_cancel', 'compute_live_migration_abort', 'abort live migration')
 FORCE = Word('live_migration_force_complete', 'compute_live_migration_force_complete', 'force complete')
 
@@ -156,7 +159,7 @@ class LiveMigrations:
             allocations.release(connection, server.uuid, keep=server.host)
             if migration.dest_host is not None:
                 leaving = {'host': migration.dest_host}
-                self.changes.tasks.add(connection, ports.LEAVE_HOST, server.uuid, context.elevated(), leaving)
+                self.changes.tasks.add(connection, LEAVE_HOST, server.uuid, context.elevated(), leaving)
             self.changes.record(connection, context, server, CANCEL.name, event=CANCEL.event, host=server.host)
         return True
 
@@ -202,6 +205,21 @@ def live_migrate(job: Job) -> None:
     finish(job, migration, MigrationStatus.COMPLETED)
 
 
+@LEAVE_HOST.work
+def leave_host(job: Job) -> None:
+    """The server does not go to a host that is ready for it: that one lets go of its ports, volumes and machine."""
+    host, platform = job.arguments['host'], job.platform
+    # It may be on its way there again.
+    if host not in {job.server.host, *platform.store.ask(allocations.hosts_of, job.server.uuid)}:
+        try:
+            job.driver.destroy(placement.at(job.server, host))
+        except HypervisorError as error:
+            LOG.warning('Host %s may still be ready for %s: %s', host, job.server.uuid, error)
+        ports.leave_hosts(platform.networks, job.server, {host})
+        disks.stay(platform, job.elevated, job.server)
+    job.end()
+
+
 def finish(job: Job, migration: Migration, status: MigrationStatus) -> None:
     with job.store.write() as connection:
         moves.mark(job, connection, migration, status)
@@ -220,12 +238,11 @@ def copy(job: Job, migration: Migration) -> bool:
     advance(job, MigrationStatus.QUEUED, MigrationStatus.PREPARING)
     with job.event('compute_pre_live_migration', host):
         told_of = ports.prepare(job, host)
+        disks.prepare(job, host)
         facts = job.driver.prepare_live_migration(job.server, host, job.driver.describe(job.server))
         plugging.wait_there(job, told_of)
     advance(job, MigrationStatus.PREPARING, MigrationStatus.RUNNING, progress=progress_of(job, 0))
     with job.event('compute_live_migration'):
-        # Not before: what waits is cancelled at once, and takes nothing back but its claim.
-        disks.prepare(job, host)
         return job.driver.live_migrate(job.server, host, facts, moves.migration_of(job).status)
 
 

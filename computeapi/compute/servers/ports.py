@@ -29,7 +29,6 @@ AT_ONCE = 200
 
 REFRESH = beside('refresh_addresses')
 UNPLUG = beside('unplug')
-LEAVE_HOST = beside('leave_host')
 
 
 class Addresses:
@@ -205,13 +204,6 @@ def _name(entry: Entry) -> str:
 def refresh_addresses(job: Job) -> None:
     """Whoever changed what leads to the server did not come to the end of it."""
     Addresses(job.platform).refresh(job.elevated, [job.server.uuid])
-    job.end()
-
-
-@LEAVE_HOST.work
-def leave_host(job: Job) -> None:
-    """The server does not go to a host that its ports may be ready on."""
-    leave_hosts(job.platform.networks, job.server, {job.arguments['host']} - {job.server.host})
     job.end()
 
 

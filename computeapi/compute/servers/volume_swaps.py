@@ -121,8 +121,9 @@ def exchange(job: Job, device: BlockDevice) -> None:
     volumes = job.platform.volumes
     held = volumes.reserve(job.elevated, new_volume, device.server_id)
     new = replace(device, volume_id=new_volume, attachment_id=held)
+    disks.reach(job.platform, job.elevated, new, job.server.host or '')
     job.driver.swap(job.server, device, new)
-    disks.complete(job.platform, job.elevated, new, job.server.host)
+    volumes.complete(job.elevated, held)
     volumes.release(job.elevated, job.arguments['old_attachment_id'])
     known_as = volumes.swap(job.elevated, former, new_volume)
     disks.keep(job, device, volume_id=known_as, attachment_id=held)

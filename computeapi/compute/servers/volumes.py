@@ -274,8 +274,9 @@ def connect(job: Job, device: BlockDevice) -> None:
     """A server without a host gets the volume when it is given one; it is in use all the same, by no host."""
     if job.server.host is not None:
         name_it(job, device)
+        disks.reach(job.platform, job.elevated, device, job.server.host)
         job.driver.attach(job.server, device)
-    disks.complete(job.platform, job.elevated, device, job.server.host)
+    job.platform.volumes.complete(job.elevated, device.attachment_id or '')
 
 
 def name_it(job: Job, device: BlockDevice) -> None:

@@ -2,7 +2,7 @@
 
 import shutil
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -68,24 +68,11 @@ def drive(folder: GuestFolder, slot: int, documents: Mapping[str, bytes]) -> Dis
     return Disk(CONFIG, slot, 'raw', file(path), read_only=True)
 
 
-VolumePath = Callable[[str], Path]
-"""Where the data of a volume are on this machine."""
-
-
-def volume(path_of: VolumePath | None, device: BlockDevice, slot: int) -> Disk:
-    """A disk that is a volume, raw; path_of: None where there are none."""
+def volume(device: BlockDevice, slot: int) -> Disk:
+    """A disk that is a volume, raw; what QEMU opens is known once the host reaches it."""
     assert device.volume_id is not None
-    opened = of_volume(path_of, device.volume_id)
     facts = named(device) | {'serial': device.volume_id, 'volume_id': device.volume_id}
-    return Disk(f'volume-{device.uuid[:8]}', slot, 'raw', opened, **facts)
-
-
-def of_volume(path_of: VolumePath | None, volume_id: str) -> dict[str, str]:
-    """What QEMU opens; HypervisorError for a volume that is not here."""
-    path = None if path_of is None else path_of(volume_id)
-    if path is None or not path.exists():
-        raise HypervisorError(f'Volume {volume_id} has no data on this host.')
-    return file(path)
+    return Disk(f'volume-{device.uuid[:8]}', slot, 'raw', {}, **facts)
 
 
 def named(device: BlockDevice | None) -> dict[str, Any]:

@@ -86,7 +86,7 @@ class QemuHypervisor:
             networks.refresh()
 
     def connector(self, host: str) -> Mapping[str, Any]:
-        return {'host': host, 'ip': self.host(host).facts().host_ip, 'initiator': '', 'multipath': False}
+        return {**self.host(host).volumes.connector(), 'host': host}
 
     def machines(self) -> Iterable[tuple[str, str]]:
         return [found for host in self.driven.values() for found in host.machines()]
@@ -227,6 +227,7 @@ class QemuHypervisor:
             power.off(work, 'migrate')
             if host != server.host:
                 departure.copy(work, facts)
+                work.disconnect_volumes(work.folder.existing())
 
     def check_live_migration(self, server: Server, host: str) -> None:
         departure.check(self.look(server))

@@ -1,27 +1,39 @@
 """Drivers as the configuration wants them."""
 
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from oslo_config import cfg
 
 from computeapi.backends.hypervisor.qemu.base_images import BaseImages
 from computeapi.backends.hypervisor.qemu.bridges import Bridges
 from computeapi.backends.hypervisor.qemu.bridges.wires import Documents
-from computeapi.backends.hypervisor.qemu.disks import VolumePath
 from computeapi.backends.hypervisor.qemu.driver import QemuHypervisor
 from computeapi.backends.hypervisor.qemu.host import QemuHost
 from computeapi.backends.hypervisor.qemu.networks import GuestNetworks, UserMode
+from computeapi.backends.hypervisor.qemu.volume_access import VolumeAccess, VolumeFilesHere, VolumePath
 from computeapi.backends.image import Images
+
+if TYPE_CHECKING:
+    from computeapi.backends.hypervisor.qemu.block_storage import VolumeConnections
+    from computeapi.backends.hypervisor.qemu.switched import PortBindings
 
 
 @dataclass(frozen=True)
 class Around:
-    """What is built in and on the same machine. wires: the network service.  volumes: where the data of volumes are."""
+    """The network and the volume service.
+
+    wires, volumes: where they are built in and on the same machine: their documents, and where the data of volumes are.
+    bindings, connections: a Neutron and a Cinder."""
 
     wires: Documents | None = None
     volumes: VolumePath | None = None
+    bindings: 'PortBindings | None' = None
+    connections: 'VolumeConnections | None' = None
 
 
 ALONE = Around()
@@ -38,9 +50,10 @@ def local_driver(conf: cfg.ConfigOpts, images: Images, around: Around = ALONE) -
 def driver_of(conf: cfg.ConfigOpts, names: list[str], images: Images, around: Around = ALONE) -> QemuHypervisor:
     """Of these hosts; cfg.Error where no QEMU can be run."""
     options, state = conf.qemu, state_path(conf)
-    networks, base_images = networks_of(options, len(names), state, around.wires), images_of(conf, images)
+    networks, base_images = networks_of(options, names, state, around), images_of(conf, images)
     return QemuHypervisor(
-        QemuHost(name, state / 'hosts' / name, options, base_images, networks, around.volumes) for name in names
+        QemuHost(name, state / 'hosts' / name, options, base_images, networks, volumes_of(options, name, state, around))
+        for name in names
     )
 
 
@@ -55,11 +68,36 @@ def images_of(conf: cfg.ConfigOpts, images: Images) -> BaseImages:
     return BaseImages(state_path(conf) / 'images', images, conf.qemu.max_image_bytes)
 
 
-def networks_of(options: cfg.ConfigOpts.GroupAttr, hosts: int, state: Path, wires: Documents | None) -> GuestNetworks:
+def networks_of(options: cfg.ConfigOpts.GroupAttr, names: list[str], state: Path, around: Around) -> GuestNetworks:
     if options.network == 'user':
         return UserMode(way_out=options.way_out)
-    if hosts > 1:
-        raise cfg.ConfigFileValueError('[qemu]network: bridges are of one host, and [qemu]hosts are several')
-    if wires is None:
+    if len(names) > 1:
+        raise cfg.ConfigFileValueError(f'[qemu]network: {options.network} is of one host, and [qemu]hosts are several')
+    if options.network == 'ovs':
+        if around.bindings is None:
+            raise cfg.ConfigFileValueError(
+                '[qemu]network: ovs is for the networks of a Neutron, [network]backend = neutron'
+            )
+        with host_extra('[qemu]network'):
+            from computeapi.backends.hypervisor.qemu.switched import Switched
+        return Switched(state / 'networks', around.bindings, names[0], options.ovsdb_connection)
+    if around.wires is None:
         raise cfg.ConfigFileValueError('[qemu]network: bridges are for the built-in networks, [network]backend = local')
-    return Bridges(state / 'networks', wires)
+    return Bridges(state / 'networks', around.wires)
+
+
+def volumes_of(options: cfg.ConfigOpts.GroupAttr, name: str, state: Path, around: Around) -> VolumeAccess:
+    if around.connections is None:
+        return VolumeFilesHere(around.volumes, options.my_ip)
+    with host_extra('[volume]backend'):
+        from computeapi.backends.hypervisor.qemu.block_storage import ConnectedVolumes
+    return ConnectedVolumes(around.connections, name, options.my_ip, state, multipath=options.volume_multipath)
+
+
+@contextmanager
+def host_extra(option: str) -> Iterator[None]:
+    """cfg.Error where the libraries are missing by which hosts use what is not built in."""
+    try:
+        yield
+    except ImportError as error:
+        raise cfg.ConfigFileValueError(f'{option}: {error}: the extra `host` is not installed') from None

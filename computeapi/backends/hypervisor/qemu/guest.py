@@ -97,6 +97,10 @@ class QemuGuest:
         """Those in its folder that it writes to."""
         return [disk for disk in self.disks if not disk.read_only and disk.volume_id is None]
 
+    @property
+    def volumes(self) -> list[Disk]:
+        return [disk for disk in self.disks if disk.volume_id is not None]
+
     def disk(self, name: str) -> Disk | None:
         return next((disk for disk in self.disks if disk.name == name), None)
 

@@ -12,16 +12,16 @@ from computeapi.backends.hypervisor import Host
 from computeapi.backends.hypervisor.qemu import accelerator
 from computeapi.backends.hypervisor.qemu.base_images import BaseImages
 from computeapi.backends.hypervisor.qemu.console_log import ConsoleLog
-from computeapi.backends.hypervisor.qemu.disks import VolumePath
 from computeapi.backends.hypervisor.qemu.folder import HostFolder
 from computeapi.backends.hypervisor.qemu.machine import processor
 from computeapi.backends.hypervisor.qemu.networks import GuestNetworks
+from computeapi.backends.hypervisor.qemu.volume_access import VolumeAccess
 
 MIB, GIB = 2**20, 2**30
 
 
 class QemuHost:
-    """options: the group [qemu].  volume_path: where the data of a volume are; None: there are none here."""
+    """options: the group [qemu]."""
 
     def __init__(
         self,
@@ -30,10 +30,9 @@ class QemuHost:
         options: cfg.ConfigOpts.GroupAttr,
         images: BaseImages,
         networks: GuestNetworks,
-        volume_path: VolumePath | None = None,
+        volumes: VolumeAccess,
     ):
-        self.name, self.options, self.images, self.networks = name, options, images, networks
-        self.volume_path = volume_path
+        self.name, self.options, self.images, self.networks, self.volumes = name, options, images, networks, volumes
         self.folder = HostFolder(folder)
         self.version = version_of(options.binary)
         self.accelerator = accelerator.chosen(options.accelerator, options.binary, self.version, images.folder.parent)

@@ -73,7 +73,7 @@ def make(work: GuestWork, machine: Mapping[str, Any]) -> QemuGuest:
 
 def landed(work: GuestWork, disk: Disk, sizes: Mapping[str, int]) -> Disk:
     if disk.volume_id is not None:
-        return replace(disk, file=disks.of_volume(work.host.volume_path, disk.volume_id))
+        return replace(disk, file={})
     if disk.name in sizes:
         path = work.folder / Path(f'{disk.name}.raw').name
         qemu_img.create(path, sizes[disk.name], disk_format='raw')
@@ -86,7 +86,7 @@ def export(work: GuestWork, guest: QemuGuest) -> dict[str, Any]:
     """Let the other host write to the disks; where. Who does not know the name of one cannot."""
     address, secret = str(work.host.options.my_ip), secrets.token_hex(16)
     port, names = free_port(address), {disk.name: f'{secret}-{disk.name}' for disk in guest.own_disks}
-    paths = {disk.name: Path(disk.file['filename']) for disk in guest.disks}
+    paths = {disk.name: Path(disk.file['filename']) for disk in guest.own_disks}
     names[ARRIVED], paths[ARRIVED] = f'{secret}-{ARRIVED}', work.folder / ARRIVED
     arguments = ['qemu-storage-daemon']
     for name in names:

@@ -85,7 +85,7 @@ def disk_of(work: GuestWork, device: BlockDevice | None, slot: int) -> Disk:
         return disks.overlay(work.folder, name, slot, work.image(image_of(work.server, device)), size, device)
     if device.destination_type == 'local':
         return disks.blank(work.folder, name_of('blank', device), slot, device)
-    return disks.volume(work.host.volume_path, device, slot)
+    return disks.volume(device, slot)
 
 
 def name_of(kind: str, device: BlockDevice) -> str:
@@ -144,6 +144,7 @@ def destroy(work: GuestWork) -> None:
         process.end()
     if guest is not None:
         unplugged(work, guest, guest.cards)
+        work.disconnect_volumes(guest)
     work.folder.remove()
 
 

@@ -1,7 +1,6 @@
 """Volumes as disks of guests, which come and go while a guest runs, or before it does."""
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from computeapi.backends.hypervisor import HypervisorError
@@ -9,6 +8,7 @@ from computeapi.backends.hypervisor.qemu import disks, machine
 from computeapi.backends.hypervisor.qemu.guest import Disk, QemuGuest
 from computeapi.backends.hypervisor.qemu.monitor import Monitor, Refusal
 from computeapi.backends.hypervisor.qemu.plugging import devices
+from computeapi.backends.hypervisor.qemu.volume_access import size_of
 from computeapi.backends.hypervisor.qemu.work import COPY_SECONDS, GuestWork, TooSlow
 from computeapi.db.servers import BlockDevice
 
@@ -24,13 +24,19 @@ def attach(work: GuestWork, device: BlockDevice) -> None:
         slot = guest.free_slot(machine.FIRST_SLOT, machine.LAST_SLOT)
         if slot is None:
             raise HypervisorError('The virtual machine has no room for one more disk.')
-        disk = disks.volume(work.host.volume_path, device, slot)
+        disk = disks.volume(device, slot)
         # It is noted first, so that whoever is told again finds the same place.
         guest.disks.append(disk)
         work.folder.write(guest)
+    disk.file = reached(work, disk)
+    work.folder.write(guest)
     if work.process.runs:
         with work.monitor() as monitor:
             connect(monitor, guest, disk)
+
+
+def reached(work: GuestWork, disk: Disk) -> dict[str, Any]:
+    return work.host.volumes.connect(work.folder, disk.volume_id or '')
 
 
 def connect(monitor: Monitor, guest: QemuGuest, disk: Disk) -> None:
@@ -52,6 +58,7 @@ def detach(work: GuestWork, device: BlockDevice) -> None:
     if work.process.runs:
         with work.monitor() as monitor:
             disconnect(work, monitor, guest, disk)
+    work.host.volumes.disconnect(work.folder, disk.volume_id or '')
     guest.disks.remove(disk)
     work.folder.write(guest)
 
@@ -87,12 +94,13 @@ def file_of(disk: Disk) -> str:
 
 
 def extend(work: GuestWork, device: BlockDevice) -> None:
-    """Its file is longer now; a guest that does not run sees that when it starts."""
+    """It is longer now; a guest that does not run sees that when it starts."""
     disk = of(work.folder.existing(), device)
-    if disk is not None and work.process.runs:
-        size = Path(disk.file['filename']).stat().st_size
-        with work.monitor() as monitor:
-            monitor.execute('block_resize', node_name=disk.node, size=size)
+    if disk is not None:
+        work.host.volumes.extend(work.folder, disk.volume_id or '')
+        if work.process.runs:
+            with work.monitor() as monitor:
+                monitor.execute('block_resize', node_name=disk.node, size=size_of(disk.file))
 
 
 # ------------------------------------------------------------------ one in place of another
@@ -103,20 +111,20 @@ def swap(work: GuestWork, old: BlockDevice, new: BlockDevice) -> None:
     disk = of(guest, old)
     if disk is None or new.volume_id is None:
         raise HypervisorError(f'Volume {old.volume_id} is no disk of the virtual machine.')
-    if disk.volume_id == new.volume_id:
-        return
-    taken = replace(
-        disk,
-        file=disks.of_volume(work.host.volume_path, new.volume_id),
-        serial=new.volume_id,
-        volume_id=new.volume_id,
-        node_name=f'volume-{new.volume_id[:18]}',
-    )
-    with work.monitor() as monitor:
-        mirror(work, monitor, disk, taken)
-        work.until(f'close {disk.node}', lambda: forget(monitor, disk), work.host.options.detach_seconds)
-    guest.disks[guest.disks.index(disk)] = taken
-    work.folder.write(guest)
+    if disk.volume_id != new.volume_id:
+        taken = replace(
+            disk,
+            file=work.host.volumes.connect(work.folder, new.volume_id),
+            serial=new.volume_id,
+            volume_id=new.volume_id,
+            node_name=f'volume-{new.volume_id[:18]}',
+        )
+        with work.monitor() as monitor:
+            mirror(work, monitor, disk, taken)
+            work.until(f'close {disk.node}', lambda: forget(monitor, disk), work.host.options.detach_seconds)
+        guest.disks[guest.disks.index(disk)] = taken
+        work.folder.write(guest)
+    work.host.volumes.disconnect(work.folder, old.volume_id or '')
 
 
 def mirror(work: GuestWork, monitor: Monitor, disk: Disk, taken: Disk) -> None:
@@ -148,7 +156,7 @@ def node_over(taken: Disk) -> dict[str, Any]:
 
 def show_all(monitor: Monitor, taken: Disk) -> None:
     """Let the guest see as much as the new volume has."""
-    size = Path(taken.file['filename']).stat().st_size
+    size = size_of(taken.file)
     if length_of(monitor, taken) != size:
         monitor.tell('blockdev-reopen', {'options': [node_over(taken)]})
         monitor.execute('block_resize', node_name=taken.node, size=size)

@@ -81,11 +81,19 @@ class GuestWork:
                 raise NotYet(min(AGAIN_SECONDS, left))
             time.sleep(LOOK_SECONDS)
 
+    def disconnect_volumes(self, guest: QemuGuest) -> None:
+        """It does not run here, and will not until it is started again."""
+        for disk in guest.volumes:
+            self.host.volumes.disconnect(self.folder, disk.volume_id or '')
+
     def start(self, guest: QemuGuest, *more: str, files: Sequence[int] = ()) -> None:
-        """Start the guest with what is behind its cards; more: arguments of its QEMU."""
+        """Start the guest with what is behind its cards and volumes; more: arguments of its QEMU."""
         networks = self.host.networks
         for card in guest.cards:
             networks.set_up(guest.server_id, card.interface)
+        for disk in guest.volumes:
+            disk.file = self.host.volumes.connect(self.folder, disk.volume_id or '')
+        self.folder.write(guest)
 
         def netdev(card: Card) -> tuple[dict[str, Any], Mapping[str, Any]]:
             there = (guest.server_id, card.interface)

@@ -13,12 +13,13 @@ from openstack.network.v2._proxy import Proxy
 
 from computeapi import errors
 from computeapi.backends.neighbour import has_token
-from computeapi.backends.network import ALLOCATION, MARK, Allocation, Port, owner_of, profile_of
+from computeapi.backends.network import ALLOCATION, MARK, Allocation, Port, PortBinding, owner_of, profile_of
 from computeapi.backends.network.neutron.client import Document, NeutronClient, Remembered, document, is_id
 from computeapi.backends.network.neutron.extensions import BINDINGS, DNS, ROUTERS
 from computeapi.context import Context
 
-HOST, PROFILE, VIF_TYPE = 'binding:host_id', 'binding:profile', 'binding:vif_type'
+HOST, PROFILE = 'binding:host_id', 'binding:profile'
+VIF_TYPE, VIF_DETAILS = 'binding:vif_type', 'binding:vif_details'
 FAILED = 'binding_failed'
 MIGRATING_TO = 'migrating_to'
 MOST_TRIES = 5
@@ -183,6 +184,19 @@ class NeutronPorts(NeutronClient):
                 self._update_port(service, port_id, binding_profile=staying_profile(port))
         except errors.NotFound:
             return
+
+    def binding(self, context: Context, port_id: str, host: str) -> PortBinding:
+        """Of the port on that host, which need not be the one that it is used on now; PortNotFound, NotFound."""
+        port = self._port(context, port_id)
+        vif_type, details = port.get(VIF_TYPE), port.get(VIF_DETAILS)
+        if port.get(HOST) != host and BINDINGS in self.extensions:
+            with self.asked(context) as neutron:
+                made = neutron.get(f'/ports/{port_id}/bindings/{quote(host, safe="")}', raise_exc=True)
+            bound = made.json()['binding']
+            vif_type, details = bound.get('vif_type'), bound.get('vif_details')
+        network = self.on.of(context, {port['network_id']}).get(port['network_id'], {})
+        facts = (port['network_id'], port['project_id'], network.get('mtu', Port.mtu))
+        return PortBinding(*facts, vif_type or 'unbound', details or {})
 
     # What all this stands on
 

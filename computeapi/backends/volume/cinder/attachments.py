@@ -56,6 +56,24 @@ class CinderUse(CinderBase):
             found = [attachment_of(each) for each in cinder.attachments(details=False, all_projects=True, **asked)]
         return [each for each in found if not server_ids or each.server_id in server_ids]
 
+    def connect(self, context: Context, attachment_id: str, connector: Mapping[str, Any]) -> None:
+        refusals = {**REFUSALS, 400: not_available}
+        with self.asked(context, lambda words: AttachmentNotFound(id=attachment_id), refusals) as cinder:
+            patient(cinder).update_attachment(attachment_id, connector=dict(connector))
+
+    def connection(self, context: Context, server_id: str, volume_id: str, host: str) -> dict[str, Any]:
+        """How that host reaches the volume of the server, with secrets in it: `driver_volume_type`, and what that
+        kind of storage takes; AttachmentNotFound."""
+        held = [each.id for each in self.attachments(context, server_ids=[server_id], volume_id=volume_id)]
+        with self.asked(context, lambda words: AttachmentNotFound(id=volume_id)) as cinder:
+            if len(held) > 1:
+                # Two hosts, while a server moves.
+                users = {use['attachment_id']: use['host_name'] for use in cinder.get_volume(volume_id).attachments}
+                held = [each for each in held if users.get(each) == host]
+            if not held:
+                raise AttachmentNotFound(id=f'of volume {volume_id} on host {host}')
+            return dict(cinder.get_attachment(held[0]).connection_info or {})
+
     def complete(self, context: Context, attachment_id: str, connector: Mapping[str, Any] | None = None) -> None:
         with self.asked(context, lambda words: AttachmentNotFound(id=attachment_id)) as cinder:
             if connector is not None:

@@ -2,6 +2,7 @@
 
     wires     what the network service says of the ports here
     links     bridges, taps, addresses
+    taps      what guests are told of theirs
     dhcp      who gives guests their addresses
     firewall  which packets pass, and under which address they leave
     command   programs that are run
@@ -13,31 +14,27 @@ service. So it does not matter what was there, or who died in the middle of it.
 import hashlib
 import json
 import logging
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from computeapi.backends.hypervisor import HypervisorError
 from computeapi.backends.hypervisor.qemu.bridges import firewall, links
 from computeapi.backends.hypervisor.qemu.bridges.command import run
 from computeapi.backends.hypervisor.qemu.bridges.dhcp import DhcpServer
-from computeapi.backends.hypervisor.qemu.bridges.wires import Documents, Segment, Wire, Wiring, read, tap_of
+from computeapi.backends.hypervisor.qemu.bridges.taps import Interface, Taps, port_of, tap_of
+from computeapi.backends.hypervisor.qemu.bridges.wires import Documents, Segment, Wire, Wiring, read
 from computeapi.backends.hypervisor.qemu.folder import is_locked
 from computeapi.backends.whole_files import write
 from computeapi.context import Context
 from computeapi.errors import Error
 
 LOG = logging.getLogger(__name__)
-Interface = Mapping[str, Any]
-PORT_ID = re.compile(r'[0-9a-f-]{11,36}')
 PATIENCE_SECONDS = 30
 AMISS = 'The networks of the host are not as they should be: %s'
-COUNTED = {'octets': 'bytes', 'packets': 'packets', 'drop': 'dropped', 'errors': 'errors'}
 
 
-class Bridges:
+class Bridges(Taps):
     """folder: where it is noted what is here.  service: the network service."""
 
     def __init__(self, folder: Path, service: Documents):
@@ -53,28 +50,12 @@ class Bridges:
             if not any(wire.port_id == port_id for wire in wiring.wires):
                 raise HypervisorError(f'The network service knows no port {port_id}.')
 
-    def netdev(self, server_id: str, interface: Interface) -> dict[str, Any]:
-        return {'type': 'tap', 'ifname': tap_of(port_of(interface)), 'script': 'no', 'downscript': 'no'}
-
-    def card(self, server_id: str, interface: Interface) -> dict[str, Any]:
-        return {}
-
     def tear_down(self, server_id: str, interface: Interface) -> None:
         with self.locked() as ports:
             port_id = port_of(interface)
             ports.remove(port_id)
             links.remove(tap_of(port_id))
             self.try_to_bring_about(ports)
-
-    def counters(self, server_id: str, interface: Interface) -> Mapping[str, int]:
-        """What comes from the guest, the host gets."""
-        stats = links.counters(tap_of(port_of(interface)))
-        return {
-            f'{theirs}_{name}': stats[ours][word]
-            for theirs, ours in (('rx', 'tx'), ('tx', 'rx'))
-            for name, word in COUNTED.items()
-            if word in stats.get(ours, ())
-        }
 
     def refresh(self) -> None:
         """What changed in the network service since, e.g. security groups; asked now and then."""
@@ -121,7 +102,8 @@ class Bridges:
         # A guest is plugged in when all is there that guards it.
         for wire in wiring.wires:
             segment = wiring.segments[wire.network_id]
-            links.make_tap(wire.tap, segment.bridge, segment.mtu)
+            links.make_tap(wire.tap, segment.mtu)
+            links.put_on(wire.tap, segment.bridge)
         ports.keep()
         return wiring
 
@@ -202,13 +184,6 @@ class PortsHere:
             'digests': self.digests,
         }
         write(self.path, json.dumps(facts).encode())
-
-
-def port_of(interface: Interface) -> str:
-    port_id = str(interface.get('port_id'))
-    if not PORT_ID.fullmatch(port_id):
-        raise HypervisorError(f'{port_id} is no port.')
-    return port_id
 
 
 def digest_of(wire: Wire) -> str:

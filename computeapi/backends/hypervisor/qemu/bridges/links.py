@@ -31,12 +31,15 @@ def address_of(bridge: str) -> str:
     return ':'.join(f'{byte:02x}' for byte in (0x0A, *digest[:5]))
 
 
-def make_tap(name: str, bridge: str, mtu: int) -> None:
-    """A tap on a bridge."""
+def make_tap(name: str, mtu: int) -> None:
     if name not in names():
         run('ip', 'tuntap', 'add', 'dev', name, 'mode', 'tap')
         switch_off_ipv6(name)
-    run('ip', 'link', 'set', 'dev', name, 'mtu', str(mtu), 'master', bridge, 'up')
+    run('ip', 'link', 'set', 'dev', name, 'mtu', str(mtu), 'up')
+
+
+def put_on(name: str, bridge: str) -> None:
+    run('ip', 'link', 'set', 'dev', name, 'master', bridge)
 
 
 def switch_off_ipv6(name: str) -> None:

@@ -7,6 +7,7 @@ from ipaddress import IPv4Address, IPv4Network, ip_network
 from typing import Any, Protocol
 
 from computeapi.backends.hypervisor import HypervisorError
+from computeapi.backends.hypervisor.qemu.bridges.taps import tap_of
 from computeapi.context import Context
 
 Document = Mapping[str, Any]
@@ -83,10 +84,6 @@ class Wire:
     @property
     def tap(self) -> str:
         return tap_of(self.port_id)
-
-
-def tap_of(port_id: str) -> str:
-    return f'tap{port_id[:11]}'
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,156 @@
+"""Volumes of a Cinder, which os-brick connects to the host: by iSCSI, NVMe, RBD, NFS, or whatever its driver is for."""
+
+import fcntl
+import functools
+import json
+import logging
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Protocol
+
+import os_brick
+from os_brick import privileged
+from os_brick.initiator import connector
+from os_brick.initiator.connectors.base import BaseLinuxConnector
+from oslo_concurrency import lockutils
+from oslo_service import backend
+
+from computeapi.backends.hypervisor import HypervisorError
+from computeapi.backends.hypervisor.qemu.folder import GuestFolder
+from computeapi.backends.hypervisor.qemu.volume_access import opened
+from computeapi.backends.whole_files import write
+from computeapi.context import Context
+from computeapi.errors import Error, NotFound
+
+LOG = logging.getLogger(__name__)
+SUDO = 'sudo'
+
+
+class VolumeConnections(Protocol):
+    """The volume service, as far as hosts ask it."""
+
+    def connection(self, context: Context, server_id: str, volume_id: str, host: str) -> Mapping[str, Any]: ...
+
+
+class ConnectedVolumes:
+    """state: a folder of the machine, below which are those of all its hosts' guests.
+
+    How a volume was connected is noted in the folder of the guest: Cinder may not know any more when it is to go."""
+
+    def __init__(self, service: VolumeConnections, host: str, my_ip: str, state: Path, *, multipath: bool):
+        self.service, self.host, self.my_ip, self.state, self.multipath = service, host, my_ip, state, multipath
+        locks = state / 'volume-locks'
+        locks.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.lock = locks / 'all'
+        lockutils.set_defaults(str(locks))
+        os_brick.setup(lockutils.CONF)
+        backend.register_backend_default_hook(lambda: backend.BackendType.THREADING)
+        if os.geteuid() == 0:
+            privileged.default.set_client_mode(False)
+
+    @functools.cached_property
+    def _connector(self) -> Mapping[str, Any]:
+        with told('asked what it can connect'):
+            found = connector.get_connector_properties(SUDO, self.my_ip, self.multipath, False, host=self.host)
+        return dict(found)
+
+    def connector(self) -> Mapping[str, Any]:
+        return self._connector
+
+    def connect(self, folder: GuestFolder, volume_id: str) -> dict[str, Any]:
+        note = note_of(folder, volume_id)
+        with self.alone():
+            info = self.asked(folder.server_id, volume_id, read(note))
+            write(note, json.dumps({'info': info, 'device': None}).encode())
+            with told(f'connected to volume {volume_id}'):
+                device = self.driver(info).connect_volume(info['data'])
+                path = Path(os.fsdecode(device['path']))
+            write(note, json.dumps({'info': info, 'device': device}).encode())
+        return opened(path)
+
+    def asked(self, server_id: str, volume_id: str, noted: Mapping[str, Any] | None) -> dict[str, Any]:
+        """How the volume is reached; HypervisorError where it is of no use when it is.
+
+        noted: how it was reached before, which holds for one that Cinder calls otherwise since: it moved there."""
+        try:
+            found = self.service.connection(Context().elevated(), server_id, volume_id, self.host)
+        except NotFound as error:
+            if noted is not None:
+                return dict(noted['info'])
+            raise HypervisorError(str(error)) from None
+        except Error as error:
+            raise HypervisorError(f'The volume service does not say how {volume_id} is reached: {error}') from None
+        data = {**found}
+        kind = data.pop('driver_volume_type', None)
+        if data.get('encrypted'):
+            raise HypervisorError(f'Volume {volume_id} is encrypted, which guests here cannot read.')
+        if data.get('format') not in (None, 'raw'):
+            raise HypervisorError(f'Volume {volume_id} is a file in the format {data["format"]}, and must be raw here.')
+        if data.get('access_mode') == 'ro':
+            raise HypervisorError(f'Volume {volume_id} can only be read, and guests here write to theirs.')
+        return {'driver_volume_type': kind, 'data': data}
+
+    def extend(self, folder: GuestFolder, volume_id: str) -> None:
+        noted = read(note_of(folder, volume_id))
+        # A file is as long as it is, wherever it lies.
+        if noted and noted['device'] and Path(noted['device']['path']).is_block_device():
+            with self.alone(), told(f'told that volume {volume_id} is longer'):
+                self.driver(noted['info']).extend_volume(noted['info']['data'])
+
+    def disconnect(self, folder: GuestFolder, volume_id: str) -> None:
+        with self.alone():
+            note = note_of(folder, volume_id)
+            noted = read(note)
+            if noted is None:
+                return
+            if not self.others(note):
+                with told(f'disconnected from volume {volume_id}'):
+                    self.driver(noted['info']).disconnect_volume(noted['info']['data'], noted['device'], force=True)
+            note.unlink(missing_ok=True)
+
+    def others(self, note: Path) -> bool:
+        """Whether another guest of the machine has the volume, too, by the same connection."""
+        return any(path != note for path in self.state.glob(f'hosts/*/guests/*/{note.name}'))
+
+    def driver(self, info: Mapping[str, Any]) -> BaseLinuxConnector:
+        """HypervisorError for a kind of storage that os-brick does not know."""
+        try:
+            return connector.InitiatorConnector.factory(
+                info['driver_volume_type'], SUDO, use_multipath=self.multipath, conn=info
+            )
+        except Exception as error:
+            LOG.warning('os-brick knows no %s: %s', info['driver_volume_type'], error)
+            raise HypervisorError(f'No host here reaches {info["driver_volume_type"]} storage.') from None
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """One at a time on the machine, in whatever process: who leaves last must see who comes."""
+        with self.lock.open('a') as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+
+@contextmanager
+def told(what: str) -> Iterator[None]:
+    """HypervisorError for whatever os-brick comes up with; its words may hold secrets, and stay in its own log."""
+    try:
+        yield
+    except HypervisorError:
+        raise
+    except Exception as error:
+        LOG.warning('The host could not be %s: %s', what, type(error).__name__)
+        raise HypervisorError(f'The host could not be {what}.') from None
+
+
+def note_of(folder: GuestFolder, volume_id: str) -> Path:
+    return folder / f'volume-{volume_id}.json'
+
+
+def read(note: Path) -> dict[str, Any] | None:
+    try:
+        found: dict[str, Any] = json.loads(note.read_bytes())
+    except FileNotFoundError:
+        return None
+    return found

@@ -1,0 +1,43 @@
+"""Taps: network cards whose other end is a link of the host, one for each port."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from computeapi.backends.hypervisor import HypervisorError
+from computeapi.backends.hypervisor.qemu.bridges import links
+
+Interface = Mapping[str, Any]
+PORT_ID = re.compile(r'[0-9a-f-]{11,36}')
+COUNTED = {'octets': 'bytes', 'packets': 'packets', 'drop': 'dropped', 'errors': 'errors'}
+
+
+class Taps:
+    """What is the same for all networks that guests are connected to by taps; see GuestNetworks."""
+
+    def netdev(self, server_id: str, interface: Interface) -> dict[str, Any]:
+        return {'type': 'tap', 'ifname': tap_of(port_of(interface)), 'script': 'no', 'downscript': 'no'}
+
+    def card(self, server_id: str, interface: Interface) -> dict[str, Any]:
+        return {}
+
+    def counters(self, server_id: str, interface: Interface) -> Mapping[str, int]:
+        """What comes from the guest, the host gets."""
+        stats = links.counters(tap_of(port_of(interface)))
+        return {
+            f'{theirs}_{name}': stats[ours][word]
+            for theirs, ours in (('rx', 'tx'), ('tx', 'rx'))
+            for name, word in COUNTED.items()
+            if word in stats.get(ours, ())
+        }
+
+
+def tap_of(port_id: str) -> str:
+    return f'tap{port_id[:11]}'
+
+
+def port_of(interface: Interface) -> str:
+    port_id = str(interface.get('port_id'))
+    if not PORT_ID.fullmatch(port_id):
+        raise HypervisorError(f'{port_id} is no port.')
+    return port_id

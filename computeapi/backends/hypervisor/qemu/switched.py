@@ -1,0 +1,132 @@
+"""Guests at the switch of the host that a Neutron wires, an Open vSwitch: os-vif puts ports into it.
+
+Neutron's own agent, or OVN's controller, does the rest: networks, DHCP, security groups, floating IPs.
+"""
+
+import json
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Protocol
+
+import os_vif
+from os_vif.objects import instance_info, network, vif
+from oslo_config import cfg
+from vif_plug_ovs import privsep
+
+from computeapi.backends.hypervisor import HypervisorError
+from computeapi.backends.hypervisor.qemu.bridges import links
+from computeapi.backends.hypervisor.qemu.bridges.taps import Interface, Taps, port_of, tap_of
+from computeapi.backends.hypervisor.qemu.folder import is_locked
+from computeapi.backends.network import PortBinding
+from computeapi.backends.whole_files import write
+from computeapi.context import Context
+from computeapi.errors import Error
+
+LOG = logging.getLogger(__name__)
+OVS = 'ovs'
+PATIENCE_SECONDS = 30
+
+
+class PortBindings(Protocol):
+    """The network service, as far as hosts ask it."""
+
+    def binding(self, context: Context, port_id: str, host: str) -> PortBinding: ...
+
+
+class Switched(Taps):
+    """folder: where it is noted how each port was plugged, for Neutron may not know any more when it is to go.
+
+    connection: of the switch's database, e.g. tcp:127.0.0.1:6640."""
+
+    def __init__(self, folder: Path, service: PortBindings, host: str, connection: str):
+        self.folder, self.service, self.host = folder, service, host
+        privsep.vif_plug.set_client_mode(False)
+        os_vif.initialize()
+        cfg.CONF.set_override('ovsdb_connection', connection, 'os_vif_ovs')
+
+    def set_up(self, server_id: str, interface: Interface) -> None:
+        port_id = port_of(interface)
+        with self.noting(port_id) as note:
+            binding = self.binding(port_id)
+            card = vif_of(port_id, interface['mac_address'], binding)
+            write(note, json.dumps([server_id, interface['mac_address'], asdict(binding)]).encode())
+            tap = tap_of(port_id)
+            links.make_tap(tap, binding.mtu)
+            with told('plugged in'):
+                os_vif.plug(card, server_of(server_id, binding))
+            if isinstance(card, vif.VIFBridge):
+                links.put_on(tap, card.bridge_name)
+
+    def binding(self, port_id: str) -> PortBinding:
+        """HypervisorError for one that does not lead into a switch here."""
+        try:
+            found = self.service.binding(Context().elevated(), port_id, self.host)
+        except Error as error:
+            raise HypervisorError(f'The network service does not say how port {port_id} is bound: {error}') from None
+        if found.vif_type != OVS:
+            raise HypervisorError(f'Port {port_id} is bound as {found.vif_type}, and guests here need ovs.')
+        return found
+
+    def tear_down(self, server_id: str, interface: Interface) -> None:
+        port_id = port_of(interface)
+        with self.noting(port_id) as note:
+            if note.exists():
+                plugged_by, mac_address, facts = json.loads(note.read_bytes())
+                binding = PortBinding(**facts)
+                with told('taken out'):
+                    os_vif.unplug(vif_of(port_id, mac_address, binding), server_of(plugged_by, binding))
+            links.remove(tap_of(port_id))
+            note.unlink(missing_ok=True)
+
+    def refresh(self) -> None:
+        """What changes, Neutron's agent sees to."""
+
+    @contextmanager
+    def noting(self, port_id: str) -> Iterator[Path]:
+        """The file of the port, while nobody else changes anything about it."""
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with (self.folder / 'lock').open('a') as lock:
+            if not is_locked(lock.fileno(), PATIENCE_SECONDS):
+                raise HypervisorError('The networks of the host are being changed for too long.')
+            yield self.folder / f'{port_id}.json'
+
+
+@contextmanager
+def told(what: str) -> Iterator[None]:
+    """HypervisorError for whatever os-vif and the switch's database come up with."""
+    try:
+        yield
+    except HypervisorError:
+        raise
+    except Exception as error:
+        LOG.warning('A port could not be %s: %s', what, error)
+        raise HypervisorError(f'A port could not be {what} at the switch of the host.') from None
+
+
+def vif_of(port_id: str, mac_address: str, binding: PortBinding) -> vif.VIFBase:
+    """What os-vif plugs: into the switch itself, or into a bridge before it where Neutron filters by the rules of
+    bridges."""
+    details = binding.vif_details
+    profile = vif.VIFPortProfileOpenVSwitch(
+        interface_id=port_id, create_port=True, datapath_type=details.get('datapath_type')
+    )
+    led_to = network.Network(id=binding.network_id, bridge=details.get('bridge_name') or 'br-int', mtu=binding.mtu)
+    facts = {
+        'id': port_id,
+        'address': mac_address,
+        'network': led_to,
+        'plugin': OVS,
+        'port_profile': profile,
+        'has_traffic_filtering': bool(details.get('port_filter')),
+        'vif_name': tap_of(port_id),
+    }
+    if details.get('ovs_hybrid_plug'):
+        return vif.VIFBridge(bridge_name=f'qbr{port_id[:11]}', **facts)
+    return vif.VIFOpenVSwitch(bridge_name=led_to.bridge, **facts)
+
+
+def server_of(server_id: str, binding: PortBinding) -> instance_info.InstanceInfo:
+    return instance_info.InstanceInfo(uuid=server_id, name=server_id, project_id=binding.project_id)
