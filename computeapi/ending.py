@@ -5,6 +5,7 @@ import threading
 from types import FrameType
 
 LOOK_SECONDS = 1.0
+SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 class Ending:
@@ -16,7 +17,7 @@ class Ending:
 
     def __init__(self) -> None:
         self.told = threading.Event()
-        for each in (signal.SIGTERM, signal.SIGINT):
+        for each in SIGNALS:
             signal.signal(each, self.hear)
 
     def hear(self, number: int, frame: FrameType | None) -> None:
@@ -27,3 +28,6 @@ class Ending:
         # Should another thread be interrupted by it, this one runs the handler when it looks.
         while not self.told.wait(LOOK_SECONDS):
             pass
+        # At its very end the interpreter gives handlers back, and a second signal would be heard after all.
+        for each in SIGNALS:
+            signal.signal(each, signal.SIG_IGN)
