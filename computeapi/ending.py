@@ -1,5 +1,6 @@
 """How a process that works hears that it is to end."""
 
+import atexit
 import signal
 import threading
 from types import FrameType
@@ -19,10 +20,16 @@ class Ending:
         self.told = threading.Event()
         for each in SIGNALS:
             signal.signal(each, self.hear)
+        atexit.register(self.close)
 
     def hear(self, number: int, frame: FrameType | None) -> None:
         """A second one disturbs nothing."""
         self.told.set()
+
+    def close(self) -> None:
+        """Hear no more: as it exits Python lets signals kill the process again. Nothing is started any more by then."""
+        for each in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(each, signal.SIG_IGN)
 
     def wait(self) -> None:
         # Should another thread be interrupted by it, this one runs the handler when it looks.
