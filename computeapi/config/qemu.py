@@ -56,6 +56,11 @@ QEMU = [
         default=False,
         help='Whether volumes of a Cinder are reached by all paths there are, with multipathd.',
     ),
+    cfg.PortOpt(
+        'metadata_port',
+        help='With [qemu]network = bridge: the port of 127.0.0.1 at which guests are answered who ask 169.254.169.254; '
+        '`serve` has one of its own. Unset: nobody answers them.',
+    ),
     cfg.BoolOpt(
         'way_out',
         default=False,

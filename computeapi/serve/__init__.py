@@ -47,12 +47,13 @@ def run(conf: cfg.ConfigOpts, options: argparse.Namespace, surroundings: Surroun
         conf.set_default('enabled', True, 'metrics')
         warn(conf, listening)
         doors = consoles.open_doors(conf, stack, options.host, conf.api.public_url or url(listening))
-        sockets, for_guests = [listening], None
+        guests.share_secret(conf, directory)
+        asked = guests.Asked(directly=stack.enter_context(guests.direct(conf)))
         if options.metadata_port is not None:
-            for_guests = stack.enter_context(listening_at(options.host, options.metadata_port, '--metadata-port'))
-            guests.share_secret(conf, directory)
-            sockets.append(for_guests)
-        with running(conf, directory, options.admin_password, for_guests, surroundings, doors) as (app, passwords):
+            by_proxy = listening_at(options.host, options.metadata_port, '--metadata-port')
+            asked = asked._replace(by_proxy=stack.enter_context(by_proxy))
+        sockets = [listening, *asked.sockets]
+        with running(conf, directory, options.admin_password, asked, surroundings, doors) as (app, passwords):
             shown = credentials.show(
                 conf.api.public_url or url(listening),
                 conf.api.auth_strategy,
@@ -95,13 +96,13 @@ def running(
     conf: cfg.ConfigOpts,
     directory: Directory,
     admin_password: str | None = None,
-    for_guests: socket.socket | None = None,
+    asked: guests.Asked = guests.NOWHERE,
     surroundings: Surroundings | None = None,
     doors: Sequence[OpenDoor] = (),
 ) -> Iterator[tuple[WSGIApp, dict[str, str]]]:
     """The service at work, with its tables and what a cloud begins with: the app and the passwords of its users.
 
-    for_guests: where they ask, if they do.  doors: where consoles are asked for, if they are."""
+    asked: where guests ask, if they do.  doors: where consoles are asked for, if they are."""
     with ExitStack() as stack:
         around = surroundings or Surroundings()
         around.configure(conf)
@@ -127,8 +128,8 @@ def running(
                 (schema.create if directory.temporary else schema.upgrade)(store)
                 passwords = population.prepare(service, directory, admin_password)
             app = load(service, 'standalone')
-            if for_guests is not None:
-                app = guests.ByPort(app, load(service, 'metadata'), for_guests)
+            metadata = asked.apps(service)
+            app = guests.ByPort(app, metadata)
             # The directory is locked, so the work of whoever used it before may be taken over at once.
             service.start(alone=service.store.url.database == str(directory.path / 'computeapi.db'))
             stack.callback(service.stop)
@@ -138,7 +139,7 @@ def running(
         app = around.app(app)
         page = ui.beside(app, conf, around.control_token, service)
         # Guests have no use for it.
-        yield page if for_guests is None else guests.ByPort(page, app, for_guests), passwords
+        yield guests.ByPort(page, dict.fromkeys(metadata, app)), passwords
 
 
 def url(listening: socket.socket) -> str:

@@ -1,26 +1,91 @@
 """The port at which `serve` answers guests, as the metadata service does."""
 
+import hashlib
+import hmac
 import socket
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, NamedTuple
 
 from oslo_config import cfg
 
+from computeapi.api.guests import ID, PROJECT, SIGNATURE
+from computeapi.db import servers
+from computeapi.main import Service
+from computeapi.pipeline import load
 from computeapi.serve.directory import Directory
 from computeapi.web.filters import WSGIApp
 
 SECRET = 'metadata-secret'
+SAID = tuple(f'HTTP_{name.upper().replace("-", "_")}' for name in (ID, PROJECT, SIGNATURE))
+"""The headers that say whose a request is."""
 
 
 class ByPort:
-    """Two apps in one server: requests that come in at the socket are the guests'."""
+    """Several apps in one server. others: what is asked at these ports, which are text."""
 
-    def __init__(self, app: WSGIApp, guests: WSGIApp, listening: socket.socket):
-        self.app, self.guests, self.port = app, guests, str(listening.getsockname()[1])
+    def __init__(self, app: WSGIApp, others: Mapping[str, WSGIApp]):
+        self.app, self.others = app, others
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-        app = self.guests if environ['SERVER_PORT'] == self.port else self.app
-        return app(environ, start_response)
+        return self.others.get(environ['SERVER_PORT'], self.app)(environ, start_response)
+
+
+class Asked(NamedTuple):
+    """Where guests ask: by a proxy, which signs what it passes on, or themselves, on this machine."""
+
+    by_proxy: socket.socket | None = None
+    directly: socket.socket | None = None
+
+    @property
+    def sockets(self) -> list[socket.socket]:
+        return [each for each in self if each is not None]
+
+    def apps(self, service: Service) -> dict[str, WSGIApp]:
+        """The metadata service, by port."""
+        if not self.sockets:
+            return {}
+        app = load(service, 'metadata')
+        ways = ((self.by_proxy, app), (self.directly, GuestProxy(app, service)))
+        return {str(listening.getsockname()[1]): way for listening, way in ways if listening is not None}
+
+
+NOWHERE = Asked()
+
+
+class GuestProxy:
+    """Says whose requests are that guests on this machine make, and signs that: what a guest says of itself is passed
+    over.
+
+    app: the metadata service.
+    """
+
+    def __init__(self, app: WSGIApp, service: Service):
+        self.app, self.service = app, service
+        self.secret = service.conf.neutron.metadata_proxy_shared_secret.encode()
+
+    def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        said = {name: value for name, value in environ.items() if name not in SAID}
+        return self.app(said | self.known(environ['REMOTE_ADDR']), start_response)
+
+    def known(self, address: str) -> dict[str, str]:
+        server_id = self.service.hypervisor.guest_at(address)
+        server = None if server_id is None else self.service.store.ask(servers.get, server_id)
+        if server is None:
+            return {}
+        signature = hmac.new(self.secret, server.uuid.encode(), hashlib.sha256).hexdigest()
+        return dict(zip(SAID, (server.uuid, server.project_id, signature), strict=True))
+
+
+@contextmanager
+def direct(conf: cfg.ConfigOpts) -> Iterator[socket.socket | None]:
+    """Where guests on bridges of this machine ask; None where there are none."""
+    if conf.hypervisor.backend != 'qemu' or conf.qemu.network != 'bridge':
+        yield None
+        return
+    with socket.create_server(('127.0.0.1', conf.qemu.metadata_port or 0), backlog=1024) as listening:
+        conf.set_override('metadata_port', listening.getsockname()[1], 'qemu')
+        yield listening
 
 
 def share_secret(conf: cfg.ConfigOpts, directory: Directory) -> None:

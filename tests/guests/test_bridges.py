@@ -1,11 +1,14 @@
 """Guests on bridges, in a network namespace of the tests' own: nothing of the machine is touched."""
 
+import base64
+import contextlib
 import json
 import os
 import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import uuid
 from contextlib import ExitStack, contextmanager
@@ -19,7 +22,9 @@ from computeapi.backends.hypervisor.qemu.bridges import Bridges
 from computeapi.backends.hypervisor.qemu.drivers import Around, local_driver
 from computeapi.backends.network.local import LocalNetworks
 from tests.backends.implementations import ADMIN
+from tests.deployment.conftest import serve, start  # noqa: F401
 from tests.guests.machine import SECONDS, disk, machine
+from tests.guests.screens import wait_until
 
 pytestmark = pytest.mark.usefixtures('namespace')
 
@@ -246,6 +251,66 @@ def test_a_port_that_there_is_not_is_not_wired(networks, bridges):
         bridges.set_up('server', {'port_id': str(uuid.uuid4())})
     with pytest.raises(HypervisorError):
         bridges.set_up('server', {'port_id': '; rm -rf /'})
+
+
+# ------------------------------------------------------------------ metadata
+
+
+def callers(listening, found):
+    with contextlib.suppress(OSError):
+        while True:
+            connection, (address, _) = listening.accept()
+            found.append(address)
+            connection.close()
+
+
+def test_nobody_asks_for_metadata_from_the_address_of_another(tmp_path, networks):
+    """Not even who may say what he likes."""
+    first = make_port(networks, port_security_enabled=False, security_groups=[])
+    second = make_port(networks)
+    with ExitStack() as stack:
+        listening = stack.enter_context(socket.create_server(('127.0.0.1', 0)))
+        bridges = Bridges(tmp_path / 'bridges', networks.resources, listening.getsockname()[1])
+        for port in (second, first):
+            stack.callback(bridges.tear_down, 'server', port)
+        bridges.set_up('other', second)
+        guest = started(stack, tmp_path, bridges, first)
+        guest.expect('# ')
+        threading.Thread(target=callers, args=(listening, asked := []), daemon=True).start()
+        assert reaches(guest, 'nc -w 30 169.254.169.254 80 </dev/null')
+        assert bridges.guest_at(first['address']) == bridges.guest_at(asked[0]) not in (None, 'other')
+        assert bridges.guest_at(second['address']) == 'other' and bridges.guest_at('10.0.77.77') is None
+        guest.ask(f'ip address add {second["address"]}/16 dev eth0')
+        guest.ask(f'ip route add 10.0.0.1 dev eth0 src {second["address"]}')
+        guest.ask(f'ip route add 169.254.169.254 via 10.0.0.1 src {second["address"]}')
+        assert reaches(guest, 'nc -w 30 10.0.0.1 53 </dev/null')
+        assert not reaches(guest, 'nc -w 1 169.254.169.254 80 </dev/null')
+        assert set(asked) == {first['address']}
+
+
+def test_guests_of_a_served_cloud_read_what_is_theirs(serve, tmp_path):
+    options = {'OS_QEMU__NETWORK': 'bridge', 'OS_DEFAULT__FORCE_CONFIG_DRIVE': 'false'}
+    client = serve('--hypervisor', 'qemu', '--data-dir', str(tmp_path / 'data'), **options).connect()
+    disk = Path(os.environ['COMPUTEAPI_TEST_GUESTS'], 'linux.qcow2').read_bytes()
+    image = client.create_image('linux', data=disk, disk_format='qcow2', container_format='bare', wait=True)
+    flavor, network = client.create_flavor('small', 128, 1, 1), client.network.find_network('private')
+    asks = 'wget -q -O - --header "X-Instance-ID: other" http://169.254.169.254/openstack/latest/meta_data.json'
+    script = base64.b64encode(f'#!/bin/sh\n{asks} | jq -r ".uuid"\n'.encode()).decode()
+    facts = {'image_id': image.id, 'flavor_id': flavor.id, 'networks': [{'uuid': network.id}], 'user_data': script}
+    servers = [client.compute.create_server(name=name, **facts) for name in ('one', 'two')]
+    try:
+        for server in servers:
+            client.compute.wait_for_server(server, 'ACTIVE', interval=0.1, wait=60)
+            said = wait_until(lambda server=server: ended(client.get_server_console(server)))
+            assert f'hostname {server.name}' in said and server.id in said
+    finally:
+        for server in servers:
+            client.compute.delete_server(server)
+        wait_until(lambda: links() == set())
+
+
+def ended(said):
+    return said if 'user_data ended with 0' in said else None
 
 
 def test_the_driver_plugs_its_guests_in(guests, networks, servers):

@@ -264,6 +264,9 @@ class Hypervisor(Operations, Protocol):
     def switch_host(self, host: str, on: bool) -> None:
         """Switch a host on, or off with all that runs there; nothing runs by itself when it is on again."""
 
+    def guest_at(self, address: str) -> str | None:
+        """The UUID of the server whose guest asks its host from that address; None where nobody can tell for sure."""
+
     def power_state(self, server: Server) -> PowerState | None:
         """None: there is no virtual machine."""
 

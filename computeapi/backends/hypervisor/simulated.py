@@ -77,6 +77,9 @@ class SimulatedHypervisor:
     def upkeep(self) -> None:
         """There is nothing that could be in need of it."""
 
+    def guest_at(self, address: str) -> str | None:
+        return None
+
     def machines(self) -> Iterable[tuple[str, str]]:
         return self.store.ask(all_places)
 

@@ -91,6 +91,10 @@ class QemuHypervisor:
     def machines(self) -> Iterable[tuple[str, str]]:
         return [found for host in self.driven.values() for found in host.machines()]
 
+    def guest_at(self, address: str) -> str | None:
+        found = (host.networks.guest_at(address) for host in self.driven.values())
+        return next((server_id for server_id in found if server_id is not None), None)
+
     def switch_host(self, host: str, on: bool) -> None:
         raise unsupported(Capability.HOST_POWER)
 

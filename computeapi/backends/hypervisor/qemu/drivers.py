@@ -83,7 +83,7 @@ def networks_of(options: cfg.ConfigOpts.GroupAttr, names: list[str], state: Path
         return Switched(state / 'networks', around.bindings, names[0], options.ovsdb_connection)
     if around.wires is None:
         raise cfg.ConfigFileValueError('[qemu]network: bridges are for the built-in networks, [network]backend = local')
-    return Bridges(state / 'networks', around.wires)
+    return Bridges(state / 'networks', around.wires, options.metadata_port)
 
 
 def volumes_of(options: cfg.ConfigOpts.GroupAttr, name: str, state: Path, around: Around) -> VolumeAccess:

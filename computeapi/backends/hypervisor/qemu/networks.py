@@ -30,6 +30,9 @@ class GuestNetworks(Protocol):
     def counters(self, server_id: str, interface: Interface) -> Mapping[str, int]:
         """INTERFACE_COUNTERS as the guest sees them, less what is not known."""
 
+    def guest_at(self, address: str) -> str | None:
+        """The server whose guest can speak to the host from that address, and nobody else."""
+
     def refresh(self) -> None:
         """Let the host be as the network service says now; asked now and then, beside what guests are told."""
 
@@ -51,6 +54,10 @@ class UserMode:
 
     def refresh(self) -> None:
         """A guest is told at its start what there is."""
+
+    def guest_at(self, address: str) -> str | None:
+        """It speaks to nobody."""
+        return None
 
     def netdev(self, server_id: str, interface: Interface) -> dict[str, Any]:
         found = {'type': 'user', 'restrict': not self.way_out, 'ipv6': False}

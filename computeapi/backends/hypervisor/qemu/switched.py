@@ -84,6 +84,10 @@ class Switched(Taps):
     def refresh(self) -> None:
         """What changes, Neutron's agent sees to."""
 
+    def guest_at(self, address: str) -> str | None:
+        """Neutron's agent answers guests."""
+        return None
+
     @contextmanager
     def noting(self, port_id: str) -> Iterator[Path]:
         """The file of the port, while nobody else changes anything about it."""

@@ -138,6 +138,10 @@ class RemoteHypervisor:
         seen = service.seen_at
         return not service.forced_down and seen is not None and self.clock() - seen <= self.down_after
 
+    def guest_at(self, address: str) -> str | None:
+        """What their guests ask hosts, their agents hear."""
+        return None
+
     def machines(self) -> Iterable[tuple[str, str]]:
         """Those on hosts that answer."""
         for host in self.hosts():

@@ -35,10 +35,12 @@ AMISS = 'The networks of the host are not as they should be: %s'
 
 
 class Bridges(Taps):
-    """folder: where it is noted what is here.  service: the network service."""
+    """folder: where it is noted what is here.  service: the network service.
 
-    def __init__(self, folder: Path, service: Documents):
-        self.folder, self.service = folder, service
+    metadata_port: of the loopback, where guests are answered that ask the metadata address; None: nobody does."""
+
+    def __init__(self, folder: Path, service: Documents, metadata_port: int | None = None):
+        self.folder, self.service, self.metadata_port = folder, service, metadata_port
 
     # ------------------------------------------------------------ what the driver asks
 
@@ -56,6 +58,13 @@ class Bridges(Taps):
             ports.remove(port_id)
             links.remove(tap_of(port_id))
             self.try_to_bring_about(ports)
+
+    def guest_at(self, address: str) -> str | None:
+        """Networks of one host do not overlap, and only who holds an address asks for metadata from it."""
+        known = PortsHere(self.path).known
+        held = self.service.find(Context().elevated(), 'ports', {'id': sorted(known)}) if known else []
+        holders = [port['id'] for port in held if address in {each['ip_address'] for each in port['fixed_ips']}]
+        return known[holders[0]] if len(holders) == 1 else None
 
     def refresh(self) -> None:
         """What changed in the network service since, e.g. security groups; asked now and then."""
@@ -75,7 +84,11 @@ class Bridges(Taps):
         with (self.folder / 'lock').open('a') as lock:
             if not is_locked(lock.fileno(), PATIENCE_SECONDS):
                 raise HypervisorError('The networks of the host are being changed for too long.')
-            yield PortsHere(self.folder / 'ports.json')
+            yield PortsHere(self.path)
+
+    @property
+    def path(self) -> Path:
+        return self.folder / 'ports.json'
 
     def try_to_bring_about(self, ports: 'PortsHere') -> None:
         """What goes wrong is tried again at the next occasion."""
@@ -115,6 +128,7 @@ class Bridges(Taps):
                 if other.bridge != segment.bridge and any(subnet.network.overlaps(o.network) for o in other.subnets):
                     raise HypervisorError(f'Two networks of the host overlap at {subnet.network}: {sorted(ours)}.')
         links.make_bridge(segment.bridge, segment.mtu)
+        links.lead_to_loopback(segment.bridge, leads=self.metadata_port is not None)
         # The host is the world outside, too, but where there is another one.
         outside = [f'{gateway}/32' for gateway in segment.outside if not links.is_elsewhere(gateway, ours)]
         links.set_addresses(segment.bridge, [*firewall.addresses_of(segment, wiring), *outside])
@@ -135,7 +149,12 @@ class Bridges(Taps):
         there = firewall.listed(json.loads(run('nft', '--json', '--terse', 'list', 'table', 'bridge', firewall.TABLE)))
         changed = ports.changed({wire.tap: digest_of(wire) for wire in wiring.wires})
         forgotten = [tap for tap in changed if f'set {firewall.sets_of(tap)[0]}' in there]
-        run('nft', '--file', '-', stdin=firewall.guard(wiring, there, forgotten) + firewall.route(wiring))
+        run(
+            'nft',
+            '--file',
+            '-',
+            stdin=firewall.guard(wiring, there, forgotten) + firewall.route(wiring, self.metadata_port),
+        )
 
     def remove_others(self, ports: 'PortsHere', bridges: set[str], taps: set[str]) -> None:
         """What was here and is not wanted any more."""

@@ -11,6 +11,7 @@ from typing import Any
 from computeapi.backends.hypervisor.qemu.bridges.wires import Segment, Wire, WireRule, Wiring
 
 TABLE = 'computeapi'
+METADATA, LOOPBACK = '169.254.169.254', '127.0.0.0/8'
 MOST_FLOWS = 65535
 TCP, UDP, ICMP = 6, 17, 1
 WITH_PORTS = {TCP, UDP, 33, 132, 136}
@@ -70,9 +71,11 @@ def guard(wiring: Wiring, there: Sequence[str], forgotten: Iterable[str]) -> str
 
 def rules_of(wire: Wire) -> Iterator[str]:
     out, known_out, into, known_in = chains_of(wire.tap)
+    own = [IPv4Network(address) for _, address in wire.addresses]
     if not wire.is_up:
         yield from (f'{out} drop', f'{into} drop')
         return
+    yield f'{out} ip daddr {METADATA} ip saddr != {among(own)} drop' if own else f'{out} ip daddr {METADATA} drop'
     if wire.rules is None:
         yield from (f'{out} accept', f'{into} accept')
         return
@@ -141,11 +144,14 @@ def among(networks: Iterable[IPv4Network]) -> str:
 # ------------------------------------------------------------------ the host
 
 
-def route(wiring: Wiring) -> str:
-    """The table of the host: what networks may reach beyond themselves, and under which address."""
+def route(wiring: Wiring, metadata_port: int | None = None) -> str:
+    """The table of the host: what networks may reach beyond themselves, and under which address.
+
+    metadata_port: of the loopback, where the metadata address leads to."""
     bridges = {segment.id: segment.bridge for segment in wiring.segments.values()}
     ours = f'{{ {", ".join(sorted(quoted(each) for each in bridges.values()))} }}'
     floating = sorted({pair for wire in wiring.wires for pair in wire.floating})
+    inwards = [*_to_metadata(ours, metadata_port), *_inwards(floating)]
     return text(
         [
             f'add table ip {TABLE}',
@@ -153,7 +159,7 @@ def route(wiring: Wiring) -> str:
             f'table ip {TABLE} {{',
             *_chain('to-host', 'filter hook input priority 0', _to_host(ours)),
             *_chain('through', 'filter hook forward priority 0', _through(wiring, ours)),
-            *_chain('inwards', 'nat hook prerouting priority -100', _inwards(floating)),
+            *_chain('inwards', 'nat hook prerouting priority -100', inwards),
             *_chain('from-host', 'nat hook output priority -100', _inwards(floating)),
             *_chain('outwards', 'nat hook postrouting priority 100', _outwards(wiring, floating, ours)),
             '}',
@@ -170,7 +176,10 @@ def _chain(name: str, kind: str, rules: Iterable[str]) -> Iterator[str]:
 def _to_host(ours: str) -> Iterator[str]:
     """A guest reaches no services of the host but those that are for it."""
     yield f'iifname != {ours} accept'
+    yield f'ip saddr {LOOPBACK} drop'
     yield 'ct state established,related accept'
+    yield f'ip daddr {LOOPBACK} ct status dnat accept'
+    yield f'ip daddr {LOOPBACK} drop'
     yield 'icmp type echo-request accept'
     yield 'udp dport { 53, 67 } accept'
     yield 'tcp dport 53 accept'
@@ -189,6 +198,11 @@ def _through(wiring: Wiring, ours: str) -> Iterator[str]:
             yield f'iifname "{segment.bridge}" oifname != {ours} accept'
     yield f'iifname {ours} drop'
     yield f'oifname {ours} drop'
+
+
+def _to_metadata(ours: str, port: int | None) -> Iterator[str]:
+    if port is not None:
+        yield f'iifname {ours} ip daddr {METADATA} tcp dport 80 dnat to 127.0.0.1:{port}'
 
 
 def _inwards(floating: Sequence[tuple[Any, Any]]) -> Iterator[str]:

@@ -49,6 +49,14 @@ def switch_off_ipv6(name: str) -> None:
         setting.write_text('1')
 
 
+def lead_to_loopback(bridge: str, *, leads: bool) -> None:
+    """Whether what comes by the bridge may be led to the host's loopback; who may, the firewall says."""
+    setting = SETTINGS / 'ipv4' / 'conf' / bridge / 'route_localnet'
+    wanted = '1' if leads else '0'
+    if setting.read_text().strip() != wanted:
+        setting.write_text(wanted)
+
+
 def remove(name: str) -> None:
     if name in names():
         run('ip', 'link', 'delete', 'dev', name)
