@@ -27,14 +27,12 @@ class Ending:
         self.told.set()
 
     def close(self) -> None:
-        """Hear no more: as it exits Python lets signals kill the process again. Nothing is started any more by then."""
-        for each in (signal.SIGTERM, signal.SIGINT):
+        """Hear no more: at its end the interpreter gives handlers back, and a further signal would kill the process.
+        What is started before, such as a guest by work that is still under way, must not find them ignored."""
+        for each in SIGNALS:
             signal.signal(each, signal.SIG_IGN)
 
     def wait(self) -> None:
         # Should another thread be interrupted by it, this one runs the handler when it looks.
         while not self.told.wait(LOOK_SECONDS):
             pass
-        # At its very end the interpreter gives handlers back, and a second signal would be heard after all.
-        for each in SIGNALS:
-            signal.signal(each, signal.SIG_IGN)
