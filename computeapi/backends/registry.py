@@ -155,11 +155,11 @@ def qemu_hypervisor(conf: cfg.ConfigOpts, store: Store, images: Images) -> Hyper
     around: dict[str, Any] = {}
     if conf.network.backend == 'neutron':
         around['bindings'] = neutron_networks(conf, store, unheard)
-    else:
+    elif conf.network.backend == 'local':
         around['wires'] = local_documents(store)
     if conf.volume.backend == 'cinder':
         around['connections'] = cinder_volumes(conf, store, images, unheard, unused)
-    else:
+    elif conf.volume.backend == 'local':
         around['volumes'] = volume_files(conf, images).path
     driver: Hypervisor = drivers.local_driver(conf, images, drivers.Around(**around))
     return driver
