@@ -1,10 +1,12 @@
 """A made-up cloud: as large as asked, as clouds are, sound, and the same each time."""
 
 import multiprocessing
+import sqlite3
 import subprocess
 import sys
 import time
 from collections import Counter
+from contextlib import closing
 from datetime import datetime
 from pathlib import Path
 
@@ -87,6 +89,10 @@ def test_a_data_directory_is_filled(tmp_path, capsys):
     assert main(['populate', '--servers', '60', '--projects', '3', '--hosts', '200', '--data-dir', folder]) == 0
     assert main(['audit', '--data-dir', folder]) == 0
     assert f'60 servers are in {folder}' in capsys.readouterr().out
+    with closing(sqlite3.connect(tmp_path / 'data' / 'computeapi.db')) as database:
+        [(hosts,)] = database.execute('SELECT count(*) FROM hypervisors')
+        # And one that serve simulates.
+        assert hosts == 200 + 1
     assert main(['populate', '--servers', '60', '--projects', '3', '--hosts', '4', '--data-dir', folder]) == 2
     assert 'has a synthetic cloud already' in capsys.readouterr().err
 

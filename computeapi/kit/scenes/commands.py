@@ -27,7 +27,9 @@ from computeapi.serve.directory import opened
 def add_populate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--servers', type=number, default=1000, metavar='N', help='how many servers (%(default)s)')
     parser.add_argument('--projects', type=number, default=20, metavar='N', help='in how many projects (%(default)s)')
-    parser.add_argument('--hosts', type=number, default=20, metavar='N', help='on how many hosts (%(default)s)')
+    # `hosts` would be those of [simulated], which are there besides.
+    about_hosts = 'on how many hosts (%(default)s)'
+    parser.add_argument('--hosts', type=number, default=20, metavar='N', dest='synthetic_hosts', help=about_hosts)
     parser.add_argument('--seed', type=int, default=1, metavar='N', help='which cloud it is (%(default)s)')
     where = parser.add_mutually_exclusive_group()
     where.add_argument('--data-dir', metavar='DIR', help='that of `serve`, which does not run (./computeapi-data)')
@@ -37,7 +39,7 @@ def add_populate(parser: argparse.ArgumentParser) -> None:
 
 def populate(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
     """Make a cloud up; OSError for a directory that is in use."""
-    inventory = SyntheticCloud(options.servers, options.projects, options.hosts, options.seed, utcnow())
+    inventory = SyntheticCloud(options.servers, options.projects, options.synthetic_hosts, options.seed, utcnow())
     if options.output is not None:
         options.output.write_text(commented(inventory.document(), ()))
         return
