@@ -1,12 +1,11 @@
 """Volumes of a Cinder, which os-brick connects to the host: by iSCSI, NVMe, RBD, NFS, or whatever its driver is for."""
 
-import fcntl
 import functools
 import json
-import logging
+import math
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -18,13 +17,13 @@ from oslo_concurrency import lockutils
 from oslo_service import backend
 
 from computeapi.backends.hypervisor import HypervisorError
-from computeapi.backends.hypervisor.qemu.folder import GuestFolder
+from computeapi.backends.hypervisor.qemu.folder import GuestFolder, alone
+from computeapi.backends.hypervisor.qemu.libraries import failing
 from computeapi.backends.hypervisor.qemu.volume_access import opened
 from computeapi.backends.whole_files import write
 from computeapi.context import Context
 from computeapi.errors import Error, NotFound
 
-LOG = logging.getLogger(__name__)
 SUDO = 'sudo'
 
 
@@ -52,7 +51,7 @@ class ConnectedVolumes:
 
     @functools.cached_property
     def _connector(self) -> Mapping[str, Any]:
-        with told('asked what it can connect'):
+        with brick('asked what it can connect'):
             found = connector.get_connector_properties(SUDO, self.my_ip, self.multipath, False, host=self.host)
         return dict(found)
 
@@ -64,7 +63,7 @@ class ConnectedVolumes:
         with self.alone():
             info = self.asked(folder.server_id, volume_id, read(note))
             write(note, json.dumps({'info': info, 'device': None}).encode())
-            with told(f'connected to volume {volume_id}'):
+            with brick(f'connected to volume {volume_id}'):
                 device = self.driver(info).connect_volume(info['data'])
                 path = Path(os.fsdecode(device['path']))
             write(note, json.dumps({'info': info, 'device': device}).encode())
@@ -96,7 +95,7 @@ class ConnectedVolumes:
         noted = read(note_of(folder, volume_id))
         # A file is as long as it is, wherever it lies.
         if noted and noted['device'] and Path(noted['device']['path']).is_block_device():
-            with self.alone(), told(f'told that volume {volume_id} is longer'):
+            with self.alone(), brick(f'told that volume {volume_id} is longer'):
                 self.driver(noted['info']).extend_volume(noted['info']['data'])
 
     def disconnect(self, folder: GuestFolder, volume_id: str) -> None:
@@ -106,7 +105,7 @@ class ConnectedVolumes:
             if noted is None:
                 return
             if not self.others(note):
-                with told(f'disconnected from volume {volume_id}'):
+                with brick(f'disconnected from volume {volume_id}'):
                     self.driver(noted['info']).disconnect_volume(noted['info']['data'], noted['device'], force=True)
             note.unlink(missing_ok=True)
 
@@ -116,32 +115,18 @@ class ConnectedVolumes:
 
     def driver(self, info: Mapping[str, Any]) -> BaseLinuxConnector:
         """HypervisorError for a kind of storage that os-brick does not know."""
-        try:
-            return connector.InitiatorConnector.factory(
-                info['driver_volume_type'], SUDO, use_multipath=self.multipath, conn=info
-            )
-        except Exception as error:
-            LOG.warning('os-brick knows no %s: %s', info['driver_volume_type'], error)
-            raise HypervisorError(f'No host here reaches {info["driver_volume_type"]} storage.') from None
+        kind = info['driver_volume_type']
+        with failing(f'No host here reaches {kind} storage.', secrets=True):
+            return connector.InitiatorConnector.factory(kind, SUDO, use_multipath=self.multipath, conn=info)
 
-    @contextmanager
-    def alone(self) -> Iterator[None]:
+    def alone(self) -> AbstractContextManager[None]:
         """One at a time on the machine, in whatever process: who leaves last must see who comes."""
-        with self.lock.open('a') as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            yield
+        return alone(self.lock, math.inf, 'Volumes of the host are being connected.')
 
 
-@contextmanager
-def told(what: str) -> Iterator[None]:
-    """HypervisorError for whatever os-brick comes up with; its words may hold secrets, and stay in its own log."""
-    try:
-        yield
-    except HypervisorError:
-        raise
-    except Exception as error:
-        LOG.warning('The host could not be %s: %s', what, type(error).__name__)
-        raise HypervisorError(f'The host could not be {what}.') from None
+def brick(what: str) -> AbstractContextManager[None]:
+    """Around what os-brick does."""
+    return failing(f'The host could not be {what}.', secrets=True)
 
 
 def note_of(folder: GuestFolder, volume_id: str) -> Path:

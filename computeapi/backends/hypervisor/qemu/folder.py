@@ -104,6 +104,16 @@ class HostFolder:
             shutil.rmtree(path, ignore_errors=True)
 
 
+@contextmanager
+def alone(path: Path, seconds: float, problem: str) -> Iterator[None]:
+    """Have the lock that is a file, alone on the machine; a HypervisorError in these words when that takes longer."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with path.open('a') as lock:
+        if not is_locked(lock.fileno(), seconds):
+            raise HypervisorError(problem)
+        yield
+
+
 def is_locked(lock: int, seconds: float) -> bool:
     """Lock the open file as soon as nobody else has; whether that was so by then."""
     deadline = time.monotonic() + seconds

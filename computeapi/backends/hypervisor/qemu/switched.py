@@ -4,7 +4,6 @@ Neutron's own agent, or OVN's controller, does the rest: networks, DHCP, securit
 """
 
 import json
-import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -18,16 +17,14 @@ from vif_plug_ovs import privsep
 
 from computeapi.backends.hypervisor import HypervisorError
 from computeapi.backends.hypervisor.qemu.bridges import links
-from computeapi.backends.hypervisor.qemu.bridges.taps import Interface, Taps, port_of, tap_of
-from computeapi.backends.hypervisor.qemu.folder import is_locked
+from computeapi.backends.hypervisor.qemu.bridges.taps import Interface, Taps, changing, port_of, tap_of
+from computeapi.backends.hypervisor.qemu.libraries import failing
 from computeapi.backends.network import PortBinding
 from computeapi.backends.whole_files import write
 from computeapi.context import Context
 from computeapi.errors import Error
 
-LOG = logging.getLogger(__name__)
 OVS = 'ovs'
-PATIENCE_SECONDS = 30
 
 
 class PortBindings(Protocol):
@@ -55,7 +52,7 @@ class Switched(Taps):
             write(note, json.dumps([server_id, interface['mac_address'], asdict(binding)]).encode())
             tap = tap_of(port_id)
             links.make_tap(tap, binding.mtu)
-            with told('plugged in'):
+            with failing('A port could not be plugged in at the switch of the host.'):
                 os_vif.plug(card, server_of(server_id, binding))
             if isinstance(card, vif.VIFBridge):
                 links.put_on(tap, card.bridge_name)
@@ -76,7 +73,7 @@ class Switched(Taps):
             if note.exists():
                 plugged_by, mac_address, facts = json.loads(note.read_bytes())
                 binding = PortBinding(**facts)
-                with told('taken out'):
+                with failing('A port could not be taken out at the switch of the host.'):
                     os_vif.unplug(vif_of(port_id, mac_address, binding), server_of(plugged_by, binding))
             links.remove(tap_of(port_id))
             note.unlink(missing_ok=True)
@@ -91,23 +88,8 @@ class Switched(Taps):
     @contextmanager
     def noting(self, port_id: str) -> Iterator[Path]:
         """The file of the port, while nobody else changes anything about it."""
-        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with (self.folder / 'lock').open('a') as lock:
-            if not is_locked(lock.fileno(), PATIENCE_SECONDS):
-                raise HypervisorError('The networks of the host are being changed for too long.')
+        with changing(self.folder):
             yield self.folder / f'{port_id}.json'
-
-
-@contextmanager
-def told(what: str) -> Iterator[None]:
-    """HypervisorError for whatever os-vif and the switch's database come up with."""
-    try:
-        yield
-    except HypervisorError:
-        raise
-    except Exception as error:
-        LOG.warning('A port could not be %s: %s', what, error)
-        raise HypervisorError(f'A port could not be {what} at the switch of the host.') from None
 
 
 def vif_of(port_id: str, mac_address: str, binding: PortBinding) -> vif.VIFBase:

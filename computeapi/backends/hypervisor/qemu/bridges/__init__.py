@@ -22,15 +22,13 @@ from computeapi.backends.hypervisor import HypervisorError
 from computeapi.backends.hypervisor.qemu.bridges import firewall, links
 from computeapi.backends.hypervisor.qemu.bridges.command import run
 from computeapi.backends.hypervisor.qemu.bridges.dhcp import DhcpServer
-from computeapi.backends.hypervisor.qemu.bridges.taps import Interface, Taps, port_of, tap_of
+from computeapi.backends.hypervisor.qemu.bridges.taps import Interface, Taps, changing, port_of, tap_of
 from computeapi.backends.hypervisor.qemu.bridges.wires import Documents, Segment, Wire, Wiring, read
-from computeapi.backends.hypervisor.qemu.folder import is_locked
 from computeapi.backends.whole_files import write
 from computeapi.context import Context
 from computeapi.errors import Error
 
 LOG = logging.getLogger(__name__)
-PATIENCE_SECONDS = 30
 AMISS = 'The networks of the host are not as they should be: %s'
 
 
@@ -80,10 +78,7 @@ class Bridges(Taps):
     @contextmanager
     def locked(self) -> Iterator['PortsHere']:
         """The ports that are here, while nobody else changes anything; HypervisorError when that takes too long."""
-        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with (self.folder / 'lock').open('a') as lock:
-            if not is_locked(lock.fileno(), PATIENCE_SECONDS):
-                raise HypervisorError('The networks of the host are being changed for too long.')
+        with changing(self.folder):
             yield PortsHere(self.path)
 
     @property

@@ -2,13 +2,17 @@
 
 import re
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Any
 
 from computeapi.backends.hypervisor import HypervisorError
 from computeapi.backends.hypervisor.qemu.bridges import links
+from computeapi.backends.hypervisor.qemu.folder import alone
 
 Interface = Mapping[str, Any]
 PORT_ID = re.compile(r'[0-9a-f-]{11,36}')
+PATIENCE_SECONDS = 30
 COUNTED = {'octets': 'bytes', 'packets': 'packets', 'drop': 'dropped', 'errors': 'errors'}
 
 
@@ -30,6 +34,11 @@ class Taps:
             for name, word in COUNTED.items()
             if word in stats.get(ours, ())
         }
+
+
+def changing(folder: Path) -> AbstractContextManager[None]:
+    """While nobody else changes the networks of the host that are noted in the folder; HypervisorError."""
+    return alone(folder / 'lock', PATIENCE_SECONDS, 'The networks of the host are being changed for too long.')
 
 
 def tap_of(port_id: str) -> str:
