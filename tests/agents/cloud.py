@@ -56,6 +56,23 @@ snapshot_seconds = 0.1
 """
 
 
+class Watched:
+    """What consists of processes whose logs are in its folder."""
+
+    patience = PATIENCE
+
+    def until(self, holds, seconds=None):
+        """What the condition finds, as soon as it is true."""
+        deadline = time.monotonic() + (seconds or self.patience)
+        while not (found := holds()):
+            assert time.monotonic() < deadline, self.logs()
+            time.sleep(0.1)
+        return found
+
+    def logs(self):
+        return '\n'.join(f'== {path.name}\n{path.read_text()[-6000:]}' for path in sorted(self.folder.glob('*.log')))
+
+
 class Daemon:
     """A process of the cloud: `words` are its command line."""
 
@@ -89,7 +106,7 @@ class Daemon:
             self.process.send_signal(signal.SIGTERM)
 
 
-class AgentCloud:
+class AgentCloud(Watched):
     """hosts: their names. database: the URL of one that is empty."""
 
     def __init__(self, folder, database, hosts, workers=1):
@@ -149,17 +166,6 @@ class AgentCloud:
         self.store.close()
 
     # ------------------------------------------------------------ what is done and seen
-
-    def until(self, holds, seconds=PATIENCE):
-        """What the condition finds, as soon as it is true."""
-        deadline = time.monotonic() + seconds
-        while not (found := holds()):
-            assert time.monotonic() < deadline, self.logs()
-            time.sleep(0.1)
-        return found
-
-    def logs(self):
-        return '\n'.join(f'== {path.name}\n{path.read_text()[-6000:]}' for path in sorted(self.folder.glob('*.log')))
 
     def boot(self, number=1, host=None):
         """The ids of new servers, which are on their way."""

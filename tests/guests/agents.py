@@ -16,7 +16,7 @@ from computeapi.db import agents
 from computeapi.db.engine import Store
 from computeapi.db.tables.servers import domains, tasks
 from tests import broker, soundness
-from tests.agents.cloud import Daemon
+from tests.agents.cloud import Daemon, Watched
 from tests.deployment.conftest import free_port
 from tests.guests import boot_sector
 from tests.guests.machine import SECONDS
@@ -77,8 +77,10 @@ project_domain_name = Default
 """
 
 
-class GuestCloud:
+class GuestCloud(Watched):
     """hosts: their names. database: the URL of one that is empty."""
+
+    patience = PATIENCE
 
     def __init__(self, folder, database, hosts):
         self.folder, self.database, self.hosts = folder, database, hosts
@@ -182,17 +184,6 @@ class GuestCloud:
         broker.control('close_all_connections', '--vhost', broker.VHOST, 'for a test')
 
     # ------------------------------------------------------------ what is there
-
-    def until(self, holds):
-        """What the condition finds, as soon as it is true."""
-        deadline = time.monotonic() + PATIENCE
-        while not (found := holds()):
-            assert time.monotonic() < deadline, self.logs()
-            time.sleep(0.1)
-        return found
-
-    def logs(self):
-        return '\n'.join(f'== {path.name}\n{path.read_text()[-6000:]}' for path in sorted(self.folder.glob('*.log')))
 
     def are_at_rest(self, servers):
         """Whether each of these servers, and no other one, is active, and nobody does anything to any."""

@@ -292,14 +292,20 @@ def server(cloud):
     compute.wait_for_delete(server, interval=0.1)
 
 
-def test_servers_are_seen_as_they_change(go, logged_in, page, url, cloud, server):
-    go()
-    logged_in()
-    page.get_by_role('link', name='Servers', exact=True).click()
+def seen_to_stop(page, cloud, server):
+    """Stops a server that is active; its row, in which that is seen."""
     row = page.get_by_role('row', name='web')
     expect(row).to_contain_text('ACTIVE')
     cloud.connection().compute.stop_server(server)
     expect(row).to_contain_text('SHUTOFF')
+    return row
+
+
+def test_servers_are_seen_as_they_change(go, logged_in, page, url, cloud, server):
+    go()
+    logged_in()
+    page.get_by_role('link', name='Servers', exact=True).click()
+    row = seen_to_stop(page, cloud, server)
     with page.expect_request(lambda request: 'status=ACTIVE' in request.url) as asked:
         page.get_by_label('Status').select_option('ACTIVE')
     assert 'marker=' not in asked.value.url
@@ -319,10 +325,7 @@ def test_changes_of_servers_come_by_themselves(go, logged_in, page, cloud, serve
     logged_in()
     with page.expect_response('**/ui/news'):
         page.get_by_role('link', name='Servers', exact=True).click()
-    row = page.get_by_role('row', name='web')
-    expect(row).to_contain_text('ACTIVE')
-    cloud.connection().compute.stop_server(server)
-    expect(row).to_contain_text('SHUTOFF')
+    row = seen_to_stop(page, cloud, server)
     row.get_by_role('link', name='web', exact=True).click()
     expect(page.locator('.about .status')).to_have_text('SHUTOFF')
     cloud.connection().compute.start_server(server)
@@ -341,10 +344,7 @@ def test_where_there_is_no_stream_one_looks_now_and_then(go, logged_in, page, cl
     go()
     logged_in()
     page.get_by_role('link', name='Servers', exact=True).click()
-    row = page.get_by_role('row', name='web')
-    expect(row).to_contain_text('ACTIVE')
-    cloud.connection().compute.stop_server(server)
-    expect(row).to_contain_text('SHUTOFF')
+    seen_to_stop(page, cloud, server)
     assert not [url for url in asked if url.endswith('/ui/news')]
 
 
