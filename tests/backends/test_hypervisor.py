@@ -19,6 +19,7 @@ from computeapi.backends.hypervisor import (
 from computeapi.db.servers import BlockDevice
 from computeapi.errors import NotSupported
 from tests.backends.implementations import HYPERVISOR
+from tests.consoles.spice_viewer import MAIN, link
 
 OPTIONAL = {
     Capability.PAUSE: lambda driver, server: driver.pause(server),
@@ -30,6 +31,8 @@ OPTIONAL = {
     Capability.CONSOLE_OUTPUT: lambda driver, server: driver.console_output(server, 1),
 }
 """What is done with a running server where the driver can do it."""
+SAID_FIRST = {'serial': b'\n', 'spice': link(MAIN)}
+"""By whoever connects to a console, before it says anything."""
 
 
 @pytest.fixture(params=HYPERVISOR)
@@ -194,8 +197,7 @@ def test_who_connects_to_a_console_is_answered_as_long_as_the_machine_runs(drive
         assert protocol not in ('vnc', 'serial')
         return
     with connection:
-        if protocol == 'serial':
-            connection.send(b'\n')
+        connection.send(SAID_FIRST.get(protocol, b''))
         assert connection.recv(1)
         driver.power_off(running)
         while connection.recv(4096):

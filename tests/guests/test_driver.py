@@ -8,7 +8,8 @@ from tests.backends.test_hypervisor import *  # noqa: F403
 
 
 @pytest.fixture
-def driver(guests):
+def driver(guests, conf):
+    conf.set_override('enabled', True, 'spice')
     return As(Hypervisor, guests.driver())
 
 

@@ -375,6 +375,24 @@ def test_cards_come_and_go_while_it_runs(driver, made):
     assert set(driver.bus_addresses(server, [])) == {'bbbbbbbb'}
 
 
+def test_spice_is_for_the_user_of_the_service_alone(guests, made):
+    guests.conf.set_override('enabled', True, 'spice')
+    driver, server = guests.driver(), made()
+    driver.spawn(server, [])
+    address = Path(driver.console(server, 'spice').host)
+    assert address.is_socket() and address.parent.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_qemu_without_spice_is_named_where_guests_are_to_have_it(guests):
+    binary = guests.folder / 'qemu'
+    binary.write_text('#!/bin/sh\n[ "$1" != -spice ] && exec qemu-system-x86_64 "$@"\n')
+    binary.chmod(0o755)
+    guests.driver(binary=str(binary))
+    guests.conf.set_override('enabled', True, 'spice')
+    with pytest.raises(cfg.ConfigFileValueError, match=r'\[spice\]enabled: .*/qemu has no SPICE'):
+        guests.driver()
+
+
 def test_a_console_log_is_kept_short(driver, made):
     server = made()
     driver.spawn(server, [])

@@ -8,12 +8,14 @@ from dataclasses import replace
 from typing import Any
 
 from computeapi.backends.hypervisor import (
+    CONSOLES,
     BusAddress,
     Capability,
     Console,
     Host,
     HypervisorError,
     PowerState,
+    require,
     unsupported,
 )
 from computeapi.backends.hypervisor.behaviour import at_once
@@ -35,9 +37,8 @@ from computeapi.backends.hypervisor.qemu.sockets import connected
 from computeapi.backends.hypervisor.qemu.work import GuestWork
 from computeapi.db.server_shares import AttachedShare
 from computeapi.db.servers import BlockDevice, Server
-from computeapi.errors import NotSupported
 
-CONSOLES = {'vnc': machine.VNC, 'serial': machine.SERIAL}
+SOCKETS = {'vnc': machine.VNC, 'serial': machine.SERIAL, 'spice': machine.SPICE}
 """The sockets of consoles, by protocol."""
 CONNECT_SECONDS = 5
 
@@ -65,6 +66,8 @@ class QemuHypervisor:
 
     def __init__(self, hosts: Iterable[QemuHost]):
         self.driven = {host.name: host for host in hosts}
+        if all(host.spice for host in self.driven.values()):
+            self.capabilities = self.capabilities | {Capability.SPICE_CONSOLE}
         self.passed: Callable[[str], float] = at_once
         self.token = self.task = 0
 
@@ -263,17 +266,15 @@ class QemuHypervisor:
         return ConsoleLog(self.folder(server)).read(lines)
 
     def console(self, server: Server, protocol: str) -> Console:
-        if protocol not in CONSOLES:
-            raise NotSupported(f'There are no {protocol} consoles here.')
-        return Console(str(self.folder(server) / CONSOLES[protocol]), 0)
+        require(self, CONSOLES[protocol])
+        return Console(str(self.folder(server) / SOCKETS[protocol]), 0)
 
     def connect(self, server: Server, protocol: str, console: Console) -> socket.socket:
         work = self.look(server)
-        if protocol not in CONSOLES:
-            raise NotSupported(f'There are no {protocol} consoles here.')
+        require(self, CONSOLES[protocol])
         try:
             if work.process.runs:
-                return connected(work.folder / CONSOLES[protocol], CONNECT_SECONDS)
+                return connected(work.folder / SOCKETS[protocol], CONNECT_SECONDS)
         except OSError:
             pass
         raise HypervisorError('Nobody answers at the console.')

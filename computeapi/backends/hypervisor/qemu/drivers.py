@@ -48,11 +48,19 @@ def local_driver(conf: cfg.ConfigOpts, images: Images, around: Around = ALONE) -
 
 
 def driver_of(conf: cfg.ConfigOpts, names: list[str], images: Images, around: Around = ALONE) -> QemuHypervisor:
-    """Of these hosts; cfg.Error where no QEMU can be run."""
+    """Of these hosts; cfg.Error where no QEMU can be run that does what is wanted."""
     options, state = conf.qemu, state_path(conf)
     networks, base_images = networks_of(options, names, state, around), images_of(conf, images)
     return QemuHypervisor(
-        QemuHost(name, state / 'hosts' / name, options, base_images, networks, volumes_of(options, name, state, around))
+        QemuHost(
+            name,
+            state / 'hosts' / name,
+            options,
+            base_images,
+            networks,
+            volumes_of(options, name, state, around),
+            spice=conf.spice.enabled,
+        )
         for name in names
     )
 

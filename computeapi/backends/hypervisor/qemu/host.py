@@ -21,7 +21,7 @@ MIB, GIB = 2**20, 2**30
 
 
 class QemuHost:
-    """options: the group [qemu]."""
+    """options: the group [qemu].  spice: whether guests have SPICE servers."""
 
     def __init__(
         self,
@@ -31,10 +31,14 @@ class QemuHost:
         images: BaseImages,
         networks: GuestNetworks,
         volumes: VolumeAccess,
+        *,
+        spice: bool = False,
     ):
         self.name, self.options, self.images, self.networks, self.volumes = name, options, images, networks, volumes
-        self.folder = HostFolder(folder)
+        self.folder, self.spice = HostFolder(folder), spice
         self.version = version_of(options.binary)
+        if spice:
+            check_spice(options.binary)
         self.accelerator = accelerator.chosen(options.accelerator, options.binary, self.version, images.folder.parent)
         self.folder.guests.mkdir(mode=0o711, parents=True, exist_ok=True)
         self.folder.forget()
@@ -81,3 +85,10 @@ def version_of(binary: str) -> int:
         raise cfg.ConfigFileValueError(f'[qemu]binary: {binary} is no QEMU, or qemu-img is not installed')
     major, minor, micro = map(int, numbers.groups())
     return major * 10**6 + minor * 1000 + micro
+
+
+def check_spice(binary: str) -> None:
+    """cfg.Error where this QEMU knows nothing of SPICE, which is a module of its own on many systems."""
+    asked = subprocess.run([binary, '-spice', 'help'], capture_output=True, text=True, timeout=30)
+    if 'disable-ticketing' not in asked.stdout:
+        raise cfg.ConfigFileValueError(f'[spice]enabled: {binary} has no SPICE, or its module is not installed')

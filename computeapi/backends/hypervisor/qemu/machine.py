@@ -10,17 +10,27 @@ from computeapi.backends.hypervisor import BusAddress
 from computeapi.backends.hypervisor.qemu.guest import Card, Disk, QemuGuest
 from computeapi.backends.hypervisor.qemu.process import QMP, name_of
 
-SERIAL, VNC, AGENT, CONSOLE_LOG = 'serial', 'vnc', 'agent', 'console.log'
+SERIAL, VNC, SPICE, AGENT, CONSOLE_LOG = 'serial', 'vnc', 'spice', 'agent', 'console.log'
 # It may neither gain rights nor start programs.
 SANDBOX = 'on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny'
+# What is on the screen and from the keyboard and the mouse, as pixels that any client can read. That the guest and the
+# client share files and what they copy takes a device that there is none of, and is forbidden besides.
+SPICE_OPTIONS = (
+    f'unix=on,addr={SPICE},disable-ticketing=on,image-compression=off,jpeg-wan-compression=never,'
+    'zlib-glz-wan-compression=never,streaming-video=off,playback-compression=off,seamless-migration=off,'
+    'agent-mouse=off,disable-copy-paste=on,disable-agent-file-xfer=on'
+)
 # The places for devices that can come and go; those before belong to the board.
 FIRST_SLOT, LAST_SLOT = 4, 31
 # On a q35 each of them is a port of its own, of which eight are on one place of the board.
 PORTS_PER_PLACE, FIRST_PLACE = 8, 4
 
 
-def arguments(options: cfg.ConfigOpts.GroupAttr, guest: QemuGuest, accelerator: str, netdev: 'Netdev') -> list[str]:
-    """options: the group [qemu].  netdev: what is behind a card, and more of the card's properties."""
+def arguments(
+    options: cfg.ConfigOpts.GroupAttr, guest: QemuGuest, accelerator: str, netdev: 'Netdev', *, spice: bool
+) -> list[str]:
+    """options: the group [qemu].  netdev: what is behind a card, and more of the card's properties.
+    spice: whether its screen is shown by SPICE, too."""
     return [
         options.binary,
         *('-name', f'{name_of(guest.server_id)},debug-threads=on', '-uuid', guest.server_id),
@@ -31,6 +41,7 @@ def arguments(options: cfg.ConfigOpts.GroupAttr, guest: QemuGuest, accelerator: 
         *('-chardev', f'socket,id=qmp,path={QMP},server=on,wait=off', '-mon', 'chardev=qmp,mode=control'),
         *('-chardev', f'socket,id=serial,path={SERIAL},server=on,wait=off,logfile={CONSOLE_LOG},logappend=on'),
         *('-serial', 'chardev:serial', '-vga', 'std', '-vnc', f'unix:{VNC}'),
+        *(('-spice', SPICE_OPTIONS) if spice else ()),
         *_ports(guest),
         *('-device', 'virtio-balloon-pci,' + _place(guest, FIRST_SLOT - 1)),
         *(part for disk in disks_of(guest) for node in nodes(disk) for part in ('-blockdev', text(node))),

@@ -99,5 +99,5 @@ class GuestWork:
             there = (guest.server_id, card.interface)
             return networks.netdev(*there), networks.card(*there)
 
-        arguments = machine.arguments(self.host.options, guest, self.host.accelerator, netdev)
+        arguments = machine.arguments(self.host.options, guest, self.host.accelerator, netdev, spice=self.host.spice)
         self.process.start([*arguments, *more], files)

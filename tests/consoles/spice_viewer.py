@@ -1,0 +1,171 @@
+"""A client of SPICE over WebSockets: it sees the screen, and presses keys."""
+
+import struct
+from contextlib import ExitStack
+
+from cryptography.hazmat.primitives.asymmetric import padding
+from cryptography.hazmat.primitives.hashes import SHA1
+from cryptography.hazmat.primitives.serialization import load_der_public_key
+from websockets.sync.client import connect
+
+from tests.consoles.viewers import PATIENCE
+
+MAIN, DISPLAY, INPUTS = 1, 2, 3
+# Choosing how to prove who one is, by a ticket; and short headers of messages.
+COMMON = 1 << 0 | 1 << 1 | 1 << 3
+NAMES = 1 << 1
+TICKET = 1
+SET_ACK, PING = 3, 4
+ACK_SYNC, ACK, PONG = 1, 2, 3
+INIT, CHANNELS, NAME, ATTACH = 103, 104, 113, 104
+COPY_BITS, FILL, COPY, SURFACE, GONE = 104, 302, 304, 314, 315
+MODIFIERS = 102
+
+
+def link(kind, session=0, *, common=COMMON, own=0):
+    """What a client says first, for a channel of that kind."""
+    body = struct.pack('<IBBIIIII', session, kind, 0, 1, 1, 18, common, own)
+    return b'REDQ' + struct.pack('<III', 2, 2, len(body)) + body
+
+
+def ticket(key, password=b'\0'):
+    """The password as the holder of the key reads it."""
+    hashing = padding.OAEP(padding.MGF1(SHA1()), SHA1(), None)
+    return struct.pack('<I', TICKET) + load_der_public_key(key).encrypt(password, hashing)
+
+
+class Channel(ExitStack):
+    """One connection. It answers what is asked to see whether it is there, which is no message to anybody."""
+
+    def __init__(self, url, kind, session=0, own=0, **options):
+        super().__init__()
+        self.socket, self.buffer = self.enter_context(connect(url, open_timeout=PATIENCE, **options)), b''
+        self.window = self.unacknowledged = 0
+        self.socket.send(link(kind, session, own=own))
+        magic, major, minor, size = struct.unpack('<4sIII', self.read(16))
+        assert (magic, major) == (b'REDQ', 2)
+        reply = self.read(size)
+        assert struct.unpack('<I', reply[:4]) == (0,)
+        self.socket.send(ticket(reply[4:166]))
+        assert struct.unpack('<I', self.read(4)) == (0,)
+
+    def read(self, count):
+        while len(self.buffer) < count:
+            self.buffer += self.socket.recv(timeout=PATIENCE)
+        found, self.buffer = self.buffer[:count], self.buffer[count:]
+        return found
+
+    def send(self, kind, body=b''):
+        self.socket.send(struct.pack('<HI', kind, len(body)) + body)
+
+    def message(self):
+        """The next one: what kind it is, and what it says."""
+        while True:
+            kind, size = struct.unpack('<HI', self.read(6))
+            body = self.read(size)
+            self.acknowledge(kind)
+            if kind == SET_ACK:
+                generation, self.window = struct.unpack('<II', body)
+                self.unacknowledged = 0
+                self.send(ACK_SYNC, struct.pack('<I', generation))
+            elif kind == PING:
+                self.send(PONG, body[:12])
+            else:
+                return kind, body
+
+    def acknowledge(self, kind):
+        self.unacknowledged += kind != SET_ACK
+        if self.window and self.unacknowledged >= self.window:
+            self.send(ACK)
+            self.unacknowledged = 0
+
+    def message_of(self, wanted):
+        """What the next one of that kind says."""
+        while True:
+            kind, body = self.message()
+            if kind == wanted:
+                return body
+
+
+class SpiceViewer(ExitStack):
+    """pixels: of the screen, from the top, four bytes each: blue, green, red and one that means nothing."""
+
+    def __init__(self, url, **options):
+        super().__init__()
+        self.main = self.socket = self.enter_context(Channel(url, MAIN, own=NAMES, **options))
+        self.socket = self.main.socket
+        self.session, *_ = struct.unpack('<I', self.main.message_of(INIT)[:4])
+        self.main.send(ATTACH)
+        told = {}
+        while len(told) < 2:
+            kind, body = self.main.message()
+            told |= {kind: body} if kind in (NAME, CHANNELS) else {}
+        self.name = told[NAME][4:].rstrip(b'\0').decode()
+        channels = told[CHANNELS][4:]
+        assert {DISPLAY, INPUTS} <= set(channels[::2])
+        self.display = self.enter_context(Channel(url, DISPLAY, self.session, **options))
+        self.display.send(101, struct.pack('<BqBi', 0, 0, 0, 0))
+        self.inputs = self.enter_context(Channel(url, INPUTS, self.session, **options))
+        self.width = self.height = 0
+        self.pixels = bytearray()
+
+    # ------------------------------------------------------------------ the screen
+
+    def update(self):
+        """Read what changes next, and draw it."""
+        kind, body = self.display.message()
+        if kind == SURFACE:
+            number, self.width, self.height, form, _ = struct.unpack('<IIIII', body)
+            assert (number, form) == (0, 32)
+            self.pixels = bytearray(self.width * self.height * 4)
+        elif kind in (COPY_BITS, FILL, COPY):
+            top, left, bottom, right, clipped = struct.unpack('<4xiiiiB', body[:21])
+            assert not clipped
+            DRAWING[kind](self, body, (top, left, bottom, right))
+        return kind
+
+    def draw(self, body, box):
+        """A picture: all of it, as it is."""
+        image, *area, rop, _, _, _, _, mask = struct.unpack('<IiiiiHBBiiI', body[21:57])
+        assert (rop, mask) == (8, 0)
+        kind, _, width, height = struct.unpack('<8xBBII', body[image : image + 18])
+        form, flags, x, y, stride, palette = struct.unpack('<BBIIII', body[image + 18 : image + 36])
+        assert (kind, form, palette, x, y) == (0, 8, 0, width, height)
+        top, left, bottom, right = area
+        data = body[image + 36 :]
+        for line in range(top, bottom):
+            at = (line if flags & 4 else height - 1 - line) * stride
+            self.put(box[0] + line - top, box[1], data[at + left * 4 : at + right * 4])
+
+    def fill(self, body, box):
+        kind, colour, rop = struct.unpack('<BIH', body[21:28])
+        assert (kind, rop) == (1, 8)
+        for line in range(box[0], box[2]):
+            self.put(line, box[1], struct.pack('<I', colour) * (box[3] - box[1]))
+
+    def copy_bits(self, body, box):
+        x, y = struct.unpack('<ii', body[21:29])
+        wide = (box[3] - box[1]) * 4
+        lines = [self.line(y + number, x, wide) for number in range(box[2] - box[0])]
+        for number, line in enumerate(lines):
+            self.put(box[0] + number, box[1], line)
+
+    def line(self, y, x, size):
+        at = (y * self.width + x) * 4
+        return bytes(self.pixels[at : at + size])
+
+    def put(self, y, x, data):
+        at = (y * self.width + x) * 4
+        assert x >= 0 and x * 4 + len(data) <= self.width * 4 and 0 <= y < self.height
+        self.pixels[at : at + len(data)] = data
+
+    # ------------------------------------------------------------------ keys
+
+    def press(self, code, *, release=True):
+        """The key whose scancode of the first set that is."""
+        self.inputs.send(101, struct.pack('<I', code))
+        if release:
+            self.inputs.send(102, struct.pack('<I', code | 0x80))
+
+
+DRAWING = {COPY: SpiceViewer.draw, FILL: SpiceViewer.fill, COPY_BITS: SpiceViewer.copy_bits}
