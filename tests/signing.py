@@ -21,25 +21,33 @@ KEYS = {
 class Signer:
     """A key of this type and its certificate, by another one or itself.
 
-    authority: whether it may be the issuer of others.  age, left: of its time.
+    authority: whether it may be the issuer of others.  age, left: of its time.  hosts: what it is on the wire.
     """
 
-    def __init__(self, name, issuer=None, *, authority=False, kind='RSA-PSS', age=DAY, left=DAY):
+    def __init__(self, name, issuer=None, *, authority=False, kind='RSA-PSS', age=DAY, left=DAY, hosts=()):
         self.kind, self.key = kind, KEYS[kind]()
         self.name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
-        self.certificate = self.certified_by(issuer or self, authority, age, left)
+        self.certificate = self.certified_by(issuer or self, authority, age, left, hosts)
 
-    def certified_by(self, issuer, authority=False, age=DAY, left=DAY):
+    def certified_by(self, issuer, authority=False, age=DAY, left=DAY, hosts=()):
         now = datetime.now(UTC)
-        usage = x509.KeyUsage(**dict.fromkeys(USAGES, False), key_cert_sign=authority)
-        return (
+        usages = dict.fromkeys(USAGES, False) | {'digital_signature': bool(hosts), 'key_encipherment': bool(hosts)}
+        usage = x509.KeyUsage(**usages, key_cert_sign=authority)
+        names = x509.SubjectAlternativeName([x509.DNSName(host) for host in hosts])
+        builder = (
             x509.CertificateBuilder(issuer.name, self.name, self.key.public_key(), x509.random_serial_number())
             .not_valid_before(now - age)
             .not_valid_after(now + left)
             .add_extension(x509.BasicConstraints(ca=authority, path_length=None), critical=True)
             .add_extension(usage, critical=True)
-            .sign(issuer.key, hashes.SHA256())
         )
+        named = builder.add_extension(names, critical=False) if hosts else builder
+        return named.sign(issuer.key, hashes.SHA256())
+
+    @property
+    def key_pem(self):
+        plain = serialization.NoEncryption()
+        return self.key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, plain)
 
     @property
     def pem(self):

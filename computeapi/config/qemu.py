@@ -17,6 +17,13 @@ QEMU = [
         'to try what moves servers.',
     ),
     cfg.HostAddressOpt('my_ip', default='127.0.0.1', help='The address at which other hosts reach this one.'),
+    cfg.StrOpt(
+        'tls_certificates',
+        help='A directory with ca-cert.pem, server-cert.pem, server-key.pem, client-cert.pem and client-key.pem: disks '
+        'and memory of servers that move to another host are encrypted, and either host shows the other one a '
+        'certificate of this CA, that of the server in the name of the host. All hosts have them, or none. Unset: '
+        'plain TCP.',
+    ),
     cfg.StrOpt('binary', default='qemu-system-x86_64', help='The QEMU, 7.2 or newer; qemu-img is beside it.'),
     cfg.StrOpt(
         'accelerator',

@@ -12,6 +12,7 @@ from computeapi.backends.hypervisor import HypervisorError
 from computeapi.backends.hypervisor.qemu import landing, making, qemu_img
 from computeapi.backends.hypervisor.qemu.child import Child
 from computeapi.backends.hypervisor.qemu.guest import Disk, QemuGuest
+from computeapi.backends.hypervisor.qemu.machine import text
 from computeapi.backends.hypervisor.qemu.monitor import Monitor
 from computeapi.backends.hypervisor.qemu.work import COPY_SECONDS, GuestWork
 from computeapi.backends.whole_files import write
@@ -41,26 +42,27 @@ def size_of(disk: Disk) -> int:
 # ------------------------------------------------------------------ switched off
 
 
-def copy(work: GuestWork, facts: Mapping[str, Any]) -> None:
+def copy(work: GuestWork, host: str, facts: Mapping[str, Any]) -> None:
     """Send the disks of a guest that does not run, and say at the end that all is there."""
     guest = work.folder.existing()
     if facts == landing.HERE:
         return
     for disk in guest.own_disks:
-        send(work, facts, disk.name, Path(disk.file['filename']), disk.format)
+        send(work, host, facts, disk.name, Path(disk.file['filename']), disk.format)
     mark = work.folder / 'departed'
     write(mark, landing.MARK.ljust(landing.MARK_BYTES, b'\0'))
-    send(work, facts, landing.ARRIVED, mark, 'raw')
+    send(work, host, facts, landing.ARRIVED, mark, 'raw')
 
 
-def send(work: GuestWork, facts: Mapping[str, Any], name: str, path: Path, disk_format: str) -> None:
+def send(work: GuestWork, host: str, facts: Mapping[str, Any], name: str, path: Path, disk_format: str) -> None:
     child = Child(work.folder / f'sent-{facts["id"]}-{name}')
     if child.is_done:
         return
     if not child.is_under_way:
-        server = f'file.server.type=inet,file.server.host={facts["address"]},file.server.port={facts["port"]}'
-        target = f'driver=raw,file.driver=nbd,{server},file.export={facts["disks"][name]}'
-        child.start(['qemu-img', 'convert', '-q', '-n', '-f', disk_format, '--target-image-opts', str(path), target])
+        certificates = work.host.certificates
+        target = {'driver': 'raw', 'file': certificates.target(host, facts) | {'export': facts['disks'][name]}}
+        command = ['qemu-img', 'convert', *certificates.arguments('client'), '-q', '-n', '-f', disk_format, '-O', 'raw']
+        child.start([*command, str(path), f'json:{text(target)}'])
     work.until(f'send {name}', lambda: not child.is_under_way, COPY_SECONDS)
     if not child.is_done:
         raise HypervisorError('A disk could not be sent to the other host.')
@@ -75,14 +77,14 @@ def check(work: GuestWork) -> None:
         monitor.execute('query-status')
 
 
-def move(work: GuestWork, facts: Mapping[str, Any], wish: str) -> bool:
+def move(work: GuestWork, host: str, facts: Mapping[str, Any], wish: str) -> bool:
     """Whether it has gone, and is not here any more."""
     guest = work.folder.existing()
     with work.monitor() as monitor:
         if status(monitor) != 'completed' and wish == 'cancelling':
             cancel(work, monitor, guest)
         elif status(monitor) != 'completed':
-            advance(work, monitor, guest, facts, wish)
+            advance(work, monitor, guest, host, facts, wish)
         has_gone = status(monitor) == 'completed'
     if has_gone:
         # Whoever looks must not take what is left for a server that is off.
@@ -97,13 +99,15 @@ def status(monitor: Monitor) -> str:
     return str(monitor.execute('query-migrate').get('status', 'none'))
 
 
-def advance(work: GuestWork, monitor: Monitor, guest: QemuGuest, facts: Mapping[str, Any], wish: str) -> None:
+def advance(
+    work: GuestWork, monitor: Monitor, guest: QemuGuest, host: str, facts: Mapping[str, Any], wish: str
+) -> None:
     """First the disks, until they differ by no more than the guest writes; then its memory; then both stand still for a
     moment, in which the last of both is sent."""
     if facts == landing.HERE:
         raise HypervisorError('The virtual machine runs there already.')
     if status(monitor) not in UNDER_WAY:
-        begin(work, monitor, guest, facts)
+        begin(work, monitor, guest, host, facts)
     if wish == 'forcing':
         monitor.execute('migrate-set-parameters', downtime_limit=FORCED_DOWNTIME)
     work.until('move', lambda: status(monitor) not in UNDER_WAY - {'pre-switchover'}, COPY_SECONDS)
@@ -116,16 +120,19 @@ def advance(work: GuestWork, monitor: Monitor, guest: QemuGuest, facts: Mapping[
         raise HypervisorError('The virtual machine could not be moved.')
 
 
-def begin(work: GuestWork, monitor: Monitor, guest: QemuGuest, facts: Mapping[str, Any]) -> None:
-    there = {'type': 'inet', 'host': facts['address'], 'port': str(facts['port'])}
-    mirroring = mirrors(monitor)
+def begin(work: GuestWork, monitor: Monitor, guest: QemuGuest, host: str, facts: Mapping[str, Any]) -> None:
+    there, mirroring = work.host.certificates.target(host, facts), mirrors(monitor)
+    if not mirroring:
+        # What is left of a move that failed would hold the certificate that it had.
+        end_mirrors(work, monitor, guest, force=True)
+        show_certificate(work, monitor, host)
     for disk in guest.own_disks:
         name = mirror_of(disk)
         if name in mirroring:
             continue
         if name in monitor.nodes():
             monitor.execute('blockdev-del', node_name=name)
-        nbd = {'driver': 'nbd', 'server': there, 'export': facts['disks'][disk.name]}
+        nbd = there | {'export': facts['disks'][disk.name]}
         monitor.tell('blockdev-add', {'driver': 'raw', 'node-name': name, 'file': nbd, 'discard': 'unmap'})
         monitor.execute('blockdev-mirror', job_id=name, device=disk.name, target=name, sync='full')
     wanted = {mirror_of(disk) for disk in guest.own_disks}
@@ -134,6 +141,17 @@ def begin(work: GuestWork, monitor: Monitor, guest: QemuGuest, facts: Mapping[st
     monitor.execute('migrate-set-capabilities', capabilities=pausing)
     monitor.execute('migrate-set-parameters', max_bandwidth=MOST_BANDWIDTH)
     monitor.execute('migrate', uri=f'tcp:{facts["address"]}:{facts["memory"]}')
+
+
+def show_certificate(work: GuestWork, monitor: Monitor, host: str) -> None:
+    """To the other host, whose name must be in its own; as it is now, for they are renewed."""
+    certificates = work.host.certificates
+    name = certificates.name('client')
+    if name:
+        if any(each['name'] == name for each in monitor.execute('qom-list', path='/objects')):
+            monitor.execute('object-del', id=name)
+        monitor.tell('object-add', certificates.credentials('client'))
+    monitor.execute('migrate-set-parameters', tls_creds=name, tls_hostname=host if name else '')
 
 
 def mirror_of(disk: Disk) -> str:

@@ -233,7 +233,7 @@ class QemuHypervisor:
         with self.at(server) as work:
             power.off(work, 'migrate')
             if host != server.host:
-                departure.copy(work, facts)
+                departure.copy(work, host, facts)
                 work.disconnect_volumes(work.folder.existing())
 
     def check_live_migration(self, server: Server, host: str) -> None:
@@ -248,7 +248,7 @@ class QemuHypervisor:
 
     def live_migrate(self, server: Server, host: str, facts: Mapping[str, Any], wish: str) -> bool:
         with self.at(server) as work:
-            return departure.move(work, facts, wish)
+            return departure.move(work, host, facts, wish)
 
     # ------------------------------------------------------------ what is asked
 

@@ -49,9 +49,17 @@ def prepare(work: GuestWork, machine: Mapping[str, Any], *, live: bool) -> Mappi
     facts = guest.landing = {**export(work, guest), 'live': live}
     if live:
         facts['memory'] = free_port(facts['address'])
-        work.start(guest, '-incoming', f'tcp:{facts["address"]}:{facts["memory"]}')
+        await_memory(work, guest, facts)
     work.folder.write(guest)
     return facts
+
+
+def await_memory(work: GuestWork, guest: QemuGuest, facts: Mapping[str, Any]) -> None:
+    certificates = work.host.certificates
+    work.start(guest, *certificates.arguments('server'), '-incoming', 'defer')
+    with work.monitor() as monitor:
+        monitor.execute('migrate-set-parameters', tls_creds=certificates.name('server'))
+        monitor.execute('migrate-incoming', uri=f'tcp:{facts["address"]}:{facts["memory"]}')
 
 
 def make(work: GuestWork, machine: Mapping[str, Any]) -> QemuGuest:
@@ -84,21 +92,24 @@ def landed(work: GuestWork, disk: Disk, sizes: Mapping[str, int]) -> Disk:
 
 def export(work: GuestWork, guest: QemuGuest) -> dict[str, Any]:
     """Let the other host write to the disks; where. Who does not know the name of one cannot."""
+    certificates = work.host.certificates
     address, secret = str(work.host.options.my_ip), secrets.token_hex(16)
     port, names = free_port(address), {disk.name: f'{secret}-{disk.name}' for disk in guest.own_disks}
     paths = {disk.name: Path(disk.file['filename']) for disk in guest.own_disks}
     names[ARRIVED], paths[ARRIVED] = f'{secret}-{ARRIVED}', work.folder / ARRIVED
-    arguments = ['qemu-storage-daemon']
+    arguments = ['qemu-storage-daemon', *certificates.arguments('server')]
     for name in names:
         # The guest's own process locks them when it takes them over.
         file = disks.file(paths[name]) | {'locking': 'off'}
         arguments += ['--blockdev', text({'driver': 'raw', 'node-name': name, 'file': file, 'discard': 'unmap'})]
-    arguments += ['--nbd-server', f'addr.type=inet,addr.host={address},addr.port={port}']
+    server = {'addr': {'type': 'inet', 'host': address, 'port': str(port)}, 'tls-creds': certificates.name('server')}
+    arguments += ['--nbd-server', text({name: value for name, value in server.items() if value})]
     for name, called in names.items():
         export = {'type': 'nbd', 'id': f'export-{name}', 'node-name': name, 'name': called, 'writable': True}
         arguments += ['--export', text(export)]
     work.exporter.begin(arguments, lambda: listens(address, port))
-    return {'id': secret[:8], 'address': address, 'port': port, 'disks': names}
+    tls = bool(certificates.directory)
+    return {'id': secret[:8], 'address': address, 'port': port, 'disks': names, 'tls': tls}
 
 
 def free_port(address: str) -> int:

@@ -18,8 +18,16 @@ LIMITS = ['prlimit', f'--as={2 * 2**30}', f'--cpu={SECONDS}', '--core=0', '--']
 
 def run(command: str, *arguments: str) -> bytes:
     """What it prints; HypervisorError."""
+    done = tried(command, *arguments)
+    if done.returncode:
+        LOG.warning('qemu-img %s: %s', command, done.stderr.decode(errors='replace')[:2000])
+        raise HypervisorError('A disk could not be made or read.')
+    return done.stdout
+
+
+def tried(command: str, *arguments: str) -> subprocess.CompletedProcess[bytes]:
     try:
-        done = subprocess.run(
+        return subprocess.run(
             [*LIMITS, 'qemu-img', command, *arguments],
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -28,10 +36,12 @@ def run(command: str, *arguments: str) -> bytes:
     except (OSError, subprocess.TimeoutExpired) as error:
         LOG.warning('qemu-img %s: %s', command, error)
         raise HypervisorError('A disk could not be made or read.') from None
-    if done.returncode:
-        LOG.warning('qemu-img %s: %s', command, done.stderr.decode(errors='replace')[:2000])
-        raise HypervisorError('A disk could not be made or read.')
-    return done.stdout
+
+
+def complaint(command: str, *arguments: str) -> str:
+    """What it says against what it is asked, if anything."""
+    done = tried(command, *arguments)
+    return done.stderr.decode(errors='replace').strip().removeprefix('qemu-img: ') if done.returncode else ''
 
 
 def info(path: Path, disk_format: str) -> dict[str, Any]:
