@@ -76,7 +76,13 @@ CONSOLES: dict[str, list[cfg.Opt]] = {
             help='Names of hosts whose pages may open consoles, and show their pages in frames, as dashboards do; the '
             'host that a request is for always may.',
         ),
-        cfg.IntOpt('max_connections', default=200, min=1, help='How many consoles can be open at a proxy at a time.'),
+        cfg.IntOpt(
+            'max_connections',
+            default=200,
+            min=1,
+            help='How many connections to consoles there can be at a proxy at a time: one for a console, three for one '
+            'by SPICE.',
+        ),
         cfg.IntOpt(
             'max_frame_bytes',
             default=1024 * 1024,

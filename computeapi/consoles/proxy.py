@@ -175,9 +175,12 @@ class ConsoleProxy:
                 LOG.exception('Nobody looks after those who are at consoles')
 
     async def look(self) -> None:
-        visitors = self.visitors()
-        for client, _ in visitors:
-            if client.heard + self.options.idle_timeout < time.monotonic():
+        visitors, heard = self.visitors(), dict[str, float]()
+        for client, token in visitors:
+            # A viewer of SPICE has several connections, of which only the one for its keys says much.
+            heard[token.hash] = max(client.heard, heard.get(token.hash, client.heard))
+        for client, token in visitors:
+            if heard[token.hash] + self.options.idle_timeout < time.monotonic():
                 client.end('Nobody typed anything.')
         if visitors:
             there = await self.asked(

@@ -7,7 +7,7 @@ from contextlib import suppress
 from datetime import timedelta
 
 import pytest
-from websockets.exceptions import InvalidStatus
+from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
 from computeapi.backends.hypervisor import PowerState
@@ -142,8 +142,17 @@ def test_nobody_speaks_spice(url):
 
 def test_clients_that_say_nothing_are_cut_off(quick, conf, url):
     conf.set_override('idle_timeout', 1, 'console')
-    with Terminal(url('serial')) as terminal:
-        assert closing(terminal) == (1000, 'Nobody typed anything.')
+    address = url('serial')
+    with Terminal(url('serial')) as silent, Terminal(address) as typing, Terminal(address) as beside:
+        with pytest.raises(ConnectionClosed) as closed:
+            while True:
+                typing.type('x')
+                with suppress(TimeoutError):
+                    silent.socket.recv(timeout=0.1)
+        assert closed.value.rcvd.reason == 'Nobody typed anything.'
+        # Whoever has several connections with one token, as viewers of SPICE do, types at one of them.
+        typing.type('\x15there\r')
+        beside.read_until('web> there')
 
 
 @pytest.mark.parametrize('enforced', [True, False])

@@ -10,15 +10,27 @@ from websockets.http11 import Response
 PAGES = {
     'novnc': {'/': 'vnc.html', '/vnc_auto.html': 'vnc.html', '/vnc_lite.html': 'vnc.html', '/vnc.html': 'vnc.html'},
     'serial': {'/': 'serial.html', '/serial.html': 'serial.html'},
-    'spice-html5': {},
+    'spice-html5': {'/': 'spice.html', '/spice_auto.html': 'spice.html', '/spice.html': 'spice.html'},
 }
 """By type of console, what is at which path; beside the scripts and the style."""
-SHARED = ('console.css', 'console.js', 'vnc.js', 'serial.js')
+SHARED = frozenset(
+    {
+        'console.css',
+        'console.js',
+        'incoming.js',
+        'screen.js',
+        'serial.js',
+        'spice.js',
+        'spice_channel.js',
+        'spice_display.js',
+        'spice_inputs.js',
+        'vnc.js',
+    }
+)
 TYPES = {'html': 'text/html', 'css': 'text/css', 'js': 'text/javascript', 'txt': 'text/plain'}
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'"
 )
-NO_SPICE = 'There is no page for SPICE in this package: a client of SPICE over WebSockets can connect here.\n'
 
 
 def answer(kind: str, path: str, framing: Sequence[str]) -> Response:
@@ -26,11 +38,9 @@ def answer(kind: str, path: str, framing: Sequence[str]) -> Response:
 
     framing: names of hosts whose pages may show it as a part of theirs, besides its own.
     """
-    name = PAGES[kind].get(path) or (path[1:] if path[1:] in SHARED and PAGES[kind] else None)
+    name = PAGES[kind].get(path) or (path[1:] if path[1:] in SHARED else None)
     if name is not None:
         return _response(HTTPStatus.OK, name.rpartition('.')[2], _read(name), framing)
-    if not PAGES[kind]:
-        return _response(HTTPStatus.NOT_IMPLEMENTED, 'txt', NO_SPICE.encode(), framing)
     return _response(HTTPStatus.NOT_FOUND, 'txt', b'There is no such page.\n', framing)
 
 

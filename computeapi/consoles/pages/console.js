@@ -26,8 +26,7 @@ export function connect({ opened = () => {}, received, ended = () => {} }) {
   })
   socket.addEventListener('message', (event) => received(new Uint8Array(event.data)))
   socket.addEventListener('close', (event) => {
-    tell(wasOpen ? `Closed. ${event.reason || 'The connection broke.'}` : REFUSED)
-    element('again').hidden = false
+    end(wasOpen ? `Closed. ${event.reason || 'The connection broke.'}` : REFUSED)
     ended()
   })
   return socket
@@ -35,6 +34,16 @@ export function connect({ opened = () => {}, received, ended = () => {} }) {
 
 export function tell(state) {
   element('state').textContent = state
+}
+
+let over = false
+
+// Why the console is closed. What is said after that follows from it.
+export function end(state) {
+  if (over) return
+  over = true
+  tell(state)
+  element('again').hidden = false
 }
 
 // What the server is called, in the page and its title.

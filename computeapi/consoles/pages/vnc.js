@@ -1,6 +1,8 @@
 // A viewer of RFB 3.8 (RFC 6143): raw pixels and copied rectangles, keys and the pointer.
 
-import { connect, element, leaves, name, tell } from './console.js'
+import { connect, element, end, name } from './console.js'
+import { Incoming, text, view } from './incoming.js'
+import { buttons, canvas, listenToKeys, listenToPointer, pointed, resize, screen } from './screen.js'
 
 const NO_SECURITY = 1
 const RAW = 0
@@ -16,48 +18,12 @@ const KEYSYMS = {
 }
 for (let number = 1; number <= 12; number++) KEYSYMS[`F${number}`] = 0xffbd + number
 
-const screen = element('screen')
-const canvas = screen.getContext('2d')
-
-// ------------------------------------------------------------------ bytes that come in
-
-const chunks = []
-let available = 0
-let waiting = null
-
-const socket = connect({ received: arrived, ended: () => (element('reset').disabled = true) })
-
-function arrived(chunk) {
-  chunks.push(chunk)
-  available += chunk.length
-  if (waiting && available >= waiting.count) {
-    const { count, resolve } = waiting
-    waiting = null
-    resolve(taken(count))
-  }
-}
-
-function take(count) {
-  if (available >= count) return taken(count)
-  return new Promise((resolve) => (waiting = { count, resolve }))
-}
-
-function taken(count) {
-  const bytes = new Uint8Array(count)
-  for (let filled = 0; filled < count;) {
-    const [chunk] = chunks
-    const part = chunk.subarray(0, count - filled)
-    bytes.set(part, filled)
-    filled += part.length
-    if (part.length === chunk.length) chunks.shift()
-    else chunks[0] = chunk.subarray(part.length)
-  }
-  available -= count
-  return bytes
-}
-
-const view = (bytes) => new DataView(bytes.buffer)
-const text = (bytes) => new TextDecoder().decode(bytes)
+const incoming = new Incoming()
+const socket = connect({
+  received: (chunk) => incoming.add(chunk),
+  ended: () => (element('reset').disabled = true),
+})
+const take = (count) => incoming.take(count)
 
 // ------------------------------------------------------------------ what goes out
 
@@ -128,65 +94,26 @@ async function rectangle() {
   }
 }
 
-function resize(width, height) {
-  screen.width = width
-  screen.height = height
-}
-
 // ------------------------------------------------------------------ keys and the pointer
 
-// By the place on the keyboard: what is let go is what was pressed, whatever else is held meanwhile.
-const held = new Map()
-
-function keysymOf(pressed) {
+function keysymOf({ key: pressed }) {
   const code = [...pressed].length === 1 ? pressed.codePointAt(0) : 0
   return code ? (code <= 0xff ? code : 0x01000000 + code) : KEYSYMS[pressed]
 }
 
-screen.addEventListener('keydown', (event) => {
-  if (leaves(event)) return
-  const keysym = keysymOf(event.key)
-  if (!keysym) return
-  event.preventDefault()
-  held.set(event.code, keysym)
-  key(keysym, true)
-})
-
-screen.addEventListener('keyup', (event) => {
-  if (!held.has(event.code)) return
-  event.preventDefault()
-  key(held.get(event.code), false)
-  held.delete(event.code)
-})
-
-screen.addEventListener('blur', () => {
-  for (const keysym of held.values()) key(keysym, false)
-  held.clear()
-})
-
-element('reset').addEventListener('click', () => {
-  const keys = [KEYSYMS.Control, KEYSYMS.Alt, KEYSYMS.Delete]
-  for (const keysym of keys) key(keysym, true)
-  for (const keysym of keys.reverse()) key(keysym, false)
-  screen.focus()
-})
+listenToKeys(keysymOf, key, [KEYSYMS.Control, KEYSYMS.Alt, KEYSYMS.Delete])
 
 function point(event, wheel = 0) {
-  const [left, right, middle] = [1, 2, 4].map((bit) => (event.buttons & bit ? 1 : 0))
-  const x = Math.max(0, Math.min(screen.width - 1, (event.offsetX * screen.width) / screen.clientWidth))
-  const y = Math.max(0, Math.min(screen.height - 1, (event.offsetY * screen.height) / screen.clientHeight))
-  send([5, left | (middle << 1) | (right << 2) | wheel, ...two(x), ...two(y)])
+  const [x, y] = pointed(event)
+  send([5, buttons(event) | wheel, ...two(x), ...two(y)])
 }
 
-for (const kind of ['pointerdown', 'pointermove', 'pointerup']) screen.addEventListener(kind, (event) => point(event))
-screen.addEventListener('contextmenu', (event) => event.preventDefault())
-screen.addEventListener('wheel', (event) => {
-  event.preventDefault()
-  point(event, event.deltaY < 0 ? 8 : 16)
+listenToPointer((event) => point(event), (event, up) => {
+  point(event, up ? 8 : 16)
   point(event)
-}, { passive: false })
+})
 
 converse().catch((error) => {
-  tell(error.message)
+  end(error.message)
   socket.close()
 })
