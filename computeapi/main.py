@@ -185,8 +185,14 @@ class Service:
             driven,
             beat_seconds=self.conf.report_interval,
             clock=self.store.clock,
-            upkeep=self.hypervisor.upkeep,
+            upkeep=self.upkeep,
         )
+
+    def upkeep(self) -> None:
+        """See to what is on this machine of hosts and volumes."""
+        self.hypervisor.upkeep()
+        if isinstance(self.volumes, registry.Tended):
+            self.volumes.upkeep()
 
     @functools.cached_property
     def bus(self) -> Bus | None:

@@ -39,6 +39,14 @@ class Recovers(Protocol):
 
 
 @runtime_checkable
+class Tended(Protocol):
+    """A backend that has something on this machine which somebody must see to."""
+
+    def upkeep(self) -> None:
+        """See to it; asked now and then by processes that work."""
+
+
+@runtime_checkable
 class Remembers(Protocol):
     """A backend that keeps something in mind, so as not to look it up each time."""
 
@@ -109,19 +117,25 @@ def local_volumes(
     from computeapi.backends.volume.local import LocalVolumes
 
     files = volume_files(conf, images)
-    return LocalVolumes(
-        store, images, types=VOLUME_TYPES, listeners=[listener], used=used, clock=store.clock, files=files
-    )
+    facts: dict[str, Any] = {'files': files, 'exports': volume_exports(conf, files)}
+    return LocalVolumes(store, images, types=VOLUME_TYPES, listeners=[listener], used=used, clock=store.clock, **facts)
 
 
 def volume_files(conf: cfg.ConfigOpts, images: Images) -> Any:
-    """The data of built-in volumes, where guests run that see them; None elsewhere."""
-    if conf.hypervisor.backend != 'qemu':
+    """The data of built-in volumes, where there are guests that see them; None elsewhere."""
+    if conf.hypervisor.backend != 'qemu' and not conf.volume.exported:
         return None
     from computeapi.backends.volume.local.files import VolumeFiles
 
     base_images = qemu_drivers().images_of(conf, images)
     return VolumeFiles(Path(conf.standalone.data_dir).absolute() / 'volumes', base_images.file)
+
+
+def volume_exports(conf: cfg.ConfigOpts, files: Any) -> Any:
+    """What lets the guests of agents reach these; None where there are none."""
+    if not conf.volume.exported:
+        return None
+    return qemu_drivers().exports_of(conf, Path(conf.standalone.data_dir).absolute() / 'exports', files.path)
 
 
 def local_shares(conf: cfg.ConfigOpts, store: Store) -> Shares:
@@ -158,7 +172,10 @@ def qemu_hypervisor(conf: cfg.ConfigOpts, store: Store, images: Images) -> Hyper
     elif conf.network.backend == 'local':
         around['wires'] = local_documents(store)
     if conf.volume.backend == 'cinder':
-        around['connections'] = cinder_volumes(conf, store, images, unheard, unused)
+        around['connections'] = cinder_connections(conf)
+    elif conf.agent.host is not None and conf.image.backend == 'glance':
+        # An agent has no services of its own: this one is of the same cloud as its images.
+        around['exports'] = cinder_connections(conf)
     elif conf.volume.backend == 'local':
         around['volumes'] = volume_files(conf, images).path
     driver: Hypervisor = drivers.local_driver(conf, images, drivers.Around(**around))
@@ -167,11 +184,6 @@ def qemu_hypervisor(conf: cfg.ConfigOpts, store: Store, images: Images) -> Hyper
 
 def unheard(context: Context, changed: object) -> None:
     """For a backend that only answers here."""
-
-
-def unused(volume_id: str, server_id: str) -> bool:
-    """For block storage that asks nobody."""
-    return False
 
 
 def qemu_drivers() -> Any:
@@ -214,6 +226,13 @@ def cinder_volumes(
     from computeapi.backends.volume.cinder import CinderVolumes
 
     return CinderVolumes(conf)
+
+
+def cinder_connections(conf: cfg.ConfigOpts) -> Any:
+    """A Cinder, or what is built in and answers as one, as far as hosts ask it."""
+    from computeapi.backends.volume.cinder.attachments import CinderUse
+
+    return CinderUse(conf)
 
 
 def placement_of(conf: cfg.ConfigOpts) -> Placement | None:

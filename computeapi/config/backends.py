@@ -195,6 +195,13 @@ VOLUME = [
         choices=[('local', 'volumes in the database of this service, which hold no data'), ('cinder', 'a Cinder')],
         help='The block storage service that has the volumes of servers.',
     ),
+    cfg.BoolOpt(
+        'exported',
+        default=False,
+        help='Of the built-in volumes, with [hypervisor]backend = remote: whether they have data, as files in the data '
+        'directory of `serve`, which the guests of agents reach at [qemu]my_ip (NBD, by qemu-storage-daemon); that '
+        'takes the extra `qemu`, qemu-img and qemu-storage-daemon.',
+    ),
     _newest('3'),
 ]
 

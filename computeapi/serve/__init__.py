@@ -72,9 +72,9 @@ def configure(conf: cfg.ConfigOpts, directory: Directory) -> None:
     conf.set_default('auth_strategy', 'local', 'api')
     # On a cloud of one host there is nowhere else to resize to.
     conf.set_default('allow_resize_to_same_host', conf.simulated.hosts == 1)
+    conf.set_default('state_path', str(directory.path / 'qemu'), 'qemu')
     if conf.hypervisor.backend == 'qemu':
         conf.set_default('hosts', conf.simulated.hosts, 'qemu')
-        conf.set_default('state_path', str(directory.path / 'qemu'), 'qemu')
         conf.set_default('force_config_drive', True)
     conf.set_default('connection', own, 'database')
     conf.set_default('enabled', True, 'ui')

@@ -23,7 +23,7 @@ from tests.guests.machine import SECONDS
 
 PASSWORD = 'for the tests of agents'
 PATIENCE = 120
-LATEST = {'OpenStack-API-Version': 'compute 2.90'}
+LATEST = {'OpenStack-API-Version': 'compute 2.90, volume 3.68'}
 RUNNING = {'power_state': 1, 'console_log': '', 'created_at': datetime(2026, 1, 1)}
 COMMON = """
 [DEFAULT]
@@ -49,6 +49,8 @@ bcrypt_cost = 4
 instances = -1
 cores = -1
 ram = -1
+[volume]
+exported = true
 [standalone]
 data_dir = {folder}/data
 """
@@ -114,7 +116,7 @@ class GuestCloud(Watched):
         for agent in self.agents.values():
             agent.start()
         self.until(lambda: {each.host for each in self.store.ask(agents.select)} == set(self.hosts))
-        self.image = self.make_image()
+        self.image = self.upload('boot', boot_sector.write_disk(self.folder / 'boot').read_bytes(), 'raw')
         flavor = {'name': 'nano', 'vcpus': 1, 'ram': 16, 'disk': 1}
         self.flavor = self.ask('POST', '/v2.1/flavors', {'flavor': flavor})['flavor']['id']
 
@@ -153,18 +155,22 @@ class GuestCloud(Watched):
         assert answer.status_code < 300, answer.text
         return answer.json() if answer.content else None
 
-    def make_image(self):
-        disk = boot_sector.write_disk(self.folder / 'boot')
-        facts = {'name': 'boot', 'disk_format': 'raw', 'container_format': 'bare'}
+    def upload(self, name, data, disk_format):
+        """The id of an image."""
+        facts = {'name': name, 'disk_format': disk_format, 'container_format': 'bare'}
         image = self.ask('POST', '/image/v2/images', facts)['id']
         headers = {'Content-Type': 'application/octet-stream'}
-        self.send('PUT', f'/image/v2/images/{image}/file', data=disk.read_bytes(), headers=headers).raise_for_status()
+        self.send('PUT', f'/image/v2/images/{image}/file', data=data, headers=headers).raise_for_status()
         return image
+
+    def create(self, facts):
+        """The id of a new server, which is on its way."""
+        return self.ask('POST', '/v2.1/servers', {'server': {'name': 'guest', **facts}})['server']['id']
 
     def boot(self, number):
         """The ids of so many new servers, which are on their way."""
-        facts = {'name': 'guest', 'imageRef': self.image, 'flavorRef': self.flavor, 'networks': 'none'}
-        return [self.ask('POST', '/v2.1/servers', {'server': facts})['server']['id'] for _ in range(number)]
+        facts = {'imageRef': self.image, 'flavorRef': self.flavor, 'networks': 'none'}
+        return [self.create(facts) for _ in range(number)]
 
     def act(self, server, name, argument=None):
         self.ask('POST', f'/v2.1/servers/{server}/action', {name: argument})

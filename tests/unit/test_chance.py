@@ -9,6 +9,7 @@ ROOT = Path(computeapi.__file__).parent
 DRAWN = {'random', 'secrets', 'urandom', 'SystemRandom', 'uuid1', 'uuid4'}
 MAY_DRAW = {
     'chance.py': 'ids, addresses, passwords',
+    'backends/hypervisor/qemu/exports.py': 'keys of attachments',
     'backends/hypervisor/qemu/landing.py': 'names that only those know who may write',
     'backends/hypervisor/qemu/guest_agent.py': 'which answer is to which question',
     'agent/gate.py': 'words that open consoles',

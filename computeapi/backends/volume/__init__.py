@@ -64,7 +64,8 @@ class Snapshot:
 class Attachment:
     """A server's hold on a volume; `status` is reserved, attaching or attached, `mode` rw or ro.
 
-    `connector` is what the host said about itself, `device` the name of the disk in the server.
+    `connector` is what the host said about itself, `device` the name of the disk in the server; `connection` is how
+    the host reaches the volume, which is a secret.
     """
 
     id: str
@@ -76,6 +77,7 @@ class Attachment:
     device: str | None = None
     mode: str = 'rw'
     connector: Mapping[str, Any] = field(default_factory=dict)
+    connection: Mapping[str, Any] = field(default_factory=dict, repr=False)
     created_at: datetime | None = None
     attached_at: datetime | None = None
 

@@ -139,10 +139,10 @@ ATTACHMENT_SUMMARY = View(_ATTACHMENT_SUMMARY)
 
 
 def _connection_info(attachment: Attachment) -> dict[str, Any]:
-    """How a host would reach the volume: there is nothing to reach, as volumes here hold no data."""
+    """How a host reaches the volume, or would: most volumes here hold no data."""
     if not attachment.connector:
         return {}
-    return {
+    return dict(attachment.connection) or {
         'driver_volume_type': BACKEND,
         'attachment_id': attachment.id,
         'volume_id': attachment.volume_id,

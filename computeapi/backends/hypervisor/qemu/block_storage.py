@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import os_brick
 from os_brick import privileged
@@ -19,18 +19,12 @@ from oslo_service import backend
 from computeapi.backends.hypervisor import HypervisorError
 from computeapi.backends.hypervisor.qemu.folder import GuestFolder, alone
 from computeapi.backends.hypervisor.qemu.libraries import failing
-from computeapi.backends.hypervisor.qemu.volume_access import opened
+from computeapi.backends.hypervisor.qemu.volume_access import Opening, VolumeConnections, opened
 from computeapi.backends.whole_files import write
 from computeapi.context import Context
 from computeapi.errors import Error, NotFound
 
 SUDO = 'sudo'
-
-
-class VolumeConnections(Protocol):
-    """The volume service, as far as hosts ask it."""
-
-    def connection(self, context: Context, server_id: str, volume_id: str, host: str) -> Mapping[str, Any]: ...
 
 
 class ConnectedVolumes:
@@ -58,7 +52,7 @@ class ConnectedVolumes:
     def connector(self) -> Mapping[str, Any]:
         return self._connector
 
-    def connect(self, folder: GuestFolder, volume_id: str) -> dict[str, Any]:
+    def connect(self, folder: GuestFolder, volume_id: str) -> Opening:
         note = note_of(folder, volume_id)
         with self.alone():
             info = self.asked(folder.server_id, volume_id, read(note))

@@ -13,13 +13,19 @@ from computeapi.backends.hypervisor.qemu.base_images import BaseImages
 from computeapi.backends.hypervisor.qemu.bridges import Bridges
 from computeapi.backends.hypervisor.qemu.bridges.wires import Documents
 from computeapi.backends.hypervisor.qemu.driver import QemuHypervisor
+from computeapi.backends.hypervisor.qemu.exported_volumes import ExportedVolumes
+from computeapi.backends.hypervisor.qemu.exports import VolumeExports
 from computeapi.backends.hypervisor.qemu.host import QemuHost
 from computeapi.backends.hypervisor.qemu.networks import GuestNetworks, UserMode
-from computeapi.backends.hypervisor.qemu.volume_access import VolumeAccess, VolumeFilesHere, VolumePath
+from computeapi.backends.hypervisor.qemu.volume_access import (
+    VolumeAccess,
+    VolumeConnections,
+    VolumeFilesHere,
+    VolumePath,
+)
 from computeapi.backends.image import Images
 
 if TYPE_CHECKING:
-    from computeapi.backends.hypervisor.qemu.block_storage import VolumeConnections
     from computeapi.backends.hypervisor.qemu.switched import PortBindings
 
 
@@ -28,12 +34,14 @@ class Around:
     """The network and the volume service.
 
     wires, volumes: where they are built in and on the same machine: their documents, and where the data of volumes are.
-    bindings, connections: a Neutron and a Cinder."""
+    bindings, connections: a Neutron and a Cinder.
+    exports: the built-in volume service, where it is on another machine."""
 
     wires: Documents | None = None
     volumes: VolumePath | None = None
     bindings: 'PortBindings | None' = None
-    connections: 'VolumeConnections | None' = None
+    connections: VolumeConnections | None = None
+    exports: VolumeConnections | None = None
 
 
 ALONE = Around()
@@ -76,6 +84,11 @@ def images_of(conf: cfg.ConfigOpts, images: Images) -> BaseImages:
     return BaseImages(state_path(conf) / 'images', images, conf.qemu.max_image_bytes)
 
 
+def exports_of(conf: cfg.ConfigOpts, folder: Path, path_of: VolumePath) -> VolumeExports:
+    """Of this machine's volumes to others."""
+    return VolumeExports(folder, path_of, conf.qemu.my_ip)
+
+
 def networks_of(options: cfg.ConfigOpts.GroupAttr, names: list[str], state: Path, around: Around) -> GuestNetworks:
     if options.network == 'user':
         return UserMode(way_out=options.way_out)
@@ -95,6 +108,8 @@ def networks_of(options: cfg.ConfigOpts.GroupAttr, names: list[str], state: Path
 
 
 def volumes_of(options: cfg.ConfigOpts.GroupAttr, name: str, state: Path, around: Around) -> VolumeAccess:
+    if around.exports is not None:
+        return ExportedVolumes(around.exports, name, options.my_ip)
     if around.connections is None:
         return VolumeFilesHere(around.volumes, options.my_ip)
     with host_extra('[volume]backend'):

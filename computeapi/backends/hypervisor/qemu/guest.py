@@ -13,6 +13,7 @@ class Disk:
     name: unique in the guest, and what QEMU calls it.  uuid: of the BlockDevice, if it is one.  slot: on the bus.
     file: what QEMU opens, as its blockdev-add takes it: {"driver": "file", "filename": ...}.  format: of what is in it.
     volume_id: of the volume that it is, which is not in the guest's folder.
+    credentials: what QEMU shows to open the file, as its object-add takes it, if anything.
     backing: the same of what it is laid over, which is only read: {"file": ..., "format": ...}.
     """
 
@@ -27,6 +28,7 @@ class Disk:
     read_only: bool = False
     volume_id: str | None = None
     node_name: str | None = None
+    credentials: dict[str, Any] | None = None
 
     @property
     def node(self) -> str:

@@ -81,7 +81,7 @@ def make(work: GuestWork, machine: Mapping[str, Any]) -> QemuGuest:
 
 def landed(work: GuestWork, disk: Disk, sizes: Mapping[str, int]) -> Disk:
     if disk.volume_id is not None:
-        return replace(disk, file={})
+        return replace(disk, file={}, credentials=None)
     if disk.name in sizes:
         path = work.folder / Path(f'{disk.name}.raw').name
         qemu_img.create(path, sizes[disk.name], disk_format='raw')

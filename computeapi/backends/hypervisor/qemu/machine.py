@@ -44,6 +44,7 @@ def arguments(
         *(('-spice', SPICE_OPTIONS) if spice else ()),
         *_ports(guest),
         *('-device', 'virtio-balloon-pci,' + _place(guest, FIRST_SLOT - 1)),
+        *(part for disk in guest.volumes if disk.credentials for part in ('-object', text(disk.credentials))),
         *(part for disk in disks_of(guest) for node in nodes(disk) for part in ('-blockdev', text(node))),
         *(
             part

@@ -34,7 +34,7 @@ def connect(work: GuestWork, guest: QemuGuest, card: Card) -> None:
     with work.monitor() as monitor:
         device = machine.card_device(guest, card, networks.card(*there))
         if device['id'] not in devices(monitor):
-            if machine.netdev_of(card) not in netdevs(monitor):
+            if machine.netdev_of(card) not in objects(monitor):
                 monitor.tell('netdev_add', networks.netdev(*there) | {'id': machine.netdev_of(card)})
             monitor.tell('device_add', device)
 
@@ -61,7 +61,7 @@ def disconnect(work: GuestWork, monitor: Monitor, guest: QemuGuest, card: Card) 
             work.until(f'unplug {name}', lambda: name not in devices(monitor), work.host.options.detach_seconds)
         except TooSlow:
             guest.ghosts.append(card.slot)
-    if machine.netdev_of(card) in netdevs(monitor):
+    if machine.netdev_of(card) in objects(monitor):
         monitor.execute('netdev_del', id=machine.netdev_of(card))
 
 
@@ -70,6 +70,6 @@ def devices(monitor: Monitor) -> set[str]:
     return {each['name'] for each in monitor.execute('qom-list', path='/machine/peripheral')}
 
 
-def netdevs(monitor: Monitor) -> set[str]:
-    """What is behind network cards."""
+def objects(monitor: Monitor) -> set[str]:
+    """What is behind network cards, and keys."""
     return {each['name'] for each in monitor.execute('qom-list', path='/objects')}

@@ -2,13 +2,37 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from computeapi.backends.hypervisor import HypervisorError
 from computeapi.backends.hypervisor.qemu.folder import GuestFolder
+from computeapi.context import Context
 
 VolumePath = Callable[[str], Path]
 """Where the data of a volume are on this machine."""
+
+NBD = 'nbd'
+"""How volumes of the built-in service are reached from other hosts, as a Cinder would call it."""
+KEYS = 'keys.psk'
+"""The file in which QEMU looks for the key that both sides of such a connection have."""
+
+
+def key_line(key: str) -> bytes:
+    """All of that file, for a key in hexadecimal."""
+    return f'qemu:{key}\n'.encode()
+
+
+class VolumeConnections(Protocol):
+    """The volume service, as far as hosts ask it."""
+
+    def connection(self, context: Context, server_id: str, volume_id: str, host: str) -> Mapping[str, Any]: ...
+
+
+class Opening(NamedTuple):
+    """What QEMU opens, raw, as its blockdev-add takes it, and what it shows there, as object-add does."""
+
+    file: dict[str, Any]
+    credentials: dict[str, Any] | None = None
 
 
 class VolumeAccess(Protocol):
@@ -18,8 +42,8 @@ class VolumeAccess(Protocol):
     def connector(self) -> Mapping[str, Any]:
         """What the host says about itself to block storage, beside its name."""
 
-    def connect(self, folder: GuestFolder, volume_id: str) -> dict[str, Any]:
-        """Let the host reach the volume for the guest; what its QEMU opens, raw."""
+    def connect(self, folder: GuestFolder, volume_id: str) -> Opening:
+        """Let the host reach the volume for the guest; how its QEMU does."""
 
     def extend(self, folder: GuestFolder, volume_id: str) -> None:
         """Let the host see that a connected volume is longer now."""
@@ -37,7 +61,7 @@ class VolumeFilesHere:
     def connector(self) -> Mapping[str, Any]:
         return {'ip': self.my_ip, 'initiator': '', 'multipath': False}
 
-    def connect(self, folder: GuestFolder, volume_id: str) -> dict[str, Any]:
+    def connect(self, folder: GuestFolder, volume_id: str) -> Opening:
         path = None if self.path_of is None else self.path_of(volume_id)
         if path is None or not path.exists():
             raise HypervisorError(f'Volume {volume_id} has no data on this host.')
@@ -49,14 +73,8 @@ class VolumeFilesHere:
     disconnect = extend
 
 
-def opened(path: Path) -> dict[str, Any]:
-    """As blockdev-add takes it. What a device holds is the same for all hosts that have it: none keeps pages of it."""
+def opened(path: Path) -> Opening:
+    """What a device holds is the same for all hosts that have it: none keeps pages of it."""
     if path.is_block_device():
-        return {'driver': 'host_device', 'filename': str(path), 'cache': {'direct': True}}
-    return {'driver': 'file', 'filename': str(path)}
-
-
-def size_of(file: Mapping[str, Any]) -> int:
-    """In bytes, of what is opened by these arguments."""
-    with Path(file['filename']).open('rb') as data:
-        return data.seek(0, 2)
+        return Opening({'driver': 'host_device', 'filename': str(path), 'cache': {'direct': True}})
+    return Opening({'driver': 'file', 'filename': str(path)})

@@ -1,14 +1,16 @@
 """Volumes as disks of guests, which come and go while a guest runs, or before it does."""
 
+import contextlib
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from computeapi.backends.hypervisor import HypervisorError
 from computeapi.backends.hypervisor.qemu import disks, machine
 from computeapi.backends.hypervisor.qemu.guest import Disk, QemuGuest
 from computeapi.backends.hypervisor.qemu.monitor import Monitor, Refusal
-from computeapi.backends.hypervisor.qemu.plugging import devices
-from computeapi.backends.hypervisor.qemu.volume_access import size_of
+from computeapi.backends.hypervisor.qemu.plugging import devices, objects
+from computeapi.backends.hypervisor.qemu.volume_access import NBD
 from computeapi.backends.hypervisor.qemu.work import COPY_SECONDS, GuestWork, TooSlow
 from computeapi.db.servers import BlockDevice
 
@@ -28,25 +30,28 @@ def attach(work: GuestWork, device: BlockDevice) -> None:
         # It is noted first, so that whoever is told again finds the same place.
         guest.disks.append(disk)
         work.folder.write(guest)
-    disk.file = reached(work, disk)
+    work.reach(disk)
     work.folder.write(guest)
     if work.process.runs:
         with work.monitor() as monitor:
             connect(monitor, guest, disk)
 
 
-def reached(work: GuestWork, disk: Disk) -> dict[str, Any]:
-    return work.host.volumes.connect(work.folder, disk.volume_id or '')
-
-
 def connect(monitor: Monitor, guest: QemuGuest, disk: Disk) -> None:
     there = monitor.nodes()
+    show(monitor, disk)
     for node in machine.nodes(disk):
         if node['node-name'] not in there:
             monitor.tell('blockdev-add', node)
     device = machine.device(guest, disk)
     if device['id'] not in devices(monitor):
         monitor.tell('device_add', device)
+
+
+def show(monitor: Monitor, disk: Disk) -> None:
+    """Let QEMU know what it needs to open the data."""
+    if disk.credentials is not None and disk.credentials['id'] not in objects(monitor):
+        monitor.tell('object-add', disk.credentials)
 
 
 def detach(work: GuestWork, device: BlockDevice) -> None:
@@ -80,17 +85,19 @@ def forget(monitor: Monitor, disk: Disk) -> bool:
     them for a moment longer than the guest itself."""
     there = monitor.nodes()
     try:
-        for name in (disk.node, file_of(disk)):
+        for name in (disk.node, *files_of(disk)):
             if name in there:
                 monitor.execute('blockdev-del', node_name=name)
+        if disk.credentials is not None and disk.credentials['id'] in objects(monitor):
+            monitor.execute('object-del', id=disk.credentials['id'])
     except Refusal:
         return False
     return True
 
 
-def file_of(disk: Disk) -> str:
-    """What QEMU calls the file that was opened for itself."""
-    return f'{disk.node}-file'
+def files_of(disk: Disk) -> tuple[str, str]:
+    """What QEMU calls the file where it was opened for itself, and another one that takes its place."""
+    return f'{disk.node}-file', f'{disk.node}-again'
 
 
 def extend(work: GuestWork, device: BlockDevice) -> None:
@@ -100,7 +107,31 @@ def extend(work: GuestWork, device: BlockDevice) -> None:
         work.host.volumes.extend(work.folder, disk.volume_id or '')
         if work.process.runs:
             with work.monitor() as monitor:
-                monitor.execute('block_resize', node_name=disk.node, size=size_of(disk.file))
+                size = reopen(monitor, disk) if disk.file['driver'] == NBD else size_of(disk)
+                monitor.execute('block_resize', node_name=disk.node, size=size)
+
+
+def size_of(disk: Disk) -> int:
+    """In bytes, of a file or device."""
+    with Path(disk.file['filename']).open('rb') as data:
+        return data.seek(0, 2)
+
+
+def reopen(monitor: Monitor, disk: Disk) -> int:
+    """A connection knows the size that was when it was made, in bytes: let another one take its place, which knows
+    the size of now."""
+    drop_unused(monitor, disk)
+    name = next(name for name in files_of(disk) if name not in monitor.nodes())
+    monitor.tell('blockdev-add', disk.file | {'node-name': name})
+    monitor.tell('blockdev-reopen', {'options': [node_over(disk, name)]})
+    drop_unused(monitor, disk)
+    return length_of(monitor, name)
+
+
+def drop_unused(monitor: Monitor, disk: Disk) -> None:
+    for name in {*files_of(disk)} & monitor.nodes():
+        with contextlib.suppress(Refusal):
+            monitor.execute('blockdev-del', node_name=name)
 
 
 # ------------------------------------------------------------------ one in place of another
@@ -112,13 +143,9 @@ def swap(work: GuestWork, old: BlockDevice, new: BlockDevice) -> None:
     if disk is None or new.volume_id is None:
         raise HypervisorError(f'Volume {old.volume_id} is no disk of the virtual machine.')
     if disk.volume_id != new.volume_id:
-        taken = replace(
-            disk,
-            file=work.host.volumes.connect(work.folder, new.volume_id),
-            serial=new.volume_id,
-            volume_id=new.volume_id,
-            node_name=f'volume-{new.volume_id[:18]}',
-        )
+        node = f'volume-{new.volume_id[:18]}'
+        taken = replace(disk, serial=new.volume_id, volume_id=new.volume_id, node_name=node)
+        work.reach(taken)
         with work.monitor() as monitor:
             mirror(work, monitor, disk, taken)
             work.until(f'close {disk.node}', lambda: forget(monitor, disk), work.host.options.detach_seconds)
@@ -134,9 +161,10 @@ def mirror(work: GuestWork, monitor: Monitor, disk: Disk, taken: Disk) -> None:
     job = f'swap-{disk.name}'
     if monitor.status_of(job) is None:
         forget(monitor, taken)
-        monitor.tell('blockdev-add', taken.file | {'node-name': file_of(taken)})
+        show(monitor, taken)
+        monitor.tell('blockdev-add', taken.file | {'node-name': files_of(taken)[0]})
         # Both must be of one length meanwhile.
-        monitor.tell('blockdev-add', node_over(taken) | {'size': length_of(monitor, disk)})
+        monitor.tell('blockdev-add', node_over(taken) | {'size': length_of(monitor, disk.node)})
         monitor.execute('blockdev-mirror', job_id=job, device=disk.node, target=taken.node, sync='full')
     work.until(job, lambda: monitor.status_of(job) in (None, 'ready'), COPY_SECONDS)
     if monitor.status_of(job) == 'ready':
@@ -148,23 +176,23 @@ def mirror(work: GuestWork, monitor: Monitor, disk: Disk, taken: Disk) -> None:
     show_all(monitor, taken)
 
 
-def node_over(taken: Disk) -> dict[str, Any]:
+def node_over(taken: Disk, file: str | None = None) -> dict[str, Any]:
     """The arguments of blockdev-add, upon the file that was opened for itself."""
     [node] = machine.nodes(taken)
-    return node | {'file': file_of(taken)}
+    return node | {'file': file or files_of(taken)[0]}
 
 
 def show_all(monitor: Monitor, taken: Disk) -> None:
     """Let the guest see as much as the new volume has."""
-    size = size_of(taken.file)
-    if length_of(monitor, taken) != size:
+    size = length_of(monitor, files_of(taken)[0])
+    if length_of(monitor, taken.node) != size:
         monitor.tell('blockdev-reopen', {'options': [node_over(taken)]})
         monitor.execute('block_resize', node_name=taken.node, size=size)
 
 
-def length_of(monitor: Monitor, disk: Disk) -> int:
+def length_of(monitor: Monitor, node: str) -> int:
     found = monitor.execute('query-named-block-nodes', flat=True)
-    return next(int(each['image']['virtual-size']) for each in found if each['node-name'] == disk.node)
+    return next(int(each['image']['virtual-size']) for each in found if each['node-name'] == node)
 
 
 def node_of(monitor: Monitor, disk: Disk) -> str | None:

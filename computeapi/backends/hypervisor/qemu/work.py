@@ -10,7 +10,7 @@ from computeapi.backends.hypervisor.behaviour import at_once
 from computeapi.backends.hypervisor.qemu import machine
 from computeapi.backends.hypervisor.qemu.base_images import BaseImage
 from computeapi.backends.hypervisor.qemu.folder import GuestFolder
-from computeapi.backends.hypervisor.qemu.guest import Card, QemuGuest
+from computeapi.backends.hypervisor.qemu.guest import Card, Disk, QemuGuest
 from computeapi.backends.hypervisor.qemu.host import QemuHost
 from computeapi.backends.hypervisor.qemu.monitor import Monitor
 from computeapi.backends.hypervisor.qemu.process import QMP, FolderProcess, GuestProcess, exporter_of
@@ -86,13 +86,17 @@ class GuestWork:
         for disk in guest.volumes:
             self.host.volumes.disconnect(self.folder, disk.volume_id or '')
 
+    def reach(self, disk: Disk) -> None:
+        """Let the host reach the volume that the disk is, which knows then how QEMU opens it."""
+        disk.file, disk.credentials = self.host.volumes.connect(self.folder, disk.volume_id or '')
+
     def start(self, guest: QemuGuest, *more: str, files: Sequence[int] = ()) -> None:
         """Start the guest with what is behind its cards and volumes; more: arguments of its QEMU."""
         networks = self.host.networks
         for card in guest.cards:
             networks.set_up(guest.server_id, card.interface)
         for disk in guest.volumes:
-            disk.file = self.host.volumes.connect(self.folder, disk.volume_id or '')
+            self.reach(disk)
         self.folder.write(guest)
 
         def netdev(card: Card) -> tuple[dict[str, Any], Mapping[str, Any]]:

@@ -1,9 +1,21 @@
 """The volumes of a Cinder."""
 
+from oslo_config import cfg
+
 from computeapi.backends.volume.cinder.attachments import CinderUse
 from computeapi.backends.volume.cinder.snapshots import CinderSnapshotLife
 from computeapi.backends.volume.cinder.volumes import CinderVolumeLife
 
 
 class CinderVolumes(CinderVolumeLife, CinderUse, CinderSnapshotLife):
-    """The volumes of a Cinder; see `computeapi.backends.volume.Volumes`."""
+    """The volumes of a Cinder; see `computeapi.backends.volume.Volumes`.
+
+    cfg.ConfigFileValueError without a key for the tokens of callers: only they make volumes of their own."""
+
+    def __init__(self, conf: cfg.ConfigOpts):
+        if not conf.service_user.task_token_key:
+            raise cfg.ConfigFileValueError(
+                'With a Cinder servers get volumes that are made with the token of whoever asks for them: '
+                '[service_user]task_token_key must say what these are encrypted with until then'
+            )
+        super().__init__(conf)

@@ -15,14 +15,7 @@ REFUSALS: Mapping[int, Callable[[str], Error]] = {400: Invalid, 409: Conflict, 4
 
 
 class CinderBase:
-    """cfg.ConfigFileValueError without a key for the tokens of callers: only they make volumes of their own."""
-
     def __init__(self, conf: cfg.ConfigOpts):
-        if not conf.service_user.task_token_key:
-            raise cfg.ConfigFileValueError(
-                'With a Cinder servers get volumes that are made with the token of whoever asks for them: '
-                '[service_user]task_token_key must say what these are encrypted with until then'
-            )
         self.service = NeighbourService(conf, 'Cinder', 'cinder', 'block-storage', 3)
 
     @contextmanager

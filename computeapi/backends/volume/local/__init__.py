@@ -30,6 +30,7 @@ class LocalVolumes(VolumeLife, VolumeUse, VolumeUpload):
     def recover(self) -> None:
         """What whoever died did not come to fill is in error."""
         self.filler.recover()
+        self.upkeep()
 
     @functools.cached_property
     def snapshots(self) -> VolumeSnapshots:

@@ -81,6 +81,27 @@ class VolumeUse(VolumeStore):
                 self._settle(connection, volume)
         except errors.AttachmentNotFound:
             return
+        self.unexport([attachment_id])
+
+    def connection(self, context: Context, attachment_id: str) -> Attachment:
+        """The attachment with how its host reaches the volume, where that is told."""
+        attachment = self.attachment(context, attachment_id)
+        if self.exports is None or not attachment.connector:
+            return attachment
+        found = self.exports.connection(attachment_id, attachment.volume_id)
+        if not self._is_held(attachment_id):
+            self.exports.end(attachment_id)
+            raise errors.AttachmentNotFound(id=attachment_id)
+        return replace(attachment, connection=found)
+
+    def upkeep(self) -> None:
+        """Hosts reach what they hold, and nothing else."""
+        if self.exports is not None:
+            self.exports.upkeep(self._is_held)
+
+    def _is_held(self, attachment_id: str) -> bool:
+        with self.store.read() as connection:
+            return bool(ATTACHMENTS.select(connection, ATTACHMENTS.among([attachment_id])))
 
     def attachment(self, context: Context, attachment_id: str) -> Attachment:
         with self.store.read() as connection:
@@ -141,6 +162,7 @@ class VolumeUse(VolumeStore):
                 raise errors.AttachmentNotFound(id=attachment_id)
             ATTACHMENTS.delete(connection, ATTACHMENTS.among(chosen))
             self._settle(connection, replace(volume, status='detaching') if force else volume)
+        self.unexport(chosen)
 
     def begin_attaching(self, context: Context, volume_id: str) -> None:
         """Keep others off the volume before it is attached."""

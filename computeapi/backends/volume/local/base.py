@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
+from typing import Any, Protocol
 
 from computeapi import errors
 from computeapi.backends.image import Images
@@ -22,11 +23,23 @@ BACKEND = 'local'
 """What this storage is called: by types that ask for it, as the host of its services, as the driver of its volumes."""
 
 
+class Exports(Protocol):
+    """How hosts on other machines reach volumes, each by its attachment."""
+
+    def connection(self, attachment_id: str, volume_id: str) -> dict[str, Any]:
+        """As Cinder says it: `driver_volume_type`, and what that takes; from now on and until `end`."""
+
+    def end(self, attachment_id: str) -> None: ...
+
+    def upkeep(self, is_held: Callable[[str], bool]) -> None:
+        """Let those work that should, and end those of attachments that are not there any more."""
+
+
 class VolumeStore(Kept[Volume]):
     """Volumes made from `images`, in availability `zones`; `types` are those to begin with and their extra specs.
 
-    `files` hold their data; without these they have none. `listeners` are told when a volume that servers use has
-    grown; `used` tells whether a server really uses one.
+    `files` hold their data; without these they have none. `exports` let the hosts of agents reach them. `listeners`
+    are told when a volume that servers use has grown; `used` tells whether a server really uses one.
     """
 
     table, record = VOLUMES, Volume
@@ -42,6 +55,7 @@ class VolumeStore(Kept[Volume]):
         used: VolumeUsers = lambda volume_id, server_id: True,
         clock: Callable[[], datetime] = utcnow,
         files: VolumeFiles | None = None,
+        exports: Exports | None = None,
     ):
         super().__init__(store, clock)
         self.images = images
@@ -52,6 +66,13 @@ class VolumeStore(Kept[Volume]):
         self.quotas = VolumeQuotas(store)
         self.messages = VolumeMessages(store, clock)
         self.filler = Filler(store, clock, files)
+        self.exports = exports
+
+    def unexport(self, attachment_ids: Iterable[str]) -> None:
+        """Whoever uses volumes by these attachments, which are gone, does not any more."""
+        if self.exports is not None:
+            for attachment_id in attachment_ids:
+                self.exports.end(attachment_id)
 
 
 def project_of(context: Context) -> str:

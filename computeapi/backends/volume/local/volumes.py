@@ -107,12 +107,16 @@ class VolumeLife(VolumeMaking):
     ) -> Volume:
         """Say what the volume is, whatever it was; `detached` forgets its attachments, the migration_status `none` the
         one it has."""
+        gone: builtins.list[str] = []
         with self._locked(context, volume_id) as (connection, volume):
             if detached:
-                ATTACHMENTS.delete(connection, volumes.attachments_of(volume_id))
+                held = volumes.attachments_of(volume_id)
+                gone += [each['id'] for each in ATTACHMENTS.select(connection, held)]
+                ATTACHMENTS.delete(connection, held)
             moving = migration_status or volume.migration_status
             facts = {'status': status or volume.status, 'migration_status': None if moving == 'none' else moving}
             self._write(connection, volume, facts)
+        self.unexport(gone)
         return self.get(context, volume_id)
 
     def delete(self, context: Context, volume_id: str, *, force: bool = False, cascade: bool = False) -> None:

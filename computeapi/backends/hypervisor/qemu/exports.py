@@ -1,0 +1,127 @@
+"""Volumes of the built-in service, for guests on other hosts: each attachment has a process that lets its host reach
+the volume (NBD), as long as there is the attachment.
+
+Who has not the key of an attachment, which is made for it alone, can neither read nor write there: an NBD server tells
+everybody the names of what it has.
+"""
+
+import contextlib
+import os
+import secrets
+import shutil
+import uuid
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from computeapi.backends.hypervisor import HypervisorError
+from computeapi.backends.hypervisor.qemu.disks import file
+from computeapi.backends.hypervisor.qemu.folder import GuestFolder, alone
+from computeapi.backends.hypervisor.qemu.landing import free_port, listens
+from computeapi.backends.hypervisor.qemu.machine import text
+from computeapi.backends.hypervisor.qemu.process import FolderProcess
+from computeapi.backends.hypervisor.qemu.volume_access import KEYS, NBD, VolumePath, key_line
+from computeapi.backends.whole_files import write
+
+LOCK_SECONDS = 60
+
+
+class VolumeExports:
+    """folder: has one for each attachment.  path_of: where the data of volumes are.  address: at which hosts reach this
+    machine.
+
+    The processes outlive this one, as guests do. Where one has died, it comes back as it was: guests wait for it."""
+
+    def __init__(self, folder: Path, path_of: VolumePath, address: str):
+        self.folder, self.path_of, self.address = folder, path_of, address
+
+    def connection(self, attachment_id: str, volume_id: str) -> dict[str, Any]:
+        """How a host reaches the volume, from now on and until `end`; with the key. HypervisorError."""
+        with self._alone():
+            export = self._of(attachment_id)
+            facts = export.facts() or {'volume_id': volume_id, 'key': secrets.token_hex(32)}
+            facts = export.start(facts, self.path_of(volume_id), self.address)
+        return {
+            'driver_volume_type': NBD,
+            'address': self.address,
+            'port': facts['port'],
+            'export': facts['volume_id'],
+            'key': facts['key'],
+        }
+
+    def end(self, attachment_id: str) -> None:
+        """Whoever is connected is not any more."""
+        with self._alone():
+            self._of(attachment_id).end()
+
+    def upkeep(self, is_held: Callable[[str], bool]) -> None:
+        """Start again what has died, and end what is of no attachment any more."""
+        for path in self.folder.glob('*/export.json'):
+            # What cannot be started has been logged, and is tried again the next time.
+            with contextlib.suppress(HypervisorError), self._alone():
+                export = self._of(path.parent.name)
+                if not is_held(path.parent.name):
+                    export.end()
+                elif (facts := export.facts()) and not export.process.runs:
+                    export.start(facts, self.path_of(facts['volume_id']), self.address)
+
+    def _of(self, attachment_id: str) -> 'VolumeExport':
+        return VolumeExport(self.folder / str(uuid.UUID(attachment_id)))
+
+    def _alone(self) -> AbstractContextManager[None]:
+        return alone(self.folder / 'lock', LOCK_SECONDS, 'Volumes are being exported.')
+
+
+class VolumeExport:
+    """That of one attachment, which its folder is called after."""
+
+    def __init__(self, path: Path):
+        self.path = path
+        self.process = FolderProcess(GuestFolder(path), 'exporter', str(path))
+
+    def facts(self) -> dict[str, Any] | None:
+        """volume_id, key, port, and data: which file it is, and how long it was; None: there is no export."""
+        try:
+            found: dict[str, Any] = orjson.loads((self.path / 'export.json').read_bytes())
+        except FileNotFoundError:
+            return None
+        return found
+
+    def start(self, facts: dict[str, Any], data: Path, address: str) -> dict[str, Any]:
+        """Unless it runs, with all that the volume has by now; the facts that hold then."""
+        if not data.exists():
+            raise HypervisorError(f'Volume {facts["volume_id"]} has no data here.')
+        seen = [data.stat().st_ino, data.stat().st_size]
+        if self.process.runs and facts['data'] == seen:
+            return facts
+        self.process.end()
+        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write(self.path / KEYS, key_line(facts['key']))
+        # Guests that are connected come back to the same port.
+        facts = facts | {'data': seen, 'port': facts.get('port') or free_port(address)}
+        write(self.path / 'export.json', orjson.dumps(facts))
+        self.process.begin(arguments(self.path, facts, data, address), lambda: listens(address, facts['port']))
+        return facts
+
+    def end(self) -> None:
+        self.process.end()
+        with contextlib.suppress(FileNotFoundError):
+            shutil.rmtree(self.path)
+
+
+def arguments(folder: Path, facts: dict[str, Any], data: Path, address: str) -> list[str]:
+    """Of the process. Who may write to a volume its attachments say, and no lock on the file."""
+    node = {'driver': 'raw', 'node-name': 'volume', 'file': file(data) | {'locking': 'off'}, 'discard': 'unmap'}
+    export = {'type': 'nbd', 'id': 'export', 'node-name': 'volume', 'name': facts['volume_id'], 'writable': True}
+    keys = {'qom-type': 'tls-creds-psk', 'id': 'keys', 'endpoint': 'server', 'dir': os.fspath(folder)}
+    server = f'addr.type=inet,addr.host={address},addr.port={facts["port"]},tls-creds=keys'
+    return [
+        'qemu-storage-daemon',
+        *('--object', text(keys)),
+        *('--blockdev', text(node)),
+        *('--nbd-server', server),
+        *('--export', text(export)),
+    ]

@@ -1,0 +1,133 @@
+"""Volumes of the built-in service are reached from other hosts, by whom they are for."""
+
+import subprocess
+import uuid
+
+import pytest
+import webob
+
+from computeapi.backends.hypervisor.qemu.drivers import Around, exports_of, images_of, local_driver
+from computeapi.backends.hypervisor.qemu.exported_volumes import keys_of
+from computeapi.backends.hypervisor.qemu.exports import VolumeExport
+from computeapi.backends.volume.local import LocalVolumes
+from computeapi.backends.volume.local.files import VolumeFiles
+from computeapi.standalone.volume import cinder
+from tests.backends.implementations import ADMIN, ALICE
+from tests.guests.boot_sector import BANNER
+from tests.guests.screens import wrote
+from tests.guests.test_volumes import device_of, settled
+
+CALLERS = {'admin': ADMIN, 'alice': ALICE}
+
+
+@pytest.fixture
+def files(guests):
+    return VolumeFiles(guests.folder / 'volumes', images_of(guests.conf, guests.images).file)
+
+
+@pytest.fixture
+def volumes(guests, files):
+    made = LocalVolumes(guests.store, guests.images, files=files)
+    made.populate()
+    made.exports = exports_of(guests.conf, guests.folder / 'exports', files.path)
+    yield made
+    for attachment in made.attachments(ADMIN):
+        made.release(ADMIN, attachment.id)
+
+
+@pytest.fixture
+def hold(volumes, driver):
+    """hold(server_id, volume, by=ADMIN) -> the id of the attachment that the server has, on its first host."""
+
+    def hold(server_id, volume, by=ADMIN):
+        held = volumes.reserve(by, volume.id, server_id, connector=driver.connector('compute1'))
+        volumes.complete(by, held)
+        return held
+
+    return hold
+
+
+class Hosts:
+    """The volume service as hosts ask it."""
+
+    def __init__(self, volumes):
+        self.volumes = volumes
+
+    def connection(self, context, server_id, volume_id, host):
+        [held] = self.volumes.attachments(context, server_ids=[server_id], volume_id=volume_id)
+        return self.volumes.connection(context, held.id).connection
+
+
+@pytest.fixture
+def driver(guests, volumes):
+    guests.conf.set_override('detach_seconds', 20, 'qemu')
+    return local_driver(guests.conf, guests.images, Around(exports=Hosts(volumes)))
+
+
+def exporter_of(guests, attachment_id):
+    return VolumeExport(guests.folder / 'exports' / attachment_id).process
+
+
+def listed(port, *more):
+    """Whether whoever comes so is told what can be reached there."""
+    arguments = ['qemu-nbd', *more, '--list', '--bind', '127.0.0.1', '--port', str(port)]
+    return subprocess.run(arguments, capture_output=True, check=False).returncode == 0
+
+
+def test_who_has_not_the_key_of_an_attachment_learns_nothing(guests, volumes, hold, tmp_path):
+    volume, server = volumes.create(ALICE, 1), str(uuid.uuid4())
+    held = hold(server, volume, ALICE)
+    found = volumes.connection(ADMIN, held).connection
+    keys = tmp_path / 'keys'
+    keys.mkdir()
+    shown = ['--object', f'tls-creds-psk,id=key,endpoint=client,dir={keys}', '--tls-creds', 'key']
+    (keys / 'keys.psk').write_text(f'qemu:{found["key"]}\n')
+    assert listed(found['port'], *shown)
+    (keys / 'keys.psk').write_text(f'qemu:{"0" * 64}\n')
+    assert not listed(found['port'], *shown) and not listed(found['port'])
+
+    app = cinder(volumes, CALLERS.__getitem__)
+    for caller in CALLERS:
+        headers = {'X-Auth-Token': caller, 'OpenStack-API-Version': 'volume 3.44'}
+        answer = webob.Request.blank(f'/v3/attachments/{held}', headers=headers).get_response(app)
+        assert answer.json['attachment']['id'] == held
+        assert (found['key'] in answer.text) == (caller == 'admin')
+
+
+def test_it_is_exported_as_long_as_it_is_attached(guests, volumes, hold):
+    volume = volumes.create(ADMIN, 1)
+    held = hold(str(uuid.uuid4()), volume)
+    found = volumes.connection(ADMIN, held).connection
+    exporter_of(guests, held).end()
+    volumes.upkeep()
+    assert exporter_of(guests, held).runs and volumes.connection(ADMIN, held).connection == found
+    other = hold(str(uuid.uuid4()), volumes.create(ADMIN, 1))
+    assert volumes.connection(ADMIN, other).connection['key'] != found['key']
+    volumes.release(ADMIN, held)
+    volumes.detach(ADMIN, volumes.attachment(ADMIN, other).volume_id, other)
+    assert not listed(found['port']) and not [*guests.folder.glob('exports/*/')]
+
+
+def test_a_guest_goes_on_with_another_one(guests, driver, servers, volumes, hold):
+    old = settled(volumes.get, volumes.create(ADMIN, 1, image_id=guests.boot_sector()).id)
+    new = volumes.create(ADMIN, 2)
+    server = servers.get(servers.add(host='compute1', image_id=None))
+    device, replaced = device_of(old, boot_index=0), device_of(new, boot_index=0)
+    replaced.uuid = device.uuid
+    for volume in (old, new):
+        hold(server.uuid, volume)
+    driver.spawn(server, [device])
+    assert wrote(driver, server, f'{BANNER}01')
+    for _ in range(2):
+        driver.swap(server, device, replaced)
+    for size in (3, 4, 5):
+        volumes.extend(ADMIN, new.id, size)
+        driver.extend(server, replaced)
+    with driver.look(server).monitor() as monitor:
+        [disk] = [each for each in monitor.execute('query-block') if each.get('inserted')]
+        assert disk['inserted']['image']['virtual-size'] == 5 * 1024**3
+    driver.reboot(server, hard=True)
+    assert wrote(driver, server, f'{BANNER}02')
+    folder = driver.look(server).folder
+    assert not keys_of(folder, old.id).exists() and keys_of(folder, new.id).exists()
+    driver.destroy(server)
