@@ -14,6 +14,9 @@ from computeapi.db.tables import metadata
 
 Row = Mapping[str, Any]
 CHUNK = 2000
+FEW = 100
+LONG = 1000
+"""What fewer rows have in common, and longer texts, are passed beside the statement."""
 CACHE_KIB = 512 * 1024
 INDEXES = "SELECT name, sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL"
 """Those that are not part of a table's definition."""
@@ -68,9 +71,28 @@ def _of_sqlite(table: sa.Table, rows: Sequence[Row], moments: 'Moments') -> Inse
     values = zip(*(row.values() for row in rows), strict=True)
     columns = [_column(table.c[name], each, moments) for name, each in zip(names, values, strict=True)]
     columns += [[value] * len(rows) for value in usual]
+    # What stands in all rows, as half of what servers have, stands in the statement; the first one tells their number.
+    literals = [None, *map(_shared, columns[1:])]
     told = ', '.join(f'"{name}"' for name in (*names, *missing))
-    statement = f'INSERT INTO "{table.name}" ({told}) VALUES ({", ".join("?" * len(columns))})'
-    return Insertion(table.name, statement, list(zip(*columns, strict=True)), quota_usages.of_rows(table.name, rows))
+    wanted = ', '.join(literal or '?' for literal in literals)
+    differing = [each for each, literal in zip(columns, literals, strict=True) if literal is None]
+    statement = f'INSERT INTO "{table.name}" ({told}) VALUES ({wanted})'
+    return Insertion(table.name, statement, list(zip(*differing, strict=True)), quota_usages.of_rows(table.name, rows))
+
+
+def _shared(values: Sequence[Any]) -> str | None:
+    """The value of all rows, as a literal; None if they have several, or it is better passed beside the statement."""
+    value = values[0]
+    if len(values) < FEW or values.count(value) != len(values):
+        return None
+    match value:
+        case None:
+            return 'NULL'
+        case int():
+            return str(int(value))
+        case str() if len(value) < LONG and '\0' not in value:
+            return "'" + value.replace("'", "''") + "'"
+    return None
 
 
 def _column(column: sa.Column[Any], values: Sequence[Any], moments: 'Moments') -> Sequence[Any]:
