@@ -24,6 +24,11 @@ QEMU = [
         'certificate of this CA, that of the server in the name of the host. All hosts have them, or none. Unset: '
         'plain TCP.',
     ),
+    cfg.StrOpt(
+        'user',
+        help='The user that guests run as where the service is root, which the certificates in [qemu]tls_certificates '
+        'must be readable for: one without rights, of which nothing else is. Unset: they run as the service does.',
+    ),
     cfg.StrOpt('binary', default='qemu-system-x86_64', help='The QEMU, 7.2 or newer; qemu-img is beside it.'),
     cfg.StrOpt(
         'accelerator',

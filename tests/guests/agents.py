@@ -64,6 +64,7 @@ state_path = {folder}/{name}
 [qemu]
 state_path = {folder}/{name}/qemu
 memory_mb = 16384
+user = nobody
 vcpus = 32
 shutdown_timeout = 0
 [image]

@@ -46,6 +46,8 @@ class Guests:
         conf.set_override('state_path', str(self.state), 'qemu')
         conf.set_override('host_name', 'compute', 'qemu')
         conf.set_override('hosts', 2, 'qemu')
+        if os.geteuid() == 0:
+            conf.set_override('user', 'nobody', 'qemu')
         # The boot sector knows of no power button, and lets go of no device.
         conf.set_override('shutdown_timeout', 0, 'qemu')
         conf.set_override('detach_seconds', 0.1, 'qemu')

@@ -289,7 +289,7 @@ def test_nobody_asks_for_metadata_from_the_address_of_another(tmp_path, networks
 
 
 def test_guests_of_a_served_cloud_read_what_is_theirs(serve, tmp_path):
-    options = {'OS_QEMU__NETWORK': 'bridge', 'OS_DEFAULT__FORCE_CONFIG_DRIVE': 'false'}
+    options = {'OS_QEMU__NETWORK': 'bridge', 'OS_QEMU__USER': 'nobody', 'OS_DEFAULT__FORCE_CONFIG_DRIVE': 'false'}
     client = serve('--hypervisor', 'qemu', '--data-dir', str(tmp_path / 'data'), **options).connect()
     disk = Path(os.environ['COMPUTEAPI_TEST_GUESTS'], 'linux.qcow2').read_bytes()
     image = client.create_image('linux', data=disk, disk_format='qcow2', container_format='bare', wait=True)
@@ -319,8 +319,9 @@ def test_the_driver_plugs_its_guests_in(guests, networks, servers):
     driver = local_driver(guests.conf, guests.images, Around(networks.resources))
     server = servers.get(servers.add(host='compute', network_info=[make_port(networks)]))
     driver.spawn(server, [])
-    [tap] = [each for each in json.loads(run('ip', '-json', 'link')) if each['ifname'].startswith('tap')]
-    assert 'LOWER_UP' in tap['flags']
+    driver.plug(server, [make_port(networks)])
+    taps = [each for each in json.loads(run('ip', '-json', 'link')) if each['ifname'].startswith('tap')]
+    assert ['LOWER_UP' in tap['flags'] for tap in taps] == [True, True]
     assert set(driver.diagnostics(server, [])['interfaces'][0]) >= {'rx_octets', 'tx_packets'}
     address = networks.create_floating_ip(ADMIN).address
     networks.associate_floating_ip(ADMIN, address, server.network_info[0]['port_id'])

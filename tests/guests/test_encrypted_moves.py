@@ -1,11 +1,14 @@
 """What moves between hosts under TLS, and who cannot take part."""
 
 import json
+import os
 import socket
 import ssl
 import subprocess
+import tempfile
 from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from oslo_config import cfg
@@ -37,10 +40,13 @@ class Authority:
 
 
 @pytest.fixture
-def authority(tmp_path):
-    made = Authority(tmp_path / 'certificates')
-    made.certify('compute1', 'compute2')
-    return made
+def authority():
+    """Where the user of guests reads it, too."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o711)
+        made = Authority(Path(folder))
+        made.certify('compute1', 'compute2')
+        yield made
 
 
 @pytest.fixture
@@ -116,6 +122,10 @@ def test_what_moves_is_taken_from_and_sent_to_certified_hosts_alone(guests, serv
 
 
 def test_certificates_that_cannot_be_used_are_an_error_at_the_start(guests, authority):
+    (authority.folder / 'server-key.pem').chmod(0o600)
+    with pytest.raises(cfg.ConfigFileValueError, match='server-key.pem.*Error while reading file'):
+        guests.driver(tls_certificates=str(authority.folder))
+    (authority.folder / 'server-key.pem').chmod(0o644)
     (authority.folder / 'client-key.pem').unlink()
     with pytest.raises(cfg.ConfigFileValueError, match=r'\[qemu\]tls_certificates: .*client-key.pem'):
         guests.driver(tls_certificates=str(authority.folder))

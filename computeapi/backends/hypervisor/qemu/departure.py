@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from computeapi.backends.hypervisor import HypervisorError
-from computeapi.backends.hypervisor.qemu import landing, making, qemu_img
+from computeapi.backends.hypervisor.qemu import disks, landing, making, qemu_img
 from computeapi.backends.hypervisor.qemu.child import Child
 from computeapi.backends.hypervisor.qemu.guest import Disk, QemuGuest
 from computeapi.backends.hypervisor.qemu.machine import text
@@ -48,21 +48,22 @@ def copy(work: GuestWork, host: str, facts: Mapping[str, Any]) -> None:
     if facts == landing.HERE:
         return
     for disk in guest.own_disks:
-        send(work, host, facts, disk.name, Path(disk.file['filename']), disk.format)
+        send(work, host, facts, disk.name, disks.source(disk))
     mark = work.folder / 'departed'
     write(mark, landing.MARK.ljust(landing.MARK_BYTES, b'\0'))
-    send(work, host, facts, landing.ARRIVED, mark, 'raw')
+    arrived = Disk(landing.ARRIVED, 0, 'raw', disks.file(mark))
+    send(work, host, facts, landing.ARRIVED, disks.source(arrived))
 
 
-def send(work: GuestWork, host: str, facts: Mapping[str, Any], name: str, path: Path, disk_format: str) -> None:
+def send(work: GuestWork, host: str, facts: Mapping[str, Any], name: str, source: str) -> None:
     child = Child(work.folder / f'sent-{facts["id"]}-{name}')
     if child.is_done:
         return
     if not child.is_under_way:
         certificates = work.host.certificates
         target = {'driver': 'raw', 'file': certificates.target(host, facts) | {'export': facts['disks'][name]}}
-        command = ['qemu-img', 'convert', *certificates.arguments('client'), '-q', '-n', '-f', disk_format, '-O', 'raw']
-        child.start([*command, str(path), f'json:{text(target)}'])
+        command = ['qemu-img', 'convert', *certificates.arguments('client'), '-q', '-n', '-O', 'raw']
+        child.start([*command, source, f'json:{text(target)}'])
     work.until(f'send {name}', lambda: not child.is_under_way, COPY_SECONDS)
     if not child.is_done:
         raise HypervisorError('A disk could not be sent to the other host.')

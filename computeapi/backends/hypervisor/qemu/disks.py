@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import orjson
+
 from computeapi import chance
 from computeapi.backends.hypervisor import HypervisorError
 from computeapi.backends.hypervisor.qemu import config_drive, qemu_img
@@ -66,6 +68,21 @@ def drive(folder: GuestFolder, slot: int, documents: Mapping[str, bytes]) -> Dis
     if not path.exists():
         config_drive.write(path, documents)
     return Disk(CONFIG, slot, 'raw', file(path), read_only=True)
+
+
+def check(disk: Disk) -> None:
+    """HypervisorError for a disk that says itself what else is to be opened, beyond what it is laid over."""
+    if disk.format == 'qcow2' and not disk.read_only:
+        qemu_img.check_whole(Path(disk.file['filename']))
+
+
+def source(disk: Disk) -> str:
+    """The disk as qemu-img opens it, laid over what is known of it here, whatever it says itself."""
+    check(disk)
+    found: dict[str, Any] = {'driver': disk.format, 'file': disk.file}
+    if disk.format == 'qcow2':
+        found['backing'] = disk.backing and {'driver': disk.backing['format'], 'file': disk.backing['file']}
+    return f'json:{orjson.dumps(found).decode()}'
 
 
 def volume(device: BlockDevice, slot: int) -> Disk:

@@ -16,6 +16,7 @@ from computeapi.backends.hypervisor.qemu.folder import HostFolder
 from computeapi.backends.hypervisor.qemu.machine import processor
 from computeapi.backends.hypervisor.qemu.networks import GuestNetworks
 from computeapi.backends.hypervisor.qemu.tls import HostCertificates
+from computeapi.backends.hypervisor.qemu.user import GuestUser
 from computeapi.backends.hypervisor.qemu.volume_access import VolumeAccess
 
 MIB, GIB = 2**20, 2**30
@@ -40,7 +41,8 @@ class QemuHost:
         self.version = version_of(options.binary)
         if spice:
             check_spice(options.binary)
-        self.certificates = HostCertificates.of(options)
+        self.user = GuestUser.of(options)
+        self.certificates = HostCertificates.of(options, self.user)
         self.accelerator = accelerator.chosen(options.accelerator, options.binary, self.version, images.folder.parent)
         self.folder.guests.mkdir(mode=0o711, parents=True, exist_ok=True)
         self.folder.forget()

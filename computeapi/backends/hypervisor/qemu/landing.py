@@ -6,6 +6,7 @@ the other has written the last of it.
 
 import base64
 import contextlib
+import os
 import secrets
 import socket
 import zlib
@@ -22,7 +23,7 @@ from computeapi.backends.hypervisor.qemu.folder import GuestFolder, HostFolder
 from computeapi.backends.hypervisor.qemu.guest import Disk, QemuGuest
 from computeapi.backends.hypervisor.qemu.machine import text
 from computeapi.backends.hypervisor.qemu.monitor import Monitor
-from computeapi.backends.hypervisor.qemu.process import QMP, GuestProcess, exporter_of
+from computeapi.backends.hypervisor.qemu.process import QMP, GuestProcess, export_of, exporter_of
 from computeapi.backends.hypervisor.qemu.work import GuestWork
 from computeapi.backends.whole_files import write
 
@@ -97,19 +98,36 @@ def export(work: GuestWork, guest: QemuGuest) -> dict[str, Any]:
     port, names = free_port(address), {disk.name: f'{secret}-{disk.name}' for disk in guest.own_disks}
     paths = {disk.name: Path(disk.file['filename']) for disk in guest.own_disks}
     names[ARRIVED], paths[ARRIVED] = f'{secret}-{ARRIVED}', work.folder / ARRIVED
-    arguments = ['qemu-storage-daemon', *certificates.arguments('server')]
+    arguments = [*work.host.user.command, 'qemu-storage-daemon', *certificates.arguments('server')]
+    files = {name: held(work, path) for name, path in paths.items()}
     for name in names:
         # The guest's own process locks them when it takes them over.
-        file = disks.file(paths[name]) | {'locking': 'off'}
+        file = disks.file(Path(f'/proc/self/fd/{files[name]}')) | {'locking': 'off'}
         arguments += ['--blockdev', text({'driver': 'raw', 'node-name': name, 'file': file, 'discard': 'unmap'})]
     server = {'addr': {'type': 'inet', 'host': address, 'port': str(port)}, 'tls-creds': certificates.name('server')}
     arguments += ['--nbd-server', text({name: value for name, value in server.items() if value})]
     for name, called in names.items():
-        export = {'type': 'nbd', 'id': f'export-{name}', 'node-name': name, 'name': called, 'writable': True}
+        export = {
+            'type': 'nbd',
+            'id': f'{export_of(work.folder)}-{name}',
+            'node-name': name,
+            'name': called,
+            'writable': True,
+        }
         arguments += ['--export', text(export)]
-    work.exporter.begin(arguments, lambda: listens(address, port))
+    try:
+        work.exporter.begin(arguments, lambda: listens(address, port), [*files.values()])
+    finally:
+        for each in files.values():
+            os.close(each)
     tls = bool(certificates.directory)
     return {'id': secret[:8], 'address': address, 'port': port, 'disks': names, 'tls': tls}
+
+
+def held(work: GuestWork, path: Path) -> int:
+    """A file that the guests' user may open by this, who does not reach it by its path."""
+    work.host.user.give(path)
+    return os.open(path, os.O_PATH)
 
 
 def free_port(address: str) -> int:

@@ -11,8 +11,6 @@ from computeapi.backends.hypervisor.qemu.guest import Card, Disk, QemuGuest
 from computeapi.backends.hypervisor.qemu.process import QMP, name_of
 
 SERIAL, VNC, SPICE, AGENT, CONSOLE_LOG = 'serial', 'vnc', 'spice', 'agent', 'console.log'
-# It may neither gain rights nor start programs.
-SANDBOX = 'on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny'
 # What is on the screen and from the keyboard and the mouse, as pixels that any client can read. That the guest and the
 # client share files and what they copy takes a device that there is none of, and is forbidden besides.
 SPICE_OPTIONS = (
@@ -37,7 +35,6 @@ def arguments(
         *('-machine', f'{guest.machine},accel={accelerator},usb=off', '-cpu', processor(accelerator)),
         *('-smp', str(guest.vcpus), '-m', f'{guest.memory_mb}M', '-rtc', 'base=utc'),
         *('-nodefaults', '-no-user-config', '-display', 'none', '-msg', 'timestamp=on', '-boot', 'strict=on'),
-        *('-sandbox', SANDBOX),
         *('-chardev', f'socket,id=qmp,path={QMP},server=on,wait=off', '-mon', 'chardev=qmp,mode=control'),
         *('-chardev', f'socket,id=serial,path={SERIAL},server=on,wait=off,logfile={CONSOLE_LOG},logappend=on'),
         *('-serial', 'chardev:serial', '-vga', 'std', '-vnc', f'unix:{VNC}'),

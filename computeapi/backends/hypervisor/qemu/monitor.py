@@ -2,8 +2,10 @@
 
 import asyncio
 import logging
+import os
 import socket
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -90,6 +92,23 @@ class Monitor:
         """Let QEMU know an open file by that name."""
         self.client.send_fd_scm(file)
         self.execute('getfd', fdname=name)
+
+    def lent(self, facts: Mapping[str, Any]) -> dict[str, Any]:
+        """What is to be opened, with its file or folder as QEMU comes to it in this conversation, which may have no
+        right to by the path."""
+        if 'filename' in facts:
+            return {**facts, 'filename': f'/dev/fdset/{self._lend(facts["filename"], os.O_RDWR)["fdset-id"]}'}
+        if 'dir' in facts:
+            return {**facts, 'dir': f'/proc/self/fd/{self._lend(facts["dir"], os.O_RDONLY)["fd"]}'}
+        return {**facts}
+
+    def _lend(self, path: str, flags: int) -> dict[str, int]:
+        opened = os.open(path, flags)
+        try:
+            self.client.send_fd_scm(opened)
+            return dict(self.execute('add-fd'))
+        finally:
+            os.close(opened)
 
     def _wait(self, answer: Any, seconds: float) -> Any:
         return self.runner.run(asyncio.wait_for(answer, seconds))

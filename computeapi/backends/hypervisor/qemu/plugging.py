@@ -1,10 +1,12 @@
 """Network cards that come and go while a guest runs, or before it does."""
 
+import os
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from computeapi.backends.hypervisor import HypervisorError
 from computeapi.backends.hypervisor.qemu import machine
+from computeapi.backends.hypervisor.qemu.bridges import links
 from computeapi.backends.hypervisor.qemu.guest import Card, QemuGuest
 from computeapi.backends.hypervisor.qemu.making import card_of
 from computeapi.backends.hypervisor.qemu.monitor import Monitor
@@ -35,8 +37,20 @@ def connect(work: GuestWork, guest: QemuGuest, card: Card) -> None:
         device = machine.card_device(guest, card, networks.card(*there))
         if device['id'] not in devices(monitor):
             if machine.netdev_of(card) not in objects(monitor):
-                monitor.tell('netdev_add', networks.netdev(*there) | {'id': machine.netdev_of(card)})
+                add_netdev(monitor, networks.netdev(*there) | {'id': machine.netdev_of(card)})
             monitor.tell('device_add', device)
+
+
+def add_netdev(monitor: Monitor, netdev: dict[str, Any]) -> None:
+    """A tap is opened here: QEMU may have no right to any more."""
+    if netdev['type'] == 'tap':
+        tap = links.opened_tap(netdev['ifname'])
+        try:
+            monitor.hand_over(netdev['id'], tap)
+        finally:
+            os.close(tap)
+        netdev = {'type': 'tap', 'id': netdev['id'], 'fd': netdev['id']}
+    monitor.tell('netdev_add', netdev)
 
 
 def unplug(work: GuestWork, interfaces: Iterable[Mapping[str, Any]]) -> None:

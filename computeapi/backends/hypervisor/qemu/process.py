@@ -108,7 +108,12 @@ class GuestProcess(FolderProcess):
 
 def exporter_of(folder: GuestFolder) -> FolderProcess:
     """What lets another host write to the disks of a guest that is to come from there."""
-    return FolderProcess(folder, 'exporter', str(folder.path))
+    return FolderProcess(folder, 'exporter', export_of(folder))
+
+
+def export_of(folder: GuestFolder) -> str:
+    """How the names of what it exports begin."""
+    return f'export-{folder.server_id}'
 
 
 def name_of(server_id: str) -> str:

@@ -4,9 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from computeapi.backends.hypervisor import HypervisorError
-from computeapi.backends.hypervisor.qemu import qemu_img
+from computeapi.backends.hypervisor.qemu import disks, qemu_img
 from computeapi.backends.hypervisor.qemu.child import Child
-from computeapi.backends.hypervisor.qemu.disks import ROOT
 from computeapi.backends.hypervisor.qemu.guest import Disk
 from computeapi.backends.hypervisor.qemu.guest_agent import frozen, thaw
 from computeapi.backends.hypervisor.qemu.monitor import Monitor
@@ -19,7 +18,7 @@ FORMATS = ('raw', 'qcow2')
 
 def take(work: GuestWork, disk_format: str, task: int) -> Iterator[bytes]:
     """The data of an image of its first disk; task: what tells this piece of work from those before it."""
-    disk = work.folder.existing().disk(ROOT)
+    disk = work.folder.existing().disk(disks.ROOT)
     if disk is None:
         raise HypervisorError('The server has no disk of its own.')
     if disk_format not in FORMATS:
@@ -40,9 +39,7 @@ def copy(work: GuestWork, disk: Disk, target: Path, disk_format: str) -> None:
             copy_running(work, monitor, disk, child, disk_format)
         return
     if not child.is_under_way:
-        child.start(
-            ['qemu-img', 'convert', '-q', '-f', disk.format, '-O', disk_format, disk.file['filename'], str(child.part)]
-        )
+        child.start(['qemu-img', 'convert', '-q', '-O', disk_format, disks.source(disk), str(child.part)])
     work.until(JOB, lambda: not child.is_under_way, COPY_SECONDS)
     if not child.is_done:
         raise HypervisorError('The image of the disk could not be made.')
@@ -72,7 +69,7 @@ def begin(work: GuestWork, monitor: Monitor, disk: Disk, child: Child, disk_form
     size = nodes[disk.name]['image']['virtual-size']
     child.part.unlink(missing_ok=True)
     qemu_img.create(child.part, size, disk_format=disk_format)
-    file = {'driver': 'file', 'filename': str(child.part)}
+    file = monitor.lent(disks.file(child.part))
     node = {'driver': disk_format, 'node-name': JOB, 'file': file, 'discard': 'unmap', 'detect-zeroes': 'unmap'}
     monitor.tell('blockdev-add', node)
     copying = {'job_id': JOB, 'device': disk.name, 'target': JOB, 'sync': 'full'}

@@ -13,6 +13,7 @@ from oslo_config import cfg
 from computeapi.backends.hypervisor import HypervisorError
 from computeapi.backends.hypervisor.qemu import qemu_img
 from computeapi.backends.hypervisor.qemu.machine import text
+from computeapi.backends.hypervisor.qemu.user import GuestUser
 
 End = Literal['server', 'client']
 ENDS: tuple[End, ...] = ('server', 'client')
@@ -25,15 +26,15 @@ class HostCertificates:
     directory: Path | None
 
     @classmethod
-    def of(cls, options: cfg.ConfigOpts.GroupAttr) -> Self:
-        """As [qemu] says; cfg.ConfigFileValueError for files that QEMU does not take."""
+    def of(cls, options: cfg.ConfigOpts.GroupAttr, user: GuestUser) -> Self:
+        """As [qemu] says; cfg.ConfigFileValueError for files that QEMU does not take, which reads them as that user."""
         found = cls(Path(options.tls_certificates).absolute() if options.tls_certificates else None)
         for end in ENDS:
-            if problem := found.problem(end):
+            if problem := found.problem(end, user):
                 raise cfg.ConfigFileValueError(f'[qemu]tls_certificates: {problem}')
         return found
 
-    def problem(self, end: End) -> str:
+    def problem(self, end: End, user: GuestUser) -> str:
         """What is to be said against the files, if anything."""
         if self.directory is None:
             return ''
@@ -41,7 +42,7 @@ class HostCertificates:
         missing = [name for name in (f'{end}-cert.pem', f'{end}-key.pem') if not (self.directory / name).exists()]
         if missing:
             return f'{self.directory / missing[0]} is not there'
-        return qemu_img.complaint('measure', *self.arguments(end), '--size', '1', '-O', 'raw')
+        return qemu_img.complaint(user.command, 'measure', *self.arguments(end), '--size', '1', '-O', 'raw')
 
     def credentials(self, end: End) -> dict[str, Any]:
         """The arguments of QMP's object-add; either end looks who the other one is."""

@@ -42,7 +42,7 @@ def connect(monitor: Monitor, guest: QemuGuest, disk: Disk) -> None:
     show(monitor, disk)
     for node in machine.nodes(disk):
         if node['node-name'] not in there:
-            monitor.tell('blockdev-add', node)
+            monitor.tell('blockdev-add', node | {'file': monitor.lent(node['file'])})
     device = machine.device(guest, disk)
     if device['id'] not in devices(monitor):
         monitor.tell('device_add', device)
@@ -51,7 +51,7 @@ def connect(monitor: Monitor, guest: QemuGuest, disk: Disk) -> None:
 def show(monitor: Monitor, disk: Disk) -> None:
     """Let QEMU know what it needs to open the data."""
     if disk.credentials is not None and disk.credentials['id'] not in objects(monitor):
-        monitor.tell('object-add', disk.credentials)
+        monitor.tell('object-add', monitor.lent(disk.credentials))
 
 
 def detach(work: GuestWork, device: BlockDevice) -> None:
@@ -162,7 +162,7 @@ def mirror(work: GuestWork, monitor: Monitor, disk: Disk, taken: Disk) -> None:
     if monitor.status_of(job) is None:
         forget(monitor, taken)
         show(monitor, taken)
-        monitor.tell('blockdev-add', taken.file | {'node-name': files_of(taken)[0]})
+        monitor.tell('blockdev-add', monitor.lent(taken.file) | {'node-name': files_of(taken)[0]})
         # Both must be of one length meanwhile.
         monitor.tell('blockdev-add', node_over(taken) | {'size': length_of(monitor, disk.node)})
         monitor.execute('blockdev-mirror', job_id=job, device=disk.node, target=taken.node, sync='full')

@@ -3,11 +3,12 @@
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from computeapi.backends.hypervisor import HypervisorError, NotYet
 from computeapi.backends.hypervisor.behaviour import at_once
-from computeapi.backends.hypervisor.qemu import machine
+from computeapi.backends.hypervisor.qemu import disks, machine
 from computeapi.backends.hypervisor.qemu.base_images import BaseImage
 from computeapi.backends.hypervisor.qemu.folder import GuestFolder
 from computeapi.backends.hypervisor.qemu.guest import Card, Disk, QemuGuest
@@ -89,6 +90,10 @@ class GuestWork:
     def reach(self, disk: Disk) -> None:
         """Let the host reach the volume that the disk is, which knows then how QEMU opens it."""
         disk.file, disk.credentials = self.host.volumes.connect(self.folder, disk.volume_id or '')
+        if disk.credentials is not None:
+            folder = Path(disk.credentials['dir'])
+            for path in (folder, *folder.iterdir()):
+                self.host.user.give(path)
 
     def start(self, guest: QemuGuest, *more: str, files: Sequence[int] = ()) -> None:
         """Start the guest with what is behind its cards and volumes; more: arguments of its QEMU."""
@@ -104,4 +109,6 @@ class GuestWork:
             return networks.netdev(*there), networks.card(*there)
 
         arguments = machine.arguments(self.host.options, guest, self.host.accelerator, netdev, spice=self.host.spice)
-        self.process.start([*arguments, *more], files)
+        for disk in machine.disks_of(guest):
+            disks.check(disk)
+        self.process.start([*arguments, *self.host.user.arguments, *more], files)

@@ -1,8 +1,11 @@
 """Bridges and taps of the host, by the program `ip`. What is there stays, what is gone is no error."""
 
+import fcntl
 import hashlib
 import json
+import os
 import socket
+import struct
 from collections.abc import Iterable, Iterator
 from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
@@ -12,6 +15,8 @@ from computeapi.backends.hypervisor import HypervisorError
 from computeapi.backends.hypervisor.qemu.bridges.command import run
 
 SETTINGS = Path('/proc/sys/net')
+# Of linux/if_tun.h: frames as they are, with what is left to a card that does more than one.
+TUNSETIFF, IFF_TAP, IFF_NO_PI, IFF_VNET_HDR = 0x400454CA, 0x0002, 0x1000, 0x4000
 
 
 def names() -> set[str]:
@@ -36,6 +41,17 @@ def make_tap(name: str, mtu: int) -> None:
         run('ip', 'tuntap', 'add', 'dev', name, 'mode', 'tap')
         switch_off_ipv6(name)
     run('ip', 'link', 'set', 'dev', name, 'mtu', str(mtu), 'up')
+
+
+def opened_tap(name: str) -> int:
+    """The side of a tap that a guest is on, as an open file; HypervisorError."""
+    file = os.open('/dev/net/tun', os.O_RDWR)
+    try:
+        fcntl.ioctl(file, TUNSETIFF, struct.pack('16sH22x', name.encode(), IFF_TAP | IFF_NO_PI | IFF_VNET_HDR))
+    except OSError as error:
+        os.close(file)
+        raise HypervisorError(f'The tap of a port could not be opened: {error.strerror}.') from None
+    return file
 
 
 def put_on(name: str, bridge: str) -> None:
