@@ -8,6 +8,12 @@ QEMU = [
         help='Where the guests of this machine are: a folder for each, with its disks, and one for the images that '
         'they are laid over. Unset: `qemu` in the data directory of `serve`.',
     ),
+    cfg.StrOpt(
+        'instances_path',
+        help='Where guests and images are, if not in the state path: a file system that several machines have at the '
+        'same place, e.g. by NFS, so that servers move while they run, and are evacuated, without their disks being '
+        'copied. What else is in the state path is of one machine.',
+    ),
     cfg.StrOpt('host_name', regex=r'^[^\s/]*$', help='What the host is called; unset: as the machine is.'),
     cfg.IntOpt(
         'hosts',

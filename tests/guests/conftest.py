@@ -2,7 +2,9 @@
 
 import ctypes
 import os
+import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -42,7 +44,7 @@ class Guests:
 
     def __init__(self, store, conf, folder: Path):
         self.store, self.conf, self.folder, self.state = store, conf, folder, folder / 'state'
-        self.images = LocalImages(store, folder / 'images')
+        self.images, self.elsewhere = LocalImages(store, folder / 'images'), None
         conf.set_override('state_path', str(self.state), 'qemu')
         conf.set_override('host_name', 'compute', 'qemu')
         conf.set_override('hosts', 2, 'qemu')
@@ -70,6 +72,12 @@ class Guests:
         disk = boot_sector.write_disk(self.folder / f'boot.{disk_format}', disk_format=disk_format)
         return self.image(disk.read_bytes(), disk_format, image_id)
 
+    def keep_apart(self, host):
+        """Let the guests of that host lie on another file system, which no other host has."""
+        self.elsewhere = Path(tempfile.mkdtemp(dir='/dev/shm'))
+        (self.state / 'hosts').mkdir(parents=True)
+        (self.state / 'hosts' / host).symlink_to(self.elsewhere)
+
     def folders(self):
         for host in (self.state / 'hosts').glob('*'):
             yield from HostFolder(host).all()
@@ -78,6 +86,8 @@ class Guests:
         for folder in self.folders():
             for process in (GuestProcess(folder), exporter_of(folder)):
                 process.end()
+        if self.elsewhere is not None:
+            shutil.rmtree(self.elsewhere)
 
 
 @pytest.fixture

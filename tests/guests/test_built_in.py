@@ -109,6 +109,10 @@ def test_guests_behind_agents_have_its_images_networks_and_volumes(cloud):
         terminal.ask('echo 3 >/proc/sys/vm/drop_caches; test "$(head -n 1 /dev/vdb)" = kept')
         assert len(cloud.exports()) == 2
 
+    live = {'os-migrateLive': {'host': None, 'block_migration': False}}
+    version = {'OpenStack-API-Version': 'compute 2.30'}
+    refused = cloud.send('POST', f'/v2.1/servers/{server}/action', json=live, headers=version)
+    assert refused.status_code == 400 and 'is not on shared storage: ' in refused.text
     cloud.move(server, other)
     with closing(Terminal(cloud, server)) as terminal:
         cloud.ask('POST', f'/volume/v3/volumes/{volume}/action', {'os-extend': {'new_size': 2}})

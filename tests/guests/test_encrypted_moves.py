@@ -91,6 +91,7 @@ def is_cut_off(facts):
 
 
 def test_what_moves_is_taken_from_and_sent_to_certified_hosts_alone(guests, servers, authority, stranger):
+    guests.keep_apart('compute2')
     driver = guests.driver(tls_certificates=str(authority.folder))
     server = servers.get(servers.add(host='compute1', flavor=FLAVOR | {'memory_mb': 16}))
     there = replace(server, host='compute2')

@@ -27,7 +27,15 @@ CARD = {'port_id': 'aaaaaaaa', 'mac_address': 'fa:16:3e:00:00:01', 'addresses': 
 
 
 @pytest.fixture
-def driver(guests):
+def shared():
+    """Whether both hosts have their guests on the same storage."""
+    return False
+
+
+@pytest.fixture
+def driver(guests, shared):
+    if not shared:
+        guests.keep_apart('compute2')
     return guests.driver()
 
 
@@ -409,10 +417,15 @@ def test_a_console_log_is_kept_short(driver, made):
 # ------------------------------------------------------------------ moves
 
 
-def test_what_moves_while_it_runs_goes_on_with_its_memory_and_its_disk(driver, made):
+@pytest.mark.parametrize('shared', [False, True])
+def test_what_moves_while_it_runs_goes_on_with_its_memory_and_its_disk(guests, driver, made, shared):
     server = made(network_info=[CARD])
     driver.spawn(server, [], {'openstack/latest/meta_data.json': b'{}'})
     wrote(driver, server, f'{BANNER}01')
+    [disk] = driver.folder(server).existing().own_disks
+    former = os.stat(disk.file['filename']).st_ino
+    for _ in range(2):
+        assert driver.sees_disks(server, 'compute2', driver.describe(server)) is shared
     facts = driver.prepare_live_migration(server, 'compute2', driver.describe(server))
     assert driver.live_migrate(server, 'compute2', facts, 'running')
     there = replace(server, host='compute2')
@@ -424,6 +437,11 @@ def test_what_moves_while_it_runs_goes_on_with_its_memory_and_its_disk(driver, m
     driver.reboot(there, hard=True)
     assert wrote(driver, there, f'{BANNER}02')
     assert (driver.folder(there) / 'config.iso').exists()
+    [disk] = driver.folder(there).existing().own_disks
+    assert (os.stat(disk.file['filename']).st_ino == former) is shared
+    assert not [*guests.state.glob('hosts/*/*.mark')]
+    driver.destroy(there)
+    assert not os.path.exists(disk.file['filename'])
 
 
 def test_what_is_left_of_a_guest_that_has_moved_is_not_taken_for_one(driver, made):
@@ -456,6 +474,7 @@ def test_a_move_that_is_cancelled_half_way_leaves_it_running(driver, made):
         assert echoes(driver, server, 'as before')
 
 
+@pytest.mark.parametrize('shared', [False, True])
 def test_a_move_to_a_host_that_fails_leaves_it_running(driver, made):
     server = made()
     driver.spawn(server, [])
@@ -465,6 +484,52 @@ def test_a_move_to_a_host_that_fails_leaves_it_running(driver, made):
     with pytest.raises(HypervisorError):
         driver.live_migrate(server, 'compute2', facts, 'running')
     assert echoes(driver, server, 'as before')
+    driver.reboot(server, hard=True)
+    assert wrote(driver, server, f'{BANNER}02')
+
+
+def test_hosts_that_are_machines_have_their_guests_on_shared_storage(guests, made, tmp_path):
+    guests.conf.set_override('instances_path', str(tmp_path / 'shared'), 'qemu')
+    first, second = (
+        guests.driver(hosts=1, host_name=name, state_path=str(tmp_path / name)) for name in ('compute1', 'compute2')
+    )
+    server = made()
+    there = replace(server, host='compute2')
+    first.spawn(server, [])
+    try:
+        wrote(first, server, f'{BANNER}01')
+        facts = second.prepare_live_migration(server, 'compute2', first.describe(server))
+        assert first.live_migrate(server, 'compute2', facts, 'running')
+        second.upkeep()
+        second.reboot(there, hard=True)
+        assert wrote(second, there, f'{BANNER}02')
+        # Nobody knows of a host that is down whether its guests are.
+        with pytest.raises(HypervisorError, match='could not be started'):
+            first.spawn(server, [], former_host='compute2')
+        process(second, there).end()
+        first.spawn(server, [], former_host='compute2')
+        assert wrote(first, server, f'{BANNER}03')
+        second.destroy(there)
+        first.reboot(server, hard=True)
+        assert wrote(first, server, f'{BANNER}04')
+    finally:
+        for driver, each in ((first, server), (second, there)):
+            driver.destroy(each)
+    assert not [*tmp_path.glob('compute*/*/guests')]
+
+
+@pytest.mark.parametrize('shared', [True])
+def test_only_disks_of_the_guest_itself_are_taken_over(driver, made, tmp_path):
+    server = made()
+    driver.spawn(server, [])
+    described = driver.describe(server)
+    assert not driver.sees_disks(server, 'compute2', described | {'mark': 'another'})
+    assert not driver.sees_disks(replace(server, host='../compute1'), 'compute2', described)
+    [disk] = described['guest']['disks']
+    disk['backing']['file']['filename'] = '/etc/passwd'
+    with pytest.raises(HypervisorError, match='what is no image'):
+        driver.prepare_live_migration(server, 'compute2', described)
+    driver.destroy(replace(server, host='compute2'))
 
 
 def test_what_moves_switched_off_has_its_disk_there(driver, made):

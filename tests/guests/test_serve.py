@@ -4,6 +4,7 @@ import contextlib
 from pathlib import Path
 
 import pytest
+from openstack.exceptions import BadRequestException, raise_from_response
 
 from computeapi.backends.hypervisor.qemu.folder import HostFolder
 from computeapi.backends.hypervisor.qemu.process import GuestProcess
@@ -107,7 +108,11 @@ def test_servers_are_resized_and_moved_between_the_hosts_of_a_cloud(cloud, data)
     server = boot(client, data, config_drive=True)
     assert wrote(client, server, f'{BANNER}01')
     where = server.compute_host
-    client.compute.live_migrate_server(server, block_migration='auto')
+    with pytest.raises(BadRequestException, match=f'{where} is not on local storage: Block migration can not be used'):
+        live = {'host': None, 'block_migration': True}
+        answer = client.compute.post(f'/servers/{server.id}/action', json={'os-migrateLive': live}, microversion='2.30')
+        raise_from_response(answer)
+    client.compute.live_migrate_server(server, block_migration=False)
     moved = wait_until(lambda: (found := client.compute.get_server(server.id)).compute_host != where and found)
     reached(client, moved, 'ACTIVE')
     assert client.get_server_console(server) == ''

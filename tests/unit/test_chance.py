@@ -11,6 +11,7 @@ MAY_DRAW = {
     'chance.py': 'ids, addresses, passwords',
     'backends/hypervisor/qemu/exports.py': 'keys of attachments',
     'backends/hypervisor/qemu/landing.py': 'names that only those know who may write',
+    'backends/hypervisor/qemu/sharing.py': 'words that only those know who see a folder',
     'backends/hypervisor/qemu/guest_agent.py': 'which answer is to which question',
     'agent/gate.py': 'words that open consoles',
     'agent/reporting.py': 'which process an agent is',

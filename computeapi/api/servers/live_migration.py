@@ -65,7 +65,10 @@ class ServerLiveMigration(ServerController):
         unchecked = host is not None and not req.behaviour.host_is_checked
         force = spoken(wanted['force']) if 'force' in wanted else unchecked
         check_first = not req.behaviour.checks_follow_the_answer
-        self.cloud.live_migrations.live_migrate(req.context, server, host, force=force, check_first=check_first)
+        copies = None if wanted['block_migration'] == 'auto' else spoken(wanted['block_migration'])
+        self.cloud.live_migrations.live_migrate(
+            req.context, server, host, force=force, check_first=check_first, copies=copies
+        )
 
 
 class ServerMigrations(ServerController):

@@ -132,11 +132,16 @@ class Operations(Protocol):
     """What a driver is told to do with a server. What takes long is told again: NotYet. Errors: HypervisorError."""
 
     def spawn(
-        self, server: Server, devices: Sequence[BlockDevice], config_drive: Mapping[str, bytes] | None = None
+        self,
+        server: Server,
+        devices: Sequence[BlockDevice],
+        config_drive: Mapping[str, bytes] | None = None,
+        former_host: str | None = None,
     ) -> None:
         """Make the server's virtual machine on its host, with its network_info and disks, and run it.
 
-        config_drive: the documents that it finds on one more disk, by their paths there; none: it has no such disk."""
+        config_drive: the documents that it finds on one more disk, by their paths there; none: it has no such disk.
+        former_host: which is down; what the server had on local disks there stays, where its host has them, too."""
 
     def destroy(self, server: Server) -> None:
         """Remove the virtual machine and its local disks."""
@@ -215,6 +220,10 @@ class Operations(Protocol):
 
     def check_live_migration(self, server: Server, host: str) -> None:
         """HypervisorError when the virtual machine could not run on that host."""
+
+    def sees_disks(self, server: Server, host: str, machine: Mapping[str, Any]) -> bool | None:
+        """Whether that host, which is asked, has the disks of the virtual machine on `server.host`, which described it,
+        so that none is to be copied when it moves while it runs; None: there is nothing to be copied."""
 
     def prepare_live_migration(self, server: Server, host: str, machine: Mapping[str, Any]) -> Mapping[str, Any]:
         """Get that host, which is asked, ready for the virtual machine, which stays where it is, and was described

@@ -90,7 +90,11 @@ class SimulatedHypervisor:
         self.simulated_hosts.switch(host, on)
 
     def spawn(
-        self, server: Server, devices: Sequence[BlockDevice], config_drive: Mapping[str, bytes] | None = None
+        self,
+        server: Server,
+        devices: Sequence[BlockDevice],
+        config_drive: Mapping[str, bytes] | None = None,
+        former_host: str | None = None,
     ) -> None:
         self.act('spawn', server)
         lines = _appended('', *_labelled(server, _boot(server, devices)))
@@ -234,6 +238,9 @@ class SimulatedHypervisor:
         self.act('check_live_migration', server)
         with self.store.read() as connection:
             _existing(connection, server)
+
+    def sees_disks(self, server: Server, host: str, machine: Mapping[str, Any]) -> bool | None:
+        return None
 
     def prepare_live_migration(self, server: Server, host: str, machine: Mapping[str, Any]) -> Mapping[str, Any]:
         self.act('prepare_live_migration', server)

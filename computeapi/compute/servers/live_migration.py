@@ -1,11 +1,12 @@
 """Live migration: to another host while the server runs, and nobody is asked afterwards."""
 
+import contextlib
 import logging
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from computeapi.backends.hypervisor import Capability, HypervisorError
+from computeapi.backends.hypervisor import Capability, Hypervisor, HypervisorError
 from computeapi.compute.hosts import CONTROLLER
 from computeapi.compute.scheduler import HostState, NoValidHost
 from computeapi.compute.servers import bandwidth, disks, moves, placement, plugging, ports
@@ -18,7 +19,7 @@ from computeapi.db import allocations, server_migrations
 from computeapi.db import servers as rows
 from computeapi.db.server_migrations import Migration
 from computeapi.db.servers import Server, is_volume_backed
-from computeapi.errors import Invalid, MigrationNotFound
+from computeapi.errors import Invalid, MigrationNotFound, NotSupported
 from computeapi.states import MigrationStatus, TaskState, VMState
 
 LOG = logging.getLogger(__name__)
@@ -73,42 +74,59 @@ class LiveMigrations:
         self.changes, self.platform = changes, changes.platform
 
     def live_migrate(
-        self, context: Context, server: Server, host: str | None, *, force: bool = False, check_first: bool = False
+        self,
+        context: Context,
+        server: Server,
+        host: str | None,
+        *,
+        force: bool = False,
+        check_first: bool = False,
+        copies: bool | None = None,
     ) -> None:
         """To another host while the server runs; force: the scheduler is not asked about the host.
 
+        copies: whether its disks are to be copied, or to be there already; None: as it is.
         check_first: Invalid when no host will do, the server's own among them; else a worker finds that out."""
         self.changes.check(context, server, LIVE_MIGRATE)
         if host is not None:
             moves.check_host(self.platform, host)
         if check_first:
-            self._begin_checked(context, server, host, force)
+            self._begin_checked(context, server, host, force, copies)
         else:
             with self.changes.store.write() as connection:
-                self._begin_in(connection, context, server, host, force)
+                self._begin_in(connection, context, server, host, force, copies)
         self.changes.tasks.wake()
 
     def _begin_in(
-        self, connection: sa.Connection, context: Context, server: Server, host: str | None, force: bool
+        self,
+        connection: sa.Connection,
+        context: Context,
+        server: Server,
+        host: str | None,
+        force: bool,
+        copies: bool | None,
     ) -> int:
         """Write down that the server is to go; the id of the migration."""
         server = locked(connection, context, server, LIVE_MIGRATE)
         accepted, now = MigrationStatus.ACCEPTED, self.changes.clock()
         migration_id = server_migrations.insert(connection, context, server, KIND, accepted, now)
-        arguments = {'migration_id': migration_id, 'host': host, 'force': force}
+        arguments = {'migration_id': migration_id, 'host': host, 'force': force, 'copies': copies}
         self.changes.begin_in(connection, context, server, LIVE_MIGRATE, arguments)
         return migration_id
 
-    def _begin_checked(self, context: Context, server: Server, host: str | None, force: bool) -> None:
+    def _begin_checked(
+        self, context: Context, server: Server, host: str | None, force: bool, copies: bool | None
+    ) -> None:
         """The same in the transaction that claims an allocation on a host, after that host was asked."""
         devices = self.changes.store.ask(rows.block_devices_of, [server.uuid])
         spec = moves.elsewhere(server, host, forced=force, on_volume=is_volume_backed(server, devices))
 
         def check(found: HostState) -> None:
             self.platform.hypervisor.check_live_migration(server, found.name)
+            check_storage(self.platform.hypervisor, server, found.name, copies)
 
         def keep(connection: sa.Connection, found: HostState) -> None:
-            migration_id = self._begin_in(connection, context, server, host, force)
+            migration_id = self._begin_in(connection, context, server, host, force, copies)
             server_migrations.change(connection, migration_id, moves.destination(found))
 
         try:
@@ -235,6 +253,8 @@ def copy(job: Job, migration: Migration) -> bool:
         job.event('compute_check_can_live_migrate_source'),
     ):
         job.driver.check_live_migration(job.server, host)
+        if moves.migration_of(job).status in WAITING:
+            check_storage(job.driver, job.server, host, job.arguments.get('copies'))
     advance(job, MigrationStatus.QUEUED, MigrationStatus.PREPARING)
     with job.event('compute_pre_live_migration', host):
         told_of = ports.prepare(job, host)
@@ -244,6 +264,24 @@ def copy(job: Job, migration: Migration) -> bool:
     advance(job, MigrationStatus.PREPARING, MigrationStatus.RUNNING, progress=progress_of(job, 0))
     with job.event('compute_live_migration'):
         return job.driver.live_migrate(job.server, host, facts, moves.migration_of(job).status)
+
+
+def check_storage(driver: Hypervisor, server: Server, host: str, copies: bool | None) -> None:
+    """HypervisorError where the disks are not to be copied, and must be, or the other way round."""
+    if copies is None:
+        return
+    # The agent of a host may be too old to know.
+    with contextlib.suppress(NotSupported):
+        shared = driver.sees_disks(server, host, driver.describe(server))
+        if shared and copies:
+            raise HypervisorError(
+                f'{server.host} is not on local storage: Block migration can not be used with shared storage.'
+            )
+        if shared is False and not copies:
+            raise HypervisorError(
+                f'{server.host} is not on shared storage: Shared storage live-migration requires either shared '
+                'storage or boot-from-volume with no local disks.'
+            )
 
 
 def advance(job: Job, status: MigrationStatus, following: MigrationStatus, **values: Any) -> None:

@@ -4,7 +4,7 @@ import functools
 import json
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -28,12 +28,21 @@ SUDO = 'sudo'
 
 
 class ConnectedVolumes:
-    """state: a folder of the machine, below which are those of all its hosts' guests.
+    """state: a folder of the machine.  hosts: those of all its hosts.
 
     How a volume was connected is noted in the folder of the guest: Cinder may not know any more when it is to go."""
 
-    def __init__(self, service: VolumeConnections, host: str, my_ip: str, state: Path, *, multipath: bool):
-        self.service, self.host, self.my_ip, self.state, self.multipath = service, host, my_ip, state, multipath
+    def __init__(
+        self,
+        service: VolumeConnections,
+        host: str,
+        my_ip: str,
+        state: Path,
+        hosts: Sequence[Path],
+        *,
+        multipath: bool,
+    ):
+        self.service, self.host, self.my_ip, self.hosts, self.multipath = service, host, my_ip, hosts, multipath
         locks = state / 'volume-locks'
         locks.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.lock = locks / 'all'
@@ -105,7 +114,7 @@ class ConnectedVolumes:
 
     def others(self, note: Path) -> bool:
         """Whether another guest of the machine has the volume, too, by the same connection."""
-        return any(path != note for path in self.state.glob(f'hosts/*/guests/*/{note.name}'))
+        return any(path != note for host in self.hosts for path in host.glob(f'guests/*/{note.name}'))
 
     def driver(self, info: Mapping[str, Any]) -> BaseLinuxConnector:
         """HypervisorError for a kind of storage that os-brick does not know."""

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from computeapi.backends.hypervisor import HypervisorError
-from computeapi.backends.hypervisor.qemu import disks, landing, making, qemu_img
+from computeapi.backends.hypervisor.qemu import disks, landing, making, qemu_img, sharing
 from computeapi.backends.hypervisor.qemu.child import Child
 from computeapi.backends.hypervisor.qemu.guest import Disk, QemuGuest
 from computeapi.backends.hypervisor.qemu.machine import text
@@ -25,12 +25,13 @@ UNDER_WAY = frozenset({'setup', 'active', 'pre-switchover', 'device', 'cancellin
 
 def describe(work: GuestWork) -> Mapping[str, Any]:
     """guest: as guest.json has it.  sizes: of the disks that are to be copied, in bytes.  files: what else is in its
-    folder, compressed."""
+    folder, compressed.  mark: as `sharing` makes it."""
     guest = work.folder.existing()
     packed = {Path(disk.file['filename']): disk for disk in guest.disks if disk.read_only and disk.volume_id is None}
     return {
         'guest': orjson.loads(guest.text()),
         'sizes': {disk.name: size_of(disk) for disk in guest.own_disks},
+        'mark': sharing.mark(work.folder),
         'files': {path.name: base64.b64encode(zlib.compress(path.read_bytes())).decode() for path in packed},
     }
 
@@ -127,7 +128,9 @@ def begin(work: GuestWork, monitor: Monitor, guest: QemuGuest, host: str, facts:
         # What is left of a move that failed would hold the certificate that it had.
         end_mirrors(work, monitor, guest, force=True)
         show_certificate(work, monitor, host)
-    for disk in guest.own_disks:
+    # The others are there.
+    sent = [disk for disk in guest.own_disks if disk.name in facts['disks']]
+    for disk in sent:
         name = mirror_of(disk)
         if name in mirroring:
             continue
@@ -136,7 +139,7 @@ def begin(work: GuestWork, monitor: Monitor, guest: QemuGuest, host: str, facts:
         nbd = there | {'export': facts['disks'][disk.name]}
         monitor.tell('blockdev-add', {'driver': 'raw', 'node-name': name, 'file': nbd, 'discard': 'unmap'})
         monitor.execute('blockdev-mirror', job_id=name, device=disk.name, target=name, sync='full')
-    wanted = {mirror_of(disk) for disk in guest.own_disks}
+    wanted = {mirror_of(disk) for disk in sent}
     work.until('copy', lambda: is_ready(monitor, wanted), COPY_SECONDS)
     pausing = [{'capability': 'pause-before-switchover', 'state': True}]
     monitor.execute('migrate-set-capabilities', capabilities=pausing)

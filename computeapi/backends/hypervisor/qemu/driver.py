@@ -27,6 +27,7 @@ from computeapi.backends.hypervisor.qemu import (
     making,
     plugging,
     power,
+    sharing,
     snapshots,
     volumes,
 )
@@ -125,10 +126,14 @@ class QemuHypervisor:
     # ------------------------------------------------------------ life
 
     def spawn(
-        self, server: Server, devices: Sequence[BlockDevice], config_drive: Mapping[str, bytes] | None = None
+        self,
+        server: Server,
+        devices: Sequence[BlockDevice],
+        config_drive: Mapping[str, bytes] | None = None,
+        former_host: str | None = None,
     ) -> None:
         with self.at(server) as work:
-            making.spawn(work, devices, config_drive or {})
+            making.spawn(work, devices, config_drive or {}, sharing.left(work, former_host))
 
     def destroy(self, server: Server) -> None:
         with self.at(server) as work:
@@ -244,7 +249,11 @@ class QemuHypervisor:
 
     def prepare(self, server: Server, host: str, machine: Mapping[str, Any], *, live: bool) -> Mapping[str, Any]:
         with self.at(replace(server, host=host), settles=False) as work:
-            return landing.prepare(work, machine, live=live)
+            return landing.prepare(work, server.host, machine, live=live)
+
+    def sees_disks(self, server: Server, host: str, machine: Mapping[str, Any]) -> bool | None:
+        folder = self.host(host).folder
+        return sharing.seen(folder, server.host, server.uuid, machine) is not None if machine['sizes'] else None
 
     def live_migrate(self, server: Server, host: str, facts: Mapping[str, Any], wish: str) -> bool:
         with self.at(server) as work:

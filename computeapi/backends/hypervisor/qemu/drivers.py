@@ -62,11 +62,11 @@ def driver_of(conf: cfg.ConfigOpts, names: list[str], images: Images, around: Ar
     return QemuHypervisor(
         QemuHost(
             name,
-            state / 'hosts' / name,
+            instances_path(conf) / 'hosts' / name,
             options,
             base_images,
             networks,
-            volumes_of(options, name, state, around),
+            volumes_of(conf, name, names, around),
             spice=conf.spice.enabled,
         )
         for name in names
@@ -79,9 +79,14 @@ def state_path(conf: cfg.ConfigOpts) -> Path:
     return Path(conf.qemu.state_path).absolute()
 
 
+def instances_path(conf: cfg.ConfigOpts) -> Path:
+    """Where guests and images are, maybe also those of other machines."""
+    return Path(conf.qemu.instances_path).absolute() if conf.qemu.instances_path else state_path(conf)
+
+
 def images_of(conf: cfg.ConfigOpts, images: Images) -> BaseImages:
     """As files, which all drivers on the machine share."""
-    return BaseImages(state_path(conf) / 'images', images, conf.qemu.max_image_bytes)
+    return BaseImages(instances_path(conf) / 'images', images, conf.qemu.max_image_bytes)
 
 
 def exports_of(conf: cfg.ConfigOpts, folder: Path, path_of: VolumePath) -> VolumeExports:
@@ -107,14 +112,17 @@ def networks_of(options: cfg.ConfigOpts.GroupAttr, names: list[str], state: Path
     return Bridges(state / 'networks', around.wires, options.metadata_port)
 
 
-def volumes_of(options: cfg.ConfigOpts.GroupAttr, name: str, state: Path, around: Around) -> VolumeAccess:
+def volumes_of(conf: cfg.ConfigOpts, name: str, names: list[str], around: Around) -> VolumeAccess:
+    my_ip = conf.qemu.my_ip
     if around.exports is not None:
-        return ExportedVolumes(around.exports, name, options.my_ip)
+        return ExportedVolumes(around.exports, name, my_ip)
     if around.connections is None:
-        return VolumeFilesHere(around.volumes, options.my_ip)
+        return VolumeFilesHere(around.volumes, my_ip)
     with host_extra('[volume]backend'):
         from computeapi.backends.hypervisor.qemu.block_storage import ConnectedVolumes
-    return ConnectedVolumes(around.connections, name, options.my_ip, state, multipath=options.volume_multipath)
+    hosts = [instances_path(conf) / 'hosts' / each for each in names]
+    multipath = conf.qemu.volume_multipath
+    return ConnectedVolumes(around.connections, name, my_ip, state_path(conf), hosts, multipath=multipath)
 
 
 @contextmanager

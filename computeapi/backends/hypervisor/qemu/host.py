@@ -43,7 +43,9 @@ class QemuHost:
             check_spice(options.binary)
         self.user = GuestUser.of(options)
         self.certificates = HostCertificates.of(options, self.user)
-        self.accelerator = accelerator.chosen(options.accelerator, options.binary, self.version, images.folder.parent)
+        self.accelerator = accelerator.chosen(
+            options.accelerator, options.binary, self.version, Path(options.state_path)
+        )
         self.folder.guests.mkdir(mode=0o711, parents=True, exist_ok=True)
         self.folder.forget()
 

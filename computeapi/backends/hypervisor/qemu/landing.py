@@ -10,7 +10,7 @@ import os
 import secrets
 import socket
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from typing import Any
 import orjson
 
 from computeapi.backends.hypervisor import HypervisorError, NotYet
-from computeapi.backends.hypervisor.qemu import disks, making, qemu_img
+from computeapi.backends.hypervisor.qemu import disks, making, qemu_img, sharing
 from computeapi.backends.hypervisor.qemu.folder import GuestFolder, HostFolder
 from computeapi.backends.hypervisor.qemu.guest import Disk, QemuGuest
 from computeapi.backends.hypervisor.qemu.machine import text
@@ -34,7 +34,7 @@ HERE = {'here': True}
 """What the other host is told of a guest that is here already."""
 
 
-def prepare(work: GuestWork, machine: Mapping[str, Any], *, live: bool) -> Mapping[str, Any]:
+def prepare(work: GuestWork, source: str | None, machine: Mapping[str, Any], *, live: bool) -> Mapping[str, Any]:
     """Where the disks and, of a guest that runs, its memory are to be sent; the same again as long as somebody waits
     for them there."""
     guest = work.folder.read()
@@ -46,8 +46,10 @@ def prepare(work: GuestWork, machine: Mapping[str, Any], *, live: bool) -> Mappi
     if facts and work.exporter.runs and facts['live'] == live == work.process.runs:
         return facts
     making.destroy(work)
-    guest = make(work, machine)
-    facts = guest.landing = {**export(work, guest), 'live': live}
+    # One that is switched off gets disks of its own: it may be wanted again as it was.
+    shared = sharing.seen(work.host.folder, source, work.server.uuid, machine) if live else None
+    guest = make(work, machine, shared)
+    facts = guest.landing = {**export(work, [] if shared else guest.own_disks), 'live': live}
     if live:
         facts['memory'] = free_port(facts['address'])
         await_memory(work, guest, facts)
@@ -63,8 +65,8 @@ def await_memory(work: GuestWork, guest: QemuGuest, facts: Mapping[str, Any]) ->
         monitor.execute('migrate-incoming', uri=f'tcp:{facts["address"]}:{facts["memory"]}')
 
 
-def make(work: GuestWork, machine: Mapping[str, Any]) -> QemuGuest:
-    """The guest that was described, with empty disks."""
+def make(work: GuestWork, machine: Mapping[str, Any], shared: GuestFolder | None) -> QemuGuest:
+    """The guest that was described, with empty disks, or with those in a folder that both hosts have."""
     guest, server = QemuGuest.of(orjson.dumps(machine['guest'])), work.server
     if guest.server_id != server.uuid:
         raise HypervisorError('The virtual machine is another one.')
@@ -72,7 +74,7 @@ def make(work: GuestWork, machine: Mapping[str, Any]) -> QemuGuest:
     work.folder.path.mkdir(mode=0o700, parents=True, exist_ok=True)
     for name, packed in machine['files'].items():
         write(work.folder / Path(name).name, zlib.decompress(base64.b64decode(packed)))
-    guest.disks = [landed(work, disk, machine['sizes']) for disk in guest.disks]
+    guest.disks = [landed(work, disk, machine['sizes'], shared) for disk in guest.disks]
     if guest.kernel is not None:
         guest.kernel = str(work.named_image(server.kernel_id or '').path)
         guest.ramdisk = str(work.named_image(server.ramdisk_id).path) if server.ramdisk_id else None
@@ -80,9 +82,11 @@ def make(work: GuestWork, machine: Mapping[str, Any]) -> QemuGuest:
     return guest
 
 
-def landed(work: GuestWork, disk: Disk, sizes: Mapping[str, int]) -> Disk:
+def landed(work: GuestWork, disk: Disk, sizes: Mapping[str, int], shared: GuestFolder | None) -> Disk:
     if disk.volume_id is not None:
         return replace(disk, file={}, credentials=None)
+    if disk.name in sizes and shared is not None:
+        return sharing.taken(work, disk, shared)
     if disk.name in sizes:
         path = work.folder / Path(f'{disk.name}.raw').name
         qemu_img.create(path, sizes[disk.name], disk_format='raw')
@@ -91,12 +95,12 @@ def landed(work: GuestWork, disk: Disk, sizes: Mapping[str, int]) -> Disk:
     return replace(disk, file=disks.file(path), format='raw', backing=None)
 
 
-def export(work: GuestWork, guest: QemuGuest) -> dict[str, Any]:
-    """Let the other host write to the disks; where. Who does not know the name of one cannot."""
+def export(work: GuestWork, sent: Sequence[Disk]) -> dict[str, Any]:
+    """Let the other host write to these disks; where."""
     certificates = work.host.certificates
     address, secret = str(work.host.options.my_ip), secrets.token_hex(16)
-    port, names = free_port(address), {disk.name: f'{secret}-{disk.name}' for disk in guest.own_disks}
-    paths = {disk.name: Path(disk.file['filename']) for disk in guest.own_disks}
+    port, names = free_port(address), {disk.name: f'{secret}-{disk.name}' for disk in sent}
+    paths = {disk.name: Path(disk.file['filename']) for disk in sent}
     names[ARRIVED], paths[ARRIVED] = f'{secret}-{ARRIVED}', work.folder / ARRIVED
     arguments = [*work.host.user.command, 'qemu-storage-daemon', *certificates.arguments('server')]
     files = {name: held(work, path) for name, path in paths.items()}

@@ -1,6 +1,7 @@
 """How guests come and go, and become what their servers are now."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from computeapi.backends.hypervisor import BusAddress, HypervisorError
@@ -16,13 +17,15 @@ MACHINES = ('q35', 'pc')
 SHELVED = frozenset({VMState.SHELVED, VMState.SHELVED_OFFLOADED})
 
 
-def spawn(work: GuestWork, devices: Sequence[BlockDevice], documents: Mapping[str, bytes]) -> None:
-    """Make the guest, unless it is there, and start it, unless it was."""
+def spawn(
+    work: GuestWork, devices: Sequence[BlockDevice], documents: Mapping[str, bytes], left: Mapping[str | None, Disk]
+) -> None:
+    """Make the guest, unless it is there, and start it, unless it was. left: the disks that it has already."""
     guest = work.folder.read() or new(work.server, work.host.options.machine)
     if guest.started:
         return
     work.folder.write(guest)
-    make(work, guest, devices, documents)
+    make(work, guest, devices, documents, left)
     work.start(guest)
     guest.started = True
     work.folder.write(guest)
@@ -37,14 +40,20 @@ def new(server: Server, default: str) -> QemuGuest:
     return QemuGuest(server.uuid, server.flavor['vcpus'], server.flavor['memory_mb'], board)
 
 
-def make(work: GuestWork, guest: QemuGuest, devices: Sequence[BlockDevice], documents: Mapping[str, bytes]) -> None:
+def make(
+    work: GuestWork,
+    guest: QemuGuest,
+    devices: Sequence[BlockDevice],
+    documents: Mapping[str, bytes],
+    left: Mapping[str | None, Disk],
+) -> None:
     server, kernel_id, ramdisk_id = work.server, work.server.kernel_id, work.server.ramdisk_id
     if kernel_id:
         guest.kernel = str(work.named_image(kernel_id).path)
         guest.ramdisk = str(work.named_image(ramdisk_id).path) if ramdisk_id else None
         guest.command_line = str(server.image_properties.get('os_command_line') or 'console=ttyS0 root=/dev/vda')
     slots = Slots()
-    guest.disks = [disk_of(work, device, slots.next()) for device in in_order(server, devices)]
+    guest.disks = [disk_of(work, device, slots.next(), left) for device in in_order(server, devices)]
     guest.cards = [card_of(server, entry, slots.next()) for entry in server.network_info]
     if documents:
         guest.disks.append(disks.drive(work.folder, slots.next(), documents))
@@ -77,7 +86,10 @@ def in_order(server: Server, devices: Sequence[BlockDevice]) -> list[BlockDevice
     return [None, *found] if implied else [*found]
 
 
-def disk_of(work: GuestWork, device: BlockDevice | None, slot: int) -> Disk:
+def disk_of(work: GuestWork, device: BlockDevice | None, slot: int, left: Mapping[str | None, Disk]) -> Disk:
+    uuid = None if device is None else device.uuid
+    if uuid in left:
+        return replace(left[uuid], slot=slot)
     if device is None or (device.destination_type == 'local' and device.source_type == 'image'):
         is_root = device is None or device.boot_index == 0
         size = disks.root_size(work.server) if device is None or is_root else (device.volume_size or 0) * disks.GIB

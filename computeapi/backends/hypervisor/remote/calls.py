@@ -76,7 +76,7 @@ OPERATIONS = frozenset(name for name in vars(Operations) if not name.startswith(
 QUESTIONS = frozenset(('power_state', 'bus_addresses', 'diagnostics', 'console_output', 'console', 'machines'))
 """What is answered at once."""
 TOLD = OPERATIONS | QUESTIONS
-AT_THE_OTHER = frozenset({'prepare_migration', 'prepare_live_migration'})
+AT_THE_OTHER = frozenset({'prepare_migration', 'prepare_live_migration', 'sees_disks'})
 """What the host is told that a server is to come to; all else, the one that it is on."""
 HARMLESS = frozenset({'check_live_migration', 'describe', 'snapshot'})
 """What changes nothing of the machine: what was done before is done still."""
