@@ -8,7 +8,8 @@ from cryptography.hazmat.primitives.hashes import SHA1
 from cryptography.hazmat.primitives.serialization import load_der_public_key
 from websockets.sync.client import connect
 
-from tests.consoles.viewers import PATIENCE
+from computeapi.backends.hypervisor.simulated_consoles.screen import CELL_HEIGHT, USUAL
+from tests.consoles.viewers import PATIENCE, characters, letters_in
 
 MAIN, DISPLAY, INPUTS = 1, 2, 3
 # Choosing how to prove who one is, by a ticket; and short headers of messages.
@@ -18,8 +19,13 @@ TICKET = 1
 SET_ACK, PING = 3, 4
 ACK_SYNC, ACK, PONG = 1, 2, 3
 INIT, CHANNELS, NAME, ATTACH = 103, 104, 113, 104
-COPY_BITS, FILL, COPY, SURFACE, GONE = 104, 302, 304, 314, 315
-MODIFIERS = 102
+# What the screen shows after that is meant to be seen.
+MARK = 102
+COPY_BITS, FILL, COPY, SURFACE = 104, 302, 304, 314
+LETTERS = letters_in(USUAL.packed())
+KEYS = {0x02: '1234567890-=', 0x10: 'qwertyuiop[]\n', 0x1E: 'asdfghjkl;', 0x2C: 'zxcvbnm,./', 0x39: ' '}
+SHIFTED = {0x02: '!@#$%^&*()_+', 0x10: 'QWERTYUIOP{}', 0x1E: 'ASDFGHJKL:', 0x2C: 'ZXCVBNM<>?'}
+SHIFT, CONTROL = 0x2A, 0x1D
 
 
 def link(kind, session=0, *, common=COMMON, own=0):
@@ -108,6 +114,8 @@ class SpiceViewer(ExitStack):
         self.inputs = self.enter_context(Channel(url, INPUTS, self.session, **options))
         self.width = self.height = 0
         self.pixels = bytearray()
+        while self.update() != MARK:
+            pass
 
     # ------------------------------------------------------------------ the screen
 
@@ -159,13 +167,46 @@ class SpiceViewer(ExitStack):
         assert x >= 0 and x * 4 + len(data) <= self.width * 4 and 0 <= y < self.height
         self.pixels[at : at + len(data)] = data
 
+    @property
+    def text(self):
+        """What is read from the pixels, if they are those of a simulated server."""
+        row = self.width * 4 * CELL_HEIGHT
+        rows = [characters(LETTERS, self.pixels[at : at + row]) for at in range(0, len(self.pixels), row)]
+        return '\n'.join(row.rstrip() for row in rows).rstrip()
+
+    def read_until(self, text):
+        while text not in self.text:
+            self.update()
+        return self.text
+
     # ------------------------------------------------------------------ keys
+
+    def type(self, text):
+        for character in text:
+            code, shifted = key_of(character)
+            if shifted:
+                self.press(SHIFT, release=False)
+            self.press(code)
+            if shifted:
+                self.release(SHIFT)
 
     def press(self, code, *, release=True):
         """The key whose scancode of the first set that is."""
         self.inputs.send(101, struct.pack('<I', code))
         if release:
-            self.inputs.send(102, struct.pack('<I', code | 0x80))
+            self.release(code)
+
+    def release(self, code):
+        self.inputs.send(102, struct.pack('<I', code | 0x80))
+
+
+def key_of(character):
+    """Its scancode, and whether that takes Shift."""
+    for shifted, rows in ((False, KEYS), (True, SHIFTED)):
+        for first, row in rows.items():
+            if character in row:
+                return first + row.index(character), shifted
+    raise LookupError(character)
 
 
 DRAWING = {COPY: SpiceViewer.draw, FILL: SpiceViewer.fill, COPY_BITS: SpiceViewer.copy_bits}

@@ -13,6 +13,7 @@ from websockets.sync.client import connect
 from computeapi.backends.hypervisor import PowerState
 from computeapi.clock import utcnow
 from computeapi.consoles import proxy as module
+from tests.consoles.spice_viewer import SpiceViewer
 from tests.consoles.viewers import PATIENCE, Terminal, Viewer, closing, refused
 
 WRONG = '00000000-0000-4000-8000-000000000000'
@@ -121,9 +122,9 @@ def test_a_connection_ends_with_its_server(quick, servers, server, url, change):
         assert closing(terminal) == (1000, 'The server does not run there any more.')
 
 
-@pytest.mark.parametrize('kind', ['serial', 'novnc'])
+@pytest.mark.parametrize('kind', ['serial', 'novnc', 'spice-html5'])
 def test_a_connection_ends_with_its_virtual_machine(service, server, url, kind):
-    with {'serial': Terminal, 'novnc': Viewer}[kind](url(kind)) as client:
+    with {'serial': Terminal, 'novnc': Viewer, 'spice-html5': SpiceViewer}[kind](url(kind)) as client:
         client.read_until('web> ')
         service.hypervisor.power_off(server)
         assert closing(client) == (1000, 'The console has ended.')
@@ -133,11 +134,6 @@ def test_nobody_answers_where_no_virtual_machine_runs(service, server, url):
     service.hypervisor.power_off(server)
     with Terminal(url('serial')) as terminal:
         assert closing(terminal) == (1011, 'web does not run.')
-
-
-def test_nobody_speaks_spice(url):
-    with Terminal(url('spice-html5')) as client:
-        assert closing(client) == (1011, 'No spice server answers for simulated servers.')
 
 
 def test_clients_that_say_nothing_are_cut_off(quick, conf, url):

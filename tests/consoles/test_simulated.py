@@ -1,12 +1,16 @@
 """The consoles of simulated servers: what they show, and what becomes of keys."""
 
+import struct
+from contextlib import suppress
+
 import pytest
 
-from computeapi.backends.hypervisor.simulated_consoles import rfb, screen
+from computeapi.backends.hypervisor.simulated_consoles import rfb, screen, spice_link
 from computeapi.backends.hypervisor.simulated_consoles.font import CURSOR, HEIGHT, WIDTH, letters
 from computeapi.backends.hypervisor.simulated_consoles.rfb import character_of
 from computeapi.backends.hypervisor.simulated_consoles.serial import Keys, Paper, beyond
 from computeapi.backends.hypervisor.simulated_consoles.terminal import LONGEST_LINE, Terminal
+from tests.consoles.spice_viewer import DISPLAY, INPUTS, MAIN, link, ticket
 
 
 @pytest.fixture
@@ -176,15 +180,71 @@ GREETING = b'RFB 003.008\n\1\1'
     ],
 )
 def test_who_does_not_speak_rfb_is_cut_off(service, server, said):
-    console = service.hypervisor.console(server, 'vnc')
-    with service.hypervisor.connect(server, 'vnc', console) as connection:
+    heard_until_the_end(connected(service, server, 'vnc'), said)
+
+
+def connected(service, server, protocol):
+    return service.hypervisor.connect(server, protocol, service.hypervisor.console(server, protocol))
+
+
+def heard_until_the_end(connection, said):
+    """What the other side says, which then cuts the connection off."""
+    heard = b''
+    with connection:
         connection.sendall(said)
         connection.settimeout(30)
-        try:
-            while connection.recv(4096):
-                pass
-        except ConnectionResetError:
-            pass
+        with suppress(ConnectionResetError):
+            while data := connection.recv(4096):
+                heard += data
+    return heard
+
+
+BODY = link(MAIN)[16:]
+
+
+@pytest.mark.parametrize(
+    ('said', 'status'),
+    [
+        (b'GET / HTTP/1.1\r\n\r\n', None),
+        (b'REDQ' + struct.pack('<III', 2, 2, 0xFFFFFFFF), None),
+        (b'REDQ' + struct.pack('<III', 2, 2, 4), None),
+        (b'REDQ' + struct.pack('<III', 1, 0, len(BODY)) + BODY, spice_link.OTHER_VERSION),
+        (link(MAIN, common=0), spice_link.INVALID),
+        # Of what it says it can do, more than there is.
+        (link(MAIN)[:22] + struct.pack('<III', 0xFFFFFFFF, 0xFFFFFFFF, 18) + link(MAIN)[34:], spice_link.INVALID),
+        (link(7), spice_link.NO_SUCH_CHANNEL),
+        (link(MAIN, session=1), spice_link.UNKNOWN_SESSION),
+        (link(DISPLAY, session=1), spice_link.UNKNOWN_SESSION),
+        (link(INPUTS), spice_link.UNKNOWN_SESSION),
+    ],
+)
+def test_who_does_not_open_a_channel_of_spice_is_told_why_and_cut_off(service, server, said, status):
+    heard = heard_until_the_end(connected(service, server, 'spice'), said)
+    assert (struct.unpack('<I', heard[16:20])[0] if heard else None) == status
+
+
+@pytest.mark.parametrize(
+    'said',
+    [
+        # Nothing that the key opens; another way to prove who one is; a message that is too long.
+        lambda key: struct.pack('<I', 1) + bytes(128),
+        lambda key: struct.pack('<I', 2) + bytes(128),
+        lambda key: ticket(key) + struct.pack('<HI', 104, 1 << 31),
+    ],
+)
+def test_who_does_not_speak_spice_is_cut_off(service, server, said):
+    connection = connected(service, server, 'spice')
+    connection.sendall(link(MAIN))
+    key = connection.recv(4096)[20:182]
+    heard_until_the_end(connection, said(key))
+
+
+def test_a_session_is_of_one_server(service, servers, server):
+    other = servers.get(servers.add(name='other'))
+    service.hypervisor.spawn(other, [])
+    service.hypervisor.terminals[5] = terminal = Terminal(service.hypervisor, other)
+    heard = heard_until_the_end(connected(service, server, 'spice'), link(DISPLAY, session=5))
+    assert struct.unpack('<I', heard[16:20]) == (spice_link.UNKNOWN_SESSION,) and terminal.server == other
 
 
 def test_what_need_not_be_understood_is_passed_over(terminal):

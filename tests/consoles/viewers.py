@@ -9,7 +9,6 @@ from websockets.sync.client import connect
 
 from computeapi.backends.hypervisor.simulated_consoles.screen import (
     CELL_HEIGHT,
-    CELL_WIDTH,
     COLUMNS,
     ROWS,
     Painter,
@@ -84,17 +83,8 @@ class Viewer(ExitStack):
         x, y, width, height, encoding = struct.unpack('>HHHHi', self.read(12))
         assert (x, width, height, encoding) == (0, self.width, CELL_HEIGHT, 0)
         data = self.read(width * height * self.pixels[0] // 8)
-        self.rows[y // CELL_HEIGHT] = self.letters_of(data)
+        self.rows[y // CELL_HEIGHT] = characters(self.letters, data)
         return y // CELL_HEIGHT
-
-    def letters_of(self, data):
-        """The characters in the pixels of a row."""
-        cell = CELL_WIDTH * self.pixels[0] // 8
-        line = cell * COLUMNS
-        return ''.join(
-            self.letters[b''.join(data[at + top : at + top + cell] for top in range(0, len(data), line))]
-            for at in range(0, line, cell)
-        )
 
     @property
     def text(self):
@@ -109,6 +99,16 @@ class Viewer(ExitStack):
 def letters_in(pixels):
     """Characters by their pixels."""
     return {b''.join(lines): letter for letter, lines in Painter(PixelFormat.unpacked(pixels)).lines.items()}
+
+
+def characters(letters, data):
+    """Those in the pixels of a row."""
+    line = len(data) // CELL_HEIGHT
+    cell = line // COLUMNS
+    return ''.join(
+        letters[b''.join(data[at + top : at + top + cell] for top in range(0, len(data), line))]
+        for at in range(0, line, cell)
+    )
 
 
 def refused(url, **options):

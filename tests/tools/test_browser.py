@@ -1,15 +1,18 @@
 """The pages of consoles in Chromium, at the addresses that `computeapi serve` gives out."""
 
 import base64
+import re
 
 import pytest
 from playwright.sync_api import expect
 
 from computeapi.backends.hypervisor.simulated_consoles.font import CURSOR
-from computeapi.backends.hypervisor.simulated_consoles.screen import CELL_HEIGHT, COLUMNS, USUAL, Painter
+from computeapi.backends.hypervisor.simulated_consoles.screen import CELL_HEIGHT, COLUMNS, ROWS, USUAL, Painter
 from computeapi.testing import Cloud
 
 TRIES = 600
+ENDED = re.compile(r'^Closed\. The (console has ended|server does not run there any more)\.$')
+"""As the proxy or the server itself sees it first."""
 SHOWS = """([row, height, pixels]) => {
   const canvas = document.getElementById('screen')
   const { data } = canvas.getContext('2d').getImageData(0, row * height, canvas.width, height)
@@ -62,24 +65,40 @@ def wait_for_row(page, number, text):
     raise AssertionError(f'Row {number} does not show {text!r}.')
 
 
-def test_a_screen(compute, server, page):
-    page.goto(compute.create_console(server, 'novnc')['url'])
+def type_at(page, text):
+    """As a person does it: with Shift where that takes it."""
+    for character in text:
+        page.keyboard.press(f'Shift+{character}' if character.isupper() or character in '{}!' else character)
+
+
+@pytest.mark.parametrize('kind', ['novnc', 'spice-html5'])
+def test_a_screen(compute, server, page, kind):
+    page.goto(compute.create_console(server, kind)['url'])
     expect(page.locator('#state')).to_have_text('Connected')
     expect(page).to_have_title('web – console')
     lines = log_with(compute, server, 'ready').splitlines()
     wait_for_row(page, 0, lines[0])
     wait_for_row(page, len(lines), f'web> {CURSOR}')
     # The screen has the focus at once.
-    page.keyboard.type('Hello, {World}!')
+    type_at(page, 'Hello, {World}!')
     wait_for_row(page, len(lines), f'web> Hello, {{World}}!{CURSOR}')
     page.keyboard.press('Backspace')
     page.keyboard.press('Enter')
     log_with(compute, server, 'web> Hello, {World}\n')
     wait_for_row(page, len(lines) + 1, f'web> {CURSOR}')
+    page.mouse.move(300, 300, steps=20)
+    page.mouse.wheel(0, 100)
+    # Below the last row the others move up.
+    for number in range(ROWS):
+        page.keyboard.press(str(number % 10))
+        page.keyboard.press('Enter')
+    log_with(compute, server, f'web> {(ROWS - 1) % 10}\n')
+    for row in range(ROWS - 1):
+        wait_for_row(page, row, f'web> {(row + 1) % 10}')
     page.keyboard.press('Control+Alt+Home')
     expect(page.locator('#full')).to_be_focused()
     compute.delete_server(server)
-    expect(page.locator('#state')).to_have_text('Closed. The console has ended.', timeout=30_000)
+    expect(page.locator('#state')).to_have_text(ENDED, timeout=30_000)
     expect(page.locator('#again')).to_be_visible()
 
 
@@ -120,7 +139,7 @@ def test_a_terminal(compute, server, page):
     page.keyboard.press('Control+Alt+Home')
     expect(page.locator('#full')).to_be_focused()
     compute.stop_server(server)
-    expect(page.locator('#state')).to_have_text('Closed. The console has ended.', timeout=30_000)
+    expect(page.locator('#state')).to_have_text(ENDED, timeout=30_000)
 
 
 def test_an_address_that_is_no_longer_valid(compute, server, browser):

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
+from weakref import WeakValueDictionary
 
 import sqlalchemy as sa
 from oslo_config import cfg
@@ -27,6 +28,7 @@ from computeapi.backends.hypervisor import (
 )
 from computeapi.backends.hypervisor.behaviour import Behaviour, ConfiguredRules
 from computeapi.backends.hypervisor.simulated_buses import places
+from computeapi.backends.hypervisor.simulated_consoles.terminal import Terminal
 from computeapi.backends.hypervisor.simulated_hosts import SimulatedHosts
 from computeapi.clock import utcnow
 from computeapi.db.domains import DOMAINS, VirtualMachine, all_places, lets_pass
@@ -63,6 +65,7 @@ class SimulatedHypervisor:
             self.capabilities = type(self).capabilities - set(_named(options.lacks))
         self.behaviour = Behaviour(lambda: store, ConfiguredRules(options), self.seconds)
         self.simulated_hosts = SimulatedHosts(store, options, clock)
+        self.terminals = WeakValueDictionary[int, Terminal]()
 
     def during(self, passed: Callable[[str], float], token: int = 0, task: int = 0) -> 'SimulatedHypervisor':
         driver = copy.copy(self)

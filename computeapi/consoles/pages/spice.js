@@ -14,7 +14,7 @@ const NAME = 113
 const ATTACH_CHANNELS = 104
 const ASK_FOR_MODE = 105
 const NAMES = 1 << 1
-const INSECURE = 'Browsers let pages have the cryptography that SPICE takes only by HTTPS, or from this machine itself.'
+const INSECURE = 'SPICE takes cryptography that browsers let pages have by HTTPS, or from the machine itself, only.'
 
 const channels = []
 let session = 0

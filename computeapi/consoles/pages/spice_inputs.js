@@ -94,7 +94,7 @@ function turn(button, down) {
 listenToPointer((event) => {
   if (!channel) return
   wanted = pointed(event)
-  move()
+  if (wanted[0] !== last?.[0] || wanted[1] !== last?.[1]) move()
   const now = buttons(event)
   BUTTONS.forEach((button, at) => {
     if (((now ^ pressed) >> at) & 1) {

@@ -8,14 +8,14 @@ import threading
 from collections.abc import Callable, Mapping
 
 from computeapi.backends.hypervisor import HypervisorError
-from computeapi.backends.hypervisor.simulated_consoles import rfb, serial
+from computeapi.backends.hypervisor.simulated_consoles import rfb, serial, spice
 from computeapi.backends.hypervisor.simulated_consoles.terminal import SimulatedMachines, Terminal
 from computeapi.db.servers import Server
 from computeapi.errors import DatabaseTrouble, NotSupported
 
 Speak = Callable[[socket.socket, Terminal], None]
 
-SPEAKERS: Mapping[str, Speak] = {'serial': serial.speak, 'vnc': rfb.speak}
+SPEAKERS: Mapping[str, Speak] = {'serial': serial.speak, 'vnc': rfb.speak, 'spice': spice.speak}
 
 
 def connect(machines: SimulatedMachines, server: Server, protocol: str) -> socket.socket:

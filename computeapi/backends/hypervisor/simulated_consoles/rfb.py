@@ -2,8 +2,9 @@
 
 import socket
 import struct
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 
+from computeapi.backends.hypervisor.simulated_consoles.conversation import Parsing, Unspeakable, converse
 from computeapi.backends.hypervisor.simulated_consoles.screen import (
     CELL_HEIGHT,
     DEPTHS,
@@ -14,7 +15,7 @@ from computeapi.backends.hypervisor.simulated_consoles.screen import (
     PixelFormat,
     rows_of,
 )
-from computeapi.backends.hypervisor.simulated_consoles.terminal import Terminal, received
+from computeapi.backends.hypervisor.simulated_consoles.terminal import Terminal, controlled
 
 VERSION = b'RFB 003.008\n'
 NO_SECURITY, ACCEPTED, RAW = 1, 0, 0
@@ -25,26 +26,11 @@ UNICODE = 0x01000000
 KEYS = {0xFF08: '\b', 0xFF0D: '\r', 0xFF8D: '\r', 0xFFFF: '\b'}
 """Keysyms of keys that are not letters."""
 
-Parsing = Generator[int, bytes, None]
-"""Asks for so many bytes, and is given them."""
-
-
-class Unspeakable(EOFError):
-    """The client says what a client of RFB does not say."""
-
 
 def speak(connection: socket.socket, terminal: Terminal) -> None:
     """Greet the client, then show it the screen each time it asks for what is new there."""
     session = Session(connection.sendall, terminal)
-    parsing, buffer = session.conversation(), bytearray()
-    wanted = next(parsing)
-    for data in received(connection, terminal):
-        buffer += data
-        while len(buffer) >= wanted:
-            piece = bytes(buffer[:wanted])
-            del buffer[:wanted]
-            wanted = parsing.send(piece)
-        session.update()
+    converse(connection, terminal, session.conversation(), session.update)
 
 
 class Session:
@@ -153,4 +139,4 @@ def character_of(keysym: int, control: bool) -> str:
     if keysym > 0x10FFFF:
         return ''
     character = chr(keysym)
-    return chr(ord(character.upper()) & 0x1F) if control and character.isascii() and character.isalpha() else character
+    return controlled(character) if control else character

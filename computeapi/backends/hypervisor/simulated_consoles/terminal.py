@@ -1,8 +1,9 @@
 """What is on a console, and the line that somebody types there."""
 
+import select
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, MutableMapping
 from typing import Protocol
 
 from computeapi.backends.hypervisor import HypervisorError, PowerState
@@ -20,6 +21,10 @@ ENTER, BACKSPACE, ABANDON = '\r\n', '\b\x7f', '\x03\x15'
 class SimulatedMachines(Protocol):
     """The virtual machines of a host, as their consoles see them."""
 
+    @property
+    def terminals(self) -> MutableMapping[int, 'Terminal']:
+        """Those that a viewer has several connections to, by a number that it is told."""
+
     def machine(self, server: Server) -> VirtualMachine | None: ...
 
     def write(self, server: Server, *lines: str) -> None: ...
@@ -29,11 +34,13 @@ class Terminal:
     """The console log of a server that runs, and what is typed below it.
 
     log: what the server wrote so far.  line: what was typed since the last Enter.
+    show: called by those who typed, or saw what is new, where others show it.
     """
 
     def __init__(self, machines: SimulatedMachines, server: Server):
         self.machines, self.server = machines, server
         self.log, self.line, self.takes_keys = '', '', False
+        self.show: Callable[[], None] = lambda: None
 
     @property
     def prompt(self) -> str:
@@ -62,6 +69,11 @@ class Terminal:
             self.line += character
 
 
+def controlled(character: str) -> str:
+    """What a key types while Ctrl is held that types the character alone."""
+    return chr(ord(character.upper()) & 0x1F) if character.isascii() and character.isalpha() else character
+
+
 def received(connection: socket.socket, terminal: Terminal) -> Iterator[bytes]:
     """What comes in, and nothing now and then, so that the terminal has seen what is new; EOFError at the end,
     HypervisorError when the server does not run any more."""
@@ -78,13 +90,12 @@ def received(connection: socket.socket, terminal: Terminal) -> Iterator[bytes]:
 
 def _within(connection: socket.socket, seconds: float) -> bytes:
     """What comes in in that time, if anything does; EOFError."""
-    connection.settimeout(max(seconds, 0.001))
-    try:
-        data = connection.recv(MOST_AT_ONCE)
-    except TimeoutError:
+    # A timeout of the connection would be one of sending, too, which another thread may be at.
+    waiting = select.poll()
+    waiting.register(connection, select.POLLIN)
+    if not waiting.poll(max(seconds, 0) * 1000):
         return b''
-    finally:
-        connection.settimeout(None)
+    data = connection.recv(MOST_AT_ONCE)
     if not data:
         raise EOFError
     return data

@@ -1,0 +1,91 @@
+"""How a channel of SPICE is opened: who says what he can do, and a ticket that nobody asks to see."""
+
+import functools
+import struct
+from collections.abc import Callable, Generator
+from typing import NamedTuple
+
+from cryptography.hazmat.primitives.asymmetric import padding, rsa
+from cryptography.hazmat.primitives.hashes import SHA1
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+from computeapi.backends.hypervisor.simulated_consoles.conversation import Unspeakable
+
+MAGIC, MAJOR, MINOR = b'REDQ', 2, 2
+HEADER = struct.Struct('<4sIII')
+REQUEST = struct.Struct('<IBBIII')
+REPLY = struct.Struct('<I162sIII')
+MOST_BYTES = 4096
+# Choosing how to prove who one is, by a ticket; and short headers of messages.
+CHOICE, BY_TICKET, SHORT_HEADERS = 1 << 0, 1 << 1, 1 << 3
+COMMON = CHOICE | BY_TICKET | SHORT_HEADERS
+TICKET, KEY_BITS = 1, 1024
+FINE, INVALID, OTHER_VERSION, DENIED, UNKNOWN_SESSION, NO_SUCH_CHANNEL = 0, 3, 4, 7, 8, 9
+
+
+class LinkRequest(NamedTuple):
+    """For a channel of that kind. session: 0 for a new one.  able: what the client can do there, as bits."""
+
+    session: int
+    kind: int
+    number: int
+    able: int
+
+
+class LinkRefused(Unspeakable):
+    """status: what the client is told."""
+
+    def __init__(self, status: int):
+        super().__init__()
+        self.status = status
+
+
+def requested() -> Generator[int, bytes, LinkRequest]:
+    """What the client asks for; LinkRefused."""
+    magic, major, _, size = HEADER.unpack((yield HEADER.size))
+    if magic != MAGIC or not REQUEST.size <= size <= MOST_BYTES:
+        raise Unspeakable
+    body = yield size
+    if major != MAJOR:
+        raise LinkRefused(OTHER_VERSION)
+    session, kind, number, common_words, own_words, at = REQUEST.unpack(body[: REQUEST.size])
+    if at + 4 * (common_words + own_words) > size:
+        raise LinkRefused(INVALID)
+    common, *_ = words(body, at, common_words)
+    if common & COMMON != COMMON:
+        raise LinkRefused(INVALID)
+    return LinkRequest(session, kind, number, words(body, at + 4 * common_words, own_words)[0])
+
+
+def words(body: bytes, at: int, count: int) -> tuple[int, ...]:
+    """Numbers of 32 bits; a 0 where there are none."""
+    return struct.unpack_from(f'<{count}I', body, at) if count else (0,)
+
+
+def admitted(send: Callable[[bytes], None]) -> Generator[int, bytes, None]:
+    """Let in whoever can use a public key; LinkRefused. There is no password."""
+    send(reply(FINE))
+    [way] = struct.unpack('<I', (yield 4))
+    ticket = yield KEY_BITS // 8
+    if way != TICKET:
+        raise Unspeakable
+    try:
+        key().decrypt(ticket, padding.OAEP(padding.MGF1(SHA1()), SHA1(), None))
+    except ValueError:
+        send(struct.pack('<I', DENIED))
+        raise Unspeakable from None
+    send(struct.pack('<I', FINE))
+
+
+def reply(status: int) -> bytes:
+    public = b''
+    if status == FINE:
+        public = key().public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    body = REPLY.pack(status, public, 1, 0, REPLY.size) + struct.pack('<I', COMMON)
+    return HEADER.pack(MAGIC, MAJOR, MINOR, len(body)) + body
+
+
+@functools.cache
+def key() -> rsa.RSAPrivateKey:
+    """For tickets that hold nothing: the protocol's length, one for all as long as the process runs."""
+    return rsa.generate_private_key(65537, KEY_BITS)
