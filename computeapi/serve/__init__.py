@@ -123,6 +123,8 @@ def running(
         if directory.temporary and conf.hypervisor.backend == 'qemu':
             # Else they would run on, and nobody would know of them.
             stack.callback(machines.end_all, service)
+        if directory.temporary:
+            stack.callback(machines.end_exports, service)
         with around.beginning():
             with store.watch.silenced():
                 (schema.create if directory.temporary else schema.upgrade)(store)

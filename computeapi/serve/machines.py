@@ -1,8 +1,9 @@
-"""The virtual machines of a cloud that ends for good."""
+"""The virtual machines of a cloud that ends for good, and what else runs beside it."""
 
 import logging
 
 from computeapi.backends.hypervisor import HypervisorError
+from computeapi.backends.volume.local import LocalVolumes
 from computeapi.compute.servers import placement
 from computeapi.db import servers
 from computeapi.main import Service
@@ -20,3 +21,9 @@ def end_all(service: Service) -> None:
                 service.hypervisor.destroy(placement.at(server, host))
         except HypervisorError as error:
             LOG.warning('The virtual machine of %s still runs: %s', server_id, error)
+
+
+def end_exports(service: Service) -> None:
+    """Let no host reach the volumes any more."""
+    if isinstance(service.volumes, LocalVolumes) and service.volumes.exports is not None:
+        service.volumes.exports.upkeep(lambda attachment_id: False)

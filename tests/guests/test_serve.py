@@ -145,8 +145,15 @@ def arguments_of_all():
 
 
 def test_what_is_in_memory_only_ends_with_the_service(cloud, data):
-    served, client = cloud('--in-memory')
-    mark = f'guest={boot(client, data).id}'.encode()
-    assert any(mark in arguments for arguments in arguments_of_all())
+    served, client = cloud('--in-memory', OS_VOLUME__EXPORTED='true')
+    volume = client.block_storage.create_volume(size=1).id
+    held = {'volume_uuid': volume, 'connector': {'host': 'another'}}
+    assert client.block_storage.post('/attachments', json={'attachment': held}, microversion='3.44').ok
+    marks = [f'guest={boot(client, data).id}'.encode(), f'"{volume}"'.encode()]
+
+    def found():
+        return [mark for mark in marks if any(mark in arguments for arguments in arguments_of_all())]
+
+    assert found() == marks
     served.process.stop()
-    assert not any(mark in arguments for arguments in arguments_of_all())
+    assert found() == []
