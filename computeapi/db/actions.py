@@ -22,6 +22,9 @@ NUMBERS = sa.select(actions.c.server_id, actions.c.id).where(
     actions.c.server_id.in_(sa.bindparam('servers', expanding=True))
 )
 ACTION: sa.BindParameter[Any] = sa.bindparam('its_action')
+OF_SERVER = ACTIONS.select.where(actions.c.server_id == sa.bindparam('its_server'))
+NEWEST_FIRST = ((actions.c.id, True),)
+EVENTS_OF = EVENTS.select.where(events.c.action_id == ACTION).order_by(events.c.id.desc())
 LEFT = sa.update(events).where(events.c.action_id == ACTION, events.c.finish_time.is_(None))
 SAME = EVENTS.select.where(
     events.c.action_id == ACTION,
@@ -110,6 +113,9 @@ def page(
 
     The marker is the id of a request; Invalid for an unknown one.
     """
+    if page.marker is None and since is None and before is None:
+        first = listing.beginning(OF_SERVER, NEWEST_FIRST, page.limit)
+        return ACTIONS.all(connection, first, {'its_server': server_id})
     where = []
     if since is not None:
         where.append(actions.c.updated_at >= since)
@@ -118,7 +124,7 @@ def page(
     statement = listing.paged(
         connection,
         ACTIONS.select.where(actions.c.server_id == server_id),
-        [(actions.c.id, True)],
+        NEWEST_FIRST,
         page,
         marked=[actions.c.request_id == page.marker],
         where=where,
@@ -133,5 +139,4 @@ def by_request(connection: sa.Connection, server_id: str, request_id: str) -> Se
 
 def events_of(connection: sa.Connection, action_id: int) -> list[ServerActionEvent]:
     """The events of an action, the newest first."""
-    mine = EVENTS.select.where(events.c.action_id == action_id)
-    return EVENTS.all(connection, mine.order_by(events.c.id.desc()))
+    return EVENTS.all(connection, EVENTS_OF, {ACTION.key: action_id})

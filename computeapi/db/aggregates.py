@@ -30,7 +30,10 @@ MEMBERS = (
 def select(connection: sa.Connection, *conditions: sa.ColumnElement[bool], lock: bool = False) -> list[Aggregate]:
     """Aggregates with their hosts, in two queries."""
     statement = AGGREGATES.select.where(*conditions).order_by(aggregates.c.id)
-    found = AGGREGATES.all(connection, statement.with_for_update() if lock else statement)
+    return _with_hosts(connection, AGGREGATES.all(connection, statement.with_for_update() if lock else statement))
+
+
+def _with_hosts(connection: sa.Connection, found: list[Aggregate]) -> list[Aggregate]:
     hosts: dict[int, list[str]] = defaultdict(list)
     for aggregate_id, host in connection.execute(MEMBERS, {'ids': [each.id for each in found]}):
         hosts[aggregate_id].append(host)
@@ -62,7 +65,8 @@ def zones(connection: sa.Connection, hosts: Collection[str] | None = None) -> di
 
 
 def get(connection: sa.Connection, aggregate_id: int, *, lock: bool = False) -> Aggregate | None:
-    return next(iter(select(connection, aggregates.c.id == aggregate_id, lock=lock)), None)
+    found = AGGREGATES.find(connection, lock=lock, id=aggregate_id)
+    return None if found is None else _with_hosts(connection, [found])[0]
 
 
 def is_taken(connection: sa.Connection, name: str) -> bool:

@@ -19,6 +19,7 @@ LIVING, GONE, OF_PROJECT = (index_of(servers, f'ix_servers_{each}') for each in 
 USUAL = TIES[0]
 MOST_VALUES, MOST_BRANCHES = 5000, 30
 RESTORABLE = servers.c.vm_state == VMState.SOFT_DELETED
+NOT_RESTORABLE, THERE = servers.c.vm_state != VMState.SOFT_DELETED, servers.c.deleted_at.is_(None)
 
 
 class Reach(NamedTuple):
@@ -43,11 +44,11 @@ class Reach(NamedTuple):
         if self.deleted:
             gone = servers.c.deleted_at.is_not(None)
             return (gone if self.soft_deleted is False else gone | RESTORABLE,)
-        return (servers.c.deleted_at.is_(None),)
+        return (THERE,)
 
     def beyond_walks(self) -> tuple[Clause, ...]:
         """What walks do not know: those by the project and by whether a server is deleted do."""
-        return (~RESTORABLE,) if self.deleted is False and not self.soft_deleted else ()
+        return (NOT_RESTORABLE,) if self.deleted is False and not self.soft_deleted else ()
 
 
 def in_order_of(reach: Reach, key: str, descending: bool) -> list[Walk] | None:

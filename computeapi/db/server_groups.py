@@ -1,5 +1,6 @@
 """Server groups as rows, and the servers in them."""
 
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -7,13 +8,17 @@ import sqlalchemy as sa
 
 from computeapi.db import quota_usages
 from computeapi.db import servers as rows
-from computeapi.db.records import Rows
+from computeapi.db.records import Among, Rows
 from computeapi.db.tables.compute import ServerGroup, server_groups
 from computeapi.db.tables.servers import servers
 
 __all__ = ['ServerGroup']
 
 GROUPS = Rows(ServerGroup, server_groups)
+MEMBERS = Among(
+    sa.select(servers.c.server_group_id, servers.c.uuid).where(servers.c.deleted_at.is_(None)).order_by(servers.c.id),
+    servers.c.server_group_id,
+)
 IN_USE = sa.exists().where(servers.c.server_group_id == server_groups.c.uuid, servers.c.deleted_at.is_(None))
 
 
@@ -30,10 +35,14 @@ def select(
 
     Those that have any come first, and else they are in the order in which they were made.
     """
+    statement = _page(project_id is not None, limit, offset)
+    return _with_members(connection, GROUPS.all(connection, statement, {'its_project': project_id}))
+
+
+@functools.lru_cache(maxsize=256)
+def _page(owned: bool, limit: int | None, offset: int) -> sa.Select[Any]:
     statement = GROUPS.select.order_by(IN_USE.desc(), server_groups.c.id).limit(limit).offset(offset)
-    if project_id is not None:
-        statement = statement.where(server_groups.c.project_id == project_id)
-    return _with_members(connection, GROUPS.all(connection, statement))
+    return statement.where(server_groups.c.project_id == sa.bindparam('its_project')) if owned else statement
 
 
 def lock(connection: sa.Connection, group_id: str) -> None:
@@ -48,13 +57,8 @@ def _with_members(connection: sa.Connection, groups: Sequence[ServerGroup]) -> l
 
 def _members(connection: sa.Connection, group_ids: Sequence[str]) -> dict[str, list[str]]:
     """By group, the servers in it that are not deleted."""
-    statement = (
-        sa.select(servers.c.server_group_id, servers.c.uuid)
-        .where(servers.c.server_group_id.in_(group_ids), servers.c.deleted_at.is_(None))
-        .order_by(servers.c.id)
-    )
     members: dict[str, list[str]] = {}
-    for group_id, server_id in connection.execute(statement):
+    for group_id, server_id in connection.execute(*MEMBERS.of(group_ids)):
         members.setdefault(group_id, []).append(server_id)
     return members
 

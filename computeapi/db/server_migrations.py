@@ -40,6 +40,11 @@ BY_AGE = walks.index_of(migrations, 'ix_migrations_created_at_id')
 TOLD = sa.exists().where(servers.c.uuid == migrations.c.server_id, servers.c.deleted_at.is_(None))
 """The moves of a server that is deleted are told no more."""
 LISTED = MIGRATIONS.select.where(TOLD)
+OF_SERVER = MIGRATIONS.select.where(
+    migrations.c.server_id == sa.bindparam('its_server'),
+    migrations.c.status.in_(sa.bindparam('statuses', expanding=True)),
+).order_by(migrations.c.id.desc())
+LIVE, LATEST = OF_SERVER.where(migrations.c.migration_type == 'live-migration'), OF_SERVER.limit(1)
 
 
 def insert(
@@ -78,9 +83,7 @@ def get(connection: sa.Connection, migration_id: int) -> Migration | None:
 
 def live(connection: sa.Connection, server_id: str, statuses: Collection[str]) -> list[Migration]:
     """The server's live migrations that are in one of these statuses, the newest first."""
-    mine = (migrations.c.server_id == server_id) & (migrations.c.migration_type == 'live-migration')
-    wanted = MIGRATIONS.select.where(mine, migrations.c.status.in_(statuses))
-    return MIGRATIONS.all(connection, wanted.order_by(migrations.c.id.desc()))
+    return MIGRATIONS.all(connection, LIVE, {'its_server': server_id, 'statuses': list(statuses)})
 
 
 def note_plugged(connection: sa.Connection, server_id: str, told: Mapping[str, str]) -> None:
@@ -94,8 +97,7 @@ def note_plugged(connection: sa.Connection, server_id: str, told: Mapping[str, s
 
 def latest(connection: sa.Connection, server_id: str, statuses: Collection[str]) -> Migration | None:
     """The server's newest move that is in one of these statuses."""
-    condition = (migrations.c.server_id == server_id) & migrations.c.status.in_(statuses)
-    return MIGRATIONS.first(connection, MIGRATIONS.select.where(condition).order_by(migrations.c.id.desc()).limit(1))
+    return MIGRATIONS.first(connection, LATEST, {'its_server': server_id, 'statuses': list(statuses)})
 
 
 def evacuations_from(connection: sa.Connection, hosts: Collection[str]) -> list[Migration]:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from computeapi.db.listing import Clause
-from computeapi.db.server_branches import BY, GONE, LIVING
+from computeapi.db.server_branches import BY, GONE, LIVING, THERE
 from computeapi.db.tables.servers import servers
 from computeapi.db.walks import hinted
 
@@ -25,9 +25,6 @@ class ServerNews(NamedTuple):
     locked_by: str | None
     updated_at: datetime | None
     deleted_at: datetime | None
-
-
-THERE = servers.c.deleted_at.is_(None)
 
 
 def since(connection: sa.Connection, moment: datetime, most: int) -> list[ServerNews]:

@@ -9,11 +9,12 @@ from computeapi.states import ShareStatus
 __all__ = ['AttachedShare']
 
 SHARES = Rows(AttachedShare, server_shares)
+OF_SERVER = SHARES.select.where(server_shares.c.server_id == sa.bindparam('its_server')).order_by(server_shares.c.id)
 
 
 def of_server(connection: sa.Connection, server_id: str) -> list[AttachedShare]:
     """In the order in which they were attached."""
-    return SHARES.all(connection, SHARES.select.filter_by(server_id=server_id).order_by(server_shares.c.id))
+    return SHARES.all(connection, OF_SERVER, {'its_server': server_id})
 
 
 def are_on_host(connection: sa.Connection, host: str, share: AttachedShare) -> bool:

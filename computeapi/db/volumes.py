@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from computeapi import errors
 from computeapi.db.facts import Facts, FactTable
 from computeapi.db.listing import Clause
-from computeapi.db.records import lock_row, upsert
+from computeapi.db.records import Among, lock_row, upsert
 from computeapi.db.tables.volume import (
     volume_attachments,
     volume_backup_image_metadata,
@@ -29,18 +29,19 @@ from computeapi.db.tables.volume import (
     volumes,
 )
 
+HELD = volume_attachments.c
+ATTACHED = Among(
+    sa.select(HELD.volume_id, HELD.id.label('attachment_id'), HELD.server_id, HELD.host, HELD.device, HELD.attached_at)
+    .where(HELD.status == 'attached')
+    .order_by(HELD.attached_at, HELD.id),
+    HELD.volume_id,
+)
+
 
 def _attached(connection: sa.Connection, volume_ids: Collection[str]) -> dict[str, tuple[Facts, ...]]:
     """The attachments that are in use, by volume."""
     found: dict[str, tuple[Facts, ...]] = dict.fromkeys(volume_ids, ())
-    held = volume_attachments.c
-    query = (
-        sa.select(held.volume_id, held.id.label('attachment_id'), held.server_id, held.host, held.device)
-        .add_columns(held.attached_at)
-        .where(held.volume_id.in_(volume_ids), held.status == 'attached')
-        .order_by(held.attached_at, held.id)
-    )
-    for row in connection.execute(query).mappings() if volume_ids else ():
+    for row in connection.execute(*ATTACHED.of(volume_ids)).mappings() if volume_ids else ():
         facts = dict(row)
         found[facts.pop('volume_id')] += (facts,)
     return found
