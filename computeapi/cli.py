@@ -102,6 +102,7 @@ def parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     _add(parsers, 'clone', None, 'print what a real cloud has, as a file for --load; nothing in it is changed')
     _add_worker(parsers)
     _add_agent(parsers)
+    _add_agent_key(parsers)
     _add(parsers, 'consoleproxy', commands.consoleproxy, 'let browsers and other clients to the consoles of servers')
     _add_db(parsers)
     _add_cell(parsers)
@@ -193,6 +194,11 @@ def _add_agent(parsers: Parsers) -> None:
     agent.add_argument(
         '--host', dest='agent_host', metavar='NAME', help='what the machine is called among hosts ([agent]host)'
     )
+
+
+def _add_agent_key(parsers: Parsers) -> None:
+    text = 'print the [agent]key of a compute machine, which follows from the [agent]secret here'
+    _add(parsers, 'agent-key', commands.agent_key, text).add_argument('host_name', metavar='HOST')
 
 
 def _add_db(parsers: Parsers) -> None:

@@ -58,6 +58,16 @@ def agent(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
     process.run(conf)
 
 
+def agent_key(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
+    """Print it."""
+    from computeapi.backends.hypervisor.remote.signing import key_of, secret_of
+
+    secret = secret_of(conf)
+    if secret is None:
+        raise cfg.ConfigFileValueError('[agent]secret is not set')
+    print(key_of(secret, options.host_name))
+
+
 def consoleproxy(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
     from computeapi.consoles import process
 

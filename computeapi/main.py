@@ -318,9 +318,11 @@ class Service:
         """Listen to the agents of other machines, if there are any."""
         if self.bus is not None:
             from computeapi.backends.hypervisor.remote.calls import CONTROL
+            from computeapi.backends.hypervisor.remote.signing import secret_of
             from computeapi.compute.hearing import AgentHearing
 
-            self.bus.serve(CONTROL, AgentHearing(self.store, self.hosts, self.take_back), self.conf.workers)
+            hearing = AgentHearing(self.store, self.hosts, self.take_back, secret_of(self.conf))
+            self.bus.serve(CONTROL, hearing, self.conf.workers)
 
     def take_back(self, host: str) -> None:
         """Do what was left for the time when that host is there again."""

@@ -25,6 +25,7 @@ from computeapi.backends.hypervisor.remote.calls import (
     Signature,
     signature,
 )
+from computeapi.backends.hypervisor.remote.signing import is_signed
 from computeapi.db.servers import Server
 from computeapi.errors import Error, NeighbourAway, NotSupported
 
@@ -39,6 +40,7 @@ class AgentEndpoint:
     """Its public methods are what can be called. They answer JSON, also when something goes wrong.
 
     neighbour_timeout: seconds for which work waits here for a service that is away.
+    key: with which all must be signed that is to be done; None: whoever says it.
     """
 
     def __init__(
@@ -49,17 +51,23 @@ class AgentEndpoint:
         lanes: Lanes,
         gate: ConsoleGate,
         neighbour_timeout: float = 0,
+        key: str | None = None,
     ):
         self._host, self._driver, self._memory, self._lanes, self._gate = host, driver, memory, lanes, gate
-        self._neighbour_timeout = neighbour_timeout
+        self._neighbour_timeout, self._key = neighbour_timeout, key
         self._streams = Streams()
 
     def tell(self, context: Mapping[str, Any], call: Mapping[str, Any], **unknown: Any) -> Any:
         """Do what a Call says."""
+        if not is_signed(self._key, 'tell', {'call': call, **unknown}):
+            claim = call.get('claim')
+            return ANSWER.write(self._unbelieved(waits=isinstance(claim, Mapping) and claim.get('waits') is True))
         return ANSWER.write(self._answer(call))
 
     def piece(self, context: Mapping[str, Any], host: str, stream: str, number: int, **unknown: Any) -> Any:
         """The piece of that number of an image, the last one once more or the next; an empty one after the last."""
+        if not is_signed(self._key, 'piece', {'host': host, 'stream': stream, 'number': number, **unknown}):
+            return ANSWER.write(self._unbelieved(waits=False))
         if host != self._host:
             return ANSWER.write(self._not_mine(host))
         data = self._streams.piece(stream, number)
@@ -89,6 +97,13 @@ class AgentEndpoint:
         if call.operation in OPERATIONS:
             return self._do(call, words, arguments)
         return self._outcome(call, words, self._driver, arguments)
+
+    def _unbelieved(self, *, waits: bool) -> AgentAnswer:
+        """Who should be believed, and has another key or another time until somebody sees to it, can come again."""
+        LOG.warning('A call is not done: it is not signed with the key of host %s, or not just now', self._host)
+        kind = AnswerKind.NOT_YET if waits else AnswerKind.FAILED
+        text = f'The agent of host {self._host} does not know who says it.'
+        return AgentAnswer(kind, text=text, seconds=AGAIN_SECONDS)
 
     def _not_mine(self, host: str) -> AgentAnswer:
         LOG.warning('A call for host %s is refused', host)

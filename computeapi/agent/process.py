@@ -49,8 +49,8 @@ class AgentProcess:
         self.memory = Memory(state / 'servers')
         self.lanes = Lanes(self.memory, options.errands)
         known = (self.host, self.driver, self.memory, self.lanes, self.gate)
-        self.endpoint = AgentEndpoint(*known, conf.neighbour_timeout)
-        self.reporter = Reporter(self.bus, self.host, self.driver)
+        self.endpoint = AgentEndpoint(*known, conf.neighbour_timeout, options.key)
+        self.reporter = Reporter(self.bus, self.host, self.driver, options.key)
         self.beat = Periodic('report', self.reporter.report, conf.report_interval)
 
     def start(self) -> None:
@@ -76,6 +76,8 @@ def check(conf: cfg.ConfigOpts, host: str) -> None:
         raise cfg.ConfigFileValueError(
             '[hypervisor]backend: an agent drives a hypervisor itself, and asks no other one'
         )
+    if conf.agent.secret is not None:
+        raise cfg.ConfigFileValueError('[agent]secret is for the control plane: an agent has a [agent]key, and no more')
     if not HOST_NAME.fullmatch(host):
         raise cfg.ConfigFileValueError(f'host: {host} is no name for a host')
 

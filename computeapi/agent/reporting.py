@@ -10,6 +10,7 @@ from dataclasses import replace
 from computeapi import __version__
 from computeapi.backends.hypervisor import Capability, Hypervisor
 from computeapi.backends.hypervisor.remote.calls import CONTROL, EXPECTATION, REPORT, Expectation, Report
+from computeapi.backends.hypervisor.remote.signing import sign
 from computeapi.bus import Bus, Unanswered, Unheard
 
 LOG = logging.getLogger(__name__)
@@ -22,8 +23,8 @@ NOT_HERE = frozenset({Capability.HOST_POWER})
 class Reporter:
     """Reports one host, until it is stopped with its process."""
 
-    def __init__(self, bus: Bus, host: str, driver: Hypervisor):
-        self.bus, self.host, self.driver = bus, host, driver
+    def __init__(self, bus: Bus, host: str, driver: Hypervisor, key: str | None = None):
+        self.bus, self.host, self.driver, self.key = bus, host, driver, key
         self.arriving, self.answered = True, True
         self.id = str(uuid.uuid4())
 
@@ -35,19 +36,24 @@ class Reporter:
     def tell(self) -> None:
         """What goes wrong is logged when it begins."""
         try:
-            found = self.bus.call(CONTROL, 'report', REPORT_SECONDS, report=REPORT.write(self.made()))
+            said = sign(self.key, 'report', {'report': REPORT.write(self.made())})
+            found = self.bus.call(CONTROL, 'report', REPORT_SECONDS, **said)
             expected: Expectation = EXPECTATION.read(found)
         except (Unanswered, Unheard) as error:
-            if self.answered:
-                LOG.warning('No worker hears this agent: %s', error)
-            self.answered = False
-            return
+            return self.go_unheard(str(error))
+        if expected.refused:
+            return self.go_unheard(expected.refused)
         if not self.answered:
             LOG.info('A worker hears this agent again')
         self.answered = True
         if self.arriving:
             self.compare(expected.servers, expected.moving)
         self.arriving = False
+
+    def go_unheard(self, why: str) -> None:
+        if self.answered:
+            LOG.warning('No worker hears this agent: %s', why)
+        self.answered = False
 
     def made(self) -> Report:
         """What is to be said now."""

@@ -156,11 +156,13 @@ def simulated_hypervisor(conf: cfg.ConfigOpts, store: Store, images: Images) -> 
 
 def remote_hypervisor(conf: cfg.ConfigOpts, store: Store, images: Images) -> Hypervisor:
     from computeapi.backends.hypervisor.remote.driver import RemoteHypervisor
+    from computeapi.backends.hypervisor.remote.signing import secret_of
     from computeapi.bus import Bus
 
     bus = Bus(conf)
     longest = conf.rpc_response_timeout
-    driver = RemoteHypervisor(bus, store, down_after=conf.service_down_time, longest=longest, clock=store.clock)
+    facts = {'down_after': conf.service_down_time, 'longest': longest, 'clock': store.clock}
+    driver = RemoteHypervisor(bus, store, **facts, secret=secret_of(conf))
     return cast(Hypervisor, driver)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from computeapi.backends.hypervisor.remote.calls import EXPECTATION, REPORT, Expectation, Report
+from computeapi.backends.hypervisor.remote.signing import is_signed, key_of
 from computeapi.compute.hosts import HostRegistry
 from computeapi.db import audits
 from computeapi.db import servers as rows
@@ -22,14 +23,21 @@ class AgentHearing:
     """Its public method is what agents can call; they hear nothing of other hosts than their own.
 
     returned: called with the name of a host whose agent has just begun, in a thread of its own.
+    secret: what the keys of agents are made from; None: all are believed.
     """
 
-    def __init__(self, store: Store, registry: HostRegistry, returned: Callable[[str], None]):
-        self._store, self._registry, self._returned = store, registry, returned
+    def __init__(
+        self, store: Store, registry: HostRegistry, returned: Callable[[str], None], secret: str | None = None
+    ):
+        self._store, self._registry, self._returned, self._secret = store, registry, returned, secret
 
     def report(self, context: Mapping[str, Any], report: Mapping[str, Any], **unknown: Any) -> Any:
         """Write down what an agent says of its host, and answer what should be there."""
         said: Report = REPORT.read(report)
+        key = key_of(self._secret, said.host.name) if self._secret else None
+        if not is_signed(key, 'report', {'report': report, **unknown}):
+            LOG.warning('A report of host %s is refused: it is not signed with its key', said.host.name)
+            return EXPECTATION.write(Expectation(refused=f'it is not signed with the key of host {said.host.name}'))
         now = self._store.clock()
         agent = Agent(
             host=said.host.name,

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 import computeapi
 from computeapi import config
+from computeapi.backends.hypervisor.remote.signing import key_of
 from computeapi.db import agents, schema, services
 from computeapi.db.engine import Store
 from computeapi.db.tables.servers import domains, tasks
@@ -23,6 +24,7 @@ from tests.proxy import Proxy
 
 ROOT = Path(computeapi.__file__).parent.parent
 PATIENCE = 30
+SECRET = 'which nobody guesses who has not seen it'
 CONF = """
 [DEFAULT]
 transport_url = {transport_url}
@@ -48,6 +50,7 @@ data_dir = {folder}/data
 my_ip = 127.0.0.1
 console_port = 0
 state_path = {folder}/{name}
+{believed}
 [simulated]
 spawn_seconds = 1.5
 power_seconds = 0.1
@@ -124,7 +127,7 @@ class AgentCloud(Watched):
         self.service = Service(conf, self.store)
         self.api = Client(load(self.service, 'compute'))
 
-    def text(self, name, backend, transport_url, workers=4):
+    def text(self, name, backend, transport_url, believed, workers=4):
         return CONF.format(
             transport_url=transport_url,
             exchange=self.exchange,
@@ -133,17 +136,21 @@ class AgentCloud(Watched):
             backend=backend,
             database=self.database,
             workers=workers,
+            believed=believed,
         )
 
     def worker(self, name):
-        return Daemon(self.folder, name, self.text(name, 'remote', broker.transport_url()), ['worker'])
+        return Daemon(
+            self.folder, name, self.text(name, 'remote', broker.transport_url(), f'secret = {SECRET}'), ['worker']
+        )
 
     def agent(self, host):
         address = urlsplit(broker.transport_url())
         url = address._replace(
             netloc=f'{address.username}:{address.password}@127.0.0.1:{self.ways[host].port}'
         ).geturl()
-        return Daemon(self.folder, host, self.text(host, 'simulated', url), ['agent', '--host', host])
+        text = self.text(host, 'simulated', url, f'key = {key_of(SECRET, host)}')
+        return Daemon(self.folder, host, text, ['agent', '--host', host])
 
     def start(self):
         for each in (*self.workers, *self.agents.values()):

@@ -2,13 +2,29 @@
 
 import os
 import re
+from dataclasses import replace
 
 import pytest
 
-from computeapi import __version__
+from computeapi import __version__, bus, config
+from computeapi.backends.hypervisor import Host
+from computeapi.backends.hypervisor.remote.calls import (
+    ANSWER,
+    CALL,
+    CONTROL,
+    REPORT,
+    AnswerKind,
+    Call,
+    Report,
+    WorkClaim,
+    signature,
+    topic_of,
+)
+from computeapi.backends.hypervisor.remote.signing import key_of, sign
 from computeapi.cli import main
+from computeapi.db import servers as rows
 from tests import broker
-from tests.agents.cloud import AgentCloud
+from tests.agents.cloud import SECRET, AgentCloud
 from tests.conftest import URLS, _administer, _create
 
 HOSTS = ('alpha', 'beta')
@@ -154,6 +170,30 @@ def test_a_server_can_be_deleted_though_its_host_is_down(cloud):
     cloud.until(lambda: cloud.is_up('alpha'))
     cloud.until(lambda: list(cloud.service.audit.repair()) or not cloud.places())
     cloud.until(lambda: not cloud.places())
+
+
+def test_a_host_that_was_taken_over_speaks_for_no_other_one(cloud):
+    [server] = cloud.boot(1, 'beta')
+    cloud.wait([server])
+    [key] = cloud.workers[0].run('agent-key', 'alpha').stdout.split()
+    assert key == key_of(SECRET, 'alpha') != key_of(SECRET, 'beta')
+    conf = config.load([str(cloud.agents['alpha'].conf)])
+    taken = bus.Bus(conf)
+    host = Host('beta', 'beta', 'QEMU', 7002022, '192.0.2.66', 1, 1, 1)
+    report = REPORT.write(Report(host, frozenset(), 'x', 'x', 1, 'x'))
+    destroy = Call('beta', 'destroy', signature('destroy').write((cloud.service.store.ask(rows.get, server),), {}))
+    destroy = CALL.write(replace(destroy, claim=WorkClaim(10**6, 10**6, 'x', waits=True)))
+    try:
+        for mine in (None, key):
+            answer = taken.call(CONTROL, 'report', 10, **sign(mine, 'report', {'report': report}))
+            assert answer['refused'] == 'it is not signed with the key of host beta'
+            answer = taken.call(topic_of('beta'), 'tell', 10, **sign(mine, 'tell', {'call': destroy}))
+            assert ANSWER.read(answer).kind is AnswerKind.NOT_YET
+    finally:
+        taken.close()
+    found = cloud.api.get('/os-hypervisors/detail', '2.53').json['hypervisors']
+    assert [each['vcpus'] for each in found] == [512, 512]
+    cloud.check([server])
 
 
 def test_status_says_who_is_there(cloud, capsys):

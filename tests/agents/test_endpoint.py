@@ -1,6 +1,7 @@
 """What an agent does with what it is told, whoever told it and however often."""
 
 import threading
+import time
 from dataclasses import replace
 from datetime import timedelta
 
@@ -22,6 +23,7 @@ from computeapi.backends.hypervisor.remote.calls import (
     WorkClaim,
     signature,
 )
+from computeapi.backends.hypervisor.remote.signing import MOST_SECONDS, key_of, sign
 from computeapi.backends.hypervisor.simulated_lone import LoneSimulatedHypervisor
 from computeapi.errors import NeighbourAway
 
@@ -189,6 +191,32 @@ def test_an_agent_works_for_its_own_host_alone(agent, running):
     ):
         assert answer.kind is AnswerKind.FAILED and 'does not work for host' in answer.text
     assert agent.driver.heard == []
+
+
+def test_an_agent_with_a_key_does_what_is_signed_with_it_and_lately(agent, running, monkeypatch):
+    agent.endpoint._key = key = key_of('x' * 32, HOST)
+    calls = {}
+    for operation in ('pause', 'power_off'):
+        written = signature(operation).write((running,), {})
+        calls[operation] = CALL.write(Call(HOST, operation, written, NEWEST, patience=9.0))
+    said = sign(key, 'tell', {'call': calls['pause']})
+    begun = time.time() - MOST_SECONDS - 1
+    with monkeypatch.context() as earlier:
+        earlier.setattr(time, 'time', lambda: begun)
+        late = sign(key, 'tell', {'call': calls['pause']})
+    for wrong in (
+        {'call': calls['pause']},
+        sign(key_of('x' * 32, 'beta'), 'tell', {'call': calls['pause']}),
+        sign(key, 'piece', {'call': calls['pause']}),
+        {**said, 'call': calls['power_off']},
+        {**said, 'signed': {'moment': 'now', 'digest': None}},
+        {**said, 'later': 'added'},
+        late,
+    ):
+        assert ANSWER.read(agent.endpoint.tell({}, **wrong)).kind is AnswerKind.NOT_YET
+    assert ANSWER.read(agent.endpoint.piece({}, HOST, 'any', 0)).kind is AnswerKind.FAILED
+    assert agent.driver.heard == []
+    assert ANSWER.read(agent.endpoint.tell({}, **said)).kind is AnswerKind.DONE
 
 
 @pytest.mark.parametrize('server_id', ['../../etc/passwd', '', 'x' * 36])

@@ -162,10 +162,12 @@ class Expectation:
     """What an agent hears in return, when it is arriving.
 
     servers: those that should be on its host.  moving: those of its machines that may be there, too.
+    refused: why the report was not believed, if it was not.
     """
 
     servers: list[str] = field(default_factory=list)
     moving: list[str] = field(default_factory=list)
+    refused: str = ''
 
 
 CALL, ANSWER = codec(Call), codec(AgentAnswer)

@@ -42,6 +42,7 @@ from computeapi.backends.hypervisor.remote.calls import (
     signature,
     topic_of,
 )
+from computeapi.backends.hypervisor.remote.signing import key_of, sign
 from computeapi.bus import Bus, Unanswered, Unheard
 from computeapi.clock import utcnow
 from computeapi.db import agents, hypervisors, services
@@ -101,8 +102,9 @@ class RemoteHypervisor:
         down_after: float,
         longest: float,
         clock: Callable[[], datetime] = utcnow,
+        secret: str | None = None,
     ):
-        self.bus, self.store, self.clock = bus, store, clock
+        self.bus, self.store, self.clock, self.secret = bus, store, clock, secret
         self.down_after, self.longest = timedelta(seconds=down_after), longest
         self.silences = Silences()
         self.passed: Callable[[str], float] = at_once
@@ -243,7 +245,8 @@ class RemoteHypervisor:
     def _call(self, host: str, method: str, arguments: Mapping[str, Any]) -> AgentAnswer:
         self.silences.check(host)
         try:
-            found = self.bus.call(topic_of(host), method, ANSWER_SECONDS, **arguments)
+            said = sign(key_of(self.secret, host) if self.secret else None, method, arguments)
+            found = self.bus.call(topic_of(host), method, ANSWER_SECONDS, **said)
         except Unanswered:
             self.silences.begin(host)
             raise
