@@ -17,6 +17,7 @@ from computeapi.agent.reporting import Reporter
 from computeapi.backends.hypervisor.remote.calls import topic_of
 from computeapi.bus import Bus, leave
 from computeapi.compute.periodic import Periodic
+from computeapi.config import neighbours
 from computeapi.db import schema
 from computeapi.db.engine import Store
 from computeapi.ending import Ending
@@ -80,6 +81,11 @@ def check(conf: cfg.ConfigOpts, host: str) -> None:
         raise cfg.ConfigFileValueError('[agent]secret is for the control plane: an agent has a [agent]key, and no more')
     if not HOST_NAME.fullmatch(host):
         raise cfg.ConfigFileValueError(f'host: {host} is no name for a host')
+    if neighbours.are_wanted(conf):
+        from computeapi.backends.neighbour import SERVICE_USER, own_auth
+
+        # There are no callers here: whatever is asked for is asked for as this user.
+        own_auth(conf, SERVICE_USER)
 
 
 def own_store(state: Path) -> Store:

@@ -1,0 +1,25 @@
+"""What an agent does not begin with."""
+
+import pytest
+from oslo_config import cfg
+
+from computeapi.agent.process import AgentProcess
+from tests.agents.together import agent_conf
+
+
+@pytest.mark.parametrize(
+    ('group', 'name', 'value', 'problem'),
+    [
+        ('image', 'backend', 'glance', r'\[service_user\] needs the user that this service is'),
+        ('network', 'backend', 'neutron', r'\[service_user\] needs the user that this service is'),
+        ('volume', 'backend', 'cinder', r'\[service_user\] needs the user that this service is'),
+        ('agent', 'secret', 'x' * 32, r'\[agent\]secret is for the control plane'),
+        ('agent', 'host', 'a/b', 'a/b is no name for a host'),
+        ('hypervisor', 'backend', 'remote', r'\[hypervisor\]backend: an agent drives a hypervisor itself'),
+    ],
+)
+def test_a_configuration_that_is_none_for_an_agent_is_an_error_at_the_start(tmp_path, group, name, value, problem):
+    conf = agent_conf(tmp_path / 'agent', 'alpha')
+    conf.set_override(name, value, group)
+    with pytest.raises(cfg.ConfigFileValueError, match=problem):
+        AgentProcess(conf)
