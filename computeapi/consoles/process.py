@@ -2,9 +2,7 @@
 
 import asyncio
 import logging
-import signal
 from contextlib import ExitStack, closing
-from ssl import SSLContext
 
 from oslo_config import cfg
 
@@ -14,6 +12,7 @@ from computeapi.compute.consoles import Consoles
 from computeapi.consoles import doors
 from computeapi.consoles.proxy import ConsoleProxy
 from computeapi.db.engine import store_of
+from computeapi.ending import Ending
 
 LOG = logging.getLogger(__name__)
 
@@ -32,13 +31,8 @@ def run(conf: cfg.ConfigOpts) -> None:
         images = registry.maker(registry.IMAGE, conf.image.backend)(conf, store)
         hypervisor = registry.maker(registry.HYPERVISOR, conf.hypervisor.backend)(conf, store, images)
         consoles = Consoles(store, conf, hypervisor, store.clock)
+        ending = Ending()
         for door in opened:
             LOG.info('Consoles of type %s are at %s port %d', door.kind, *door.socket.getsockname()[:2])
-        asyncio.run(_until_told(ConsoleProxy(consoles, conf), opened, tls))
-
-
-async def _until_told(proxy: ConsoleProxy, opened: list[doors.OpenDoor], tls: SSLContext | None) -> None:
-    stop = asyncio.Event()
-    for each in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(each, stop.set)
-    await proxy.run(opened, tls, stop.wait())
+        # Loops of events give signals back at their end, when a second one would kill the process.
+        asyncio.run(ConsoleProxy(consoles, conf).run(opened, tls, asyncio.to_thread(ending.wait)))
