@@ -246,6 +246,11 @@ class Service:
         return Seal(neighbours.task_token_keys(self.conf))
 
     @functools.cached_property
+    def password_seal(self) -> Seal:
+        """Of the passwords that guests begin with, until they are on their config drives."""
+        return self.seal
+
+    @functools.cached_property
     def heartbeat(self) -> Heartbeat:
         return Heartbeat(self.platform.tasks, self.binary, self.conf.workers)
 
@@ -266,6 +271,7 @@ class Service:
             networks=self.between('network', self.networks),
             volumes=self.between('volume', self.volumes),
             shares=self.between('share', self.shares),
+            seal=self.password_seal,
             mirror=self.mirror,
             clock=self.store.clock,
         )

@@ -1,4 +1,4 @@
-"""Tokens of callers that outlive their requests, as they lie in the database: encrypted."""
+"""Tokens of callers and passwords that outlive their requests, as they lie in the database: encrypted."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
 
 class UnreadableToken(Error):
-    text = 'The token that was kept for this cannot be decrypted: is [service_user]task_token_key that of its process?'
+    text = 'What was kept for this cannot be decrypted: is [service_user]task_token_key that of its process?'
 
 
 class Seal:
-    """Encrypts tokens with the first key, and decrypts with any; without a key it keeps none.
+    """Encrypts texts with the first key, and decrypts with any; without a key it keeps none.
 
     ValueError for a key that is not 32 bytes in URL-safe base64.
     """
@@ -25,11 +25,11 @@ class Seal:
         self.fernet = _fernet_of(keys) if keys else None
 
     def closed(self, token: str | None) -> str | None:
-        """The token for the database; None where it is not to be kept."""
+        """The text for the database; None where it is not to be kept."""
         return self.fernet.encrypt(token.encode()).decode() if self.fernet and token else None
 
     def opened(self, sealed: str | None) -> str | None:
-        """The token; UnreadableToken if it was encrypted with another key."""
+        """The text; UnreadableToken if it was encrypted with another key."""
         if sealed is None or self.fernet is None:
             return None
         from cryptography.fernet import InvalidToken

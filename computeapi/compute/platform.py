@@ -9,6 +9,7 @@ from oslo_config import cfg
 from computeapi.backends.hypervisor import Hypervisor
 from computeapi.backends.image import Images
 from computeapi.backends.network import Networks
+from computeapi.backends.seal import Seal
 from computeapi.backends.share import Shares
 from computeapi.backends.volume import Volumes
 from computeapi.clock import utcnow
@@ -17,12 +18,14 @@ from computeapi.compute.scheduler import Scheduler
 from computeapi.compute.tasks.queue import Tasks
 from computeapi.db.engine import Store
 
+NO_SEAL = Seal()
+
 
 @dataclass(frozen=True)
 class Platform:
     """All that workers need, and what requests about servers begin with.
 
-    mirror: what keeps Placement up to date, where there is one.
+    mirror: what keeps Placement up to date, where there is one.  seal: of the passwords that guests are to begin with.
     """
 
     conf: cfg.ConfigOpts
@@ -36,3 +39,4 @@ class Platform:
     shares: Shares
     mirror: Mirror | None = None
     clock: Callable[[], datetime] = utcnow
+    seal: Seal = NO_SEAL

@@ -12,9 +12,10 @@ SERVICE_USER = [
         'task_token_key',
         secret=True,
         default=[],
-        help='What the tokens of callers are encrypted with that tasks need: 32 bytes in URL-safe base64, the same for '
-        'all processes. Of several the first encrypts, and the others still decrypt. Without one no tokens are kept, '
-        'and a Cinder cannot make volumes for servers.',
+        help='What the tokens of callers are encrypted with that tasks need, and the passwords that guests begin with: '
+        '32 bytes in URL-safe base64, the same for all processes. Of several the first encrypts, and the others still '
+        'decrypt. Without one neither is kept: a Cinder cannot make volumes for servers, and config drives say no '
+        'password.',
     ),
 ]
 

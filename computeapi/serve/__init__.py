@@ -15,6 +15,7 @@ from types import FrameType
 from oslo_config import cfg
 
 from computeapi import log, ui
+from computeapi.backends.seal import Seal
 from computeapi.consoles.background import letting_in
 from computeapi.consoles.doors import OpenDoor
 from computeapi.db import schema
@@ -120,6 +121,8 @@ def running(
             working=around.work,
         )
         stack.callback(service.close)
+        if conf.hypervisor.backend != 'simulated':
+            service.password_seal = Seal([directory.secret('password-key')])
         if directory.temporary and conf.hypervisor.backend == 'qemu':
             # Else they would run on, and nobody would know of them.
             stack.callback(machines.end_all, service)

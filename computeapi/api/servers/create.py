@@ -2,6 +2,7 @@
 
 import ipaddress
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from oslo_utils.uuidutils import is_uuid_like
@@ -182,10 +183,13 @@ class ServerCreation(ComputeController):
     def create(self, req: Request, body: Any) -> Reply | dict[str, str]:
         """Create a server, or several alike."""
         server, wanted = body['server'], self.wanted(req, body)
-        made = self.cloud.builder.create(req.context, wanted, rights_of(req))
+        password = server.get('adminPass')
+        if password is None:
+            password = passwords.generate(self.cloud.conf.password_length)
+        made = self.cloud.builder.create(req.context, replace(wanted, admin_pass=password), rights_of(req))
         if spoken(server.get('return_reservation_id')):
             return {'reservation_id': made.reservation_id}
-        return self.answer(req, made, server)
+        return self.answer(req, made, server, password)
 
     def wanted(self, req: Request, body: Any) -> ServerRequest:
         """What is asked, by somebody who may ask for it."""
@@ -198,11 +202,8 @@ class ServerCreation(ComputeController):
         zone = parameters['body']['server'].get('availability_zone')
         return {'project_id': req.context.project_id, 'user_id': req.context.user_id, 'availability_zone': zone}
 
-    def answer(self, req: Request, made: Server, server: Mapping[str, Any]) -> Reply:
-        """The first server, with the password, which is not kept."""
-        password = server.get('adminPass')
-        if password is None:
-            password = passwords.generate(self.cloud.conf.password_length)
+    def answer(self, req: Request, made: Server, server: Mapping[str, Any], password: str) -> Reply:
+        """The first server, with the password, which is kept for its config drive alone."""
         shown = {
             'id': made.uuid,
             'links': req.links('servers', made.uuid),

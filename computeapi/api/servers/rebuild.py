@@ -1,6 +1,7 @@
 """POST /servers/{id}/action {rebuild}: a server made anew from an image."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from computeapi.api.servers.create import CERTIFICATES, FILE, USER_DATA, shortest
@@ -70,10 +71,11 @@ class ServerRebuild(ServerController):
         wanted = body['rebuild']
         if 'trusted_image_certificates' in wanted:
             req.check(TRUSTED_CERTS, target_of(server))
-        self.cloud.rebuilds.rebuild(req.context, server, request_of(req, wanted))
         password = wanted.get('adminPass')
         if password is None:
             password = passwords.generate(self.cloud.conf.password_length)
+        request = replace(request_of(req, wanted), admin_pass=password)
+        self.cloud.rebuilds.rebuild(req.context, server, request)
         shown = REBUILD.render(req, server) | {'adminPass': password}
         return Reply({'server': shown}, {'Location': f'{req.endpoint}/servers/{server.uuid}'})
 

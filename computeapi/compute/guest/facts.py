@@ -1,7 +1,7 @@
 """The facts that the documents of a guest are made of, and how they depend on the version that the guest asks for."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from computeapi.backends.hypervisor import BusAddress
@@ -20,6 +20,7 @@ class Guest:
     buses: where its interfaces (by port) and disks (by uuid) are in the machine.  networks: those that its interfaces
     are on, where the document asks for them.  shares: those that are mounted.  domain: what follows the hostname.
     seed: random bytes.  vendor_data: what the operator tells every guest.
+    admin_pass: what its administrator's password is to be, where it is told that.
     """
 
     server: Server
@@ -30,6 +31,7 @@ class Guest:
     domain: str
     seed: bytes
     vendor_data: Mapping[str, Any]
+    admin_pass: str | None = field(default=None, repr=False)
 
     @property
     def hostname(self) -> str:

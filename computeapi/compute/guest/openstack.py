@@ -52,6 +52,7 @@ META_DATA = {
     'public_keys': Part(FIRST, public_keys),
     'keys': Part(FIRST, keys),
     'files': Part(FIRST, files),
+    'admin_pass': Part(FIRST, lambda guest, _: guest.admin_pass),
     'random_seed': Part('2013-04-04', lambda guest, _: base64.b64encode(guest.seed).decode()),
     'project_id': Part('2015-10-15', lambda guest, _: guest.server.project_id),
     'devices': Part('2016-06-30', tagged_devices),

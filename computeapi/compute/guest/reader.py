@@ -1,6 +1,7 @@
 """Reading the documents of a server as its guest does."""
 
 import secrets
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -59,9 +60,10 @@ class GuestDocuments:
             return written(openstack.find(guest, segments[1:]))
         return written(ec2.find(guest, segments[1:] if segments[:1] == ['ec2'] else segments))
 
-    def drive(self, context: Context, server: Server) -> dict[str, bytes]:
+    def drive(self, context: Context, server: Server, admin_pass: str | None = None) -> dict[str, bytes]:
         """All that a config drive has, by its path there."""
-        return {path: written(found).body for path, found in openstack.everything(self._guest(context, server))}
+        guest = replace(self._guest(context, server), admin_pass=admin_pass)
+        return {path: written(found).body for path, found in openstack.everything(guest)}
 
     def _guest(self, context: Context, server: Server, *, with_networks: bool = True) -> Guest:
         with self.store.read() as connection:

@@ -58,6 +58,7 @@ class RebuildRequest:
     personality: Sequence[Mapping[str, str]] = ()
     preserve_ephemeral: bool = False
     even_on_volume: bool = True
+    admin_pass: str | None = field(default=None, repr=False)
 
 
 class Rebuilds:
@@ -83,6 +84,7 @@ class Rebuilds:
             'preserve_ephemeral': request.preserve_ephemeral,
             'former': former(server, values),
         }
+        arguments = config_drive.with_password(self.changes.platform, arguments, request.admin_pass)
         self.changes.begin(context, server, REBUILD, arguments, **values)
         for name, value in ({'task_state': REBUILD.during} | values).items():
             setattr(server, name, value)

@@ -17,6 +17,7 @@ from computeapi.compute.platform import Platform
 from computeapi.compute.quotas import Quotas
 from computeapi.compute.server_groups import ServerGroupManager
 from computeapi.compute.servers import disks
+from computeapi.compute.servers.config_drive import with_password
 from computeapi.compute.servers.creation import boot, devices, rows
 from computeapi.compute.servers.creation.boot import Source, Sources
 from computeapi.compute.servers.creation.build import BUILD
@@ -223,7 +224,8 @@ class Builder:
             stored.insert_block_devices(connection, alike)
         stored.add_tags(connection, ids, set(plan.request.tags))
         action_ids = actions.start_all(connection, context, ids, BUILD.name, now)
-        self.tasks.add_all(connection, BUILD, action_ids, context, plan.arguments)
+        arguments = with_password(self.platform, plan.arguments, plan.request.admin_pass)
+        self.tasks.add_all(connection, BUILD, action_ids, context, arguments)
 
 
 def check_count(request: ServerRequest) -> None:

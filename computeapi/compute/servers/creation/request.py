@@ -97,6 +97,7 @@ class ServerRequest:
     host: str | None = None
     node: str | None = None
     scheduler_hints: Mapping[str, Any] = field(default_factory=dict)
+    admin_pass: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)

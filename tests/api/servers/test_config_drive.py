@@ -1,0 +1,74 @@
+"""What is told the hypervisor for the config drive of a server, beside what guests read at the metadata address."""
+
+import json
+
+import pytest
+import sqlalchemy as sa
+from cryptography.fernet import Fernet
+
+from computeapi.backends.seal import Seal
+from computeapi.compute.guest.openstack import FIRST
+from computeapi.compute.guest.reader import GuestDocuments
+from computeapi.db.tables.servers import tasks
+from tests.api.servers.conftest import BOB, IMAGE
+
+KEY = Fernet.generate_key().decode()
+
+
+@pytest.fixture
+def keys():
+    return [KEY]
+
+
+@pytest.fixture
+def service(service, keys):
+    service.password_seal = Seal(keys)
+    return service
+
+
+@pytest.fixture
+def drives(service, monkeypatch):
+    """What was told so far, the newest last."""
+    spawn, told = type(service.hypervisor).spawn, []
+
+    def tell(driver, server, devices, config_drive=None):
+        told.append(config_drive)
+        return spawn(driver, server, devices, config_drive)
+
+    monkeypatch.setattr(type(service.hypervisor), 'spawn', tell)
+    return told
+
+
+@pytest.fixture
+def passwords(drives, settle, store):
+    """passwords() -> what the newest drive says at the first and the newest version, once it is made; no password may
+    wait for that in clear."""
+
+    def read(*secret):
+        with store.read() as connection:
+            waiting = str(connection.execute(sa.select(tasks)).all())
+        assert not [each for each in secret if each in waiting]
+        settle()
+        found = [json.loads(drives[-1][f'openstack/{version}/meta_data.json']) for version in (FIRST, 'latest')]
+        return [each.get('admin_pass') for each in found]
+
+    return read
+
+
+def test_it_says_the_password_that_the_answer_says(api, world, create, passwords, service, servers):
+    answer = create('2.90', config_drive='yes')
+    said = answer.json['server']['adminPass']
+    assert passwords(said) == [said, said]
+    server = servers.get(answer.json['server']['id'])
+    address = GuestDocuments(service.platform).read(world.admin, server, 'openstack/latest/meta_data.json')
+    assert b'admin_pass' not in address.body
+
+    body = {'rebuild': {'imageRef': IMAGE, 'adminPass': 'of my own'}}
+    assert api.post(f'/servers/{server.uuid}/action', body, '2.90', as_=BOB).status == 202
+    assert passwords('of my own') == ['of my own', 'of my own']
+
+
+@pytest.mark.parametrize('keys', [[]])
+def test_it_says_none_that_could_not_be_sealed_until_then(create, passwords):
+    said = create('2.90', config_drive='yes', adminPass='of my own').json['server']['adminPass']
+    assert passwords(said) == [None, None]
