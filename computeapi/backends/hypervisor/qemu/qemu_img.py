@@ -13,9 +13,9 @@ from computeapi.backends.hypervisor import HypervisorError
 
 LOG = logging.getLogger(__name__)
 SECONDS = 30
-# Address space and processor time: more than any header needs that is well meant.
 # A bit of a qcow2's header, among the features that are to be known.
 DATA_ELSEWHERE = 1 << 2
+# Address space and processor time: more than any header needs that is well meant.
 LIMITS = ['prlimit', f'--as={2 * 2**30}', f'--cpu={SECONDS}', '--core=0', '--']
 
 
