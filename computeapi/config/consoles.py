@@ -37,9 +37,7 @@ CONSOLES: dict[str, list[cfg.Opt]] = {
         *listening('novncproxy', 6080),
     ],
     'spice': [
-        cfg.BoolOpt(
-            'enabled', default=False, help='Whether servers have SPICE consoles. `serve` has them on simulated hosts.'
-        ),
+        cfg.BoolOpt('enabled', default=False, help='Whether servers have SPICE consoles.'),
         base_url('html5proxy_base_url', 'http://127.0.0.1:6082/spice_auto.html'),
         *listening('html5proxy', 6082),
         cfg.StrOpt(

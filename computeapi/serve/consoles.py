@@ -14,9 +14,6 @@ def open_doors(conf: cfg.ConfigOpts, stack: ExitStack, host: str, public_url: st
     for door in DOORS:
         conf.set_default(door.host, host, door.group)
         conf.set_default(door.port, 0, door.group)
-    if conf.hypervisor.backend == 'simulated':
-        # A QEMU may lack it.
-        conf.set_default('enabled', True, 'spice')
     doors = opened(conf, stack)
     offer(conf, doors, urlsplit(public_url).hostname or host)
     return doors

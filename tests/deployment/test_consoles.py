@@ -92,7 +92,7 @@ class Deployment:
 def deployment(tmp_path_factory):
     folder = tmp_path_factory.mktemp('consoles')
     with starting(folder) as start:
-        environment = {'OS_QUOTA__INSTANCES': '-1', 'OS_QUOTA__CORES': '-1'}
+        environment = {'OS_QUOTA__INSTANCES': '-1', 'OS_QUOTA__CORES': '-1', 'OS_SPICE__ENABLED': 'true'}
         served = serving(start)('--data-dir', str(folder / 'data'), '--hosts', '2', **environment)
         deployment = Deployment(served, f'sqlite:///{folder}/data/computeapi.db')
         with deployment.user, deployment.admin:

@@ -24,7 +24,7 @@ SHOWS = """([row, height, pixels]) => {
 
 @pytest.fixture(scope='module')
 def cloud():
-    with Cloud() as cloud:
+    with Cloud(options={('spice', 'enabled'): True}) as cloud:
         yield cloud
 
 
