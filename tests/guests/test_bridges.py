@@ -320,8 +320,10 @@ def test_the_driver_plugs_its_guests_in(guests, networks, servers):
     server = servers.get(servers.add(host='compute', network_info=[make_port(networks)]))
     driver.spawn(server, [])
     driver.plug(server, [make_port(networks)])
-    taps = [each for each in json.loads(run('ip', '-json', 'link')) if each['ifname'].startswith('tap')]
+    found = json.loads(run('ip', '-json', '-details', 'link'))
+    taps = [each for each in found if each['ifname'].startswith('tap')]
     assert ['LOWER_UP' in tap['flags'] for tap in taps] == [True, True]
+    assert [tap['linkinfo']['info_data']['user'] for tap in taps] == ['root', 'root']
     assert set(driver.diagnostics(server, [])['interfaces'][0]) >= {'rx_octets', 'tx_packets'}
     address = networks.create_floating_ip(ADMIN).address
     networks.associate_floating_ip(ADMIN, address, server.network_info[0]['port_id'])

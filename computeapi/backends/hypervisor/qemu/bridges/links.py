@@ -38,7 +38,8 @@ def address_of(bridge: str) -> str:
 
 def make_tap(name: str, mtu: int) -> None:
     if name not in names():
-        run('ip', 'tuntap', 'add', 'dev', name, 'mode', 'tap')
+        # One of nobody's is open to everybody.
+        run('ip', 'tuntap', 'add', 'dev', name, 'mode', 'tap', 'user', 'root')
         switch_off_ipv6(name)
     run('ip', 'link', 'set', 'dev', name, 'mtu', str(mtu), 'up')
 
