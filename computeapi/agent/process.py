@@ -81,7 +81,7 @@ def check(conf: cfg.ConfigOpts, host: str) -> None:
         raise cfg.ConfigFileValueError('[agent]secret is for the control plane: an agent has a [agent]key, and no more')
     if not HOST_NAME.fullmatch(host):
         raise cfg.ConfigFileValueError(f'host: {host} is no name for a host')
-    if neighbours.are_wanted(conf):
+    if neighbours.are_among(conf, *neighbours.ASKED_BY_HOSTS):
         from computeapi.backends.neighbour import SERVICE_USER, own_auth
 
         # There are no callers here: whatever is asked for is asked for as this user.

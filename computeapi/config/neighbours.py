@@ -6,6 +6,7 @@ How such a service is found and reached, and who this one is there, are keystone
 from oslo_config import cfg
 
 GROUPS = ('service_user', 'keystone', 'glance', 'neutron', 'cinder', 'placement')
+ASKED_BY_HOSTS = ('image', 'network', 'volume')
 
 SERVICE_USER = [
     cfg.ListOpt(
@@ -57,10 +58,13 @@ def register(conf: cfg.ConfigOpts) -> None:
 
 def are_wanted(conf: cfg.ConfigOpts) -> bool:
     """Whether something else than what is built in stands behind the service."""
-    kinds = ('identity', 'image', 'network', 'volume')
     if conf.api.auth_strategy == 'keystone' or conf.placement.enabled:
         return True
-    # What another package brings reads what it needs itself.
+    return are_among(conf, 'identity', *ASKED_BY_HOSTS)
+
+
+def are_among(conf: cfg.ConfigOpts, *kinds: str) -> bool:
+    """Whether one of these backends is another service; what another package brings reads what it needs itself."""
     return any(conf[kind].backend != 'local' and ':' not in conf[kind].backend for kind in kinds)
 
 
