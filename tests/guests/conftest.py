@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from computeapi.backends.hypervisor.qemu.drivers import local_driver
+from computeapi.backends.hypervisor.qemu.drivers import images_of, local_driver
 from computeapi.backends.hypervisor.qemu.folder import HostFolder
 from computeapi.backends.hypervisor.qemu.process import GuestProcess, exporter_of
 from computeapi.backends.image.local import LocalImages
+from computeapi.backends.volume.local import LocalVolumes
+from computeapi.backends.volume.local.files import VolumeFiles
 from computeapi.context import Context
 from tests.conftest import ACTIVE
 from tests.guests import boot_sector
@@ -97,6 +99,19 @@ def guests(store, conf, tmp_path):
     made.boot_sector(image_id=ACTIVE['image_id'])
     yield made
     made.end()
+
+
+@pytest.fixture
+def files(guests):
+    """The data of volumes."""
+    return VolumeFiles(guests.folder / 'volumes', images_of(guests.conf, guests.images).file)
+
+
+@pytest.fixture
+def volumes(guests, files):
+    made = LocalVolumes(guests.store, guests.images, files=files)
+    made.populate()
+    return made
 
 
 @pytest.fixture

@@ -6,11 +6,9 @@ import uuid
 import pytest
 import webob
 
-from computeapi.backends.hypervisor.qemu.drivers import Around, exports_of, images_of, local_driver
+from computeapi.backends.hypervisor.qemu.drivers import Around, exports_of, local_driver
 from computeapi.backends.hypervisor.qemu.exported_volumes import keys_of
 from computeapi.backends.hypervisor.qemu.exports import VolumeExport
-from computeapi.backends.volume.local import LocalVolumes
-from computeapi.backends.volume.local.files import VolumeFiles
 from computeapi.standalone.volume import cinder
 from tests.backends.implementations import ADMIN, ALICE
 from tests.guests.boot_sector import BANNER
@@ -21,18 +19,12 @@ CALLERS = {'admin': ADMIN, 'alice': ALICE}
 
 
 @pytest.fixture
-def files(guests):
-    return VolumeFiles(guests.folder / 'volumes', images_of(guests.conf, guests.images).file)
-
-
-@pytest.fixture
-def volumes(guests, files):
-    made = LocalVolumes(guests.store, guests.images, files=files)
-    made.populate()
-    made.exports = exports_of(guests.conf, guests.folder / 'exports', files.path)
-    yield made
-    for attachment in made.attachments(ADMIN):
-        made.release(ADMIN, attachment.id)
+def volumes(guests, files, volumes):
+    """Which hosts reach over the network."""
+    volumes.exports = exports_of(guests.conf, guests.folder / 'exports', files.path)
+    yield volumes
+    for attachment in volumes.attachments(ADMIN):
+        volumes.release(ADMIN, attachment.id)
 
 
 @pytest.fixture

@@ -10,9 +10,7 @@ from dataclasses import fields, replace
 import pytest
 
 from computeapi.backends.hypervisor import HypervisorError
-from computeapi.backends.hypervisor.qemu.drivers import Around, images_of, local_driver
-from computeapi.backends.volume.local import LocalVolumes
-from computeapi.backends.volume.local.files import VolumeFiles
+from computeapi.backends.hypervisor.qemu.drivers import Around, local_driver
 from computeapi.backends.volume.local.filling import PASSING
 from computeapi.clock import utcnow
 from computeapi.db.servers import BlockDevice
@@ -26,18 +24,6 @@ from tests.guests.screens import echoes, wrote
 from tests.guests.terminal import Terminal
 
 GIB = 1024**3
-
-
-@pytest.fixture
-def files(guests):
-    return VolumeFiles(guests.folder / 'volumes', images_of(guests.conf, guests.images).file)
-
-
-@pytest.fixture
-def volumes(guests, files):
-    made = LocalVolumes(guests.store, guests.images, files=files)
-    made.populate()
-    return made
 
 
 @pytest.fixture
