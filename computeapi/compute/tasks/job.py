@@ -1,7 +1,6 @@
 """One task in the hands of a worker, and how it ends."""
 
 import functools
-import operator
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -146,9 +145,8 @@ class Job:
         return self.server.task_state, values
 
     def _write(self, connection: sa.Connection, more: list[Step]) -> None:
-        if steps := [*self.unwritten, *more]:
-            # Each begins where the one before ends, and nobody sees what is between them.
-            expected, values = steps[0][0], functools.reduce(operator.or_, (values for _, values in steps))
+        # One by one: whoever follows a server is told of each state, even of one that nobody can ask for.
+        for expected, values in [*self.unwritten, *more]:
             if not rows.change(connection, self.server.uuid, values, task_states=(expected,)):
                 raise Superseded()
         for event in self.beginning:
