@@ -123,7 +123,7 @@ def page(
         where.append(actions.c.updated_at <= before)
     statement = listing.paged(
         connection,
-        ACTIONS.select.where(actions.c.server_id == server_id),
+        OF_SERVER.params(its_server=server_id),
         NEWEST_FIRST,
         page,
         marked=[actions.c.request_id == page.marker],

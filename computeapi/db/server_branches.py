@@ -19,7 +19,7 @@ LIVING, GONE, OF_PROJECT = (index_of(servers, f'ix_servers_{each}') for each in 
 USUAL = TIES[0]
 MOST_VALUES, MOST_BRANCHES = 5000, 30
 RESTORABLE = servers.c.vm_state == VMState.SOFT_DELETED
-NOT_RESTORABLE, THERE = servers.c.vm_state != VMState.SOFT_DELETED, servers.c.deleted_at.is_(None)
+NOT_RESTORABLE, THERE = ~RESTORABLE, servers.c.deleted_at.is_(None)
 
 
 class Reach(NamedTuple):

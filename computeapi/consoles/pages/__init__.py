@@ -13,20 +13,7 @@ PAGES = {
     'spice-html5': {'/': 'spice.html', '/spice_auto.html': 'spice.html', '/spice.html': 'spice.html'},
 }
 """By type of console, what is at which path; beside the scripts and the style."""
-SHARED = frozenset(
-    {
-        'console.css',
-        'console.js',
-        'incoming.js',
-        'screen.js',
-        'serial.js',
-        'spice.js',
-        'spice_channel.js',
-        'spice_display.js',
-        'spice_inputs.js',
-        'vnc.js',
-    }
-)
+SHARED = frozenset(each.name for each in files(__name__).iterdir() if each.name.endswith(('.css', '.js')))
 TYPES = {'html': 'text/html', 'css': 'text/css', 'js': 'text/javascript', 'txt': 'text/plain'}
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'"

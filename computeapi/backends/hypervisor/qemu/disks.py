@@ -6,14 +6,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import orjson
-
 from computeapi import chance
 from computeapi.backends.hypervisor import HypervisorError
 from computeapi.backends.hypervisor.qemu import config_drive, qemu_img
 from computeapi.backends.hypervisor.qemu.base_images import BaseImage
 from computeapi.backends.hypervisor.qemu.folder import GuestFolder
 from computeapi.backends.hypervisor.qemu.guest import Disk, QemuGuest
+from computeapi.backends.hypervisor.qemu.machine import text
 from computeapi.db.servers import BlockDevice, Server
 
 MIB, GIB = 2**20, 2**30
@@ -82,7 +81,7 @@ def source(disk: Disk) -> str:
     found: dict[str, Any] = {'driver': disk.format, 'file': disk.file}
     if disk.format == 'qcow2':
         found['backing'] = disk.backing and {'driver': disk.backing['format'], 'file': disk.backing['file']}
-    return f'json:{orjson.dumps(found).decode()}'
+    return f'json:{text(found)}'
 
 
 def volume(device: BlockDevice, slot: int) -> Disk:
