@@ -66,6 +66,12 @@ API = [
         'what has no index, such as a part of a name; ten times as many while none is found. A page that is not full '
         'by then ends there, with a link to the next one.',
     ),
+    cfg.BoolOpt(
+        'enable_instance_password',
+        default=True,
+        help="Whether the answers to creating, rebuilding, rescuing and evacuating a server tell its administrator's "
+        'password: switched off where guests take no notice of it.',
+    ),
     cfg.StrOpt(
         'max_microversion',
         help='The newest microversion that clients are offered, e.g. 2.95, as an earlier release would; unset: the '

@@ -1,6 +1,6 @@
 """The options of the driver that runs guests with QEMU."""
 
-from oslo_config import cfg
+from oslo_config import cfg, types
 
 QEMU = [
     cfg.StrOpt(
@@ -84,6 +84,14 @@ QEMU = [
         default=False,
         help='With [qemu]network = user: whether guests reach what the processes of this machine reach, its services '
         'on the loopback among them. Else they have their addresses, and reach nothing.',
+    ),
+    cfg.ListOpt(
+        'forwarded_ports',
+        default=['22', '80', '443', '3389', '8080'],
+        item_type=types.Port(),
+        help='With [qemu]network = user, and built-in networks: the TCP ports of guests that are reached by their '
+        'floating IPs, from this machine alone, as far as security groups let them: those of 203.0.113.7 are at '
+        '127.0.113.7. Where guests run as a user who may not have such low ports, they are at 10000 more, 22 at 10022.',
     ),
     cfg.IntOpt('vcpus', min=1, help='Virtual CPUs of the host; unset: as many as the machine has.'),
     cfg.IntOpt('memory_mb', min=1, help='Memory of the host in MiB; unset: what the machine has.'),

@@ -444,6 +444,41 @@ def test_what_moves_while_it_runs_goes_on_with_its_memory_and_its_disk(guests, d
     assert not os.path.exists(disk.file['filename'])
 
 
+@pytest.mark.parametrize('shared', [False, True])
+def test_what_has_moved_moves_on_and_is_suspended_again_and_again(driver, made, shared):
+    """QEMU tells of the way that it came as of one that it went."""
+    server = made()
+    driver.spawn(server, [])
+    wrote(driver, server, f'{BANNER}01')
+    for number, host in enumerate(('compute2', 'compute1', 'compute2')):
+        facts = driver.prepare_live_migration(server, host, driver.describe(server))
+        assert driver.live_migrate(server, host, facts, 'running')
+        server = replace(server, host=host)
+        assert echoes(driver, server, f'moved {number}')
+        driver.upkeep()
+    for number in range(2):
+        driver.suspend(server)
+        assert not process(driver, server).runs
+        driver.resume(server)
+        assert echoes(driver, server, f'awake {number}')
+    assert BANNER not in driver.console_output(server, None)
+
+
+def test_a_move_of_what_has_moved_fails_and_leaves_it_running(driver, made):
+    server = made()
+    driver.spawn(server, [])
+    wrote(driver, server, BANNER)
+    facts = driver.prepare_live_migration(server, 'compute2', driver.describe(server))
+    assert driver.live_migrate(server, 'compute2', facts, 'running')
+    server = replace(server, host='compute2')
+    driver.upkeep()
+    facts = driver.prepare_live_migration(server, 'compute1', driver.describe(server))
+    driver.destroy(replace(server, host='compute1'))
+    with pytest.raises(HypervisorError):
+        driver.live_migrate(server, 'compute1', facts, 'running')
+    assert echoes(driver, server, 'as before')
+
+
 def test_what_is_left_of_a_guest_that_has_moved_is_not_taken_for_one(driver, made):
     server = made()
     driver.spawn(server, [])
@@ -486,6 +521,21 @@ def test_a_move_to_a_host_that_fails_leaves_it_running(driver, made):
     assert echoes(driver, server, 'as before')
     driver.reboot(server, hard=True)
     assert wrote(driver, server, f'{BANNER}02')
+
+
+def test_a_paused_guest_moves_paused_and_stays_so_where_it_does_not_go(driver, made):
+    server = made(vm_state='paused')
+    driver.spawn(server, [])
+    wrote(driver, server, BANNER)
+    driver.pause(server)
+    facts = driver.prepare_live_migration(server, 'compute2', driver.describe(server))
+    assert not driver.live_migrate(server, 'compute2', facts, 'cancelling')
+    assert driver.power_state(server) is PowerState.PAUSED
+    assert driver.live_migrate(server, 'compute2', facts, 'running')
+    there = replace(server, host='compute2')
+    assert driver.power_state(there) is PowerState.PAUSED
+    driver.unpause(there)
+    assert echoes(driver, there, 'moved')
 
 
 def test_hosts_that_are_machines_have_their_guests_on_shared_storage(guests, made, tmp_path):

@@ -8,6 +8,7 @@ from typing import Any
 from oslo_utils.uuidutils import is_uuid_like
 
 from computeapi.api.controller import ComputeController
+from computeapi.api.servers.admin_password import password_of, told
 from computeapi.api.servers.disks import FIELDS as DISKS
 from computeapi.api.servers.disks import devices_of
 from computeapi.api.servers.schemas import (
@@ -33,7 +34,6 @@ from computeapi.api.types import (
     UUID,
 )
 from computeapi.booleans import spoken
-from computeapi.compute import passwords
 from computeapi.compute.servers.creation import NetworkRequest, Rights, ServerRequest
 from computeapi.db.servers import Server
 from computeapi.errors import Invalid
@@ -143,14 +143,8 @@ BODY = closed({'server': SERVER, **dict.fromkeys(HINT_NAMES, HINTS)}, required=[
 
 # ------------------------------------------------------------------ answers
 
-CREATED = {
-    'id': UUID,
-    'links': LINKS,
-    'OS-DCF:diskConfig': DISK_CONFIG,
-    'security_groups': GROUPS,
-    'adminPass': STRING,
-}
-ANSWER = {'oneOf': [lone('server', whole(CREATED)), lone('reservation_id', STRING)]}
+CREATED = {'id': UUID, 'links': LINKS, 'OS-DCF:diskConfig': DISK_CONFIG, 'security_groups': GROUPS}
+ANSWER = {'oneOf': [lone('server', closed(CREATED | {'adminPass': STRING}, CREATED)), lone('reservation_id', STRING)]}
 
 
 class ServerCreation(ComputeController):
@@ -183,9 +177,7 @@ class ServerCreation(ComputeController):
     def create(self, req: Request, body: Any) -> Reply | dict[str, str]:
         """Create a server, or several alike."""
         server, wanted = body['server'], self.wanted(req, body)
-        password = server.get('adminPass')
-        if password is None:
-            password = passwords.generate(self.cloud.conf.password_length)
+        password = password_of(self.cloud.conf, server)
         made = self.cloud.builder.create(req.context, replace(wanted, admin_pass=password), rights_of(req))
         if spoken(server.get('return_reservation_id')):
             return {'reservation_id': made.reservation_id}
@@ -209,7 +201,7 @@ class ServerCreation(ComputeController):
             'links': req.links('servers', made.uuid),
             'OS-DCF:diskConfig': made.disk_config,
             'security_groups': [{'name': name} for name in groups_of(server) or ['default']],
-            'adminPass': password,
+            **told(self.cloud.conf, password),
         }
         return Reply({'server': shown}, {'Location': f'{req.endpoint}/servers/{made.uuid}'})
 

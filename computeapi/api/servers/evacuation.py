@@ -2,10 +2,10 @@
 
 from typing import Any
 
+from computeapi.api.servers.admin_password import password_of, told
 from computeapi.api.servers.subject import ServerController, action
 from computeapi.api.types import HOST, SPOKEN_BOOLEAN, STRING
 from computeapi.booleans import spoken
-from computeapi.compute.passwords import generate
 from computeapi.db.servers import Server
 from computeapi.versions import ABSENT, added, changed, removed
 from computeapi.web.contract import ADMIN, Policy
@@ -43,7 +43,7 @@ class ServerEvacuation(ServerController):
     def evacuate(self, req: Request, server: Server, body: Any) -> dict[str, str]:
         """Rebuild a server of a host that is down on another host, with a new password."""
         self.move(req, server, body['evacuate'])
-        return {'adminPass': body['evacuate'].get('adminPass') or generate(self.cloud.conf.password_length)}
+        return told(self.cloud.conf, password_of(self.cloud.conf, body['evacuate']))
 
     @api_version(STORAGE_IS_FOUND_OUT)
     def evacuate(self, req: Request, server: Server, body: Any) -> None:

@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from computeapi.api.servers.admin_password import password_of, told
 from computeapi.api.servers.create import CERTIFICATES, FILE, USER_DATA, shortest
 from computeapi.api.servers.schemas import DESCRIPTION, DISK_CONFIG, HOSTNAME, IPV4, IPV6, METADATA
 from computeapi.api.servers.subject import ServerController, action
 from computeapi.api.servers.view import READER_POLICIES, REBUILD
 from computeapi.api.types import NAME, NONEMPTY, SPOKEN_BOOLEAN, STRING, UUID
 from computeapi.booleans import spoken
-from computeapi.compute import passwords
 from computeapi.compute.servers.rebuild import RebuildRequest
 from computeapi.db.servers import Server
 from computeapi.versions import added, removed
@@ -71,12 +71,10 @@ class ServerRebuild(ServerController):
         wanted = body['rebuild']
         if 'trusted_image_certificates' in wanted:
             req.check(TRUSTED_CERTS, target_of(server))
-        password = wanted.get('adminPass')
-        if password is None:
-            password = passwords.generate(self.cloud.conf.password_length)
+        password = password_of(self.cloud.conf, wanted)
         request = replace(request_of(req, wanted), admin_pass=password)
         self.cloud.rebuilds.rebuild(req.context, server, request)
-        shown = REBUILD.render(req, server) | {'adminPass': password}
+        shown = REBUILD.render(req, server) | told(self.cloud.conf, password)
         return Reply({'server': shown}, {'Location': f'{req.endpoint}/servers/{server.uuid}'})
 
 

@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from computeapi.api.servers.admin_password import password_of, told
 from computeapi.api.servers.subject import ServerController, action
 from computeapi.api.types import OR_NULL, STRING, UUID
-from computeapi.compute.passwords import generate
 from computeapi.compute.servers import rescue
 from computeapi.db.servers import Server
 from computeapi.versions import added
@@ -33,10 +33,9 @@ class ServerRescue(ServerController):
     def rescue(self, req: Request, server: Server, body: Any) -> dict[str, str]:
         """Boot a server from a rescue image, with its own disk beside it."""
         wanted = body['rescue'] or {}
-        password = wanted.get('adminPass') or generate(self.cloud.conf.password_length)
         image_id, even_on_volume = wanted.get('rescue_image_ref'), bool(req.behaviour.even_on_volume)
         self.cloud.rescues.rescue(req.context, server, image_id, even_on_volume=even_on_volume)
-        return {'adminPass': password}
+        return told(self.cloud.conf, password_of(self.cloud.conf, wanted))
 
     @action('unrescue', policy=UNRESCUE, errors=(409, 501))
     def unrescue(self, req: Request, server: Server, body: Any) -> None:

@@ -16,11 +16,11 @@ from computeapi.backends.hypervisor.qemu.machine import text
 from computeapi.backends.hypervisor.qemu.monitor import Monitor
 from computeapi.backends.hypervisor.qemu.work import COPY_SECONDS, GuestWork
 from computeapi.backends.whole_files import write
+from computeapi.states import VMState
 
 MOST_BANDWIDTH = 2**40
 FORCED_DOWNTIME = 2_000_000
 """Milliseconds that a guest may stand still whose owner wants it to be over."""
-UNDER_WAY = frozenset({'setup', 'active', 'pre-switchover', 'device', 'cancelling', 'wait-unplug'})
 
 
 def describe(work: GuestWork) -> Mapping[str, Any]:
@@ -83,22 +83,18 @@ def move(work: GuestWork, host: str, facts: Mapping[str, Any], wish: str) -> boo
     """Whether it has gone, and is not here any more."""
     guest = work.folder.existing()
     with work.monitor() as monitor:
-        if status(monitor) != 'completed' and wish == 'cancelling':
-            cancel(work, monitor, guest)
-        elif status(monitor) != 'completed':
-            advance(work, monitor, guest, host, facts, wish)
-        has_gone = status(monitor) == 'completed'
+        if not monitor.has_sent():
+            if wish == 'cancelling':
+                cancel(work, monitor, guest)
+            else:
+                advance(work, monitor, guest, host, facts, wish)
+        has_gone = monitor.has_sent()
     if has_gone:
         # Whoever looks must not take what is left for a server that is off.
         guest.departed = True
         work.folder.write(guest)
         making.destroy(work)
     return has_gone
-
-
-def status(monitor: Monitor) -> str:
-    """Of the migration, in QEMU's words."""
-    return str(monitor.execute('query-migrate').get('status', 'none'))
 
 
 def advance(
@@ -108,16 +104,16 @@ def advance(
     moment, in which the last of both is sent."""
     if facts == landing.HERE:
         raise HypervisorError('The virtual machine runs there already.')
-    if status(monitor) not in UNDER_WAY:
+    if not monitor.sends():
         begin(work, monitor, guest, host, facts)
     if wish == 'forcing':
         monitor.execute('migrate-set-parameters', downtime_limit=FORCED_DOWNTIME)
-    work.until('move', lambda: status(monitor) not in UNDER_WAY - {'pre-switchover'}, COPY_SECONDS)
-    if status(monitor) == 'pre-switchover':
+    work.until('move', lambda: monitor.migration() == 'pre-switchover' or not monitor.sends(), COPY_SECONDS)
+    if monitor.migration() == 'pre-switchover':
         end_mirrors(work, monitor, guest, force=False)
         monitor.execute('migrate-continue', state='pre-switchover')
-        work.until('switch', lambda: status(monitor) not in UNDER_WAY, COPY_SECONDS)
-    if status(monitor) != 'completed':
+        work.until('switch', lambda: not monitor.sends(), COPY_SECONDS)
+    if not monitor.has_sent():
         cancel(work, monitor, guest)
         raise HypervisorError('The virtual machine could not be moved.')
 
@@ -150,11 +146,11 @@ def begin(work: GuestWork, monitor: Monitor, guest: QemuGuest, host: str, facts:
 def show_certificate(work: GuestWork, monitor: Monitor, host: str) -> None:
     """To the other host, whose name must be in its own; as it is now, for they are renewed."""
     certificates = work.host.certificates
-    name = certificates.name('client')
-    if name:
+    name, credentials = certificates.name('client'), certificates.credentials('client')
+    if credentials is not None:
         if any(each['name'] == name for each in monitor.execute('qom-list', path='/objects')):
             monitor.execute('object-del', id=name)
-        monitor.tell('object-add', certificates.credentials('client'))
+        monitor.tell('object-add', credentials)
     monitor.execute('migrate-set-parameters', tls_creds=name, tls_hostname=host if name else '')
 
 
@@ -185,12 +181,12 @@ def end_mirrors(work: GuestWork, monitor: Monitor, guest: QemuGuest, *, force: b
 
 
 def cancel(work: GuestWork, monitor: Monitor, guest: QemuGuest) -> None:
-    """Back to where it was, and running."""
-    if status(monitor) in UNDER_WAY:
+    """Back to where it was, and running, unless its user had it paused."""
+    if monitor.sends():
         monitor.execute('migrate_cancel')
-        work.until('cancel', lambda: status(monitor) not in UNDER_WAY, COPY_SECONDS)
-    if status(monitor) == 'completed':
+        work.until('cancel', lambda: not monitor.sends(), COPY_SECONDS)
+    if monitor.has_sent():
         return
     end_mirrors(work, monitor, guest, force=True)
-    if not monitor.execute('query-status')['running']:
+    if not monitor.execute('query-status')['running'] and work.server.vm_state != VMState.PAUSED:
         monitor.execute('cont')

@@ -1,7 +1,7 @@
 """Drivers as the configuration wants them."""
 
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,8 +15,10 @@ from computeapi.backends.hypervisor.qemu.bridges.wires import Documents
 from computeapi.backends.hypervisor.qemu.driver import QemuHypervisor
 from computeapi.backends.hypervisor.qemu.exported_volumes import ExportedVolumes
 from computeapi.backends.hypervisor.qemu.exports import VolumeExports
+from computeapi.backends.hypervisor.qemu.forwarding import Forwarding, lowest_port
 from computeapi.backends.hypervisor.qemu.host import QemuHost
 from computeapi.backends.hypervisor.qemu.networks import GuestNetworks, UserMode
+from computeapi.backends.hypervisor.qemu.user import GuestUser
 from computeapi.backends.hypervisor.qemu.volume_access import (
     VolumeAccess,
     VolumeConnections,
@@ -58,18 +60,19 @@ def local_driver(conf: cfg.ConfigOpts, images: Images, around: Around = ALONE) -
 def driver_of(conf: cfg.ConfigOpts, names: list[str], images: Images, around: Around = ALONE) -> QemuHypervisor:
     """Of these hosts; cfg.Error where no QEMU can be run that does what is wanted."""
     options, state = conf.qemu, state_path(conf)
-    networks, base_images = networks_of(options, names, state, around), images_of(conf, images)
+    hosts = {name: instances_path(conf) / 'hosts' / name for name in names}
+    networks, base_images = networks_of(options, hosts, state, around), images_of(conf, images)
     return QemuHypervisor(
         QemuHost(
             name,
-            instances_path(conf) / 'hosts' / name,
+            folder,
             options,
             base_images,
             networks,
-            volumes_of(conf, name, names, around),
+            volumes_of(conf, name, [*hosts.values()], around),
             spice=conf.spice.enabled,
         )
-        for name in names
+        for name, folder in hosts.items()
     )
 
 
@@ -94,10 +97,13 @@ def exports_of(conf: cfg.ConfigOpts, folder: Path, path_of: VolumePath) -> Volum
     return VolumeExports(folder, path_of, conf.qemu.my_ip)
 
 
-def networks_of(options: cfg.ConfigOpts.GroupAttr, names: list[str], state: Path, around: Around) -> GuestNetworks:
+def networks_of(
+    options: cfg.ConfigOpts.GroupAttr, hosts: Mapping[str, Path], state: Path, around: Around
+) -> GuestNetworks:
+    """hosts: their folders."""
     if options.network == 'user':
-        return UserMode(way_out=options.way_out)
-    if len(names) > 1:
+        return UserMode(way_out=options.way_out, forwarding=forwarding_of(options, [*hosts.values()], around))
+    if len(hosts) > 1:
         raise cfg.ConfigFileValueError(f'[qemu]network: {options.network} is of one host, and [qemu]hosts are several')
     if options.network == 'ovs':
         if around.bindings is None:
@@ -106,13 +112,21 @@ def networks_of(options: cfg.ConfigOpts.GroupAttr, names: list[str], state: Path
             )
         with host_extra('[qemu]network'):
             from computeapi.backends.hypervisor.qemu.switched import Switched
-        return Switched(state / 'networks', around.bindings, names[0], options.ovsdb_connection)
+        return Switched(state / 'networks', around.bindings, next(iter(hosts)), options.ovsdb_connection)
     if around.wires is None:
         raise cfg.ConfigFileValueError('[qemu]network: bridges are for the built-in networks, [network]backend = local')
     return Bridges(state / 'networks', around.wires, options.metadata_port)
 
 
-def volumes_of(conf: cfg.ConfigOpts, name: str, names: list[str], around: Around) -> VolumeAccess:
+def forwarding_of(options: cfg.ConfigOpts.GroupAttr, hosts: Sequence[Path], around: Around) -> Forwarding | None:
+    """None: floating addresses lead nowhere."""
+    if around.wires is None or not options.forwarded_ports:
+        return None
+    lowest = lowest_port(privileged=GuestUser.of(options).name is None)
+    return Forwarding(hosts, around.wires, options.forwarded_ports, lowest)
+
+
+def volumes_of(conf: cfg.ConfigOpts, name: str, hosts: list[Path], around: Around) -> VolumeAccess:
     my_ip = conf.qemu.my_ip
     if around.exports is not None:
         return ExportedVolumes(around.exports, name, my_ip)
@@ -120,7 +134,6 @@ def volumes_of(conf: cfg.ConfigOpts, name: str, names: list[str], around: Around
         return VolumeFilesHere(around.volumes, my_ip)
     with host_extra('[volume]backend'):
         from computeapi.backends.hypervisor.qemu.block_storage import ConnectedVolumes
-    hosts = [instances_path(conf) / 'hosts' / each for each in names]
     multipath = conf.qemu.volume_multipath
     return ConnectedVolumes(around.connections, name, my_ip, state_path(conf), hosts, multipath=multipath)
 

@@ -18,11 +18,10 @@ from typing import Any
 import orjson
 
 from computeapi.backends.hypervisor import HypervisorError
-from computeapi.backends.hypervisor.qemu.disks import file
+from computeapi.backends.hypervisor.qemu import storage_daemon
 from computeapi.backends.hypervisor.qemu.folder import GuestFolder, alone
-from computeapi.backends.hypervisor.qemu.landing import free_port, listens
-from computeapi.backends.hypervisor.qemu.machine import text
 from computeapi.backends.hypervisor.qemu.process import FolderProcess
+from computeapi.backends.hypervisor.qemu.storage_daemon import ServedFile, free_port, listens
 from computeapi.backends.hypervisor.qemu.volume_access import KEYS, NBD, VolumePath, key_line
 from computeapi.backends.whole_files import write
 
@@ -113,15 +112,7 @@ class VolumeExport:
 
 
 def arguments(folder: Path, facts: dict[str, Any], data: Path, address: str) -> list[str]:
-    """Of the process. Who may write to a volume its attachments say, and no lock on the file."""
-    node = {'driver': 'raw', 'node-name': 'volume', 'file': file(data) | {'locking': 'off'}, 'discard': 'unmap'}
-    export = {'type': 'nbd', 'id': 'export', 'node-name': 'volume', 'name': facts['volume_id'], 'writable': True}
+    """Of the process. Who may write to a volume its attachments say."""
     keys = {'qom-type': 'tls-creds-psk', 'id': 'keys', 'endpoint': 'server', 'dir': os.fspath(folder)}
-    server = f'addr.type=inet,addr.host={address},addr.port={facts["port"]},tls-creds=keys'
-    return [
-        'qemu-storage-daemon',
-        *('--object', text(keys)),
-        *('--blockdev', text(node)),
-        *('--nbd-server', server),
-        *('--export', text(export)),
-    ]
+    served = ServedFile(data, facts['volume_id'], node='volume', export='export')
+    return storage_daemon.command(address, facts['port'], [served], keys)

@@ -8,7 +8,6 @@ import base64
 import contextlib
 import os
 import secrets
-import socket
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -18,12 +17,12 @@ from typing import Any
 import orjson
 
 from computeapi.backends.hypervisor import HypervisorError, NotYet
-from computeapi.backends.hypervisor.qemu import disks, making, qemu_img, sharing
+from computeapi.backends.hypervisor.qemu import disks, making, qemu_img, sharing, storage_daemon
 from computeapi.backends.hypervisor.qemu.folder import GuestFolder, HostFolder
 from computeapi.backends.hypervisor.qemu.guest import Disk, QemuGuest
-from computeapi.backends.hypervisor.qemu.machine import text
 from computeapi.backends.hypervisor.qemu.monitor import Monitor
 from computeapi.backends.hypervisor.qemu.process import QMP, GuestProcess, export_of, exporter_of
+from computeapi.backends.hypervisor.qemu.storage_daemon import ServedFile, free_port, listens
 from computeapi.backends.hypervisor.qemu.work import GuestWork
 from computeapi.backends.whole_files import write
 
@@ -102,25 +101,15 @@ def export(work: GuestWork, sent: Sequence[Disk]) -> dict[str, Any]:
     port, names = free_port(address), {disk.name: f'{secret}-{disk.name}' for disk in sent}
     paths = {disk.name: Path(disk.file['filename']) for disk in sent}
     names[ARRIVED], paths[ARRIVED] = f'{secret}-{ARRIVED}', work.folder / ARRIVED
-    arguments = [*work.host.user.command, 'qemu-storage-daemon', *certificates.arguments('server')]
     files = {name: held(work, path) for name, path in paths.items()}
-    for name in names:
+    served = [
         # The guest's own process locks them when it takes them over.
-        file = disks.file(Path(f'/proc/self/fd/{files[name]}')) | {'locking': 'off'}
-        arguments += ['--blockdev', text({'driver': 'raw', 'node-name': name, 'file': file, 'discard': 'unmap'})]
-    server = {'addr': {'type': 'inet', 'host': address, 'port': str(port)}, 'tls-creds': certificates.name('server')}
-    arguments += ['--nbd-server', text({name: value for name, value in server.items() if value})]
-    for name, called in names.items():
-        export = {
-            'type': 'nbd',
-            'id': f'{export_of(work.folder)}-{name}',
-            'node-name': name,
-            'name': called,
-            'writable': True,
-        }
-        arguments += ['--export', text(export)]
+        ServedFile(Path(f'/proc/self/fd/{files[name]}'), called, name, f'{export_of(work.folder)}-{name}')
+        for name, called in names.items()
+    ]
+    command = storage_daemon.command(address, port, served, certificates.credentials('server'))
     try:
-        work.exporter.begin(arguments, lambda: listens(address, port), [*files.values()])
+        work.exporter.begin([*work.host.user.command, *command], lambda: listens(address, port), [*files.values()])
     finally:
         for each in files.values():
             os.close(each)
@@ -132,19 +121,6 @@ def held(work: GuestWork, path: Path) -> int:
     """A file that the guests' user may open by this, who does not reach it by its path."""
     work.host.user.give(path)
     return os.open(path, os.O_PATH)
-
-
-def free_port(address: str) -> int:
-    with socket.create_server((address, 0)) as unused:
-        return int(unused.getsockname()[1])
-
-
-def listens(address: str, port: int) -> bool:
-    try:
-        socket.create_connection((address, port), 1).close()
-    except OSError:
-        return False
-    return True
 
 
 def has_arrived(folder: GuestFolder, guest: QemuGuest) -> bool:

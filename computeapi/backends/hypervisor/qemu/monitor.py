@@ -19,6 +19,8 @@ LOG = logging.getLogger(__name__)
 CONNECT_SECONDS = 10
 COMMAND_SECONDS = 20
 LOOK_SECONDS = 0.02
+UNDER_WAY = frozenset({'setup', 'active', 'pre-switchover', 'device', 'cancelling', 'wait-unplug'})
+"""What QEMU calls a migration that has neither ended nor failed."""
 # The library tells of what it raises, too, and of each QEMU that ends.
 logging.getLogger('qemu.qmp').setLevel(logging.CRITICAL)
 
@@ -87,6 +89,22 @@ class Monitor:
     def status_of(self, job: str) -> str | None:
         """Of a job; None: there is none of the name."""
         return next((str(each['status']) for each in self.execute('query-jobs') if each['id'] == job), None)
+
+    def migration(self) -> str:
+        """The status of the last migration. One that came from elsewhere was its own: see `has_sent`."""
+        return str(self.execute('query-migrate').get('status', 'none'))
+
+    def sends(self) -> bool:
+        """Whether its guest is on its way to somewhere."""
+        return self.migration() in UNDER_WAY or self.execute('query-status')['status'] == 'finish-migrate'
+
+    def has_sent(self) -> bool:
+        """Whether all of its guest is elsewhere, and it stands still for good.
+
+        Of a guest that came, the migration is completed, too; and one that stood still before does so when it failed.
+        """
+        stands_still = self.execute('query-status')['status'] == 'postmigrate'
+        return stands_still and self.migration() == 'completed'
 
     def hand_over(self, name: str, file: int) -> None:
         """Let QEMU know an open file by that name."""

@@ -7,6 +7,8 @@ import ipaddress
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+from computeapi.backends.hypervisor.qemu.forwarding import Forwarding
+
 Interface = Mapping[str, Any]
 # As many hosts as the network of a guest in user mode has, whatever that of its address has.
 PREFIX = 24
@@ -41,11 +43,11 @@ class UserMode:
     """QEMU itself is the network, without any privileges: a guest has its own address, and sees no other guest.
 
     way_out: whether it reaches what the host's processes reach, their services on the loopback among them; QEMU cannot
-    tell these from the rest. Else it reaches nothing.
+    tell these from the rest. Else it reaches nothing.  forwarding: by what ports of this machine it is reached.
     """
 
-    def __init__(self, *, way_out: bool):
-        self.way_out = way_out
+    def __init__(self, *, way_out: bool, forwarding: Forwarding | None = None):
+        self.way_out, self.forwarding = way_out, forwarding
 
     def set_up(self, server_id: str, interface: Interface) -> None:
         """It comes and goes with its QEMU."""
@@ -53,7 +55,8 @@ class UserMode:
     tear_down = set_up
 
     def refresh(self) -> None:
-        """A guest is told at its start what there is."""
+        if self.forwarding is not None:
+            self.forwarding.refresh()
 
     def guest_at(self, address: str) -> str | None:
         """It speaks to nobody."""

@@ -21,7 +21,6 @@ STATES = {
 }
 MEMORY, MEMORY_PART = 'memory', 'memory.part'
 LONGEST_SUSPEND, LONGEST_RESUME = 600, 600
-UNDER_WAY = ('setup', 'active', 'device', 'pre-switchover', 'wait-unplug')
 
 
 def on(work: GuestWork) -> None:
@@ -115,10 +114,10 @@ def suspend(work: GuestWork) -> None:
     if guest.suspended and not work.process.runs:
         return
     with work.monitor() as monitor:
-        if monitor.execute('query-migrate').get('status') not in (*UNDER_WAY, 'completed'):
+        if not monitor.sends() and not monitor.has_sent():
             begin_to_write(work, monitor)
-        work.until('suspend', lambda: not is_under_way(monitor), LONGEST_SUSPEND)
-        if monitor.execute('query-migrate')['status'] != 'completed':
+        work.until('suspend', lambda: not monitor.sends(), LONGEST_SUSPEND)
+        if not monitor.has_sent():
             monitor.execute('cont')
             raise HypervisorError('The memory of the virtual machine could not be written to disk.')
     if (work.folder / MEMORY_PART).exists():
@@ -137,10 +136,6 @@ def begin_to_write(work: GuestWork, monitor: Monitor) -> None:
         os.close(file)
     monitor.execute('migrate-set-parameters', max_bandwidth=2**40)
     monitor.execute('migrate', uri='fd:memory')
-
-
-def is_under_way(monitor: Monitor) -> bool:
-    return monitor.execute('query-migrate').get('status') in UNDER_WAY
 
 
 def resume(work: GuestWork) -> None:

@@ -44,8 +44,10 @@ class HostCertificates:
             return f'{self.directory / missing[0]} is not there'
         return qemu_img.complaint(user.command, 'measure', *self.arguments(end), '--size', '1', '-O', 'raw')
 
-    def credentials(self, end: End) -> dict[str, Any]:
-        """The arguments of QMP's object-add; either end looks who the other one is."""
+    def credentials(self, end: End) -> dict[str, Any] | None:
+        """The properties of QEMU's object; either end looks who the other one is."""
+        if self.directory is None:
+            return None
         facts = {'qom-type': 'tls-creds-x509', 'id': self.name(end), 'endpoint': end, 'verify-peer': True}
         return facts | {'dir': str(self.directory)}
 
@@ -55,7 +57,8 @@ class HostCertificates:
 
     def arguments(self, end: End) -> list[str]:
         """The credentials, for a program of QEMU's."""
-        return ['--object', text(self.credentials(end))] if self.directory else []
+        credentials = self.credentials(end)
+        return [] if credentials is None else ['--object', text(credentials)]
 
     def target(self, host: str, facts: Mapping[str, Any]) -> dict[str, Any]:
         """Where another host takes in what facts tell of, for an NBD block device. The name in its certificate must be

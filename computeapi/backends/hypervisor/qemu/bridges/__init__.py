@@ -26,7 +26,6 @@ from computeapi.backends.hypervisor.qemu.bridges.taps import Interface, Taps, ch
 from computeapi.backends.hypervisor.qemu.bridges.wires import Documents, Segment, Wire, Wiring, read
 from computeapi.backends.whole_files import write
 from computeapi.context import Context
-from computeapi.errors import Error
 
 LOG = logging.getLogger(__name__)
 AMISS = 'The networks of the host are not as they should be: %s'
@@ -94,12 +93,7 @@ class Bridges(Taps):
 
     def bring_about(self, ports: 'PortsHere') -> Wiring:
         """Let the host be as the network service wants it for these ports."""
-        try:
-            wiring = read(self.service, Context().elevated(), ports.known.keys())
-        except HypervisorError:
-            raise
-        except Error as error:
-            raise HypervisorError(f'The network service does not say how ports are wired: {error}') from None
+        wiring = read(self.service, Context().elevated(), ports.known.keys())
         bridges = {segment.bridge for segment in wiring.segments.values()}
         taps = {wire.tap for wire in wiring.wires}
         self.remove_others(ports, bridges, taps)

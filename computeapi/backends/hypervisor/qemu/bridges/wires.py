@@ -1,7 +1,8 @@
 """What the network service says of the ports on this host, and of what surrounds them."""
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, ip_network
 from typing import Any, Protocol
@@ -9,6 +10,7 @@ from typing import Any, Protocol
 from computeapi.backends.hypervisor import HypervisorError
 from computeapi.backends.hypervisor.qemu.bridges.taps import tap_of
 from computeapi.context import Context
+from computeapi.errors import Error
 
 Document = Mapping[str, Any]
 ROUTER_INTERFACE = 'network:router_interface'
@@ -99,22 +101,34 @@ NOTHING = Wiring({}, ())
 
 
 def read(service: Documents, context: Context, port_ids: Collection[str]) -> Wiring:
-    """Of those of the ports that there are. What is not written as it must be is a HypervisorError."""
+    """Of those of the ports that there are. HypervisorError where the service does not say, or not as it must."""
     if not port_ids:
         return NOTHING
+    with understood():
+        ports = service.find(context, 'ports', {'id': sorted(port_ids)})
+        network_ids = sorted({port['network_id'] for port in ports})
+        wires = _wires(service, context, ports)
+        return Wiring(_segments(service, context, network_ids) if network_ids else {}, wires)
+
+
+def read_wires(service: Documents, context: Context, port_ids: Collection[str]) -> list[Wire]:
+    """As `read`, without what surrounds the ports."""
+    if not port_ids:
+        return []
+    with understood():
+        return _wires(service, context, service.find(context, 'ports', {'id': sorted(port_ids)}))
+
+
+@contextmanager
+def understood() -> Iterator[None]:
     try:
-        return _read(service, context, sorted(port_ids))
+        yield
     except (ValueError, TypeError, KeyError) as error:
         raise HypervisorError(f'What the network service says cannot be wired: {error}') from None
-
-
-def _read(service: Documents, context: Context, port_ids: list[str]) -> Wiring:
-    ports = service.find(context, 'ports', {'id': port_ids})
-    network_ids = sorted({port['network_id'] for port in ports})
-    floating = service.find(context, 'floatingips', {'port_id': port_ids})
-    rules = _rules(service, context, {group for port in ports for group in port['security_groups']})
-    wires = [_wire(port, rules, [each for each in floating if each['port_id'] == port['id']]) for port in ports]
-    return Wiring(_segments(service, context, network_ids) if network_ids else {}, wires)
+    except HypervisorError:
+        raise
+    except Error as error:
+        raise HypervisorError(f'The network service does not say how ports are wired: {error}') from None
 
 
 # ------------------------------------------------------------------ networks
@@ -162,6 +176,12 @@ def _subnet(subnet: Document) -> Subnet:
 
 
 # ------------------------------------------------------------------ ports
+
+
+def _wires(service: Documents, context: Context, ports: Sequence[Document]) -> list[Wire]:
+    floating = service.find(context, 'floatingips', {'port_id': [port['id'] for port in ports]}) if ports else []
+    rules = _rules(service, context, {group for port in ports for group in port['security_groups']})
+    return [_wire(port, rules, [each for each in floating if each['port_id'] == port['id']]) for port in ports]
 
 
 def _wire(port: Document, rules: Mapping[str, Sequence[WireRule]], floating: Iterable[Document]) -> Wire:

@@ -1,0 +1,21 @@
+"""The password of a server's administrator, which answers tell once."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from oslo_config import cfg
+
+from computeapi.compute.passwords import generate
+
+NAME = 'adminPass'
+
+
+def password_of(conf: cfg.ConfigOpts, wanted: Mapping[str, Any]) -> str:
+    """The one that is wanted, or a new one."""
+    stated: str | None = wanted.get(NAME)
+    return generate(conf.password_length) if stated is None else stated
+
+
+def told(conf: cfg.ConfigOpts, password: str) -> dict[str, str]:
+    """What an answer says of it."""
+    return {NAME: password} if conf.api.enable_instance_password else {}

@@ -1,0 +1,142 @@
+"""Floating addresses of guests in user mode: ports of the loopback that QEMU passes on to its guest.
+
+Those of 203.0.113.7 are at 127.0.113.7: all of 127.0.0.0/8 is this machine, without anybody's leave. Who may call is
+said by the security groups of the port, as if the call came from the loopback, which it does.
+"""
+
+import logging
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from ipaddress import IPv4Address, IPv4Network
+from pathlib import Path
+from typing import NamedTuple
+
+from computeapi.backends.hypervisor import HypervisorError
+from computeapi.backends.hypervisor.qemu import machine
+from computeapi.backends.hypervisor.qemu.bridges.wires import Documents, Wire, WireRule, read_wires
+from computeapi.backends.hypervisor.qemu.folder import GuestFolder, HostFolder
+from computeapi.backends.hypervisor.qemu.guest import QemuGuest
+from computeapi.backends.hypervisor.qemu.monitor import Monitor
+from computeapi.backends.hypervisor.qemu.process import QMP, GuestProcess
+from computeapi.context import Context
+
+LOG = logging.getLogger(__name__)
+LOOPBACK = IPv4Network('127.0.0.0/8')
+TCP = 6
+RAISED_BY = 10_000
+LOWEST = Path('/proc/sys/net/ipv4/ip_unprivileged_port_start')
+NETDEV = re.compile(r'\((?P<name>\S+)\):$')
+FORWARD = re.compile(r'\s*TCP\[HOST_FORWARD]\s+\d+\s+(?P<host>\S+)\s+(?P<port>\d+)\s+(?P<guest>\S+)\s+(?P<to>\d+)\s')
+AMISS = 'Floating addresses of guests do not lead where they should: %s'
+
+
+class Forward(NamedTuple):
+    """netdev: what is behind the guest's card.  address, port: of this machine.  guest, to: of the guest."""
+
+    netdev: str
+    address: str
+    port: int
+    guest: str
+    to: int
+
+
+class Forwarding:
+    """hosts: the folders of the hosts whose guests these are.  service: the network service.  ports: of guests.
+
+    lowest: the first port that guests' QEMUs may have; those below are at 10,000 more."""
+
+    def __init__(self, hosts: Sequence[Path], service: Documents, ports: Iterable[int], lowest: int):
+        self.hosts, self.service, self.lowest = [HostFolder(path) for path in hosts], service, lowest
+        self.ports = [*ports]
+        # By QEMU, what it was last told, or could not do.
+        self.told: dict[tuple[str, int], frozenset[Forward]] = {}
+
+    def refresh(self) -> None:
+        """Let all guests that run be reached as the network service says now."""
+        guests = {(folder.server_id, pid): (folder, guest) for folder, pid, guest in self._running()}
+        self.told = {key: forwards for key, forwards in self.told.items() if key in guests}
+        try:
+            wires = self._wires(guest for _, guest in guests.values())
+        except HypervisorError as error:
+            LOG.warning(AMISS, error)
+            return
+        for key, (folder, guest) in guests.items():
+            wanted = frozenset(self._wanted(guest, wires))
+            # One that was never told may have forwards of a process before this one.
+            if self.told.get(key) != wanted:
+                self._tell(folder, wanted)
+                self.told[key] = wanted
+
+    def _running(self) -> Iterator[tuple[GuestFolder, int, QemuGuest]]:
+        for folder in (folder for host in self.hosts for folder in host.all()):
+            guest, pid = folder.read(), GuestProcess(folder).pid
+            # One that is still on its way here has its ports where it comes from.
+            if guest is not None and pid is not None and guest.cards and guest.landing is None:
+                yield folder, pid, guest
+
+    def _wires(self, guests: Iterable[QemuGuest]) -> Mapping[str, Wire]:
+        port_ids = {str(card.interface['port_id']) for guest in guests for card in guest.cards}
+        return {wire.port_id: wire for wire in read_wires(self.service, Context().elevated(), port_ids)}
+
+    def _wanted(self, guest: QemuGuest, wires: Mapping[str, Wire]) -> Iterator[Forward]:
+        for card in guest.cards:
+            wire = wires.get(card.interface['port_id'])
+            if wire is None or not wire.is_up:
+                continue
+            for floating, fixed in wire.floating:
+                for port in self.ports:
+                    if admits(wire.rules, port):
+                        here = port if port >= self.lowest else port + RAISED_BY
+                        yield Forward(machine.netdev_of(card), loopback_of(floating), here, str(fixed), port)
+
+    def _tell(self, folder: GuestFolder, wanted: frozenset[Forward]) -> None:
+        try:
+            with Monitor(folder / QMP) as monitor:
+                there = forwards_of(commanded(monitor, 'info usernet'))
+                for forward in there - wanted:
+                    commanded(monitor, f'hostfwd_remove {forward.netdev} tcp:{forward.address}:{forward.port}')
+                for each in wanted - there:
+                    rule = f'tcp:{each.address}:{each.port}-{each.guest}:{each.to}'
+                    problem = commanded(monitor, f'hostfwd_add {each.netdev} {rule}').strip()
+                    if problem:
+                        LOG.warning('%s is not passed on to %s: %s', rule, folder.server_id, problem)
+        except HypervisorError as error:
+            LOG.warning(AMISS, error)
+
+
+def lowest_port(*, privileged: bool) -> int:
+    """The first port that a process may have here, as one with the rights of root or without."""
+    return 1 if privileged and os.geteuid() == 0 else int(LOWEST.read_text())
+
+
+def commanded(monitor: Monitor, line: str) -> str:
+    """What QEMU's own console says to the line: there is no other way to its user networks."""
+    return str(monitor.tell('human-monitor-command', {'command-line': line}))
+
+
+def forwards_of(said: str) -> frozenset[Forward]:
+    """What `info usernet` tells."""
+    found, netdev = set(), ''
+    for line in said.splitlines():
+        if begins := NETDEV.search(line):
+            netdev = begins['name']
+        elif there := FORWARD.match(line):
+            found.add(Forward(netdev, there['host'], int(there['port']), there['guest'], int(there['to'])))
+    return frozenset(found)
+
+
+def loopback_of(address: IPv4Address) -> str:
+    """The address of this machine with the same last three numbers."""
+    return str(LOOPBACK.network_address + (int(address) & int(LOOPBACK.hostmask)))
+
+
+def admits(rules: Sequence[WireRule] | None, port: int) -> bool:
+    """Whether a call by TCP from this machine passes; rules: None lets all pass."""
+    return rules is None or any(
+        rule.ingress
+        and rule.protocol in (None, TCP)
+        and (rule.first is None or rule.first <= port <= (rule.first if rule.last is None else rule.last))
+        and (rule.remotes is None or any(LOOPBACK.subnet_of(each) for each in rule.remotes))
+        for rule in rules
+    )

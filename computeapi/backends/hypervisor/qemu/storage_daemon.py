@@ -1,0 +1,51 @@
+"""qemu-storage-daemon, which lets other machines write to files of this one (NBD)."""
+
+import socket
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from computeapi.backends.hypervisor.qemu import disks
+from computeapi.backends.hypervisor.qemu.machine import text
+
+
+class ServedFile(NamedTuple):
+    """path: what it opens.  name: by which clients ask for it.  node, export: what its own monitor calls them."""
+
+    path: Path
+    name: str
+    node: str
+    export: str
+
+
+def command(
+    address: str, port: int, served: Iterable[ServedFile], credentials: Mapping[str, Any] | None = None
+) -> list[str]:
+    """What serves the files there. credentials: the properties of QEMU's object; None: nothing is encrypted.
+
+    It locks nothing: who may write to a file is said by others, who open it as well."""
+    server: dict[str, Any] = {'addr': {'type': 'inet', 'host': address, 'port': str(port)}}
+    arguments = ['qemu-storage-daemon']
+    if credentials is not None:
+        arguments += ['--object', text(credentials)]
+        server['tls-creds'] = credentials['id']
+    blockdevs, exports = [], []
+    for each in served:
+        file = disks.file(each.path) | {'locking': 'off'}
+        blockdevs += ['--blockdev', text({'driver': 'raw', 'node-name': each.node, 'file': file, 'discard': 'unmap'})]
+        export = {'type': 'nbd', 'id': each.export, 'node-name': each.node, 'name': each.name, 'writable': True}
+        exports += ['--export', text(export)]
+    return [*arguments, *blockdevs, '--nbd-server', text(server), *exports]
+
+
+def free_port(address: str) -> int:
+    with socket.create_server((address, 0)) as unused:
+        return int(unused.getsockname()[1])
+
+
+def listens(address: str, port: int) -> bool:
+    try:
+        socket.create_connection((address, port), 1).close()
+    except OSError:
+        return False
+    return True
