@@ -15,14 +15,12 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from boots import LOOP, calibration
 from databases import database
 from load import answer, free_port, load, running, shipped
+from pace import LOOP, REFERENCE, calibration
 from processes import cpu_seconds, listening_at
 from things import Things
 
-REFERENCE = 0.45
-"""Seconds of the loop where the aims hold."""
 FIRST = 'version'
 """What the others are compared with: the frame alone."""
 LOOPING = 'the loop'
@@ -115,7 +113,7 @@ def costs(asked: Uwsgi, things: Things, rounds: int, calls: int) -> None:
 
 
 def costs_of_round(asked: Uwsgi, things: Things, calls: int) -> dict[str, float]:
-    """Seconds of each thing, and of the loop at the same time: machines that others use too go faster and slower."""
+    """Seconds of each thing, and of the loop at the same time."""
     before = calibration()
     found = {name: asked.cost(*path, calls) for name, path in things.paths.items()}
     return found | {LOOPING: (before + calibration()) / 2}

@@ -21,6 +21,7 @@ import orjson
 import sqlalchemy as sa
 import webob
 from databases import database
+from pace import LOOP, calibration
 
 from computeapi import config
 from computeapi.backends.image import blank
@@ -34,8 +35,6 @@ from computeapi.pipeline import load
 PROJECT = 'project'
 HEADERS = {'X-Auth-Token': f'user:{PROJECT}', 'OpenStack-API-Version': 'compute 2.96', 'Accept': 'application/json'}
 FLAVOR = {'flavorid': '1', 'vcpus': 1, 'memory_mb': 512, 'root_gb': 1, 'ephemeral_gb': 0, 'swap': 0}
-LOOP = 10_000_000
-"""How often something is added, for readers of the figures to know the machine by."""
 
 
 class Counts:
@@ -217,13 +216,6 @@ def cpu_of(process: subprocess.Popen) -> float:
 def memory() -> float:
     """MiB that this process has had at most."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-
-
-def calibration() -> float:
-    begin, total = time.process_time(), 0
-    for number in range(LOOP):
-        total += number
-    return time.process_time() - begin
 
 
 @contextmanager

@@ -10,6 +10,8 @@ import resource
 import tempfile
 import time
 
+from pace import LOOP, REFERENCE, calibration
+
 from computeapi import config, serve
 from computeapi.clock import utcnow
 from computeapi.db import schema
@@ -32,15 +34,17 @@ def main() -> None:
     conf = config.load(overrides=overrides)
     with tempfile.TemporaryDirectory() as folder, opened(folder) as directory:
         serve.configure(conf, directory)
-        store = store_of(conf, durable=False)
+        store = store_of(conf, durable=False, alone=True)
         service = Service(conf, store)
         schema.upgrade(store)
         population.prepare(service, directory, None)
+        loop = calibration()
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         begin, cpu = time.perf_counter(), time.process_time()
         populate(service, SyntheticCloud(options.servers, options.projects, options.hosts, 1, utcnow()))
         seconds, cpu = time.perf_counter() - begin, time.process_time() - cpu
         other = resource.getrusage(resource.RUSAGE_CHILDREN)
+        loop = (loop + calibration()) / 2
         after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         service.close()
     rate = options.servers / seconds
@@ -48,6 +52,7 @@ def main() -> None:
         f'{options.servers} servers in {seconds:.1f} s ({cpu:.1f} s of a processor, another process'
         f' {other.ru_utime + other.ru_stime:.1f} s): {rate:.0f} a second'
     )
+    print(f'{LOOP} additions take {loop:.2f} s: {rate * loop / REFERENCE:.0f} a second where they take {REFERENCE} s')
     print(f'{before:.0f} MiB of memory before, {after:.0f} MiB at most')
 
 

@@ -154,7 +154,7 @@ def cloud(url: str | None, count: int, hosts: int) -> Iterator[Cloud]:
     with tempfile.TemporaryDirectory() as folder, opened(folder) as directory, database(url, folder, count) as made:
         conf = config.load(overrides=overrides | {('database', 'connection'): made})
         serve.configure(conf, directory)
-        service = Service(conf, store_of(conf, durable=False))
+        service = Service(conf, store_of(conf, durable=False, alone=True))
         schema.upgrade(service.store)
         population.prepare(service, directory, None)
         started = time.perf_counter()

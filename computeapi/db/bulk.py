@@ -17,7 +17,7 @@ CHUNK = 2000
 FEW = 100
 LONG = 1000
 """What fewer rows have in common, and longer texts, are passed beside the statement."""
-CACHE_KIB = 512 * 1024
+CACHE_KIB = 64 * 1024
 INDEXES = "SELECT name, sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL"
 """Those that are not part of a table's definition."""
 

@@ -44,6 +44,8 @@ class Store:
     """The database behind an SQLAlchemy URL (sqlite, postgresql+psycopg, mysql+pymysql).
 
     durable=False gives up crash safety on SQLite for speed; for stores that are thrown away.
+    alone=True: nobody else has the database open, and nothing is read while it is written, so that SQLite writes what
+    is new once, and not to its log first.
     mirrored: what changes is written down for Placement; see db/placement_changes.py.
     """
 
@@ -52,6 +54,7 @@ class Store:
         url: str,
         *,
         durable: bool = True,
+        alone: bool = False,
         pool_size: int = 10,
         patience: Patience = USUAL,
         mirrored: bool = False,
@@ -62,7 +65,7 @@ class Store:
         self.dialect = self.url.get_backend_name()
         self.watch = Watch()
         if self.dialect == 'sqlite':
-            self.engine = _sqlite_engine(self.url, pool_size, durable, patience)
+            self.engine = _sqlite_engine(self.url, pool_size, patience, durable=durable, alone=alone)
             self.writer = _sqlite_writer(self.engine)
         else:
             self.engine = self.writer = _server_engine(self.url, pool_size, patience)
@@ -218,7 +221,7 @@ class HintingCompiler(SQLiteCompiler):
         return text
 
 
-def _sqlite_engine(url: sa.URL, pool_size: int, durable: bool, limits: Patience) -> sa.Engine:
+def _sqlite_engine(url: sa.URL, pool_size: int, limits: Patience, *, durable: bool, alone: bool) -> sa.Engine:
     engine = sa.create_engine(
         url,
         json_deserializer=orjson.loads,
@@ -233,7 +236,7 @@ def _sqlite_engine(url: sa.URL, pool_size: int, durable: bool, limits: Patience)
         # The driver must not open transactions by itself: who reads or writes does.
         connection.isolation_level = None
         for pragma in (
-            'journal_mode=WAL',
+            f'journal_mode={"DELETE" if alone else "WAL"}',
             f'synchronous={"FULL" if durable else "OFF"}',
             'foreign_keys=ON',
         ):

@@ -118,7 +118,8 @@ def _changed(reach: Reach, moment: datetime) -> list[Places]:
         hinted(PLACES.where(THERE, servers.c.updated_at >= moment, *reach.owned()), BY['updated_at']),
         hinted(PLACES.where(THERE, servers.c.created_at >= moment, *reach.owned()), LIVING),
     ]
-    return living if reach.deleted is False else [*living, PLACES.where(deleted, *reach.owned())]
+    gone = hinted(PLACES.where(deleted, *reach.owned()), LIVING)
+    return living if reach.deleted is False else [*living, gone]
 
 
 def _addressed(dialect: str, version: int, pattern: str, most: int) -> Lookup:

@@ -295,3 +295,13 @@ def test_filters_have_indexes(store, rows, monkeypatch):
                 is_walked(connection, Search(project_id, filters={name: FITS[name][0]}), marker=place)
         for project_id in ('project', None):
             is_walked(connection, Search(project_id, filters={'statuses': ['SHUTOFF']}), marker=marker)
+
+
+@pytest.mark.parametrize('database', ['sqlite'])
+def test_addresses_are_looked_for_among_those_of_the_server(store, rows):
+    """Not among all, for each server that is looked at."""
+    with store.read() as connection, plans(connection) as told:
+        server_search.page(connection, Page(PAGE, None, NEWEST_FIRST), Search('project', filters={'ip': '7'}, most=1))
+    lines = [line for plan in told if 'CORRELATED' in plan for line in plan.splitlines()]
+    looked = [line for line in lines if 'SERVER_ADDRESSES' in line]
+    assert looked and all('SERVER_ID=?' in line for line in looked)

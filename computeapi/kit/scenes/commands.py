@@ -47,7 +47,7 @@ def populate(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
         directory = stack.enter_context(opened(options.data_dir or conf.standalone.data_dir))
         serve.configure(conf, directory)
         # Who is interrupted begins with another folder.
-        service = Service(conf, store_of(conf, durable=False))
+        service = Service(conf, store_of(conf, durable=False, alone=True))
         stack.callback(service.close)
         schema.upgrade(service.store)
         population.prepare(service, directory, None)
