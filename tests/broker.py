@@ -4,13 +4,16 @@ COMPUTEAPI_TEST_RABBITMQ names one, e.g. rabbit://guest:guest@127.0.0.1:5672; wh
 """
 
 import functools
+import logging
 import os
 import subprocess
 from urllib.parse import urlsplit
 
+from tests.databases import own_name
+
 URL = os.environ.get('COMPUTEAPI_TEST_RABBITMQ', '')
 LEAVING = []
-VHOST = f'computeapi_test_{os.getpid()}'
+VHOST = own_name()
 
 
 @functools.cache
@@ -26,6 +29,8 @@ def end():
     """Remove what there is; whoever is connected leaves first."""
     for leave in LEAVING:
         leave()
+    # What still listens would tell, at length, that the broker knows it no more.
+    logging.disable()
     if transport_url.cache_info().currsize:
         control('delete_vhost', VHOST)
 

@@ -1,15 +1,14 @@
 """What all tests share: databases, a service on them, and a client that speaks to it.
 
-SQLite always runs; PostgreSQL and MariaDB run when COMPUTEAPI_TEST_POSTGRESQL and COMPUTEAPI_TEST_MARIADB
-hold the SQLAlchemy URL of a server on which a database may be made, e.g.
-postgresql+psycopg://postgres@127.0.0.1/postgres and mysql+pymysql://root@127.0.0.1/test.
-The tests of agents run when COMPUTEAPI_TEST_RABBITMQ names a RabbitMQ; see tests/broker.py.
+SQLite always runs, other databases where tests/databases.py is told of them; the tests of agents run where
+COMPUTEAPI_TEST_RABBITMQ names a RabbitMQ, see tests/broker.py.
 """
 
 import json
 import os
 import uuid
 import zlib
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import coverage
@@ -24,15 +23,9 @@ from computeapi.db.engine import Store
 from computeapi.db.tables import metadata
 from computeapi.main import Service
 from computeapi.pipeline import load
-from tests import broker
+from tests import broker, databases
 from tests.neighbours import cloud
 
-URLS = {
-    'postgresql': os.environ.get('COMPUTEAPI_TEST_POSTGRESQL'),
-    'mariadb': os.environ.get('COMPUTEAPI_TEST_MARIADB'),
-}
-DATABASES = ['sqlite', *(name for name, url in URLS.items() if url)]
-"""The databases that are switched on."""
 SAME_ON_ALL = {'api', 'history', 'standalone'}
 """The folders of tests that go through the same lines on every database."""
 THOROUGH = bool(os.environ.get('COMPUTEAPI_TEST_THOROUGH'))
@@ -44,45 +37,22 @@ FILLED = sa.select(*(sa.exists().select_from(table).label(table.name) for table 
 
 
 @pytest.fixture(scope='session')
-def databases(tmp_path_factory):
+def stores(tmp_path_factory):
     """Stores with all tables, by database, each made once; dropped at the end."""
-    made: dict[str, Store] = {}
-    name = f'computeapi_test_{os.getpid()}'
+    known: dict[str, Store] = {}
+    with ExitStack() as stack:
 
-    def get(database):
-        if database not in made:
-            made[database] = _make(database, name, tmp_path_factory)
-        return made[database]
+        def get(database):
+            if database not in known:
+                url = stack.enter_context(databases.made(database, tmp_path_factory.mktemp('database')))
+                store = known[database] = stack.enter_context(closing(Store(url, durable=False)))
+                metadata.create_all(store.engine)
+            return known[database]
 
-    yield get
-    for database, store in made.items():
-        store.close()
-        if database != 'sqlite':
-            _administer(URLS[database], f'DROP DATABASE {name}')
+        yield get
 
 
-def _make(database, name, tmp_path_factory):
-    store = Store(_create(database, name, tmp_path_factory.mktemp('database')), durable=False)
-    metadata.create_all(store.engine)
-    return store
-
-
-def _create(database, name, folder):
-    """A new database; its URL."""
-    if database == 'sqlite':
-        return f'sqlite:///{folder}/{name}.db'
-    _administer(URLS[database], f'CREATE DATABASE {name}')
-    return sa.make_url(URLS[database]).set(database=name).render_as_string(hide_password=False)
-
-
-def _administer(url, statement):
-    engine = sa.create_engine(url, isolation_level='AUTOCOMMIT')
-    with engine.connect() as connection:
-        connection.exec_driver_sql(statement)
-    engine.dispose()
-
-
-@pytest.fixture(params=DATABASES)
+@pytest.fixture(params=databases.DATABASES)
 def database(request):
     """The name of each database that is switched on."""
     return request.param
@@ -170,16 +140,14 @@ def transport_url():
 @pytest.fixture
 def database_url(database, tmp_path):
     """A database of its own, without tables, as SQLAlchemy URL."""
-    name = f'computeapi_empty_{os.getpid()}'
-    yield _create(database, name, tmp_path)
-    if database != 'sqlite':
-        _administer(URLS[database], f'DROP DATABASE {name}')
+    with databases.made(database, tmp_path) as url:
+        yield url
 
 
 @pytest.fixture
-def store(database, databases):
+def store(database, stores):
     """An empty database with all tables: each test runs on every database that is switched on."""
-    return emptied(databases(database))
+    return emptied(stores(database))
 
 
 def emptied(store):

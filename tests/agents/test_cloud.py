@@ -1,6 +1,5 @@
 """A cloud whose hosts are other processes: what becomes of work when any of them goes, or cannot be reached."""
 
-import os
 import re
 from dataclasses import replace
 
@@ -23,9 +22,8 @@ from computeapi.backends.hypervisor.remote.calls import (
 from computeapi.backends.hypervisor.remote.signing import key_of, sign
 from computeapi.cli import main
 from computeapi.db import servers as rows
-from tests import broker
+from tests import broker, databases
 from tests.agents.cloud import SECRET, AgentCloud
-from tests.conftest import URLS, _administer, _create
 
 HOSTS = ('alpha', 'beta')
 RESIZING = ('resize_prep', 'resize_migrating', 'resize_migrated', 'resize_finish')
@@ -34,14 +32,12 @@ RESIZING = ('resize_prep', 'resize_migrating', 'resize_migrated', 'resize_finish
 @pytest.fixture(scope='module')
 def running(tmp_path_factory):
     """The cloud of all tests here: each leaves nothing behind."""
-    database = 'postgresql' if URLS['postgresql'] else 'sqlite'
-    folder, name = tmp_path_factory.mktemp('agents'), f'computeapi_agents_{os.getpid()}'
-    cloud = AgentCloud(folder, _create(database, name, folder), HOSTS)
-    cloud.start()
-    yield cloud
-    cloud.close()
-    if database != 'sqlite':
-        _administer(URLS[database], f'DROP DATABASE {name} WITH (FORCE)')
+    folder = tmp_path_factory.mktemp('agents')
+    with databases.made(databases.SHARED, folder) as url:
+        cloud = AgentCloud(folder, url, HOSTS)
+        cloud.start()
+        yield cloud
+        cloud.close()
 
 
 @pytest.fixture

@@ -19,7 +19,8 @@ from computeapi.main import Service
 from computeapi.pipeline import load
 from computeapi.versions import MAX, APIVersionRequest
 from computeapi.web.openapi import describe
-from tests.conftest import DATABASES, Client, configured, emptied
+from tests.conftest import Client, configured, emptied
+from tests.databases import DATABASES
 
 # The same lines thousands of times: other tests count them, in half the time.
 pytestmark = pytest.mark.no_cover
@@ -228,8 +229,8 @@ class Place:
 
 
 @pytest.fixture(scope='module', params=DATABASES)
-def place(request, databases, tmp_path_factory):
-    store = emptied(databases(request.param))
+def place(request, stores, tmp_path_factory):
+    store = emptied(stores(request.param))
     return Place(Service(configured(tmp_path_factory.mktemp('images')), store))
 
 

@@ -166,8 +166,8 @@ def test_what_is_used_is_known_without_a_look_at_servers(store, conf, app, serve
 
 
 @pytest.mark.parametrize('statement', [quota_usages.OF_HOLDER, quota_usages.OF_USER])
-def test_they_are_found_by_their_key(databases, statement):
-    with databases('sqlite').read() as connection:
+def test_they_are_found_by_their_key(stores, statement):
+    with stores('sqlite').read() as connection:
         text = str(statement.compile(connection))
         plan = connection.exec_driver_sql(f'EXPLAIN QUERY PLAN {text}', ('p', 'bob')[: text.count('?')]).all()
     assert 'SEARCH quota_usages USING INDEX sqlite_autoindex_quota_usages_1 (holder_id=?' in plan[0].detail

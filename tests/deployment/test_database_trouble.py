@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from computeapi import cli
 from computeapi.db import schema
 from computeapi.db.engine import Store
-from tests.conftest import URLS
+from tests.databases import URLS
 
 COMMANDS = (
     'db upgrade',

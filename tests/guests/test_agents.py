@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from tests.conftest import URLS, _administer, _create
+from tests import databases
 from tests.guests.agents import GuestCloud
 
 HOSTS = ('alpha', 'beta', 'gamma')
@@ -18,16 +18,13 @@ BOOTS, MOVES = (
 
 @pytest.fixture
 def cloud(transport_url, tmp_path):
-    database = 'postgresql' if URLS['postgresql'] else 'sqlite'
-    name = f'computeapi_guests_{os.getpid()}'
-    made = GuestCloud(tmp_path, _create(database, name, tmp_path), HOSTS)
-    try:
-        made.start()
-        yield made
-    finally:
-        made.close()
-        if database != 'sqlite':
-            _administer(URLS[database], f'DROP DATABASE {name} WITH (FORCE)')
+    with databases.made(databases.SHARED, tmp_path) as url:
+        made = GuestCloud(tmp_path, url, HOSTS)
+        try:
+            made.start()
+            yield made
+        finally:
+            made.close()
 
 
 def troubles(cloud):

@@ -9,7 +9,7 @@ import pytest
 from computeapi.backends.hypervisor.qemu.exports import VolumeExport
 from computeapi.backends.hypervisor.qemu.folder import HostFolder
 from computeapi.backends.hypervisor.qemu.sockets import connected
-from tests.conftest import _create
+from tests import databases
 from tests.guests.agents import GuestCloud
 from tests.guests.boot_sector import BANNER
 from tests.guests.terminal import Terminal
@@ -69,12 +69,13 @@ class BuiltIn(GuestCloud):
 
 @pytest.fixture
 def cloud(transport_url, tmp_path):
-    made = BuiltIn(tmp_path, _create('sqlite', 'built_in', tmp_path), HOSTS)
-    try:
-        made.start()
-        yield made
-    finally:
-        made.close()
+    with databases.made('sqlite', tmp_path) as url:
+        made = BuiltIn(tmp_path, url, HOSTS)
+        try:
+            made.start()
+            yield made
+        finally:
+            made.close()
 
 
 def linux(cloud):

@@ -13,6 +13,7 @@ import requests
 
 from computeapi.db import schema
 from tests.backends.implementations import ADMIN
+from tests.databases import own_name
 from tests.deployment.conftest import free_port
 from tests.documents import ROOT, texts
 from tests.neighbours import cloud
@@ -114,7 +115,7 @@ class Site:
     """Two machines and a clone, with the names of the page as they are here."""
 
     def __init__(self, folder, running, port):
-        self.folder, self.running, self.database = folder, running, f'computeapi_deploying_{os.getpid()}'
+        self.folder, self.running, self.database = folder, running, own_name()
         self.compute = f'127.0.0.1:{port}'
         ports = [f'127.0.0.1:{free_port()}' for _ in range(2)]
         self.one, self.two = (

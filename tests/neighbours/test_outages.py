@@ -169,10 +169,10 @@ def through(url, proxy):
 
 
 @pytest.fixture
-def compute(databases, request):
+def compute(stores, request):
     cloud = clouds.running()
     cloud.clean()
-    made = Compute(cloud, emptied(databases('sqlite')), getattr(request, 'param', 300))
+    made = Compute(cloud, emptied(stores('sqlite')), getattr(request, 'param', 300))
     yield made
     made.end()
     cloud.clean()

@@ -54,8 +54,8 @@ def conf(line, tmp_path):
 
 
 @pytest.fixture
-def store(databases, monkeypatch):
-    found = emptied(databases('sqlite'))
+def store(stores, monkeypatch):
+    found = emptied(stores('sqlite'))
     monkeypatch.setattr(found, 'noted', threading.Event())
     return found
 

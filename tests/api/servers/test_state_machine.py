@@ -320,7 +320,7 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp('images')
 
 
-def test_the_cloud_is_sound_whatever_happens(databases, folder):
+def test_the_cloud_is_sound_whatever_happens(stores, folder):
     settings = hypothesis.settings(
         max_examples=EXAMPLES,
         stateful_step_count=25,
@@ -329,4 +329,4 @@ def test_the_cloud_is_sound_whatever_happens(databases, folder):
         deadline=None,
         suppress_health_check=list(hypothesis.HealthCheck),
     )
-    run_state_machine_as_test(lambda: Machine(databases('sqlite'), folder), settings=settings)
+    run_state_machine_as_test(lambda: Machine(stores('sqlite'), folder), settings=settings)
