@@ -32,7 +32,7 @@ class Rows(Generic[R]):
         self, connection: sa.Connection, statement: sa.Executable, parameters: Mapping[str, Any] | None = None
     ) -> list[R]:
         """What a statement made of `select` finds."""
-        return self.of(connection.execute(statement, parameters))
+        return self.of(connection.execute(statement, parameters).all())
 
     def of(self, rows: Iterable[sa.Row[Any]]) -> list[R]:
         """What a statement made of `select` found."""

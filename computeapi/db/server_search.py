@@ -9,9 +9,10 @@ import sqlalchemy as sa
 
 from computeapi.db import listing, server_lookups, walks
 from computeapi.db.listing import UNKNOWN_MARKER, Clause, Page
+from computeapi.db.records import Rows
 from computeapi.db.server_branches import BY, USUAL, Reach, by_age, in_order_of
 from computeapi.db.server_filters import condition
-from computeapi.db.servers import SERVERS, Server, load
+from computeapi.db.servers import SERVERS, load
 from computeapi.db.tables.server_lists import TIES
 from computeapi.db.tables.servers import servers
 from computeapi.db.walks import Place, Walk
@@ -40,19 +41,25 @@ class Search(NamedTuple):
 
 
 class Found(NamedTuple):
-    """The servers of a page.  last: the UUID of the one that was looked at last, if the page is not full, and yet there
-    are more to look at."""
+    """The servers of a page, as the records that were asked for.  last: the UUID of the one that was looked at last, if
+    the page is not full, and yet there are more to look at."""
 
-    servers: list[Server]
+    servers: list[Any]
     last: str | None = None
 
 
-def page(connection: sa.Connection, page: Page, search: Search, needs: Collection[str] = ()) -> Found:
+def page(
+    connection: sa.Connection,
+    page: Page,
+    search: Search,
+    needs: Collection[str] = (),
+    records: Rows[Any] = SERVERS,
+) -> Found:
     """One page of the servers that are wanted; needs: see db.servers.
 
     Invalid for an unknown marker, and, naming the filter, for a value that nothing can be searched by.
     """
-    found = Pager(connection, page, search).found()
+    found = Pager(connection, page, search, records).found()
     load(connection, found.servers, needs)
     return found
 
@@ -64,8 +71,8 @@ class Pager:
     index tells, or along several, those are looked at in their order until the page is full.
     """
 
-    def __init__(self, connection: sa.Connection, page: Page, search: Search):
-        self.connection, self.page, self.search = connection, page, search
+    def __init__(self, connection: sa.Connection, page: Page, search: Search, records: Rows[Any]):
+        self.connection, self.page, self.search, self.records = connection, page, search, records
         project_id = search.filters.get('project_id') if search.project_id is None else search.project_id
         self.reach = Reach(project_id, search.deleted, search.soft_deleted)
         self.filters = {name: value for name, value in search.filters.items() if name != 'project_id'}
@@ -131,14 +138,14 @@ class Pager:
     def _place(self, walk: Walk) -> Place | None:
         return None if self.marker is None else [self._held(column.name) for column in walk.order]
 
-    def _walked(self, some: Sequence[Walk], where: Sequence[Clause]) -> list[Server]:
+    def _walked(self, some: Sequence[Walk], where: Sequence[Clause]) -> list[Any]:
         found: list[sa.Row[Any]] = []
         for walk, after in self._further(some):
             room = None if self.page.limit is None else self.page.limit - len(found)
             if room != 0:
                 walk = walk._replace(where=(*walk.where, *where))
-                found += walks.rows(self.connection, SERVERS.select, walk, after, room)
-        return SERVERS.of(found)
+                found += walks.rows(self.connection, self.records.select, walk, after, room)
+        return self.records.of(found)
 
     def _bounded(self, walk: Walk, where: Sequence[Clause]) -> Found:
         """As `_walked`, but no more than so many servers are looked at; more if none of them fits."""
@@ -149,11 +156,11 @@ class Pager:
             after, end = end, walks.place_at(self.connection, walk, end, most)
             within = walk if end is None else walk._replace(where=(*walk.where, *_until(end, walk)))
             within = within._replace(where=(*within.where, *where))
-            found = walks.rows(self.connection, SERVERS.select, within, after, self.page.limit)
+            found = walks.rows(self.connection, self.records.select, within, after, self.page.limit)
             if found or end is None:
                 break
         last = None if end is None or len(found) == self.page.limit else self._id_of(end)
-        return Found(SERVERS.of(found), last)
+        return Found(self.records.of(found), last)
 
     # ------------------------------------------------------------ one look after the other
 
@@ -175,10 +182,11 @@ class Pager:
 
     def _sifted(self, there: Iterable[Place], where: Sequence[Clause], *, bounded: bool = True) -> Found:
         """Those of the servers that stand there who fit, until the page is full, or enough were looked at."""
-        limit, found, looked_at, size = self.page.limit, list[Server](), 0, self.page.limit or AT_ONCE
+        limit, found, looked_at, size = self.page.limit, list[Any](), 0, self.page.limit or AT_ONCE
         source = iter(there)
         while some := [place[-1] for place in itertools.islice(source, min(size, AT_ONCE))]:
-            by_id = {each.id: each for each in SERVERS.all(self.connection, SERVERS.select.where(*_those(some, where)))}
+            fitting = self.records.select.where(*_those(some, where))
+            by_id = {each.id: each for each in self.records.all(self.connection, fitting)}
             found += [by_id[number] for number in some if number in by_id]
             looked_at, size = looked_at + len(some), size * 2
             if limit is not None and len(found) >= limit:
@@ -192,8 +200,8 @@ class Pager:
         names = [(COLUMNS.get(name, name), descending) for name, descending in self.page.sort]
         order = listing.ordered(servers, self.page._replace(sort=names), *TIES)
         marked = [servers.c.uuid == self.page.marker]
-        statement = listing.paged(self.connection, SERVERS.select, order, self.page, marked=marked, where=where)
-        return Found(SERVERS.all(self.connection, statement))
+        statement = listing.paged(self.connection, self.records.select, order, self.page, marked=marked, where=where)
+        return Found(self.records.all(self.connection, statement))
 
     def _id_of(self, place: Place) -> str | None:
         return self.connection.scalar(sa.select(servers.c.uuid).where(servers.c.id == place[-1]))

@@ -15,6 +15,7 @@ from computeapi.db.records import Among, Rows
 from computeapi.db.tables.server_lists import derived
 from computeapi.db.tables.servers import (
     BlockDevice,
+    BriefServer,
     Server,
     block_devices,
     console_tokens,
@@ -39,7 +40,7 @@ def is_volume_backed(server: Server, devices: Sequence[BlockDevice]) -> bool:
 
 
 # The statements of every look-up, made once: to build one costs more than to run it.
-SERVERS, DEVICES = Rows(Server, servers), Rows(BlockDevice, block_devices)
+SERVERS, BRIEF, DEVICES = Rows(Server, servers), Rows(BriefServer, servers), Rows(BlockDevice, block_devices)
 EVERYTHING: Mapping[str, Any] = {}
 ANY = SERVERS.select.where(servers.c.uuid == sa.bindparam('id'))
 LIVING = ANY.where(servers.c.deleted_at.is_(None))

@@ -14,6 +14,8 @@ from computeapi.errors import Invalid
 
 HINTS = {'sqlite': 'INDEXED BY {}', 'mysql': 'FORCE INDEX ({})', 'mariadb': 'FORCE INDEX ({})'}
 FIRST_LOOK, LOOK_FURTHER, LONGEST_LOOK = 250, 4, 4000
+MOST = 'most'
+"""What the parameter is called that bounds the rows."""
 FEW = 1000
 """So many are sorted as quickly as a page is made."""
 
@@ -55,12 +57,17 @@ def rows(
         if limit is not None and len(found) >= limit:
             break
         statement = _statement(connection.dialect.name, select, shape, same)
-        if walk.where:
-            statement = statement.where(*walk.where)
-        if limit is not None:
-            statement = statement.limit(limit - len(found))
-        found += connection.execute(statement, values)
+        statement = _narrowed(statement, walk.where, limit is not None)
+        most = {} if limit is None else {MOST: limit - len(found)}
+        found += connection.execute(statement, values | most).all()
     return found
+
+
+@functools.lru_cache(maxsize=256)
+def _narrowed(statement: sa.Select[Any], where: tuple[Clause, ...], limited: bool) -> sa.Select[Any]:
+    """Those of the rows for which more holds; the statement is there already where that is told by the same objects."""
+    narrowed = statement.where(*where) if where else statement
+    return narrowed.limit(sa.bindparam(MOST, type_=sa.Integer())) if limited else narrowed
 
 
 def _shape(walk: Walk, after: Place | None) -> tuple[Walk, dict[str, Any]]:

@@ -99,6 +99,19 @@ def walk(store, search, sort=NEWEST_FIRST):
             marker = last or found[-1]
 
 
+@contextmanager
+def asked(connection):
+    """The statements from here on."""
+    statements = []
+
+    def keep(connection, cursor, statement, *more):
+        statements.append(statement)
+
+    sa.event.listen(connection, 'before_cursor_execute', keep)
+    yield statements
+    sa.event.remove(connection, 'before_cursor_execute', keep)
+
+
 @pytest.fixture(params=[(1, 10), (1000, 10), (1000, 0)], ids=['among many', 'among few', 'of a small project'])
 def few(request, monkeypatch):
     """What is sought is among many, of which it takes several looks to see all, or among few."""
@@ -199,6 +212,18 @@ def test_the_oldest_come_first_where_nobody_asks_for_an_order(store, rows):
 def test_servers_that_can_be_restored(store, rows):
     mine = [row for row in rows if row['project_id'] == 'project' and row['deleted_at'] is None]
     assert walk(store, Search('project', soft_deleted=True)) == in_order(mine, NEWEST_FIRST)
+
+
+@pytest.mark.parametrize('filters', [{}, {'hostname': 'web'}, {'tags': ['red']}, {'host': 'a'}])
+@pytest.mark.parametrize('key', ['created_at', 'name', 'progress', 'vcpus'])
+def test_a_brief_list_has_the_same_servers_and_reads_no_more_of_them(store, rows, filters, key):
+    page, search = Page(PAGE, None, ((key, True),)), Search('project', filters=filters)
+    with store.read() as connection, asked(connection) as statements:
+        brief = server_search.page(connection, page, search, records=servers.BRIEF)
+        assert statements and not any('flavor,' in each for each in statements)
+        whole = server_search.page(connection, page, search)
+    assert brief.servers and [each.name for each in brief.servers] == [each.name for each in whole.servers]
+    assert [each.uuid for each in brief.servers] == [each.uuid for each in whole.servers]
 
 
 def test_a_page_ends_where_enough_was_looked_at(store, rows, monkeypatch):

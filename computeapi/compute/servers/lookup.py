@@ -94,11 +94,13 @@ class ServerManager:
         soft_deleted: bool | None = None,
         filters: Mapping[str, Any] | None = None,
         unreachable: bool = False,
+        brief: bool = False,
     ) -> Found:
         """One page of the project's servers, or of everybody's, as db.server_search says; Invalid, CellDown.
 
         None has a flavor that the caller does not see, though some may have had one before it was deleted.
         unreachable: as far as there is room, also those whose cell is down; they come first.
+        brief: as BriefServer, but for those whose cell is down.
         """
         lost = self.cells.out_of_reach()
         if lost and not (unreachable or self.skips_down_cells):
@@ -110,7 +112,7 @@ class ServerManager:
                 return Found([])
             within = {**wanted, 'host_not_in': lost} if lost else wanted
             search = Search(project_id, deleted, soft_deleted, within, self.most_looked_at)
-            found, last = server_search.page(connection, page, search, needs)
+            found, last = server_search.page(connection, page, search, needs, rows.BRIEF if brief else rows.SERVERS)
             if lost and unreachable:
                 room = page._replace(limit=page.limit and page.limit - len(found))
                 search = search._replace(filters={**wanted, 'host_in': lost})

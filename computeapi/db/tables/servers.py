@@ -161,6 +161,16 @@ class Server:
         return self.root_gb + self.ephemeral_gb
 
 
+@dataclass(slots=True)
+class BriefServer:
+    """What a list without details tells of a server."""
+
+    id: int
+    uuid: str
+    name: str
+    unreachable: bool = False
+
+
 servers = table(
     'servers',
     Server,
