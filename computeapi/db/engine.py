@@ -22,8 +22,10 @@ from computeapi.db import patience, patterns, quota_usages
 from computeapi.db.clock import clock_of
 from computeapi.db.patience import ENDLESS, USUAL, Patience
 from computeapi.db.trouble import Watch, unfit
+from computeapi.db.views import Views
 
 MOST_TRIES, PAUSE_SECONDS = 5, 0.01
+MOST_KEPT = 5
 
 Transaction = Callable[[sa.Connection], AbstractContextManager[object]]
 """Makes what happens in a block one change, or none."""
@@ -70,10 +72,13 @@ class Store:
         else:
             self.engine = self.writer = _server_engine(self.url, pool_size, patience)
         sa.event.listen(self.engine, 'handle_error', unfit, retval=True)
-        # Where each statement sees what is committed, a transaction around look-ups is two more ways to the server.
-        self.reading = self.engine
-        if self.dialect == 'postgresql':
-            self.reading = self.engine.execution_options(isolation_level='AUTOCOMMIT')
+        self.views = Views(self.engine, MOST_KEPT if self.url.database else 0)
+        self._look: Callable[[], AbstractContextManager[sa.Connection]] = self.engine.connect
+        if self.dialect == 'sqlite':
+            self._look = self.views.view
+        elif self.dialect == 'postgresql':
+            # Where each statement sees what is committed, a transaction around look-ups is two more ways to the server.
+            self._look = self.engine.execution_options(isolation_level='AUTOCOMMIT').connect
         self.clock = clock_of(self.dialect, self.ask)
         self.check: Callable[[sa.Connection], None] = lambda connection: None
         self.transaction: Transaction = sa.Connection.begin
@@ -89,11 +94,7 @@ class Store:
     @contextmanager
     def read(self) -> Iterator[sa.Connection]:
         """A connection to look things up with; one consistent view on SQLite."""
-        with self.watch.watching(), self.reading.connect() as connection:
-            if self.dialect == 'sqlite':
-                # It takes no lock, so nothing can go wrong; by way of SQLAlchemy it costs as much as a look-up.
-                driver: Any = connection.connection.dbapi_connection
-                driver.execute('BEGIN')
+        with self.watch.watching(), self._look() as connection:
             yield connection
 
     @contextmanager
@@ -156,9 +157,11 @@ class Store:
     def connections(self) -> Connections:
         pool = self.engine.pool
         assert isinstance(pool, sa.QueuePool), 'A database in memory has no pool.'
-        return Connections(pool.checkedout(), pool.checkedin(), pool.size())
+        unused = len(self.views.kept)
+        return Connections(pool.checkedout() - unused, pool.checkedin() + unused, pool.size())
 
     def close(self) -> None:
+        self.views.close()
         self.engine.dispose()
 
 
@@ -203,6 +206,7 @@ def _server_engine(url: sa.URL, pool_size: int, limits: Patience) -> sa.Engine:
         hide_parameters=True,
         isolation_level='READ COMMITTED',
         pool_size=pool_size,
+        pool_use_lifo=True,
         max_overflow=20,
         pool_pre_ping=url.get_backend_name() != 'postgresql',
         pool_recycle=3600,
@@ -228,6 +232,8 @@ def _sqlite_engine(url: sa.URL, pool_size: int, limits: Patience, *, durable: bo
         hide_parameters=True,
         pool_size=pool_size,
         connect_args={'timeout': limits.lock, 'check_same_thread': False},
+        # The connection that was used last has in its memory what is asked again.
+        **({'pool_use_lifo': True} if url.database else {}),
     )
     engine.dialect.statement_compiler = HintingCompiler
 

@@ -1,0 +1,79 @@
+"""What look-ups see of SQLite by connections that stay open: what is committed, and only that."""
+
+import contextlib
+
+import pytest
+import sqlalchemy as sa
+
+from computeapi.db.engine import MOST_KEPT, Store
+
+COUNT = sa.text('SELECT count(*) FROM things')
+
+
+@pytest.fixture
+def store(tmp_path):
+    store = Store(f'sqlite:///{tmp_path}/computeapi.db')
+    with contextlib.closing(store):
+        with store.write() as connection:
+            connection.exec_driver_sql('CREATE TABLE things (id INTEGER)')
+        yield store
+
+
+def add(store):
+    with store.write() as connection:
+        connection.exec_driver_sql('INSERT INTO things VALUES (1)')
+
+
+def number(connection):
+    return connection.scalar(COUNT)
+
+
+def test_a_look_sees_what_was_committed_before_it(store):
+    for expected in range(3):
+        assert store.ask(number) == expected
+        add(store)
+
+
+def test_what_is_committed_meanwhile_is_seen_by_the_next_look(store):
+    with store.read() as connection:
+        assert number(connection) == 0
+        add(store)
+        assert number(connection) == 0
+    assert store.ask(number) == 1
+
+
+def test_who_does_not_look_leaves_no_view_behind(store):
+    with store.read():
+        pass
+    add(store)
+    assert store.ask(number) == 1
+
+
+def test_a_look_that_fails_leaves_no_view_behind(store):
+    with pytest.raises(KeyError), store.read() as connection:
+        assert number(connection) == 0
+        raise KeyError
+    assert store.views.kept == []
+    add(store)
+    assert store.ask(number) == 1
+
+
+def test_few_connections_are_kept(store):
+    with contextlib.ExitStack() as stack:
+        for _ in range(MOST_KEPT + 3):
+            stack.enter_context(store.read())
+        assert store.connections().in_use == MOST_KEPT + 3
+    assert len(store.views.kept) == MOST_KEPT
+    assert store.connections().in_use == 0
+
+
+def test_one_connection_is_enough_for_one_look_after_the_other(store):
+    for _ in range(3):
+        store.ask(number)
+    assert len(store.views.kept) == 1
+
+
+def test_a_store_that_is_closed_has_none(store):
+    store.ask(number)
+    store.close()
+    assert store.views.kept == []
