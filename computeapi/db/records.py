@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import mysql, postgresql, sqlite
+from sqlalchemy.dialects import mysql, sqlite
 
 R = TypeVar('R')
 
@@ -214,4 +214,9 @@ def _values(table: sa.Table, new: Any, changed: Collection[str], added: Collecti
 
 
 def _insert(dialect: str, table: sa.Table) -> Any:
-    return {'postgresql': postgresql.insert, 'sqlite': sqlite.insert}[dialect](table)
+    if dialect == 'postgresql':
+        # Where it is not the database, it would be memory and time of each start.
+        from sqlalchemy.dialects import postgresql
+
+        return postgresql.insert(table)
+    return sqlite.insert(table)
