@@ -141,6 +141,25 @@ def test_what_takes_longer_is_waited_for(recording, replay):
     assert status == 1 and 'state: BUILD' in printed
 
 
+def boot_and_delete(http):
+    server_id = http.boot('web')
+    wait(http, f'/v2.1/servers/{server_id}', 'ACTIVE')
+    http.delete(f'/v2.1/servers/{server_id}')
+    wait(http, f'/v2.1/servers/{server_id}', 404)
+
+
+@pytest.mark.filterwarnings('ignore')
+def test_what_is_gone_at_the_first_look_may_take_longer_elsewhere(recording, replay, other):
+    path = recording(boot_and_delete)
+    # Of several looks the last one, as if it had been the first.
+    gone = [line for line in path.read_text().splitlines() if json.loads(line)['status'] == 404][-1]
+    kept = [line for line in path.read_text().splitlines() if json.loads(line)['status'] != 404]
+    deleted = next(at for at, line in enumerate(kept) if json.loads(line)['method'] == 'DELETE')
+    path.write_text('\n'.join([*kept[: deleted + 1], gone]) + '\n')
+    other.faults.add(hypervisor='destroy', effect='slow', delay=0.5)
+    assert replay(path, other)[0] == 0
+
+
 @pytest.mark.filterwarnings('ignore')
 def test_another_microversion_shows_other_fields(recording, replay, other):
     path = recording(boot_on_network)

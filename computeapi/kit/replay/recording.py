@@ -22,9 +22,9 @@ class Recorded(NamedTuple):
     """A request and its answer, as far as a replay needs them.
 
     address: its whole path.  root, path: as computeapi.kit.operations.Addressed has them.
-    length: of the body in bytes, also of one that was
-    not kept, which is None then.  shown: the body of the answer.  polled: whether the client had asked the same before
-    and was told otherwise.
+    length: of the body in bytes, also of one that was not kept, which is None then.  shown: the body of the answer.
+    polled: whether another cloud may tell something else at first: the client had asked the same before and was told
+    otherwise, or it looks for what it had deleted.
     """
 
     number: int
@@ -128,6 +128,7 @@ def _document(content: Mapping[str, Any]) -> Any:
 def without_polls(recording: Iterable[Recorded]) -> list[Recorded]:
     """Of looks at one thing until it had changed only the last, and marked: another cloud is quicker, or slower."""
     kept: list[Recorded | None] = []
+    deleted: set[tuple[str | None, str]] = set()
     # By what was asked: where the run of looks is, with what each of them saw.
     looks: dict[tuple[Any, ...], list[int]] = {}
 
@@ -143,9 +144,12 @@ def without_polls(recording: Iterable[Recorded]) -> list[Recorded]:
     for each in recording:
         if each.method in READS and not _is_list(each.shown):
             looks.setdefault((each.service, each.method, each.path, each.query, each.user), []).append(len(kept))
+            each = each._replace(polled=(each.service, each.path) in deleted)
         elif each.method not in READS:
             ended = [key for key in looks if f'{each.path}/'.startswith(f'{key[2]}/') and key[0] == each.service]
             end([looks.pop(key) for key in ended])
+            if each.method == 'DELETE':
+                deleted.add((each.service, each.path))
         kept.append(each)
     end(looks.values())
     return [each for each in kept if each is not None]
