@@ -117,6 +117,12 @@ class ServerNotFound(NotFound):
     text = 'Instance {id} could not be found.'
 
 
+class ServerUnknown(ServerNotFound):
+    """There never was one, as what asks for the cell of a server first says it."""
+
+    text = 'Instance {id} has no mapping to a cell.'
+
+
 class FlavorNotFound(NotFound):
     text = 'Flavor {id} could not be found.'
 

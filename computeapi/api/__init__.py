@@ -35,7 +35,7 @@ from computeapi.api.servers.live_migration import ServerLiveMigration, ServerMig
 from computeapi.api.servers.locks import ServerLocks
 from computeapi.api.servers.machines import ServerDiagnostics, ServerMachines, ServerPassword
 from computeapi.api.servers.metadata import ServerMetadata
-from computeapi.api.servers.power import ServerPower
+from computeapi.api.servers.power import ServerPower, ServerStarts
 from computeapi.api.servers.rebuild import ServerRebuild
 from computeapi.api.servers.rescue import ServerRescue
 from computeapi.api.servers.reset import ServerReset
@@ -65,6 +65,7 @@ CONTROLLERS: tuple[type[ComputeController], ...] = (
     Servers,
     ServerCreation,
     ServerDeletion,
+    ServerStarts,
     ServerPower,
     ServerLocks,
     ServerReset,

@@ -6,7 +6,7 @@ from computeapi.api.controller import ComputeController
 from computeapi.api.servers import Servers
 from computeapi.api.servers.create import ServerCreation
 from computeapi.api.servers.deletion import ServerDeletion
-from computeapi.api.servers.power import ServerPower
+from computeapi.api.servers.power import ServerPower, ServerStarts
 from computeapi.api.servers.rebuild import ServerRebuild
 from computeapi.api.servers.resize import ServerResize
 from computeapi.api.servers.snapshots import ServerImages
@@ -40,5 +40,14 @@ def renamed(kind: type[ComputeController]) -> type[ComputeController]:
     return VolumesBoot
 
 
-SERVERS = (Servers, ServerCreation, ServerDeletion, ServerPower, ServerResize, ServerRebuild, ServerImages)
+SERVERS = (
+    Servers,
+    ServerCreation,
+    ServerDeletion,
+    ServerStarts,
+    ServerPower,
+    ServerResize,
+    ServerRebuild,
+    ServerImages,
+)
 VOLUMES_BOOT = tuple(map(renamed, SERVERS))

@@ -23,8 +23,10 @@ CRASH_DUMP = Policy('os_compute_api:servers:trigger_crash_dump', MEMBER_OR_ADMIN
 REBOOT_TYPE = one_of('HARD', 'Hard', 'hard', 'SOFT', 'Soft', 'soft')
 
 
-class ServerPower(ServerController):
-    """Whether and how a server runs."""
+class ServerStarts(ServerController):
+    """Whether a server runs."""
+
+    by_cell = True
 
     @action('os-start', policy=START, errors=(409,))
     def start(self, req: Request, server: Server, body: Any) -> None:
@@ -35,6 +37,16 @@ class ServerPower(ServerController):
     def stop(self, req: Request, server: Server, body: Any) -> None:
         """Stop a running server."""
         self.begin(req, server, power.STOP)
+
+    @action('trigger_crash_dump', policy=CRASH_DUMP, takes=NOTHING, errors=(409, 501))
+    @api_version('2.17')
+    def crash_dump(self, req: Request, server: Server, body: Any) -> None:
+        """Trigger a crash dump in a server."""
+        self.begin(req, server, power.CRASH_DUMP)
+
+
+class ServerPower(ServerController):
+    """How a server runs."""
 
     @action('reboot', policy=REBOOT, takes=lone('type', REBOOT_TYPE), errors=(409,))
     def reboot(self, req: Request, server: Server, body: Any) -> None:
@@ -61,9 +73,3 @@ class ServerPower(ServerController):
     def resume(self, req: Request, server: Server, body: Any) -> None:
         """Resume a suspended server."""
         self.begin(req, server, power.RESUME)
-
-    @action('trigger_crash_dump', policy=CRASH_DUMP, takes=NOTHING, errors=(409, 501))
-    @api_version('2.17')
-    def crash_dump(self, req: Request, server: Server, body: Any) -> None:
-        """Trigger a crash dump in a server."""
-        self.begin(req, server, power.CRASH_DUMP)

@@ -53,7 +53,7 @@ class ServerShares(ServerController):
 
     def find(self, req: Request, identifier: str) -> Server:
         """A server of any project: here the policies, which are asked about it, tell who may do what."""
-        return self.cloud.servers.get(req.context, identifier, any_project=True)
+        return self.cloud.servers.get(req.context, identifier, any_project=True, by_cell=True)
 
     @operation('GET', policy=INDEX, query=NO_QUERY, response={'shares': array(LISTED)})
     def index(self, req: Request, server: Server) -> dict[str, Any]:

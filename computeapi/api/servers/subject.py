@@ -17,16 +17,24 @@ class ServerController(ComputeController):
     """Operations on one server. `server` is found before the policy is asked, and handed to the handler.
 
     needs: what is loaded beside the row, besides what the view needs that the operation answers with.
+    by_cell: whether the server is found by its cell, so that one that there never was is refused in other words.
     """
 
     path = '/servers'
     subject = 'server_id'
     needs: tuple[str, ...] = ()
+    by_cell = False
 
     def find(self, req: Request, identifier: str) -> rows.Server:
         shown = {need for view in views(req.operation.response) for need in view.needs(req)}
         unreachable = bool(getattr(req.behaviour, 'unreachable', False))
-        return self.cloud.servers.get(req.context, identifier, needs=shown.union(self.needs), unreachable=unreachable)
+        return self.cloud.servers.get(
+            req.context,
+            identifier,
+            needs=shown.union(self.needs),
+            unreachable=unreachable,
+            by_cell=self.by_cell,
+        )
 
     def begin(self, req: Request, server: rows.Server, transition: Transition) -> None:
         """Let the server go through *transition*."""

@@ -39,7 +39,7 @@ class ServerTags(ServerController):
 
     def find(self, req: Request, identifier: str) -> Server:
         """A server of any project: here the policies, which are asked about it, tell who may do what."""
-        return self.cloud.servers.get(req.context, identifier, needs=self.needs, any_project=True)
+        return self.cloud.servers.get(req.context, identifier, needs=self.needs, any_project=True, by_cell=True)
 
     @operation('GET', policy=INDEX, query=ANY_QUERY, response=SHOWN)
     def index(self, req: Request, server: Server) -> dict[str, Any]:

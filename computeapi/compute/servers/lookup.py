@@ -23,7 +23,7 @@ from computeapi.db.engine import Store
 from computeapi.db.listing import Page
 from computeapi.db.server_search import Found, Search
 from computeapi.db.servers import DOMAIN_NAME, SERVICE, TAGS, Server
-from computeapi.errors import CellDown, Conflict, Invalid, NotFound, ServerNotFound
+from computeapi.errors import CellDown, Conflict, Invalid, NotFound, ServerNotFound, ServerUnknown
 from computeapi.states import VMState
 
 LOG = logging.getLogger(__name__)
@@ -67,13 +67,16 @@ class ServerManager:
         deleted: bool = False,
         any_project: bool = False,
         unreachable: bool = False,
+        by_cell: bool = False,
     ) -> Server:
         """ServerNotFound also when the server is another project's; CellDown.
 
         deleted: also a deleted one.  any_project: whoever asks; for what a policy about the server then decides.
-        unreachable: also one whose cell is down.
+        unreachable: also one whose cell is down.  by_cell: ServerUnknown for one that there never was.
         """
         server = self.store.ask(rows.get, server_id, needs=needs, deleted=deleted)
+        if server is None and by_cell and self.store.ask(rows.get, server_id, deleted=True) is None:
+            raise ServerUnknown(id=server_id)
         if server is None or not (any_project or sees(context, server)):
             raise ServerNotFound(id=server_id)
         if server.host in self.cells.out_of_reach():

@@ -86,6 +86,24 @@ def test_a_locked_server_refuses_its_owner(act, api, state, server):
 def test_an_administrators_lock_is_not_its_owners_to_open(act, server):
     assert act(server, 'lock', as_='admin:admin').status == 202
     refused = act(server, 'unlock')
+def test_what_asks_for_the_cell_of_a_server_tells_that_there_never_was_one(act, api, server):
+    never = '00000000-0000-0000-0000-000000000000'
+    assert api.delete(f'/servers/{server}', as_=BOB).status == 204
+    other, cell = 'Instance {} could not be found.', 'Instance {} has no mapping to a cell.'
+
+    def told(answer):
+        return answer.json['itemNotFound']['message']
+
+    for name, text in (('os-start', cell), ('os-stop', cell), ('trigger_crash_dump', cell), ('pause', other)):
+        assert told(act(never, name, version='2.17')) == text.format(never)
+        assert told(act(never, name, version='2.17', as_='admin:admin')) == text.format(never)
+        assert told(act(server, name, version='2.17')) == other.format(server)
+    for sub, version in (('tags', '2.26'), ('tags/one', '2.26'), ('shares', '2.97')):
+        assert told(api.get(f'/servers/{never}/{sub}', version, as_=BOB)) == cell.format(never)
+        assert told(api.get(f'/servers/{server}/{sub}', version, as_=BOB)) == other.format(server)
+    assert told(api.get(f'/servers/{never}', as_=BOB)) == other.format(never)
+
+
     assert 'unlock_override' in refused.json['forbidden']['message']
     assert act(server, 'unlock', as_='admin:admin').status == 202
 
