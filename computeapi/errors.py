@@ -24,7 +24,7 @@ class Conflict(Error):
 
 
 class Invalid(Error):
-    text = 'The request is invalid.'
+    text = 'The server could not comply with the request since it is either malformed or otherwise incorrect.'
 
 
 class Forbidden(Error):

@@ -150,7 +150,7 @@ class Hypervisors(ComputeController):
         text, needs = req.parameter('hypervisor_hostname_pattern'), needed(req, view)
         if text is not None:
             if 'limit' in req.query or 'marker' in req.query:
-                raise Invalid('limit and marker cannot be given together with hypervisor_hostname_pattern.')
+                raise Invalid()
             return {'hypervisors': view.render_all(req, self.cloud.hypervisors.matching(text, needs))}
         page = pages.asked(req, self.cloud.max_limit)
         shown = view.render_all(req, self.cloud.hypervisors.page(page, needs))

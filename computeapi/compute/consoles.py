@@ -81,16 +81,16 @@ class Consoles:
         return url_of(base, kind, token)
 
     def base_url(self, protocol: str, kind: str) -> str:
-        self.check_offered(protocol, kind)
+        if not self.offers(protocol):
+            raise Invalid(f'Unavailable console type {kind}.')
         proxy = PROXIES[protocol]
         if kind not in proxy.urls:
             raise Invalid(f'Invalid console type {kind}')
         return str(self.conf[proxy.group][proxy.urls[kind]])
 
-    def check_offered(self, protocol: str, kind: str) -> None:
-        """Invalid for a protocol that the cloud does not have."""
-        if not self.conf[PROXIES[protocol].group].enabled:
-            raise Invalid(f'Unavailable console type {kind}.')
+    def offers(self, protocol: str) -> bool:
+        """Whether the cloud has consoles by this protocol."""
+        return bool(self.conf[PROXIES[protocol].group].enabled)
 
     def find(self, token: str) -> ConsoleToken:
         """Where the token leads; ConsoleTokenNotFound."""

@@ -148,7 +148,10 @@ def test_by_name_from_2_53(api):
     assert [each['hypervisor_hostname'] for each in found] == ['compute2']
     assert len(api.get(f'{PATH}?hypervisor_hostname_pattern=ute2', '2.52').json['hypervisors']) == 2
     assert api.get(f'{PATH}?hypervisor_hostname_pattern=comp_te', '2.53').status == 404
-    assert api.get(f'{PATH}?hypervisor_hostname_pattern=ute&limit=1', '2.53').status == 400
+    text = 'The server could not comply with the request since it is either malformed or otherwise incorrect.'
+    for query in ('limit=1', 'marker=1', 'limit=1&marker=1'):
+        answer = api.get(f'{PATH}?hypervisor_hostname_pattern=ute&{query}', '2.53')
+        assert answer.json == {'badRequest': {'code': 400, 'message': text}}
 
 
 def test_by_name_before_2_53(api, taken, sample, looks):

@@ -11,7 +11,7 @@ from computeapi.api.servers.subject import ServerController, action
 from computeapi.api.types import INTEGER, NULLABLE_STRING, STRING, UUID
 from computeapi.db.consoles import ConsoleToken
 from computeapi.db.servers import Server
-from computeapi.errors import NotAuthenticated
+from computeapi.errors import Invalid, NotAuthenticated
 from computeapi.versions import ABSENT, added, before
 from computeapi.web.contract import ADMIN, MEMBER_OR_ADMIN, Field, Policy, View, attr
 from computeapi.web.controller import Bounds, Function, api_version, operation
@@ -94,8 +94,14 @@ class RDPConsoles(ServerController):
         return opened(self.cloud, server, 'rdp', body['os-getRDPConsole'])
 
     def find(self, req: Request, identifier: str) -> Server:
-        self.cloud.consoles.check_offered('rdp', RDP)
+        check_rdp(self.cloud)
         return super().find(req, identifier)
+
+
+def check_rdp(cloud: CloudManagers) -> None:
+    """Invalid in a cloud without consoles by RDP, which says no more about it."""
+    if not cloud.consoles.offers('rdp'):
+        raise Invalid()
 
 
 def opened(cloud: CloudManagers, server: Server, protocol: str, wanted: Any) -> dict[str, Any]:
@@ -139,7 +145,7 @@ class ConsoleAuthTokens(ComputeController):
     @api_version('2.1', before(ANY_TOKEN))
     def show_rdp(self, req: Request, id: str) -> dict[str, Any]:
         """Show where the token of an RDP console leads."""
-        self.cloud.consoles.check_offered('rdp', RDP)
+        check_rdp(self.cloud)
         req.check(SHOW_TOKEN)
         token = self.cloud.consoles.find(id)
         if token.kind != RDP:
