@@ -324,6 +324,10 @@ class NoMoreAddresses(Conflict):
     text = 'Zero fixed ips available.'
 
 
+class FixedIPInUse(Conflict):
+    text = 'Fixed IP {address} is already in use.'
+
+
 class AddressInUse(Conflict):
     text = 'IP address {address} already allocated in subnet {subnet_id}'
 

@@ -55,8 +55,11 @@ class FloatingIPManager:
         """Let it lead to this address of the server, by default its first one of IPv4, and nowhere else.
 
         FloatingIPNotFound; Invalid when there is no such address, no router, or another floating IP leads there."""
-        port, fixed_address = target(held(self.networks, context, server), address, fixed_address)
-        floating_ip = self.get(context, address)
+        port, fixed_address = target(held(self.networks, context, server), server, address, fixed_address)
+        try:
+            floating_ip = self.get(context, address)
+        except FloatingIPNotFound:
+            raise FloatingIPNotFound('floating IP not found') from None
         with self._following(context, {server.uuid, *filter(None, [floating_ip.server_id])}):
             try:
                 self.networks.associate_floating_ip(context, address, port.id, fixed_address)
@@ -90,8 +93,10 @@ class FloatingIPManager:
             self.tasks.wake()
 
 
-def target(ports: Collection[Port], address: str, wanted: str | None) -> tuple[Port, str]:
+def target(ports: Collection[Port], server: Server, address: str, wanted: str | None) -> tuple[Port, str]:
     """The port and the address of it that a floating IP shall lead to."""
+    if not ports:
+        raise Invalid('Instance network is not ready yet')
     held = [(port, fixed['ip_address']) for port in ports for fixed in port.fixed_ips]
     if not held:
         raise Invalid('No fixed IPs associated to instance')
@@ -101,7 +106,7 @@ def target(ports: Collection[Port], address: str, wanted: str | None) -> tuple[P
     if wanted is not None:
         raise Invalid('Specified fixed address not assigned to instance')
     raise Invalid(
-        f'Unable to associate floating IP {address} to any fixed IPs. '
+        f'Unable to associate floating IP {address} to any fixed IPs for instance {server.uuid}. '
         'Instance has no fixed IPv4 addresses to associate.'
     )
 

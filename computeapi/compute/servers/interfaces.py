@@ -62,7 +62,7 @@ class Interface(NamedTuple):
 
 
 class InterfaceManager:
-    """Errors: NetworkNotFound, PortNotFound, PortInUse, AddressInUse, Invalid, Forbidden, and those of Changes."""
+    """Errors: NetworkNotFound, PortNotFound, PortInUse, FixedIPInUse, Invalid, Forbidden, and those of Changes."""
 
     def __init__(self, changes: Changes):
         self.changes, self.networks = changes, changes.platform.networks

@@ -19,7 +19,7 @@ from computeapi.context import Context
 from computeapi.db import allocations
 from computeapi.db import servers as rows
 from computeapi.db.servers import Server
-from computeapi.errors import Forbidden, NotFound
+from computeapi.errors import AddressInUse, FixedIPInUse, Forbidden, NotFound
 
 Entry = Mapping[str, Any]
 
@@ -257,18 +257,21 @@ def connected(job: Job, entry: Entry) -> Port:
 
 
 def make(job: Job, entry: Entry) -> Port:
-    return job.platform.networks.create_port(
-        job.context,
-        entry['network_id'],
-        server_id=job.server.uuid,
-        project_id=job.server.project_id,
-        host=job.server.host,
-        zone=job.server.availability_zone,
-        fixed_ip=entry['fixed_ip'],
-        security_groups=job.arguments.get('security_groups') or (),
-        hostname=job.server.hostname,
-        key=entry['key'],
-    )
+    try:
+        return job.platform.networks.create_port(
+            job.context,
+            entry['network_id'],
+            server_id=job.server.uuid,
+            project_id=job.server.project_id,
+            host=job.server.host,
+            zone=job.server.availability_zone,
+            fixed_ip=entry['fixed_ip'],
+            security_groups=job.arguments.get('security_groups') or (),
+            hostname=job.server.hostname,
+            key=entry['key'],
+        )
+    except AddressInUse:
+        raise FixedIPInUse(address=entry['fixed_ip']) from None
 
 
 def bind(platform: Platform, context: Context, server: Server, port_ids: Iterable[str]) -> list[Port]:

@@ -188,7 +188,8 @@ def test_addresses_run_out(attach, world, ports):
 def test_an_address_that_is_taken(attach, addresses, ports, server, history):
     (taken,) = addresses()
     before = ports()
-    assert attach(net_id=NETWORK, fixed_ips=[{'ip_address': taken}]).status == 409
+    answer = attach(net_id=NETWORK, fixed_ips=[{'ip_address': taken}])
+    assert answer.json == {'conflictingRequest': {'code': 409, 'message': f'Fixed IP {taken} is already in use.'}}
     assert addresses() == [taken] and ports() == before
     assert history(server) == [('attach_interface', 'Error', [('compute_attach_interface', 'Error')])]
 

@@ -143,7 +143,7 @@ def test_a_floating_ip_moves_to_another_server(act, addresses, create, settle, f
     assert answer.status == 409
 
 
-def test_floating_ips_that_cannot_be_added(act, world, addresses, floating, server):
+def test_floating_ips_that_cannot_be_added(act, api, world, addresses, floating, server, settle):
     (fixed,) = addresses('fixed')
 
     def refused(status, **facts):
@@ -151,7 +151,7 @@ def test_floating_ips_that_cannot_be_added(act, world, addresses, floating, serv
         assert answer.status == status
         return next(iter(answer.json.values()))['message']
 
-    assert refused(404, address='1.2.3.4') == 'Floating IP not found for address 1.2.3.4.'
+    assert refused(404, address='1.2.3.4') == 'floating IP not found'
     text = 'Specified fixed address not assigned to instance'
     assert refused(400, address=floating, fixed_address='10.1.1.1') == text
     act('addFloatingIp', address=world.networks.create_floating_ip(world.bob).address)
@@ -164,6 +164,10 @@ def test_floating_ips_that_cannot_be_added(act, world, addresses, floating, serv
     assert refused(400, address=floating).endswith('no router leads there.')
     act('removeFixedIp', address=fixed)
     assert refused(400, address=floating) == 'No fixed IPs associated to instance'
+    for port in api.get(f'/servers/{server}/os-interface', as_=BOB).json['interfaceAttachments']:
+        api.delete(f'/servers/{server}/os-interface/{port["port_id"]}', as_=BOB)
+    settle()
+    assert refused(400, address=floating) == 'Instance network is not ready yet'
 
 
 def test_floating_ips_need_ipv4(act, world, addresses, floating, api, server):
@@ -177,7 +181,10 @@ def test_floating_ips_need_ipv4(act, world, addresses, floating, api, server):
             act('removeFixedIp', address=each['ip_address'])
     assert all(':' in address for address in addresses('fixed'))
     answer = act('addFloatingIp', address=floating)
-    assert answer.json['badRequest']['message'].endswith('Instance has no fixed IPv4 addresses to associate.')
+    assert answer.json['badRequest']['message'] == (
+        f'Unable to associate floating IP {floating} to any fixed IPs for instance {server}. '
+        'Instance has no fixed IPv4 addresses to associate.'
+    )
 
 
 def test_who_may(act, addresses, floating):
