@@ -37,9 +37,9 @@ DISKS_ARE_FOUND_OUT = '2.25'
 BLOCK_OR_AUTO = {'type': ['boolean', 'string'], 'enum': [True, *TRUE, False, *FALSE, 'auto']}
 FACTS = closed(
     {
-        'host': HOST_OR_NULL,
         'block_migration': changed({'2.1': SPOKEN_BOOLEAN, DISKS_ARE_FOUND_OUT: BLOCK_OR_AUTO}),
         'disk_over_commit': removed(DISKS_ARE_FOUND_OUT, SPOKEN_BOOLEAN),
+        'host': HOST_OR_NULL,
         'force': changed({HOST_IS_CHECKED: SPOKEN_BOOLEAN, '2.68': ABSENT}),
     },
     required=['block_migration', removed(DISKS_ARE_FOUND_OUT, 'disk_over_commit'), 'host'],

@@ -131,8 +131,8 @@ class Changes:
 
 def check(context: Context, server: Server, requirement: Requirement) -> None:
     """Refuse what can be refused by looking at the server as it was found."""
-    if requirement.lockable:
-        check_unlocked(context, server)
+    if requirement.lockable and server.locked_by and not context.is_admin:
+        raise ServerLocked(id=server.uuid) if requirement.tells_lock else invalid_state(server, requirement)
     if requirement.hosted and server.host is None:
         raise not_ready(server)
     wrong_vm = requirement.allowed is not None and server.vm_state not in requirement.allowed
@@ -140,7 +140,7 @@ def check(context: Context, server: Server, requirement: Requirement) -> None:
     if wrong_vm or wrong_task:
         raise refusal(server, server.uuid, requirement)
     if requirement.launched and server.launched_at is None:
-        raise Conflict(f"Instance {server.uuid} is in an invalid state for '{requirement.name}'")
+        raise invalid_state(server, requirement)
 
 
 def locked(connection: sa.Connection, context: Context, server: Server, requirement: Requirement) -> Server:
@@ -152,10 +152,8 @@ def locked(connection: sa.Connection, context: Context, server: Server, requirem
     return current
 
 
-def check_unlocked(context: Context, server: Server) -> None:
-    """ServerLocked, unless the caller is an administrator."""
-    if server.locked_by and not context.is_admin:
-        raise ServerLocked(id=server.uuid)
+def invalid_state(server: Server, requirement: Requirement) -> Conflict:
+    return Conflict(f"Instance {server.uuid} is in an invalid state for '{requirement.name}'")
 
 
 def not_ready(server: Server) -> Conflict:
@@ -170,4 +168,4 @@ def refusal(server: Server | None, server_id: str, requirement: Requirement) -> 
         state = f'vm_state {server.vm_state}'
     else:
         state = f'task_state {server.task_state}'
-    return Conflict(f"Cannot '{requirement.name}' instance {server_id} while it is in {state}")
+    return Conflict(f"Cannot '{requirement.asked or requirement.name}' instance {server_id} while it is in {state}")

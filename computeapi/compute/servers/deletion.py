@@ -21,7 +21,7 @@ DELETE = Transition('delete', during=TaskState.DELETING, while_doing=None, launc
 FORCE_DELETE = Transition('forceDelete', during=TaskState.DELETING, while_doing=None, launched=False)
 SOFT_DELETE = Transition('delete', kind='soft_delete', during=TaskState.SOFT_DELETING, while_doing=None)
 RECLAIM = Transition('reclaim', steps=(TaskState.DELETING,))
-RESTORE = Transition('restore', during=TaskState.RESTORING, allowed={VMState.SOFT_DELETED})
+RESTORE = Transition('restore', during=TaskState.RESTORING, allowed={VMState.SOFT_DELETED}, tells_lock=False)
 
 AT_ONCE = frozenset({VMState.ERROR, VMState.BUILDING, VMState.SOFT_DELETED})
 

@@ -45,6 +45,7 @@ def remain(job: Job, error: Exception) -> None:
 
 LIVE_MIGRATE = Transition(
     KIND,
+    asked='os-migrateLive',
     during=TaskState.MIGRATING,
     allowed={VMState.ACTIVE, VMState.PAUSED},
     capability=Capability.LIVE_MIGRATION,

@@ -13,7 +13,7 @@ from computeapi.db.servers import BlockDevice, Server
 from computeapi.errors import Conflict
 from computeapi.states import VMState
 
-CHANGE_PASSWORD = Requirement('changePassword', allowed={VMState.ACTIVE})
+CHANGE_PASSWORD = Requirement('changePassword', allowed={VMState.ACTIVE}, tells_lock=False)
 POWER_NAMES: dict[int, str] = {
     PowerState.NOSTATE: 'pending',
     PowerState.RUNNING: 'running',

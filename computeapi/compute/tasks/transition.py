@@ -32,17 +32,20 @@ NOTHING_ELSE: Set[TaskState | None] = frozenset({None})
 class Requirement:
     """In which states a server can be asked for something.
 
-    name: as its action is recorded, and as a refusal calls it.  allowed: the vm_states (None: any).
-    while_doing: the task_states (None: any).  lockable: whether a locked server refuses it.
+    name: as its action is recorded.  asked: as a refusal calls it, where that is another name.
+    allowed: the vm_states (None: any).  while_doing: the task_states (None: any).
+    lockable: whether a locked server refuses it.  tells_lock: whether that refusal says why.
     hosted: whether the server must have a host.  launched: whether it must have run at least once.
     capability: what the driver must be able to do.
     """
 
     name: str
     _: KW_ONLY
+    asked: str = ''
     allowed: Set[VMState] | None = None
     while_doing: Set[TaskState | None] | None = NOTHING_ELSE
     lockable: bool = True
+    tells_lock: bool = True
     hosted: bool = False
     launched: bool = True
     capability: Capability | None = None

@@ -77,6 +77,9 @@ def test_a_locked_server_refuses_its_owner(act, api, state, server):
     refused = act(server, 'os-stop')
     assert refused.json['conflictingRequest']['message'] == f'Instance {server} is locked'
     assert api.delete(f'/servers/{server}', as_=BOB).status == 409
+    for name, argument in (('changePassword', {'adminPass': 'secret'}), ('restore', None)):
+        refused = act(server, name, argument).json['conflictingRequest']['message']
+        assert refused == f"Instance {server} is in an invalid state for '{name}'"
     assert act(server, 'os-stop', as_='admin:admin').status == 202
     assert act(server, 'unlock').status == 202
     assert act(server, 'os-start').status == 202

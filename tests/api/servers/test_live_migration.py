@@ -210,3 +210,17 @@ def test_an_abort_before_a_worker_came(api, migrate, running, abort, shown, sett
     assert abort(move, '2.65').status == 202
     settle()
     assert shown()[:2] == ('ACTIVE', None) and last(api)[0] == 'cancelled'
+
+
+def test_states_in_which_no_server_moves(migrate, servers, server):
+    for state in ('stopped', 'suspended', 'rescued', 'error'):
+        servers.change(server, vm_state=state)
+        text = f"Cannot 'os-migrateLive' instance {server} while it is in vm_state {state}"
+        assert migrate().json == {'conflictingRequest': {'code': 409, 'message': text}}
+
+
+@pytest.mark.parametrize(('version', 'field'), [('2.24', 'block_migration'), ('2.25', 'host')])
+def test_of_two_mistakes_the_first_is_told(api, server, version, field):
+    wanted = {'host': 5, 'block_migration': 'auto'} | ({'disk_over_commit': False} if version == '2.24' else {})
+    answer = api.post(f'/servers/{server}/action', {'os-migrateLive': wanted}, version)
+    assert answer.json['badRequest']['message'].startswith(f'Invalid input for field/attribute {field}. ')
