@@ -20,7 +20,7 @@ from computeapi.compute.zones import Zones
 from computeapi.context import Context
 from computeapi.db import allocations
 from computeapi.db.servers import Server
-from computeapi.errors import ImageNotFound, Invalid
+from computeapi.errors import Conflict, ImageNotFound
 from computeapi.states import TaskState, VMState
 
 
@@ -111,10 +111,13 @@ class Shelves:
         if host is not None:
             check_host(self.changes.platform, host)
         if (zone or unpin or host) and server.vm_state != VMState.SHELVED_OFFLOADED:
-            raise Invalid(
-                f'Unshelving instance {server.uuid} to a zone or a host needs it to be {VMState.SHELVED_OFFLOADED}; '
-                f'it is {server.vm_state}'
+            raise Conflict(
+                f'Specifying an availability zone or a host when unshelving server "{server.uuid}" with status '
+                f'"{server.vm_state}" is not supported. The server status must be SHELVED_OFFLOADED.'
             )
+        asked = zone or (None if unpin else server.pinned_availability_zone)
+        if host is not None and asked is not None and host not in self.zones.hosts_of(asked):
+            raise Conflict(f'Host "{host}" is not in the availability zone "{asked}".')
         pinned = {'pinned_availability_zone': zone} if zone or unpin else {}
         self.changes.begin(context, server, UNSHELVE, {'host': host}, **pinned)
 

@@ -277,10 +277,30 @@ def test_a_shelved_server_may_keep_its_host_for_a_while(act, state, service, ser
 def test_unshelve_to_a_zone_and_a_host(act, api, state, server):
     act(server, 'shelve')
     assert act(server, 'unshelve', {'availability_zone': 'nowhere'}, '2.77').status == 400
+def test_a_server_that_still_has_its_host_is_unshelved_nowhere_else(act, server, service, settle):
+    service.conf.set_override('shelved_offload_time', -1)
+    act(server, 'shelve')
+    text = (
+        f'Specifying an availability zone or a host when unshelving server "{server}" with status "shelved" is not '
+        'supported. The server status must be SHELVED_OFFLOADED.'
+    )
+    for wanted in ({'availability_zone': 'nova'}, {'availability_zone': None}, {'host': 'compute2'}):
+        refused = act(server, 'unshelve', wanted, '2.91', as_='admin:admin')
+        assert refused.json == {'conflictingRequest': {'code': 409, 'message': text}}
+    assert act(server, 'unshelve', version='2.91').status == 202
+
+
     assert act(server, 'unshelve', {'host': 'compute2'}, '2.91').status == 403
     assert act(server, 'unshelve', {'host': 'compute2'}, '2.91', as_='admin:admin').status == 202
     assert state(server)[0::4] == ('ACTIVE', 'compute2')
 
+    api.post('/os-aggregates', {'aggregate': {'name': 'second', 'availability_zone': 'second'}})
+    (aggregate,) = api.get('/os-aggregates').json['aggregates']
+    api.post(f'/os-aggregates/{aggregate["id"]}/action', {'add_host': {'host': 'compute2'}})
+    elsewhere = {'availability_zone': 'second', 'host': 'compute1'}
+    assert act(server, 'unshelve', elsewhere, '2.91', as_='admin:admin').json == {
+        'conflictingRequest': {'code': 409, 'message': 'Host "compute1" is not in the availability zone "second".'}
+    }
 
 @pytest.mark.parametrize(
     ('action', 'argument', 'needed'),
