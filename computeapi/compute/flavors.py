@@ -113,7 +113,7 @@ class FlavorManager:
                 raise Conflict('Can not add access to a public flavor.')
             if project_id in rows.projects(connection, flavor.id):
                 raise Conflict(
-                    f'Flavor access already exists for flavor {flavorid} and project {project_id} combination.'
+                    f'Flavor access already exists for flavor {flavor.id} and project {project_id} combination.'
                 )
             rows.grant(connection, flavor.id, project_id)
             return rows.projects(connection, flavor.id)
@@ -122,7 +122,7 @@ class FlavorManager:
         with self.store.write() as connection:
             flavor = self._get(connection, context, flavorid, lock=True)
             if not rows.revoke(connection, flavor.id, project_id):
-                raise NotFound(f'Flavor access not found for {flavorid} / {project_id} combination.')
+                raise NotFound(f'Flavor access not found for {flavor.id} / {project_id} combination.')
             return rows.projects(connection, flavor.id)
 
 

@@ -88,7 +88,8 @@ class ServiceManager:
         if not down and self.store.ask(server_migrations.evacuations_from, [service.host]):
             raise Invalid(
                 f'Unable to force up host {service.host} as `done` evacuation migration records remain associated with '
-                'the host: its service must be started again before.'
+                'the host. Ensure the compute service has been restarted, allowing these records to move to '
+                '`completed` before retrying this request.'
             )
         return self._change(service, forced_down=down)
 

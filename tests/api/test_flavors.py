@@ -1,5 +1,7 @@
 """Flavors over HTTP, at the versions where they change."""
 
+import re
+
 import pytest
 
 MEMBER = 'bob:project'
@@ -92,13 +94,19 @@ def test_access_to_a_private_flavor(api):
     assert api.post('/flavors/small/action', grant).json == {
         'flavor_access': [{'flavor_id': 'small', 'tenant_id': 'project'}]
     }
-    assert api.post('/flavors/small/action', grant).status == 409
+    assert re.fullmatch(
+        r'Flavor access already exists for flavor \d+ and project project combination\.',
+        api.post('/flavors/small/action', grant).json['conflictingRequest']['message'],
+    )
     assert api.get('/flavors/small', as_=MEMBER).status == 200
     assert [each['id'] for each in api.get('/flavors', as_=MEMBER).json['flavors']] == ['small']
     assert api.get('/flavors/small/os-flavor-access').json['flavor_access'][0]['tenant_id'] == 'project'
     revoke = {'removeTenantAccess': {'tenant': 'project'}}
     assert api.post('/flavors/small/action', revoke).json == {'flavor_access': []}
-    assert api.post('/flavors/small/action', revoke).status == 404
+    assert re.fullmatch(
+        r'Flavor access not found for \d+ / project combination\.',
+        api.post('/flavors/small/action', revoke).json['itemNotFound']['message'],
+    )
     assert api.get('/flavors/small', as_=MEMBER).status == 404
 
 

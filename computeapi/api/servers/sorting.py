@@ -23,7 +23,7 @@ IGNORED = frozenset(
 )  # fmt: skip
 SORT_KEY = changed(
     {
-        '2.1': {'type': 'string', 'enum': [*KEYS, 'locked', *sorted(IGNORED)]},
+        '2.1': {'type': 'string', 'enum': [*KEYS, *sorted(IGNORED | {'locked'})]},
         '2.75': one_of(*KEYS, 'locked'),
     }
 )

@@ -6,10 +6,9 @@ from urllib.parse import quote
 from computeapi.api.servers.schemas import TAG, TAGS
 from computeapi.api.servers.subject import ServerController
 from computeapi.api.types import NOTHING, STRING
-from computeapi.compute.servers.lookup import check_tag
 from computeapi.db import servers as rows
 from computeapi.db.servers import Server
-from computeapi.errors import Invalid
+from computeapi.errors import Invalid, NotFound
 from computeapi.web.contract import HTML, MEMBER_OR_ADMIN, READER_OR_ADMIN, Policy
 from computeapi.web.controller import Bounds, operation
 from computeapi.web.request import Reply, Request
@@ -59,7 +58,8 @@ class ServerTags(ServerController):
     @operation('GET', '/{id}', policy=SHOW, query=ANY_QUERY, status=204)
     def show(self, req: Request, server: Server, id: str) -> None:
         """See whether a server has a tag."""
-        check_tag(server, server.tags, id)
+        if id not in server.tags:
+            raise NotFound(f"Server {server.uuid} has no tag '{id}'")
 
     @operation(
         'PUT', '/{id}', policy=UPDATE, body=NOTHING, status=201, successes=(204,), media_type=HTML, errors=(409,)

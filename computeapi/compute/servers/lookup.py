@@ -236,7 +236,8 @@ class ServerManager:
     def delete_tag(self, context: Context, server: Server, tag: str) -> None:
         with self.store.write() as connection:
             tags = self._locked(connection, context, server, DELETE_TAGS).tags
-            check_tag(server, tags, tag)
+            if tag not in tags:
+                raise NotFound(f"Instance {server.uuid} has no tag '{tag}'")
             rows.set_tags(connection, server.uuid, [other for other in tags if other != tag])
 
 
@@ -255,11 +256,6 @@ def check_items(metadata: Mapping[str, str]) -> None:
             raise Invalid(f'Invalid metadata key: it must have 1 to {LONGEST_METADATA} characters: {key[:64]!r}')
         if not isinstance(value, str) or len(value) > LONGEST_METADATA:
             raise Invalid(f'Invalid metadata: the value of {key!r} must be text of at most {LONGEST_METADATA}.')
-
-
-def check_tag(server: Server, tags: Collection[str], tag: str) -> None:
-    if tag not in tags:
-        raise NotFound(f"Instance {server.uuid} has no tag '{tag}'")
 
 
 def check_disk_config(server: Server) -> None:

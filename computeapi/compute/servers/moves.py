@@ -36,7 +36,7 @@ def check_other_host(platform: Platform, server: Server, host: str | None) -> No
     if host is not None:
         check_host(platform, host)
         if host == server.host:
-            raise Invalid(f'The target host can not be the same one: {host}')
+            raise Invalid('Cannot migrate to the host where the server exists.')
 
 
 def check_down(platform: Platform, server: Server) -> None:

@@ -123,7 +123,10 @@ class Rebuilds:
         if request.changes.get('trusted_image_certificates'):
             raise Invalid('Image certificate validation is not supported when booting from volume')
         if not request.even_on_volume and self.image_of(context, root.volume_id or '') != request.image_id:
-            raise Invalid('Unable to rebuild with a different image for a volume-backed server.')
+            raise Invalid(
+                f'Image {request.image_id} is unacceptable: '
+                'Unable to rebuild with a different image for a volume-backed server.'
+            )
 
     def image_of(self, context: Context, volume_id: str) -> str | None:
         """The image that a volume was made from."""

@@ -81,7 +81,12 @@ def test_a_host_learns_what_was_evacuated_before_it_is_up(api, act, server, show
     service.conf.clear_override('fail', 'simulated')
     assert machines(service, server) == {'compute1', 'compute2'}
     refused = force_down(before, False)
-    assert refused.status == 400 and before in refused.json['badRequest']['message']
+    assert refused.status == 400
+    assert refused.json['badRequest']['message'] == (
+        f'Unable to force up host {before} as `done` evacuation migration records remain associated with the host. '
+        'Ensure the compute service has been restarted, allowing these records to move to `completed` before retrying '
+        'this request.'
+    )
     service.start()
     service.stop()
     assert machines(service, server) == {shown()[2]}

@@ -436,7 +436,8 @@ def image_of(world, volume):
 
 def test_a_volume_is_written_over_from_2_93_on(world, volume, server_on_volume, rebuild, settle, servers):
     answer = rebuild('2.92', image=OTHER_IMAGE, server_id=server_on_volume)
-    assert message(answer) == (400, 'Unable to rebuild with a different image for a volume-backed server.')
+    text = 'Unable to rebuild with a different image for a volume-backed server.'
+    assert message(answer) == (400, f'Image {OTHER_IMAGE} is unacceptable: {text}')
     answer = rebuild('2.93', image=OTHER_IMAGE, server_id=server_on_volume)
     assert answer.status == 202 and answer.json['server']['image'] == ''
     settle()

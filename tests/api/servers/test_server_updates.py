@@ -182,8 +182,9 @@ def test_tags(api, url):
     assert api.get(f'{tags}/a', '2.26', as_=READER).status == 204
     assert api.delete(f'{tags}/a', '2.26', as_=OWNER).status == 204
     assert api.get(tags, '2.26', as_=OWNER).json == {'tags': ['b', 'new tag']}
-    assert api.get(f'{tags}/a', '2.26', as_=OWNER).status == 404
-    assert api.delete(f'{tags}/a', '2.26', as_=OWNER).status == 404
+    server_id = url.removeprefix('/servers/')
+    assert message(api.get(f'{tags}/a', '2.26', as_=OWNER)) == f"Server {server_id} has no tag 'a'"
+    assert message(api.delete(f'{tags}/a', '2.26', as_=OWNER)) == f"Instance {server_id} has no tag 'a'"
     assert api.delete(tags, '2.26', as_=OWNER).status == 204
     assert api.get(tags, '2.26', as_=OWNER).json == {'tags': []}
 
