@@ -132,11 +132,14 @@ class LiveMigrations:
 
         try:
             moves.check_up(self.platform, server)
+            if force and host == server.host:
+                raise Invalid(f'Unable to migrate instance ({server.uuid}) to current host ({host}).')
             asking = bandwidth.asked_by(self.platform, context, server)
             bandwidth.allocate(self.platform, server, spec, keep, asking, check)
         except (Invalid, NoValidHost, HypervisorError) as error:
             self._record_failure(context, server, error)
-            raise Invalid(f'Migration pre-check error: {error}') from error
+            before = 'Migration pre-check error: ' if isinstance(error, HypervisorError) else ''
+            raise Invalid(f'{before}{error}') from error
 
     def _record_failure(self, context: Context, server: Server, error: Exception) -> None:
         """What came to nothing before the answer is found where later failures are."""

@@ -96,19 +96,24 @@ def unsuitable(cloud):
     cloud.service.conf.set_override('fail', ['check_live_migration'], 'simulated')
 
 
-@pytest.mark.parametrize(('hinder', 'reason'), [(no_host, 'No valid host was found.'), (unsuitable, 'told to fail')])
+@pytest.mark.parametrize(
+    ('hinder', 'reason'),
+    [
+        (no_host, 'No valid host was found. '),
+        (unsuitable, 'Migration pre-check error: The simulated hypervisor was told'),
+    ],
+)
 def test_hosts_are_checked_before_the_answer_until_2_33(
     api, server, servers, store, cloud, migrate, shown, held, history, hinder, reason
 ):
     before = shown()
     hinder(cloud)
     answer = migrate('2.33')
-    assert answer.status == 400 and answer.json['badRequest']['message'].startswith('Migration pre-check error: ')
-    assert reason in answer.text
+    assert answer.status == 400 and answer.json['badRequest']['message'].startswith(reason)
     assert shown() == before and held() == [before[-1]]
     assert last(api)[0] == 'error'
     assert history(server) == [('live-migration', 'Error', [('conductor_live_migrate_instance', 'Error')])]
-    assert reason in servers.get(server).fault['message']
+    assert reason.removeprefix('Migration pre-check error: ') in servers.get(server).fault['message']
     with store.read() as connection:
         assert connection.execute(tasks.select()).all() == []
 
@@ -224,3 +229,12 @@ def test_of_two_mistakes_the_first_is_told(api, server, version, field):
     wanted = {'host': 5, 'block_migration': 'auto'} | ({'disk_over_commit': False} if version == '2.24' else {})
     answer = api.post(f'/servers/{server}/action', {'os-migrateLive': wanted}, version)
     assert answer.json['badRequest']['message'].startswith(f'Invalid input for field/attribute {field}. ')
+
+
+def test_to_its_own_host_no_server_goes(migrate, servers, server, shown):
+    host = shown()[-1]
+    text = f'Unable to migrate instance ({server}) to current host ({host}).'
+    answer = migrate('2.25', host=host)
+    assert answer.json == {'badRequest': {'code': 400, 'message': text}}
+    assert servers.get(server).fault['message'] == text
+    assert shown() == ('ACTIVE', None, host)
