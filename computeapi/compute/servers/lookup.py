@@ -250,12 +250,17 @@ def sees(context: Context, server: Server) -> bool:
 
 
 def check_items(metadata: Mapping[str, str]) -> None:
-    """Invalid, naming the item, for a key or a value that is too long, and for an empty key."""
+    """Invalid for a key or a value that is too long, for a value that is no text, and for an empty key."""
     for key, value in metadata.items():
-        if not 0 < len(key) <= LONGEST_METADATA:
-            raise Invalid(f'Invalid metadata key: it must have 1 to {LONGEST_METADATA} characters: {key[:64]!r}')
-        if not isinstance(value, str) or len(value) > LONGEST_METADATA:
-            raise Invalid(f'Invalid metadata: the value of {key!r} must be text of at most {LONGEST_METADATA}.')
+        if not isinstance(value, str):
+            raise Invalid(f'Invalid metadata: {value} is not a string or unicode')
+        if not key:
+            raise Invalid('Invalid metadata:  has 0 characters, less than 1.')
+        for what, text in (('key', key), ('value', value)):
+            if len(text) > LONGEST_METADATA:
+                raise Invalid(
+                    f'Invalid metadata size: Metadata property {what} greater than {LONGEST_METADATA} characters'
+                )
 
 
 def check_disk_config(server: Server) -> None:

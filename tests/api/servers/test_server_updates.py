@@ -126,8 +126,15 @@ def test_one_item_must_be_that_of_the_url(api, url):
 
 def test_v2_takes_keys_that_newer_versions_refuse(legacy, url):
     assert legacy.post(f'{url}/metadata', {'metadata': {'a/b': 'v'}}, as_=OWNER).json['metadata']['a/b'] == 'v'
-    for bad in ({'': 'v'}, {'/' * 256: 'v'}, {'/': 'v' * 256}, {'/': {}}):
-        assert legacy.post(f'{url}/metadata', {'metadata': bad}, as_=OWNER).status == 400
+    size = 'Invalid metadata size: Metadata property {} greater than 255 characters'
+    for bad, text in (
+        ({'': 'v'}, 'Invalid metadata:  has 0 characters, less than 1.'),
+        ({'/' * 256: 'v'}, size.format('key')),
+        ({'/': 'v' * 256}, size.format('value')),
+        ({'/': {}}, 'Invalid metadata: {} is not a string or unicode'),
+    ):
+        answer = legacy.post(f'{url}/metadata', {'metadata': bad}, as_=OWNER)
+        assert (answer.status, message(answer)) == (400, text)
 
 
 def test_there_is_a_quota_of_metadata(api, url):
