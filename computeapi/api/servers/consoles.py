@@ -124,6 +124,8 @@ class RemoteConsoles(ServerController):
     def create(self, req: Request, server: Server, body: Any) -> dict[str, Any]:
         """Open a console of a server."""
         wanted = body['remote_console']
+        if wanted['protocol'] == 'rdp':
+            check_rdp(self.cloud)
         url = self.cloud.consoles.open(server, wanted['protocol'], wanted['type'])
         return {'remote_console': {'protocol': wanted['protocol'], 'type': wanted['type'], 'url': url}}
 

@@ -158,7 +158,6 @@ def test_kinds_that_there_are_not(remote, version, protocol, kind, message):
         ('vnc', 'vnc', 'novnc'),
         ('spice', 'spice', 'spice-html5'),
         ('spice', 'spice', 'spice-direct'),
-        ('rdp', 'rdp', 'rdp-html5'),
         ('serial_console', 'serial', 'serial'),
         ('mks', 'mks', 'webmks'),
     ],
@@ -166,6 +165,13 @@ def test_kinds_that_there_are_not(remote, version, protocol, kind, message):
 def test_consoles_that_are_switched_off(conf, remote, group, protocol, kind):
     conf.set_override('enabled', False, group)
     assert_refused(remote(protocol, kind), f'Unavailable console type {kind}.')
+
+
+def test_a_cloud_without_rdp_says_no_more_about_it(conf, remote, servers):
+    conf.set_override('enabled', False, 'rdp')
+    for kind in ('rdp-html5', 'novnc'):
+        assert_refused(remote('rdp', kind), MALFORMED)
+    assert_refused(remote('rdp', 'rdp-html5', server_id=servers.add(host=None, vm_state='error')), MALFORMED)
 
 
 def test_a_server_without_a_host_has_no_console(servers, remote):
