@@ -132,7 +132,7 @@ def delete_info(req: Request) -> dict[str, Any]:
         raise Invalid("'delete_info'")
     try:
         info = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise Invalid(str(error)) from None
     if not isinstance(info, dict) or not isinstance(info.get('volume_id'), str):
         raise Invalid("'volume_id'")

@@ -107,6 +107,10 @@ def test_what_to_delete_must_be_told(api, legacy, server, query, message):
         assert answer.json == {'badRequest': {'code': 400, 'message': message}}
 
 
+def test_what_to_delete_may_be_nested_deeper_than_can_be_read(api, server):
+    assert api.delete(f'{SNAPSHOTS}/{SNAPSHOT}?delete_info={"[" * 60_000}').status == 400
+
+
 def test_unknown_parameters_are_refused_from_2_75(api, server):
     path = f'{SNAPSHOTS}/{SNAPSHOT}?delete_info={INFO}&other=1'
     assert (api.delete(path, '2.74').status, api.delete(path, '2.75').status) == (204, 400)
