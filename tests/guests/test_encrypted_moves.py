@@ -105,6 +105,8 @@ def test_what_moves_is_taken_from_and_sent_to_certified_hosts_alone(guests, serv
     with pytest.raises(HypervisorError, match='do not both encrypt'):
         driver.live_migrate(server, 'compute2', facts | {'tls': False}, 'running')
     driver.destroy(there)
+    driver.suspend(server)
+    driver.resume(server)
     assert echoes(driver, server, 'as before')
 
     authority.certify('compute1', 'compute2')
@@ -113,6 +115,8 @@ def test_what_moves_is_taken_from_and_sent_to_certified_hosts_alone(guests, serv
         assert write_to(facts, folder).returncode
     assert is_cut_off(facts)
     assert driver.live_migrate(server, 'compute2', facts, 'running')
+    driver.suspend(there)
+    driver.resume(there)
     assert echoes(driver, there, 'moved')
 
     facts = driver.prepare_migration(there, 'compute1', driver.describe(there))

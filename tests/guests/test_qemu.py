@@ -15,6 +15,7 @@ from oslo_config import cfg
 from pycdlib import PyCdlib
 
 from computeapi.backends.hypervisor import HypervisorError, NotYet, PowerState
+from computeapi.backends.hypervisor.qemu import departure
 from computeapi.backends.hypervisor.qemu.console_log import MOST_BYTES
 from computeapi.backends.hypervisor.qemu.process import GuestProcess, exporter_of
 from computeapi.backends.image import blank
@@ -375,12 +376,15 @@ def test_cards_come_and_go_while_it_runs(driver, made):
     for _ in range(2):
         driver.unplug(server, [CARD])
         assert cards() == {'fa:16:3e:00:00:02'}
+    with pytest.raises(HypervisorError, match='has not let go of an interface'):
+        driver.check_live_migration(server, 'compute2')
     # The boot sector lets go of nothing, so the place of the first is still taken.
     driver.plug(server, [CARD])
     assert len({*places.values(), driver.bus_addresses(server, [])['aaaaaaaa']}) == 3
     server.network_info = [second]
     driver.reboot(server, hard=True)
     assert set(driver.bus_addresses(server, [])) == {'bbbbbbbb'}
+    driver.check_live_migration(server, 'compute2')
 
 
 def test_spice_is_for_the_user_of_the_service_alone(guests, made):
@@ -521,6 +525,24 @@ def test_a_move_to_a_host_that_fails_leaves_it_running(driver, made):
     assert echoes(driver, server, 'as before')
     driver.reboot(server, hard=True)
     assert wrote(driver, server, f'{BANNER}02')
+
+
+def test_a_guest_goes_on_where_it_is_until_it_is_said_to_run_on_the_other_host(driver, made, monkeypatch):
+    """Who takes it has all of it, and stands still."""
+    monkeypatch.setattr(departure, 'SWITCH_SECONDS', 0.5)
+    server = made()
+    driver.spawn(server, [])
+    wrote(driver, server, f'{BANNER}01')
+    facts = driver.prepare_live_migration(server, 'compute2', driver.describe(server))
+    there = replace(server, host='compute2')
+    os.kill(process(driver, there).pid, signal.SIGSTOP)
+    with pytest.raises(HypervisorError, match='could not be moved'):
+        driver.live_migrate(server, 'compute2', facts, 'running')
+    driver.destroy(there)
+    assert echoes(driver, server, 'as before')
+    driver.suspend(server)
+    driver.resume(server)
+    assert echoes(driver, server, 'again')
 
 
 def test_a_paused_guest_moves_paused_and_stays_so_where_it_does_not_go(driver, made):

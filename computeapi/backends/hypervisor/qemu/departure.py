@@ -1,6 +1,7 @@
 """A guest that goes to another host, which is ready for it: its disks, and the rest of it while it runs."""
 
 import base64
+import contextlib
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,18 +10,21 @@ from typing import Any
 import orjson
 
 from computeapi.backends.hypervisor import HypervisorError
-from computeapi.backends.hypervisor.qemu import disks, landing, making, qemu_img, sharing
+from computeapi.backends.hypervisor.qemu import disks, landing, machine, making, plugging, qemu_img, sharing
 from computeapi.backends.hypervisor.qemu.child import Child
 from computeapi.backends.hypervisor.qemu.guest import Disk, QemuGuest
 from computeapi.backends.hypervisor.qemu.machine import text
 from computeapi.backends.hypervisor.qemu.monitor import Monitor
-from computeapi.backends.hypervisor.qemu.work import COPY_SECONDS, GuestWork
+from computeapi.backends.hypervisor.qemu.work import COPY_SECONDS, GuestWork, TooSlow
 from computeapi.backends.whole_files import write
 from computeapi.states import VMState
 
-MOST_BANDWIDTH = 2**40
 FORCED_DOWNTIME = 2_000_000
 """Milliseconds that a guest may stand still whose owner wants it to be over."""
+SWITCHING = ('pre-switchover', 'device')
+"""What QEMU calls a migration whose guest stands still, so that the last of it can be sent."""
+# Who waits for a host that is gone meanwhile would stand still for good.
+SWITCH_SECONDS = 120
 
 
 def describe(work: GuestWork) -> Mapping[str, Any]:
@@ -74,9 +78,12 @@ def send(work: GuestWork, host: str, facts: Mapping[str, Any], name: str, source
 
 
 def check(work: GuestWork) -> None:
-    work.folder.existing()
+    guest = work.folder.existing()
     with work.monitor() as monitor:
-        monitor.execute('query-status')
+        own = {machine.card_id(card) for card in guest.cards}
+        if {name for name in plugging.devices(monitor) if name.startswith(machine.CARD)} - own:
+            # There is no such device on the other host.
+            raise HypervisorError('The guest has not let go of an interface. When it was restarted it can move.')
 
 
 def move(work: GuestWork, host: str, facts: Mapping[str, Any], wish: str) -> bool:
@@ -108,11 +115,12 @@ def advance(
         begin(work, monitor, guest, host, facts)
     if wish == 'forcing':
         monitor.execute('migrate-set-parameters', downtime_limit=FORCED_DOWNTIME)
-    work.until('move', lambda: monitor.migration() == 'pre-switchover' or not monitor.sends(), COPY_SECONDS)
+    work.until('move', lambda: monitor.migration() in SWITCHING or not monitor.sends(), COPY_SECONDS)
     if monitor.migration() == 'pre-switchover':
         end_mirrors(work, monitor, guest, force=False)
         monitor.execute('migrate-continue', state='pre-switchover')
-        work.until('switch', lambda: not monitor.sends(), COPY_SECONDS)
+    with contextlib.suppress(TooSlow):
+        work.until('switch', lambda: not monitor.sends(), COPY_SECONDS if wish == 'forcing' else SWITCH_SECONDS)
     if not monitor.has_sent():
         cancel(work, monitor, guest)
         raise HypervisorError('The virtual machine could not be moved.')
@@ -137,9 +145,7 @@ def begin(work: GuestWork, monitor: Monitor, guest: QemuGuest, host: str, facts:
         monitor.execute('blockdev-mirror', job_id=name, device=disk.name, target=name, sync='full')
     wanted = {mirror_of(disk) for disk in sent}
     work.until('copy', lambda: is_ready(monitor, wanted), COPY_SECONDS)
-    pausing = [{'capability': 'pause-before-switchover', 'state': True}]
-    monitor.execute('migrate-set-capabilities', capabilities=pausing)
-    monitor.execute('migrate-set-parameters', max_bandwidth=MOST_BANDWIDTH)
+    monitor.tell_how_to_send(confirmed=True)
     monitor.execute('migrate', uri=f'tcp:{facts["address"]}:{facts["memory"]}')
 
 

@@ -18,6 +18,7 @@ SPICE_OPTIONS = (
     'zlib-glz-wan-compression=never,streaming-video=off,playback-compression=off,seamless-migration=off,'
     'agent-mouse=off,disable-copy-paste=on,disable-agent-file-xfer=on'
 )
+CARD = 'card-'
 # The places for devices that can come and go; those before belong to the board.
 FIRST_SLOT, LAST_SLOT = 4, 31
 # On a q35 each of them is a port of its own, of which eight are on one place of the board.
@@ -112,8 +113,12 @@ def _disk(guest: QemuGuest, disk: Disk, number: int) -> Iterator[str]:
 
 def card_device(guest: QemuGuest, card: Card, more: Mapping[str, Any]) -> dict[str, Any]:
     # Nothing is booted over the network, and what would do it is another package on many systems.
-    facts = {'driver': card.model, 'id': f'card-{card.port_id}', 'netdev': netdev_of(card), 'romfile': ''}
+    facts = {'driver': card.model, 'id': card_id(card), 'netdev': netdev_of(card), 'romfile': ''}
     return {**facts, 'mac': card.mac_address, **place(guest, card.slot), **more}
+
+
+def card_id(card: Card) -> str:
+    return f'{CARD}{card.port_id}'
 
 
 def netdev_of(card: Card) -> str:

@@ -19,6 +19,7 @@ LOG = logging.getLogger(__name__)
 CONNECT_SECONDS = 10
 COMMAND_SECONDS = 20
 LOOK_SECONDS = 0.02
+MOST_BANDWIDTH = 2**40
 UNDER_WAY = frozenset({'setup', 'active', 'pre-switchover', 'device', 'cancelling', 'wait-unplug'})
 """What QEMU calls a migration that has neither ended nor failed."""
 # The library tells of what it raises, too, and of each QEMU that ends.
@@ -105,6 +106,15 @@ class Monitor:
         """
         stands_still = self.execute('query-status')['status'] == 'postmigrate'
         return stands_still and self.migration() == 'completed'
+
+    def tell_how_to_send(self, *, confirmed: bool) -> None:
+        """Before its guest is sent. confirmed: to another QEMU, which says in the end that it runs there, and goes on
+        here unless it does; else into a file, whatever a move that failed has left."""
+        wanted = [{'capability': name, 'state': confirmed} for name in ('pause-before-switchover', 'return-path')]
+        self.execute('migrate-set-capabilities', capabilities=wanted)
+        self.execute('migrate-set-parameters', max_bandwidth=MOST_BANDWIDTH)
+        if not confirmed:
+            self.execute('migrate-set-parameters', tls_creds='', tls_hostname='')
 
     def hand_over(self, name: str, file: int) -> None:
         """Let QEMU know an open file by that name."""

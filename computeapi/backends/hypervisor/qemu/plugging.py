@@ -67,7 +67,7 @@ def unplug(work: GuestWork, interfaces: Iterable[Mapping[str, Any]]) -> None:
 
 def disconnect(work: GuestWork, monitor: Monitor, guest: QemuGuest, card: Card) -> None:
     """Take the card out; where the guest does not let go of it, it stays without anything behind it."""
-    name = f'card-{card.port_id}'
+    name = machine.card_id(card)
     if name in devices(monitor):
         # A guest that does not heed it may be asked again.
         monitor.execute('device_del', id=name)

@@ -134,7 +134,7 @@ def begin_to_write(work: GuestWork, monitor: Monitor) -> None:
         monitor.hand_over('memory', file)
     finally:
         os.close(file)
-    monitor.execute('migrate-set-parameters', max_bandwidth=2**40)
+    monitor.tell_how_to_send(confirmed=False)
     monitor.execute('migrate', uri='fd:memory')
 
 
