@@ -9,7 +9,7 @@ from computeapi.agent.gate import ConsoleGate
 from computeapi.agent.lanes import Lanes
 from computeapi.agent.memory import Memory
 from computeapi.agent.streams import Streams
-from computeapi.backends.hypervisor import Hypervisor, HypervisorError, NotYet, Outdated
+from computeapi.backends.hypervisor import Hypervisor, HypervisorError, NotYet, Outdated, Unfit
 from computeapi.backends.hypervisor.behaviour import at_once
 from computeapi.backends.hypervisor.remote.calls import (
     ANSWER,
@@ -136,7 +136,7 @@ class AgentEndpoint:
         except NotSupported as error:
             return AgentAnswer(AnswerKind.NOT_SUPPORTED, text=str(error))
         except HypervisorError as error:
-            return AgentAnswer(AnswerKind.FAILED, text=str(error))
+            return AgentAnswer(AnswerKind.FAILED, text=str(error), unfit=isinstance(error, Unfit))
         except NeighbourAway as away:
             return self._away(call, arguments.get('server'), away)
         except Error as error:

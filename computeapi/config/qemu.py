@@ -112,5 +112,11 @@ QEMU = [
         min=0,
         help='Hours for which an image is kept that no guest is laid over any more, for the next one.',
     ),
-    cfg.IntOpt('max_image_bytes', default=100 * 2**30, min=1, help='The largest image that is fetched.'),
+    cfg.IntOpt(
+        'max_image_bytes',
+        default=100 * 2**30,
+        min=1,
+        help='The largest image that is fetched, and the largest disk that one may become where no flavor says how '
+        'large it is: that of a server in rescue, and of a flavor without a disk.',
+    ),
 ]

@@ -13,7 +13,7 @@ from computeapi.agent.gate import ConsoleGate
 from computeapi.agent.lanes import Lanes
 from computeapi.agent.memory import Memory
 from computeapi.agent.process import own_store
-from computeapi.backends.hypervisor import NotYet, Outdated
+from computeapi.backends.hypervisor import HypervisorError, NotYet, Outdated, Unfit
 from computeapi.backends.hypervisor.remote.calls import (
     ANSWER,
     CALL,
@@ -23,6 +23,7 @@ from computeapi.backends.hypervisor.remote.calls import (
     WorkClaim,
     signature,
 )
+from computeapi.backends.hypervisor.remote.driver import result_of
 from computeapi.backends.hypervisor.remote.signing import MOST_SECONDS, key_of, sign
 from computeapi.backends.hypervisor.simulated_lone import LoneSimulatedHypervisor
 from computeapi.errors import NeighbourAway
@@ -265,6 +266,16 @@ def test_what_is_no_error_is_none_here(agent, running, error, kind):
 
     agent.driver.power_state = told
     assert agent.tell('power_state', running).kind is kind
+
+
+@pytest.mark.parametrize('error', [Unfit, HypervisorError])
+def test_what_no_host_can_do_is_told_to_be_so(agent, running, error):
+    agent.driver.error = error('This is why.')
+    answer = agent.tell('pause', running)
+    assert (answer.kind, answer.text, answer.unfit) == (AnswerKind.FAILED, 'This is why.', error is Unfit)
+    with pytest.raises(error) as raised:
+        result_of(answer)
+    assert type(raised.value) is error
 
 
 def test_a_step_takes_its_time_from_when_it_was_begun_first(agent, server):

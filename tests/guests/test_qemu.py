@@ -14,7 +14,7 @@ import pytest
 from oslo_config import cfg
 from pycdlib import PyCdlib
 
-from computeapi.backends.hypervisor import HypervisorError, NotYet, PowerState
+from computeapi.backends.hypervisor import HypervisorError, NotYet, PowerState, Unfit
 from computeapi.backends.hypervisor.qemu import departure
 from computeapi.backends.hypervisor.qemu.console_log import MOST_BYTES
 from computeapi.backends.hypervisor.qemu.process import GuestProcess, exporter_of
@@ -104,7 +104,7 @@ def test_what_refers_to_other_files_is_refused(guests, driver, made, tmp_path):
     apart = qcow2(tmp_path, '-o', 'data_file=secret,data_file_raw=on')
     for data in (backed, apart):
         server = made(image_id=guests.image(data, 'qcow2'))
-        with pytest.raises(HypervisorError, match='refers to other files'):
+        with pytest.raises(Unfit, match='refers to other files'):
             driver.spawn(server, [])
         assert driver.power_state(server) is None
 
@@ -112,9 +112,9 @@ def test_what_refers_to_other_files_is_refused(guests, driver, made, tmp_path):
 def test_what_is_not_what_it_says_is_refused(guests, driver, made, tmp_path):
     disguised = guests.image(qcow2(tmp_path), 'raw'), guests.image(boot_sector.sector() * 8, 'qcow2')
     for image_id in disguised:
-        with pytest.raises(HypervisorError, match='looks like something else'):
+        with pytest.raises(Unfit, match='looks like something else'):
             driver.spawn(made(image_id=image_id), [])
-    with pytest.raises(HypervisorError, match='runs raw and qcow2 ones'):
+    with pytest.raises(Unfit, match='runs raw and qcow2 ones'):
         driver.spawn(made(image_id=guests.image(b'KDMV', 'vmdk')), [])
 
 
@@ -321,6 +321,20 @@ def test_rescue_boots_another_image_and_leaves_the_disk_alone(guests, driver, ma
     assert wrote(driver, server, 'computeapi-other: boot 01')
     driver.unrescue(server)
     assert wrote(driver, server, f'{BANNER}02')
+
+
+def test_a_server_in_rescue_has_no_disk_without_bounds(guests, made, tmp_path):
+    driver = guests.driver(max_image_bytes=2**21)
+    server = made(root_gb=1)
+    driver.spawn(server, [])
+    path = tmp_path / 'large.qcow2'
+    subprocess.run(['qemu-img', 'create', '-q', '-f', 'qcow2', path, '60T'], check=True)
+    large = guests.image(path.read_bytes(), 'qcow2')
+    with pytest.raises(Unfit, match='may have 1073741824'):
+        driver.rescue(server, large)
+    with pytest.raises(Unfit, match='may have 2097152'):
+        driver.spawn(made(image_id=large, root_gb=0), [])
+    assert driver.power_state(server) is PowerState.RUNNING
 
 
 # ------------------------------------------------------------------ images of it
@@ -602,6 +616,30 @@ def test_only_disks_of_the_guest_itself_are_taken_over(driver, made, tmp_path):
     with pytest.raises(HypervisorError, match='what is no image'):
         driver.prepare_live_migration(server, 'compute2', described)
     driver.destroy(replace(server, host='compute2'))
+
+
+LEAKS = {'name': 'rescue', 'slot': 20, 'format': 'raw', 'file': {'driver': 'file', 'filename': '/etc/passwd'}}
+
+
+@pytest.mark.parametrize('live', [True, False])
+@pytest.mark.parametrize(
+    'more',
+    [
+        {'rescue': LEAKS},
+        {'machine': 'pc,firmware=/etc/passwd'},
+        {'memory_mb': '16,maxmem=1T'},
+        {'cards': [{'port_id': 'bbbb', 'mac_address': CARD['mac_address'], 'slot': 20, 'interface': {}}]},
+    ],
+)
+def test_a_host_that_was_taken_over_describes_no_guest_that_reads_files_of_others(driver, made, live, more):
+    server = made(network_info=[CARD])
+    driver.spawn(server, [])
+    described = driver.describe(server)
+    prepare = driver.prepare_live_migration if live else driver.prepare_migration
+    taken = described | {'guest': described['guest'] | more}
+    with pytest.raises(HypervisorError, match='not as its server is'):
+        prepare(server, 'compute2', taken)
+    assert not process(driver, replace(server, host='compute2')).runs
 
 
 def test_what_moves_switched_off_has_its_disk_there(driver, made):

@@ -73,6 +73,10 @@ class HypervisorError(Error):
     text = 'The hypervisor could not do it.'
 
 
+class Unfit(HypervisorError):
+    """What is asked for cannot be done on any host: an image is not what it says it is, for one."""
+
+
 class NotYet(BaseException):
     """What the driver was told is under way and over in so many seconds: whoever told it tells it again then.
 

@@ -2,6 +2,8 @@
 
 import pytest
 
+from computeapi.backends.hypervisor import Unfit
+from computeapi.backends.hypervisor.simulated import SimulatedHypervisor
 from computeapi.db import allocations
 from computeapi.errors import Invalid, PortBindingFailed
 from tests.api.servers.conftest import BOB, IMAGE, NETWORK
@@ -144,6 +146,16 @@ def test_what_would_go_wrong_everywhere_is_not_tried_elsewhere(boot, cloud, faul
     disk = {'source_type': 'image', 'destination_type': 'volume', 'uuid': IMAGE, 'boot_index': 0, 'volume_size': 1}
     server = boot(block_device_mapping_v2=[disk], imageRef=None)
     assert fault(server) == 'no' and len(events(server)) == 1
+
+
+def test_what_no_host_can_do_is_tried_once(boot, state, cloud, fault, events, monkeypatch):
+    def spawn(*arguments, **facts):
+        raise Unfit('The image is none.')
+
+    monkeypatch.setattr(SimulatedHypervisor, 'spawn', spawn)
+    server = boot()
+    assert fault(server) == f'Build of instance {server} aborted: The image is none.' and len(events(server)) == 1
+    assert state(server)[0] == 'ERROR' and nothing_is_left(cloud, server)
 
 
 def test_who_deletes_it_does_not_wait_for_another_host(api, create, fail, cloud, service, settle):

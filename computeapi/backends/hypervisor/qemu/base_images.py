@@ -13,7 +13,7 @@ from typing import IO
 
 from oslo_utils.imageutils import format_inspector
 
-from computeapi.backends.hypervisor import HypervisorError, NotYet
+from computeapi.backends.hypervisor import HypervisorError, NotYet, Unfit
 from computeapi.backends.hypervisor.qemu import qemu_img
 from computeapi.backends.image import Image, Images
 from computeapi.backends.whole_files import write
@@ -93,12 +93,12 @@ class BaseImages:
         self.guard = threading.Lock()
 
     def get(self, context: Context, image_id: str, *, waits: bool) -> BaseImage:
-        """The image, which the caller can see; HypervisorError for one that is not fit to be used.
+        """The image, which the caller can see; Unfit for one that cannot be used.
 
         NotYet while its data are on their way, for who can wait and come again."""
         image = self.images.get(context, image_id)
         if image.disk_format not in FORMATS:
-            raise HypervisorError(f'Image {image_id} is {image.disk_format}: this host runs raw and qcow2 ones.')
+            raise Unfit(f'Image {image_id} is {image.disk_format}: this host runs raw and qcow2 ones.')
         target = self.folder / f'{image.id}-{image.checksum or "unknown"}'
         deadline = time.monotonic() + AT_ONCE_SECONDS
         while not target.exists():
@@ -115,10 +115,10 @@ class BaseImages:
         return found.path, found.format, found.size
 
     def check_owner(self, context: Context, image_id: str, project_id: str) -> None:
-        """HypervisorError for an image that is neither that project's nor everybody's."""
+        """Unfit for an image that is neither that project's nor everybody's."""
         image = self.images.get(context, image_id)
         if image.owner != project_id and image.visibility not in FOR_ALL:
-            raise HypervisorError(f'Image {image_id} is not for project {project_id}.')
+            raise Unfit(f'Image {image_id} is not for project {project_id}.')
 
     def tidy(self, used: Callable[[], Collection[str]], hours: float) -> None:
         """Remove what nobody wanted for so long; used: the paths of what guests are laid over."""
@@ -172,24 +172,27 @@ def bounded(data: Iterable[bytes], most: int) -> Iterator[bytes]:
 
 
 def checked(path: Path, image: Image) -> int:
-    """The size of the disk in the file, after a look at all that its header could make QEMU do; HypervisorError."""
+    """The size of the disk in the file, after a look at all that its header could make QEMU do; Unfit."""
     wanted = FORMATS[image.disk_format or '']
     found = looks_like(path)
     names = {str(each) for each in found}
     if not names or not names <= (PLAIN if wanted == 'raw' else {wanted}):
-        raise HypervisorError(f'Image {image.id} says that it is {image.disk_format}, and looks like something else.')
+        raise Unfit(f'Image {image.id} says that it is {image.disk_format}, and looks like something else.')
     if wanted == 'raw':
         return path.stat().st_size
     try:
         for each in found:
             each.safety_check()
     except (format_inspector.SafetyCheckFailed, format_inspector.ImageFormatError):
-        raise HypervisorError(f'Image {image.id} refers to other files, or has features that are not known.') from None
-    info = qemu_img.info(path, wanted)
+        raise Unfit(f'Image {image.id} refers to other files, or has features that are not known.') from None
+    try:
+        info = qemu_img.info(path, wanted)
+    except HypervisorError:
+        raise Unfit(f'Image {image.id} cannot be read.') from None
     if 'backing-filename' in info or 'data-file' in info.get('format-specific', {}).get('data', {}):
-        raise HypervisorError(f'Image {image.id} refers to other files.')
+        raise Unfit(f'Image {image.id} refers to other files.')
     if info.get('encrypted'):
-        raise HypervisorError(f'Image {image.id} is encrypted.')
+        raise Unfit(f'Image {image.id} is encrypted.')
     return int(info['virtual-size'])
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from computeapi import chance
-from computeapi.backends.hypervisor import HypervisorError
+from computeapi.backends.hypervisor import HypervisorError, Unfit
 from computeapi.backends.hypervisor.qemu import config_drive, qemu_img
 from computeapi.backends.hypervisor.qemu.base_images import BaseImage
 from computeapi.backends.hypervisor.qemu.folder import GuestFolder
@@ -19,10 +19,13 @@ MIB, GIB = 2**20, 2**30
 ROOT, RESCUE, CONFIG = 'root', 'rescue', 'config'
 
 
-def overlay(folder: GuestFolder, name: str, slot: int, base: BaseImage, size: int, device: BlockDevice | None) -> Disk:
-    """A disk that begins as the image; size in bytes, 0: the image's. HypervisorError for an image that is larger."""
-    if size and base.size > size:
-        raise HypervisorError(f'The disk of the image has {base.size} bytes, and that of the flavor {size}.')
+def overlay(
+    folder: GuestFolder, name: str, slot: int, base: BaseImage, size: int, device: BlockDevice | None, *, most: int
+) -> Disk:
+    """A disk that begins as the image; size in bytes, 0: the image's, which may be that of `most`. Unfit for an image
+    that is larger."""
+    if base.size > (size or most):
+        raise Unfit(f'The disk of the image has {base.size} bytes, and may have {size or most}.')
     path = folder / f'{name}.qcow2'
     qemu_img.create(path, size or None, backing=base.backing)
     backing = {'file': file(base.path), 'format': base.format}

@@ -25,6 +25,7 @@ from computeapi.backends.hypervisor.qemu.process import QMP, GuestProcess, expor
 from computeapi.backends.hypervisor.qemu.storage_daemon import ServedFile, free_port, listens
 from computeapi.backends.hypervisor.qemu.work import GuestWork
 from computeapi.backends.whole_files import write
+from computeapi.db.servers import Server
 
 # The file in which the other host writes that all is here.
 ARRIVED, MARK = 'arrived', b'arrived'
@@ -69,6 +70,7 @@ def make(work: GuestWork, machine: Mapping[str, Any], shared: GuestFolder | None
     guest, server = QemuGuest.of(orjson.dumps(machine['guest'])), work.server
     if guest.server_id != server.uuid:
         raise HypervisorError('The virtual machine is another one.')
+    check(guest, server)
     guest.started = guest.suspended = False
     work.folder.path.mkdir(mode=0o700, parents=True, exist_ok=True)
     for name, packed in machine['files'].items():
@@ -79,6 +81,23 @@ def make(work: GuestWork, machine: Mapping[str, Any], shared: GuestFolder | None
         guest.ramdisk = str(work.named_image(server.ramdisk_id).path) if server.ramdisk_id else None
     write(work.folder / ARRIVED, bytes(MARK_BYTES))
     return guest
+
+
+def check(guest: QemuGuest, server: Server) -> None:
+    """HypervisorError for a guest that is more than its server, or would have its QEMU open what is not the guest's:
+    who has taken over the other host could describe any."""
+    of_ports = {making.card_of(server, entry, 0).port_id: entry for entry in server.network_info}
+    slots = [*(each.slot for each in (*guest.disks, *guest.cards)), *guest.ghosts, guest.agent_slot or 0]
+    numbers = [guest.vcpus, guest.memory_mb, *slots]
+    if not (
+        guest.rescue is None
+        and guest.machine in making.MACHINES
+        and all(card.port_id in of_ports and card.model in making.CARDS.values() for card in guest.cards)
+        and all(type(number) is int for number in numbers)
+    ):
+        raise HypervisorError('The virtual machine is not as its server is.')
+    for card in guest.cards:
+        card.interface = dict(of_ports[card.port_id])
 
 
 def landed(work: GuestWork, disk: Disk, sizes: Mapping[str, int], shared: GuestFolder | None) -> Disk:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from computeapi.backends.hypervisor import BusAddress, HypervisorError
+from computeapi.backends.hypervisor import BusAddress, HypervisorError, Unfit
 from computeapi.backends.hypervisor.qemu import disks, machine
 from computeapi.backends.hypervisor.qemu.guest import Card, Disk, QemuGuest
 from computeapi.backends.hypervisor.qemu.work import GuestWork
@@ -36,7 +36,7 @@ def new(server: Server, default: str) -> QemuGuest:
     # They have versions, which are this QEMU's here.
     board = next((name for name in MACHINES if wanted == name or wanted.startswith((f'pc-{name}-', f'{name}-'))), None)
     if board is None:
-        raise HypervisorError(f'There is no machine {wanted} here: there are {" and ".join(MACHINES)}.')
+        raise Unfit(f'There is no machine {wanted} here: there are {" and ".join(MACHINES)}.')
     return QemuGuest(server.uuid, server.flavor['vcpus'], server.flavor['memory_mb'], board)
 
 
@@ -75,7 +75,7 @@ class Slots:
     def next(self) -> int:
         self.slot += 1
         if self.slot > machine.LAST_SLOT:
-            raise HypervisorError('The virtual machine has no room for so many devices.')
+            raise Unfit('The virtual machine has no room for so many devices.')
         return self.slot
 
 
@@ -94,7 +94,8 @@ def disk_of(work: GuestWork, device: BlockDevice | None, slot: int, left: Mappin
         is_root = device is None or device.boot_index == 0
         size = disks.root_size(work.server) if device is None or is_root else (device.volume_size or 0) * disks.GIB
         name = disks.ROOT if is_root or device is None else name_of('image', device)
-        return disks.overlay(work.folder, name, slot, work.image(image_of(work.server, device)), size, device)
+        base, most = work.image(image_of(work.server, device)), work.host.images.most
+        return disks.overlay(work.folder, name, slot, base, size, device, most=most)
     if device.destination_type == 'local':
         return disks.blank(work.folder, name_of('blank', device), slot, device)
     return disks.volume(device, slot)
@@ -112,14 +113,14 @@ def image_of(server: Server, device: BlockDevice | None) -> str:
         return server.shelved_image_id
     found = (None if device is None else device.image_id) or server.image_id
     if not found:
-        raise HypervisorError('There is no image for the disk of the server.')
+        raise Unfit('There is no image for the disk of the server.')
     return found
 
 
 def card_of(server: Server, entry: Mapping[str, Any], slot: int) -> Card:
     wanted = str(server.image_properties.get('hw_vif_model') or 'virtio')
     if wanted not in CARDS:
-        raise HypervisorError(f'There is no network card {wanted} here: there are {", ".join(CARDS)}.')
+        raise Unfit(f'There is no network card {wanted} here: there are {", ".join(CARDS)}.')
     port_id = entry.get('port_id') or entry['mac_address'].replace(':', '')
     return Card(port_id, entry['mac_address'], slot, dict(entry), CARDS[wanted])
 

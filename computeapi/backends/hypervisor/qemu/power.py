@@ -164,12 +164,15 @@ def rescue(work: GuestWork, image_id: str | None) -> None:
     guest = work.folder.existing()
     if guest.rescue is None:
         base = work.image(image_id or work.server.image_id or '')
-        work.process.end()
         slot = guest.free_slot(machine.FIRST_SLOT, machine.LAST_SLOT)
         if slot is None:
             raise HypervisorError('The virtual machine has no room for one more disk.')
         (work.folder / f'{disks.RESCUE}.qcow2').unlink(missing_ok=True)
-        guest.rescue = disks.overlay(work.folder, disks.RESCUE, slot, base, 0, None)
+        # No flavor says how large it may be.
+        most = max(disks.root_size(work.server), work.host.images.most)
+        disk = disks.overlay(work.folder, disks.RESCUE, slot, base, 0, None, most=most)
+        work.process.end()
+        guest.rescue = disk
         work.folder.write(guest)
     on(work)
 

@@ -97,12 +97,16 @@ class AnswerKind(Enum):
 
 
 class AgentAnswer(NamedTuple):
-    """value: what the method returned, as JSON.  text: of an error.  seconds: when to come again."""
+    """value: what the method returned, as JSON.  text: of an error.  seconds: when to come again.
+
+    unfit: whether what failed would do so on any host.
+    """
 
     kind: AnswerKind
     value: Any = None
     text: str = ''
     seconds: float = 0.0
+    unfit: bool = False
 
 
 @dataclass(frozen=True)

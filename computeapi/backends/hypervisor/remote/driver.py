@@ -24,6 +24,7 @@ from computeapi.backends.hypervisor import (
     NotYet,
     Outdated,
     PowerState,
+    Unfit,
 )
 from computeapi.backends.hypervisor.behaviour import at_once
 from computeapi.backends.hypervisor.remote import consoles
@@ -190,7 +191,7 @@ class RemoteHypervisor:
     def _piece(self, host: str, stream: str, number: int) -> bytes:
         arguments = {'host': host, 'stream': stream, 'number': number}
         answer = self._persistently(host, 'piece', lambda: self._call(host, 'piece', arguments))
-        return cast(bytes, PIECE.read(_result(answer)))
+        return cast(bytes, PIECE.read(result_of(answer)))
 
     def __getattr__(self, name: str) -> Any:
         if name not in TOLD:
@@ -220,7 +221,7 @@ class RemoteHypervisor:
         words = signature(operation)
         call = CALL.write(Call(host, operation, words.write(arguments, facts), claim, patience=PATIENCE_SECONDS))
         answer = self._persistently(host, operation, lambda: self._call(host, 'tell', {'call': call}))
-        value = _result(answer)
+        value = result_of(answer)
         return value if operation == 'snapshot' else words.returns.read(value)
 
     def _persistently(self, host: str, operation: str, ask: Callable[[], AgentAnswer]) -> AgentAnswer:
@@ -257,7 +258,7 @@ class RemoteHypervisor:
         return cast(AgentAnswer, ANSWER.read(found))
 
 
-def _result(answer: AgentAnswer) -> Any:
+def result_of(answer: AgentAnswer) -> Any:
     """What was returned, or what was raised at the host."""
     if answer.kind is AnswerKind.DONE:
         return answer.value
@@ -267,7 +268,7 @@ def _result(answer: AgentAnswer) -> Any:
         raise Outdated(answer.text)
     if answer.kind is AnswerKind.NOT_SUPPORTED:
         raise NotSupported(answer.text)
-    raise HypervisorError(answer.text)
+    raise (Unfit if answer.unfit else HypervisorError)(answer.text)
 
 
 def _host(node: hypervisors.ComputeNode, *, on: bool) -> Host:

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from computeapi.backends.hypervisor import HypervisorError, PowerState
+from computeapi.backends.hypervisor import HypervisorError, PowerState, Unfit
 from computeapi.compute.platform import Platform
 from computeapi.compute.scheduler import NoValidHost, Spec
 from computeapi.compute.servers import bandwidth, config_drive, disks, placement, plugging, ports, signatures
@@ -25,6 +25,10 @@ OF_HOSTS = (HypervisorError, PortBindingFailed)
 go wrong everywhere."""
 TRIED = 'tried'
 """The argument of a task: by host that failed, why."""
+
+
+class BuildAborted(Error):
+    text = 'Build of instance {server_id} aborted: {reason}'
 
 
 class RetriesExceeded(Error):
@@ -69,6 +73,8 @@ def build(job: Job) -> None:
                 network(job)
                 spawn(job, attach(job))
             return
+        except Unfit as error:
+            raise BuildAborted(server_id=job.server.uuid, reason=error) from error
         except OF_HOSTS as error:
             note_failure(job, error)
 
