@@ -18,7 +18,7 @@ class Client(ServerConnection):
     """
 
     def __init__(
-        self, came: Callable[['Client'], bool], left: Callable[['Client'], None], *arguments: Any, **facts: Any
+        self, came: Callable[['Client'], None], left: Callable[['Client'], None], *arguments: Any, **facts: Any
     ):
         super().__init__(*arguments, **facts)
         self.came, self.left = came, left
@@ -28,8 +28,7 @@ class Client(ServerConnection):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
-        if not self.came(self):
-            self.transport.abort()
+        self.came(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)

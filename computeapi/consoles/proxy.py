@@ -55,7 +55,8 @@ class ConsoleProxy:
     def __init__(self, consoles: Consoles, conf: cfg.ConfigOpts):
         self.consoles, self.options = consoles, conf.console
         self.sessions_end = conf.consoleauth.enforce_session_timeout
-        self.clients = set[Client]()
+        # Those who came first, first.
+        self.clients = dict[Client, None]()
         self.threads = ThreadPoolExecutor(THREADS, 'console-proxy')
 
     async def run(self, doors: Iterable[OpenDoor], tls: ssl.SSLContext | None, stop: Awaitable[object]) -> None:
@@ -75,7 +76,7 @@ class ConsoleProxy:
             cast(Any, self.pass_on),
             sock=door.socket,
             ssl=tls,
-            create_connection=cast(Any, functools.partial(Client, self.came, self.clients.discard)),
+            create_connection=cast(Any, functools.partial(Client, self.came, self.left)),
             process_request=functools.partial(self.let_in, door.kind),
             select_subprotocol=_subprotocol,
             max_size=self.options.max_frame_bytes,
@@ -92,10 +93,16 @@ class ConsoleProxy:
 
     # ------------------------------------------------------------------ at the door
 
-    def came(self, client: Client) -> bool:
-        """Whether there is room for one more connection."""
-        self.clients.add(client)
-        return len(self.clients) <= int(self.options.max_connections) + MOST_AT_DOORS
+    def came(self, client: Client) -> None:
+        """One too many takes the place of the one that waits longest: who says nothing keeps nobody out."""
+        self.clients[client] = None
+        waiting = [each for each in self.clients if each.token is None]
+        if len(waiting) > MOST_AT_DOORS:
+            self.left(waiting[0])
+            waiting[0].stop()
+
+    def left(self, client: Client) -> None:
+        self.clients.pop(client, None)
 
     def visitors(self) -> list[tuple[Client, ConsoleToken]]:
         """Who is at consoles."""

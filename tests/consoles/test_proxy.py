@@ -182,17 +182,22 @@ def test_so_many_consoles_are_open_at_a_time(conf, url):
             assert time.monotonic() < until
 
 
-def test_so_many_are_at_the_doors(monkeypatch, conf, proxy):
-    monkeypatch.setattr(module, 'MOST_AT_DOORS', 2)
-    conf.set_override('max_connections', 1, 'console')
+def test_so_many_are_at_the_doors_and_who_says_nothing_keeps_nobody_out(monkeypatch, proxy, url):
+    monkeypatch.setattr(module, 'MOST_AT_DOORS', 3)
     host, port = proxy['serial'].split(':')
-    clients = [socket.create_connection((host, int(port)), PATIENCE) for _ in range(4)]
-    with suppress(ConnectionResetError):
-        assert clients[-1].recv(1) == b''
-    for client in clients[:-1]:
-        client.setblocking(False)
-        with pytest.raises(BlockingIOError):
-            client.recv(1)
+    with Terminal(url('serial')) as inside:
+        inside.read_until('web> ')
+        clients = [socket.create_connection((host, int(port)), PATIENCE) for _ in range(4)]
+        with suppress(ConnectionResetError):
+            assert clients[0].recv(1) == b''
+        for client in clients[1:]:
+            client.setblocking(False)
+            with pytest.raises(BlockingIOError):
+                client.recv(1)
+        with Terminal(url('serial')) as terminal:
+            terminal.read_until('web> ')
+        inside.type('still here\r')
+        inside.read_until('web> still here')
     for client in clients:
         client.close()
 
