@@ -1,7 +1,10 @@
 """What guests that a driver runs write to their serial consoles, and answer there."""
 
+import re
 import time
 
+from computeapi.backends.hypervisor.qemu.monitor import Monitor
+from computeapi.backends.hypervisor.qemu.process import QMP
 from tests.guests.machine import SECONDS
 
 
@@ -28,3 +31,11 @@ def echoes(driver, server, text):
         while text.encode() not in said:
             said += connection.recv(100)
     return True
+
+
+def behind_cards(driver, server):
+    """What is behind network cards in user mode, as the guest's QEMU calls it."""
+    with Monitor(driver.folder(server) / QMP) as monitor:
+        return sorted(
+            re.findall(r'[(](net-.*)[)]', monitor.execute('human-monitor-command', command_line='info usernet'))
+        )

@@ -22,7 +22,7 @@ from computeapi.backends.image import blank
 from tests.conftest import FLAVOR
 from tests.guests import boot_sector
 from tests.guests.boot_sector import BANNER
-from tests.guests.screens import echoes, wait_until, wrote
+from tests.guests.screens import behind_cards, echoes, wait_until, wrote
 
 CARD = {'port_id': 'aaaaaaaa', 'mac_address': 'fa:16:3e:00:00:01', 'addresses': []}
 
@@ -390,14 +390,19 @@ def test_cards_come_and_go_while_it_runs(driver, made):
     for _ in range(2):
         driver.unplug(server, [CARD])
         assert cards() == {'fa:16:3e:00:00:02'}
-    with pytest.raises(HypervisorError, match='has not let go of an interface'):
-        driver.check_live_migration(server, 'compute2')
-    # The boot sector lets go of nothing, so the place of the first is still taken.
-    driver.plug(server, [CARD])
-    assert len({*places.values(), driver.bus_addresses(server, [])['aaaaaaaa']}) == 3
+    # The boot sector lets go of nothing, so the place of the first is still taken, and nothing behind it.
+    assert behind_cards(driver, server) == ['net-bbbbbbbb']
+    for change in (lambda: driver.check_live_migration(server, 'compute2'), lambda: driver.suspend(server)):
+        with pytest.raises(HypervisorError, match='has not let go of an interface'):
+            change()
+    for _ in range(2):
+        driver.plug(server, [CARD])
+        assert len({*places.values(), driver.bus_addresses(server, [])['aaaaaaaa']}) == 3
+        assert behind_cards(driver, server) == ['net-aaaaaaaa', 'net-bbbbbbbb']
     server.network_info = [second]
     driver.reboot(server, hard=True)
     assert set(driver.bus_addresses(server, [])) == {'bbbbbbbb'}
+    assert behind_cards(driver, server) == ['net-bbbbbbbb']
     driver.check_live_migration(server, 'compute2')
 
 

@@ -17,7 +17,7 @@ from computeapi.clock import utcnow
 from computeapi.db.servers import BlockDevice
 from computeapi.errors import NotSupported
 from tests.conftest import FLAVOR
-from tests.guests.screens import wait_until, wrote
+from tests.guests.screens import behind_cards, wait_until, wrote
 from tests.guests.terminal import Terminal
 
 DRIVE = {
@@ -95,6 +95,8 @@ def test_it_lets_go_of_a_card_and_finds_another(driver, linux):
     assert driver.folder(linux).existing().ghosts == []
     driver.plug(linux, [CARD | {'port_id': 'bbbbbbbb', 'mac_address': 'fa:16:3e:00:00:02'}])
     assert wrote(driver, linux, 'interface eth0 fa:16:3e:00:00:02')
+    driver.plug(linux, [CARD])
+    assert behind_cards(driver, linux) == ['net-aaaaaaaa', 'net-bbbbbbbb']
 
 
 # ------------------------------------------------------------------ its agent

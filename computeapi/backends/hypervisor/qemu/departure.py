@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 
 from computeapi.backends.hypervisor import HypervisorError
-from computeapi.backends.hypervisor.qemu import disks, landing, machine, making, plugging, qemu_img, sharing
+from computeapi.backends.hypervisor.qemu import disks, landing, making, plugging, qemu_img, sharing
 from computeapi.backends.hypervisor.qemu.child import Child
 from computeapi.backends.hypervisor.qemu.guest import Disk, QemuGuest
 from computeapi.backends.hypervisor.qemu.machine import text
@@ -80,10 +80,7 @@ def send(work: GuestWork, host: str, facts: Mapping[str, Any], name: str, source
 def check(work: GuestWork) -> None:
     guest = work.folder.existing()
     with work.monitor() as monitor:
-        own = {machine.card_id(card) for card in guest.cards}
-        if {name for name in plugging.devices(monitor) if name.startswith(machine.CARD)} - own:
-            # There is no such device on the other host.
-            raise HypervisorError('The guest has not let go of an interface. When it was restarted it can move.')
+        plugging.check_whole(monitor, guest)
 
 
 def move(work: GuestWork, host: str, facts: Mapping[str, Any], wish: str) -> bool:

@@ -38,13 +38,17 @@ class Disk:
 
 @dataclass
 class Card:
-    """A network card. interface: the entry of network_info that it is for.  model: of QEMU's."""
+    """A network card. interface: the entry of network_info that it is for.  model: of QEMU's.
+
+    again: whether QEMU may have another one of that port, which the guest has not let go of.
+    """
 
     port_id: str
     mac_address: str
     slot: int
     interface: dict[str, Any]
     model: str = 'virtio-net-pci'
+    again: bool = False
 
 
 @dataclass

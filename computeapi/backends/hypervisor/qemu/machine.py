@@ -118,7 +118,7 @@ def card_device(guest: QemuGuest, card: Card, more: Mapping[str, Any]) -> dict[s
 
 
 def card_id(card: Card) -> str:
-    return f'{CARD}{card.port_id}'
+    return f'{CARD}{card.port_id}' + (f'-{card.slot}' if card.again else '')
 
 
 def netdev_of(card: Card) -> str:

@@ -1,5 +1,6 @@
 """Network cards that come and go while a guest runs, or before it does."""
 
+import contextlib
 import os
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -9,7 +10,7 @@ from computeapi.backends.hypervisor.qemu import machine
 from computeapi.backends.hypervisor.qemu.bridges import links
 from computeapi.backends.hypervisor.qemu.guest import Card, QemuGuest
 from computeapi.backends.hypervisor.qemu.making import card_of
-from computeapi.backends.hypervisor.qemu.monitor import Monitor
+from computeapi.backends.hypervisor.qemu.monitor import Monitor, Refusal
 from computeapi.backends.hypervisor.qemu.work import GuestWork, TooSlow
 
 
@@ -23,6 +24,7 @@ def plug(work: GuestWork, interfaces: Iterable[Mapping[str, Any]]) -> None:
         known = next((each for each in guest.cards if each.port_id == card.port_id), None)
         if known is None:
             # It is noted first, so that whoever is told again finds the same place.
+            card.again = bool(guest.ghosts)
             guest.cards.append(card)
             work.folder.write(guest)
         connect(work, guest, known or card)
@@ -36,8 +38,9 @@ def connect(work: GuestWork, guest: QemuGuest, card: Card) -> None:
     with work.monitor() as monitor:
         device = machine.card_device(guest, card, networks.card(*there))
         if device['id'] not in devices(monitor):
-            if machine.netdev_of(card) not in objects(monitor):
-                add_netdev(monitor, networks.netdev(*there) | {'id': machine.netdev_of(card)})
+            # It may be left of somebody who was cut short.
+            drop_netdev(monitor, card)
+            add_netdev(monitor, networks.netdev(*there) | {'id': machine.netdev_of(card)})
             monitor.tell('device_add', device)
 
 
@@ -75,8 +78,20 @@ def disconnect(work: GuestWork, monitor: Monitor, guest: QemuGuest, card: Card) 
             work.until(f'unplug {name}', lambda: name not in devices(monitor), work.host.options.detach_seconds)
         except TooSlow:
             guest.ghosts.append(card.slot)
-    if machine.netdev_of(card) in objects(monitor):
+    drop_netdev(monitor, card)
+
+
+def drop_netdev(monitor: Monitor, card: Card) -> None:
+    """Whatever is behind the card; QEMU lists these nowhere."""
+    with contextlib.suppress(Refusal):
         monitor.execute('netdev_del', id=machine.netdev_of(card))
+
+
+def check_whole(monitor: Monitor, guest: QemuGuest) -> None:
+    """HypervisorError for a guest with more than another QEMU would have that goes on with its memory."""
+    own = {machine.card_id(card) for card in guest.cards}
+    if {name for name in devices(monitor) if name.startswith(machine.CARD)} - own:
+        raise HypervisorError('The guest has not let go of an interface. It can when it was restarted.')
 
 
 def devices(monitor: Monitor) -> set[str]:
@@ -85,5 +100,5 @@ def devices(monitor: Monitor) -> set[str]:
 
 
 def objects(monitor: Monitor) -> set[str]:
-    """What is behind network cards, and keys."""
+    """Keys, and what else QEMU was given to use."""
     return {each['name'] for each in monitor.execute('qom-list', path='/objects')}

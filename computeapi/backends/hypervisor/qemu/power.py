@@ -8,6 +8,7 @@ from computeapi.backends.hypervisor.qemu.guest import QemuGuest
 from computeapi.backends.hypervisor.qemu.guest_agent import GuestAgent
 from computeapi.backends.hypervisor.qemu.making import renew
 from computeapi.backends.hypervisor.qemu.monitor import Monitor
+from computeapi.backends.hypervisor.qemu.plugging import check_whole
 from computeapi.backends.hypervisor.qemu.work import GuestWork, TooSlow
 
 # What a QEMU calls the states of a guest that runs for those who look at it from outside.
@@ -115,6 +116,7 @@ def suspend(work: GuestWork) -> None:
         return
     with work.monitor() as monitor:
         if not monitor.sends() and not monitor.has_sent():
+            check_whole(monitor, guest)
             begin_to_write(work, monitor)
         work.until('suspend', lambda: not monitor.sends(), LONGEST_SUSPEND)
         if not monitor.has_sent():
