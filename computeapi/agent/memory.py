@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import logging
 import threading
 import time
 import uuid
@@ -15,6 +16,7 @@ from typing import Any
 from computeapi.backends.hypervisor.remote.codec import codec
 from computeapi.backends.whole_files import write
 
+LOG = logging.getLogger(__name__)
 # After so long nobody comes back who had a claim on a server that nobody has touched since.
 FORGOTTEN_SECONDS = 14 * 24 * 3600
 BOOT = Path('/proc/sys/kernel/random/boot_id')
@@ -59,10 +61,14 @@ class Memory:
             return self.held[server_id]
 
     def keep(self, server_id: str) -> None:
-        """Write down what `of` has given and somebody has changed."""
+        """Write down what `of` has given and somebody has changed. Where there is no room for it, it is known as long as
+        this process lives, so that servers can be deleted to make room."""
         path = self._path(server_id)
-        with self.writing[server_id]:
-            write(path, json.dumps(CODEC.write(self.of(server_id))).encode())
+        try:
+            with self.writing[server_id]:
+                write(path, json.dumps(CODEC.write(self.of(server_id))).encode())
+        except OSError as error:
+            LOG.warning('What was done with server %s is not written down: %s', server_id, error)
 
     def passed(self, server_id: str, work: str, step: str) -> float:
         """How many seconds ago that piece of work on a server came to this step first."""

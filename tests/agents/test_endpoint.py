@@ -118,6 +118,13 @@ def test_an_agent_that_was_killed_knows_what_it_did(agent, running):
     other.close()
 
 
+def test_an_agent_that_can_write_nothing_down_works_on(agent, running):
+    agent.memory.directory = agent.memory.directory / 'away'
+    assert agent.tell('power_off', running).kind is AnswerKind.DONE
+    assert agent.tell('destroy', running, work='task 8', token=4).kind is AnswerKind.DONE
+    assert agent.tell('power_on', running, work='task 8', token=3).kind is AnswerKind.OUTDATED
+
+
 def test_what_was_undone_meanwhile_is_done_again(agent, running):
     for operation in ('power_off', 'power_on', 'power_off'):
         agent.tell(operation, running)

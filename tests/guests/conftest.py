@@ -77,7 +77,7 @@ class Guests:
     def keep_apart(self, host):
         """Let the guests of that host lie on another file system, which no other host has."""
         self.elsewhere = Path(tempfile.mkdtemp(dir='/dev/shm'))
-        (self.state / 'hosts').mkdir(parents=True)
+        (self.state / 'hosts').mkdir(parents=True, exist_ok=True)
         (self.state / 'hosts' / host).symlink_to(self.elsewhere)
 
     def folders(self):

@@ -14,7 +14,7 @@ import pytest
 from oslo_config import cfg
 from pycdlib import PyCdlib
 
-from computeapi.backends.hypervisor import HypervisorError, NotYet, PowerState, Unfit
+from computeapi.backends.hypervisor import HypervisorError, NotYet, Outdated, PowerState, Unfit
 from computeapi.backends.hypervisor.qemu import departure
 from computeapi.backends.hypervisor.qemu.console_log import MOST_BYTES
 from computeapi.backends.hypervisor.qemu.process import GuestProcess, exporter_of
@@ -335,6 +335,43 @@ def test_a_server_in_rescue_has_no_disk_without_bounds(guests, made, tmp_path):
     with pytest.raises(Unfit, match='may have 2097152'):
         driver.spawn(made(image_id=large, root_gb=0), [])
     assert driver.power_state(server) is PowerState.RUNNING
+
+
+@pytest.fixture
+def full(guests):
+    """Fills the disk of the first host."""
+    small = guests.state / 'hosts' / 'compute1'
+    small.mkdir(parents=True)
+    subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=4m,mode=711', 'none', small], check=True)
+
+    def fill():
+        with (small / 'filler').open('wb', buffering=0) as file, pytest.raises(OSError, match='No space left'):
+            while file.write(bytes(4096)):
+                pass
+
+    yield fill
+    for folder in guests.folders():
+        GuestProcess(folder).end()
+    subprocess.run(['umount', small], check=True)
+
+
+def test_servers_go_from_a_host_whose_disk_is_full(full, driver, made):
+    server, other = made(), made()
+    driver.during(lambda step: 0.0, 8, 8).spawn(server, [])
+    wrote(driver, server, f'{BANNER}01')
+    full()
+    for operation, arguments in {'spawn': (other, []), 'describe': (server,)}.items():
+        with pytest.raises(HypervisorError, match='The disk of host compute1 is full'):
+            getattr(driver.during(lambda step: 0.0, 9, 9), operation)(*arguments)
+    driver.during(lambda step: 0.0, 10, 10).destroy(other)
+    with pytest.raises(HypervisorError):
+        driver.suspend(server)
+    assert driver.power_state(server) is PowerState.RUNNING
+    driver.during(lambda step: 0.0, 10, 10).destroy(server)
+    with pytest.raises(Outdated):
+        driver.during(lambda step: 0.0, 9, 9).power_on(server)
+    driver.spawn(other, [])
+    assert list(driver.machines()) == [(other.uuid, 'compute1')]
 
 
 # ------------------------------------------------------------------ images of it

@@ -1,5 +1,6 @@
 """What a guest writes to its serial console: QEMU appends it to a file, which is kept short."""
 
+import logging
 import os
 from pathlib import Path
 
@@ -7,6 +8,7 @@ from computeapi.backends.hypervisor.qemu.folder import GuestFolder
 from computeapi.backends.hypervisor.qemu.machine import CONSOLE_LOG
 from computeapi.backends.whole_files import write
 
+LOG = logging.getLogger(__name__)
 MOST_BYTES, KEPT_BYTES = 2**20, 2**18
 # How much of it clients can read.
 READ_BYTES = 100 * 1024
@@ -30,7 +32,10 @@ class ConsoleLog:
         """QEMU always writes at the end of the file, wherever that is."""
         try:
             if self.path.stat().st_size > MOST_BYTES:
-                write(self.former, tail(self.path, KEPT_BYTES))
+                try:
+                    write(self.former, tail(self.path, KEPT_BYTES))
+                except OSError as error:
+                    LOG.warning('The end of %s is not kept: %s', self.path, error)
                 os.truncate(self.path, 0)
         except FileNotFoundError:
             # The guest is going.

@@ -1,6 +1,7 @@
 """The driver: what compute says of a server, to the guest of it."""
 
 import copy
+import errno
 import socket
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -42,6 +43,18 @@ from computeapi.db.servers import BlockDevice, Server
 SOCKETS = {'vnc': machine.VNC, 'serial': machine.SERIAL, 'spice': machine.SPICE}
 """The sockets of consoles, by protocol."""
 CONNECT_SECONDS = 5
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+
+
+@contextmanager
+def wanting_room(host: QemuHost) -> Iterator[None]:
+    """HypervisorError where there is none on its disk."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in NO_ROOM:
+            raise
+        raise HypervisorError(f'The disk of host {host.name} is full.') from error
 
 
 class QemuHypervisor:
@@ -114,7 +127,7 @@ class QemuHypervisor:
     def at(self, server: Server, *, settles: bool = True) -> Iterator[GuestWork]:
         """To change the server's guest. settles: which is here for good, if it came from elsewhere."""
         host = self.host(server.host)
-        with host.folder.claimed(server.uuid, self.token) as folder:
+        with wanting_room(host), host.folder.claimed(server.uuid, self.token) as folder:
             if settles:
                 landing.settle(folder)
             yield GuestWork(host, folder, server, self.passed)
@@ -229,7 +242,8 @@ class QemuHypervisor:
     # ------------------------------------------------------------ moves
 
     def describe(self, server: Server) -> Mapping[str, Any]:
-        return departure.describe(self.look(server))
+        with wanting_room(self.host(server.host)):
+            return departure.describe(self.look(server))
 
     def prepare_migration(self, server: Server, host: str, machine: Mapping[str, Any]) -> Mapping[str, Any]:
         return self.prepare(server, host, machine, live=False) if host != server.host else {}

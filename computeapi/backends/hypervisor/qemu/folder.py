@@ -2,6 +2,7 @@
 
 import contextlib
 import fcntl
+import os
 import shutil
 import time
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from computeapi.backends.whole_files import write
 PATIENCE_SECONDS = 5
 LOOK_SECONDS = 0.05
 GOING = '.going'
+CLAIM_BYTES = 20
 # How long the token of a claim on a server is remembered that has no guest here any more.
 REMEMBERED_SECONDS = 7 * 24 * 3600
 
@@ -79,18 +81,21 @@ class HostFolder:
 
         Outdated; NotYet when somebody else is at it for long."""
         self.claims.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with (self.claims / server_id).open('a+') as file:
+        with open(os.open(self.claims / server_id, os.O_RDWR | os.O_CREAT, 0o600), 'rb') as file:
             if not is_locked(file.fileno(), PATIENCE_SECONDS):
                 raise NotYet(1)
-            file.seek(0)
             newest = int(file.read() or 0)
             if token and token < newest:
                 raise Outdated(f'Claim {token} on {server_id} is not the newest, {newest}.')
-            if token > newest:
-                file.truncate(0)
-                file.write(str(token))
-                file.flush()
             folder = self.of(server_id)
+            if token > newest:
+                try:
+                    # In place, for which there is room on a disk that is full.
+                    os.pwrite(file.fileno(), f'{token:<{CLAIM_BYTES}}'.encode(), 0)
+                except OSError:
+                    # What is not there may go again.
+                    if folder.read() is not None:
+                        raise
             folder.tidy()
             yield folder
 

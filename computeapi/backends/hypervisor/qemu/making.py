@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from computeapi.backends.hypervisor import BusAddress, HypervisorError, Unfit
@@ -156,6 +157,9 @@ def destroy(work: GuestWork) -> None:
     for process in (work.process, work.exporter):
         process.end()
     if guest is not None:
+        # Before anything is written: a server may be deleted because the disk is full.
+        for disk in guest.own_disks:
+            Path(disk.file['filename']).unlink(missing_ok=True)
         unplugged(work, guest, guest.cards)
         work.disconnect_volumes(guest)
     work.folder.remove()

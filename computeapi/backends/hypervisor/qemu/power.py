@@ -120,6 +120,8 @@ def suspend(work: GuestWork) -> None:
             begin_to_write(work, monitor)
         work.until('suspend', lambda: not monitor.sends(), LONGEST_SUSPEND)
         if not monitor.has_sent():
+            # What there is of it may be why: the disk is full.
+            (work.folder / MEMORY_PART).unlink(missing_ok=True)
             monitor.execute('cont')
             raise HypervisorError('The memory of the virtual machine could not be written to disk.')
     if (work.folder / MEMORY_PART).exists():
