@@ -61,8 +61,8 @@ class Memory:
             return self.held[server_id]
 
     def keep(self, server_id: str) -> None:
-        """Write down what `of` has given and somebody has changed. Where there is no room for it, it is known as long as
-        this process lives, so that servers can be deleted to make room."""
+        """Write down what `of` has given and somebody has changed. Where there is no room for it, it is known as long
+        as this process lives, so that servers can be deleted to make room."""
         path = self._path(server_id)
         try:
             with self.writing[server_id]:

@@ -55,7 +55,7 @@ def off(work: GuestWork, step: str = 'power_off') -> None:
 def grace(work: GuestWork) -> float:
     """How many seconds the guest has to shut down."""
     wanted = str(work.server.image_properties.get('os_shutdown_timeout') or '')
-    return float(wanted) if wanted.isdigit() else float(work.host.options.shutdown_timeout)
+    return float(wanted) if wanted.isdecimal() else float(work.host.options.shutdown_timeout)
 
 
 def press(work: GuestWork) -> bool:
