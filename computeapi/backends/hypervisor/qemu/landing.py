@@ -87,8 +87,8 @@ def check(guest: QemuGuest, server: Server) -> None:
     """HypervisorError for a guest that is more than its server, or would have its QEMU open what is not the guest's:
     who has taken over the other host could describe any."""
     of_ports = {making.card_of(server, entry, 0).port_id: entry for entry in server.network_info}
-    slots = [*(each.slot for each in (*guest.disks, *guest.cards)), *guest.ghosts, guest.agent_slot or 0]
-    numbers = [guest.vcpus, guest.memory_mb, *slots]
+    slots = [*(disk.slot for disk in guest.disks), *(card.slot for card in guest.cards), *guest.ghosts]
+    numbers = [guest.vcpus, guest.memory_mb, *slots, guest.agent_slot or 0]
     if not (
         guest.rescue is None
         and guest.machine in making.MACHINES
