@@ -72,7 +72,7 @@ class Store:
         else:
             self.engine = self.writer = _server_engine(self.url, pool_size, patience)
         sa.event.listen(self.engine, 'handle_error', unfit, retval=True)
-        self.views = Views(self.engine, MOST_KEPT if self.url.database else 0)
+        self.views = Views(self.engine, MOST_KEPT if isinstance(self.engine.pool, sa.QueuePool) else 0)
         self._look: Callable[[], AbstractContextManager[sa.Connection]] = self.engine.connect
         if self.dialect == 'sqlite':
             self._look = self.views.view
@@ -206,6 +206,7 @@ def _server_engine(url: sa.URL, pool_size: int, limits: Patience) -> sa.Engine:
         hide_parameters=True,
         isolation_level='READ COMMITTED',
         pool_size=pool_size,
+        # The connection that was used last has in its memory what is asked again.
         pool_use_lifo=True,
         max_overflow=20,
         pool_pre_ping=url.get_backend_name() != 'postgresql',
@@ -232,8 +233,6 @@ def _sqlite_engine(url: sa.URL, pool_size: int, limits: Patience, *, durable: bo
         hide_parameters=True,
         pool_size=pool_size,
         connect_args={'timeout': limits.lock, 'check_same_thread': False},
-        # The connection that was used last has in its memory what is asked again.
-        **({'pool_use_lifo': True} if url.database else {}),
     )
     engine.dialect.statement_compiler = HintingCompiler
 

@@ -73,6 +73,13 @@ def test_one_connection_is_enough_for_one_look_after_the_other(store):
     assert len(store.views.kept) == 1
 
 
+@pytest.mark.parametrize('url', ['sqlite://', 'sqlite:///:memory:'])
+def test_of_a_database_in_memory_each_thread_has_its_own(url):
+    with contextlib.closing(Store(url)) as store:
+        assert store.ask(lambda connection: connection.scalar(sa.text('SELECT 1'))) == 1
+        assert store.views.kept == []
+
+
 def test_a_store_that_is_closed_has_none(store):
     store.ask(number)
     store.close()

@@ -28,24 +28,22 @@ class Threads:
         for thread in self.threads:
             thread.start()
 
-    def run(self, job: Job) -> None:
-        self._give(job)
-
-    def stop(self, seconds: float) -> None:
-        """End after the jobs that were given so far, or when the seconds are over."""
-        until = time.monotonic() + seconds
-        for _ in self.threads:
-            self._give(None)
-        for thread in self.threads:
-            thread.join(max(0, until - time.monotonic()))
-
-    def _give(self, job: Job | None) -> None:
+    def run(self, job: Job | None) -> None:
+        """Have a thread do the job, or end where that is None."""
         with self.lock:
             if not self.idle:
                 self.waiting.append(job)
                 return
             mine = self.idle.pop()
         mine.put(job)
+
+    def stop(self, seconds: float) -> None:
+        """End after the jobs that were given so far, or when the seconds are over."""
+        until = time.monotonic() + seconds
+        for _ in self.threads:
+            self.run(None)
+        for thread in self.threads:
+            thread.join(max(0, until - time.monotonic()))
 
     def _take(self, mine: queue.SimpleQueue[Job | None]) -> Job | None:
         """The next job, or None for the end; waits for either."""
