@@ -319,6 +319,12 @@ def servers(store):
     return Servers(store)
 
 
+@pytest.fixture
+def logged(caplog):
+    """logged(): what the service itself logged. A library may still be at work for a test that is over."""
+    return lambda: [record for record in caplog.records if record.name.split('.')[0] == 'computeapi']
+
+
 SAMPLES = Path(__file__).parent / 'samples'
 
 

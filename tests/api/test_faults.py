@@ -237,7 +237,7 @@ def test_each_request_has_an_id_under_two_names(api):
     assert first['x-openstack-request-id'] == first['x-compute-request-id'] != second['x-compute-request-id']
 
 
-def test_the_id_of_the_client_is_kept_for_the_log_and_for_other_services(caplog):
+def test_the_id_of_the_client_is_kept_for_the_log_and_for_other_services(caplog, logged):
     seen = {}
 
     def app(environ, start_response):
@@ -249,14 +249,14 @@ def test_the_id_of_the_client_is_kept_for_the_log_and_for_other_services(caplog)
     with caplog.at_level(logging.INFO, 'computeapi.request'):
         for inbound in (INBOUND, INBOUND + '\n', 'req-x', INBOUND.upper()):
             webob.Request.blank('/', headers={'X-OpenStack-Request-ID': inbound}).get_response(pipeline)
-    assert [record.global_request_id for record in caplog.records] == [INBOUND, None, None, None]
-    assert seen['openstack.request_id'] == caplog.records[-1].request_id != INBOUND
+    assert [record.global_request_id for record in logged()] == [INBOUND, None, None, None]
+    assert seen['openstack.request_id'] == logged()[-1].request_id != INBOUND
 
 
-def test_a_line_of_the_log_says_who_asked(api, caplog):
+def test_a_line_of_the_log_says_who_asked(api, caplog, logged):
     with caplog.at_level(logging.INFO, 'computeapi.request'):
         answer = api.get('/flavors', as_='bob:project')
-    [line] = [json.loads(JSONLines().format(record)) for record in caplog.records]
+    [line] = [json.loads(JSONLines().format(record)) for record in logged()]
     assert (line['user_id'], line['project_id']) == ('bob', 'project')
     assert line['request_id'] == answer.headers['x-openstack-request-id']
 

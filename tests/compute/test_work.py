@@ -349,11 +349,11 @@ def test_each_kind_of_work_has_one_function(platform):
 
 
 @pytest.fixture
-def lines(caplog):
+def lines(caplog, logged):
     """lines(): what was logged, as the service's own log has it, in JSON."""
     caplog.set_level(logging.INFO, 'computeapi')
     caplog.handler.addFilter(log.Callers())
-    return lambda: [json.loads(log.JSONLines().format(record)) for record in caplog.records]
+    return lambda: [json.loads(log.JSONLines().format(record)) for record in logged()]
 
 
 def refuse(job):

@@ -187,12 +187,12 @@ def test_names_that_are_no_text_of_headers(http):
     assert len(answer.headers[HINT_HEADER]) < 200 * MOST_HINTS
 
 
-def test_the_log_has_each_once_and_the_control_api_how_often(http, cloud, caplog):
+def test_the_log_has_each_once_and_the_control_api_how_often(http, cloud, caplog, logged):
     with caplog.at_level(logging.WARNING, 'computeapi.kit.hints'):
         for _ in range(3):
             http.get('/v2.1/servers/missing/tags', headers=version_header('2.25'))
     text = 'GET /servers/{server_id}/tags is known from 2.26 on; this request asked for 2.25'
-    assert [each.message for each in caplog.records] == [f'GET /servers/{{server_id}}/tags: {text}']
+    assert [each.message for each in logged()] == [f'GET /servers/{{server_id}}/tags: {text}']
     [hint] = http.control('GET', '/hints').json()['hints']
     assert hint == {'operation': 'GET /servers/{server_id}/tags', 'text': text, 'times': 3}
     assert http.control('PUT', '/hints', {'on': False}).json() == {'on': False}
