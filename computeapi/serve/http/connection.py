@@ -10,13 +10,14 @@ import math
 import socket
 from collections import deque
 from http import HTTPStatus
-from urllib.parse import unquote_to_bytes
 
 import httptools
 
 from computeapi.serve.http.body import StreamedBody
 from computeapi.serve.http.exchange import Exchange, refusal
 from computeapi.serve.http.hub import ENVIRON, Hub
+from computeapi.serve.http.message import Environ, Message, add_body, whole
+from computeapi.serve.http.talk import SHORT, Talk
 
 LONGEST_HEAD = 64 * 1024
 """Bytes of a request line with its headers that are waited for: tokens and names of projects make long ones."""
@@ -29,20 +30,23 @@ PIPELINED = 100
 CONTINUE = b'HTTP/1.1 100 Continue\r\n\r\n'
 
 
-class ClientConnection(asyncio.Protocol):
-    """A client's connection: requests are answered in the order in which they come."""
+class ClientConnection(Message, asyncio.Protocol):
+    """A client's connection: requests are answered in the order in which they come.
+
+    talk: of the thread that has it for itself, if one has.
+    """
 
     transport: asyncio.Transport
 
     def __init__(self, hub: Hub):
+        super().__init__()
         self.hub = hub
-        self.parser = httptools.HttpRequestParser(self)
+        self.talk: Talk | None = None
         self.current: Exchange | None = None
         self.queue: deque[Exchange] = deque()
         self.deadline = math.inf
         # What has arrived of the next request: at first its head, then the exchange and pieces of its body.
-        self.in_head, self.size, self.url = False, 0, b''
-        self.headers: dict[str, str] = {}
+        self.in_head, self.size = False, 0
         self.arriving: Exchange | None = None
         self.pieces: list[bytes] = []
         self.paused = self.deaf = self.clogged = self.finished = False
@@ -59,7 +63,7 @@ class ClientConnection(asyncio.Protocol):
         transport.set_write_buffer_limits(high=0)
         local, peer = transport.get_extra_info('sockname'), transport.get_extra_info('peername')
         self.address = peer[0] if peer else ''
-        self.environ = {
+        self.known = {
             **ENVIRON,
             'SERVER_NAME': local[0],
             'SERVER_PORT': str(local[1]),
@@ -72,6 +76,8 @@ class ClientConnection(asyncio.Protocol):
             transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
+        if self.talk is not None:
+            self.talk.end()
         self.hub.discard(self, self.address)
         for exchange in (self.current, self.arriving, *self.queue):
             if exchange is not None and exchange.body is not None:
@@ -89,6 +95,8 @@ class ClientConnection(asyncio.Protocol):
         """Answer what has been asked, and no more."""
         self.finished = True
         self.end_feed()
+        if self.talk is not None:
+            self.talk.hush()
         if self.current is None and not self.clogged:
             self.transport.close()
 
@@ -122,6 +130,8 @@ class ClientConnection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         if self.deaf:
             return
+        if self.is_at_rest and self.hub.is_calm and len(data) < SHORT and (environ := whole(data, self.known)):
+            return self.begin_talk(environ)
         if self.in_head:
             self.size += len(data)
         try:
@@ -144,19 +154,11 @@ class ClientConnection(asyncio.Protocol):
         return self.current is not None or self.clogged
 
     def on_message_begin(self) -> None:
-        self.in_head, self.size, self.url, self.headers = True, 0, b'', {}
+        super().on_message_begin()
+        self.in_head, self.size = True, 0
         self.pieces = []
         if self.current is None:
             self.await_client(self.hub.options.request_timeout)
-
-    def on_url(self, url: bytes) -> None:
-        self.url += url
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        key, text = environ_key(name), value.decode('latin-1')
-        # A proxy may set a header with dashes and let through the client's own with underscores: alike in WSGI.
-        if key:
-            self.headers[key] = f'{self.headers[key]},{text}' if key in self.headers else text
 
     def on_headers_complete(self) -> None:
         self.in_head, self.size = False, 0
@@ -164,14 +166,7 @@ class ClientConnection(asyncio.Protocol):
             return
         if self.headers.pop('HTTP_TRANSFER_ENCODING', 'chunked').lower() != 'chunked':
             return self.refuse(HTTPStatus.NOT_IMPLEMENTED)
-        environ = {**self.environ, **self.headers}
-        environ['REQUEST_METHOD'] = self.parser.get_method().decode()
-        environ['SERVER_PROTOCOL'] = f'HTTP/{self.parser.get_http_version()}'
-        path, _, query = self.url.partition(b'?')
-        if not path.startswith(b'/'):
-            path = httptools.parse_url(path).path or b'/' if b'//' in path else path
-        environ['PATH_INFO'] = (unquote_to_bytes(path) if b'%' in path else path).decode('latin-1')
-        environ['QUERY_STRING'] = query.decode('latin-1')
+        environ = self.environ(self.known)
         closing = not self.parser.should_keep_alive()
         self.arriving = Exchange(environ, self.deliver, closing=closing)
         expects = self.headers.get('HTTP_EXPECT', '').lower() == '100-continue'
@@ -206,10 +201,7 @@ class ClientConnection(asyncio.Protocol):
             if exchange is self.current:
                 self.await_app()
         else:
-            body = b''.join(self.pieces)
-            exchange.environ['wsgi.input'] = io.BytesIO(body)
-            if body:
-                exchange.environ['CONTENT_LENGTH'] = str(len(body))
+            add_body(exchange.environ, b''.join(self.pieces))
             self.ask(exchange)
         if exchange.closing:
             self.deaf = True
@@ -247,6 +239,39 @@ class ClientConnection(asyncio.Protocol):
         elif self.paused and not busy:
             self.transport.resume_reading()
         self.paused = busy
+
+    # ------------------------------------------------------------------ talks
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether all is answered, and nothing has arrived of a next request."""
+        busy = self.current is not None or self.in_head or self.arriving is not None
+        return not (busy or self.paused or self.clogged or self.finished)
+
+    def begin_talk(self, environ: Environ) -> None:
+        self.talk = Talk(self, environ)
+        self.current = self.talk.exchange
+        self.transport.pause_reading()
+        self.await_app()
+        self.hub.threads.run(self.talk.run)
+
+    def take_back(self, exchange: Exchange) -> None:
+        """The answer is the loop's business."""
+        self.talk, self.current = None, exchange
+        exchange.send = self.deliver
+        self.transport.resume_reading()
+
+    def listen(self, heard: bytes | None) -> None:
+        """All is answered. heard: what the client has said since; b'' if that was the end of it."""
+        self.talk = None
+        self.transport.resume_reading()
+        self.next()
+        if self.transport.is_closing() or heard is None:
+            return
+        if heard:
+            self.data_received(heard)
+        elif not self.eof_received():
+            self.transport.close()
 
     # ------------------------------------------------------------------ what the app answers
 
@@ -354,13 +379,3 @@ class ClientConnection(asyncio.Protocol):
             self.paused = False
             self.transport.resume_reading()
         self.await_client(self.hub.options.response_timeout)
-
-
-@functools.lru_cache(maxsize=1024)
-def environ_key(name: bytes) -> str:
-    """What WSGI calls a header; nothing for what it cannot tell from another."""
-    key = name.decode('latin-1').upper()
-    if '_' in key:
-        return ''
-    key = key.replace('-', '_')
-    return key if key in ('CONTENT_TYPE', 'CONTENT_LENGTH') else f'HTTP_{key}'

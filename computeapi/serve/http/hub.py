@@ -36,6 +36,7 @@ class Hub:
     def __init__(self, loop: asyncio.AbstractEventLoop, app: WSGIApp, options: cfg.ConfigOpts.GroupAttr, threads: int):
         self.loop, self.app, self.options = loop, app, options
         self.threads, self.uploads = Threads('request', threads), Threads('upload', UPLOADS)
+        self.few = threads // 2
         self.everyone = Crowd(options.max_connections)
         self.by_address: dict[str, Crowd] = {}
 
@@ -66,6 +67,11 @@ class Hub:
     def _crowds(self, address: str) -> list[Crowd]:
         crowd = self.by_address.get(address)
         return [self.everyone] if crowd is None else [self.everyone, crowd]
+
+    @property
+    def is_calm(self) -> bool:
+        """Whether each connection may have a thread for itself, and as many are left."""
+        return len(self.everyone.members) <= self.few and not self.threads.waiting
 
     def begin(self, exchange: Exchange) -> None:
         """Have the app answer the request."""

@@ -1,0 +1,104 @@
+"""The head of a request, as llhttp reads it and WSGI wants it."""
+
+import functools
+import io
+from typing import Any
+from urllib.parse import unquote_to_bytes
+
+import httptools
+
+Environ = dict[str, Any]
+
+
+class Message:
+    """One request after the other. parser: llhttp's, which calls the methods that begin with `on_`."""
+
+    def __init__(self) -> None:
+        self.parser = httptools.HttpRequestParser(self)
+        self.url = b''
+        self.headers: dict[str, str] = {}
+
+    def on_message_begin(self) -> None:
+        self.url, self.headers = b'', {}
+
+    def on_url(self, url: bytes) -> None:
+        self.url += url
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        key, text = environ_key(name), value.decode('latin-1')
+        # A proxy may set a header with dashes and let through the client's own with underscores: alike in WSGI.
+        if key:
+            self.headers[key] = f'{self.headers[key]},{text}' if key in self.headers else text
+
+    def environ(self, known: Environ) -> Environ:
+        """What the app is told of the request, when its head is there. known: of the connection."""
+        path, _, query = self.url.partition(b'?')
+        if not path.startswith(b'/'):
+            path = httptools.parse_url(path).path or b'/' if b'//' in path else path
+        return {
+            **known,
+            **self.headers,
+            'REQUEST_METHOD': self.parser.get_method().decode(),
+            'SERVER_PROTOCOL': f'HTTP/{self.parser.get_http_version()}',
+            'PATH_INFO': (unquote_to_bytes(path) if b'%' in path else path).decode('latin-1'),
+            'QUERY_STRING': query.decode('latin-1'),
+        }
+
+
+@functools.lru_cache(maxsize=1024)
+def environ_key(name: bytes) -> str:
+    """What WSGI calls a header; nothing for what it cannot tell from another."""
+    key = name.decode('latin-1').upper()
+    if '_' in key:
+        return ''
+    key = key.replace('-', '_')
+    return key if key in ('CONTENT_TYPE', 'CONTENT_LENGTH') else f'HTTP_{key}'
+
+
+def add_body(environ: Environ, body: bytes) -> None:
+    environ['wsgi.input'] = io.BytesIO(body)
+    if body:
+        environ['CONTENT_LENGTH'] = str(len(body))
+
+
+class WholeMessage(Message):
+    """What arrived in one piece, of which it says whether it is one request that wants an answer and no more."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.begun, self.complete, self.goes_on, self.body = 0, False, False, b''
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self.begun += 1
+
+    def on_headers_complete(self) -> None:
+        self.goes_on = self.parser.should_keep_alive()
+
+    def on_body(self, data: bytes) -> None:
+        self.body += data
+
+    def on_message_complete(self) -> None:
+        self.complete = True
+
+    @property
+    def is_plain(self) -> bool:
+        unusual = 'HTTP_EXPECT' in self.headers or 'HTTP_TRANSFER_ENCODING' in self.headers
+        return self.complete and self.begun == 1 and self.goes_on and not unusual
+
+
+def whole(data: bytes, known: Environ) -> Environ | None:
+    """What the app is told of the one request that the data is; None where it is anything else.
+
+    known: of the connection.
+    """
+    message = WholeMessage()
+    try:
+        message.parser.feed_data(data)
+    except (httptools.HttpParserError, httptools.HttpParserUpgrade):
+        return None
+    if not message.is_plain:
+        return None
+    environ = message.environ(known)
+    add_body(environ, message.body)
+    return environ
