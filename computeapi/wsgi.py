@@ -14,6 +14,7 @@ OS_DEFAULT__WORKERS=0, where `computeapi worker` runs beside it, and with COMPUT
 """
 
 import atexit
+import gc
 import os
 import threading
 from collections.abc import Iterable
@@ -63,6 +64,8 @@ class ServingProcess:
                 service = self.begin().service
                 app = load(service, name)
                 self.apps[name] = ui.beside(app, self.conf, service=service) if name == 'compute' else app
+                # What is there now stays: to look through all of it for garbage takes longer than hundreds of requests.
+                gc.freeze()
             return self.apps[name]
 
     def end(self) -> None:

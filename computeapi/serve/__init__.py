@@ -2,6 +2,7 @@
 
 import argparse
 import errno
+import gc
 import logging
 import os
 import signal
@@ -64,6 +65,8 @@ def run(conf: cfg.ConfigOpts, options: argparse.Namespace, surroundings: Surroun
                 page=conf.ui.enabled,
             )
             print(shown, flush=True)
+            # What is there now stays: to look through all of it for garbage takes longer than hundreds of requests.
+            gc.freeze()
             HTTPServer(app, sockets, conf.standalone, THREADS).run()
 
 
