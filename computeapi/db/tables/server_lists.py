@@ -10,7 +10,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from computeapi.db.tables.types import CodePoints, Text
+from computeapi.db.tables.types import CodePoints, Text, metadata
 
 LIVING = 'deleted_at'
 TIES = ('created_at', 'id')
@@ -68,5 +68,12 @@ def _along(key: str) -> list[str]:
 
 
 def _partial(name: str, present: str, *columns: str) -> sa.Index:
-    there = sa.text(f'{present} IS NOT NULL')
-    return sa.Index(name, *columns, sqlite_where=there, postgresql_where=there)
+    return sa.Index(name, *columns, sqlite_where=sa.text(f'{present} IS NOT NULL'))
+
+
+@sa.event.listens_for(metadata, 'before_create')
+def _tell_postgresql(target: sa.MetaData, connection: sa.Connection, **facts: Any) -> None:
+    """What makes its indexes partial: said before, it would have every process load what SQLAlchemy knows of it."""
+    if connection.dialect.name == 'postgresql':
+        for index in target.tables['servers'].indexes:
+            index.dialect_options['postgresql']['where'] = index.dialect_options['sqlite']['where']
