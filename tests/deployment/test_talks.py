@@ -122,11 +122,13 @@ def test_who_asks_again_much_later_is_answered(url, monkeypatch):
             time.sleep(0.1)
 
 
-def test_what_is_no_http_is_refused_after_an_answer(url):
-    with Wire(url) as wire:
-        assert post(wire, 'first') == 'first'
-        wire.send('What is this?\r\n\r\n')
-        assert wire.answer()[0] == 400 and wire.ended()
+@pytest.mark.parametrize('head', ['What is this?', 'GET http://[::1/ HTTP/1.1', 'GET http://a:99999999/ HTTP/1.1'])
+def test_what_is_no_http_is_refused_after_an_answer(url, head):
+    for _ in range(10):
+        with Wire(url) as wire:
+            assert post(wire, 'first') == 'first'
+            wire.send(f'{head}\r\n\r\n')
+            assert wire.answer()[0] == 400 and wire.ended()
 
 
 def test_an_answer_that_is_taken_slowly_is_whole(url):

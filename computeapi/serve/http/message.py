@@ -1,5 +1,6 @@
 """The head of a request, as llhttp reads it and WSGI wants it."""
 
+import contextlib
 import functools
 import io
 from typing import Any
@@ -93,12 +94,10 @@ def whole(data: bytes, known: Environ) -> Environ | None:
     known: of the connection.
     """
     message = WholeMessage()
-    try:
+    with contextlib.suppress(httptools.HttpParserError, httptools.HttpParserUpgrade):
         message.parser.feed_data(data)
-    except (httptools.HttpParserError, httptools.HttpParserUpgrade):
-        return None
-    if not message.is_plain:
-        return None
-    environ = message.environ(known)
-    add_body(environ, message.body)
-    return environ
+        if message.is_plain:
+            environ = message.environ(known)
+            add_body(environ, message.body)
+            return environ
+    return None
