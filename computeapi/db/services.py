@@ -21,7 +21,10 @@ COMPUTE = 'nova-compute'
 
 
 SERVICES = Rows(ComputeService, services)
-OF_COMPUTE_HOSTS = Among(SERVICES.select.where(services.c.binary == COMPUTE), services.c.host)
+RUNS_SERVERS = services.c.binary == COMPUTE
+OF_COMPUTE_HOSTS = Among(SERVICES.select.where(RUNS_SERVERS), services.c.host)
+WITH_SERVERS = servers.outerjoin(services, (services.c.host == servers.c.host) & RUNS_SERVERS)
+"""Servers, and what runs them."""
 
 
 def select(connection: sa.Connection, host: str | None = None, binary: str | None = None) -> list[ComputeService]:
