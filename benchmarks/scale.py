@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from typing import Any
 from urllib.parse import quote
 
 import orjson
@@ -19,7 +20,7 @@ from run import caller
 from computeapi import config, serve
 from computeapi.clock import utcnow
 from computeapi.db import bulk, schema
-from computeapi.db.engine import store_of
+from computeapi.db.engine import Store, store_of
 from computeapi.db.tables.compute import keypairs
 from computeapi.db.tables.servers import migrations, server_actions, servers
 from computeapi.kit.scenes.populating import populate
@@ -63,7 +64,7 @@ class Cloud:
     def __init__(self, service: Service):
         self.service, self.app = service, load(service, 'compute')
         self.lists = dict(lists(service))
-        self.work = Work(service.store.engine)
+        self.work = Work(service.store)
 
     def caller(self, name: str) -> Callable[[], bytes]:
         path, token = self.lists[name]
@@ -98,8 +99,8 @@ class Work:
     """What a request has a database do: hundreds of instructions of SQLite's machine, pages of PostgreSQL, rows that
     MariaDB reads."""
 
-    def __init__(self, engine: sa.Engine):
-        self.engine, self.counted = engine, 0
+    def __init__(self, store: Store):
+        self.store, self.engine, self.counted = store, store.engine, 0
 
     def of(self, call: Callable[[], bytes]) -> int:
         self.counted = 0
@@ -109,12 +110,13 @@ class Work:
 
     @contextmanager
     def _steps(self) -> Iterator[None]:
-        def prepare(driver: sa.engine.interfaces.DBAPIConnection, *rest: object) -> None:
-            driver.set_progress_handler(self._count, STEPS)  # type: ignore[attr-defined]
-
-        sa.event.listen(self.engine, 'checkout', prepare)
+        # Look-ups keep their connections; there was one before.
+        drivers: list[Any] = [connection.connection.dbapi_connection for connection in self.store.views.kept]
+        for driver in drivers:
+            driver.set_progress_handler(self._count, STEPS)
         yield
-        sa.event.remove(self.engine, 'checkout', prepare)
+        for driver in drivers:
+            driver.set_progress_handler(None, 0)
 
     def _count(self) -> int:
         self.counted += 1
