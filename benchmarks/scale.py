@@ -244,6 +244,7 @@ def searches(middle: sa.Row, deep: sa.Row) -> Iterator[tuple[str, str]]:
     yield 'name', f'name=^{middle.name}$'
     yield 'name from', f'name=^{middle.name[:-1]}'
     yield 'name within', f'name={middle.name}'
+    yield 'name of many', 'name=web'
     yield 'name nowhere', 'name=nowhere'
     for status in ('ACTIVE', 'SHUTOFF', 'ERROR', 'PAUSED', 'REBOOT', 'RESCUE', 'DELETED'):
         yield f'status {status}', f'status={status}'
@@ -261,6 +262,8 @@ def searches(middle: sa.Row, deep: sa.Row) -> Iterator[tuple[str, str]]:
     addresses = [each['address'] for entry in middle.network_info for each in entry['addresses']] or ['10.0.0.9']
     yield 'ip', f'ip={addresses[0]}'
     yield 'ip exactly', f'ip=^{quote(addresses[0].replace(".", chr(92) + "."))}$'
+    yield 'ip with dots', f'ip=^{quote(addresses[0])}$'
+    yield 'ip of many', 'ip=10.'
     yield 'ip6 nowhere', 'ip6=fd00::1'
     for name in ('tags', 'tags-any', 'not-tags', 'not-tags-any'):
         yield name, f'{name}=legacy,pci'

@@ -9,6 +9,7 @@ Case does not count.
 import functools
 import itertools
 import re
+from collections.abc import Callable
 from typing import Any
 
 import sqlalchemy as sa
@@ -69,11 +70,11 @@ def _symbol(found: re.Match[str]) -> str:
     return symbol if found[0] == '\\.' else LIKE.get(symbol, symbol)
 
 
-def fits(pattern: str, value: str) -> bool:
-    """Whether the pattern, which is_bounded, matches the value."""
+def matcher(pattern: str) -> Callable[[str], Any]:
+    """What finds something in a value, if the pattern, which is_bounded, matches it."""
     if PLAIN.fullmatch(pattern):
-        return re.search(pattern, value, re.IGNORECASE) is not None
-    return bool(search(f'(?i){pattern}', value))
+        return re.compile(pattern, re.IGNORECASE).search
+    return functools.partial(search, f'(?i){pattern}')
 
 
 def search(pattern: str, value: str | None) -> bool | None:

@@ -1,7 +1,8 @@
 """Along which indexes the servers of a list are: one after the other in the order of a key, or side by side in the
 usual order, where there is an index of what they have in common."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+import functools
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -140,23 +141,25 @@ def _in_state(vm_state: str, task_states: Collection[str] | None) -> Iterator[Va
 
 def _locked(connection: sa.Connection, name: str, locked: bool) -> Values:
     """By whoever there is; a cloud that was loaded may name others than the API does."""
-    return held(connection, 'locked_by') if locked else None
+    found = held(connection, 'locked_by') if locked else None
+    return None if found is None else [Value('locked_by', value) for value in found]
 
 
 def _matching(connection: sa.Connection, name: str, pattern: str) -> Values:
     """All that there is in a column, of which there are many servers but few values."""
     if not patterns.is_bounded(pattern):
         return None
-    values = held(connection, name)
-    return None if values is None else [each for each in values if patterns.fits(pattern, each.value)]
+    found = held(connection, name)
+    return None if found is None else [Value(name, value) for value in filter(patterns.matcher(pattern), found)]
 
 
-def held(connection: sa.Connection, name: str) -> Values:
+def held(connection: sa.Connection, name: str) -> Sequence[Any] | None:
     """All that there is in a column; None if that is much."""
-    found = list(connection.scalars(_distinct(connection.dialect.name, name)))
-    return None if len(found) > MOST_VALUES else [Value(name, value) for value in found]
+    found = connection.scalars(_distinct(connection.dialect.name, name)).all()
+    return None if len(found) > MOST_VALUES else found
 
 
+@functools.cache
 def _distinct(dialect: str, key: str) -> sa.Select[Any]:
     """The values of living servers, each found from the one before along the index."""
     column = servers.c[key]

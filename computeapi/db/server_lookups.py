@@ -16,6 +16,7 @@ from computeapi.db.walks import FEW, Place, hinted
 COSTLIER = 10
 """How much more it takes to get a row than to look at its entry in an index."""
 LAST_LETTER = chr(0x10FFFF)
+WHOLE_ADDRESS = re.compile(r'\^([0-9]+)' + r'\\?\.([0-9]+)' * 3 + r'\$')
 WHOLE_RESERVATION = re.compile(r'\^?(r-[a-z0-9]{8})\$?')
 
 Places = sa.Select[Any]
@@ -26,13 +27,14 @@ THERE = servers.c.deleted_at.is_(None)
 class Lookup(NamedTuple):
     """Statements that together tell the places of all servers that a filter lets pass.
 
-    scanned: of what the statement looks at all, as far as it may; else it finds them by an index.
     ids: what the servers are found by, which tells at less cost when they are not few.
+    scanned, most: what the last statement looks through, and how much of that it may.
     """
 
     statements: list[Places]
-    scanned: Places | None = None
     ids: sa.Select[Any] | None = None
+    scanned: sa.Select[Any] | None = None
+    most: int = 0
 
 
 def places(
@@ -43,28 +45,36 @@ def places(
     far: how many servers are wanted, if in the way to them there are those of other projects.
     most: how many rows may be looked at, where there is nothing to go by.
     """
-    entries = most * COSTLIER
-    dialect = connection.dialect.name
     if far is not None and reach.project_id is not None:
         everyone = _of_project(reach)
         if _is_small(connection, everyone, far):
             return list(connection.execute(everyone))
     for name, value in filters.items():
-        for lookup in _lookups(dialect, reach, name, value, entries):
-            if (found := _found(connection, lookup, entries)) is not None:
+        for lookup in _lookups(connection.dialect.name, reach, name, value, most * COSTLIER):
+            if (found := _found(connection, lookup)) is not None:
                 return found
+    return None
+
+
+def through_all(connection: sa.Connection, reach: Reach, filters: Mapping[str, Any], most: int) -> list[Place] | None:
+    """As `places`, by looking through all names or addresses, if these are not so many."""
+    for name, value in filters.items():
+        lookup = _looking_through(connection.dialect.name, reach, name, value, most * COSTLIER)
+        if lookup is not None and not _is_too_much(connection, lookup):
+            return _found(connection, lookup._replace(scanned=None))
     return None
 
 
 def _is_small(connection: sa.Connection, everyone: Places, wanted: int) -> bool:
     """Whether to look at all servers of a project takes less than to look for them among others."""
-    some = everyone.limit(FEW + 1).subquery()
-    there = connection.scalar(sa.select(sa.func.count()).select_from(some)) or 0
+    if _is_beyond(connection, everyone, FEW):
+        return False
+    there = connection.scalar(sa.select(sa.func.count()).select_from(everyone.subquery())) or 0
     everybody = connection.scalar(sa.select(sa.func.max(servers.c.id))) or 0
-    return there <= FEW and everybody * min(wanted, there) > COSTLIER * there * there
+    return everybody * min(wanted, there) > COSTLIER * there * there
 
 
-def _found(connection: sa.Connection, lookup: Lookup, most: int) -> list[Place] | None:
+def _found(connection: sa.Connection, lookup: Lookup) -> list[Place] | None:
     if lookup.ids is not None and _is_beyond(connection, lookup.ids, FEW):
         return None
     found: set[Place] = set()
@@ -74,14 +84,16 @@ def _found(connection: sa.Connection, lookup: Lookup, most: int) -> list[Place] 
         if len(some) > FEW:
             return None
         found.update(map(tuple, some))
-    if lookup.scanned is not None and _is_beyond(connection, lookup.scanned, most):
-        return None
-    return list(found)
+    return None if _is_too_much(connection, lookup) else list(found)
+
+
+def _is_too_much(connection: sa.Connection, lookup: Lookup) -> bool:
+    return lookup.scanned is not None and _is_beyond(connection, lookup.scanned, lookup.most)
 
 
 def _is_beyond(connection: sa.Connection, rows: sa.Select[Any], most: int) -> bool:
-    counted = sa.select(sa.func.count()).select_from(rows.limit(most + 1).subquery())
-    return (connection.scalar(counted) or 0) > most
+    """Whether there are more; to skip rows costs a third of what it takes to count them."""
+    return connection.execute(rows.offset(most).limit(1)).first() is not None
 
 
 def _of_project(reach: Reach) -> Places:
@@ -97,40 +109,58 @@ def _lookups(dialect: str, reach: Reach, name: str, value: Any, most: int) -> It
     elif name == 'reservation_id' and (whole := WHOLE_RESERVATION.fullmatch(value)):
         yield Lookup([PLACES.where(servers.c.reservation_id == whole[1])])
     elif name == 'changes_since':
-        yield Lookup(_changed(reach, value.replace(microsecond=0)))
+        yield _changed(reach, value.replace(microsecond=0))
     elif name in ('tags', 'tags_any'):
         for tags in [value] if name == 'tags_any' else ([tag] for tag in value):
             yield _tagged(tags)
-    elif name in ADDRESSES:
-        yield _addressed(dialect, ADDRESSES[name], value, most)
-    elif name == 'name' and reach.deleted is False:
-        yield _named(dialect, reach, value, most)
+    elif name in ADDRESSES and (prefix := _beginning_of(name, value)):
+        yield _at(dialect, ADDRESSES[name], value, prefix, most)
+    elif name == 'name' and reach.deleted is False and (prefix := patterns.prefix(value)):
+        yield _named(dialect, reach, value, prefix, most)
+
+
+def _looking_through(dialect: str, reach: Reach, name: str, value: Any, most: int) -> Lookup | None:
+    if name in ADDRESSES:
+        return _at(dialect, ADDRESSES[name], value, '', most)
+    return _named(dialect, reach, value, '', most) if name == 'name' and reach.deleted is False else None
 
 
 def _tagged(tags: Collection[str]) -> Lookup:
     return _of(sa.select(server_tags.c.server_id).where(server_tags.c.tag.in_(tags)))
 
 
-def _changed(reach: Reach, moment: datetime) -> list[Places]:
-    """Who may have changed since: those who did, who were made, and who were deleted, within what clocks may differ."""
-    deleted = servers.c.deleted_at >= max(moment, datetime.min + CLOCKS_DIFFER) - CLOCKS_DIFFER
+def _changed(reach: Reach, moment: datetime) -> Lookup:
+    """Who changed since, or was made: by the index of that; who was deleted: among all who were, within what clocks may
+    differ."""
     living = [
         hinted(PLACES.where(THERE, servers.c.updated_at >= moment, *reach.owned()), BY['updated_at']),
         hinted(PLACES.where(THERE, servers.c.created_at >= moment, *reach.owned()), LIVING),
     ]
-    gone = hinted(PLACES.where(deleted, *reach.owned()), LIVING)
-    return living if reach.deleted is False else [*living, gone]
+    if reach.deleted is False:
+        return Lookup(living)
+    most = FEW * COSTLIER
+    deleted = servers.c.deleted_at >= max(moment, datetime.min + CLOCKS_DIFFER) - CLOCKS_DIFFER
+    seen = hinted(PLACES.add_columns(servers.c.updated_at).where(deleted, *reach.owned()), BY['updated_at'])
+    some = seen.limit(most).subquery()
+    changed = sa.func.coalesce(some.c.updated_at, some.c.created_at)
+    gone = sa.select(some.c.created_at, some.c.id).where(changed >= moment)
+    return Lookup([*living, gone], scanned=seen, most=most)
 
 
-def _addressed(dialect: str, version: int, pattern: str, most: int) -> Lookup:
-    address = server_addresses.c.address
-    seen = sa.select(server_addresses.c.server_id, address).where(server_addresses.c.version == version)
-    if prefix := patterns.prefix(pattern):
-        held = seen.where(address.between(prefix, prefix + LAST_LETTER), patterns.matches(address, pattern, dialect))
-        return _of(held)
+def _at(dialect: str, version: int, pattern: str, prefix: str, most: int) -> Lookup:
+    seen = sa.select(server_addresses.c.server_id, server_addresses.c.address)
+    seen = seen.where(server_addresses.c.version == version, *_beginning(server_addresses.c.address, prefix))
     some = seen.limit(most).subquery()
     found = sa.select(some.c.server_id).where(patterns.matches(some.c.address, pattern, dialect))
-    return Lookup(_of(found).statements, seen)
+    return _of(found)._replace(scanned=seen, most=most)
+
+
+def _beginning_of(name: str, pattern: str) -> str:
+    """What all addresses begin with that the pattern matches."""
+    if name == 'ip' and (whole := WHOLE_ADDRESS.fullmatch(pattern)):
+        # A dot is any letter, but such an address has dots nowhere else.
+        return '.'.join(whole.groups())
+    return patterns.prefix(pattern)
 
 
 def _of(ids: sa.Select[Any]) -> Lookup:
@@ -139,13 +169,14 @@ def _of(ids: sa.Select[Any]) -> Lookup:
     return Lookup([PLACES.select_from(some.join(servers, servers.c.uuid == some.c.server_id))], ids=ids)
 
 
-def _named(dialect: str, reach: Reach, pattern: str, most: int) -> Lookup:
+def _named(dialect: str, reach: Reach, pattern: str, prefix: str, most: int) -> Lookup:
     name = servers.c.folded_name
-    there = hinted(PLACES.where(THERE, *reach.owned()), BY['folded_name'])
-    if prefix := patterns.prefix(pattern):
-        within = name.between(prefix, prefix + LAST_LETTER), patterns.matches(name, pattern, dialect)
-        return Lookup([there.where(*within)])
+    there = hinted(PLACES.where(THERE, *reach.owned(), *_beginning(name, prefix)), BY['folded_name'])
     seen = there.add_columns(name)
     some = seen.limit(most).subquery()
     found = sa.select(some.c.created_at, some.c.id).where(patterns.matches(some.c.folded_name, pattern, dialect))
-    return Lookup([found], seen)
+    return Lookup([found], scanned=seen, most=most)
+
+
+def _beginning(column: sa.ColumnElement[str], prefix: str) -> list[sa.ColumnElement[bool]]:
+    return [column.between(prefix, prefix + LAST_LETTER)] if prefix else []

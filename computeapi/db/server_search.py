@@ -2,7 +2,7 @@
 
 import heapq
 import itertools
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -21,6 +21,7 @@ from computeapi.errors import Invalid
 COLUMNS = {'name': 'folded_name'}
 """What servers are sorted by instead of a column."""
 AT_ONCE = 1000
+"""So many servers are looked at first, and then as many again as before."""
 PATIENCE = 10
 """How much longer it is looked for the first server that fits."""
 
@@ -95,13 +96,13 @@ class Pager:
         few = server_lookups.places(self.connection, reach, sought, far, self.search.most)
         if few is not None:
             return self._among(few, wanted)
-        if self.key == USUAL and len(walks_) > 1:
-            return self._sifted(self._side_by_side(walks_), where)
-        if lets_most_pass(sought):
+        alone = self.key == USUAL and len(walks_) == 1
+        if lets_most_pass(sought) and (alone or self.key != USUAL):
             return Found(self._walked(walks_, where))
-        if self.key == USUAL and len(walks_) == 1:
-            return self._bounded(walks_[0], where)
-        return self._sifted(self._one_by_one(walks_), where)
+        if alone:
+            return self._bounded(walks_[0], where, lambda: self._through_all(sought, wanted))
+        there = self._side_by_side(walks_) if self.key == USUAL else self._one_by_one(walks_)
+        return self._through_all(sought, wanted) or self._sifted(there, where)
 
     def _walks(self) -> tuple[list[Walk] | None, Collection[str]]:
         if self.key == USUAL:
@@ -147,20 +148,41 @@ class Pager:
                 found += walks.rows(self.connection, self.records.select, walk, after, room)
         return self.records.of(found)
 
-    def _bounded(self, walk: Walk, where: Sequence[Clause]) -> Found:
-        """As `_walked`, but no more than so many servers are looked at; more if none of them fits."""
+    def _bounded(self, walk: Walk, where: Sequence[Clause], otherwise: Callable[[], Found | None]) -> Found:
+        """As `_walked`, but no more than so many servers are looked at, and more while none of them fits: a stretch of
+        them after the other, so that a page which is soon full costs nothing for what is beyond.
+
+        otherwise: what tells, if it can, where the page will not be full by then.
+        """
         if self.page.limit is None:
             return Found(self._walked([walk], where))
-        end = self._place(walk)
-        for most in (self.search.most, self.search.most * PATIENCE):
-            after, end = end, walks.place_at(self.connection, walk, end, most)
+        found, end, looked_at = list[sa.Row[Any]](), self._place(walk), 0
+        for size in self._stretches():
+            will_be_full = len(found) * self.search.most >= self.page.limit * looked_at
+            if looked_at == AT_ONCE and not will_be_full and (told := otherwise()) is not None:
+                return told
+            after, end = end, walks.place_at(self.connection, walk, end, size)
             within = walk if end is None else walk._replace(where=(*walk.where, *_until(end, walk)))
             within = within._replace(where=(*within.where, *where))
-            found = walks.rows(self.connection, self.records.select, within, after, self.page.limit)
-            if found or end is None:
+            room = self.page.limit - len(found)
+            found += walks.rows(self.connection, self.records.select, within, after, room)
+            looked_at += size
+            if end is None or len(found) == self.page.limit or self._is_enough(looked_at, found):
                 break
         last = None if end is None or len(found) == self.page.limit else self._id_of(end)
         return Found(self.records.of(found), last)
+
+    def _stretches(self) -> Iterator[int]:
+        """How long they are, so that both the least and the most that is looked at is where one ends."""
+        looked_at = 0
+        for bound in (self.search.most, self.search.most * PATIENCE):
+            while looked_at < bound:
+                size = min(max(AT_ONCE, looked_at), bound - looked_at)
+                yield size
+                looked_at += size
+
+    def _is_enough(self, looked_at: int, found: Sequence[Any]) -> bool:
+        return looked_at >= self.search.most * (1 if found else PATIENCE)
 
     # ------------------------------------------------------------ one look after the other
 
@@ -180,6 +202,10 @@ class Pager:
         later = (each for each in ordered if beyond is None or (each < beyond if self.descending else each > beyond))
         return self._sifted(later, where, bounded=False)
 
+    def _through_all(self, sought: Mapping[str, Any], where: Sequence[Clause]) -> Found | None:
+        few = server_lookups.through_all(self.connection, self.reach, sought, self.search.most)
+        return None if few is None else self._among(few, where)
+
     def _sifted(self, there: Iterable[Place], where: Sequence[Clause], *, bounded: bool = True) -> Found:
         """Those of the servers that stand there who fit, until the page is full, or enough were looked at."""
         limit, found, looked_at, size = self.page.limit, list[Any](), 0, self.page.limit or AT_ONCE
@@ -191,7 +217,7 @@ class Pager:
             looked_at, size = looked_at + len(some), size * 2
             if limit is not None and len(found) >= limit:
                 return Found(found[:limit])
-            if bounded and limit is not None and looked_at >= self.search.most * (1 if found else PATIENCE):
+            if bounded and limit is not None and self._is_enough(looked_at, found):
                 return Found(found, self._id_of([some[-1]]))
         return Found(found)
 

@@ -13,7 +13,7 @@ from computeapi.db.listing import NO_MARKER, Clause, Page
 from computeapi.errors import Invalid
 
 HINTS = {'sqlite': 'INDEXED BY {}', 'mysql': 'FORCE INDEX ({})', 'mariadb': 'FORCE INDEX ({})'}
-FIRST_LOOK, LOOK_FURTHER, LONGEST_LOOK = 250, 4, 4000
+FIRST_LOOK, LOOK_FURTHER, LONGEST_LOOK = 100, 2, 4000
 MOST = 'most'
 """What the parameter is called that bounds the rows."""
 FEW = 1000

@@ -2,6 +2,7 @@
 
 import itertools
 import random
+import re
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 
@@ -119,6 +120,7 @@ def few(request, monkeypatch):
     monkeypatch.setattr(server_lookups, 'FEW', few)
     monkeypatch.setattr(server_lookups, 'COSTLIER', costlier)
     monkeypatch.setattr(walks, 'FIRST_LOOK', 5)
+    monkeypatch.setattr(server_search, 'AT_ONCE', 5)
 
 
 @pytest.mark.parametrize('project_id', ['project', None])
@@ -245,6 +247,32 @@ def test_a_page_ends_where_enough_was_looked_at(store, rows, monkeypatch):
         assert often.servers and 5 <= there.index(often.last) < 4 * 5 + 5
 
 
+def test_a_page_that_is_soon_full_costs_nothing_for_what_is_beyond(store, rows, few, monkeypatch):
+    """Neither a look further along the index, nor one at all names or addresses."""
+    monkeypatch.setattr(server_search, 'AT_ONCE', ENDLESS)
+    for filters in ({'hostname': 'e'}, {'name': 'e'}, {'ip': '10.'}, {'not_tags': ['red']}):
+        with store.read() as connection, asked(connection) as statements:
+            found = server_search.page(connection, Page(2, None, NEWEST_FIRST), Search(None, filters=filters))
+        assert len(found.servers) == 2
+        assert len(statements) == 2, 'where the stretch ends, and who is on it'
+
+
+@pytest.mark.parametrize('pattern', ['^10.0.1.{}$', r'^10\.0\.1\.{}$', '^10.0.1.{}', '^10.0.1..*{}$', '0.1.{}$'])
+def test_one_address(store, rows, few, pattern):
+    mine = [row for row in rows if there(row) and '10.0.1.' in str(row['network_info'])]
+    number = min(str(row['network_info'][0]['addresses'][0]['address'].split('.')[-1]) for row in mine)
+    expected = [row for row in mine if re.search(pattern.format(number), address_of(row, '10.0.1.'))]
+    assert expected
+    for most in (ENDLESS, 12):
+        search = Search('project', filters={'ip': pattern.format(number)}, most=most)
+        assert walk(store, search) == in_order(expected, NEWEST_FIRST)
+
+
+def address_of(row, beginning):
+    there = [each['address'] for entry in row['network_info'] for each in entry['addresses']]
+    return next(each for each in there if each.startswith(beginning))
+
+
 def test_what_is_told_of_a_server_follows_it(store, rows):
     changes = {'name': 'Renamed', 'flavor': FLAVOR | {'flavorid': 'huge'}}
     told = {'network_info': [{'addresses': [{'address': 'fd00::7', 'version': 6}]}]}
@@ -304,9 +332,7 @@ def test_values_are_found_one_from_the_other(store, rows):
     for key in ('node', 'locked_by', 'availability_zone'):
         with store.write() as connection, plans(connection) as told:
             found = server_branches.held(connection, key)
-        assert {each.value for each in found} == {
-            row[key] for row in rows if there(row, None) or row['vm_state'] == 'soft-delete'
-        } - {None}
+        assert set(found) == {row[key] for row in rows if there(row, None) or row['vm_state'] == 'soft-delete'} - {None}
         [plan] = told
         assert not [word for word in (*SORTS, *READS_ALL, 'AGGREGATE') if word in plan], plan
 
