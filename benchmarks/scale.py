@@ -37,6 +37,8 @@ SORT_KEYS = (
     *('power_state', 'key_name', 'locked_by', 'launch_index', 'progress', 'config_drive', 'auto_disk_config'),
     *('access_ip_v4', 'access_ip_v6', 'kernel_id', 'ramdisk_id', 'root_device_name'),
 )
+AT_ONCE = 10_000
+"""So many servers are changed in one transaction."""
 STEPS = 100
 """So many instructions of SQLite's machine are counted as one."""
 
@@ -170,20 +172,27 @@ def cloud(url: str | None, count: int, hosts: int) -> Iterator[Cloud]:
 
 
 def fill(service: Service) -> None:
-    """What a synthetic cloud lacks: deleted servers, key pairs, migrations, actions."""
-    with service.store.write() as connection:
-        of_ten = servers.c.id % 10 == 3
-        gone = {'deleted_at': servers.c.created_at, 'terminated_at': servers.c.created_at, 'vm_state': 'deleted'}
-        connection.execute(sa.update(servers).where(of_ten).values(gone))
+    """What a synthetic cloud lacks: deleted servers, key pairs, migrations, actions. No change takes long."""
+    of_ten = servers.c.id % 10 == 3
+    gone = {'deleted_at': servers.c.created_at, 'terminated_at': servers.c.created_at, 'vm_state': 'deleted'}
+    most = service.store.ask(sa.Connection.scalar, sa.select(sa.func.max(servers.c.id)))
+    for begin in range(0, most + 1, AT_ONCE):
+        some = servers.c.id.between(begin, begin + AT_ONCE - 1)
+        service.store.tell(sa.Connection.execute, sa.update(servers).where(of_ten, some).values(gone))
+    with service.store.read() as connection:
         known = connection.execute(sa.select(servers.c.uuid, servers.c.project_id).where(~of_ten)).all()
-        now = utcnow()
-        moments = [now - timedelta(seconds=number) for number in range(len(known))]
-        moved = [migration(*row, moment) for row, moment in zip(known, moments, strict=True)]
-        pairs = [keypair(number, now) for number in range(len(known))]
-        done = [action(known[0].uuid, number, moment) for number, moment in enumerate(moments)]
-        bulk.insert(connection, {migrations.name: moved, keypairs.name: pairs, server_actions.name: done})
+    now, busy = utcnow(), known[0].uuid
+    for begin in range(0, len(known), AT_ONCE):
+        rows = {migrations.name: [], keypairs.name: [], server_actions.name: []}
+        for number, (server_id, project_id) in enumerate(known[begin : begin + AT_ONCE], begin):
+            moment = now - timedelta(seconds=number)
+            rows[migrations.name].append(migration(server_id, project_id, moment))
+            rows[keypairs.name].append(keypair(number, now))
+            rows[server_actions.name].append(action(busy, number, moment))
+        service.store.tell(bulk.insert, rows)
     with service.store.engine.connect().execution_options(isolation_level='AUTOCOMMIT') as connection:
         if connection.dialect.name == 'postgresql':
+            connection.exec_driver_sql('SET statement_timeout = 0')
             connection.exec_driver_sql('VACUUM ANALYZE')
 
 

@@ -2,12 +2,13 @@
 usual order, where there is an index of what they have in common."""
 
 import functools
+import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from computeapi.db import patterns
+from computeapi.db import patterns, walks
 from computeapi.db.listing import Clause
 from computeapi.db.server_filters import NUMBER, in_state, made_before
 from computeapi.db.tables.server_lists import KEYS, SELDOM, TIES, name_of
@@ -77,12 +78,26 @@ def by_age(
     if reach.deleted:
         restorable = _having(reach, descending, Value('vm_state', VMState.SOFT_DELETED))
         return [_gone(reach, descending), *([restorable] if reach.soft_deleted is not False else [])], ()
-    for name, values_of in VALUES.items():
-        if name in filters:
-            values = values_of(connection, name, filters[name])
-            if values is not None and len(values) <= MOST_BRANCHES:
-                return [_having(reach, descending, value) for value in values], (name,)
-    return [_not_after(filters, _living(reach, descending))], ()
+    ways = {name: _having_one_of(reach, descending, each) for name, each in _values(connection, filters)}
+    if not ways:
+        return [_not_after(filters, _living(reach, descending))], ()
+    name = next(iter(ways)) if len(ways) == 1 else min(ways, key=lambda name: _nearness(connection, ways[name]))
+    return ways[name], (name,)
+
+
+def _values(connection: sa.Connection, filters: Mapping[str, Any]) -> Iterator[tuple[str, list['Value']]]:
+    """What servers have that these filters let pass, where there is an index of it, and it is not much."""
+    for name in (name for name in VALUES if name in filters):
+        values = VALUES[name](connection, name, filters[name])
+        if values is not None and len(values) <= MOST_BRANCHES:
+            yield name, values
+
+
+def _nearness(connection: sa.Connection, some: Sequence[Walk]) -> float:
+    """How soon there are many on one of the walks: the sooner, the more there are to look at for those that fit."""
+    ends = [(walk, walks.place_at(connection, walk, None, walks.FEW)) for walk in some]
+    moments = [end[0].timestamp() * (1 if walk.descending else -1) for walk, end in ends if end is not None]
+    return max(moments, default=-math.inf)
 
 
 def _not_after(filters: Mapping[str, Any], walk: Walk) -> Walk:
@@ -101,9 +116,13 @@ def _gone(reach: Reach, descending: bool) -> Walk:
     return Walk(GONE, (), len(TIES), descending, where=(servers.c.deleted_at.is_not(None), *reach.owned()))
 
 
+def _having_one_of(reach: Reach, descending: bool, values: Sequence['Value']) -> list[Walk]:
+    return [_having(reach, descending, value) for value in values]
+
+
 def _having(reach: Reach, descending: bool, value: 'Value') -> Walk:
-    where = (*reach.owned(), *value.where)
-    return Walk(BY[value.key], (None, value.value), len(TIES), descending, where=where)
+    fixed = (None, value.value)
+    return Walk(BY[value.key], fixed, len(TIES), descending, where=reach.owned(), besides=value.where)
 
 
 # ------------------------------------------------------------------ what filters let pass
@@ -185,4 +204,4 @@ VALUES: dict[str, Callable[[sa.Connection, str, Any], Values]] = {
     **dict.fromkeys(('power_state', 'launch_index', 'progress'), _number),
     **dict.fromkeys(('config_drive', 'disk_config'), _equal),
 }
-"""Of filters there is an index of what they let pass, those before others that let fewer pass."""
+"""Of filters there is an index of what they let pass, each with how to tell that."""

@@ -144,7 +144,7 @@ class Pager:
         for walk, after in self._further(some):
             room = None if self.page.limit is None else self.page.limit - len(found)
             if room != 0:
-                walk = walk._replace(where=(*walk.where, *where))
+                walk = walk._replace(besides=(*walk.besides, *where))
                 found += walks.rows(self.connection, self.records.select, walk, after, room)
         return self.records.of(found)
 
@@ -162,8 +162,8 @@ class Pager:
             if looked_at == AT_ONCE and not will_be_full and (told := otherwise()) is not None:
                 return told
             after, end = end, walks.place_at(self.connection, walk, end, size)
-            within = walk if end is None else walk._replace(where=(*walk.where, *_until(end, walk)))
-            within = within._replace(where=(*within.where, *where))
+            until = () if end is None else _until(end, walk)
+            within = walk._replace(where=(*walk.where, *until), besides=(*walk.besides, *where))
             room = self.page.limit - len(found)
             found += walks.rows(self.connection, self.records.select, within, after, room)
             looked_at += size

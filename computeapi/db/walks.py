@@ -31,7 +31,7 @@ class Walk(NamedTuple):
     """The rows that hold these values in the first columns of an index (None: NULL), in the order of the next columns.
 
     keys: how many these are; none of them is ever NULL, or it is the first one and *present*, which leaves out the rows
-    that have no value there.  where: what else holds for the rows.
+    that have no value there.  where: what else holds for the rows, as the index tells.  besides: what it does not.
     """
 
     along: sa.Index
@@ -40,6 +40,7 @@ class Walk(NamedTuple):
     descending: bool
     present: bool = False
     where: tuple[Clause, ...] = ()
+    besides: tuple[Clause, ...] = ()
 
     @property
     def order(self) -> Sequence[sa.ColumnElement[Any]]:
@@ -57,7 +58,7 @@ def rows(
         if limit is not None and len(found) >= limit:
             break
         statement = _statement(connection.dialect.name, select, shape, same)
-        statement = _narrowed(statement, walk.where, limit is not None)
+        statement = _narrowed(statement, (*walk.where, *walk.besides), limit is not None)
         most = {} if limit is None else {MOST: limit - len(found)}
         found += connection.execute(statement, values | most).all()
     return found
@@ -74,7 +75,7 @@ def _shape(walk: Walk, after: Place | None) -> tuple[Walk, dict[str, Any]]:
     """What statements are made from once, and their parameters; `fixed` tells which values are NULL."""
     values = {f'fixed_{number}': value for number, value in enumerate(walk.fixed) if value is not None}
     values |= {f'place_{number}': value for number, value in enumerate(after or ())}
-    return walk._replace(fixed=tuple(value is None for value in walk.fixed), where=()), values
+    return walk._replace(fixed=tuple(value is None for value in walk.fixed), where=(), besides=()), values
 
 
 @functools.lru_cache(maxsize=1024)
@@ -123,8 +124,8 @@ def page(
 
 
 def place_at(connection: sa.Connection, walk: Walk, after: Place | None, most: int) -> Place | None:
-    """Where a row stands that comes so many later; None if there are no more than those. Rows that share the first
-    column with the place are not counted."""
+    """Where a row stands that comes so many later, as the index tells; None if there are no more than those. Rows that
+    share the first column with the place are not counted."""
     shape, values = _shape(walk, after)
     statement = _statement(connection.dialect.name, _places(*shape[:3]), shape, None if after is None else 0)
     return connection.execute(statement.where(*walk.where).offset(most).limit(1), values).first()
