@@ -102,6 +102,8 @@ def limit_postgresql(engine: sa.Engine, patience: Patience) -> None:
             'idle_in_transaction_session_timeout': patience.idle,
         }
         connection.execute('; '.join(f'SET {name} = {int(seconds * 1000)}' for name, seconds in wanted.items()))
+        # To start processes, or to compile, takes longer than an answer.
+        connection.execute('SET max_parallel_workers_per_gather = 0; SET jit = off')
         connection.commit()
 
 

@@ -56,10 +56,12 @@ def places(
     return None
 
 
-def through_all(connection: sa.Connection, reach: Reach, filters: Mapping[str, Any], most: int) -> list[Place] | None:
-    """As `places`, by looking through all names or addresses, if these are not so many."""
+def through_all(
+    connection: sa.Connection, reach: Reach, filters: Mapping[str, Any], entries: int
+) -> list[Place] | None:
+    """As `places`, by looking through all names or addresses, if there are no more of them."""
     for name, value in filters.items():
-        lookup = _looking_through(connection.dialect.name, reach, name, value, most * COSTLIER)
+        lookup = _looking_through(connection.dialect.name, reach, name, value, entries)
         if lookup is not None and not _is_too_much(connection, lookup):
             return _found(connection, lookup._replace(scanned=None))
     return None

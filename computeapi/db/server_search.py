@@ -96,13 +96,16 @@ class Pager:
         few = server_lookups.places(self.connection, reach, sought, far, self.search.most)
         if few is not None:
             return self._among(few, wanted)
+        if (found := self._through_all(sought, wanted, self.page.limit or AT_ONCE)) is not None:
+            return found
         alone = self.key == USUAL and len(walks_) == 1
         if lets_most_pass(sought) and (alone or self.key != USUAL):
             return Found(self._walked(walks_, where))
+        entries = self.search.most * server_lookups.COSTLIER
         if alone:
-            return self._bounded(walks_[0], where, lambda: self._through_all(sought, wanted))
+            return self._bounded(walks_[0], where, lambda: self._through_all(sought, wanted, entries))
         there = self._side_by_side(walks_) if self.key == USUAL else self._one_by_one(walks_)
-        return self._through_all(sought, wanted) or self._sifted(there, where)
+        return self._through_all(sought, wanted, entries) or self._sifted(there, where)
 
     def _walks(self) -> tuple[list[Walk] | None, Collection[str]]:
         if self.key == USUAL:
@@ -162,10 +165,9 @@ class Pager:
             if looked_at == AT_ONCE and not will_be_full and (told := otherwise()) is not None:
                 return told
             after, end = end, walks.place_at(self.connection, walk, end, size)
-            until = () if end is None else _until(end, walk)
-            within = walk._replace(where=(*walk.where, *until), besides=(*walk.besides, *where))
+            narrow = walk._replace(besides=(*walk.besides, *where))
             room = self.page.limit - len(found)
-            found += walks.rows(self.connection, self.records.select, within, after, room)
+            found += walks.stretch(self.connection, self.records.select, narrow, after, end, size, room)
             looked_at += size
             if end is None or len(found) == self.page.limit or self._is_enough(looked_at, found):
                 break
@@ -202,8 +204,8 @@ class Pager:
         later = (each for each in ordered if beyond is None or (each < beyond if self.descending else each > beyond))
         return self._sifted(later, where, bounded=False)
 
-    def _through_all(self, sought: Mapping[str, Any], where: Sequence[Clause]) -> Found | None:
-        few = server_lookups.through_all(self.connection, self.reach, sought, self.search.most)
+    def _through_all(self, sought: Mapping[str, Any], where: Sequence[Clause], entries: int) -> Found | None:
+        few = server_lookups.through_all(self.connection, self.reach, sought, entries)
         return None if few is None else self._among(few, where)
 
     def _sifted(self, there: Iterable[Place], where: Sequence[Clause], *, bounded: bool = True) -> Found:
@@ -240,18 +242,6 @@ def _order(sort: Sequence[tuple[str, bool]]) -> tuple[str, bool]:
     same = len({descending for _, descending in sort}) < 2
     alone = names[0] == USUAL and names[1:] in ([], ['id']) or len(names) == 1
     return (names[0] if same and alone else ''), sort[0][1] if sort else False
-
-
-def _until(end: Place, walk: Walk) -> Iterator[Clause]:
-    """What is so of the servers of a walk up to a place."""
-    created_at, number = walk.order
-    moment = sa.literal(end[0], created_at.type)
-    if walk.descending:
-        yield created_at >= moment
-        yield (created_at > moment) | (number >= end[1])
-    else:
-        yield created_at <= moment
-        yield (created_at < moment) | (number <= end[1])
 
 
 def _those(ids: Sequence[int], where: Sequence[Clause]) -> list[Clause]:

@@ -8,6 +8,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
+from sqlalchemy.sql.util import ClauseAdapter
+from sqlalchemy.sql.visitors import iterate
 
 from computeapi.db.listing import NO_MARKER, Clause, Page
 from computeapi.errors import Invalid
@@ -43,14 +45,25 @@ class Walk(NamedTuple):
     besides: tuple[Clause, ...] = ()
 
     @property
-    def order(self) -> Sequence[sa.ColumnElement[Any]]:
+    def table(self) -> sa.Table:
+        assert self.along.table is not None
+        return self.along.table
+
+    @property
+    def order(self) -> list[sa.Column[Any]]:
         return list(self.along.columns)[len(self.fixed) : len(self.fixed) + self.keys]
 
 
 def rows(
-    connection: sa.Connection, select: sa.Select[Any], walk: Walk, after: Place | None = None, limit: int | None = None
+    connection: sa.Connection,
+    select: sa.Select[Any],
+    walk: Walk,
+    after: Place | None = None,
+    limit: int | None = None,
+    until: Place | None = None,
 ) -> list[sa.Row[Any]]:
-    """What *select* tells of the first rows of a walk, or of those after a place in its order."""
+    """What *select* tells of the first rows of a walk, or of those after a place in its order; until: up to which one,
+    if it is by age."""
     found: list[sa.Row[Any]] = []
     shape, values = _shape(walk, after)
     # What shares all but the last column of the place comes first, and what shares none of it last.
@@ -58,10 +71,61 @@ def rows(
         if limit is not None and len(found) >= limit:
             break
         statement = _statement(connection.dialect.name, select, shape, same)
-        statement = _narrowed(statement, (*walk.where, *walk.besides), limit is not None)
+        within = () if until is None else _until(walk, until, is_tie=bool(same))
+        statement = _narrowed(statement, (*walk.where, *walk.besides, *within), limit is not None)
         most = {} if limit is None else {MOST: limit - len(found)}
         found += connection.execute(statement, values | most).all()
     return found
+
+
+def stretch(
+    connection: sa.Connection,
+    select: sa.Select[Any],
+    walk: Walk,
+    after: Place | None,
+    end: Place | None,
+    size: int,
+    limit: int,
+) -> list[sa.Row[Any]]:
+    """As `rows`, of no others than the so many rows up to a place, by age; None: the end of the walk."""
+    if connection.dialect.name == 'postgresql':
+        return list(connection.execute(_fenced(select, walk, after, size).limit(limit)).all())
+    return rows(connection, select, walk, after, limit, end)
+
+
+def _until(walk: Walk, end: Place, *, is_tie: bool) -> Iterator[Clause]:
+    """What is so of the rows of a walk by age up to a place. Of those that are as old as the one before, SQLite would
+    look at all in this range."""
+    created_at, number = walk.order
+    moment = sa.literal(end[0], created_at.type)
+    if not is_tie:
+        yield created_at >= moment if walk.descending else created_at <= moment
+    if walk.descending:
+        yield (created_at > moment) | (number >= end[1])
+    else:
+        yield (created_at < moment) | (number <= end[1])
+
+
+def _fenced(select: sa.Select[Any], walk: Walk, after: Place | None, size: int) -> sa.Select[Any]:
+    """PostgreSQL cannot be told which index to use. What holds besides is asked of the rows of a stretch, or it would
+    find them in another way, all of them, and sort them."""
+    shape, values = _shape(walk, None)
+    # What is NULL is in order, too; what is fixed is not, to PostgreSQL.
+    order = [column for column, is_null in zip(walk.along.columns, shape.fixed, strict=False) if is_null] + walk.order
+    asked = [part for clause in walk.besides for part in iterate(clause) if getattr(part, 'table', None) is walk.table]
+    columns = sa.select(*dict.fromkeys((*select.selected_columns, *order, *asked)))
+    some = _statement('postgresql', columns, shape, None).params(values).where(*walk.where, *_beyond(walk, after))
+    some = some.limit(size + 1)
+    those = ClauseAdapter(some.subquery()).traverse
+    fitting = sa.select(*map(those, select.selected_columns)).where(*map(those, walk.besides))
+    return fitting.order_by(*(each.desc() if walk.descending else each.asc() for each in map(those, order)))
+
+
+def _beyond(walk: Walk, after: Place | None) -> Iterator[Clause]:
+    """What is so of the rows after a place, as PostgreSQL finds them along an index."""
+    if after is not None:
+        order, place = sa.tuple_(*walk.order), sa.tuple_(*after, types=[column.type for column in walk.order])
+        yield order < place if walk.descending else order > place
 
 
 @functools.lru_cache(maxsize=256)
@@ -124,10 +188,14 @@ def page(
 
 
 def place_at(connection: sa.Connection, walk: Walk, after: Place | None, most: int) -> Place | None:
-    """Where a row stands that comes so many later, as the index tells; None if there are no more than those. Rows that
-    share the first column with the place are not counted."""
+    """Where a row stands that comes so many later, as the index tells; None if there are no more than those. But on
+    PostgreSQL, rows that share the first column with the place are not counted."""
     shape, values = _shape(walk, after)
-    statement = _statement(connection.dialect.name, _places(*shape[:3]), shape, None if after is None else 0)
+    dialect, select = connection.dialect.name, _places(*shape[:3])
+    if dialect == 'postgresql':
+        statement = _statement(dialect, select, shape, None).where(*_beyond(walk, after))
+    else:
+        statement = _statement(dialect, select, shape, None if after is None else 0)
     return connection.execute(statement.where(*walk.where).offset(most).limit(1), values).first()
 
 

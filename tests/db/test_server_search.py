@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from computeapi.db import addresses, bulk, server_branches, server_lookups, server_search, servers, walks
 from computeapi.db.listing import Page
-from computeapi.db.server_branches import VALUES
+from computeapi.db.server_branches import BY, VALUES, Reach
 from computeapi.db.server_search import Found, Search
 from computeapi.db.tables.server_lists import KEYS, SELDOM, derived
 from tests.conftest import ACTIVE, FLAVOR
@@ -247,14 +247,14 @@ def test_a_page_ends_where_enough_was_looked_at(store, rows, monkeypatch):
         assert often.servers and 5 <= there.index(often.last) < 4 * 5 + 5
 
 
-def test_a_page_that_is_soon_full_costs_nothing_for_what_is_beyond(store, rows, few, monkeypatch):
+def test_a_page_that_is_soon_full_costs_nothing_for_what_is_beyond(store, rows, monkeypatch):
     """Neither a look further along the index, nor one at all names or addresses."""
-    monkeypatch.setattr(server_search, 'AT_ONCE', ENDLESS)
+    monkeypatch.setattr(server_lookups, 'FEW', 0)
     for filters in ({'hostname': 'e'}, {'name': 'e'}, {'ip': '10.'}, {'not_tags': ['red']}):
         with store.read() as connection, asked(connection) as statements:
-            found = server_search.page(connection, Page(2, None, NEWEST_FIRST), Search(None, filters=filters))
-        assert len(found.servers) == 2
-        assert len(statements) == 2, 'where the stretch ends, and who is on it'
+            found = server_search.page(connection, Page(PAGE, None, NEWEST_FIRST), Search(None, filters=filters))
+        assert len(found.servers) == PAGE
+        assert len(statements) <= 3, 'whether there is less, where the stretch ends, and who is on it'
 
 
 @pytest.mark.parametrize('pattern', ['^10.0.1.{}$', r'^10\.0\.1\.{}$', '^10.0.1.{}', '^10.0.1..*{}$', '0.1.{}$'])
@@ -346,6 +346,32 @@ def test_filters_have_indexes(store, rows, monkeypatch):
                 is_walked(connection, Search(project_id, filters={name: FITS[name][0]}), marker=place)
         for project_id in ('project', None):
             is_walked(connection, Search(project_id, filters={'statuses': ['SHUTOFF']}), marker=marker)
+
+
+def test_what_has_no_index_is_looked_at_along_one(store, rows, monkeypatch):
+    """In order, so that it ends when the page is full."""
+    monkeypatch.setattr(server_lookups, 'FEW', 0)
+    monkeypatch.setattr(server_search, 'AT_ONCE', 3 * PAGE)
+    marker = next(row['uuid'] for row in rows if there(row))
+    sought = [{'hostname': 'e'}, {'not_tags': ['red']}, {'not_tags_any': ['red', 'blue']}, {'tags': ['red']}]
+    sought += [{'name': 'e'}, {'ip': '10.'}, {'vm_state': 'active', 'hostname': 'e'}]
+    with store.write() as connection:
+        for project_id, filters, place in itertools.product(('project', None), sought, (None, marker)):
+            is_walked(connection, Search(project_id, filters=filters), marker=place)
+
+
+def test_of_several_filters_the_one_is_walked_that_fewest_pass(store, rows, monkeypatch):
+    monkeypatch.setattr(server_lookups, 'FEW', 0)
+    monkeypatch.setattr(walks, 'FEW', 3)
+    with store.write() as connection:
+        for number, row in enumerate(rows):
+            of_image, of_user = ('few' if number % 20 == rest else 'many' for rest in (3, 13))
+            servers.update(connection, row['uuid'], {'image_id': of_image, 'user_id': of_user})
+    for expected, other in itertools.permutations(('image_id', 'user_id')):
+        with store.read() as connection:
+            filters = {expected: 'few', other: 'many'}
+            some, told = server_branches.by_age(connection, Reach(None, False, None), True, filters)
+        assert told == (expected,) and some[0].along is BY[expected]
 
 
 @pytest.mark.parametrize('database', ['sqlite'])
