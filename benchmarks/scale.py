@@ -147,7 +147,7 @@ class Work:
 
     def _read(self) -> int:
         with self.engine.connect() as connection:
-            rows = connection.exec_driver_sql("SHOW GLOBAL STATUS LIKE 'Handler_read%'")
+            rows = connection.execute(sa.text("SHOW GLOBAL STATUS LIKE 'Handler_read%'"))
             return sum(int(value) for _, value in rows)
 
 

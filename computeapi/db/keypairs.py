@@ -14,6 +14,9 @@ __all__ = ['Keypair']
 
 KEYPAIRS = Rows(Keypair, keypairs)
 OF_USER = KEYPAIRS.select.where(keypairs.c.user_id == sa.bindparam('user_id'))
+for dialect in ('mysql', 'mariadb'):
+    # It would go along the index from the first of the user's on, not from the marker.
+    OF_USER = OF_USER.with_hint(keypairs, 'FORCE INDEX (uq_keypairs_user_id_name)', dialect)
 
 SSH, X509 = 'ssh', 'x509'
 """What the type of a key pair may be."""

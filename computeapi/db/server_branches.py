@@ -184,8 +184,8 @@ def _distinct(dialect: str, key: str) -> sa.Select[Any]:
     column = servers.c[key]
     there = servers.c.deleted_at.is_(None) & column.is_not(None)
     if dialect in ('mysql', 'mariadb'):
-        # These do so by themselves.
-        distinct = hinted(sa.select(column).where(there).distinct(), BY[key])
+        # These do so by themselves, if they are asked for all columns of the index up to this one.
+        distinct = hinted(sa.select(column, servers.c.deleted_at).where(there).distinct(), BY[key])
         return distinct.limit(MOST_VALUES + 1)
     # PostgreSQL finds no least value along an index that another column comes first in, unless it is told that order.
     least = hinted(sa.select(column).where(there).order_by(servers.c.deleted_at, column).limit(1), BY[key])

@@ -21,7 +21,6 @@ from computeapi.errors import Invalid
 COLUMNS = {'name': 'folded_name'}
 """What servers are sorted by instead of a column."""
 AT_ONCE = 1000
-"""So many servers are looked at first, and then as many again as before."""
 PATIENCE = 10
 """How much longer it is looked for the first server that fits."""
 
@@ -160,9 +159,9 @@ class Pager:
         if self.page.limit is None:
             return Found(self._walked([walk], where))
         found, end, looked_at = list[sa.Row[Any]](), self._place(walk), 0
-        for size in self._stretches():
+        for number, size in enumerate(self._stretches(self.page.limit)):
             will_be_full = len(found) * self.search.most >= self.page.limit * looked_at
-            if looked_at == AT_ONCE and not will_be_full and (told := otherwise()) is not None:
+            if number == 1 and not will_be_full and (told := otherwise()) is not None:
                 return told
             after, end = end, walks.place_at(self.connection, walk, end, size)
             narrow = walk._replace(besides=(*walk.besides, *where))
@@ -174,12 +173,12 @@ class Pager:
         last = None if end is None or len(found) == self.page.limit else self._id_of(end)
         return Found(self.records.of(found), last)
 
-    def _stretches(self) -> Iterator[int]:
+    def _stretches(self, limit: int) -> Iterator[int]:
         """How long they are, so that both the least and the most that is looked at is where one ends."""
         looked_at = 0
         for bound in (self.search.most, self.search.most * PATIENCE):
             while looked_at < bound:
-                size = min(max(AT_ONCE, looked_at), bound - looked_at)
+                size = min(max(looked_at, limit, 1) * 2, bound - looked_at)
                 yield size
                 looked_at += size
 
