@@ -11,7 +11,7 @@ from computeapi.db import listing, server_lookups, walks
 from computeapi.db.listing import UNKNOWN_MARKER, Clause, Page
 from computeapi.db.records import Rows
 from computeapi.db.server_branches import BY, USUAL, Reach, by_age, in_order_of
-from computeapi.db.server_filters import condition
+from computeapi.db.server_filters import ADDRESSES, condition
 from computeapi.db.servers import SERVERS, load
 from computeapi.db.tables.server_lists import TIES
 from computeapi.db.tables.servers import servers
@@ -175,10 +175,12 @@ class Pager:
 
     def _stretches(self, limit: int) -> Iterator[int]:
         """How long they are, so that both the least and the most that is looked at is where one ends."""
+        # For a long one PostgreSQL would look for all addresses that match, however few of them a page needs.
+        first = AT_ONCE if ADDRESSES.keys().isdisjoint(self.filters) else max(limit, 1) * 2
         looked_at = 0
         for bound in (self.search.most, self.search.most * PATIENCE):
             while looked_at < bound:
-                size = min(max(looked_at, limit, 1) * 2, bound - looked_at)
+                size = min(looked_at * 2 or first, bound - looked_at)
                 yield size
                 looked_at += size
 
