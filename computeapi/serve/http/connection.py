@@ -16,7 +16,7 @@ import httptools
 from computeapi.serve.http.body import StreamedBody
 from computeapi.serve.http.exchange import Exchange, refusal
 from computeapi.serve.http.hub import ENVIRON, Hub
-from computeapi.serve.http.message import Environ, Message, add_body, whole
+from computeapi.serve.http.request import Environ, WireRequest, add_body, whole
 from computeapi.serve.http.talk import SHORT, Talk
 
 LONGEST_HEAD = 64 * 1024
@@ -30,7 +30,7 @@ PIPELINED = 100
 CONTINUE = b'HTTP/1.1 100 Continue\r\n\r\n'
 
 
-class ClientConnection(Message, asyncio.Protocol):
+class ClientConnection(WireRequest, asyncio.Protocol):
     """A client's connection: requests are answered in the order in which they come.
 
     talk: of the thread that has it for itself, if one has.

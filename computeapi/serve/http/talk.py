@@ -7,18 +7,17 @@ short request as it is usual, or the loop's business.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import select
 import socket
 import threading
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from computeapi.serve.http.exchange import Exchange, Later
-from computeapi.serve.http.message import Environ, whole
-
-if TYPE_CHECKING:
-    from computeapi.serve.http.connection import ClientConnection
+from computeapi.serve.http.hub import Hub
+from computeapi.serve.http.request import Environ, whole
 
 PATIENCE = 0.5
 """Seconds for which a thread waits for the next request."""
@@ -26,10 +25,24 @@ SHORT = 16 * 1024
 """Bytes of a request that a thread reads."""
 
 
+class Lent(Protocol):
+    """The connection that a thread has; its methods are for the loop. known: what is the same in all its requests."""
+
+    hub: Hub
+    transport: asyncio.Transport
+    known: Environ
+
+    def take_back(self, exchange: Exchange) -> None: ...
+
+    def send(self, exchange: Exchange, data: bytes, last: bool) -> None: ...
+
+    def listen(self, heard: bytes | None) -> None: ...
+
+
 class Talk:
     """Begins with a request; ends when the loop has the connection back."""
 
-    def __init__(self, connection: ClientConnection, environ: Environ):
+    def __init__(self, connection: Lent, environ: Environ):
         self.connection, self.hub = connection, connection.hub
         self.exchange: Exchange | None = Exchange(environ, self.deliver, closing=False)
         self.socket = connection.transport.get_extra_info('socket')

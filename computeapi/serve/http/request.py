@@ -1,6 +1,5 @@
 """The head of a request, as llhttp reads it and WSGI wants it."""
 
-import contextlib
 import functools
 import io
 from typing import Any
@@ -11,7 +10,7 @@ import httptools
 Environ = dict[str, Any]
 
 
-class Message:
+class WireRequest:
     """One request after the other. parser: llhttp's, which calls the methods that begin with `on_`."""
 
     def __init__(self) -> None:
@@ -62,7 +61,7 @@ def add_body(environ: Environ, body: bytes) -> None:
         environ['CONTENT_LENGTH'] = str(len(body))
 
 
-class WholeMessage(Message):
+class WholeRequest(WireRequest):
     """What arrived in one piece, of which it says whether it is one request that wants an answer and no more."""
 
     def __init__(self) -> None:
@@ -93,11 +92,15 @@ def whole(data: bytes, known: Environ) -> Environ | None:
 
     known: of the connection.
     """
-    message = WholeMessage()
-    with contextlib.suppress(httptools.HttpParserError, httptools.HttpParserUpgrade):
-        message.parser.feed_data(data)
-        if message.is_plain:
-            environ = message.environ(known)
-            add_body(environ, message.body)
-            return environ
-    return None
+    request = WholeRequest()
+    try:
+        request.parser.feed_data(data)
+        environ = request.environ(known) if request.is_plain else None
+    except (httptools.HttpParserError, httptools.HttpParserUpgrade):
+        return None
+    finally:
+        # The two know each other: they would wait for the search for garbage.
+        del request.parser
+    if environ is not None:
+        add_body(environ, request.body)
+    return environ
