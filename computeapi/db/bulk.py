@@ -1,8 +1,10 @@
 """Whole tables, by their names: all rows read, none left, and many written at once."""
 
+import itertools
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from operator import methodcaller
 from typing import Any, NamedTuple
 
 import orjson
@@ -13,6 +15,7 @@ from computeapi.db.quota_usages import Amounts
 from computeapi.db.tables import metadata
 
 Row = Mapping[str, Any]
+DOCUMENTS = (list, dict)
 CHUNK = 2000
 FEW = 100
 LONG = 1000
@@ -72,7 +75,7 @@ def _of_sqlite(table: sa.Table, rows: Sequence[Row], moments: 'Moments') -> Inse
     }
     usual = [json(default.arg) if default.is_scalar else json(default.arg(None)) for default in missing.values()]
     # All rows have the same keys in the same order.
-    values = zip(*(row.values() for row in rows), strict=True)
+    values = zip(*map(methodcaller('values'), rows), strict=True)
     columns = [_column(table.c[name], each, moments) for name, each in zip(names, values, strict=True)]
     columns += [[value] * len(rows) for value in usual]
     # What stands in all rows, as half of what servers have, stands in the statement; the first one tells their number.
@@ -87,7 +90,7 @@ def _of_sqlite(table: sa.Table, rows: Sequence[Row], moments: 'Moments') -> Inse
 def _shared(values: Sequence[Any]) -> str | None:
     """The value of all rows, as a literal; None if they have several, or it is better passed beside the statement."""
     value = values[0]
-    if len(values) < FEW or values.count(value) != len(values):
+    if len(values) < FEW or values[-1] != value or values.count(value) != len(values):
         return None
     match value:
         case None:
@@ -102,36 +105,34 @@ def _shared(values: Sequence[Any]) -> str | None:
 def _column(column: sa.Column[Any], values: Sequence[Any], moments: 'Moments') -> Sequence[Any]:
     """The values as SQLite keeps them: moments and documents as text."""
     if isinstance(column.type, sa.DateTime):
-        return [None if value is None else moments[value] for value in values]
+        return [moments[value] for value in values]
     if isinstance(column.type, sa.JSON):
         # Rows share what they have in common, such as flavors.
-        texts = {id(value): json(value) for value in {id(value): value for value in values}.values()}
-        return [texts[id(value)] for value in values]
+        places = list(map(id, values))
+        texts = {place: json(value) for place, value in dict(zip(places, values, strict=True)).items()}
+        return [texts[place] for place in places]
     return values
 
 
-class Moments(dict[datetime, str]):
+class Moments(dict[datetime | None, str | None]):
     """Their texts, each made once: most rows are as old as the server that they belong to."""
 
-    def __missing__(self, moment: datetime) -> str:
-        text = self[moment] = moment.isoformat(' ', 'microseconds')
+    def __missing__(self, moment: datetime | None) -> str | None:
+        text = self[moment] = None if moment is None else moment.isoformat(' ', 'microseconds')
         return text
 
 
 def json(value: Any) -> Any:
     """Lists and mappings as text; other values, which are no documents, as they are."""
-    return orjson.dumps(value).decode() if isinstance(value, list | dict) else value
+    return orjson.dumps(value).decode() if isinstance(value, DOCUMENTS) else value
 
 
 def _alike(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
     """Those together that have values for the same columns."""
     groups: dict[tuple[str, ...], list[Row]] = {}
-    known: tuple[str, ...] = ()
-    for row in rows:
-        # Most are like the one before.
-        if (names := tuple(row)) != known:
-            known, same = names, groups.setdefault(names, [])
-        same.append(row)
+    # Most are like the one before.
+    for names, alike in itertools.groupby(rows, tuple):
+        groups.setdefault(names, []).extend(alike)
     return iter(groups.values())
 
 

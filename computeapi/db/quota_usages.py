@@ -94,8 +94,11 @@ def of_server(row: Mapping[str, Any]) -> dict[Counted, int]:
     if row.get('deleted_at') is not None or row['vm_state'] == VMState.SOFT_DELETED:
         return {}
     project_id, user_id, group_id = row['project_id'], row['user_id'], row.get('server_group_id')
-    taken = {'instances': 1, 'cores': row['vcpus'], 'ram': row['memory_mb']}
-    amounts = {Counted(project_id, user_id, resource): amount for resource, amount in taken.items()}
+    amounts = {
+        Counted(project_id, user_id, 'instances'): 1,
+        Counted(project_id, user_id, 'cores'): row['vcpus'],
+        Counted(project_id, user_id, 'ram'): row['memory_mb'],
+    }
     return amounts if group_id is None else amounts | {Counted(group_id, user_id, 'server_group_members'): 1}
 
 
@@ -115,7 +118,8 @@ def of_rows(table: str, rows: Iterable[Mapping[str, Any]]) -> Counter[Counted]:
     amounts: Counter[Counted] = Counter()
     if table in OF_ROWS:
         for row in rows:
-            amounts.update(OF_ROWS[table](row))
+            for held, amount in OF_ROWS[table](row).items():
+                amounts[held] += amount
     return amounts
 
 

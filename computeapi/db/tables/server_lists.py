@@ -34,11 +34,14 @@ def columns() -> list[sa.Column[str]]:
     ]
 
 
-def derived(values: Mapping[str, Any]) -> Mapping[str, Any]:
+def derived(values: Mapping[str, Any]) -> dict[str, Any]:
     """Values for a row, with those that follow from them."""
-    if 'name' in values:
-        values = {**values, 'folded_name': folded(values['name'])}
-    return {**values, 'flavorid': values['flavor']['flavorid']} if 'flavor' in values else values
+    row = {**values}
+    if 'name' in row:
+        row['folded_name'] = folded(row['name'])
+    if 'flavor' in row:
+        row['flavorid'] = row['flavor']['flavorid']
+    return row
 
 
 def folded(name: str) -> str:

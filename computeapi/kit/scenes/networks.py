@@ -75,10 +75,11 @@ class AddressBook:
         if subnet['id'] not in self._free:
             self._free[subnet['id']] = addresses.after(subnet['allocation_pools'], subnet.get('last_address'))
         taken = self.taken[subnet['id']]
-        address = next((each for each in self._free[subnet['id']] if each not in taken), None)
-        if address:
-            taken.add(address)
-        return address
+        for address in self._free[subnet['id']]:
+            if address not in taken:
+                taken.add(address)
+                return address
+        return None
 
     def mac(self, network_id: str, port_id: str) -> str:
         number = int.from_bytes(hashlib.sha256(port_id.encode()).digest()[:3], 'big')

@@ -48,8 +48,8 @@ class Index:
         """Ids: of that id, or else of that name, those of the owner alone if there are any."""
         if reference in self.rows:
             return [reference]
-        found, column = self.named.get(reference, []), self.keys[2]
-        if len(found) > 1 and column:
+        found = self.named.get(reference, [])
+        if len(found) > 1 and (column := self.keys[2]):
             return [each for each in found if self.rows[each][column] == owner] or found
         return found
 
@@ -98,14 +98,15 @@ class Scene:
 
     def index(self, section: str) -> Index:
         """What can be called by name in a section; what the store has is read when it is first asked for."""
-        if section not in self._indexes:
+        index = self._indexes.get(section)
+        if index is None:
             kind = REFERABLE[section]
             self._indexes[section] = index = Index(kind.id, kind.name, kind.owner)
             # There may be many of these, and nothing is asked of them but what they are called.
             names = [kind.id, kind.name, kind.owner] if section in MANY and kind.owner else None
             for row in bulk.rows_of(self.connection, kind.table, names):
                 index.add(row)
-        return self._indexes[section]
+        return index
 
     def resolve(self, section: str, reference: str, place: Place, owner: str | None = None) -> str:
         """The id of the thing that is named; SceneError if there is none, or are several."""
@@ -173,9 +174,10 @@ class Scene:
             facts = self._facts[id(schema)] = Facts(schema)
         row, named = facts.usual.copy(), facts.named
         for name, value in entry.items():
-            if name not in named:
+            fact = named.get(name)
+            if fact is None:
                 continue
-            column, section, is_time = named[name]
+            column, section, is_time = fact
             if section is not None and value is not None:
                 value = self.resolve(section, value, (*place, name), owner)
             elif is_time and isinstance(value, str):

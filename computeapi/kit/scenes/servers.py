@@ -135,7 +135,7 @@ class LoadedServers:
             if row['uuid'] in index.rows:
                 raise SceneError(place, f'the server {row["name"]} is there already, as {row["uuid"]}')
             index.add({name: row[name] for name in ('uuid', 'name', 'project_id')})
-        self.scene.rows['servers'].append({**derived(row)})
+        self.scene.rows['servers'].append(derived(row))
         self.scene.rows['server_addresses'] += held(row['uuid'], row['network_info'])
 
     def flavor(self, named: str | Entry, place: Place) -> Values:
@@ -293,10 +293,11 @@ class LoadedServers:
         elif entry.get('network'):
             network_id = scene.resolve('networks', entry['network'], (*place, 'network'), row['project_id'])
             port_id = entry.get('id') or scene.made_id('ports', row['uuid'], network_id)
-            stated = scene.values(INTERFACE, entry, place)
-            times = {name: stated[name] or row['created_at'] for name in ('created_at', 'updated_at')}
-            known = {'project_id': row['project_id'], 'name': entry.get('name', '')}
-            port = new_port(scene, port_id, network_id, **(stated | known | server | times))
+            facts = scene.values(INTERFACE, entry, place)
+            facts |= {'project_id': row['project_id'], 'name': entry.get('name', ''), **server}
+            for name in ('created_at', 'updated_at'):
+                facts[name] = facts[name] or row['created_at']
+            port = new_port(scene, port_id, network_id, **facts)
             scene.rows['ports'].append(port)
             if self.named:
                 scene.index('ports').add({name: port[name] for name in ('id', 'name', 'project_id')})

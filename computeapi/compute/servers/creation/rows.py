@@ -20,6 +20,7 @@ from computeapi.states import TaskState, VMState
 
 LONGEST_PROPERTY = 255
 LONGEST_HOSTNAME = 63
+GAP, STRANGE = re.compile(r'[\s_.]'), re.compile(r'[^A-Za-z0-9-]')
 
 
 @dataclass(frozen=True)
@@ -158,8 +159,7 @@ def block_device(device: Device, server_id: str, attachment_id: str | None, now:
 
 def hostname(name: str, server_id: str) -> str:
     """The name as hosts may be called (RFC 1123); what has no letter for it falls back to the id."""
-    dashed = re.sub(r'[\s_.]', '-', name)
-    allowed = re.sub(r'[^A-Za-z0-9-]', '', dashed).lower().strip('-')
+    allowed = STRANGE.sub('', GAP.sub('-', name)).lower().strip('-')
     return allowed[:LONGEST_HOSTNAME].rstrip('-') or f'Server-{server_id}'
 
 
