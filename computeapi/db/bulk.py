@@ -146,15 +146,21 @@ def many(connection: sa.Connection) -> Iterator[None]:
         yield
         return
     indexes = connection.exec_driver_sql(FULL_INDEXES).all()
-    connection.exec_driver_sql(f'PRAGMA cache_size=-{CACHE_KIB}')
+    _set(connection, cache_size=-CACHE_KIB)
     for name, _ in indexes:
         connection.exec_driver_sql(f'DROP INDEX "{name}"')
     yield
     # Its threads sort what the cache has no room for; all else waits for the one that reads the table.
-    connection.exec_driver_sql(f'PRAGMA cache_size=-{PART_KIB}')
-    connection.exec_driver_sql(f'PRAGMA threads={SORTERS}')
+    _set(connection, cache_size=-PART_KIB, threads=SORTERS)
     for _, statement in indexes:
         connection.exec_driver_sql(statement)
+    _set(connection, cache_size=-CACHE_KIB, threads=0)
+
+
+def _set(connection: sa.Connection, **pragmas: int) -> None:
+    """How SQLite goes on with what it does for this connection."""
+    for name, value in pragmas.items():
+        connection.exec_driver_sql(f'PRAGMA {name}={value}')
 
 
 def go_on_counting(connection: sa.Connection) -> None:

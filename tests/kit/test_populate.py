@@ -1,10 +1,12 @@
 """A made-up cloud: as large as asked, as clouds are, sound, and the same each time."""
 
 import multiprocessing
+import random
 import sqlite3
 import subprocess
 import sys
 import time
+import uuid
 from collections import Counter
 from contextlib import closing
 from datetime import datetime
@@ -18,7 +20,7 @@ from computeapi.clock import utcnow
 from computeapi.db.bulk import INDEXES
 from computeapi.errors import Error
 from computeapi.kit.scenes.document import SceneSource
-from computeapi.kit.scenes.filling import CHUNK
+from computeapi.kit.scenes.filling import CHUNK, drawn_ids
 from computeapi.kit.scenes.populating import populate
 from computeapi.kit.scenes.synthetic import SyntheticCloud
 from computeapi.testing import Cloud
@@ -73,6 +75,14 @@ def test_the_same_seed_makes_the_same_cloud():
     assert first == second
     assert first['servers'] != other['servers']
     assert SceneSource(first).check() == first
+
+
+def test_ids_are_uuids_that_grow():
+    source = random.Random(1)
+    ids = [*drawn_ids(source, 0), *drawn_ids(source, CHUNK)]
+
+    assert ids == sorted(set(ids)) and len(ids) == 2 * CHUNK
+    assert all(str(uuid.UUID(each)) == each and uuid.UUID(each).version == 4 for each in ids)
 
 
 def test_a_file_can_be_made_and_loaded(cloud, http, tmp_path):
