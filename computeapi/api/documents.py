@@ -3,11 +3,12 @@
 They need no token and no database. `Versions` shows them again, to callers with a token (and a project in the URL).
 """
 
+from collections.abc import Iterable
 from typing import Any
+from wsgiref.types import StartResponse, WSGIEnvironment
 
 import orjson
 import webob
-import webob.dec
 
 from computeapi.api.controller import ComputeController
 from computeapi.api.types import OBJECT
@@ -87,8 +88,10 @@ class VersionChoices:
     def __init__(self, link_prefix: str | None, newest: str):
         self.link_prefix, self.newest = (link_prefix or '').rstrip('/'), newest
 
-    @webob.dec.wsgify
-    def __call__(self, req: webob.Request) -> webob.Response:
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        return self.respond(webob.Request(environ))(environ, start_response)
+
+    def respond(self, req: webob.Request) -> webob.Response:
         base = (self.link_prefix or req.host_url) + req.script_name
         if req.path_info in ('', '/'):
             return answer(listing(base, self.newest))
@@ -101,8 +104,10 @@ class VersionDocument:
     def __init__(self, version: dict[str, Any], link_prefix: str | None):
         self.version, self.link_prefix = version, (link_prefix or '').rstrip('/')
 
-    @webob.dec.wsgify(RequestClass=Request)
-    def __call__(self, req: Request) -> webob.Response:
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        return self.respond(Request(environ))(environ, start_response)
+
+    def respond(self, req: Request) -> webob.Response:
         try:
             req.take_version()
         except Error as error:
