@@ -244,8 +244,6 @@ def _sqlite_engine(url: sa.URL, pool_size: int, limits: Patience, *, durable: bo
             f'journal_mode={"DELETE" if alone else "WAL"}',
             f'synchronous={"FULL" if durable else "OFF"}',
             'foreign_keys=ON',
-            # Of a million servers, with the usual two the upper parts of the indexes are read again and again.
-            f'cache_size=-{8 * 1024}',
         ):
             connection.execute(f'PRAGMA {pragma}')
         connection.create_function('regexp', 2, patterns.search, deterministic=True)
