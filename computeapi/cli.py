@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import gc
 import importlib
 import os
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from computeapi import __version__, commands
+from computeapi import __version__, commands, garbage
 from computeapi.argument_types import date, number, port, version
 from computeapi.commands import Run
 from computeapi.defaults import MACHINE_FILE, WORKERS
@@ -32,8 +31,6 @@ OVERRIDES = {
 """Which option of the configuration one of the command line is."""
 
 
-NEW_OBJECTS = 10_000
-"""From so many on Python looks for garbage. What a start loads is none, and takes a tenth longer with the usual 700."""
 LOADED_LATE = {
     'serve': ('computeapi.kit.options', 'add_serve'),
     'run': ('computeapi.kit.options', 'add'),
@@ -46,7 +43,7 @@ LOADED_LATE = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    gc.set_threshold(NEW_OBJECTS)
+    garbage.begin()
     arguments = sys.argv[1:] if arguments is None else arguments
     options = parser(arguments).parse_args(arguments)
     try:

@@ -14,7 +14,6 @@ OS_DEFAULT__WORKERS=0, where `computeapi worker` runs beside it, and with COMPUT
 """
 
 import atexit
-import gc
 import os
 import threading
 from collections.abc import Iterable
@@ -23,7 +22,7 @@ from wsgiref.types import StartResponse, WSGIEnvironment
 
 from oslo_config import cfg
 
-from computeapi import config, log, ui
+from computeapi import config, garbage, log, ui
 from computeapi.main import Service
 from computeapi.pipeline import load
 from computeapi.startup import Startup
@@ -64,8 +63,7 @@ class ServingProcess:
                 service = self.begin().service
                 app = load(service, name)
                 self.apps[name] = ui.beside(app, self.conf, service=service) if name == 'compute' else app
-                # What is there now stays: to look through all of it for garbage takes longer than hundreds of requests.
-                gc.freeze()
+                garbage.spare_what_is_there()
             return self.apps[name]
 
     def end(self) -> None:

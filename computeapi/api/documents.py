@@ -9,6 +9,7 @@ from wsgiref.types import StartResponse, WSGIEnvironment
 
 import orjson
 import webob
+from webob.request import BaseRequest
 
 from computeapi.api.controller import ComputeController
 from computeapi.api.types import OBJECT
@@ -82,14 +83,23 @@ def answer(body: dict[str, Any], status: int = 200) -> webob.Response:
     return webob.Response(body=orjson.dumps(body), status=status, content_type='application/json')
 
 
-class VersionChoices:
+class VersionApp:
+    """An app that responds to requests of a class. It is asked often, and webob's wsgify would do more for each."""
+
+    request_class: type[BaseRequest] = webob.Request
+
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        return self.respond(self.request_class(environ))(environ, start_response)
+
+    def respond(self, req: Any) -> webob.Response:
+        raise NotImplementedError
+
+
+class VersionChoices(VersionApp):
     """/: the versions; 300 with the choices for any other path. Any method will do."""
 
     def __init__(self, link_prefix: str | None, newest: str):
         self.link_prefix, self.newest = (link_prefix or '').rstrip('/'), newest
-
-    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        return self.respond(webob.Request(environ))(environ, start_response)
 
     def respond(self, req: webob.Request) -> webob.Response:
         base = (self.link_prefix or req.host_url) + req.script_name
@@ -98,14 +108,13 @@ class VersionChoices:
         return answer(choices(base, req.path_info.rstrip('/'), self.newest), 300)
 
 
-class VersionDocument:
+class VersionDocument(VersionApp):
     """/v2 and /v2.1: the document of that version, with or without a slash. Any method will do."""
+
+    request_class = Request
 
     def __init__(self, version: dict[str, Any], link_prefix: str | None):
         self.version, self.link_prefix = version, (link_prefix or '').rstrip('/')
-
-    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        return self.respond(Request(environ))(environ, start_response)
 
     def respond(self, req: Request) -> webob.Response:
         try:

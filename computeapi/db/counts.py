@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from computeapi.db.quotas import COUNTED, EVERYBODY
 from computeapi.db.records import Rows, make_sure
 from computeapi.db.server_branches import BY
-from computeapi.db.services import COMPUTE, up
+from computeapi.db.services import RUNS_SERVERS, up
 from computeapi.db.tables.compute import CloudCount, counts, processes, quota_usages, quotas, services
 from computeapi.db.tables.servers import servers
 from computeapi.db.walks import hinted
@@ -56,7 +56,7 @@ def hosts_by_state(connection: sa.Connection, since: datetime) -> dict[str, int]
     """How many compute hosts are disabled, up (they gave a sign of life since that moment) and down."""
     living = up(sa.bindparam('since', since))
     state = sa.case((services.c.disabled, 'disabled'), (living, 'up'), else_='down')
-    hosts = sa.select(state.label('state')).where(services.c.binary == COMPUTE).subquery()
+    hosts = sa.select(state.label('state')).where(RUNS_SERVERS).subquery()
     statement = sa.select(hosts.c.state, sa.func.count()).group_by(hosts.c.state)
     return {'up': 0, 'down': 0, 'disabled': 0} | _pairs(connection, statement)
 

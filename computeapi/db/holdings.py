@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from computeapi.db.allocations import HELD, Amounts
 from computeapi.db.server_migrations import EVACUATION, OVER
-from computeapi.db.services import COMPUTE
+from computeapi.db.services import runs
 from computeapi.db.tables.compute import aggregate_hosts, aggregates, allocations, hypervisors, services
 from computeapi.db.tables.servers import migrations, servers
 
@@ -54,7 +54,7 @@ class Held(NamedTuple):
 
 
 FACTS = [*(hypervisors.c[name] for name in HostFacts._fields[:-2]), services.c.disabled]
-SERVED = hypervisors.join(services, (services.c.host == hypervisors.c.host) & (services.c.binary == COMPUTE))
+SERVED = hypervisors.join(services, runs(hypervisors.c.host))
 UNDER_WAY = sa.and_(
     migrations.c.status.not_in(OVER), migrations.c.migration_type != EVACUATION, migrations.c.dest_host.is_not(None)
 )

@@ -13,7 +13,7 @@ from computeapi.db.listing import Clause, Page, identified
 from computeapi.db.placement_changes import note_host
 from computeapi.db.records import required
 from computeapi.db.server_branches import BY
-from computeapi.db.services import COMPUTE, SERVICES, ComputeService
+from computeapi.db.services import SERVICES, ComputeService, runs
 from computeapi.db.tables.compute import ComputeNode, HostedServer, Usage, cells, hypervisors, services
 from computeapi.db.tables.servers import servers
 from computeapi.db.walks import hinted
@@ -25,9 +25,8 @@ USAGE, SERVERS = 'usage', 'servers'
 
 
 # A hypervisor whose service was forgotten is none, and of one whose cell is down nothing is known.
-OF_SERVICE = (services.c.host == hypervisors.c.host) & (services.c.binary == COMPUTE)
 OF_CELL_DOWN = (cells.c.name == hypervisors.c.cell) & cells.c.down.is_(True)
-SERVED = hypervisors.join(services, OF_SERVICE).outerjoin(cells, OF_CELL_DOWN)
+SERVED = hypervisors.join(services, runs(hypervisors.c.host)).outerjoin(cells, OF_CELL_DOWN)
 COLUMNS = [name for name in required(ComputeNode) if name != 'service']
 SELECT = (
     sa.select(*(hypervisors.c[name] for name in COLUMNS), *SERVICES.columns)

@@ -9,6 +9,7 @@ from computeapi.db import listing, quota_usages
 from computeapi.db.listing import NO_MARKER, Page
 from computeapi.db.records import Rows
 from computeapi.db.tables.compute import Keypair, keypairs
+from computeapi.db.walks import HINTS
 
 __all__ = ['Keypair']
 
@@ -16,7 +17,7 @@ KEYPAIRS = Rows(Keypair, keypairs)
 OF_USER = KEYPAIRS.select.where(keypairs.c.user_id == sa.bindparam('user_id'))
 for dialect in ('mysql', 'mariadb'):
     # It would go along the index from the first of the user's on, not from the marker.
-    OF_USER = OF_USER.with_hint(keypairs, 'FORCE INDEX (uq_keypairs_user_id_name)', dialect)
+    OF_USER = OF_USER.with_hint(keypairs, HINTS[dialect].format('uq_keypairs_user_id_name'), dialect)
 
 SSH, X509 = 'ssh', 'x509'
 """What the type of a key pair may be."""

@@ -11,6 +11,8 @@ import sqlalchemy as sa
 QUIET_SECONDS = 5
 """For how long a connection is taken to be there without being asked."""
 USED_AT = 'used_at'
+PLAIN = {'max_parallel_workers_per_gather': '0', 'jit': 'off'}
+"""To start processes, or to compile, takes PostgreSQL longer than an answer."""
 SPARE_SECONDS = 5
 """How much longer than the database itself a driver waits for the end of a statement."""
 
@@ -101,9 +103,8 @@ def limit_postgresql(engine: sa.Engine, patience: Patience) -> None:
             'lock_timeout': patience.lock,
             'idle_in_transaction_session_timeout': patience.idle,
         }
-        connection.execute('; '.join(f'SET {name} = {int(seconds * 1000)}' for name, seconds in wanted.items()))
-        # To start processes, or to compile, takes longer than an answer.
-        connection.execute('SET max_parallel_workers_per_gather = 0; SET jit = off')
+        limits = {name: str(int(seconds * 1000)) for name, seconds in wanted.items()}
+        connection.execute('; '.join(f'SET {name} = {value}' for name, value in (limits | PLAIN).items()))
         connection.commit()
 
 

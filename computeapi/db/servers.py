@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from computeapi.db import addresses, pairs, quota_usages, records, services
 from computeapi.db.records import Among, Rows
 from computeapi.db.services import ComputeService
+from computeapi.db.tables.compute import services as compute_services
 from computeapi.db.tables.server_lists import derived
 from computeapi.db.tables.servers import (
     BlockDevice,
@@ -46,7 +47,9 @@ EVERYTHING: Mapping[str, Any] = {}
 ANY = SERVERS.select.where(servers.c.uuid == sa.bindparam('id'))
 LIVING = ANY.where(servers.c.deleted_at.is_(None))
 IDS: sa.BindParameter[Any] = sa.bindparam('ids', expanding=True)
-SERVED = sa.select(*SERVERS.columns, *services.SERVICES.columns).select_from(services.WITH_SERVERS)
+SERVED = sa.select(*SERVERS.columns, *services.SERVICES.columns).outerjoin_from(
+    servers, compute_services, services.runs(servers.c.host)
+)
 SERVED_ANY = SERVED.where(servers.c.uuid == sa.bindparam('id'))
 SERVED_LIVING = SERVED_ANY.where(servers.c.deleted_at.is_(None))
 ALIVE = SERVERS.select.where(servers.c.uuid.in_(IDS), servers.c.deleted_at.is_(None))
@@ -80,8 +83,9 @@ def _served(connection: sa.Connection, statement: sa.Select[Any], server_id: str
     if row is None:
         return None
     own = len(SERVERS.columns)
-    server, service = Server(*row[:own]), row[own:]
-    server.service = ComputeService(*service) if any(value is not None for value in service) else None
+    server = Server(*row[:own])
+    if row[own] is not None:
+        server.service = ComputeService(*row[own:])
     return server
 
 

@@ -23,8 +23,11 @@ COMPUTE = 'nova-compute'
 SERVICES = Rows(ComputeService, services)
 RUNS_SERVERS = services.c.binary == COMPUTE
 OF_COMPUTE_HOSTS = Among(SERVICES.select.where(RUNS_SERVERS), services.c.host)
-WITH_SERVERS = servers.outerjoin(services, (services.c.host == servers.c.host) & RUNS_SERVERS)
-"""Servers, and what runs them."""
+
+
+def runs(host: sa.Column[Any]) -> sa.ColumnElement[bool]:
+    """Whether a service runs the servers of the host in that column."""
+    return (services.c.host == host) & RUNS_SERVERS
 
 
 def select(connection: sa.Connection, host: str | None = None, binary: str | None = None) -> list[ComputeService]:

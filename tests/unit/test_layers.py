@@ -19,6 +19,7 @@ LAYERS = {
     'gate': set(),
     'chance': set(),
     'defaults': set(),
+    'garbage': set(),
     'config': {'defaults', 'bus'},
     'log': {'context'},
     'bus': BASE,

@@ -76,12 +76,16 @@ class Talk:
 
     def deliver(self, exchange: Exchange, data: bytes, last: bool) -> None:
         """Send the answer, and hear what comes next; what is more than that, the loop does."""
-        sent = self._send(data) if last and not exchange.closing else 0
         self.exchange = None
-        if sent < len(data) or not last or exchange.closing:
-            self.hub.call_soon(self.connection.take_back, exchange)
-            self.hub.call_soon(self.connection.send, exchange, data[sent:], last)
-            return
+        if last and not exchange.closing:
+            data = data[self._send(data) :]
+            if not data:
+                return self._go_on()
+        self.hub.call_soon(self.connection.take_back, exchange)
+        self.hub.call_soon(self.connection.send, exchange, data, last)
+
+    def _go_on(self) -> None:
+        """With the next request, if it comes soon and is no more than that."""
         heard = self._hear() if self.hub.is_calm else None
         environ = whole(heard, self.connection.known) if heard and len(heard) < SHORT else None
         if environ is None:
