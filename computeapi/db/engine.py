@@ -22,7 +22,7 @@ from computeapi.db import patience, patterns, quota_usages
 from computeapi.db.clock import clock_of
 from computeapi.db.patience import ENDLESS, USUAL, Patience
 from computeapi.db.trouble import Watch, unfit
-from computeapi.db.views import Views
+from computeapi.db.views import SteadyViews, Views
 
 MOST_TRIES, PAUSE_SECONDS = 5, 0.01
 MOST_KEPT = 5
@@ -72,13 +72,7 @@ class Store:
         else:
             self.engine = self.writer = _server_engine(self.url, pool_size, patience)
         sa.event.listen(self.engine, 'handle_error', unfit, retval=True)
-        self.views = Views(self.engine, MOST_KEPT if isinstance(self.engine.pool, sa.QueuePool) else 0)
-        self._look: Callable[[], AbstractContextManager[sa.Connection]] = self.engine.connect
-        if self.dialect == 'sqlite':
-            self._look = self.views.view
-        elif self.dialect == 'postgresql':
-            # Where each statement sees what is committed, a transaction around look-ups is two more ways to the server.
-            self._look = self.engine.execution_options(isolation_level='AUTOCOMMIT').connect
+        self.views = _views(self.engine)
         self.clock = clock_of(self.dialect, self.ask)
         self.check: Callable[[sa.Connection], None] = lambda connection: None
         self.transaction: Transaction = sa.Connection.begin
@@ -94,7 +88,7 @@ class Store:
     @contextmanager
     def read(self) -> Iterator[sa.Connection]:
         """A connection to look things up with; one consistent view on SQLite."""
-        with self.watch.watching(), self._look() as connection:
+        with self.watch.watching(), self.views.view() as connection:
             yield connection
 
     @contextmanager
@@ -209,14 +203,21 @@ def _server_engine(url: sa.URL, pool_size: int, limits: Patience) -> sa.Engine:
         # The connection that was used last has in its memory what is asked again.
         pool_use_lifo=True,
         max_overflow=20,
-        pool_pre_ping=url.get_backend_name() != 'postgresql',
         pool_recycle=3600,
         pool_timeout=limits.lock or None,
         connect_args=patience.arguments(url.get_backend_name(), limits),
     )
     limit = patience.limit_postgresql if url.get_backend_name() == 'postgresql' else patience.limit_mariadb
     limit(engine, limits)
+    patience.look_at_checkout(engine)
     return engine
+
+
+def _views(engine: sa.Engine) -> Views:
+    if engine.dialect.name == 'sqlite':
+        return SteadyViews(engine, MOST_KEPT if isinstance(engine.pool, sa.QueuePool) else 0)
+    # Where each statement sees what is committed, a transaction around look-ups is two more ways to the server.
+    return Views(engine.execution_options(isolation_level='AUTOCOMMIT'), MOST_KEPT, patience.is_there)
 
 
 class HintingCompiler(SQLiteCompiler):

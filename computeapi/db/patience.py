@@ -80,18 +80,6 @@ def limit_postgresql(engine: sa.Engine, patience: Patience) -> None:
                 self.close()
                 raise psycopg.OperationalError(str(silence)) from silence
 
-    @sa.event.listens_for(engine, 'checkout')
-    def look(connection: Any, record: Any, proxy: Any) -> None:
-        """Ask a connection whether it is there that was not used for a while, or on which something came that nobody
-        asked for: a server that goes says so. To ask each time would cost as much as a look-up."""
-        now = time.monotonic()
-        quiet, record.info[USED_AT] = now - record.info.get(USED_AT, now), now
-        try:
-            if quiet > QUIET_SECONDS or has_come(connection.fileno()):
-                engine.dialect.do_ping(connection)
-        except psycopg.Error:
-            raise sa.exc.InvalidatePoolError() from None
-
     @sa.event.listens_for(engine, 'do_connect')
     def connect(dialect: Any, record: Any, args: Any, options: Any) -> Any:
         return Connection.connect(*args, **options)
@@ -106,6 +94,39 @@ def limit_postgresql(engine: sa.Engine, patience: Patience) -> None:
         limits = {name: str(int(seconds * 1000)) for name, seconds in wanted.items()}
         connection.execute('; '.join(f'SET {name} = {value}' for name, value in (limits | PLAIN).items()))
         connection.commit()
+
+
+def look_at_checkout(engine: sa.Engine) -> None:
+    """Let its pool hand out no connection that leads nowhere."""
+
+    @sa.event.listens_for(engine, 'checkout')
+    def look(driver: Any, record: Any, proxy: Any) -> None:
+        if not _answers(engine.dialect, driver, record.info):
+            raise sa.exc.InvalidatePoolError()
+
+
+def is_there(connection: sa.Connection) -> bool:
+    """Whether a connection still leads to the database."""
+    return _answers(connection.dialect, connection.connection.dbapi_connection, connection.info)
+
+
+def _answers(dialect: Any, driver: Any, info: dict[str, Any]) -> bool:
+    """A connection is asked that was not used for a while, or on which something came that nobody asked for: a server
+    that goes says so. To ask each time would cost as much as a look-up."""
+    now = time.monotonic()
+    quiet, info[USED_AT] = now - info.get(USED_AT, now), now
+    try:
+        if quiet > QUIET_SECONDS or _has_spoken(driver):
+            dialect.do_ping(driver)
+    except dialect.loaded_dbapi.Error:
+        return False
+    return True
+
+
+def _has_spoken(driver: Any) -> bool:
+    """Whether the server said something, or the connection is closed. PyMySQL keeps its socket to itself."""
+    socket = getattr(driver, '_sock', driver)
+    return socket is None or has_come(socket.fileno())
 
 
 def has_come(descriptor: int) -> bool:
