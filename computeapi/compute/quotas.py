@@ -79,16 +79,18 @@ class Quotas:
 
     def usage(self, project_id: str, user_id: str | None = None) -> Scope:
         """The limits of the project (or one user in it) and what is used of them; 0 of what nothing is counted of."""
-        with self.store.read() as connection:
-            limits = self._limits(connection, project_id, user_id)
-            return Scope(limits, dict.fromkeys(limits, 0) | rows.usage(connection, project_id, user_id))
+        found = self.store.ask(rows.bounds, DEFAULT_CLASS, project_id, user_id, of_user=user_id is not None)
+        limits = self._merged(found)
+        return Scope(limits, dict.fromkeys(limits, 0) | rows.of_servers(found.used))
 
     def _class_limits(self, connection: sa.Connection, class_name: str = DEFAULT_CLASS) -> dict[str, int]:
         return self.configured | rows.class_limits(connection, class_name)
 
     def _limits(self, connection: sa.Connection, project_id: str, user_id: str | None = None) -> dict[str, int]:
-        project, user = rows.own_limits(connection, project_id, user_id)
-        return self._class_limits(connection) | project | user
+        return self._merged(rows.limits(connection, DEFAULT_CLASS, project_id, user_id))
+
+    def _merged(self, bounds: rows.QuotaBounds) -> dict[str, int]:
+        return self.configured | bounds.of_class | bounds.project | bounds.user
 
     # ------------------------------------------------------------ changes
 
@@ -173,10 +175,10 @@ class Quotas:
     def _lock(self, connection: sa.Connection, project_id: str, user_id: str) -> list[Scope]:
         """Make others who reserve for the project wait; what it has, and the user too if it has limits of its own."""
         rows.lock(connection, project_id)
-        project, user = rows.own_limits(connection, project_id, user_id)
-        scopes = [Scope(self._class_limits(connection) | project, rows.usage(connection, project_id))]
-        if user:
-            scopes.append(Scope(user, rows.usage(connection, project_id, user_id)))
+        bounds = rows.bounds(connection, DEFAULT_CLASS, project_id, user_id)
+        scopes = [Scope(self.configured | bounds.of_class | bounds.project, bounds.used)]
+        if bounds.user:
+            scopes.append(Scope(bounds.user, rows.usage(connection, project_id, user_id)))
         return scopes
 
 

@@ -26,6 +26,8 @@ OF_SERVER = ACTIONS.select.where(actions.c.server_id == sa.bindparam('its_server
 NEWEST_FIRST = ((actions.c.id, True),)
 EVENTS_OF = EVENTS.select.where(events.c.action_id == ACTION).order_by(events.c.id.desc())
 LEFT = sa.update(events).where(events.c.action_id == ACTION, events.c.finish_time.is_(None))
+HOST = sa.bindparam('its_host', type_=events.c.host.type)
+LEFT_THERE = LEFT.values(host=sa.case((events.c.id == sa.bindparam('its_event'), HOST), else_=events.c.host))
 SAME = EVENTS.select.where(
     events.c.action_id == ACTION,
     events.c.event == sa.bindparam('its_event'),
@@ -64,11 +66,24 @@ def _beginning(context: Context, request_id: str, action: str, now: datetime) ->
     return {'action': action, 'request_id': request_id, **who, 'start_time': now, 'updated_at': now}
 
 
-def finish(connection: sa.Connection, action_id: int, now: datetime, message: str | None = None) -> None:
-    """With a message (Error) it did not come to its end. Nor does any event go on, if a worker died in it."""
+def finish(
+    connection: sa.Connection,
+    action_id: int,
+    now: datetime,
+    message: str | None = None,
+    *,
+    where: tuple[int, str | None] | None = None,
+) -> None:
+    """With a message (Error) it did not come to its end. Nor does any event go on, if a worker died in it.
+
+    where: an event, by its id, and the host where it happened, if that is told only now."""
     values = {'finish_time': now, 'updated_at': now} | ({} if message is None else {'message': message})
-    result = {'finish_time': now, 'result': message or 'Success'}
-    connection.execute(LEFT, {**result, 'its_action': action_id})
+    result = {'finish_time': now, 'result': message or 'Success', 'its_action': action_id}
+    event_id, host = where or (None, None)
+    if host is None:
+        connection.execute(LEFT, result)
+    else:
+        connection.execute(LEFT_THERE, {**result, 'its_event': event_id, 'its_host': host})
     ACTIONS.update(connection, values, id=action_id)
 
 

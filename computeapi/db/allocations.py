@@ -30,8 +30,8 @@ HELD = [allocations.c[name] for name in Amounts._fields]
 USED = [hypervisors.c[f'used_{name}'] for name in Amounts._fields]
 
 MINE = (allocations.c.server_id == sa.bindparam('its_server')) & (allocations.c.host == sa.bindparam('its_host'))
-HELD_THERE = sa.select(*HELD).where(MINE)
-LOCKED = sa.select(*USED).where(hypervisors.c.host == sa.bindparam('its_host')).with_for_update()
+ITS_HOLD = [sa.select(sa.func.coalesce(sa.func.sum(column), 0)).where(MINE).scalar_subquery() for column in HELD]
+LOCKED = sa.select(*USED, *ITS_HOLD).where(hypervisors.c.host == sa.bindparam('its_host')).with_for_update()
 COUNTED = (
     sa.update(hypervisors)
     .where(hypervisors.c.host == sa.bindparam('its_host'))
@@ -46,11 +46,14 @@ SUMS = [
 """What is held of a hypervisor's host."""
 
 
-def lock(connection: sa.Connection, host: str) -> Amounts | None:
-    """What is used of the host, which others who change that wait for until the transaction ends; None: there is no
-    such host."""
-    row = connection.execute(LOCKED, {'its_host': host}).first()
-    return Amounts(*row) if row else None
+def lock(connection: sa.Connection, host: str, server_id: str) -> tuple[Amounts, Amounts] | None:
+    """What is used of the host, which others who change that wait for until the transaction ends, and what the server
+    holds of it, which nobody changes who does not work on the server; None: there is no such host."""
+    row = connection.execute(LOCKED, {'its_host': host, 'its_server': server_id}).first()
+    if row is None:
+        return None
+    size = len(Amounts._fields)
+    return Amounts(*row[:size]), Amounts(*map(int, row[size:]))
 
 
 def lock_hosts(connection: sa.Connection, server_id: str, *which: sa.ColumnElement[bool]) -> None:
@@ -58,12 +61,6 @@ def lock_hosts(connection: sa.Connection, server_id: str, *which: sa.ColumnEleme
     hosts = sa.select(allocations.c.host).where(allocations.c.server_id == server_id, *which)
     wanted = sa.select(hypervisors.c.id).where(hypervisors.c.host.in_(hosts)).order_by(hypervisors.c.host)
     connection.execute(wanted.with_for_update()).all()
-
-
-def held(connection: sa.Connection, server_id: str, host: str) -> Amounts:
-    """What the server holds of the host."""
-    row = connection.execute(HELD_THERE, {'its_server': server_id, 'its_host': host}).first()
-    return Amounts(*row) if row else Amounts()
 
 
 def hosts_of(connection: sa.Connection, server_id: str) -> set[str]:
@@ -118,10 +115,10 @@ def leave_ports(connection: sa.Connection, server_id: str, port_ids: Collection[
 
 def resize(connection: sa.Connection, server_id: str, host: str, needs: Mapping[str, int]) -> None:
     """Hold *needs* of a host from now on; for less than was held before."""
-    lock(connection, host)
-    before = held(connection, server_id, host)
+    locked = lock(connection, host, server_id)
     changed = connection.execute(sa.update(allocations).where(_mine(server_id, host)).values(**needs))
-    if changed.rowcount:
+    if locked and changed.rowcount:
+        _, before = locked
         _count(connection, host, before._replace(**needs) - before)
     note(connection, SERVER, [server_id])
 
@@ -163,8 +160,9 @@ def count(connection: sa.Connection, hosts: Iterable[str] | None = None) -> None
         connection.execute(statement)
         return
     for host in sorted(hosts):
-        lock(connection, host)
-        connection.execute(statement.where(hypervisors.c.host == host))
+        its = hypervisors.c.host == host
+        connection.execute(sa.select(hypervisors.c.id).where(its).with_for_update()).all()
+        connection.execute(statement.where(its))
 
 
 def miscounted(connection: sa.Connection, most: int) -> list[str]:

@@ -76,6 +76,8 @@ class Store:
         self.clock = clock_of(self.dialect, self.ask)
         self.check: Callable[[sa.Connection], None] = lambda connection: None
         self.transaction: Transaction = sa.Connection.begin
+        # Whether somebody is told of each change in a transaction, and not only of what it ends with.
+        self.followed: Callable[[], bool] = lambda: False
         # What to call after each change, by whoever wants to hear of them for a while.
         self.told_of_changes: list[Callable[[], None]] = []
 

@@ -66,10 +66,15 @@ def used(connection: sa.Connection, holder_id: str, user_id: str | None = None) 
     statement = OF_HOLDER if user_id is None else OF_USER
     rows = connection.execute(statement, {'holder': holder_id, 'user': user_id})
     found = Counter({resource: int(amount) for resource, amount in rows})
+    add_pending(connection, found, holder_id, user_id)
+    return found
+
+
+def add_pending(connection: sa.Connection, found: Counter[str], holder_id: str, user_id: str | None) -> None:
+    """Add what this transaction has counted to what was found written down."""
     for held, amount in connection.get_execution_options().get(PENDING, {}).items():
         if held.holder_id == holder_id and user_id in (None, held.user_id):
             found[held.resource] += amount
-    return found
 
 
 # ------------------------------------------------------------------ what changes it

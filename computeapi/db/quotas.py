@@ -1,6 +1,8 @@
 """Limits, and what counts against them, as rows."""
 
+from collections import Counter
 from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
@@ -13,27 +15,60 @@ COUNTED = ('instances', 'cores', 'ram', 'server_groups')
 EVERYBODY = ''
 
 
-OF_CLASS = sa.select(quota_classes).where(quota_classes.c.class_name == sa.bindparam('class'))
-OF_PROJECT = sa.select(quotas.c.user_id, quotas.c.resource, quotas.c.hard_limit).where(
-    quotas.c.project_id == sa.bindparam('project'),
-    sa.or_(quotas.c.user_id == EVERYBODY, quotas.c.user_id == sa.bindparam('user')),
+class QuotaBounds(NamedTuple):
+    """Limits by resource, of which those of the user come before those of the project, and these before the class's;
+    and what is used."""
+
+    of_class: dict[str, int]
+    project: dict[str, int]
+    user: dict[str, int]
+    used: Counter[str]
+
+
+OF_CLASS = sa.select(quota_classes.c.resource, quota_classes.c.hard_limit).where(
+    quota_classes.c.class_name == sa.bindparam('class')
 )
+OF_PROJECT = sa.select(quotas.c.resource, quotas.c.hard_limit).where(quotas.c.project_id == sa.bindparam('project'))
+OF_EVERYBODY = OF_PROJECT.where(quotas.c.user_id == EVERYBODY)
+OF_USER = OF_PROJECT.where(quotas.c.user_id == sa.bindparam('user'))
+
+
+def _together(*parts: sa.Select[Any]) -> sa.CompoundSelect[Any]:
+    """What all of these find, each row with its part's place in QuotaBounds."""
+    return sa.union_all(*(part.add_columns(sa.literal_column(str(place))) for place, part in enumerate(parts)))
+
+
+LIMITS = _together(OF_CLASS, OF_EVERYBODY, OF_USER)
+BOUNDS = _together(OF_CLASS, OF_EVERYBODY, OF_USER, quota_usages.OF_HOLDER)
+BOUNDS_OF_USER = _together(OF_CLASS, OF_EVERYBODY, OF_USER, quota_usages.OF_USER)
 
 
 def class_limits(connection: sa.Connection, class_name: str) -> dict[str, int]:
     return {row.resource: row.hard_limit for row in connection.execute(OF_CLASS, {'class': class_name})}
 
 
-def own_limits(
-    connection: sa.Connection, project_id: str, user_id: str | None = None
-) -> tuple[dict[str, int], dict[str, int]]:
-    """The limits set for the project, and those set for the user in it."""
-    project: dict[str, int] = {}
-    user: dict[str, int] = {}
-    whose = {'project': project_id, 'user': user_id or EVERYBODY}
-    for holder, resource, limit in connection.execute(OF_PROJECT, whose):
-        (project if holder == EVERYBODY else user)[resource] = limit
-    return project, user
+def limits(connection: sa.Connection, class_name: str, project_id: str, user_id: str | None = None) -> QuotaBounds:
+    """The limits of the class, and those set for the project and for the user in it; nothing of what is used."""
+    return _bounds(connection, LIMITS, class_name, project_id, user_id)
+
+
+def bounds(
+    connection: sa.Connection, class_name: str, project_id: str, user_id: str | None = None, *, of_user: bool = False
+) -> QuotaBounds:
+    """As `limits`, with what all in the project use, or the user does, as `usage` tells it."""
+    found = _bounds(connection, BOUNDS_OF_USER if of_user else BOUNDS, class_name, project_id, user_id)
+    quota_usages.add_pending(connection, found.used, project_id, user_id if of_user else None)
+    return found
+
+
+def _bounds(
+    connection: sa.Connection, statement: sa.Executable, class_name: str, project_id: str, user_id: str | None
+) -> QuotaBounds:
+    whose = {'class': class_name, 'project': project_id, 'holder': project_id, 'user': user_id or None}
+    found = QuotaBounds({}, {}, {}, Counter())
+    for resource, amount, place in connection.execute(statement, whose):
+        found[place][resource] = int(amount)
+    return found
 
 
 def given_to_users(connection: sa.Connection, project_id: str, besides: str | None = None) -> dict[str, int]:
@@ -73,7 +108,11 @@ def lock(connection: sa.Connection, holder: str) -> None:
 
 def usage(connection: sa.Connection, project_id: str, user_id: str | None = None) -> dict[str, int]:
     """How many servers, cores, MiB of memory and server groups the project (or one user in it) has."""
-    used = quota_usages.used(connection, project_id, user_id)
+    return of_servers(quota_usages.used(connection, project_id, user_id))
+
+
+def of_servers(used: Counter[str]) -> dict[str, int]:
+    """What is used of the resources that a project has."""
     return {resource: used[resource] for resource in COUNTED}
 
 

@@ -170,9 +170,11 @@ def make_sure(connection: sa.Connection, table: sa.Table, row: Mapping[str, Any]
 @functools.cache
 def _ensuring(dialect: str, table: sa.Table) -> sa.Insert:
     if dialect in ('mysql', 'mariadb'):
-        return mysql.insert(table).prefix_with('IGNORE')
-    statement: sa.Insert = _insert(dialect, table).on_conflict_do_nothing()
-    return statement
+        ensuring: sa.Insert = mysql.insert(table).prefix_with('IGNORE')
+    else:
+        ensuring = _insert(dialect, table).on_conflict_do_nothing()
+    # Of what is inserted, SQLAlchemy forgets the number of rows where it is not asked to keep it.
+    return ensuring.execution_options(preserve_rowcount=True)
 
 
 def lock_row(connection: sa.Connection, table: sa.Table, row: Mapping[str, Any]) -> None:

@@ -25,6 +25,7 @@ from computeapi.db.tables.servers import (
     server_tags,
     servers,
 )
+from computeapi.states import VMState
 
 __all__ = ['BlockDevice', 'Server', 'derived']
 
@@ -59,6 +60,8 @@ TAGS_OF = Among(
 COUNTED = sa.select(servers.c.uuid, *quota_usages.OF_A_SERVER).with_for_update()
 COUNTED_OF = COUNTED.where(servers.c.uuid == sa.bindparam('id'))
 COUNTED_COLUMNS = {column.name for column in quota_usages.OF_A_SERVER}
+VM_STATES, TASK_STATES = 'vm_states', 'task_states'
+"""What the states are called that a server must be in to be changed."""
 DEVICES_OF = Among(DEVICES.select.order_by(block_devices.c.id), block_devices.c.server_id)
 
 
@@ -199,41 +202,42 @@ def change(
     task_states: Collection[str | None] | None = (None,),
 ) -> bool:
     """Update the server if it is in one of these states (None: any); whether it was. This is the only lock there is."""
-    facts: dict[str, Any] = {'vm_states': None if vm_states is None else list(vm_states)}
-    idle = None if task_states is None else None in task_states
-    facts['task_states'] = None if task_states is None else [state for state in task_states if state]
-    asked = {name: states for name, states in facts.items() if states is not None}
-    lone = not idle and len(asked.get('task_states', ())) == 1
-    if lone:
-        (asked['task_states'],) = asked['task_states']
-    return _change(connection, server_id, values, _changing('vm_states' in asked, idle, lone), asked)
+    idle = task_states is not None and None in task_states
+    named = [state for state in task_states or () if state]
+    wanted = {VM_STATES: vm_states, TASK_STATES: None if task_states is None or (idle and not named) else named}
+    asked = {name: list(states) for name, states in wanted.items() if states is not None}
+    lone = {name: states[0] for name, states in asked.items() if len(states) == 1}
+    statement = _changing(frozenset(asked), frozenset(lone), idle)
+    return _change(connection, server_id, values, statement, {**asked, **lone}, vm_states)
 
 
 @functools.cache
-def _changing(vm_states: bool, idle: bool | None, lone: bool = False) -> sa.Update:
-    """The change of a server that must be in one of some vm_states, and in one of some task_states (idle None: any), or
-    in none. It is made once: to make it costs more than to execute it; so does a list in its text, which a lone
-    task_state needs not."""
+def _changing(asked: frozenset[str] = frozenset(), lone: frozenset[str] = frozenset(), idle: bool = False) -> sa.Update:
+    """The change of a server that must be in one of some vm_states, and in one of some task_states or (idle) in none.
+
+    asked: which of the two there are.  lone: which of them are one state, for a list is written into the text of a
+    statement each time.  It is made once: to make it costs more than to execute it."""
     statement = sa.update(servers).where(servers.c.uuid == sa.bindparam('its_id'), servers.c.deleted_at.is_(None))
-    if vm_states:
-        statement = statement.where(servers.c.vm_state.in_(sa.bindparam('vm_states', expanding=True)))
-    if idle is None:
-        return statement
-    if lone:
-        return statement.where(servers.c.task_state == sa.bindparam('task_states'))
-    named = servers.c.task_state.in_(sa.bindparam('task_states', expanding=True))
-    return statement.where(sa.or_(servers.c.task_state.is_(None), named) if idle else named)
+    conditions = {
+        name: column == sa.bindparam(name) if name in lone else column.in_(sa.bindparam(name, expanding=True))
+        for name, column in ((VM_STATES, servers.c.vm_state), (TASK_STATES, servers.c.task_state))
+        if name in asked
+    }
+    if idle:
+        idling = servers.c.task_state.is_(None)
+        conditions[TASK_STATES] = idling | conditions[TASK_STATES] if TASK_STATES in asked else idling
+    return statement.where(*conditions.values())
 
 
 def change_unless_newer(connection: sa.Connection, server: Server, values: Mapping[str, Any]) -> bool:
     """Update the server if nobody did since it was read; whether that was so. `updated_at` must be among *values*."""
     same = servers.c.updated_at.is_(None) if server.updated_at is None else servers.c.updated_at == server.updated_at
-    return _change(connection, server.uuid, values, _changing(False, None).where(same))
+    return _change(connection, server.uuid, values, _changing().where(same))
 
 
 def set_first_password(connection: sa.Connection, server_id: str, password: str | None) -> bool:
     """Set the password of the server that has none; whether that was so."""
-    lacking = _changing(False, None).where(servers.c.password.is_(None))
+    lacking = _changing().where(servers.c.password.is_(None))
     return _change(connection, server_id, {'password': password}, lacking)
 
 
@@ -243,9 +247,11 @@ def _change(
     values: Mapping[str, Any],
     statement: sa.Update,
     asked: Mapping[str, Any] = EVERYTHING,
+    vm_states: Collection[str] | None = None,
 ) -> bool:
-    """Update the server if it is as the statement, with these parameters, asks; whether it was."""
-    before = _counted(connection, server_id, values)
+    """Update the server if it is as the statement, with these parameters, asks; whether it was. vm_states: those that
+    it asks for."""
+    before = [] if _counts_alike(values, vm_states) else _counted(connection, server_id, values)
     changed = records.change(connection, statement, derived(values), {'its_id': server_id, **asked}) == 1
     if changed:
         _follow(connection, server_id, before, values)
@@ -280,6 +286,13 @@ def _counted(connection: sa.Connection, server_id: str, values: Mapping[str, Any
     if COUNTED_COLUMNS.isdisjoint(values):
         return []
     return [row._asdict() for row in connection.execute(COUNTED_OF, {'id': server_id})]
+
+
+def _counts_alike(values: Mapping[str, Any], vm_states: Collection[str] | None) -> bool:
+    """Whether a living server in one of these vm_states takes as much when it has these values."""
+    if vm_states is None or COUNTED_COLUMNS & values.keys() != {'vm_state'}:
+        return False
+    return VMState.SOFT_DELETED not in (values['vm_state'], *vm_states)
 
 
 def _recount(connection: sa.Connection, before: Iterable[Mapping[str, Any]], values: Mapping[str, Any]) -> None:

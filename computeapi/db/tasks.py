@@ -144,11 +144,15 @@ def free(connection: sa.Connection, task_ids: Collection[int], now: datetime) ->
     return found
 
 
-def claim(connection: sa.Connection, task_id: int, owner: str, now: datetime, lease_until: datetime) -> Task | None:
-    """The task for its new owner, if it is still due; others who want one of the same server wait for that."""
+def lock(connection: sa.Connection, task_id: int) -> None:
+    """Let others who want a task of the same server wait until this transaction is over."""
     if connection.dialect.name != 'sqlite':
         # There a transaction that writes is the only one.
         connection.execute(LOCK_ITS_SERVER, {'task': task_id})
+
+
+def claim(connection: sa.Connection, task_id: int, owner: str, now: datetime, lease_until: datetime) -> Task | None:
+    """The task, whose server is locked, for its new owner, if it is still due."""
     found = connection.execute(STILL_DUE, {'now': now, 'task': task_id}).first()
     if found is None:
         return None

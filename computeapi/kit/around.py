@@ -95,6 +95,9 @@ class Kit(Surroundings):
         self.watched = WatchedTransactions(begin, self.tools.events)
         return self.watched
 
+    def follows(self) -> bool:
+        return self.watched.on
+
     def end(self) -> None:
         self.tools.webhooks.end()
         self.tools.events.end()

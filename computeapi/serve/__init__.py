@@ -111,7 +111,7 @@ def running(
         pool_size = max(conf.database.max_pool_size, THREADS + UPLOADS + conf.workers)
         store = store_of(conf, durable=not directory.temporary, pool_size=pool_size)
         store.clock = around.clock(store.clock)
-        store.transaction = around.transaction(store.transaction)
+        store.transaction, store.followed = around.transaction(store.transaction), around.follows
         service = Service(
             conf,
             store,

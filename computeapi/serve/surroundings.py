@@ -31,6 +31,10 @@ class Surroundings:
         """How the database is to be changed, instead of as it usually is."""
         return begin
 
+    def follows(self) -> bool:
+        """Whether somebody is told of each change of the database."""
+        return False
+
     def beginning(self) -> AbstractContextManager[None]:
         """The block in which what the cloud begins with is made."""
         return nullcontext()

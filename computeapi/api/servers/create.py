@@ -34,8 +34,7 @@ from computeapi.api.types import (
     UUID,
 )
 from computeapi.booleans import spoken
-from computeapi.compute.servers.creation import NetworkRequest, Rights, ServerRequest
-from computeapi.db.servers import Server
+from computeapi.compute.servers.creation import NetworkRequest, Plan, Rights, ServerRequest
 from computeapi.errors import Invalid
 from computeapi.versions import ABSENT, added, changed, removed
 from computeapi.web.contract import ADMIN, MEMBER_OR_ADMIN, Policy
@@ -178,10 +177,10 @@ class ServerCreation(ComputeController):
         """Create a server, or several alike."""
         server, wanted = body['server'], self.wanted(req, body)
         password = password_of(self.cloud.conf, server)
-        made = self.cloud.builder.create(req.context, replace(wanted, admin_pass=password), rights_of(req))
+        plan = self.cloud.builder.create(req.context, replace(wanted, admin_pass=password), rights_of(req))
         if spoken(server.get('return_reservation_id')):
-            return {'reservation_id': made.reservation_id}
-        return self.answer(req, made, server, password)
+            return {'reservation_id': plan.reservation_id}
+        return self.answer(req, plan, server, password)
 
     def wanted(self, req: Request, body: Any) -> ServerRequest:
         """What is asked, by somebody who may ask for it."""
@@ -194,16 +193,16 @@ class ServerCreation(ComputeController):
         zone = parameters['body']['server'].get('availability_zone')
         return {'project_id': req.context.project_id, 'user_id': req.context.user_id, 'availability_zone': zone}
 
-    def answer(self, req: Request, made: Server, server: Mapping[str, Any], password: str) -> Reply:
+    def answer(self, req: Request, plan: Plan, server: Mapping[str, Any], password: str) -> Reply:
         """The first server, with the password, which is kept for its config drive alone."""
         shown = {
-            'id': made.uuid,
-            'links': req.links('servers', made.uuid),
-            'OS-DCF:diskConfig': made.disk_config,
+            'id': plan.first_id,
+            'links': req.links('servers', plan.first_id),
+            'OS-DCF:diskConfig': plan.disk_config,
             'security_groups': [{'name': name} for name in groups_of(server) or ['default']],
             **told(self.cloud.conf, password),
         }
-        return Reply({'server': shown}, {'Location': f'{req.endpoint}/servers/{made.uuid}'})
+        return Reply({'server': shown}, {'Location': f'{req.endpoint}/servers/{plan.first_id}'})
 
 
 def check_rights(req: Request, wanted: ServerRequest) -> None:

@@ -169,10 +169,10 @@ def claim(connection: sa.Connection, spec: Spec, host: HostState, ratios: Ratios
     """
     if spec.group_id is not None:
         server_groups.lock(connection, spec.group_id)
-    used = allocations.lock(connection, host.name)
-    if used is None:
+    locked = allocations.lock(connection, host.name, spec.server_id)
+    if locked is None:
         return False
-    held = allocations.held(connection, spec.server_id, host.name)
+    used, held = locked
     needs = Amounts(*map(max, held, spec.needs))
     fits = spec.forced or (_fits(needs, used - held, host, ratios) and _group_allows(connection, spec, host))
     if not fits:

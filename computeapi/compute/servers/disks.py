@@ -37,10 +37,9 @@ READY_THERE = 'attachments'
 LETTERS = 'abcdefghijklmnopqrstuvwxyz'
 
 
-def attach_all(job: Job, **values: Any) -> list[BlockDevice]:
-    """Make the volumes that the server was asked for and attach all; the disks with their device names. values: of the
-    server, which is so when that is done."""
-    devices = job.devices()
+def attach_all(job: Job, devices: list[BlockDevice], **values: Any) -> None:
+    """Make the volumes of the server's disks and attach all, with device names. values: of the server, which is so when
+    that is done."""
     made = [make(job, device) for device in devices if device.destination_type == 'volume']
     for volume in filter(None, made):
         wait_until_made(job, volume)
@@ -55,7 +54,6 @@ def attach_all(job: Job, **values: Any) -> list[BlockDevice]:
             rows.name_block_devices(connection, local)
             if values:
                 job.write(connection, **values)
-    return devices
 
 
 def of_volume(job: Job, volume_id: str) -> BlockDevice:

@@ -184,7 +184,7 @@ def unshelve(job: Job) -> None:
     else:
         schedule(job)
         with job.event('compute_unshelve_instance'):
-            disks.attach_all(job)
+            disks.attach_all(job, job.devices())
             placement.connect(job)
             job.driver.spawn(job.server, job.devices(), config_drive.of(job))
             plugging.wait(job)

@@ -1,12 +1,13 @@
 """One task in the hands of a worker, and how it ends."""
 
 import functools
+import operator
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
@@ -22,8 +23,14 @@ from computeapi.db.tasks import Task
 from computeapi.errors import DatabaseTrouble, Error
 from computeapi.states import VMState
 
-Step = tuple[str | None, dict[str, Any]]
-"""The task_state before a change of the server, and what it changes."""
+
+class UnwrittenStep(NamedTuple):
+    """A change of the server, and what its states are before it."""
+
+    vm_state: str
+    task_state: str | None
+    values: dict[str, Any]
+
 
 LONGEST_MESSAGE = 255
 # The argument of a task that failed: what becomes of the server is not settled yet.
@@ -60,7 +67,7 @@ class Job:
         # The events that have begun and are not over, and where they happen, if that was told.
         self.open: dict[int, str | None] = {}
         # What is still to be written.
-        self.unwritten: list[Step] = []
+        self.unwritten: list[UnwrittenStep] = []
         self.beginning: list[BegunEvent] = []
 
     @property
@@ -140,20 +147,28 @@ class Job:
         self._write(connection, [self._step(values)])
         self._show(values)
 
-    def _step(self, values: dict[str, Any]) -> Step:
+    def _step(self, values: dict[str, Any]) -> UnwrittenStep:
         values.setdefault('updated_at', self.clock())
-        return self.server.task_state, values
+        return UnwrittenStep(self.server.vm_state, self.server.task_state, values)
 
-    def _write(self, connection: sa.Connection, more: list[Step]) -> None:
-        # One by one: whoever follows a server is told of each state, even of one that nobody can ask for.
-        for expected, values in [*self.unwritten, *more]:
-            if not rows.change(connection, self.server.uuid, values, task_states=(expected,)):
+    def _write(self, connection: sa.Connection, more: list[UnwrittenStep]) -> None:
+        for vm_state, task_state, values in self._changes([*self.unwritten, *more]):
+            # Whose vm_state is known is not asked what is counted of it.
+            vm_states = (vm_state,) if 'vm_state' in values and task_state else None
+            if not rows.change(connection, self.server.uuid, values, vm_states=vm_states, task_states=(task_state,)):
                 raise Superseded()
         for event in self.beginning:
             self._begin(connection, event)
             self._open(event)
         self.unwritten.clear()
         self.beginning.clear()
+
+    def _changes(self, steps: list[UnwrittenStep]) -> list[UnwrittenStep]:
+        """One for all, for nobody can ask for what is between them; but whoever follows the server is told of each."""
+        if len(steps) < 2 or self.store.followed():
+            return steps
+        values = functools.reduce(operator.or_, (step.values for step in steps))
+        return [steps[0]._replace(values=values)]
 
     def _show(self, values: dict[str, Any]) -> None:
         for name, value in values.items():
@@ -171,10 +186,12 @@ class Job:
     def close(self, connection: sa.Connection, message: str | None = None) -> None:
         """Close the action and remove the task, whatever becomes of the server; Superseded if it is another's now."""
         self.fence.close(connection)
+        last = self.open.popitem() if self.open and message is None else None
         for event_id in [*self.open]:
             self._finish_event(connection, event_id)
         if self.task.action_id is not None:
-            actions.finish(connection, self.task.action_id, self.clock(), message)
+            where = None if last is None else (last[0], last[1] or self.server.host)
+            actions.finish(connection, self.task.action_id, self.clock(), message, where=where)
 
     def end(self, message: str | None = None) -> None:
         """`close`, in a transaction of its own: for what leaves the states of the server alone."""
@@ -199,7 +216,12 @@ class Job:
     @functools.cached_property
     def on_volume(self) -> bool:
         """Whether the server's root disk is a volume."""
-        return is_volume_backed(self.server, self.devices())
+        return is_volume_backed(self.server, self.first_devices)
+
+    @functools.cached_property
+    def first_devices(self) -> list[BlockDevice]:
+        """The server's disks as they were when that was asked first, and as this job changes them."""
+        return self.devices()
 
     def devices(self) -> list[BlockDevice]:
         """The server's disks, in the order in which they were attached."""

@@ -212,7 +212,10 @@ class Tasks:
                 self.wake()
             with self.store.write() as connection:
                 # Others look at the same time, and who waited for one of them would be told that it is taken.
-                task_id = rows.free(connection, candidates, now) or candidates[0]
+                task_id = rows.free(connection, candidates, now)
+                if task_id is None:
+                    task_id = candidates[0]
+                    rows.lock(connection, task_id)
                 if task := rows.claim(connection, task_id, self.owner, now, now + self.lease_time):
                     return task
 

@@ -64,14 +64,17 @@ BUILD = Transition(
 def build(job: Job) -> None:
     """From `building` to `active`, on the first host that does not fail."""
     while True:
+        devices = job.first_devices
         if job.server.host in tried(job):
             retreat(job)
             schedule(job)
+            devices = job.devices()
         try:
             with job.event('compute__do_build_and_run_instance', soon=True):
                 schedule(job)
                 network(job)
-                spawn(job, attach(job))
+                attach(job, devices)
+                spawn(job, devices)
             return
         except Unfit as error:
             raise BuildAborted(server_id=job.server.uuid, reason=error) from error
@@ -140,18 +143,19 @@ def spec_of(server: Server, arguments: Mapping[str, Any], *, on_volume: bool, **
 def network(job: Job) -> None:
     """Make or bind the ports. Which ports were given is written down before they are touched."""
     if job.server.task_state == TaskState.SCHEDULING:
-        job.later(task_state=TaskState.NETWORKING, network_info=ports.plan(job))
+        planned = ports.plan(job)
+        new = {'network_info': planned} if planned != job.server.network_info else {}
+        job.later(task_state=TaskState.NETWORKING, **new)
     if job.server.task_state == TaskState.NETWORKING:
         connected = ports.connect(job, job.server.network_info)
         ports.note(job, connected, task_state=TaskState.BLOCK_DEVICE_MAPPING)
 
 
-def attach(job: Job) -> list[BlockDevice]:
-    """The disks, with their names."""
-    if job.server.task_state != TaskState.BLOCK_DEVICE_MAPPING:
-        return job.devices()
-    root = job.server.root_device_name or ROOT_DEVICE
-    return disks.attach_all(job, task_state=TaskState.SPAWNING, root_device_name=root)
+def attach(job: Job, devices: list[BlockDevice]) -> None:
+    """The disks get their names, and the volumes among them are made and attached."""
+    if job.server.task_state == TaskState.BLOCK_DEVICE_MAPPING:
+        root = job.server.root_device_name or ROOT_DEVICE
+        disks.attach_all(job, devices, task_state=TaskState.SPAWNING, root_device_name=root)
 
 
 def spawn(job: Job, devices: list[BlockDevice]) -> None:

@@ -71,13 +71,13 @@ class Builder:
         self.networks = RequestedNetworks(platform.networks)
         self.destinations = Destinations(platform.store, zones, groups, platform.conf.default_schedule_zone)
 
-    def create(self, context: Context, request: ServerRequest, rights: Rights) -> Server:
-        """The first of the new servers, all in BUILD. Errors: Invalid, Conflict, Forbidden, OverQuota; what a request
-        names and is not there makes it Invalid."""
+    def create(self, context: Context, request: ServerRequest, rights: Rights) -> Plan:
+        """What the new servers were made by, all in BUILD. Errors: Invalid, Conflict, Forbidden, OverQuota; what a
+        request names and is not there makes it Invalid."""
         plan = self.possible(context, request, rights)
-        made = self.reserve_and_write(context, plan)
+        self.reserve_and_write(context, plan)
         self.tasks.wake()
-        return made
+        return plan
 
     def rehearse(self, context: Context, request: ServerRequest, rights: Rights, look: Look[T]) -> T:
         """What *look* makes of the servers that `create` would make; nothing of them is left. Errors: as there.
@@ -176,24 +176,24 @@ class Builder:
 
     # ------------------------------------------------------------ writing it down
 
-    def reserve_and_write(self, context: Context, plan: Plan) -> Server:
+    def reserve_and_write(self, context: Context, plan: Plan) -> None:
         """Keep others off the volumes that the request names; they are released when there will be no server."""
         volumes = {number: device.volume_id for number, device in enumerate(plan.devices) if device.volume_id}
         attachments: dict[int, str] = {}
         if not volumes:
-            return self.store.tell(self.write, context, plan, attachments)
+            self.store.tell(self.write, context, plan, attachments)
+            return
         undo = functools.partial(disks.release, self.platform, context.elevated(), plan.first_id)
         with self.tasks.leased(BUILD, plan.first_id, context, {'reserving': True}, undo) as task:
             for number, volume_id in volumes.items():
                 attachments[number] = self.volumes.reserve(context, volume_id, plan.first_id)
             with self.store.write() as connection:
-                made = self.write(connection, context, plan, attachments)
+                self.write(connection, context, plan, attachments)
                 if not self.tasks.done(connection, task):
                     raise Unavailable()
-        return made
 
-    def write(self, connection: sa.Connection, context: Context, plan: Plan, attachments: Mapping[int, str]) -> Server:
-        """The first of the servers."""
+    def write(self, connection: sa.Connection, context: Context, plan: Plan, attachments: Mapping[int, str]) -> None:
+        """As many of the servers as the quotas leave room for."""
         owner = (context.project_id or '', context.user_id or '')
         count = self.quotas.reserve_servers(connection, *owner, plan.sizes, plan.request.least, plan.most)
         if plan.group_id is not None:
@@ -201,9 +201,6 @@ class Builder:
         for begin in range(0, count, AT_ONCE):
             some = {index: chance.new_id() if index else plan.first_id for index in range(count)[begin:][:AT_ONCE]}
             self.write_servers(connection, context, plan, some, count, attachments)
-        made = stored.get(connection, plan.first_id)
-        assert made is not None
-        return made
 
     def write_servers(
         self,
