@@ -135,17 +135,19 @@ def due(connection: sa.Connection, now: datetime) -> list[int]:
     return list(connection.scalars(OLDEST_DUE, {'now': now}))
 
 
-def free(connection: sa.Connection, task_ids: Collection[int], now: datetime) -> int | None:
-    """The first of these tasks that nobody else is about to claim, who must now wait for this transaction; None where
-    there is none, and where the database cannot pass over what others have locked."""
-    if connection.dialect.name != 'postgresql':
-        return None
+def choose(connection: sa.Connection, task_ids: Sequence[int], now: datetime, *, wait: bool) -> int | None:
+    """The first of these tasks that nobody else is about to claim, where the database can pass over what others have
+    locked: None where they have all, or their servers are gone. Or else (wait) just the first, when it is free.
+
+    Others who want a task of the same server wait until this transaction is over."""
+    if wait or connection.dialect.name != 'postgresql':
+        _lock(connection, task_ids[0])
+        return task_ids[0]
     found: int | None = connection.scalar(FREE, {'tasks': list(task_ids), 'now': now})
     return found
 
 
-def lock(connection: sa.Connection, task_id: int) -> None:
-    """Let others who want a task of the same server wait until this transaction is over."""
+def _lock(connection: sa.Connection, task_id: int) -> None:
     if connection.dialect.name != 'sqlite':
         # There a transaction that writes is the only one.
         connection.execute(LOCK_ITS_SERVER, {'task': task_id})

@@ -6,8 +6,10 @@ whose it is. The tasks of one server are done one after the other, in the order 
 """
 
 import heapq
+import itertools
 import logging
 import threading
+import time
 import uuid
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
@@ -27,6 +29,9 @@ from computeapi.db.tasks import Task
 from computeapi.errors import Error
 
 LOG = logging.getLogger(__name__)
+PATIENT_LOOK, PAUSE_SECONDS = 3, 0.005
+"""The look for work that waits for who has locked a server, for that may be nobody who claims a task of it; and how
+long it is waited before another one."""
 # Who has a task that waits until it is taken up again: for something that it wants, e.g. the store, or for the driver.
 NOBODY = ''
 # The argument of a task that says how often it was put back.
@@ -202,7 +207,7 @@ class Tasks:
 
     def claim(self) -> Task | None:
         """One task that is due, now this worker's; None when there is none."""
-        while True:
+        for look in itertools.count(1):
             now = self.clock()
             candidates = self.store.ask(rows.due, now)
             if not candidates:
@@ -212,12 +217,14 @@ class Tasks:
                 self.wake()
             with self.store.write() as connection:
                 # Others look at the same time, and who waited for one of them would be told that it is taken.
-                task_id = rows.free(connection, candidates, now)
-                if task_id is None:
-                    task_id = candidates[0]
-                    rows.lock(connection, task_id)
-                if task := rows.claim(connection, task_id, self.owner, now, now + self.lease_time):
-                    return task
+                task_id = rows.choose(connection, candidates, now, wait=look >= PATIENT_LOOK)
+                if task_id is not None:
+                    task = rows.claim(connection, task_id, self.owner, now, now + self.lease_time)
+                    if task is not None:
+                        return task
+            if task_id is None:
+                time.sleep(PAUSE_SECONDS)
+        raise AssertionError('Looks do not end.')
 
     def renew(self, task_ids: Collection[int]) -> None:
         """Keep these tasks, which the workers of this process are doing."""
