@@ -55,7 +55,7 @@ class CloudAudit:
 
     def findings(self) -> Iterator[Finding]:
         """What no task holds, at most MOST of each kind."""
-        ours = (self.states, self.claims, self.use, self.machines)
+        ours = (self.states, self.claims, self.use, self.tags, self.machines)
         for look in (*ours, self.belongings, self.images, self.placement, self.counts):
             yield from look()
 
@@ -98,6 +98,11 @@ class CloudAudit:
         for host in self.store.ask(allocations.miscounted, MOST):
             recount = partial(self.store.tell, allocations.count, [host])
             yield Finding('the count of what is used', host, recount, 'host')
+
+    def tags(self) -> Iterator[Finding]:
+        """That were written by a process of an older release."""
+        for server_id in self.store.ask(audits.ageless_tags, MOST):
+            yield Finding('the age that tags tell', server_id, partial(self.store.tell, rows.tell_age, server_id))
 
     def machines(self) -> Iterator[Finding]:
         """On hosts on which the server has no claim."""

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from computeapi.db.server_migrations import MOVED
 from computeapi.db.tables.compute import allocations
-from computeapi.db.tables.servers import migrations, servers, tasks
+from computeapi.db.tables.servers import migrations, server_tags, servers, tasks
 
 UNHELD = ~sa.exists().where(tasks.c.server_id == servers.c.uuid)
 ALIVE = servers.c.deleted_at.is_(None)
@@ -44,6 +44,12 @@ def stray_claims(connection: sa.Connection, most: int) -> list[StrayClaim]:
     )
     rows = connection.execute(found.order_by(allocations.c.server_id, allocations.c.host).limit(most))
     return [StrayClaim(server_id, host, bool(alive)) for server_id, host, alive in rows]
+
+
+def ageless_tags(connection: sa.Connection, most: int) -> list[str]:
+    """Servers that have tags which do not tell how old they are."""
+    found = sa.select(server_tags.c.server_id).where(server_tags.c.created_at.is_(None)).distinct()
+    return list(connection.scalars(found.order_by(server_tags.c.server_id).limit(most)))
 
 
 def unheld(connection: sa.Connection, server_ids: Collection[str]) -> dict[str, bool]:

@@ -81,7 +81,7 @@ def by_age(
     ways = {name: _having_one_of(reach, descending, each) for name, each in _values(connection, filters)}
     if not ways:
         return [_not_after(filters, _living(reach, descending))], ()
-    name = next(iter(ways)) if len(ways) == 1 else min(ways, key=lambda name: _nearness(connection, ways[name]))
+    name = next(iter(ways)) if len(ways) == 1 else min(ways, key=lambda name: nearness(connection, ways[name]))
     return ways[name], (name,)
 
 
@@ -93,7 +93,7 @@ def _values(connection: sa.Connection, filters: Mapping[str, Any]) -> Iterator[t
             yield name, values
 
 
-def _nearness(connection: sa.Connection, some: Sequence[Walk]) -> float:
+def nearness(connection: sa.Connection, some: Sequence[Walk]) -> float:
     """How soon there are many on one of the walks: the sooner, the more there are to look at for those that fit."""
     ends = [(walk, walks.place_at(connection, walk, None, walks.FEW)) for walk in some]
     moments = [end[0].timestamp() * (1 if walk.descending else -1) for walk, end in ends if end is not None]

@@ -2,16 +2,18 @@
 
 import heapq
 import itertools
+import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from computeapi.db import listing, server_lookups, walks
+from computeapi.db import listing, server_lookups, server_tagged, walks
 from computeapi.db.listing import UNKNOWN_MARKER, Clause, Page
 from computeapi.db.records import Rows
 from computeapi.db.server_branches import BY, USUAL, Reach, by_age, in_order_of
 from computeapi.db.server_filters import ADDRESSES, condition
+from computeapi.db.server_tagged import TaggedServer, Tags
 from computeapi.db.servers import SERVERS, load
 from computeapi.db.tables.server_lists import TIES
 from computeapi.db.tables.servers import servers
@@ -90,11 +92,16 @@ class Pager:
         if walks_ is None:
             return self._sorted(wanted)
         sought = {name: value for name, value in self.filters.items() if name not in told}
+        tags = None if told or self.key != USUAL or reach.deleted is not False else self._tags(sought)
+        if tags is not None:
+            del sought['tags' if tags.every else 'tags_any']
         where = [*reach.beyond_walks(), *(self.conditions[name] for name in sought)]
         far = None if all(is_near(walk, reach) for walk in walks_) else self.page.limit
         few = server_lookups.places(self.connection, reach, sought, far, self.search.most)
         if few is not None:
             return self._among(few, wanted)
+        if tags is not None:
+            return self._tagged(tags, [*reach.conditions(), *where])
         if (found := self._through_all(sought, wanted, self.page.limit or AT_ONCE)) is not None:
             return found
         alone = self.key == USUAL and len(walks_) == 1
@@ -197,13 +204,59 @@ class Pager:
         for walk, after in self._further(some):
             yield from walks.places(self.connection, walk, after)
 
+    def _tags(self, filters: Mapping[str, Any]) -> Tags | None:
+        """What the servers are tagged with, if there is an index that they can be found along."""
+        name = next((name for name in ('tags', 'tags_any') if filters.get(name)), None)
+        if name is None or not server_tagged.are_told(self.connection, filters[name]):
+            return None
+        return Tags(list(filters[name]), every=name == 'tags')
+
+    def _tagged(self, tags: Tags, where: Sequence[Clause]) -> Found:
+        """Those who have the tags and fit, until the page is full, or enough were looked at."""
+        limit, found, looked_at = self.page.limit, list[Any](), 0
+        beyond = self._held(USUAL)
+        most = self.search.most if limit is not None else sys.maxsize
+        groups = server_tagged.groups(self.connection, self.reach, tags, self.descending, beyond, most)
+        while some := _taken(groups, self._likely(looked_at, len(found))):
+            fitting = self.records.select.where(
+                *_those([each.uuid for each in some if each.fits], where, servers.c.uuid)
+            )
+            made = {each.uuid: each.created_at for each in some}
+            places = {(made[each.uuid], each.id): each for each in self.records.all(self.connection, fitting)}
+            ordered = sorted(places, reverse=self.descending)
+            found += [places[place] for place in ordered if self._is_beyond(place)]
+            looked_at += len(some)
+            if limit is not None and len(found) >= limit:
+                return Found(found[:limit])
+            if limit is not None and (not some[-1].fits or self._is_enough(looked_at, found)):
+                return Found(found, self._last_of(some))
+        return Found(found)
+
+    def _likely(self, looked_at: int, found: int) -> int:
+        """How many to look at next, so that the page is full if as many of them fit as until now."""
+        if self.page.limit is None:
+            return AT_ONCE
+        return min((self.page.limit - found) * (looked_at // max(found, 1) + 1), AT_ONCE)
+
+    def _is_beyond(self, place: Place) -> bool:
+        """Whether what stands there comes after the marker."""
+        if self.marker is None:
+            return True
+        held = (self.marker.created_at, self.marker.id)
+        return tuple(place) < held if self.descending else tuple(place) > held
+
+    def _last_of(self, some: Sequence[TaggedServer]) -> str | None:
+        """The last one in order of those that are as old as the last of these."""
+        alike = [each.uuid for each in some if each.created_at == some[-1].created_at]
+        number = servers.c.id.asc() if self.descending else servers.c.id.desc()
+        statement = sa.select(servers.c.uuid).where(servers.c.uuid.in_(alike)).order_by(number).limit(1)
+        return self.connection.scalar(statement)
+
     def _among(self, few: Sequence[Place], where: Sequence[Clause]) -> Found:
         if self.key != USUAL:
             return self._sorted(_those([number for *_, number in few], where))
-        beyond = None if self.marker is None else (self.marker.created_at, self.marker.id)
         ordered = sorted(map(tuple, few), reverse=self.descending)
-        later = (each for each in ordered if beyond is None or (each < beyond if self.descending else each > beyond))
-        return self._sifted(later, where, bounded=False)
+        return self._sifted(filter(self._is_beyond, ordered), where, bounded=False)
 
     def _through_all(self, sought: Mapping[str, Any], where: Sequence[Clause], entries: int) -> Found | None:
         few = server_lookups.through_all(self.connection, self.reach, sought, entries)
@@ -245,9 +298,17 @@ def _order(sort: Sequence[tuple[str, bool]]) -> tuple[str, bool]:
     return (names[0] if same and alone else ''), sort[0][1] if sort else False
 
 
-def _those(ids: Sequence[int], where: Sequence[Clause]) -> list[Clause]:
+def _taken(groups: Iterator[list[TaggedServer]], size: int) -> list[TaggedServer]:
+    """The next of whole groups, together at least so many, if there are."""
+    some: list[TaggedServer] = []
+    while len(some) < size and (group := next(groups, None)):
+        some += group
+    return some
+
+
+def _those(ids: Sequence[Any], where: Sequence[Clause], key: sa.ColumnElement[Any] = servers.c.id) -> list[Clause]:
     """What chooses the servers of these ids that fit; no database comes to them in another way than by the ids."""
-    return [servers.c.id.in_(ids), sa.case((sa.and_(sa.true(), *where), 1), else_=0) == 1]
+    return [key.in_(ids), sa.case((sa.and_(sa.true(), *where), 1), else_=0) == 1]
 
 
 def is_near(walk: Walk, reach: Reach) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from computeapi.db import addresses, pairs, quota_usages, records, services
+from computeapi.db import addresses, quota_usages, records, services
 from computeapi.db.records import Among, Rows
 from computeapi.db.services import ComputeService
 from computeapi.db.tables.compute import services as compute_services
@@ -56,6 +56,26 @@ SERVED_LIVING = SERVED_ANY.where(servers.c.deleted_at.is_(None))
 ALIVE = SERVERS.select.where(servers.c.uuid.in_(IDS), servers.c.deleted_at.is_(None))
 TAGS_OF = Among(
     sa.select(server_tags.c.server_id, server_tags.c.tag).order_by(server_tags.c.tag), server_tags.c.server_id
+)
+UNTAGGED = sa.delete(server_tags).where(server_tags.c.server_id == sa.bindparam('server'))
+TAGGED = sa.insert(server_tags).from_select(
+    ['server_id', 'tag', 'project_id', 'created_at'],
+    sa.select(
+        servers.c.uuid,
+        sa.bindparam('new', type_=server_tags.c.tag.type),
+        servers.c.project_id,
+        servers.c.created_at,
+    ).where(servers.c.uuid == sa.bindparam('server')),
+)
+AGED = (
+    sa.update(server_tags)
+    .where(server_tags.c.server_id == sa.bindparam('server'), server_tags.c.created_at.is_(None))
+    .values(
+        {
+            name: sa.select(servers.c[name]).where(servers.c.uuid == server_tags.c.server_id).scalar_subquery()
+            for name in ('project_id', 'created_at')
+        }
+    )
 )
 COUNTED = sa.select(servers.c.uuid, *quota_usages.OF_A_SERVER).with_for_update()
 COUNTED_OF = COUNTED.where(servers.c.uuid == sa.bindparam('id'))
@@ -304,14 +324,19 @@ def _recount(connection: sa.Connection, before: Iterable[Mapping[str, Any]], val
 
 def set_tags(connection: sa.Connection, server_id: str, tags: Collection[str]) -> None:
     """Replace all tags."""
-    pairs.replace_tags(connection, server_tags, server_id, tags)
+    connection.execute(UNTAGGED, {'server': server_id})
+    add_tags(connection, [server_id], tags)
 
 
 def add_tags(connection: sa.Connection, server_ids: Collection[str], tags: Collection[str]) -> None:
     """Give these tags to servers that have none."""
     if tags:
-        rows = [{'server_id': server_id, 'tag': tag} for server_id in server_ids for tag in tags]
-        connection.execute(records.insertion(server_tags), rows)
+        connection.execute(TAGGED, [{'server': server_id, 'new': tag} for server_id in server_ids for tag in tags])
+
+
+def tell_age(connection: sa.Connection, server_id: str) -> None:
+    """Let the tags of the server tell how old it is, and whose, where a process of an older release did not."""
+    connection.execute(AGED, {'server': server_id})
 
 
 def insert_block_devices(connection: sa.Connection, rows: Sequence[Mapping[str, Any]]) -> None:

@@ -199,17 +199,22 @@ def place_at(connection: sa.Connection, walk: Walk, after: Place | None, most: i
     return connection.execute(statement.where(*walk.where).offset(most).limit(1), values).first()
 
 
-def places(connection: sa.Connection, walk: Walk, after: Place | None = None) -> Iterator[Place]:
-    """Where the rows of a walk stand, a look at the index at a time, each at more rows than the one before."""
-    size = FIRST_LOOK
+def places(
+    connection: sa.Connection, walk: Walk, after: Place | None = None, more: tuple[sa.ColumnElement[Any], ...] = ()
+) -> Iterator[Place]:
+    """Where the rows of a walk stand, a look at the index at a time, each at more rows than the one before. more: what
+    is told of each besides."""
+    size, select = FIRST_LOOK, _places(*_shape(walk, None)[0][:3], more)
     while True:
-        found = rows(connection, _places(*_shape(walk, None)[0][:3]), walk, after, size)
+        found = rows(connection, select, walk, after, size)
         yield from found
         if len(found) < size:
             return
-        after, size = found[-1], min(size * LOOK_FURTHER, LONGEST_LOOK)
+        after, size = found[-1][: walk.keys], min(size * LOOK_FURTHER, LONGEST_LOOK)
 
 
 @functools.lru_cache(maxsize=1024)
-def _places(index: sa.Index, fixed: tuple[Any, ...], keys: int) -> sa.Select[Any]:
-    return sa.select(*list(index.columns)[len(fixed) : len(fixed) + keys])
+def _places(
+    index: sa.Index, fixed: tuple[Any, ...], keys: int, more: tuple[sa.ColumnElement[Any], ...] = ()
+) -> sa.Select[Any]:
+    return sa.select(*list(index.columns)[len(fixed) : len(fixed) + keys], *more)

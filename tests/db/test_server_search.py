@@ -9,11 +9,22 @@ from datetime import datetime, timedelta
 import pytest
 import sqlalchemy as sa
 
-from computeapi.db import addresses, bulk, server_branches, server_lookups, server_search, servers, walks
+from computeapi.db import (
+    addresses,
+    audits,
+    bulk,
+    server_branches,
+    server_lookups,
+    server_search,
+    server_tagged,
+    servers,
+    walks,
+)
 from computeapi.db.listing import Page
 from computeapi.db.server_branches import BY, VALUES, Reach
 from computeapi.db.server_search import Found, Search
 from computeapi.db.tables.server_lists import KEYS, SELDOM, derived
+from computeapi.db.tables.servers import server_tags
 from tests.conftest import ACTIVE, FLAVOR
 
 BEGIN = datetime(2030, 1, 1)
@@ -348,11 +359,39 @@ def test_filters_have_indexes(store, rows, monkeypatch):
             is_walked(connection, Search(project_id, filters={'statuses': ['SHUTOFF']}), marker=marker)
 
 
+@pytest.mark.parametrize('filters', [{'tags': ['red']}, {'tags': ['red', 'blue']}, {'tags_any': ['red', 'blue']}])
+def test_tags_tell_the_age_of_their_servers(store, rows, filters):
+    """So that a page of those who have them is along an index, however many there are."""
+    marker = next(row['uuid'] for row in rows if there(row))
+    for project_id, place in itertools.product(('project', None), (None, marker)):
+        search = Search(project_id, filters=filters)
+        with store.write() as connection:
+            is_walked(connection, search, marker=place)
+            with plans(connection) as told:
+                server_search.page(connection, Page(PAGE, place, NEWEST_FIRST), search)
+        index = server_tagged.OF_ALL if project_id is None else server_tagged.OF_PROJECT
+        assert any(index.name.upper() in plan for plan in told), told
+
+
+@pytest.mark.parametrize('sort', [NEWEST_FIRST, (('created_at', False),)])
+def test_tags_that_an_older_release_wrote(store, rows, sort):
+    mine = [row for row in rows if there(row) and 'red' in row['tags']]
+    with store.write() as connection:
+        connection.execute(sa.update(server_tags).values(created_at=None, project_id=None))
+        assert set(audits.ageless_tags(connection, ENDLESS)) == {row['uuid'] for row in rows if row['tags']}
+    for name, names in (('tags', ['red']), ('tags_any', ['red', 'of nobody'])):
+        assert walk(store, Search('project', filters={name: names}), sort) == in_order(mine, sort)
+    for row in rows:
+        store.tell(servers.tell_age, row['uuid'])
+    assert store.ask(audits.ageless_tags, ENDLESS) == [] and store.ask(server_tagged.are_told, ['red'])
+    assert walk(store, Search('project', filters={'tags': ['red']}), sort) == in_order(mine, sort)
+
+
 def test_what_has_no_index_is_looked_at_along_one(store, rows, monkeypatch):
     """In order, so that it ends when the page is full."""
     monkeypatch.setattr(server_lookups, 'FEW', 0)
     marker = next(row['uuid'] for row in rows if there(row))
-    sought = [{'hostname': 'e'}, {'not_tags': ['red']}, {'not_tags_any': ['red', 'blue']}, {'tags': ['red']}]
+    sought = [{'hostname': 'e'}, {'not_tags': ['red']}, {'not_tags_any': ['red', 'blue']}]
     sought += [{'name': 'e'}, {'ip': '10.'}, {'vm_state': 'active', 'hostname': 'e'}]
     with store.write() as connection:
         for project_id, filters, place in itertools.product(('project', None), sought, (None, marker)):

@@ -26,7 +26,7 @@ from computeapi.db.tables.columns import (
     table,
 )
 from computeapi.db.tables.compute import ComputeService
-from computeapi.db.tables.types import CodePoints, Id, Text, metadata
+from computeapi.db.tables.types import CodePoints, Id, Text, Timestamp, metadata
 
 
 @dataclass(slots=True)
@@ -186,7 +186,11 @@ server_tags = Table(
     metadata,
     Column('server_id', Id(), primary_key=True),
     Column('tag', Text(80), primary_key=True),
-    sa.Index(None, 'tag', 'server_id'),
+    # Whose the server is, and how old, as its row tells, for lists of servers that have the tag.
+    Column('project_id', servers.c.project_id.type),
+    Column('created_at', Timestamp()),
+    sa.Index(None, 'tag', 'created_at', 'server_id'),
+    sa.Index(None, 'project_id', 'tag', 'created_at', 'server_id'),
 )
 
 

@@ -112,7 +112,8 @@ class LoadedServers:
             for number, interface in enumerate(entry.get('networks', ())):
                 self._add_interface(row, interface, (*place, 'networks', number))
             for tag in sorted(set(entry.get('tags', ()))):
-                scene.add('server_tags', server_id=row['uuid'], tag=tag)
+                age = {'created_at': row['created_at']}
+                scene.add('server_tags', server_id=row['uuid'], tag=tag, project_id=project_id, **age)
             on_volume = disks.load(scene, row, entry, place, self.new_volumes)
             self._claim(row, row['host'], flavor, on_volume, power_state)
             self._hold(row)
