@@ -15,6 +15,7 @@ from typing import Any, Concatenate, NamedTuple, ParamSpec, Self, TypeVar
 import orjson
 import sqlalchemy as sa
 from oslo_config import cfg
+from sqlalchemy.dialects import sqlite
 from sqlalchemy.dialects.sqlite.base import SQLiteCompiler
 
 from computeapi import errors
@@ -229,6 +230,15 @@ class HintingCompiler(SQLiteCompiler):
         return text
 
 
+class QuickJSON(sqlite.JSON):
+    """Reads a text by one function, where SQLAlchemy has three: a page of servers is hundreds of texts."""
+
+    def result_processor(self, dialect: sa.Dialect, coltype: object) -> Callable[[Any], Any]:
+        read = orjson.loads
+        # A lone number, which SQLite keeps as one, is read already.
+        return lambda kept: read(kept) if isinstance(kept, str) else kept
+
+
 def _sqlite_engine(url: sa.URL, pool_size: int, limits: Patience, *, durable: bool, alone: bool) -> sa.Engine:
     engine = sa.create_engine(
         url,
@@ -238,6 +248,7 @@ def _sqlite_engine(url: sa.URL, pool_size: int, limits: Patience, *, durable: bo
         connect_args={'timeout': limits.lock, 'check_same_thread': False},
     )
     engine.dialect.statement_compiler = HintingCompiler
+    engine.dialect.colspecs = {**engine.dialect.colspecs, sa.JSON: QuickJSON}
 
     @sa.event.listens_for(engine, 'connect')
     def configure(connection: Any, record: Any) -> None:
