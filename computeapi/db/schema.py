@@ -41,14 +41,17 @@ def version(store: Store) -> str | None:
 
 
 def upgrade(store: Store) -> bool:
-    """Bring the tables to the newest revision; whether there was anything to do.
+    """Bring the tables to the newest revision; whether there was anything to do. Where SQLite has none they are made as
+    they are now: to go through all revisions takes longer than all else that a start does.
 
     Processes that start together take turns, and those that come later find the work done. All revisions are
     one transaction where the database can; MariaDB commits after each table, and Steps goes on from there.
     WrongTables for those of a release that this one does not know.
     """
-    if not _is_older(version(store)):
+    if not _is_older(found := version(store)):
         return False
+    if found is None and store.dialect == 'sqlite' and _create(store):
+        return True
     with store.rebuild() as connection, _one_at_a_time(connection):
         if not _is_older(_version(connection)):
             return False
@@ -61,13 +64,19 @@ def create(store: Store) -> None:
 
     For databases that are thrown away: what makes the others is tried on every one of them.
     """
-    if version(store) is not None:
+    if version(store) is not None or not _create(store):
         upgrade(store)
-        return
+
+
+def _create(store: Store) -> bool:
+    """Make the newest tables where there are none; False if there are some now."""
     with store.write() as connection:
+        if sa.inspect(connection).get_table_names():
+            return False
         metadata.create_all(connection)
         connection.exec_driver_sql('CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL PRIMARY KEY)')
         connection.execute(sa.text('INSERT INTO alembic_version VALUES (:head)'), {'head': head()})
+    return True
 
 
 def check(store: Store) -> None:

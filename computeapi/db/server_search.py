@@ -101,7 +101,7 @@ class Pager:
         if few is not None:
             return self._among(few, wanted)
         if tags is not None:
-            return self._tagged(tags, [*reach.conditions(), *where])
+            return self._tagged(tags, [*reach.conditions(), *(self.conditions[name] for name in sought)])
         if (found := self._through_all(sought, wanted, self.page.limit or AT_ONCE)) is not None:
             return found
         alone = self.key == USUAL and len(walks_) == 1

@@ -34,8 +34,12 @@ def empty(database_url):
     store.close()
 
 
-def test_an_upgrade_from_nothing_makes_the_tables(empty):
-    assert schema.version(empty) is None
+@pytest.mark.parametrize('first', [None, '0001'])
+def test_an_upgrade_makes_the_tables(empty, first):
+    if first is not None:
+        with empty.rebuild() as connection:
+            schema.run(connection, first)
+    assert schema.version(empty) == first
     assert schema.upgrade(empty)
     assert schema.version(empty) == schema.head()
     with empty.engine.connect() as connection:
@@ -77,6 +81,40 @@ def test_processes_that_start_together_do_not_disturb_each_other(database_url):
     command = [sys.executable, '-c', UPGRADE, database_url]
     started = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
     assert [process.communicate()[0].strip() for process in started] == [schema.head()] * 3
+
+
+@pytest.mark.parametrize('database', ['sqlite'])
+def test_new_tables_of_sqlite_are_those_that_all_revisions_make(empty, tmp_path):
+    schema.upgrade(empty)
+    with closing(Store(f'sqlite:///{tmp_path}/former.db')) as former:
+        with former.rebuild() as connection:
+            schema.run(connection)
+        assert former.ask(described) == empty.ask(described)
+
+
+def described(connection):
+    """What SQLite knows of each table, in no order."""
+    inspector = sa.inspect(connection)
+    wheres = dict(connection.exec_driver_sql("SELECT name, sql FROM sqlite_master WHERE type = 'index'").all())
+    return {
+        name: (
+            {
+                (each['name'], str(each['type']), each['nullable'], each['default'])
+                for each in inspector.get_columns(name)
+            },
+            {(each['name'], *each['column_names'], each['unique'], where(wheres[each['name']])) for each in indexes},
+            tuple(inspector.get_pk_constraint(name)['constrained_columns']),
+            {(*each['constrained_columns'], each['referred_table'], *each['options'].items()) for each in foreign},
+            {tuple(each['column_names']) for each in inspector.get_unique_constraints(name)},
+            {each['sqltext'] for each in inspector.get_check_constraints(name)},
+        )
+        for name in inspector.get_table_names()
+        for indexes, foreign in [(inspector.get_indexes(name), inspector.get_foreign_keys(name))]
+    }
+
+
+def where(index):
+    return index.partition(' WHERE ')[2]
 
 
 def test_revisions_are_counted_in_one_line():

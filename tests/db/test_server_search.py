@@ -360,17 +360,19 @@ def test_filters_have_indexes(store, rows, monkeypatch):
 
 
 @pytest.mark.parametrize('filters', [{'tags': ['red']}, {'tags': ['red', 'blue']}, {'tags_any': ['red', 'blue']}])
-def test_tags_tell_the_age_of_their_servers(store, rows, filters):
+def test_tags_tell_the_age_of_their_servers(store, rows, monkeypatch, filters):
     """So that a page of those who have them is along an index, however many there are."""
+    monkeypatch.setattr(server_lookups, 'FEW', 0)
     marker = next(row['uuid'] for row in rows if there(row))
     for project_id, place in itertools.product(('project', None), (None, marker)):
         search = Search(project_id, filters=filters)
-        with store.write() as connection:
-            is_walked(connection, search, marker=place)
-            with plans(connection) as told:
-                server_search.page(connection, Page(PAGE, place, NEWEST_FIRST), search)
+        with store.write() as connection, plans(connection) as told:
+            server_search.page(connection, Page(PAGE, place, NEWEST_FIRST), search)
         index = server_tagged.OF_ALL if project_id is None else server_tagged.OF_PROJECT
-        assert any(index.name.upper() in plan for plan in told), told
+        # To PostgreSQL they are alike where there are few.
+        name = 'ix_server_tags_' if store.dialect == 'postgresql' else index.name
+        assert any(name.upper() in plan for plan in told), told
+        assert not [plan for plan in told for word in SORTS if word in plan]
 
 
 @pytest.mark.parametrize('sort', [NEWEST_FIRST, (('created_at', False),)])
