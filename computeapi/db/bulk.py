@@ -11,7 +11,6 @@ import orjson
 import sqlalchemy as sa
 
 from computeapi.db import quota_usages
-from computeapi.db.quota_usages import Amounts
 from computeapi.db.tables import metadata
 
 Row = Mapping[str, Any]
@@ -32,26 +31,25 @@ FULL_INDEXES = f"{INDEXES} AND sql NOT LIKE '% WHERE %'"
 class Insertion(NamedTuple):
     """Rows for the same columns of a table.
 
-    statement: of SQLite, for which `rows` are tuples of what its driver takes; None for others.
-    used: what the rows take of quotas.
+    statement: of SQLite, for which `values` are what its driver takes, column by column: few lists are sent to another
+    process in less time than many rows.  None for others, for which they are the rows.
     """
 
     table: str
     statement: str | None
-    rows: Sequence[Any]
-    used: Amounts
+    values: Sequence[Any]
 
 
 def insert(connection: sa.Connection, rows: Mapping[str, Sequence[Row]]) -> None:
-    """Write rows into several tables, those first that others refer to."""
+    """Write rows into several tables, those first that others refer to; what they take of quotas is counted."""
     write(connection, prepared(connection.dialect.name, rows))
+    quota_usages.count(connection, quota_usages.of_rows(rows))
 
 
 def write(connection: sa.Connection, insertions: Iterable[Insertion]) -> None:
-    for table, statement, rows, used in insertions:
-        quota_usages.count(connection, used)
-        for begin in range(0, len(rows), CHUNK):
-            some = rows[begin : begin + CHUNK]
+    for table, statement, values in insertions:
+        rows = iter(values) if statement is None else zip(*values, strict=True)
+        while some := list(itertools.islice(rows, CHUNK)):
             if statement is None:
                 connection.execute(sa.insert(metadata.tables[table]), some)
             else:
@@ -62,7 +60,7 @@ def prepared(dialect: str, rows: Mapping[str, Sequence[Row]]) -> list[Insertion]
     """What writes these rows into a database of this kind; needs no connection, and can be pickled."""
     tables = [(table, alike) for table in metadata.sorted_tables for alike in _alike(rows.get(table.name, ()))]
     if dialect != 'sqlite':
-        return [Insertion(table.name, None, alike, quota_usages.of_rows(table.name, alike)) for table, alike in tables]
+        return [Insertion(table.name, None, alike) for table, alike in tables]
     moments = Moments()
     return [_of_sqlite(table, alike, moments) for table, alike in tables]
 
@@ -84,7 +82,7 @@ def _of_sqlite(table: sa.Table, rows: Sequence[Row], moments: 'Moments') -> Inse
     wanted = ', '.join(literal or '?' for literal in literals)
     differing = [each for each, literal in zip(columns, literals, strict=True) if literal is None]
     statement = f'INSERT INTO "{table.name}" ({told}) VALUES ({wanted})'
-    return Insertion(table.name, statement, list(zip(*differing, strict=True)), quota_usages.of_rows(table.name, rows))
+    return Insertion(table.name, statement, differing)
 
 
 def _shared(values: Sequence[Any]) -> str | None:

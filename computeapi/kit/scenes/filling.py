@@ -3,25 +3,37 @@
 import gc
 import random
 import signal
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
+from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from computeapi.db import bulk
+from computeapi.db import bulk, quota_usages
 from computeapi.db.bulk import Insertion
+from computeapi.db.quota_usages import Amounts, Counted
 from computeapi.kit.scenes import volumes
 from computeapi.kit.scenes.document import Document
 from computeapi.kit.scenes.scene import Scene
 from computeapi.kit.scenes.servers import LoadedServers
 from computeapi.kit.scenes.synthetic import SyntheticCloud
 
-Maker = Iterator[tuple[int, list[Insertion]]]
-"""So many servers, and what writes them, again and again."""
 CHUNK = 1000
 ID_STEP = 397
 """From the beginning of one id to that of the next: those of a million servers grow, then they go round."""
+
+
+class Made(NamedTuple):
+    """So many servers, what writes them, and what they, or those before, take of quotas."""
+
+    servers: int
+    insertions: list[Insertion]
+    used: Amounts
+
+
+Maker = Iterator[Made]
 
 
 class SyntheticScene(Scene):
@@ -64,12 +76,14 @@ class Filling:
 
     def __init__(self, dialect: str, scene: SyntheticScene, servers: LoadedServers, inventory: SyntheticCloud):
         self.dialect, self.scene, self.servers, self.inventory = dialect, scene, servers, inventory
+        self.used = Counter[Counted]()
 
     def insertions(self, number: int) -> Maker:
-        """For one of the parts, once: how many servers, and what writes them and their volumes."""
+        """For one of the parts, once: its servers and their volumes; at the end, what they take."""
         self.scene.divide(number, self.inventory.parts)
         for servers, theirs in self.inventory.part(number).chunks(CHUNK):
-            yield len(servers), self._made({'servers': servers, 'volumes': theirs})
+            yield Made(len(servers), self._made({'servers': servers, 'volumes': theirs}), {})
+        yield Made(0, [], self.used)
 
     def _made(self, document: Document) -> list[Insertion]:
         """The rows of a chunk, of which nothing is remembered but what others need."""
@@ -80,6 +94,7 @@ class Filling:
         for place, entry in scene.entries('servers'):
             servers.add(entry, place)
         made = bulk.prepared(self.dialect, scene.rows)
+        self.used.update(quota_usages.of_rows(scene.rows))
         scene.rows.clear()
         scene.index('volumes').forget(servers.new_volumes)
         servers.forget()
