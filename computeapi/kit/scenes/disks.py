@@ -61,7 +61,7 @@ def _free_names(server: Values, taken: list[str | None]) -> Iterator[str]:
     """/dev/vdb and so on, as far as nothing else is called so."""
     root = server['root_device_name'] or '/dev/vda'
     used = {root, *taken}
-    return (name for letter in LETTERS if (name := root[:-1] + letter) not in used)
+    yield from (name for letter in LETTERS if (name := root[:-1] + letter) not in used)
 
 
 def _attach(

@@ -245,13 +245,17 @@ class LoadedServers:
         """What the server holds of a host, and the machine on it."""
         if host is None:
             return
-        needs = needs_of(flavor, on_volume=on_volume)
-        self.scene.add('allocations', server_id=row['uuid'], host=host, ports=None, **needs)
+        claim = {'server_id': row['uuid'], 'host': host, 'ports': None, **needs_of(flavor, on_volume=on_volume)}
+        self.scene.rows['allocations'].append(claim)
         if power_state != PowerState.NOSTATE:
-            log = f'[simulated] {row["name"]}: ready\n'
-            since = row['launched_at'] or row['created_at']
-            machine = {'host': host, 'power_state': power_state, 'console_log': log, 'created_at': since}
-            self.scene.add('domains', server_id=row['uuid'], **machine)
+            machine = {
+                'server_id': row['uuid'],
+                'host': host,
+                'power_state': power_state,
+                'console_log': f'[simulated] {row["name"]}: ready\n',
+                'created_at': row['launched_at'] or row['created_at'],
+            }
+            self.scene.rows['domains'].append(machine)
 
     def _hold(self, row: Values) -> None:
         """What is under way is somebody's, who does not go on."""
@@ -293,11 +297,10 @@ class LoadedServers:
         elif entry.get('network'):
             network_id = scene.resolve('networks', entry['network'], (*place, 'network'), row['project_id'])
             port_id = entry.get('id') or scene.made_id('ports', row['uuid'], network_id)
-            facts = scene.values(INTERFACE, entry, place)
-            facts |= {'project_id': row['project_id'], 'name': entry.get('name', ''), **server}
-            for name in ('created_at', 'updated_at'):
-                facts[name] = facts[name] or row['created_at']
-            port = new_port(scene, port_id, network_id, **facts)
+            port = new_port(scene, port_id, network_id, scene.values(INTERFACE, entry, place))
+            port |= {'project_id': row['project_id'], 'name': entry.get('name', ''), **server}
+            port['created_at'] = port['created_at'] or row['created_at']
+            port['updated_at'] = port['updated_at'] or row['created_at']
             scene.rows['ports'].append(port)
             if self.named:
                 scene.index('ports').add({name: port[name] for name in ('id', 'name', 'project_id')})

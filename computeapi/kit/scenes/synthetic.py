@@ -9,6 +9,7 @@ import random
 from bisect import bisect
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
+from operator import itemgetter
 from typing import Any, NamedTuple, TypeVar
 
 from computeapi.kit.scenes.scene import Values
@@ -160,7 +161,7 @@ class SyntheticPart:
         for begin in range(0, self.servers, size):
             volumes: list[Values] = []
             made = [self._server(volumes) for _ in range(min(size, self.servers - begin))]
-            yield sorted(made, key=_created), volumes
+            yield sorted(made, key=itemgetter('created_at')), volumes
 
     def _server(self, volumes: list[Values]) -> Values:
         chance, draw = self.random.random, self.random
@@ -237,11 +238,6 @@ MEDIAN = math.log(MEDIAN_AGE_DAYS)
 FLAVOR_WEIGHTS, IMAGE_WEIGHTS = zipf(range(1, len(FLAVORS) + 1), 1.1), zipf(range(1, len(IMAGES) + 1))
 STATUSES = list(STATES)
 STATUS_WEIGHTS = list(itertools.accumulate(STATES.values()))
-
-
-def _created(entry: Values) -> datetime:
-    created: datetime = entry['created_at']
-    return created
 
 
 def _texts(entries: Sequence[Values]) -> list[Values]:
