@@ -80,10 +80,8 @@ class Facts:
 class Scene:
     """Rows to be written, by table, and what things in the document can be called by.
 
-    now: when things were made that do not say so.  step: from one number to the next.
+    now: when things were made that do not say so.
     """
-
-    step = 1
 
     def __init__(self, connection: sa.Connection, document: Document, now: datetime):
         self.connection, self.document, self.now = connection, document, now
@@ -162,7 +160,7 @@ class Scene:
         """The next one of a table that counts."""
         if table not in self._numbers:
             self._numbers[table] = bulk.greatest(self.connection, table)
-        self._numbers[table] += self.step
+        self._numbers[table] += 1
         return self._numbers[table]
 
     # ------------------------------------------------------------ rows
