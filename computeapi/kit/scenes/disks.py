@@ -79,6 +79,11 @@ def _attach(
         volume['status'] = 'in-use' if host else 'reserved'
     moment = parsed(entry['attached_at']) if entry.get('attached_at') else row['created_at']
     attachment: dict[str, Any] = {
+        'id': row['attachment_id'],
+        'volume_id': volume['id'],
+        'server_id': server['uuid'],
+        'mode': 'rw',
+        'created_at': row['created_at'],
         'status': 'attached' if host else 'reserved',
         'host': host,
         'device': row['device_name'] if host else None,
@@ -88,12 +93,4 @@ def _attach(
     if host:
         known = connector(host, scene.row('hosts', host)['host_ip']) | {'mountpoint': row['device_name']}
         attachment['connector'] = orjson.dumps(known).decode()
-    scene.add(
-        'volume_attachments',
-        id=row['attachment_id'],
-        volume_id=volume['id'],
-        server_id=server['uuid'],
-        mode='rw',
-        created_at=row['created_at'],
-        **attachment,
-    )
+    scene.rows['volume_attachments'].append(attachment)

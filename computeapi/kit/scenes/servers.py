@@ -98,11 +98,11 @@ class LoadedServers:
         row['project_id'], row['user_id'] = project_id, row['user_id'] or scene.user(entry, place)
         row['uuid'] = row['uuid'] or scene.made_id('servers', scene.title('project_id', project_id), row['name'])
         vm_state, task_state, power_state = state_of(entry)
-        row |= {'vm_state': vm_state, 'task_state': task_state, 'power_state': power_state}
+        row['vm_state'], row['task_state'], row['power_state'] = vm_state, task_state, power_state
         self._add_times(row, entry)
         flavor = self.flavor(entry['flavor'], (*place, 'flavor'))
-        row['flavor'] = flavor
-        row |= {name: flavor[name] for name in ('vcpus', 'memory_mb', 'root_gb', 'ephemeral_gb')}
+        row['flavor'], row['vcpus'], row['memory_mb'] = flavor, flavor['vcpus'], flavor['memory_mb']
+        row['root_gb'], row['ephemeral_gb'] = flavor['root_gb'], flavor['ephemeral_gb']
         self._add_image(row, entry, place)
         self._add_place(row, entry, place)
         self._add_facts(row, entry)
@@ -111,8 +111,9 @@ class LoadedServers:
         if living:
             for number, interface in enumerate(entry.get('networks', ())):
                 self._add_interface(row, interface, (*place, 'networks', number))
-            for tag in sorted(set(entry.get('tags', ()))):
-                scene.add('server_tags', server_id=row['uuid'], tag=tag)
+            if 'tags' in entry:
+                for tag in sorted(set(entry['tags'])):
+                    scene.add('server_tags', server_id=row['uuid'], tag=tag)
             on_volume = disks.load(scene, row, entry, place, self.new_volumes)
             self._claim(row, row['host'], flavor, on_volume, power_state)
             self._hold(row)
