@@ -1,20 +1,20 @@
 """Whole tables, by their names: all rows read, none left, and many written at once."""
 
 import itertools
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from operator import methodcaller
 from typing import Any, NamedTuple
 
 import orjson
 import sqlalchemy as sa
 
 from computeapi.db import quota_usages
-from computeapi.db.quota_usages import Amounts
 from computeapi.db.tables import metadata
 
 Row = Mapping[str, Any]
+Values = tuple[Any, ...]
 DOCUMENTS = (list, dict)
 CHUNK = 2000
 FEW = 100
@@ -32,51 +32,64 @@ FULL_INDEXES = f"{INDEXES} AND sql NOT LIKE '% WHERE %'"
 class Insertion(NamedTuple):
     """Rows for the same columns of a table.
 
-    statement: of SQLite, for which `rows` are tuples of what its driver takes; None for others.
-    used: what the rows take of quotas.
+    statement: of SQLite, for which `values` are what its driver takes, column by column: few lists are sent to another
+    process in less time than many rows.  None for others, for which they are the rows.
     """
 
     table: str
     statement: str | None
-    rows: Sequence[Any]
-    used: Amounts
+    values: Sequence[Any]
 
 
 def insert(connection: sa.Connection, rows: Mapping[str, Sequence[Row]]) -> None:
-    """Write rows into several tables, those first that others refer to."""
-    write(connection, prepared(connection.dialect.name, rows))
+    """Write rows into several tables, those first that others refer to; what they take of quotas is counted."""
+    gathered = Gathered()
+    gathered.add(rows)
+    write(connection, gathered.insertions(connection.dialect.name))
+    quota_usages.count(connection, quota_usages.of_rows(rows))
 
 
 def write(connection: sa.Connection, insertions: Iterable[Insertion]) -> None:
-    for table, statement, rows, used in insertions:
-        quota_usages.count(connection, used)
-        for begin in range(0, len(rows), CHUNK):
-            some = rows[begin : begin + CHUNK]
+    for table, statement, values in insertions:
+        rows = iter(values) if statement is None else zip(*values, strict=True)
+        while some := list(itertools.islice(rows, CHUNK)):
             if statement is None:
                 connection.execute(sa.insert(metadata.tables[table]), some)
             else:
                 connection.exec_driver_sql(statement, some)
 
 
-def prepared(dialect: str, rows: Mapping[str, Sequence[Row]]) -> list[Insertion]:
-    """What writes these rows into a database of this kind; needs no connection, and can be pickled."""
-    tables = [(table, alike) for table in metadata.sorted_tables for alike in _alike(rows.get(table.name, ()))]
-    if dialect != 'sqlite':
-        return [Insertion(table.name, None, alike, quota_usages.of_rows(table.name, alike)) for table, alike in tables]
-    moments = Moments()
-    return [_of_sqlite(table, alike, moments) for table, alike in tables]
+class Gathered:
+    """Rows of several tables, those together that have values for the same columns."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, dict[tuple[str, ...], list[Values]]] = defaultdict(dict)
+
+    def add(self, rows: Mapping[str, Sequence[Row]]) -> None:
+        for table, some in rows.items():
+            # Most are like the one before.
+            for names, alike in itertools.groupby(some, tuple):
+                self.values[table].setdefault(names, []).extend([tuple(row.values()) for row in alike])
+
+    def insertions(self, dialect: str) -> list[Insertion]:
+        """What writes them into a database of this kind; needs no connection, and can be pickled."""
+        groups = [(table, *group) for table in metadata.sorted_tables for group in self.values[table.name].items()]
+        if dialect != 'sqlite':
+            return [
+                Insertion(table.name, None, [dict(zip(names, each, strict=True)) for each in rows])
+                for table, names, rows in groups
+            ]
+        moments = Moments()
+        return [_of_sqlite(*group, moments) for group in groups]
 
 
-def _of_sqlite(table: sa.Table, rows: Sequence[Row], moments: 'Moments') -> Insertion:
+def _of_sqlite(table: sa.Table, names: Sequence[str], rows: Sequence[Values], moments: 'Moments') -> Insertion:
     """Past what SQLAlchemy does for each value, where that takes longer than to write it."""
-    names = list(rows[0])
     missing: dict[str, Any] = {
         each.name: each.default for each in table.columns if each.default is not None and each.name not in names
     }
     usual = [json(default.arg) if default.is_scalar else json(default.arg(None)) for default in missing.values()]
-    # All rows have the same keys in the same order.
-    values = zip(*map(methodcaller('values'), rows), strict=True)
-    columns = [_column(table.c[name], each, moments) for name, each in zip(names, values, strict=True)]
+    columns = [_column(table.c[name], each, moments) for name, each in zip(names, zip(*rows, strict=True), strict=True)]
     columns += [[value] * len(rows) for value in usual]
     # What stands in all rows, as half of what servers have, stands in the statement; the first one tells their number.
     literals = [None, *map(_shared, columns[1:])]
@@ -84,7 +97,7 @@ def _of_sqlite(table: sa.Table, rows: Sequence[Row], moments: 'Moments') -> Inse
     wanted = ', '.join(literal or '?' for literal in literals)
     differing = [each for each, literal in zip(columns, literals, strict=True) if literal is None]
     statement = f'INSERT INTO "{table.name}" ({told}) VALUES ({wanted})'
-    return Insertion(table.name, statement, list(zip(*differing, strict=True)), quota_usages.of_rows(table.name, rows))
+    return Insertion(table.name, statement, differing)
 
 
 def _shared(values: Sequence[Any]) -> str | None:
@@ -125,15 +138,6 @@ class Moments(dict[datetime | None, str | None]):
 def json(value: Any) -> Any:
     """Lists and mappings as text; other values, which are no documents, as they are."""
     return orjson.dumps(value).decode() if isinstance(value, DOCUMENTS) else value
-
-
-def _alike(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
-    """Those together that have values for the same columns."""
-    groups: dict[tuple[str, ...], list[Row]] = {}
-    # Most are like the one before.
-    for names, alike in itertools.groupby(rows, tuple):
-        groups.setdefault(names, []).extend(alike)
-    return iter(groups.values())
 
 
 @contextmanager

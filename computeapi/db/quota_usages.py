@@ -118,12 +118,12 @@ def of_key_pair(row: Mapping[str, Any]) -> dict[Counted, int]:
 OF_ROWS = {servers.name: of_server, server_groups.name: of_server_group, keypairs.name: of_key_pair}
 
 
-def of_rows(table: str, rows: Iterable[Mapping[str, Any]]) -> Counter[Counted]:
-    """What all these rows of a table take."""
+def of_rows(rows: Mapping[str, Iterable[Mapping[str, Any]]]) -> Counter[Counted]:
+    """What all these rows, by their tables, take."""
     amounts: Counter[Counted] = Counter()
-    if table in OF_ROWS:
-        for row in rows:
-            for held, amount in OF_ROWS[table](row).items():
+    for table, of_row in OF_ROWS.items():
+        for row in rows.get(table, ()):
+            for held, amount in of_row(row).items():
                 amounts[held] += amount
     return amounts
 

@@ -61,7 +61,7 @@ def _free_names(server: Values, taken: list[str | None]) -> Iterator[str]:
     """/dev/vdb and so on, as far as nothing else is called so."""
     root = server['root_device_name'] or '/dev/vda'
     used = {root, *taken}
-    return (name for letter in LETTERS if (name := root[:-1] + letter) not in used)
+    yield from (name for letter in LETTERS if (name := root[:-1] + letter) not in used)
 
 
 def _attach(
@@ -79,6 +79,11 @@ def _attach(
         volume['status'] = 'in-use' if host else 'reserved'
     moment = parsed(entry['attached_at']) if entry.get('attached_at') else row['created_at']
     attachment: dict[str, Any] = {
+        'id': row['attachment_id'],
+        'volume_id': volume['id'],
+        'server_id': server['uuid'],
+        'mode': 'rw',
+        'created_at': row['created_at'],
         'status': 'attached' if host else 'reserved',
         'host': host,
         'device': row['device_name'] if host else None,
@@ -88,12 +93,4 @@ def _attach(
     if host:
         known = connector(host, scene.row('hosts', host)['host_ip']) | {'mountpoint': row['device_name']}
         attachment['connector'] = orjson.dumps(known).decode()
-    scene.add(
-        'volume_attachments',
-        id=row['attachment_id'],
-        volume_id=volume['id'],
-        server_id=server['uuid'],
-        mode='rw',
-        created_at=row['created_at'],
-        **attachment,
-    )
+    scene.rows['volume_attachments'].append(attachment)

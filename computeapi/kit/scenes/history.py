@@ -1,7 +1,6 @@
 """What happened to servers: their actions and their moves."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from computeapi.kit.scenes.document import Place
 from computeapi.kit.scenes.scene import Entry, Scene, Values
@@ -56,34 +55,35 @@ def _add_creation(scene: Scene, server: Values) -> None:
     """What every server begins with; that of one that is being built has not ended."""
     start, finish = server['created_at'], server['launched_at'] or server['created_at']
     failed = server['vm_state'] == VMState.ERROR and server['launched_at'] is None
-    ended: Mapping[str, Any] = {'finish_time': finish}
+    ended = finish
     if server['vm_state'] == VMState.BUILDING:
-        ended, finish = {'finish_time': None}, start
+        ended, finish = None, start
     number = scene.number('server_actions')
-    scene.add(
-        'server_actions',
-        id=number,
-        server_id=server['uuid'],
-        action='create',
-        request_id=f'req-{scene.made_id("requests", server["uuid"])}',
-        start_time=start,
-        updated_at=finish,
-        message='Error' if failed else None,
-        **{name: server[name] for name in ASKED},
-        **ended,
-    )
+    action = {
+        'id': number,
+        'server_id': server['uuid'],
+        'action': 'create',
+        'request_id': f'req-{scene.made_id("requests", server["uuid"])}',
+        'start_time': start,
+        'finish_time': ended,
+        'updated_at': finish,
+        'message': 'Error' if failed else None,
+        'user_id': server['user_id'],
+        'project_id': server['project_id'],
+    }
     result = 'Error' if failed else 'Success'
-    scene.add(
-        'server_action_events',
-        action_id=number,
-        event=BUILD,
-        start_time=start,
-        result=result if ended['finish_time'] else None,
-        traceback=None,
-        host=server['host'],
-        details=None,
-        **ended,
-    )
+    event = {
+        'action_id': number,
+        'event': BUILD,
+        'start_time': start,
+        'finish_time': ended,
+        'result': result if ended else None,
+        'traceback': None,
+        'host': server['host'],
+        'details': None,
+    }
+    scene.rows['server_actions'].append(action)
+    scene.rows['server_action_events'].append(event)
 
 
 def _move(scene: Scene, server: Values, entry: Entry, place: Place, flavor: Flavors) -> Values:

@@ -4,7 +4,6 @@ import hashlib
 import ipaddress
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from computeapi.backends.network.local import addresses
 from computeapi.db import bulk
@@ -16,6 +15,22 @@ from computeapi.kit.scenes.schema import PLUG, RULE, Schema
 
 DEFAULT_GROUP = 'default'
 VERSIONS = ('IPv4', 'IPv6')
+UNSAID: Values = {
+    'name': '',
+    'description': '',
+    'revision_number': 1,
+    'qos_policy_id': None,
+    'mac_address': None,
+    'admin_state_up': True,
+    'port_security_enabled': True,
+    'host': '',
+    'vnic_type': 'normal',
+    'dns_name': '',
+    'binding_profile': {},
+    'allowed_address_pairs': [],
+    'extra_dhcp_opts': [],
+}
+"""What a port has where nothing is said."""
 
 Fixed = Sequence[tuple[str, str]]
 """Subnets and addresses."""
@@ -82,10 +97,10 @@ class AddressBook:
         return None
 
     def mac(self, network_id: str, port_id: str) -> str:
-        number = int.from_bytes(hashlib.sha256(port_id.encode()).digest()[:3], 'big')
-        while (mac := f'{addresses.MAC_PREFIX}:{number.to_bytes(3, "big").hex(":")}') in self.macs[network_id]:
-            number = (number + 1) % 2**24
-        self.macs[network_id].add(mac)
+        taken, end = self.macs[network_id], hashlib.sha256(port_id.encode()).digest()[:3]
+        while (mac := f'{addresses.MAC_PREFIX}:{end.hex(":")}') in taken:
+            end = ((int.from_bytes(end, 'big') + 1) % 2**24).to_bytes(3, 'big')
+        taken.add(mac)
         return mac
 
 
@@ -243,26 +258,10 @@ def _groups(scene: Scene, row: Values, entry: Entry, place: Place) -> Sequence[s
     ]
 
 
-def new_port(scene: Scene, port_id: str, network_id: str, **facts: Any) -> Values:
-    """The row of a port that nothing is said of."""
-    usual: Mapping[str, Any] = {
-        'name': '',
-        'description': '',
-        'revision_number': 1,
-        'qos_policy_id': None,
-        'mac_address': None,
-        'admin_state_up': True,
-        'port_security_enabled': True,
-        'host': '',
-        'vnic_type': 'normal',
-        'dns_name': '',
-        'binding_profile': {},
-        'allowed_address_pairs': [],
-        'extra_dhcp_opts': [],
-        'created_at': scene.now,
-        'updated_at': scene.now,
-    }
-    return {'id': port_id, 'network_id': network_id, **usual, **facts}
+def new_port(scene: Scene, port_id: str, network_id: str, facts: Values) -> Values:
+    """The row of a port that nothing else is said of."""
+    times = {'created_at': scene.now, 'updated_at': scene.now}
+    return {**UNSAID, 'id': port_id, 'network_id': network_id, **times, **facts}
 
 
 def times_of(scene: Scene, schema: Schema, entry: Entry, place: Place, owner: Values) -> Values:
@@ -288,7 +287,7 @@ def _join(scene: Scene, book: AddressBook, router: Values, entry: Entry, place: 
     port_id = entry.get('id') or scene.made_id('ports', router['id'], network_id)
     project_id = '' if owner == ROUTER_GATEWAY else router['project_id']
     known = {'project_id': project_id, 'device_id': router['id'], 'device_owner': owner}
-    row = new_port(scene, port_id, network_id, **known, mac_address=entry.get('mac_address'))
+    row = new_port(scene, port_id, network_id, known | {'mac_address': entry.get('mac_address')})
     row |= times_of(scene, PLUG, entry, place, router)
     if owner == ROUTER_INTERFACE and 'fixed_ips' not in entry:
         gateways = [each for each in book.subnets[network_id] if each['gateway_ip']]

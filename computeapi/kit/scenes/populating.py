@@ -10,7 +10,7 @@ from multiprocessing.connection import Connection
 
 import sqlalchemy as sa
 
-from computeapi.db import allocations, bulk
+from computeapi.db import allocations, bulk, quota_usages
 from computeapi.errors import Error
 from computeapi.kit.scenes import hosts, loading, networks
 from computeapi.kit.scenes.filling import Filling, Maker, SyntheticScene, make, without_garbage
@@ -48,8 +48,9 @@ def _fill(
             makers = [copy.deepcopy(filling).insertions(number) for number in range(inventory.parts)]
         done = 0
         with without_garbage():
-            for servers, made in _in_turn(makers):
-                bulk.write(connection, made)
+            for servers, insertions, used in _in_turn(makers):
+                bulk.write(connection, insertions)
+                quota_usages.count(connection, used)
                 told(done := done + servers)
 
 

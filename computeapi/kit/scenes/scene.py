@@ -21,6 +21,8 @@ Values = dict[str, Any]
 HEXADECIMAL = ('domains', 'projects', 'users')
 """What identity calls by digits alone."""
 MANY = ('servers', 'ports')
+OWNERS = {'project_id': 'projects', 'owner': 'projects', 'user_id': 'users'}
+"""What is named in a column that tells whose a thing is."""
 IDS = uuid.UUID('5e0a35d6-2f5d-4d34-9b8e-0d6c8f4f2f5a')
 
 
@@ -45,10 +47,12 @@ class Index:
             self.named.pop(row[self.keys[1]], None)
 
     def find(self, reference: str, owner: str | None) -> list[str]:
-        """Ids: of that id, or else of that name, those of the owner alone if there are any."""
-        if reference in self.rows:
-            return [reference]
-        found = self.named.get(reference, [])
+        """Ids: that id, or else those of that name."""
+        return [reference] if reference in self.rows else self.called(reference, owner)
+
+    def called(self, name: str, owner: str | None) -> list[str]:
+        """Ids: of that name, those of the owner alone if there are any."""
+        found = self.named.get(name, [])
         if len(found) > 1 and (column := self.keys[2]):
             return [each for each in found if self.rows[each][column] == owner] or found
         return found
@@ -76,10 +80,8 @@ class Facts:
 class Scene:
     """Rows to be written, by table, and what things in the document can be called by.
 
-    now: when things were made that do not say so.  step: from one number to the next.
+    now: when things were made that do not say so.
     """
-
-    step = 1
 
     def __init__(self, connection: sa.Connection, document: Document, now: datetime):
         self.connection, self.document, self.now = connection, document, now
@@ -110,7 +112,10 @@ class Scene:
 
     def resolve(self, section: str, reference: str, place: Place, owner: str | None = None) -> str:
         """The id of the thing that is named; SceneError if there is none, or are several."""
-        found = self.index(section).find(reference, owner)
+        index = self._indexes.get(section) or self.index(section)
+        if reference in index.rows:
+            return reference
+        found = index.called(reference, owner)
         if len(found) != 1:
             how_many = 'there are several' if found else 'there is nothing'
             raise SceneError(place, f'{how_many} called {reference} in {section}')
@@ -147,7 +152,7 @@ class Scene:
 
     def title(self, column: str | None, owner: str | None) -> str:
         """What is called the same whenever the document is loaded: the name of an owner."""
-        section = {'project_id': 'projects', 'owner': 'projects', 'user_id': 'users'}.get(column or '')
+        section = OWNERS.get(column or '')
         row = self.index(section).rows.get(owner or '') if section else None
         return str(row['name']) if row else owner or ''
 
@@ -155,7 +160,7 @@ class Scene:
         """The next one of a table that counts."""
         if table not in self._numbers:
             self._numbers[table] = bulk.greatest(self.connection, table)
-        self._numbers[table] += self.step
+        self._numbers[table] += 1
         return self._numbers[table]
 
     # ------------------------------------------------------------ rows

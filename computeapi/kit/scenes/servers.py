@@ -98,11 +98,11 @@ class LoadedServers:
         row['project_id'], row['user_id'] = project_id, row['user_id'] or scene.user(entry, place)
         row['uuid'] = row['uuid'] or scene.made_id('servers', scene.title('project_id', project_id), row['name'])
         vm_state, task_state, power_state = state_of(entry)
-        row |= {'vm_state': vm_state, 'task_state': task_state, 'power_state': power_state}
+        row['vm_state'], row['task_state'], row['power_state'] = vm_state, task_state, power_state
         self._add_times(row, entry)
         flavor = self.flavor(entry['flavor'], (*place, 'flavor'))
-        row['flavor'] = flavor
-        row |= {name: flavor[name] for name in ('vcpus', 'memory_mb', 'root_gb', 'ephemeral_gb')}
+        row['flavor'], row['vcpus'], row['memory_mb'] = flavor, flavor['vcpus'], flavor['memory_mb']
+        row['root_gb'], row['ephemeral_gb'] = flavor['root_gb'], flavor['ephemeral_gb']
         self._add_image(row, entry, place)
         self._add_place(row, entry, place)
         self._add_facts(row, entry)
@@ -111,9 +111,9 @@ class LoadedServers:
         if living:
             for number, interface in enumerate(entry.get('networks', ())):
                 self._add_interface(row, interface, (*place, 'networks', number))
-            for tag in sorted(set(entry.get('tags', ()))):
-                age = {'created_at': row['created_at']}
-                scene.add('server_tags', server_id=row['uuid'], tag=tag, project_id=project_id, **age)
+            if 'tags' in entry:
+                its = {'server_id': row['uuid'], 'project_id': project_id, 'created_at': row['created_at']}
+                scene.rows['server_tags'] += [{**its, 'tag': tag} for tag in sorted(set(entry['tags']))]
             on_volume = disks.load(scene, row, entry, place, self.new_volumes)
             self._claim(row, row['host'], flavor, on_volume, power_state)
             self._hold(row)
@@ -246,13 +246,17 @@ class LoadedServers:
         """What the server holds of a host, and the machine on it."""
         if host is None:
             return
-        needs = needs_of(flavor, on_volume=on_volume)
-        self.scene.add('allocations', server_id=row['uuid'], host=host, ports=None, **needs)
+        claim = {'server_id': row['uuid'], 'host': host, 'ports': None, **needs_of(flavor, on_volume=on_volume)}
+        self.scene.rows['allocations'].append(claim)
         if power_state != PowerState.NOSTATE:
-            log = f'[simulated] {row["name"]}: ready\n'
-            since = row['launched_at'] or row['created_at']
-            machine = {'host': host, 'power_state': power_state, 'console_log': log, 'created_at': since}
-            self.scene.add('domains', server_id=row['uuid'], **machine)
+            machine = {
+                'server_id': row['uuid'],
+                'host': host,
+                'power_state': power_state,
+                'console_log': f'[simulated] {row["name"]}: ready\n',
+                'created_at': row['launched_at'] or row['created_at'],
+            }
+            self.scene.rows['domains'].append(machine)
 
     def _hold(self, row: Values) -> None:
         """What is under way is somebody's, who does not go on."""
@@ -294,11 +298,10 @@ class LoadedServers:
         elif entry.get('network'):
             network_id = scene.resolve('networks', entry['network'], (*place, 'network'), row['project_id'])
             port_id = entry.get('id') or scene.made_id('ports', row['uuid'], network_id)
-            facts = scene.values(INTERFACE, entry, place)
-            facts |= {'project_id': row['project_id'], 'name': entry.get('name', ''), **server}
-            for name in ('created_at', 'updated_at'):
-                facts[name] = facts[name] or row['created_at']
-            port = new_port(scene, port_id, network_id, **facts)
+            port = new_port(scene, port_id, network_id, scene.values(INTERFACE, entry, place))
+            port |= {'project_id': row['project_id'], 'name': entry.get('name', ''), **server}
+            port['created_at'] = port['created_at'] or row['created_at']
+            port['updated_at'] = port['updated_at'] or row['created_at']
             scene.rows['ports'].append(port)
             if self.named:
                 scene.index('ports').add({name: port[name] for name in ('id', 'name', 'project_id')})

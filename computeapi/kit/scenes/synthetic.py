@@ -9,6 +9,7 @@ import random
 from bisect import bisect
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
+from operator import itemgetter
 from typing import Any, NamedTuple, TypeVar
 
 from computeapi.kit.scenes.scene import Values
@@ -70,13 +71,17 @@ class SyntheticCloud:
         self.servers, self.seed, self.now = servers, seed, now
         self.random = random.Random(f'inventory/{seed}')
         self.projects = [f'project-{number:04}' for number in range(1, projects + 1)]
-        self.networks = {name: self.random.choice((1, 1, 1, 2, 3)) for name in self.projects}
+        self.users = {name: f'user-of-{name}' for name in self.projects}
+        self.networks = {name: self._networks(name) for name in self.projects}
         self.host_sizes = self._sized(hosts)
         self.parts = min(PARTS, servers, projects, hosts)
 
     def part(self, number: int) -> 'SyntheticPart':
         """One of `parts`, each of which has projects and hosts of its own: they can be made side by side."""
         return SyntheticPart(self, number)
+
+    def _networks(self, project: str) -> list[str]:
+        return [f'{project}-net-{number}' for number in range(self.random.choice((1, 1, 1, 2, 3)))]
 
     def _sized(self, hosts: int) -> list[SyntheticHost]:
         """Three generations of hosts, with room for all servers and some more."""
@@ -97,8 +102,8 @@ class SyntheticCloud:
             'projects': projects,
             'users': [
                 # Hashing so many passwords takes longer than all servers: nobody has this one.
-                {'name': f'user-of-{name}', 'password_hash': '!', 'roles': [{'role': 'member', 'project': name}]}
-                for name in self.projects
+                {'name': user, 'password_hash': '!', 'roles': [{'role': 'member', 'project': name}]}
+                for name, user in self.users.items()
             ],
             'hosts': [self._host(number, each) for number, each in enumerate(self.host_sizes)],
             'flavors': [
@@ -111,12 +116,12 @@ class SyntheticCloud:
             ],
             'networks': [
                 {
-                    'name': f'{project}-net-{number}',
+                    'name': name,
                     'project': project,
                     'subnets': [{'name': f'{project}-subnet-{number}', 'cidr': f'10.{64 * number}.0.0/10'}],
                 }
-                for project, many in self.networks.items()
-                for number in range(many)
+                for project, names in self.networks.items()
+                for number, name in enumerate(names)
             ],
         }
 
@@ -146,7 +151,7 @@ class SyntheticPart:
     """The servers of some of the projects, on some of the hosts."""
 
     def __init__(self, cloud: SyntheticCloud, number: int):
-        self.now, self.networks = cloud.now, cloud.networks
+        self.now, self.users, self.networks = cloud.now, cloud.users, cloud.networks
         self.random = random.Random(f'inventory/{cloud.seed}/{number}')
         self.servers = cloud.servers // cloud.parts + (number < cloud.servers % cloud.parts)
         self.projects = cloud.projects[number :: cloud.parts]
@@ -160,7 +165,7 @@ class SyntheticPart:
         for begin in range(0, self.servers, size):
             volumes: list[Values] = []
             made = [self._server(volumes) for _ in range(min(size, self.servers - begin))]
-            yield sorted(made, key=_created), volumes
+            yield sorted(made, key=itemgetter('created_at')), volumes
 
     def _server(self, volumes: list[Values]) -> Values:
         chance, draw = self.random.random, self.random
@@ -175,7 +180,7 @@ class SyntheticPart:
         entry: Values = {
             'name': name,
             'project': project,
-            'user': f'user-of-{project}',
+            'user': self.users[project],
             'flavor': flavor[0],
             'image': image,
             'status': status,
@@ -190,8 +195,9 @@ class SyntheticPart:
             entry['fault'] = {'code': code, 'message': message}
         else:
             there = self.networks[project]
-            wanted = draw.sample(range(there), 2) if there > 1 and chance() < 0.15 else [self._below(there)]
-            entry['networks'] = [{'network': f'{project}-net-{number}'} for number in wanted]
+            two = len(there) > 1 and chance() < 0.15
+            wanted = draw.sample(there, 2) if two else [there[self._below(len(there))]]
+            entry['networks'] = [{'network': name} for name in wanted]
         if chance() < 0.4:
             entry['tags'] = draw.sample(TAGS, draw.choice((1, 1, 2)))
         if status not in ('ERROR', 'BUILD') and chance() < 0.3:
@@ -227,7 +233,7 @@ class SyntheticPart:
         for number in range(self.random.choice((1, 1, 1, 2, 3))):
             volume = f'{project}-{name}-data-{number}'
             size = self.random.choice(VOLUME_SIZES)
-            owner = {'project': project, 'user': f'user-of-{project}'}
+            owner = {'project': project, 'user': self.users[project]}
             volumes.append({'name': volume, **owner, 'size': size, 'created_at': created})
             disks.append({'volume': volume})
         return disks
@@ -237,11 +243,6 @@ MEDIAN = math.log(MEDIAN_AGE_DAYS)
 FLAVOR_WEIGHTS, IMAGE_WEIGHTS = zipf(range(1, len(FLAVORS) + 1), 1.1), zipf(range(1, len(IMAGES) + 1))
 STATUSES = list(STATES)
 STATUS_WEIGHTS = list(itertools.accumulate(STATES.values()))
-
-
-def _created(entry: Values) -> datetime:
-    created: datetime = entry['created_at']
-    return created
 
 
 def _texts(entries: Sequence[Values]) -> list[Values]:

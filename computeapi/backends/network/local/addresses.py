@@ -5,6 +5,7 @@ Who gives addresses of a network holds the lock on the network's row.
 
 import ipaddress
 import re
+import socket
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any
@@ -147,11 +148,15 @@ def after(pools: Iterable[Mapping[str, str]], last: str | None) -> Iterator[str]
     turn = -1 if last is None else int(ipaddress.ip_address(last))
     ranges = [(ipaddress.ip_address(pool['start']), ipaddress.ip_address(pool['end'])) for pool in pools]
     for start, end in ranges:
-        for number in range(max(int(start), turn + 1), int(end) + 1):
-            yield str(type(start)(number))
+        yield from _texts(start.version, max(int(start), turn + 1), int(end))
     for start, end in ranges:
-        for number in range(int(start), min(int(end), turn) + 1):
-            yield str(type(start)(number))
+        yield from _texts(start.version, int(start), min(int(end), turn))
+
+
+def _texts(version: int, first: int, last: int) -> Iterator[str]:
+    """The addresses from one number to another; the system writes those of IPv4 much faster than Python."""
+    for number in range(first, last + 1):
+        yield socket.inet_ntoa(number.to_bytes(4, 'big')) if version == 4 else str(ipaddress.IPv6Address(number))
 
 
 # ------------------------------------------------------------------ giving addresses to ports

@@ -21,6 +21,8 @@ from computeapi.states import TaskState, VMState
 LONGEST_PROPERTY = 255
 LONGEST_HOSTNAME = 63
 GAP, STRANGE = re.compile(r'[\s_.]'), re.compile(r'[^A-Za-z0-9-]')
+PLAIN = re.compile(r'[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?')
+"""What needs no change to be a hostname, as most names."""
 
 
 @dataclass(frozen=True)
@@ -159,6 +161,8 @@ def block_device(device: Device, server_id: str, attachment_id: str | None, now:
 
 def hostname(name: str, server_id: str) -> str:
     """The name as hosts may be called (RFC 1123); what has no letter for it falls back to the id."""
+    if PLAIN.fullmatch(name):
+        return name
     allowed = STRANGE.sub('', GAP.sub('-', name)).lower().strip('-')
     return allowed[:LONGEST_HOSTNAME].rstrip('-') or f'Server-{server_id}'
 
