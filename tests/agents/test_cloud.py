@@ -142,6 +142,24 @@ def test_work_goes_on_when_whoever_was_away_is_back(cloud, trouble):
     cloud.check([moving, resized, *booting])
 
 
+def test_work_waits_while_no_host_is_heard_of(cloud):
+    """That a broker is away for long does not mean that hosts are down."""
+    [moving] = cloud.boot(1, 'alpha')
+    cloud.wait([moving])
+    for way in cloud.ways.values():
+        way.refuse()
+    cloud.until(lambda: not any(cloud.is_up(host) for host in HOSTS))
+    [booting] = cloud.boot()
+    cloud.act(moving, 'os-migrateLive', {'host': None, 'block_migration': 'auto'}, '2.34')
+    waits = f'build of server {booting} waits: No compute host is heard of.'
+    cloud.until(lambda: waits in cloud.workers[0].log.read_text())
+    for way in cloud.ways.values():
+        way.go_on()
+    cloud.wait([moving, booting])
+    assert cloud.host(moving) == 'beta'
+    cloud.check([moving, booting])
+
+
 def test_what_was_evacuated_from_a_host_goes_when_it_is_back(cloud):
     [server] = cloud.boot(1, 'alpha')
     cloud.wait([server])
