@@ -332,7 +332,7 @@ class Service:
 
     def take_back(self, host: str) -> None:
         """Do what was left for the time when that host is there again."""
-        evacuation.return_hosts(self.platform, [host])
+        evacuation.return_agent(self.platform, host)
 
     def recover(self) -> None:
         """Do what whoever died did not come to."""

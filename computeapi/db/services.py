@@ -64,6 +64,13 @@ def of_compute_host(connection: sa.Connection, host: str | None) -> ComputeServi
     return next(iter(of_compute_hosts(connection, [host])), None) if host else None
 
 
+def last_sign(connection: sa.Connection) -> datetime | None:
+    """The last sign of life of any compute host that was not forced down."""
+    alive = RUNS_SERVERS & services.c.forced_down.is_(False)
+    last: datetime | None = connection.scalar(sa.select(sa.func.max(services.c.seen_at)).where(alive))
+    return last
+
+
 def is_seen(connection: sa.Connection, host: str, binary: str, now: datetime) -> None:
     """Write down that the service gave a sign of life; it is made if it is new."""
     known = (services.c.host == host) & (services.c.binary == binary)

@@ -104,6 +104,10 @@ class Daemon:
         self.process.kill()
         self.process.wait()
 
+    def kill_and_start(self):
+        self.kill()
+        self.start()
+
     def end(self):
         if self.process is not None and self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)

@@ -1,12 +1,14 @@
 """Which hosts can take a server and which of them is the best, asked of the scheduler."""
 
 import uuid
+from datetime import timedelta
 
 import pytest
 from oslo_config import cfg
 
 from computeapi.clock import utcnow
-from computeapi.compute.scheduler import NoValidHost, Scheduler, Spec
+from computeapi.compute.scheduler import HostsUnheard, NoValidHost, Scheduler, Spec
+from computeapi.compute.scheduler.hearing import REPORTS
 from computeapi.compute.scheduler.operators import matches
 from computeapi.db.tables.compute import aggregate_hosts, aggregates, hypervisors, server_groups, services
 
@@ -334,6 +336,34 @@ def test_there_is_a_host_but_no_room(hosts):
     with pytest.raises(NoValidHost) as refusal:
         place(hosts.scheduler(), disk_gb=81)
     assert str(refusal.value).endswith('3 hosts to begin with; Claim: 0 hosts')
+
+
+def test_hosts_behind_agents_are_waited_for_while_none_is_heard_of(hosts, service):
+    service.conf.set_override('backend', 'remote', 'hypervisor')
+    long_ago = service.store.clock() - timedelta(seconds=service.conf.service_down_time + 1)
+    scheduler = hosts.scheduler(enabled_filters=['ComputeFilter'])
+    for host in ('compute1', 'compute2'):
+        hosts.change(services, host, seen_at=long_ago)
+    assert place(scheduler).name == 'compute3'
+    hosts.change(services, 'compute3', seen_at=long_ago)
+    with pytest.raises(HostsUnheard):
+        place(scheduler)
+    # The others may be heard in a moment.
+    hosts.change(services, 'compute3', seen_at=service.store.clock())
+    assert place(scheduler).name == 'compute3'
+    with pytest.raises(HostsUnheard):
+        place(scheduler, host='compute1')
+    scheduler.hearing.silence -= timedelta(seconds=REPORTS * service.conf.report_interval + 1)
+    with pytest.raises(NoValidHost):
+        place(scheduler, host='compute1')
+
+
+def test_hosts_that_were_forced_down_are_not_waited_for(hosts, service):
+    service.conf.set_override('backend', 'remote', 'hypervisor')
+    for host in hosts.names:
+        hosts.change(services, host, forced_down=True)
+    with pytest.raises(NoValidHost):
+        place(hosts.scheduler(enabled_filters=['ComputeFilter']))
 
 
 def test_names_of_filters_and_weighers_are_checked_at_start(hosts):

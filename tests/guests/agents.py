@@ -81,12 +81,12 @@ project_domain_name = Default
 
 
 class GuestCloud(Watched):
-    """hosts: their names. database: the URL of one that is empty."""
+    """hosts: their names. database: the URL of one that is empty. own_broker: where there is one of no other test."""
 
     patience = PATIENCE
 
-    def __init__(self, folder, database, hosts):
-        self.folder, self.database, self.hosts = folder, database, hosts
+    def __init__(self, folder, database, hosts, own_broker=None):
+        self.folder, self.database, self.hosts, self.broker = folder, database, hosts, own_broker
         self.port, self.exchange = free_port(), f'test-{uuid.uuid4().hex[:8]}'
         self.url = f'http://127.0.0.1:{self.port}'
         self.store = Store(database)
@@ -97,7 +97,7 @@ class GuestCloud(Watched):
 
     def daemon(self, name, text, words):
         facts = {
-            'transport_url': broker.transport_url(),
+            'transport_url': self.broker.transport_url if self.broker else broker.transport_url(),
             'exchange': self.exchange,
             'folder': self.folder,
             'name': name,
@@ -179,16 +179,6 @@ class GuestCloud(Watched):
     def servers(self):
         found = self.ask('GET', '/v2.1/servers/detail')['servers']
         return {each['id']: each for each in found}
-
-    # ------------------------------------------------------------ what goes wrong
-
-    def kill(self, daemon):
-        daemon.kill()
-        daemon.start()
-
-    def close_connections(self):
-        """As a broker does that is started anew."""
-        broker.control('close_all_connections', '--vhost', broker.VHOST, 'for a test')
 
     # ------------------------------------------------------------ what is there
 

@@ -1,4 +1,5 @@
-"""Guests on hosts that agents drive, while each process of the cloud is killed in turn: none is lost, doubled or left.
+"""Guests on hosts that agents drive, while each process of the cloud is killed in turn and the broker restarted: none
+is lost, doubled or left.
 
 COMPUTEAPI_TEST_BOOTS and COMPUTEAPI_TEST_MOVES say how many boot and move, e.g. 50 and 20.
 """
@@ -8,6 +9,7 @@ import os
 import pytest
 
 from tests import databases
+from tests.guests import own_broker
 from tests.guests.agents import GuestCloud
 
 HOSTS = ('alpha', 'beta', 'gamma')
@@ -18,8 +20,8 @@ BOOTS, MOVES = (
 
 @pytest.fixture
 def cloud(transport_url, tmp_path):
-    with databases.made(databases.SHARED, tmp_path) as url:
-        made = GuestCloud(tmp_path, url, HOSTS)
+    with databases.made(databases.SHARED, tmp_path) as url, own_broker.started() as broker:
+        made = GuestCloud(tmp_path, url, HOSTS, broker)
         try:
             made.start()
             yield made
@@ -28,13 +30,9 @@ def cloud(transport_url, tmp_path):
 
 
 def troubles(cloud):
-    """Each process once, and the broker in the middle."""
-    first, second, third = cloud.agents.values()
-    yield lambda: cloud.kill(first)
-    yield lambda: cloud.kill(cloud.control)
-    yield cloud.close_connections
-    yield lambda: cloud.kill(second)
-    yield lambda: cloud.kill(third)
+    """Each process is killed once, and the broker restarted in the middle."""
+    first, second, third = (agent.kill_and_start for agent in cloud.agents.values())
+    return first, cloud.control.kill_and_start, cloud.broker.restart, second, third
 
 
 def shares(things, number):

@@ -106,7 +106,7 @@ def test_guests_behind_agents_have_its_images_networks_and_volumes(cloud):
         # What the guest asks for meanwhile is answered when they are there again.
         for process in cloud.exports():
             process.end()
-        cloud.kill(cloud.control)
+        cloud.control.kill_and_start()
         terminal.ask('echo 3 >/proc/sys/vm/drop_caches; test "$(head -n 1 /dev/vdb)" = kept')
         assert len(cloud.exports()) == 2
 
@@ -119,7 +119,7 @@ def test_guests_behind_agents_have_its_images_networks_and_volumes(cloud):
         cloud.ask('POST', f'/volume/v3/volumes/{volume}/action', {'os-extend': {'new_size': 2}})
         terminal.expect(f'computeapi-guest: disk vdb {2 * GIB} ')
         terminal.ask('echo 3 >/proc/sys/vm/drop_caches; test "$(head -n 1 /dev/vdb)" = kept; echo "moved" >/dev/vdb')
-        cloud.kill(cloud.agents[cloud.host_of(server)])
+        cloud.agents[cloud.host_of(server)].kill_and_start()
         cloud.ask('DELETE', f'/v2.1/servers/{server}/os-volume_attachments/{volume}')
         terminal.expect('computeapi-guest: disk vdb gone')
     cloud.until(lambda: cloud.status_of(volume) == 'available')

@@ -1,6 +1,7 @@
 """Evacuation: the server of a host that is down is booted on another one."""
 
 import logging
+import time
 from collections.abc import Collection
 
 from computeapi.backends.hypervisor import HypervisorError, PowerState
@@ -19,6 +20,8 @@ from computeapi.errors import Invalid, NotFound
 from computeapi.states import REBUILD_STEPS, MigrationStatus, TaskState, VMState
 
 LOG = logging.getLogger(__name__)
+# A host that is up and did not answer is told again after this time.
+AGAIN_SECONDS = 2.0
 
 
 def strand(job: Job, error: Exception) -> None:
@@ -133,3 +136,14 @@ def return_hosts(platform: Platform, names: Collection[str]) -> None:
             platform.hypervisor.destroy(placement.at(server, migration.source_host))
         values = {'status': MigrationStatus.COMPLETED, 'updated_at': platform.clock()}
         platform.store.tell(server_migrations.change, migration.id, values, [MigrationStatus.DONE])
+
+
+def return_agent(platform: Platform, host: str) -> None:
+    """The same for a host whose agent has begun. It is told until it has answered, or is down once more: who had been
+    waiting for it may leave it alone for a moment yet."""
+    while moves.is_host_up(platform, host):
+        try:
+            return return_hosts(platform, [host])
+        except HypervisorError as error:
+            LOG.warning('What was evacuated from host %s is still there: %s', host, error)
+        time.sleep(AGAIN_SECONDS)

@@ -46,8 +46,9 @@ def check_down(platform: Platform, server: Server) -> None:
 
 
 def check_up(platform: Platform, server: Server) -> None:
-    """Invalid while the server's host is down, and can hand over nothing."""
+    """Invalid while the server's host is down, and can hand over nothing; HostsUnheard."""
     if not is_host_up(platform, server.host):
+        platform.scheduler.hearing.check()
         raise Invalid(f'Compute service of {server.host} is unavailable at this time.')
 
 
