@@ -22,7 +22,7 @@ from wsgiref.types import StartResponse, WSGIEnvironment
 
 from oslo_config import cfg
 
-from computeapi import config, garbage, log, ui
+from computeapi import arenas, config, garbage, log, ui
 from computeapi.main import Service
 from computeapi.pipeline import load
 from computeapi.startup import Startup
@@ -51,6 +51,7 @@ class ServingProcess:
     def begin(self) -> Startup:
         with self.lock:
             if self.startup is None:
+                arenas.share()
                 log.start(self.conf)
                 self.startup = Startup(Service(self.conf))
                 self.startup.start()

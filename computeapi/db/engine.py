@@ -256,7 +256,7 @@ def _sqlite_engine(url: sa.URL, pool_size: int, limits: Patience, *, durable: bo
         # The driver must not open transactions by itself: who reads or writes does.
         connection.isolation_level = None
         for pragma in (
-            # Of a new database. To write servers by the thousands takes less with large pages, to change one takes more.
+            # Of a new database. With large pages it takes less to write thousands of servers, and more to change one.
             *([f'page_size={LARGE_PAGE}'] if alone else []),
             f'journal_mode={"DELETE" if alone else "WAL"}',
             f'synchronous={"FULL" if durable else "OFF"}',

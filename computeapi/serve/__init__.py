@@ -14,7 +14,7 @@ from types import FrameType
 
 from oslo_config import cfg
 
-from computeapi import garbage, log, ui
+from computeapi import arenas, garbage, log, ui
 from computeapi.backends.seal import Seal
 from computeapi.consoles.background import letting_in
 from computeapi.consoles.doors import OpenDoor
@@ -38,6 +38,7 @@ def run(conf: cfg.ConfigOpts, options: argparse.Namespace, surroundings: Surroun
     """Serve until SIGTERM or SIGINT; OSError when the address or the data directory cannot be had."""
     log.start(conf, logging.WARNING if options.quiet else logging.INFO)
     _exit_on_signals()
+    arenas.share()
     os.umask(0o077)
     with (
         ExitStack() as stack,

@@ -20,6 +20,7 @@ LAYERS = {
     'chance': set(),
     'defaults': set(),
     'garbage': set(),
+    'arenas': set(),
     'config': {'defaults', 'bus'},
     'log': {'context'},
     'bus': BASE,
