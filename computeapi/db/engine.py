@@ -99,6 +99,7 @@ class Store:
     def write(self) -> Iterator[sa.Connection]:
         """A transaction: committed at the end of the block, rolled back on an exception."""
         notes: list[str] | None = None if self.noted is None else []
+        self.views.make_room()
         with self.watch.watching(), self.writer.connect() as connection:
             connection = connection.execution_options(computeapi_notes=notes, **quota_usages.new())
             with self.transaction(connection):

@@ -3,7 +3,7 @@
 Connections stay open between two of them: to get one and to give it back takes longer than most look-ups."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import sqlalchemy as sa
@@ -47,6 +47,13 @@ class Views:
             self.kept.append(connection)
         else:
             connection.close()
+
+    def make_room(self) -> None:
+        """Give a connection back to a pool that has none, before it makes another one: a process has no more of them
+        than it uses at a time."""
+        if self.kept and not self.engine.pool.checkedin():  # type: ignore[attr-defined]
+            with suppress(IndexError):
+                self.kept.pop(0).close()
 
     def close(self) -> None:
         while self.kept:

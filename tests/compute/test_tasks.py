@@ -82,9 +82,10 @@ def test_the_work_of_a_server_is_done_in_its_order(queue, servers, add, finish):
 def test_what_another_worker_is_about_to_claim_keeps_nobody_waiting(store, queue, process, servers, add, clock):
     first, second = (add(servers.add()) for _ in range(2))
     with store.write() as connection:
-        assert rows.free(connection, [first, second], clock.now) == first
+        assert rows.choose(connection, [first, second], clock.now, wait=False) == first
         with store.write() as other:
-            assert rows.free(other, [first, second], clock.now) == second
+            assert rows.choose(other, [first, second], clock.now, wait=False) == second
+            assert rows.choose(other, [first], clock.now, wait=False) is None
         assert process().claim().id == second
     assert claimed(queue) == [first]
 

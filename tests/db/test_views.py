@@ -73,6 +73,21 @@ def test_one_connection_is_enough_for_one_look_after_the_other(store):
     assert len(store.views.kept) == 1
 
 
+def test_a_change_is_made_by_a_connection_that_was_kept(store):
+    """There are no more of them than are used at a time."""
+    made = []
+    sa.event.listen(store.engine.pool, 'connect', lambda *facts: made.append(facts))
+    for _ in range(3):
+        assert store.ask(number) == len(made) == 0
+    for count in range(3):
+        add(store)
+        assert store.ask(number) == count + 1
+    assert made == []
+    with store.read() as connection, store.write():
+        assert number(connection) == 3
+    assert len(made) == 1
+
+
 @pytest.mark.parametrize('url', ['sqlite://', 'sqlite:///:memory:'])
 def test_of_a_database_in_memory_each_thread_has_its_own(url):
     with contextlib.closing(Store(url)) as store:
