@@ -29,20 +29,20 @@ class Amounts(NamedTuple):
 HELD = [allocations.c[name] for name in Amounts._fields]
 USED = [hypervisors.c[f'used_{name}'] for name in Amounts._fields]
 
+
+def _sums(of: sa.ColumnElement[bool]) -> list[sa.ScalarSelect[int]]:
+    """What these allocations hold together."""
+    return [sa.select(sa.func.coalesce(sa.func.sum(column), 0)).where(of).scalar_subquery() for column in HELD]
+
+
 MINE = (allocations.c.server_id == sa.bindparam('its_server')) & (allocations.c.host == sa.bindparam('its_host'))
-ITS_HOLD = [sa.select(sa.func.coalesce(sa.func.sum(column), 0)).where(MINE).scalar_subquery() for column in HELD]
-LOCKED = sa.select(*USED, *ITS_HOLD).where(hypervisors.c.host == sa.bindparam('its_host')).with_for_update()
+LOCKED = sa.select(*USED, *_sums(MINE)).where(hypervisors.c.host == sa.bindparam('its_host')).with_for_update()
 COUNTED = (
     sa.update(hypervisors)
     .where(hypervisors.c.host == sa.bindparam('its_host'))
     .values({used: used + sa.bindparam(f'more_{name}') for name, used in zip(Amounts._fields, USED, strict=True)})
 )
-SUMS = [
-    sa.select(sa.func.coalesce(sa.func.sum(column), 0))
-    .where(allocations.c.host == hypervisors.c.host)
-    .scalar_subquery()
-    for column in HELD
-]
+SUMS = _sums(allocations.c.host == hypervisors.c.host)
 """What is held of a hypervisor's host."""
 
 

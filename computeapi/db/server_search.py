@@ -2,7 +2,6 @@
 
 import heapq
 import itertools
-import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -175,7 +174,7 @@ class Pager:
             room = self.page.limit - len(found)
             found += walks.stretch(self.connection, self.records.select, narrow, after, end, size, room)
             looked_at += size
-            if end is None or len(found) == self.page.limit or self._is_enough(looked_at, found):
+            if end is None or len(found) == self.page.limit or self._is_enough(looked_at, len(found)):
                 break
         last = None if end is None or len(found) == self.page.limit else self._id_of(end)
         return Found(self.records.of(found), last)
@@ -191,8 +190,9 @@ class Pager:
                 yield size
                 looked_at += size
 
-    def _is_enough(self, looked_at: int, found: Sequence[Any]) -> bool:
-        return looked_at >= self.search.most * (1 if found else PATIENCE)
+    def _is_enough(self, looked_at: int, found: int) -> bool:
+        """Whether a page ends, full or not."""
+        return self.page.limit is not None and looked_at >= self.search.most * (1 if found else PATIENCE)
 
     # ------------------------------------------------------------ one look after the other
 
@@ -213,10 +213,8 @@ class Pager:
 
     def _tagged(self, tags: Tags, where: Sequence[Clause]) -> Found:
         """Those who have the tags and fit, until the page is full, or enough were looked at."""
-        limit, found, looked_at = self.page.limit, list[Any](), 0
-        beyond = self._held(USUAL)
-        most = self.search.most if limit is not None else sys.maxsize
-        groups = server_tagged.groups(self.connection, self.reach, tags, self.descending, beyond, most)
+        limit, found, looked_at, beyond = self.page.limit, list[Any](), 0, self._held(USUAL)
+        groups = server_tagged.groups(self.connection, self.reach, tags, self.descending, beyond, self._is_enough)
         while some := _taken(groups, self._likely(looked_at, len(found))):
             fitting = self.records.select.where(
                 *_those([each.uuid for each in some if each.fits], where, servers.c.uuid)
@@ -228,7 +226,7 @@ class Pager:
             looked_at += len(some)
             if limit is not None and len(found) >= limit:
                 return Found(found[:limit])
-            if limit is not None and (not some[-1].fits or self._is_enough(looked_at, found)):
+            if not some[-1].fits or self._is_enough(looked_at, len(found)):
                 return Found(found, self._last_of(some))
         return Found(found)
 
@@ -273,7 +271,7 @@ class Pager:
             looked_at, size = looked_at + len(some), size * 2
             if limit is not None and len(found) >= limit:
                 return Found(found[:limit])
-            if bounded and limit is not None and self._is_enough(looked_at, found):
+            if bounded and self._is_enough(looked_at, len(found)):
                 return Found(found, self._id_of([some[-1]]))
         return Found(found)
 

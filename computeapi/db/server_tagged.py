@@ -4,7 +4,7 @@ import functools
 import heapq
 import itertools
 import operator
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -17,15 +17,16 @@ from computeapi.db.walks import Place, Walk, index_of
 
 OF_ALL = index_of(server_tags, 'ix_server_tags_tag_created_at_server_id')
 OF_PROJECT = index_of(server_tags, 'ix_server_tags_project_id_tag_created_at_server_id')
-KEYS, MORE = 2, 10
-"""Servers of a tag stand by when they were made, and then by their UUIDs, for their numbers are not told; and how many
-more are looked at while none has the other tags."""
+KEYS = 2
+"""Servers of a tag stand by when they were made, and then by their UUIDs, for their numbers are not told."""
 AGELESS = (
     sa.select(sa.literal(1))
     .where(server_tags.c.tag.in_(sa.bindparam('tags', expanding=True)), server_tags.c.created_at.is_(None))
     .limit(1)
 )
 OTHERS = server_tags.alias('others')
+IsEnough = Callable[[int, int], bool]
+"""Whether to end, so many having been looked at and found."""
 
 
 class TaggedServer(NamedTuple):
@@ -50,17 +51,17 @@ def are_told(connection: sa.Connection, tags: Collection[str]) -> bool:
 
 
 def groups(
-    connection: sa.Connection, reach: Reach, tags: Tags, descending: bool, marker: datetime | None, most: int
+    connection: sa.Connection, reach: Reach, tags: Tags, descending: bool, marker: datetime | None, is_enough: IsEnough
 ) -> Iterator[list[TaggedServer]]:
     """Those that are as old as the marker or come after it, each group as old as one another: which of them comes first
-    is not told. most: of how many it is looked for more tags, where some have them; of MORE times as many, else."""
-    servers = _servers(connection, reach, tags, descending, marker, most)
+    is not told."""
+    servers = _servers(connection, reach, tags, descending, marker, is_enough)
     for _, group in itertools.groupby(servers, operator.itemgetter(0)):
         yield list({each.uuid: each for each in group}.values())
 
 
 def _servers(
-    connection: sa.Connection, reach: Reach, tags: Tags, descending: bool, marker: datetime | None, most: int
+    connection: sa.Connection, reach: Reach, tags: Tags, descending: bool, marker: datetime | None, is_enough: IsEnough
 ) -> Iterator[TaggedServer]:
     along = [_walk(reach, tag, descending, marker) for tag in tags.names]
     if not tags.every or len(along) == 1:
@@ -69,20 +70,20 @@ def _servers(
         return itertools.starmap(TaggedServer, merged)
     fewest = min(range(len(along)), key=lambda number: nearness(connection, [along[number]]))
     fits = _has(tuple(name for number, name in enumerate(tags.names) if number != fewest))
-    return _fitting(walks.places(connection, along[fewest], more=(fits,)), most)
+    return _fitting(walks.places(connection, along[fewest], more=(fits,)), is_enough)
 
 
-def _fitting(there: Iterator[Place], most: int) -> Iterator[TaggedServer]:
-    looked_at, bound, before = 0, most * MORE, None
-    for place in there:
+def _fitting(there: Iterator[Place], is_enough: IsEnough) -> Iterator[TaggedServer]:
+    found, before = 0, None
+    for looked_at, place in enumerate(there):
         created_at, _, fits = place
-        if looked_at >= bound and before is not None and not before[2] and created_at != before[0]:
+        if before is not None and not before[2] and created_at != before[0] and is_enough(looked_at, found):
             yield TaggedServer(*before)
             return
         if fits:
             yield TaggedServer(*place)
-            bound = most
-        looked_at, before = looked_at + 1, place
+            found += 1
+        before = place
 
 
 def _walk(reach: Reach, tag: str, descending: bool, marker: datetime | None) -> Walk:

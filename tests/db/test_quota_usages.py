@@ -3,7 +3,6 @@
 import random
 import uuid
 from concurrent.futures import ThreadPoolExecutor
-from datetime import datetime
 
 import pytest
 import sqlalchemy as sa
@@ -18,6 +17,7 @@ from computeapi.db.tables.compute import quota_usages as table
 from computeapi.db.tables.servers import servers as table_of_servers
 from computeapi.states import VMState
 from tests.conftest import ACTIVE, Client
+from tests.db.former import insert
 
 USERS, PROJECTS = ('alice', 'bob'), ('p', 'q')
 STATES = (VMState.ACTIVE, VMState.ERROR, VMState.STOPPED, VMState.SOFT_DELETED, VMState.SOFT_DELETED)
@@ -209,13 +209,3 @@ def test_an_upgrade_counts_what_is_there(former):
     assert schema.upgrade(former)
     assert former.ask(quotas.usage, 'p') == {'instances': 2, 'cores': 3, 'ram': 2**33, 'server_groups': 1}
     assert former.ask(quotas.group_members, 'g', 'bob') == former.ask(quotas.key_pairs, 'bob') == 1
-
-
-def insert(connection, name, row):
-    """Into a table as it was."""
-    known = {column['name'] for column in sa.inspect(connection).get_columns(name)}
-    values = {key: value for key, value in row.items() if key in known}
-    # MariaDB does not tell that a column is JSON.
-    kinds = {dict: sa.JSON(), list: sa.JSON(), datetime: sa.DateTime()}
-    columns = [sa.column(key, kinds.get(type(value))) for key, value in values.items()]
-    connection.execute(sa.table(name, *columns).insert().values(values))

@@ -15,6 +15,9 @@ from sqlalchemy.dialects import mysql
 from computeapi.db import schema
 from computeapi.db.engine import Store
 from computeapi.db.tables import metadata
+from computeapi.db.tables.servers import server_tags
+from tests.conftest import ACTIVE
+from tests.db.former import insert
 
 UPGRADE = """
 import sys
@@ -70,6 +73,17 @@ def test_an_upgrade_keeps_what_belongs_to_a_table_that_changes(empty):
         assert connection.execute(sa.select(pair.c.name, pair.c.value)).all() == [('color', 'red')]
     with pytest.raises(sa.exc.IntegrityError), empty.write() as connection:
         connection.execute(pair.insert().values(owner_id='nobody', name='color', value='red'))
+
+
+def test_an_upgrade_tells_how_old_the_servers_of_tags_are(empty):
+    made, row = datetime(2030, 1, 1), {**ACTIVE, 'uuid': 's', 'project_id': 'p', 'claims': 0}
+    with empty.rebuild() as connection:
+        schema.run(connection, '0027')
+        insert(connection, 'servers', {**row, 'created_at': made})
+        insert(connection, 'server_tags', {'server_id': 's', 'tag': 'red'})
+    assert schema.upgrade(empty)
+    with empty.read() as connection:
+        assert connection.execute(sa.select(server_tags)).all() == [('s', 'red', 'p', made)]
 
 
 def test_there_is_nothing_to_do_twice(empty):

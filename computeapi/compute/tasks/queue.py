@@ -6,7 +6,6 @@ whose it is. The tasks of one server are done one after the other, in the order 
 """
 
 import heapq
-import itertools
 import logging
 import threading
 import time
@@ -207,8 +206,9 @@ class Tasks:
 
     def claim(self) -> Task | None:
         """One task that is due, now this worker's; None when there is none."""
-        for look in itertools.count(1):
-            now = self.clock()
+        look = 0
+        while True:
+            look, now = look + 1, self.clock()
             candidates = self.store.ask(rows.due, now)
             if not candidates:
                 return None
@@ -218,13 +218,12 @@ class Tasks:
             with self.store.write() as connection:
                 # Others look at the same time, and who waited for one of them would be told that it is taken.
                 task_id = rows.choose(connection, candidates, now, wait=look >= PATIENT_LOOK)
-                if task_id is not None:
-                    task = rows.claim(connection, task_id, self.owner, now, now + self.lease_time)
-                    if task is not None:
-                        return task
+                if task_id is not None and (
+                    task := rows.claim(connection, task_id, self.owner, now, now + self.lease_time)
+                ):
+                    return task
             if task_id is None:
                 time.sleep(PAUSE_SECONDS)
-        raise AssertionError('Looks do not end.')
 
     def renew(self, task_ids: Collection[int]) -> None:
         """Keep these tasks, which the workers of this process are doing."""
