@@ -88,11 +88,11 @@ def finish(
 
 
 def start_event(
-    connection: sa.Connection, action_id: int, event: str, host: str | None, now: datetime
+    connection: sa.Connection, action_id: int, event: str, host: str | None, now: datetime, *, new: bool = False
 ) -> tuple[int, bool]:
     """Its id, and whether it is over already: one that was begun before a worker died or had to wait goes on. What
-    failed and is tried again is another event."""
-    if found := EVENTS.first(connection, SAME, {'its_action': action_id, 'its_event': event}):
+    failed and is tried again is another event. new: there is none of that name, which is not asked."""
+    if not new and (found := EVENTS.first(connection, SAME, {'its_action': action_id, 'its_event': event})):
         return found.id, found.finish_time is not None
     begun = {'action_id': action_id, 'event': event, 'host': host, 'start_time': now}
     ACTIONS.update(connection, {'updated_at': now}, id=action_id)

@@ -69,6 +69,8 @@ class Job:
         # What is still to be written.
         self.unwritten: list[UnwrittenStep] = []
         self.beginning: list[BegunEvent] = []
+        # The names of the events that this job has begun.
+        self.told: set[str] = set()
 
     @property
     def driver(self) -> Hypervisor:
@@ -115,8 +117,11 @@ class Job:
             self.store.tell(self._finish_event, event.id)
 
     def _begin(self, connection: sa.Connection, event: BegunEvent) -> None:
-        facts = (event.name, event.where, event.begun_at)
-        event.id, event.is_over = actions.start_event(connection, self.task.action_id or 0, *facts)
+        # What nobody has ever begun with has no events that go on.
+        new = self.task.attempts == 1 and event.name not in self.told
+        facts = (self.task.action_id or 0, event.name, event.where, event.begun_at)
+        event.id, event.is_over = actions.start_event(connection, *facts, new=new)
+        self.told.add(event.name)
 
     def _open(self, event: BegunEvent) -> None:
         if not event.is_over:
