@@ -23,16 +23,22 @@ from computeapi.errors import Invalid
 
 Asking = Callable[[], Sequence[Port]]
 """The ports that ask for something; not looked for where there is nothing to decide."""
+GoingOn = Callable[[sa.Connection], None]
 Besides = Mapping[str, Mapping[str, Any]]
 """By host that will do, what each port would hold of what belongs to it."""
 
 
-def find(job: Job, spec: Spec, asking: Asking, **values: Any) -> None:
+def find(job: Job, spec: Spec, asking: Asking, go_on: GoingOn | None = None, **values: Any) -> None:
     """Choose a host for a server without one and claim its allocation there, and what its ports ask for; values: of
-    its row, besides. NoValidHost."""
+    its row, besides.  go_on: does at once what comes next, in the same transaction. NoValidHost."""
 
     def keep(connection: sa.Connection, host: HostState) -> None:
-        job.write(connection, host=host.name, node=host.node, availability_zone=host.zone, **values)
+        values.update(host=host.name, node=host.node, availability_zone=host.zone)
+        if go_on is None:
+            job.write(connection, **values)
+        else:
+            job.later(**values)
+            go_on(connection)
 
     refusing: set[str] = set()
     while True:

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import sqlalchemy as sa
+
 from computeapi.backends.hypervisor import NotYet
 from computeapi.backends.volume import Volume
 from computeapi.compute.platform import Platform
@@ -40,20 +42,30 @@ LETTERS = 'abcdefghijklmnopqrstuvwxyz'
 def attach_all(job: Job, devices: list[BlockDevice], **values: Any) -> None:
     """Make the volumes of the server's disks and attach all, with device names. values: of the server, which is so when
     that is done."""
-    made = [make(job, device) for device in devices if device.destination_type == 'volume']
+    made = [make(job, device) for device in devices if is_volume(device)]
     for volume in filter(None, made):
         wait_until_made(job, volume)
-    local = {}
-    for device, name in zip(devices, names_for(devices, job.server.root_device_name), strict=True):
-        if device.destination_type == 'volume':
+    names = names_for(devices, job.server.root_device_name)
+    for device, name in zip(devices, names, strict=True):
+        if is_volume(device):
             attach(job, device, name)
-        elif device.device_name is None and name:
-            local[device.uuid] = device.device_name = name
-    if local or values:
-        with job.store.write() as connection:
-            rows.name_block_devices(connection, local)
-            if values:
-                job.write(connection, **values)
+    with job.store.write() as connection:
+        name_local(connection, devices, names)
+        if values:
+            job.write(connection, **values)
+
+
+def is_volume(device: BlockDevice) -> bool:
+    return device.destination_type == 'volume'
+
+
+def name_local(connection: sa.Connection, devices: Sequence[BlockDevice], names: Sequence[str | None]) -> None:
+    """Give their names to those on the server's host that have none yet."""
+    new = {}
+    for device, name in zip(devices, names, strict=True):
+        if not is_volume(device) and device.device_name is None and name:
+            new[device.uuid] = device.device_name = name
+    rows.name_block_devices(connection, new)
 
 
 def of_volume(job: Job, volume_id: str) -> BlockDevice:

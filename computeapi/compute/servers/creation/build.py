@@ -1,8 +1,11 @@
 """Booting a new server: scheduling, networking, disks, spawning; on another host, where one fails."""
 
+import functools
 import logging
 from collections.abc import Mapping
 from typing import Any
+
+import sqlalchemy as sa
 
 from computeapi.backends.hypervisor import HypervisorError, PowerState, Unfit
 from computeapi.compute.platform import Platform
@@ -67,11 +70,11 @@ def build(job: Job) -> None:
         devices = job.first_devices
         if job.server.host in tried(job):
             retreat(job)
-            schedule(job)
+            schedule(job, devices)
             devices = job.devices()
         try:
             with job.event('compute__do_build_and_run_instance', soon=True):
-                schedule(job)
+                schedule(job, devices)
                 network(job)
                 attach(job, devices)
                 spawn(job, devices)
@@ -116,7 +119,7 @@ def retreat(job: Job) -> None:
         job.write(connection, task_state=TaskState.SCHEDULING, **placement.NOWHERE)
 
 
-def schedule(job: Job) -> None:
+def schedule(job: Job, devices: list[BlockDevice]) -> None:
     """Find a host that has not failed, and claim an allocation there."""
     if job.server.task_state != TaskState.SCHEDULING:
         return
@@ -125,7 +128,8 @@ def schedule(job: Job) -> None:
     left: dict[str, Any] = {'ignored_hosts': frozenset(failed), 'current_host': [*failed][-1]} if failed else {}
     spec = spec_of(job.server, job.arguments, on_volume=job.on_volume, **left)
     try:
-        bandwidth.find(job, spec, lambda: bandwidth.asked_for(job))
+        go_on = functools.partial(pass_over, job, devices) if is_alone(job, devices) else None
+        bandwidth.find(job, spec, lambda: bandwidth.asked_for(job), go_on)
     except NoValidHost as error:
         if not failed:
             raise
@@ -138,6 +142,24 @@ def spec_of(server: Server, arguments: Mapping[str, Any], *, on_volume: bool, **
     """What a new server asks of a host. arguments: those of its task."""
     asked = {name: arguments.get(name) for name in ('host', 'node')}
     return Spec.of(server, on_volume=on_volume, **asked, forced=bool(arguments.get('forced_host')), **more)
+
+
+def is_alone(job: Job, devices: list[BlockDevice]) -> bool:
+    """Whether the server was asked for without ports and volumes, so that no other service has a part in it."""
+    return job.arguments.get('networks') in (None, [], 'none') and not any(map(disks.is_volume, devices))
+
+
+def pass_over(job: Job, devices: list[BlockDevice], connection: sa.Connection) -> None:
+    """Take the steps in which ports and volumes would be connected, for a server that has none."""
+    job.later(task_state=TaskState.NETWORKING)
+    job.later(task_state=TaskState.BLOCK_DEVICE_MAPPING)
+    root = root_device(job)
+    disks.name_local(connection, devices, disks.names_for(devices, root))
+    job.write(connection, task_state=TaskState.SPAWNING, root_device_name=root)
+
+
+def root_device(job: Job) -> str:
+    return job.server.root_device_name or ROOT_DEVICE
 
 
 def network(job: Job) -> None:
@@ -154,8 +176,7 @@ def network(job: Job) -> None:
 def attach(job: Job, devices: list[BlockDevice]) -> None:
     """The disks get their names, and the volumes among them are made and attached."""
     if job.server.task_state == TaskState.BLOCK_DEVICE_MAPPING:
-        root = job.server.root_device_name or ROOT_DEVICE
-        disks.attach_all(job, devices, task_state=TaskState.SPAWNING, root_device_name=root)
+        disks.attach_all(job, devices, task_state=TaskState.SPAWNING, root_device_name=root_device(job))
 
 
 def spawn(job: Job, devices: list[BlockDevice]) -> None:
