@@ -183,6 +183,7 @@ class Service:
         return HostRegistry(
             self.store,
             driven,
+            control=self.conf.host if self.conf.workers else None,
             beat_seconds=self.conf.report_interval,
             clock=self.store.clock,
             upkeep=self.upkeep,
@@ -252,7 +253,7 @@ class Service:
 
     @functools.cached_property
     def heartbeat(self) -> Heartbeat:
-        return Heartbeat(self.platform.tasks, self.binary, self.conf.workers)
+        return Heartbeat(self.platform.tasks, self.binary, self.conf.host, self.conf.workers)
 
     @functools.cached_property
     def tasks(self) -> Tasks:

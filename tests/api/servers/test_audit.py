@@ -191,7 +191,7 @@ def test_one_of_the_living_processes_is_the_first(service, store):
     from computeapi.compute.tasks.heartbeat import Heartbeat
     from computeapi.compute.tasks.queue import Tasks
 
-    beats = [Heartbeat(Tasks(store, 12), 'computeapi-worker', workers) for workers in (0, 2, 2)]
+    beats = [Heartbeat(Tasks(store, 12), 'computeapi-worker', 'control', workers) for workers in (0, 2, 2)]
     assert [beat.is_first() for beat in beats] == [False, False, False]
     for beat in beats:
         beat.begin()
