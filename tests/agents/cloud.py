@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 import uuid
+from datetime import datetime
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -24,6 +25,7 @@ from tests.proxy import Proxy
 
 ROOT = Path(computeapi.__file__).parent.parent
 PATIENCE = 30
+MACHINE = {'power_state': 1, 'console_log': '', 'created_at': datetime(2030, 1, 1)}
 SECRET = 'which nobody guesses who has not seen it'
 CONF = """
 [DEFAULT]
