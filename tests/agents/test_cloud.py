@@ -1,6 +1,12 @@
-"""A cloud whose hosts are other processes: what becomes of work when any of them goes, or cannot be reached."""
+"""A cloud whose hosts are other processes: what becomes of work when any of them goes, or cannot be reached.
+
+COMPUTEAPI_TEST_OUTAGE says for how many seconds a network is away, e.g. 60 with the times of a deployment:
+OS_DEFAULT__REPORT_INTERVAL=10 OS_DEFAULT__SERVICE_DOWN_TIME=60 OS_DEFAULT__TASK_LEASE=12
+OS_OSLO_MESSAGING_RABBIT__HEARTBEAT_TIMEOUT_THRESHOLD=20
+"""
 
 import re
+import time
 import uuid
 from dataclasses import replace
 
@@ -26,7 +32,7 @@ from computeapi.db import servers as rows
 from computeapi.db.engine import Store
 from computeapi.db.tables.servers import domains
 from tests import broker, databases
-from tests.agents.cloud import MACHINE, SECRET, AgentCloud
+from tests.agents.cloud import MACHINE, OUTAGE, SECRET, AgentCloud
 
 HOSTS = ('alpha', 'beta')
 ARRIVES = 'The agent of host alpha arrives'
@@ -91,6 +97,23 @@ def cut(cloud):
     cloud.ways['alpha'].go_on()
 
 
+def lose(*hosts):
+    """What agents and the broker say goes nowhere for OUTAGE seconds, and their connections are dead from then on."""
+
+    def trouble(cloud):
+        for host in hosts:
+            cloud.ways[host].lose()
+        begun = time.monotonic()
+        yield
+        time.sleep(max(0, begun + OUTAGE - time.monotonic()))
+        for host in hosts:
+            assert (cloud.store.clock() - cloud.seen(host)).total_seconds() > OUTAGE - 1
+            cloud.ways[host].go_on()
+
+    trouble.__name__ = f'lose_{"_and_".join(hosts)}'
+    return trouble
+
+
 def refuse(cloud):
     """The broker is away, for an agent, and is back."""
     for way in cloud.ways.values():
@@ -124,7 +147,10 @@ def kill_worker(cloud):
     cloud.workers[0].start()
 
 
-@pytest.mark.parametrize('trouble', [cut, refuse, close, kill_source, kill_destination, kill_worker])
+TROUBLES = [cut, lose('alpha'), lose('beta'), lose(*HOSTS), refuse, close, kill_source, kill_destination, kill_worker]
+
+
+@pytest.mark.parametrize('trouble', TROUBLES)
 def test_work_goes_on_when_whoever_was_away_is_back(cloud, trouble):
     """In the middle of boots, a resize and a live migration."""
     moving, resized = cloud.boot(2, 'alpha')
