@@ -26,7 +26,7 @@ from computeapi.compute.mirror import Mirror
 from computeapi.compute.periodic import Periodic
 from computeapi.compute.platform import Platform
 from computeapi.compute.scheduler import Scheduler
-from computeapi.compute.servers import TRANSITIONS, evacuation
+from computeapi.compute.servers import TRANSITIONS, evacuation, moves
 from computeapi.compute.servers.deletion import leave_nothing
 from computeapi.compute.servers.events import VOLUME_EXTENDED, Event
 from computeapi.compute.servers.healing import Healing
@@ -183,6 +183,7 @@ class Service:
         return HostRegistry(
             self.store,
             driven,
+            control=self.conf.host if self.conf.workers else None,
             beat_seconds=self.conf.report_interval,
             clock=self.store.clock,
             upkeep=self.upkeep,
@@ -252,7 +253,7 @@ class Service:
 
     @functools.cached_property
     def heartbeat(self) -> Heartbeat:
-        return Heartbeat(self.platform.tasks, self.binary, self.conf.workers)
+        return Heartbeat(self.platform.tasks, self.binary, self.conf.host, self.conf.workers)
 
     @functools.cached_property
     def tasks(self) -> Tasks:
@@ -330,9 +331,11 @@ class Service:
             hearing = AgentHearing(self.store, self.hosts, self.take_back, secret_of(self.conf))
             self.bus.serve(CONTROL, hearing, self.conf.workers)
 
-    def take_back(self, host: str) -> None:
-        """Do what was left for the time when that host is there again."""
+    def take_back(self, host: str, machines: Collection[str]) -> None:
+        """Do what was left for the time when that host is there again, on which these servers have machines."""
         evacuation.return_agent(self.platform, host)
+        if moves.is_host_up(self.platform, host):
+            self.audit.return_agent(host, machines)
 
     def recover(self) -> None:
         """Do what whoever died did not come to."""

@@ -23,6 +23,7 @@ from computeapi.db.engine import Store
 from computeapi.db.tables import metadata
 from computeapi.main import Service
 from computeapi.pipeline import load
+from computeapi.serve import CONTROLLER
 from tests import broker, databases
 from tests.neighbours import cloud
 
@@ -170,6 +171,7 @@ def conf(tmp_path):
 def configured(folder):
     """Callers say who they are, images go to a temporary folder, answers must be what is promised."""
     overrides = {
+        ('DEFAULT', 'host'): CONTROLLER,
         ('api', 'auth_strategy'): 'none',
         ('api', 'response_validation'): 'error',
         ('standalone', 'data_dir'): str(folder),

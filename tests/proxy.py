@@ -9,7 +9,8 @@ from contextlib import suppress
 class Proxy:
     """Passes on what comes, until it is told otherwise.
 
-    refuse: connections end and none can be made. hold: they stay, and nothing passes. go_on: as at first.
+    refuse: connections end and none can be made. hold: they stay, and nothing passes. lose: what is said goes nowhere,
+    and neither side is told, also on new connections; those of that time stay dead. go_on: as at first, for others.
     cut_at(text): the connection on which a client says this is cut, as often as told.
     """
 
@@ -19,8 +20,8 @@ class Proxy:
         self.port = self.listening.getsockname()[1]
         self.passing = threading.Event()
         self.passing.set()
-        self.refusing, self.text, self.cuts = False, b'', 0
-        self.pairs = []
+        self.refusing, self.losing, self.text, self.cuts = False, False, b'', 0
+        self.pairs, self.lost = [], set()
         threading.Thread(target=self._accept, daemon=True).start()
 
     def refuse(self):
@@ -30,8 +31,12 @@ class Proxy:
     def hold(self):
         self.passing.clear()
 
+    def lose(self):
+        self.losing = True
+        self.lost.update(self.pairs)
+
     def go_on(self):
-        self.refusing = False
+        self.refusing = self.losing = False
         self.passing.set()
 
     def cut(self):
@@ -56,19 +61,28 @@ class Proxy:
             if self.refusing:
                 client.close()
                 continue
-            server = socket.create_connection(self.target)
-            self.pairs.append((client, server))
-            threading.Thread(target=self._pass, args=(client, server), daemon=True).start()
+            pair = client, socket.create_connection(self.target)
+            if self.losing:
+                self.lost.add(pair)
+            self.pairs.append(pair)
+            threading.Thread(target=self._pass, args=pair, daemon=True).start()
 
     def _admitted(self, client):
         return client
 
     def _pass(self, client, server):
+        sources = [client, server]
         with suppress(OSError, ValueError):
-            while True:
-                for source in select.select([client, server], [], [])[0]:
+            while sources:
+                for source in select.select(sources, [], [])[0]:
                     self.passing.wait()
                     data = source.recv(65536)
+                    if (client, server) in self.lost:
+                        if not data:
+                            # Nor does the other side hear of that.
+                            sources.remove(source)
+                            source.close()
+                        continue
                     if not data or self._is_cut(source is client, data):
                         return _close(client, server)
                     (server if source is client else client).sendall(data)

@@ -25,7 +25,7 @@ class Reporter:
 
     def __init__(self, bus: Bus, host: str, driver: Hypervisor, key: str | None = None):
         self.bus, self.host, self.driver, self.key = bus, host, driver, key
-        self.arriving, self.answered = True, True
+        self.arriving, self.compared, self.answered = True, False, True
         self.id = str(uuid.uuid4())
 
     def report(self) -> None:
@@ -46,9 +46,11 @@ class Reporter:
         if not self.answered:
             LOG.info('A worker hears this agent again')
         self.answered = True
-        if self.arriving:
+        if self.arriving and not self.compared:
             self.compare(expected.servers, expected.moving)
-        self.arriving = False
+            self.compared = True
+        # Whoever removes what has no business here may be killed meanwhile.
+        self.arriving = bool(expected.leaving)
 
     def go_unheard(self, why: str) -> None:
         if self.answered:
@@ -73,7 +75,7 @@ class Reporter:
         return sorted(server_id for server_id, host in self.driver.machines() if host == self.host)
 
     def compare(self, expected: Collection[str], moving: Collection[str]) -> None:
-        """Tell operators where what is here is not what should be; it is left as it is."""
+        """Tell operators where what is here is not what should be."""
         found = set(self.machines())
         LOG.info('%d machines are on host %s, %d are expected', len(found), self.host, len(expected))
         for server_id in sorted(found.difference(expected, moving)):

@@ -6,19 +6,21 @@ from a fault of this service, from a backup that was put back, or from a hand in
 
 import itertools
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from datetime import timedelta
 from functools import partial
 from typing import NamedTuple
 
 import sqlalchemy as sa
 
+from computeapi.backends.hypervisor.behaviour import at_once
 from computeapi.compute.platform import Platform
+from computeapi.compute.servers import placement
 from computeapi.compute.servers.deletion import DELETE, SOFT_DELETE
 from computeapi.compute.servers.reset import RESET
 from computeapi.compute.tasks.transition import Transition
 from computeapi.context import Context
-from computeapi.db import allocations, audits, quota_usages, quotas
+from computeapi.db import allocations, audits, quota_usages, quotas, tasks
 from computeapi.db import servers as rows
 from computeapi.db.quota_usages import Counted
 from computeapi.errors import Error, NeighbourAway
@@ -62,7 +64,14 @@ class CloudAudit:
     def repair(self) -> Iterator[tuple[Finding, bool]]:
         """Each of them, and whether it is mended; each is logged. What is mended on a living server is left to the
         workers, as a task of its own."""
-        for finding in list(self.findings()):
+        yield from self._repaired(list(self.findings()))
+
+    def return_agent(self, host: str, machines: Collection[str]) -> None:
+        """Remove what an agent that arrives found on its host of servers that are deleted, or elsewhere, by now."""
+        list(self._repaired(list(self._strays([(server_id, host) for server_id in machines]))))
+
+    def _repaired(self, findings: Iterable[Finding]) -> Iterator[tuple[Finding, bool]]:
+        for finding in findings:
             mended = self._mend(finding)
             LOG.warning('Found %s; it is %s', finding, 'mended' if mended else 'left alone')
             yield finding, mended
@@ -106,7 +115,10 @@ class CloudAudit:
 
     def machines(self) -> Iterator[Finding]:
         """On hosts on which the server has no claim."""
-        found = list(self.platform.hypervisor.machines())
+        yield from self._strays(list(self.platform.hypervisor.machines()))
+
+    def _strays(self, found: Collection[tuple[str, str]]) -> Iterator[Finding]:
+        """Those of these servers and hosts."""
         ids = {server_id for server_id, _ in found}
         with self.store.read() as connection:
             unheld, claimed = audits.unheld(connection, ids), audits.claims_of(connection, ids)
@@ -201,11 +213,11 @@ class CloudAudit:
             quota_usages.count(connection, dict(quota_usages.differences(connection, held)))
 
     def _destroy(self, server_id: str, host: str) -> None:
-        """A deleted server does not come back: nobody else is at it."""
+        """A deleted server does not come back, but who had work on it before may wake up."""
         server = self.store.ask(rows.get, server_id, deleted=True)
         if server is not None:
-            server.host = host
-            self.platform.hypervisor.destroy(server)
+            newest = self.store.ask(tasks.newest_claim, server_id)
+            self.platform.hypervisor.during(at_once, newest).destroy(placement.at(server, host))
 
     def _free(self, connection: sa.Connection, server_id: str) -> rows.Server | None:
         """The server, unless it is gone or somebody is at it."""

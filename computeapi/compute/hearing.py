@@ -2,7 +2,7 @@
 
 import logging
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from computeapi.backends.hypervisor.remote.calls import EXPECTATION, REPORT, Expectation, Report
@@ -22,14 +22,20 @@ WITH_MACHINES = frozenset(VMState) - {VMState.BUILDING, VMState.ERROR, VMState.S
 class AgentHearing:
     """Its public method is what agents can call; they hear nothing of other hosts than their own.
 
-    returned: called with the name of a host whose agent has just begun, in a thread of its own.
+    returned: called with the name of a host whose agent arrives, and the servers of the machines that it found there,
+    in a thread of its own, of which there is one for a host at a time.
     secret: what the keys of agents are made from; None: all are believed.
     """
 
     def __init__(
-        self, store: Store, registry: HostRegistry, returned: Callable[[str], None], secret: str | None = None
+        self,
+        store: Store,
+        registry: HostRegistry,
+        returned: Callable[[str, Collection[str]], None],
+        secret: str | None = None,
     ):
         self._store, self._registry, self._returned, self._secret = store, registry, returned, secret
+        self._lock, self._returning = threading.Lock(), set[str]()
 
     def report(self, context: Mapping[str, Any], report: Mapping[str, Any], **unknown: Any) -> Any:
         """Write down what an agent says of its host, and answer what should be there."""
@@ -53,13 +59,27 @@ class AgentHearing:
         self._registry.heard(said.host, agent)
         if not said.arriving:
             return EXPECTATION.write(Expectation())
-        LOG.info('The agent of host %s has begun: %s, process %d', agent.host, agent.release, agent.pid)
-        threading.Thread(target=self._returned, args=[agent.host], name=f'return-{agent.host}', daemon=True).start()
+        LOG.info('The agent of host %s arrives: %s, process %d', agent.host, agent.release, agent.pid)
+        with self._lock:
+            if agent.host not in self._returning:
+                self._returning.add(agent.host)
+                name, arguments = f'return-{agent.host}', [agent.host, said.machines]
+                threading.Thread(target=self._return, args=arguments, name=name, daemon=True).start()
         return EXPECTATION.write(self._expected(said))
+
+    def _return(self, host: str, machines: Collection[str]) -> None:
+        try:
+            self._returned(host, machines)
+        finally:
+            with self._lock:
+                self._returning.remove(host)
 
     def _expected(self, said: Report) -> Expectation:
         host = said.host.name
         with self._store.read() as connection:
             expected = {each.uuid for each in rows.on_host(connection, host, WITH_MACHINES)}
             claimed = {server_id for server_id, there in audits.claims_of(connection, said.machines) if there == host}
-        return Expectation(sorted(expected), sorted(claimed))
+            stray = audits.known(connection, set(said.machines) - claimed)
+            # Whoever deletes one may have found the host down, and has its claim to the end.
+            leaving = stray | audits.going(connection, said.machines)
+        return Expectation(sorted(expected), sorted(claimed), sorted(leaving))

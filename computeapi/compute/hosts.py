@@ -13,16 +13,15 @@ from computeapi.compute.periodic import Periodic
 from computeapi.db import agents, cells, hypervisors, services
 from computeapi.db.agents import Agent
 from computeapi.db.engine import Store
-from computeapi.db.services import COMPUTE
-
-CONTROLLER = 'controller'
-CONTROL = ('nova-conductor', 'nova-scheduler')
+from computeapi.db.services import COMPUTE, CONTROL
 
 
 class HostRegistry:
-    """Keeps the rows of the hosts that this process drives, and says now and then that they live.
+    """Keeps the rows of the hosts that this process drives, and of the control services whose work it does, and says
+    now and then that they live.
 
-    hosts: these. Of others their agents are heard.  upkeep: sees to them.
+    hosts: these. Of others their agents are heard.  control: what this machine is called as one of control services;
+    None: the process does none of their work.  upkeep: sees to the hosts.
     """
 
     def __init__(
@@ -30,11 +29,12 @@ class HostRegistry:
         store: Store,
         hosts: Callable[[], Sequence[Host]],
         *,
+        control: str | None,
         beat_seconds: float,
         clock: Callable[[], datetime] = utcnow,
         upkeep: Callable[[], None] = lambda: None,
     ):
-        self.store, self.hosts, self.clock, self.upkeep = store, hosts, clock, upkeep
+        self.store, self.hosts, self.control, self.clock, self.upkeep = store, hosts, control, clock, upkeep
         self.beat = Periodic('heartbeat', self.report, beat_seconds)
 
     def start(self) -> None:
@@ -56,8 +56,13 @@ class HostRegistry:
         hosts, now = self.hosts(), self.clock()
         with self.store.write() as connection:
             _register(connection, hosts, now)
+            self._control(connection, now)
+
+    def _control(self, connection: sa.Connection, now: datetime) -> None:
+        """Those that somebody deleted while they work are there again."""
+        if self.control is not None:
             for binary in CONTROL:
-                services.is_seen(connection, CONTROLLER, binary, now)
+                services.is_seen(connection, self.control, binary, now)
 
     def heard(self, host: Host, agent: Agent) -> None:
         """Write down what the agent of a host says of it, and that both live."""
@@ -83,9 +88,13 @@ class HostRegistry:
         return [host.name for host in self.hosts() if host.on]
 
     def report(self) -> None:
-        """Say that the hosts that are on live, and see to them."""
-        self.store.tell(services.are_seen, [*self.running(), CONTROLLER], self.clock())
+        """Say that the hosts that are on live, and the control services, and see to the hosts."""
+        self.store.tell(self._seen, self.running(), self.clock())
         self.upkeep()
+
+    def _seen(self, connection: sa.Connection, running: Sequence[str], now: datetime) -> None:
+        services.are_seen(connection, running, now)
+        self._control(connection, now)
 
 
 def _register(connection: sa.Connection, hosts: Sequence[Host], now: datetime) -> None:

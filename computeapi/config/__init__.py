@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import socket
 from collections.abc import Sequence
 
 from oslo_config import cfg
@@ -154,6 +155,14 @@ QUOTA = [
 ]
 
 COMPUTE = [
+    cfg.StrOpt(
+        'host',
+        default=socket.gethostname(),
+        sample_default='name-of-the-machine',
+        regex=r'^\S+$',
+        help='What this machine is called in `openstack compute service list`, as nova-conductor and nova-scheduler, '
+        'whose work its workers do: as it calls itself, or controller in `serve`.',
+    ),
     cfg.StrOpt('default_availability_zone', default='nova', help='The zone of a host that is in no aggregate.'),
     cfg.StrOpt('default_schedule_zone', help='The zone of a server whose request names none; unset: any.'),
     cfg.StrOpt('instance_name_template', default='instance-%08x', help='The name of a server at the hypervisor.'),

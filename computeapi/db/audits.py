@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from computeapi.db.server_migrations import MOVED
 from computeapi.db.tables.compute import allocations
 from computeapi.db.tables.servers import migrations, server_tags, servers, tasks
+from computeapi.states import GOING
 
 UNHELD = ~sa.exists().where(tasks.c.server_id == servers.c.uuid)
 ALIVE = servers.c.deleted_at.is_(None)
@@ -61,6 +62,12 @@ def unheld(connection: sa.Connection, server_ids: Collection[str]) -> dict[str, 
 def known(connection: sa.Connection, server_ids: Collection[str]) -> set[str]:
     """Those of these servers that are, or were."""
     return set(connection.scalars(sa.select(servers.c.uuid).where(servers.c.uuid.in_(server_ids))))
+
+
+def going(connection: sa.Connection, server_ids: Collection[str]) -> set[str]:
+    """Those of these servers that are being deleted."""
+    found = sa.select(servers.c.uuid).where(servers.c.uuid.in_(server_ids), servers.c.task_state.in_(GOING), ALIVE)
+    return set(connection.scalars(found))
 
 
 def deleted_since(connection: sa.Connection, moment: datetime, most: int) -> list[str]:

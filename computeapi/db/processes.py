@@ -37,6 +37,12 @@ def working_since(connection: sa.Connection, moment: datetime) -> list[str]:
     return list(connection.scalars(seen.order_by(processes.c.started_at, processes.c.id)))
 
 
+def works_since(connection: sa.Connection, host: str, moment: datetime) -> bool:
+    """Whether a process with workers on that machine was seen since."""
+    there = (processes.c.host == host) & (processes.c.seen_at >= moment) & (processes.c.workers > 0)
+    return connection.execute(sa.select(processes.c.id).where(there).limit(1)).first() is not None
+
+
 def workers_since(connection: sa.Connection, moment: datetime) -> int:
     """On how many tasks those work at a time that were seen since."""
     seen = sa.select(sa.func.sum(processes.c.workers)).where(processes.c.seen_at >= moment)

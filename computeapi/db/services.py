@@ -18,6 +18,8 @@ __all__ = ['ComputeService']
 
 COMPUTE = 'nova-compute'
 """The binary of the service that runs the servers of a host."""
+CONTROL = ('nova-conductor', 'nova-scheduler')
+"""The binaries of the services whose work processes with workers do."""
 
 
 SERVICES = Rows(ComputeService, services)
@@ -84,9 +86,17 @@ def is_gone(connection: sa.Connection, host: str) -> None:
     SERVICES.update(connection, {'seen_at': None}, host=host, binary=COMPUTE)
 
 
+def control_is_gone(connection: sa.Connection, host: str) -> None:
+    """Write down that the control services on that machine took their leave."""
+    connection.execute(
+        sa.update(services).where(services.c.host == host, services.c.binary.in_(CONTROL)).values(seen_at=None)
+    )
+
+
 def are_seen(connection: sa.Connection, hosts: Collection[str], now: datetime) -> None:
-    """As `is_seen`, for all services that there are on these hosts."""
-    connection.execute(sa.update(services).where(services.c.host.in_(hosts)).values(seen_at=now))
+    """As `is_seen`, for the compute services that there are of these hosts."""
+    if hosts:
+        connection.execute(sa.update(services).where(services.c.host.in_(hosts), RUNS_SERVERS).values(seen_at=now))
 
 
 def update(connection: sa.Connection, service: ComputeService, values: Mapping[str, Any]) -> None:

@@ -73,8 +73,12 @@ def insert(connection: sa.Connection, values: Mapping[str, Any]) -> Task:
     task = Task(id=TASKS.add(connection, **values), **values)
     if task.owner is None:
         return task
-    claims = connection.scalar(sa.select(servers.c.claims).where(servers.c.uuid == task.server_id))
-    return task._replace(token=claims or 0)
+    return task._replace(token=newest_claim(connection, task.server_id))
+
+
+def newest_claim(connection: sa.Connection, server_id: str) -> int:
+    """The token of the last claim on the server's work, also of one that is deleted; 0: there was none."""
+    return connection.scalar(sa.select(servers.c.claims).where(servers.c.uuid == server_id)) or 0
 
 
 def insert_all(connection: sa.Connection, rows: Sequence[Mapping[str, Any]]) -> None:

@@ -31,6 +31,8 @@ from computeapi.web.filters import WSGIApp
 
 LOG = logging.getLogger(__name__)
 THREADS = 8
+CONTROLLER = 'controller'
+"""The machine that does the work of its control services, whatever it calls itself."""
 LONELY = 'There is one; `computeapi serve --hosts 2` has two.'
 
 
@@ -72,6 +74,7 @@ def run(conf: cfg.ConfigOpts, options: argparse.Namespace, surroundings: Surroun
 def configure(conf: cfg.ConfigOpts, directory: Directory) -> None:
     """Keep everything in the directory and let the service check its own tokens, unless conf says otherwise."""
     own = database(directory.path)
+    conf.set_default('host', CONTROLLER)
     conf.set_default('auth_strategy', 'local', 'api')
     # On a cloud of one host there is nowhere else to resize to.
     conf.set_default('allow_resize_to_same_host', conf.simulated.hosts == 1)

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 import uuid
+from datetime import datetime
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -23,7 +24,10 @@ from tests.conftest import Client
 from tests.proxy import Proxy
 
 ROOT = Path(computeapi.__file__).parent.parent
+# For how many seconds a network is away: what a minute is to the times of a deployment, it is to those below.
+OUTAGE = float(os.environ.get('COMPUTEAPI_TEST_OUTAGE', 12))
 PATIENCE = 30
+MACHINE = {'power_state': 1, 'console_log': '', 'created_at': datetime(2030, 1, 1)}
 SECRET = 'which nobody guesses who has not seen it'
 CONF = """
 [DEFAULT]
@@ -62,7 +66,7 @@ snapshot_seconds = 0.1
 class Watched:
     """What consists of processes whose logs are in its folder."""
 
-    patience = PATIENCE
+    patience = PATIENCE + 2 * OUTAGE
 
     def until(self, holds, seconds=None):
         """What the condition finds, as soon as it is true."""

@@ -51,8 +51,8 @@ def with_bus(conf):
 def told(store, conf):
     """A driver of HOSTS, in a store that has heard of them."""
     longest = 20
-    registered = HostRegistry(store, list, beat_seconds=0, clock=store.clock)
-    hearing = AgentHearing(store, registered, lambda host: None)
+    registered = HostRegistry(store, list, control=None, beat_seconds=0, clock=store.clock)
+    hearing = AgentHearing(store, registered, lambda host, machines: None)
     for agent in agents():
         hearing.report({}, REPORT.write(agent.reporter.made()))
     return RemoteHypervisor(driver_bus(), store, down_after=60, longest=longest, clock=store.clock)

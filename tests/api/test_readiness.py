@@ -21,7 +21,7 @@ def ready(store):
     with store.write() as connection:
         connection.execute(sa.text('CREATE TABLE alembic_version (version_num VARCHAR(32))'))
         connection.execute(sa.text('INSERT INTO alembic_version VALUES (:head)'), {'head': schema.head()})
-    worker = Heartbeat(Tasks(store, 12, store.clock), 'computeapi-worker', 2)
+    worker = Heartbeat(Tasks(store, 12, store.clock), 'computeapi-worker', 'control', 2)
     worker.begin()
     yield worker
     with store.write() as connection:
@@ -46,9 +46,9 @@ def test_without_workers_it_is_not_ready(conf, app, store, ready):
     answer = Client(app, prefix='').get('/readyz')
     assert (answer.status, answer.json['ready']) == (503, False)
     assert conditions(answer) == {'database': True, 'schema': True, 'workers': False, 'disk': True}
-    dead = Heartbeat(Tasks(store, 12, lambda: utcnow() - timedelta(seconds=30)), 'computeapi-worker', 2)
+    dead = Heartbeat(Tasks(store, 12, lambda: utcnow() - timedelta(seconds=30)), 'computeapi-worker', 'control', 2)
     dead.begin()
-    idle = Heartbeat(Tasks(store, 12, store.clock), 'computeapi-api', 0)
+    idle = Heartbeat(Tasks(store, 12, store.clock), 'computeapi-api', 'control', 0)
     idle.begin()
     assert not Readiness(conf, store).check()['workers'].ok
 

@@ -7,10 +7,11 @@ from datetime import timedelta
 
 import pytest
 
+from computeapi.compute.hosts import HostRegistry
 from computeapi.compute.tasks.heartbeat import Heartbeat
 from computeapi.compute.tasks.queue import Tasks
 from computeapi.compute.tasks.worker import Worker
-from computeapi.db import processes
+from computeapi.db import processes, services
 from tests.compute.test_tasks import BOB, KIND, PATIENCE
 
 
@@ -22,7 +23,7 @@ def known(store):
 
 def test_a_process_is_known_from_its_beginning_to_its_end(store, clock, known):
     tasks = Tasks(store, 12, clock)
-    heartbeat = Heartbeat(tasks, 'computeapi-worker', 4)
+    heartbeat = Heartbeat(tasks, 'computeapi-worker', 'control', 4)
     heartbeat.begin()
     begun = clock()
     clock.forward(4)
@@ -36,8 +37,41 @@ def test_a_process_is_known_from_its_beginning_to_its_end(store, clock, known):
     assert known() == []
 
 
+def test_control_services_are_gone_with_the_last_process_of_their_machine(store, clock):
+    first, second, elsewhere = (
+        Heartbeat(Tasks(store, 12, clock), 'computeapi-worker', host, 2) for host in ('one', 'one', 'two')
+    )
+    answering = Heartbeat(Tasks(store, 12, clock), 'computeapi-api', 'one', 0)
+    dead = Heartbeat(Tasks(store, 12, clock), 'computeapi-worker', 'one', 2)
+    dead.begin()
+    clock.forward(60)
+    for each in (first, second, elsewhere, answering):
+        each.begin()
+        HostRegistry(store, list, control=each.host, beat_seconds=0, clock=clock).register()
+
+    def alive():
+        found = store.ask(services.select)
+        assert len(found) == 4
+        return {each.host for each in found if each.seen_at is not None}
+
+    for leaving, left in ((answering, {'one', 'two'}), (first, {'one', 'two'}), (second, {'two'}), (elsewhere, set())):
+        leaving.end()
+        assert alive() == left
+
+
+def test_a_machine_that_works_does_not_keep_a_compute_host_of_its_name_alive(store, clock):
+    store.tell(services.is_seen, 'one', services.COMPUTE, clock())
+    begun = clock()
+    registry = HostRegistry(store, list, control='one', beat_seconds=0, clock=clock)
+    registry.register()
+    clock.forward(60)
+    registry.report()
+    seen = {each.binary: each.seen_at for each in store.ask(services.select)}
+    assert seen == {services.COMPUTE: begun, **dict.fromkeys(services.CONTROL, clock())}
+
+
 def test_a_process_that_died_is_remembered_for_a_while(store, clock, known):
-    first, second, third = (Heartbeat(Tasks(store, 12, clock), 'computeapi-api', 0) for _ in range(3))
+    first, second, third = (Heartbeat(Tasks(store, 12, clock), 'computeapi-api', 'control', 0) for _ in range(3))
     first.begin()
     clock.forward(60)
     second.begin()

@@ -12,7 +12,7 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy.dialects import mysql
 
-from computeapi.db import schema
+from computeapi.db import schema, services
 from computeapi.db.engine import Store
 from computeapi.db.tables import metadata
 from computeapi.db.tables.servers import server_tags
@@ -21,7 +21,7 @@ from tests.db.former import insert
 
 UPGRADE = """
 import sys
-from computeapi.db import schema
+from computeapi.db import schema, services
 from computeapi.db.engine import Store
 
 store = Store(sys.argv[1])
@@ -84,6 +84,17 @@ def test_an_upgrade_tells_how_old_the_servers_of_tags_are(empty):
     assert schema.upgrade(empty)
     with empty.read() as connection:
         assert connection.execute(sa.select(server_tags)).all() == [('s', 'red', 'p', made)]
+
+
+def test_an_upgrade_leaves_no_control_services_that_nobody_is(empty):
+    rows = [('controller', 'nova-conductor'), ('controller', 'nova-scheduler'), ('controller', 'nova-compute')]
+    flags = {'disabled': False, 'forced_down': False, 'created_at': datetime(2030, 1, 1)}
+    with empty.rebuild() as connection:
+        schema.run(connection, '0028')
+        for host, binary in rows:
+            insert(connection, 'services', {'uuid': binary, 'host': host, 'binary': binary, **flags})
+    assert schema.upgrade(empty)
+    assert [each.binary for each in empty.ask(services.select)] == ['nova-compute']
 
 
 def test_there_is_nothing_to_do_twice(empty):

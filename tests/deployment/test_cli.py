@@ -109,7 +109,9 @@ def test_status_says_how_the_service_is(run, conf, database_url):
     status, out, _ = run('status --config-file', conf)
     assert status == 1 and 'None was seen' in out
     store = Store(database_url)
-    dead, living = (Heartbeat(Tasks(store, 12, clock), 'computeapi-worker', 2) for clock in (an_hour_ago, store.clock))
+    dead, living = (
+        Heartbeat(Tasks(store, 12, clock), 'computeapi-worker', 'control', 2) for clock in (an_hour_ago, store.clock)
+    )
     for each in (dead, living):
         each.begin()
     with store.write() as connection:

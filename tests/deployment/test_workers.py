@@ -11,7 +11,7 @@ import pytest
 import sqlalchemy as sa
 
 from computeapi import config
-from computeapi.db import processes, schema
+from computeapi.db import processes, schema, services
 from computeapi.db.engine import Store
 from computeapi.db.tables.servers import tasks
 from computeapi.main import Service
@@ -174,6 +174,39 @@ def test_workers_begin_with_the_processes_of_a_server_that_does_not_tell(store, 
         server.stdin.close()
         assert server.wait(PATIENCE) == 0
     assert known(store, 0) == []
+
+
+# ------------------------------------------------------------------ as services of the cloud
+
+
+def test_control_services_are_the_machines_on_which_processes_work(store, start, tmp_path):
+    quick = {'OS_DEFAULT__REPORT_INTERVAL': '1', 'OS_DEFAULT__SERVICE_DOWN_TIME': '4'}
+    conf = config.load([str(tmp_path / 'computeapi.conf')])
+    conf.set_override('service_down_time', 4)
+    api = Client(load(Service(conf, store), 'compute'))
+
+    def shown(version=None):
+        found = api.get('/os-services', version).json['services']
+        return [each for each in found if each['binary'] != 'nova-compute']
+
+    def are(**states):
+        wanted = {(host, binary, state) for host, state in states.items() for binary in services.CONTROL}
+        return lambda: {(each['host'], each['binary'], each['state']) for each in shown()} == wanted
+
+    first, second, third = (start(WORKER, quick | {'OS_DEFAULT__HOST': host}) for host in ('one', 'one', 'two'))
+    with uwsgi(start, OS_DEFAULT__HOST='three', OS_DEFAULT__WORKERS='0', **CONFIGURED):
+        known(store, 7)
+        wait_until(are(one='up', two='up'))
+        first.stop()
+        time.sleep(5)
+        assert are(one='up', two='up')()
+        second.process.kill()
+        wait_until(are(one='down', two='up'))
+        third.stop()
+        assert are(one='down', two='down')()
+    for each in shown('2.53'):
+        assert api.delete(f'/os-services/{each["id"]}', '2.53').status == 204
+    assert shown() == []
 
 
 # ------------------------------------------------------------------ taken over

@@ -5,7 +5,6 @@ import time
 from collections.abc import Collection
 
 from computeapi.backends.hypervisor import HypervisorError, PowerState
-from computeapi.compute.hosts import CONTROLLER
 from computeapi.compute.platform import Platform
 from computeapi.compute.servers import config_drive, disks, moves, placement, plugging, signatures
 from computeapi.compute.servers.changes import Changes, check, locked
@@ -83,7 +82,7 @@ def evacuate(job: Job) -> None:
     """Boot the server of a host that is down on another one."""
     migration = moves.migration_of(job)
     runs = bool(job.arguments.get('start')) and migration.old_vm_state != VMState.STOPPED
-    with job.event('rebuild_server', CONTROLLER):
+    with job.event('rebuild_server', job.platform.conf.host):
         migration = moves.find_host(job, migration, moves.spec_elsewhere(job))
     with job.event('compute_rebuild_instance', migration.dest_host):
         if job.server.host != migration.dest_host:

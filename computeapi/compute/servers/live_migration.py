@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from computeapi.backends.hypervisor import Capability, Hypervisor, HypervisorError
-from computeapi.compute.hosts import CONTROLLER
 from computeapi.compute.scheduler import HostState, NoValidHost
 from computeapi.compute.servers import bandwidth, disks, moves, placement, plugging, ports
 from computeapi.compute.servers.changes import Changes, locked
@@ -146,7 +145,7 @@ class LiveMigrations:
         now = self.changes.clock()
         with self.changes.store.write() as connection:
             server_migrations.insert(connection, context, server, KIND, MigrationStatus.ERROR, now)
-            facts = {'event': DECISION, 'host': CONTROLLER, 'message': 'Error'}
+            facts = {'event': DECISION, 'host': self.changes.platform.conf.host, 'message': 'Error'}
             self.changes.record(connection, context, server, LIVE_MIGRATE.name, **facts)
             rows.update(connection, server.uuid, {'fault': fault_of(error, now), 'updated_at': now})
 
@@ -207,7 +206,7 @@ class LiveMigrations:
 def live_migrate(job: Job) -> None:
     """To another host while it runs. Whatever goes wrong before the switch leaves the server where it is."""
     migration = moves.migration_of(job)
-    with job.event(DECISION, CONTROLLER):
+    with job.event(DECISION, job.platform.conf.host):
         if migration.dest_host is None:
             moves.check_up(job.platform, job.server)
         migration = moves.find_host(job, migration, moves.spec_elsewhere(job))

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from computeapi.backends.hypervisor import Capability, PowerState, require
-from computeapi.compute.hosts import CONTROLLER
 from computeapi.compute.keypairs import KeypairManager
 from computeapi.compute.quotas import Quotas, check_injected_files, check_metadata
 from computeapi.compute.scheduler import Spec
@@ -186,7 +185,7 @@ def rebuild(job: Job) -> None:
     """Another machine under the same name, with a new root disk. One that was switched off is so in the end."""
     stopped = job.server.vm_state == VMState.STOPPED
     if job.server.task_state == TaskState.REBUILDING:
-        with job.event('rebuild_server', CONTROLLER):
+        with job.event('rebuild_server', job.platform.conf.host):
             check_possible(job)
     with job.event('compute_rebuild_instance'):
         remove(job)

@@ -12,7 +12,6 @@ from typing import Any
 import sqlalchemy as sa
 
 from computeapi.backends.hypervisor import PowerState
-from computeapi.compute.hosts import CONTROLLER
 from computeapi.compute.quotas import Quotas
 from computeapi.compute.scheduler import Spec
 from computeapi.compute.scheduler.spec import needs_of
@@ -167,7 +166,8 @@ def resize(job: Job) -> None:
     """To the flavor of the migration, on another host; the server then waits to be confirmed or reverted."""
     migration = moves.migration_of(job)
     if migration.dest_host is None:
-        with job.event('conductor_migrate_server', CONTROLLER), job.event('cold_migrate', CONTROLLER):
+        here = job.platform.conf.host
+        with job.event('conductor_migrate_server', here), job.event('cold_migrate', here):
             migration = prepare(job, migration)
     with job.event('compute_prep_resize', migration.dest_host):
         step(job, migration, TaskState.RESIZE_PREP, TaskState.RESIZE_MIGRATING, MigrationStatus.MIGRATING)

@@ -5,7 +5,6 @@ from datetime import timedelta
 
 from computeapi import chance
 from computeapi.backends.hypervisor import PowerState
-from computeapi.compute.hosts import CONTROLLER
 from computeapi.compute.names import shortened
 from computeapi.compute.platform import Platform
 from computeapi.compute.scheduler import Spec
@@ -204,10 +203,10 @@ def unshelve(job: Job) -> None:
 def schedule(job: Job) -> None:
     """Find a host, unless that is done; the image must still be there."""
     if job.server.host is None and job.server.shelved_image_id is not None:
-        with job.event('get_image_info', CONTROLLER):
+        with job.event('get_image_info', job.platform.conf.host):
             job.platform.images.get(job.elevated, job.server.shelved_image_id)
             signatures.check(job, job.server.shelved_image_id, job.server.kernel_id, job.server.ramdisk_id)
-    with job.event('schedule_instances', CONTROLLER):
+    with job.event('schedule_instances', job.platform.conf.host):
         spec = Spec.of(job.server, on_volume=job.on_volume, host=job.arguments.get('host'))
         asking = functools.partial(bandwidth.asked_by, job.platform, job.elevated, job.server)
         bandwidth.find(job, spec, asking, task_state=TaskState.SPAWNING)

@@ -9,7 +9,6 @@ from typing import Any
 from computeapi import chance
 from computeapi.backends.image import Image, Images
 from computeapi.backends.volume import Volumes
-from computeapi.compute.hosts import CONTROLLER
 from computeapi.compute.names import shortened
 from computeapi.compute.platform import Platform
 from computeapi.compute.quotas import Quotas, check_image_metadata
@@ -193,7 +192,7 @@ class ServerSnapshots:
             ]
             self.write(context, server, image_id, name, properties, mapping)
             with self.changes.store.write() as connection:
-                facts = {'event': 'api_snapshot_instance', 'host': CONTROLLER}
+                facts = {'event': 'api_snapshot_instance', 'host': self.changes.platform.conf.host}
                 self.changes.record(connection, context, server, CREATE_IMAGE.name, **facts)
                 if not tasks.done(connection, task):
                     raise Unavailable()

@@ -1,11 +1,12 @@
 """How a process of the service tells the others that it lives."""
 
 import os
-import socket
 from datetime import datetime, timedelta
 
+import sqlalchemy as sa
+
 from computeapi.compute.tasks.queue import Tasks
-from computeapi.db import processes
+from computeapi.db import processes, services
 from computeapi.db.processes import Process
 
 # How long those who look for it can see that a process died.
@@ -15,11 +16,11 @@ REMEMBERED = timedelta(hours=1)
 class Heartbeat:
     """The row of this process: there from `begin` to `end`, and brought up to date by each `beat`.
 
-    workers: on how many tasks it works at a time.
+    host: what its machine is called among control services.  workers: on how many tasks it works at a time.
     """
 
-    def __init__(self, tasks: Tasks, binary: str, workers: int):
-        self.tasks, self.binary, self.workers = tasks, binary, workers
+    def __init__(self, tasks: Tasks, binary: str, host: str, workers: int):
+        self.tasks, self.binary, self.host, self.workers = tasks, binary, host, workers
         self.started_at: datetime | None = None
 
     def begin(self, *, alone: bool = False) -> None:
@@ -33,7 +34,7 @@ class Heartbeat:
         process = Process(
             id=self.tasks.owner,
             binary=self.binary,
-            host=socket.gethostname(),
+            host=self.host,
             pid=os.getpid(),
             workers=self.workers,
             started_at=self.started_at or now,
@@ -43,8 +44,18 @@ class Heartbeat:
 
     def is_first(self) -> bool:
         """Whether this is the oldest process that works and lives: what one of them does for all is for it to do."""
-        alive = self.tasks.store.ask(processes.working_since, self.tasks.clock() - self.tasks.lease_time)
+        alive = self.tasks.store.ask(processes.working_since, self._still_alive())
         return alive[:1] == [self.tasks.owner]
 
     def end(self) -> None:
-        self.tasks.store.tell(processes.is_gone, self.tasks.owner)
+        """The last process with workers on its machine takes the control services there with it."""
+        self.tasks.store.tell(self._end)
+
+    def _end(self, connection: sa.Connection) -> None:
+        processes.is_gone(connection, self.tasks.owner)
+        if self.workers and not processes.works_since(connection, self.host, self._still_alive()):
+            services.control_is_gone(connection, self.host)
+
+    def _still_alive(self) -> datetime:
+        """Since when those were seen that are not dead."""
+        return self.tasks.clock() - self.tasks.lease_time

@@ -265,6 +265,7 @@ class Process(NamedTuple):
     """A process of this service: how many tasks it works on at a time, and when it said last that it lives.
 
     id: the owner of the tasks that it has claimed.  binary: computeapi-api, -worker or -serve.
+    host: what its machine is called among control services.
     """
 
     id: Annotated[TextId, KEY]

@@ -7,9 +7,12 @@ from datetime import timedelta
 import pytest
 import sqlalchemy as sa
 
+from computeapi.backends.hypervisor import Outdated
+from computeapi.backends.hypervisor.behaviour import at_once
 from computeapi.clock import utcnow
 from computeapi.compute.audit import CloudAudit
 from computeapi.compute.periodic import Periodic
+from computeapi.compute.servers import placement
 from computeapi.compute.servers.deletion import leave_nothing
 from computeapi.db import allocations
 from computeapi.db.allocations import Amounts
@@ -92,6 +95,15 @@ def test_a_claim_and_a_machine_on_another_host(request, cloud, change, repaired,
     change(domains.insert().values(server_id=owner, host='compute2', **MACHINE))
     assert repaired() == ['the machine on compute2']
     assert problems(store) == []
+
+
+def test_who_had_work_on_a_deleted_server_makes_no_machine_of_it_again(cloud, gone, change, repaired, servers):
+    change(domains.insert().values(server_id=gone, host='compute2', **MACHINE))
+    assert repaired() == ['the machine on compute2']
+    late, server = cloud.service.hypervisor.during(at_once, 1), placement.at(servers.get(gone), 'compute2')
+    with pytest.raises(Outdated):
+        late.spawn(server, [])
+    assert (gone, 'compute2') not in cloud.service.hypervisor.machines()
 
 
 def test_the_machine_of_a_server_that_nobody_knows_is_told_of_and_left_alone(cloud, audit, change):
@@ -191,7 +203,7 @@ def test_one_of_the_living_processes_is_the_first(service, store):
     from computeapi.compute.tasks.heartbeat import Heartbeat
     from computeapi.compute.tasks.queue import Tasks
 
-    beats = [Heartbeat(Tasks(store, 12), 'computeapi-worker', workers) for workers in (0, 2, 2)]
+    beats = [Heartbeat(Tasks(store, 12), 'computeapi-worker', 'control', workers) for workers in (0, 2, 2)]
     assert [beat.is_first() for beat in beats] == [False, False, False]
     for beat in beats:
         beat.begin()

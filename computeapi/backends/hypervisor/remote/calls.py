@@ -166,11 +166,13 @@ class Expectation:
     """What an agent hears in return, when it is arriving.
 
     servers: those that should be on its host.  moving: those of its machines that may be there, too.
+    leaving: those that are being removed: until they are gone the agent is arriving, and says what is there.
     refused: why the report was not believed, if it was not.
     """
 
     servers: list[str] = field(default_factory=list)
     moving: list[str] = field(default_factory=list)
+    leaving: list[str] = field(default_factory=list)
     refused: str = ''
 
 

@@ -169,7 +169,7 @@ class RemoteHypervisor:
         return consoles.connect(console, protocol)
 
     def destroy(self, server: Server) -> None:
-        """What is on a host that is down is as good as gone; what is found there when it is back, the audit removes."""
+        """What is on a host that is down is as good as gone; what is found there when it is back goes then."""
         service = self.store.ask(services.of_compute_host, server.host)
         if service is None or not self._is_up(service):
             LOG.warning('Host %s is down: the machine of %s is left there for now', server.host, server.uuid)

@@ -1,0 +1,107 @@
+"""What becomes of the machines that an agent finds when it begins: it says what is there until nothing is to go."""
+
+import threading
+import uuid
+
+import pytest
+
+from computeapi import config
+from computeapi.agent.process import own_store
+from computeapi.agent.reporting import Reporter
+from computeapi.backends.hypervisor.remote.calls import EXPECTATION
+from computeapi.backends.hypervisor.simulated_lone import LoneSimulatedHypervisor
+from computeapi.compute.hearing import AgentHearing
+from computeapi.compute.hosts import HostRegistry
+from computeapi.db import allocations
+from computeapi.db.allocations import Amounts
+from computeapi.db.tables.servers import domains
+from computeapi.states import TaskState
+from tests.agents.cloud import MACHINE
+
+HOST = 'alpha'
+CLAIM = Amounts(vcpus=1, memory_mb=64, disk_gb=1)
+PATIENCE = 10
+
+
+class Worker:
+    """Hears an agent without a bus.
+
+    told: what it was to do for a host that is back, which it does as soon as `let` is set.
+    """
+
+    def __init__(self, store):
+        self.told, self.let, self.over = [], threading.Event(), threading.Semaphore(0)
+        registry = HostRegistry(store, list, control=None, beat_seconds=0, clock=store.clock)
+        self.hearing = AgentHearing(store, registry, self.returned)
+
+    def returned(self, host, machines):
+        self.told.append((host, machines))
+        assert self.let.wait(PATIENCE)
+        self.over.release()
+
+    def call(self, topic, method, seconds, report):
+        self.expected = EXPECTATION.read(self.hearing.report({}, report))
+        return EXPECTATION.write(self.expected)
+
+
+@pytest.fixture
+def worker(store):
+    return Worker(store)
+
+
+@pytest.fixture
+def own(tmp_path):
+    """What the agent's driver keeps."""
+    store = own_store(tmp_path)
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def reporter(worker, own):
+    driver = LoneSimulatedHypervisor(own, config.load().simulated, own.clock, HOST, '127.0.0.1')
+    return Reporter(worker, HOST, driver)
+
+
+@pytest.fixture
+def machine(own):
+    """machine(server_id): let there be one on the host."""
+
+    def machine(server_id):
+        with own.write() as connection:
+            connection.execute(domains.insert().values(server_id=server_id, host=HOST, **MACHINE))
+        return server_id
+
+    return machine
+
+
+def test_an_agent_hears_what_is_to_go(worker, reporter, store, servers, machine):
+    stays, going, elsewhere = (machine(servers.add(host=host)) for host in (HOST, HOST, 'beta'))
+    deleted, stranger = machine(servers.add(deleted_at=servers.now(), host=None)), machine(str(uuid.uuid4()))
+    for server_id in (stays, going):
+        store.tell(allocations.replace, server_id, HOST, Amounts(), CLAIM)
+    servers.change(going, task_state=TaskState.DELETING)
+    worker.let.set()
+    reporter.tell()
+    assert set(worker.expected.leaving) == {going, elsewhere, deleted}
+    assert worker.told == [(HOST, sorted([stays, going, elsewhere, deleted, stranger]))]
+
+
+def test_an_agent_says_what_is_there_until_nothing_is_to_go(worker, reporter, own, servers, machine, caplog):
+    """Whoever was to remove it may have been killed: it is told again, though not while it is at it."""
+    deleted = machine(servers.add(deleted_at=servers.now(), host=None))
+    for _ in range(3):
+        reporter.tell()
+    assert len(worker.told) == 1
+    worker.let.set()
+    assert worker.over.acquire(timeout=PATIENCE)
+    reporter.tell()
+    assert worker.over.acquire(timeout=PATIENCE)
+    with own.write() as connection:
+        connection.execute(domains.delete())
+    reporter.tell()
+    assert worker.over.acquire(timeout=PATIENCE)
+    assert worker.told == [(HOST, [deleted]), (HOST, [deleted]), (HOST, [])]
+    reporter.tell()
+    assert not reporter.arriving and worker.expected.leaving == []
+    assert len([each for each in caplog.messages if 'is here, and not expected' in each]) == 1
