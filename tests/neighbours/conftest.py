@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,8 @@ import pytest
 from tests.neighbours.cloud import URL
 
 collect_ignore_glob = [] if URL else ['test_*.py']
-if 'COMPUTEAPI_TEST_NEIGHBOURS_COMPUTE' not in os.environ:
+LENT = 'COMPUTEAPI_TEST_NEIGHBOURS_COMPUTE' in os.environ
+if not LENT:
     # It needs a cloud without compute, whose endpoint is for tests to take.
     collect_ignore_glob += ['test_deploying.py', 'test_plugging.py']
 
@@ -17,6 +19,19 @@ if 'COMPUTEAPI_TEST_NEIGHBOURS_COMPUTE' not in os.environ:
 @pytest.fixture
 def compute_port():
     """The port that the catalog has for compute, which one test has at a time."""
+    with lent():
+        yield int(os.environ['COMPUTEAPI_TEST_NEIGHBOURS_COMPUTE'])
+
+
+@pytest.fixture
+def compute_in_catalog():
+    """Compute is there while the test runs: who has its port may begin with a catalog without it."""
+    with lent() if LENT else nullcontext():
+        yield
+
+
+@contextmanager
+def lent():
     with Path(os.environ['COMPUTEAPI_TEST_NEIGHBOURS_FOLDER'], 'compute.lock').open('w') as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        yield int(os.environ['COMPUTEAPI_TEST_NEIGHBOURS_COMPUTE'])
+        yield

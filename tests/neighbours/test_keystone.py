@@ -135,6 +135,7 @@ def test_whose_token_it_is_besides_does_not_matter_to_rights(running, compute):
     assert compute('POST /v2.1/flavors', token(running, ALICE), NEW_FLAVOR, **beside).status_code == 403
 
 
+@pytest.mark.usefixtures('compute_in_catalog')
 def test_an_application_credential_for_some_requests_is_for_no_others(running, compute, credential):
     rule = {'service': 'compute', 'method': 'GET', 'path': '/v2.1/flavors'}
     limited = credential(access_rules=[rule])
