@@ -1,9 +1,10 @@
 """How a process that works hears that it is to end."""
 
 import atexit
+import contextlib
+import queue
 import signal
-import threading
-from types import FrameType
+from typing import Any
 
 LOOK_SECONDS = 1.0
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
@@ -17,14 +18,13 @@ class Ending:
     """
 
     def __init__(self) -> None:
-        self.told = threading.Event()
+        self.told: queue.SimpleQueue[int] = queue.SimpleQueue()
+        # What is not written in Python is over before it is interrupted: other handlers of many signals would be called
+        # one within the other, without an end, and one that takes a lock may wait for what it interrupted.
+        hear: Any = self.told.put
         for each in SIGNALS:
-            signal.signal(each, self.hear)
+            signal.signal(each, hear)
         atexit.register(self.close)
-
-    def hear(self, number: int, frame: FrameType | None) -> None:
-        """A second one disturbs nothing."""
-        self.told.set()
 
     def close(self) -> None:
         """Hear no more: at its end the interpreter gives handlers back, and a further signal would kill the process.
@@ -34,5 +34,9 @@ class Ending:
 
     def wait(self) -> None:
         # Should another thread be interrupted by it, this one runs the handler when it looks.
-        while not self.told.wait(LOOK_SECONDS):
-            pass
+        number = None
+        while number is None:
+            with contextlib.suppress(queue.Empty):
+                number = self.told.get(timeout=LOOK_SECONDS)
+        # Whoever waits again is told, too.
+        self.told.put(number)
