@@ -10,6 +10,7 @@ from computeapi import errors
 from computeapi.context import Context
 from computeapi.db import listing, pairs
 from computeapi.db.listing import Clause, Page
+from computeapi.db.pairs import TAGS, Belongings
 
 Facts = dict[str, Any]
 
@@ -34,7 +35,7 @@ class FactTable:
 
     Beside its columns a thing has the facts that `source` joins (`joined`: their columns), its `pairs` (see
     computeapi.db.pairs) and `tags`, and what other functions find by the ids of the things (`found`). A list is of
-    everything in one query, and one more for each table of these. `order` is that of what is not paged, `sorts` what
+    everything in one query, and one more for all pairs and tags. `order` is that of what is not paged, `sorts` what
     pages can be sorted by; a marker that is not there is `unknown`, in these words.
     """
 
@@ -57,6 +58,7 @@ class FactTable:
         self.visible = visible or (lambda context: sa.true() if context.is_admin else owned(table, context))
         self.source = table if source is None else source
         self.joined, self.pairs, self.tags, self.found = joined or {}, pairs or {}, tags, found or {}
+        self.belongings = Belongings(self.pairs, tags)
         self.columns: dict[str, sa.ColumnElement[Any]] = {**table.c, **self.joined}
         self.statement = sa.select(*(column.label(name) for name, column in self.columns.items())).select_from(
             self.source
@@ -123,12 +125,8 @@ class FactTable:
     ) -> list[Facts]:
         rows = connection.execute(statement, parameters).mappings().all()
         ids = [row['id'] for row in rows]
-        parts: dict[str, Mapping[str, Any]] = {
-            name: pairs.load(connection, table, ids) for name, table in self.pairs.items()
-        }
+        parts: dict[str, Mapping[str, Any]] = {**self.belongings.of(connection, ids)}
         parts.update({name: find(connection, ids) for name, find in self.found.items()})
-        if self.tags is not None:
-            parts['tags'] = pairs.load_tags(connection, self.tags, ids)
         return [{**row, **{name: found[row['id']] for name, found in parts.items()}} for row in rows]
 
     def count(self, connection: sa.Connection, *where: Clause) -> tuple[int, int]:
@@ -147,7 +145,7 @@ class FactTable:
         for name, table in self.pairs.items():
             pairs.add(connection, table, facts['id'], facts.get(name, {}))
         if self.tags is not None:
-            pairs.add_tags(connection, self.tags, facts['id'], facts.get('tags', ()))
+            pairs.add_tags(connection, self.tags, facts['id'], facts.get(TAGS, ()))
 
     def update(self, connection: sa.Connection, thing_id: str, facts: Facts) -> None:
         """Set what is given; pairs and tags replace all there are."""
@@ -156,11 +154,11 @@ class FactTable:
         for name, table in self.pairs.items():
             if name in facts:
                 pairs.replace(connection, table, thing_id, facts[name])
-        if self.tags is not None and 'tags' in facts:
-            pairs.replace_tags(connection, self.tags, thing_id, facts['tags'])
+        if self.tags is not None and TAGS in facts:
+            pairs.replace_tags(connection, self.tags, thing_id, facts[TAGS])
 
     def _values(self, facts: Facts) -> Facts:
-        beside = {*self.joined, *self.pairs, *self.found, 'tags'}
+        beside = {*self.joined, *self.pairs, *self.found, TAGS}
         return {name: value for name, value in facts.items() if name not in beside}
 
     def delete(self, connection: sa.Connection, *where: Clause) -> None:

@@ -28,6 +28,7 @@ MAX_INTEGER = 2**31 - 1
 SEVERAL = (list, tuple, set, frozenset)
 CALLER = 'caller'
 """The parameter of statements that is the caller's project."""
+TAGGED = pairs.Belongings({}, tables.tags)
 BOOLEANS = {'true': True, '1': True, 'false': False, '0': False}
 
 
@@ -246,7 +247,7 @@ class Collection:
         return column
 
     def _add_tags(self, connection: sa.Connection, documents: list[Document]) -> None:
-        held = pairs.load_tags(connection, tables.tags, [each['id'] for each in documents if each['tags']])
+        held = TAGGED.of(connection, [each['id'] for each in documents if each['tags']])[pairs.TAGS]
         for document in documents:
             document['tags'] = list(held.get(document['id'], ()))
 

@@ -3,7 +3,6 @@
 A table of pairs has the columns owner_id, name and value; one of tags has the owner's id in its first column, and tag.
 """
 
-import functools
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
@@ -11,14 +10,38 @@ import sqlalchemy as sa
 
 from computeapi.db.records import Among
 
+TAGS = 'tags'
 
-def load(connection: sa.Connection, table: sa.Table, owner_ids: Collection[str]) -> dict[str, dict[str, str]]:
-    """The pairs of these owners by owner; an owner without pairs has an empty dict."""
-    found: dict[str, dict[str, str]] = {owner_id: {} for owner_id in owner_ids}
-    if owner_ids:
-        for owner_id, name, value in connection.execute(*_pairs_of(table).of(owner_ids)):
-            found[owner_id][name] = value
-    return found
+
+class Belongings:
+    """The pairs of owners of one kind, by what their tables are called, and their tags."""
+
+    def __init__(self, pairs: Mapping[str, sa.Table], tags: sa.Table | None = None):
+        self.names, self.tagged = pairs.keys(), tags is not None
+        parts = [
+            (_part(name, *table.c['owner_id', 'name', 'value']), table.c.owner_id) for name, table in pairs.items()
+        ]
+        if tags is not None:
+            owner = tags.columns[0]
+            parts.append((_part(TAGS, owner, tags.c.tag, sa.null()), owner))
+        self.among = Among(*parts[0], *parts[1:]) if parts else None
+
+    def of(self, connection: sa.Connection, owner_ids: Collection[str]) -> dict[str, dict[str, Any]]:
+        """By what it is called and by owner: dicts of pairs, and as `tags` tuples of these, in order; by one statement.
+        An owner without any has empty ones."""
+        found: dict[str, dict[str, Any]] = {name: {owner_id: {} for owner_id in owner_ids} for name in self.names}
+        tags: dict[str, tuple[str, ...]] = dict.fromkeys(owner_ids, ())
+        rows = connection.execute(*self.among.of(owner_ids)).all() if self.among and owner_ids else []
+        for part, owner_id, name, value in sorted(rows, key=lambda row: row[2]):
+            if part == TAGS:
+                tags[owner_id] += (name,)
+            else:
+                found[part][owner_id][name] = value
+        return found | {TAGS: tags} if self.tagged else found
+
+
+def _part(called: str, *columns: sa.ColumnElement[Any]) -> sa.Select[Any]:
+    return sa.select(sa.literal_column(f"'{called}'", sa.String), *columns)
 
 
 def replace(connection: sa.Connection, table: sa.Table, owner_id: str, pairs: Mapping[str, str]) -> None:
@@ -44,15 +67,6 @@ def has(table: sa.Table, owner: sa.ColumnElement[Any], name: str, *values: str) 
     return query.exists()
 
 
-def load_tags(connection: sa.Connection, table: sa.Table, owner_ids: Collection[str]) -> dict[str, tuple[str, ...]]:
-    """The tags of these owners by owner, in order; an owner without tags has an empty tuple."""
-    found: dict[str, tuple[str, ...]] = dict.fromkeys(owner_ids, ())
-    if owner_ids:
-        for owner_id, text in connection.execute(*_tags_of(table).of(owner_ids)):
-            found[owner_id] += (text,)
-    return found
-
-
 def replace_tags(connection: sa.Connection, table: sa.Table, owner_id: str, tags: Iterable[str]) -> None:
     """Let the owner have exactly these tags."""
     connection.execute(sa.delete(table).where(table.columns[0] == owner_id))
@@ -63,15 +77,3 @@ def add_tags(connection: sa.Connection, table: sa.Table, owner_id: str, tags: It
     """Give the owner tags that it does not have."""
     if rows := [{table.columns[0].name: owner_id, 'tag': tag} for tag in tags]:
         connection.execute(sa.insert(table), rows)
-
-
-@functools.cache
-def _pairs_of(table: sa.Table) -> Among:
-    pairs = table.c
-    return Among(sa.select(pairs.owner_id, pairs.name, pairs.value).order_by(pairs.name), pairs.owner_id)
-
-
-@functools.cache
-def _tags_of(table: sa.Table) -> Among:
-    owner, tag = table.columns[0], table.c.tag
-    return Among(sa.select(owner, tag).order_by(tag), owner)

@@ -14,6 +14,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import mysql, sqlite
 
 R = TypeVar('R')
+Statement = sa.Select[Any] | sa.CompoundSelect[Any]
 
 
 class Rows(Generic[R]):
@@ -123,17 +124,28 @@ def change(connection: sa.Connection, statement: sa.Update, values: Mapping[str,
 
 class Among:
     """The statement for the rows that hold one of some values in a column; for one value it is another statement, since
-    a list is written into the text of a statement each time."""
+    a list is written into the text of a statement each time. more: statements for more of such rows."""
 
-    def __init__(self, statement: sa.Select[Any], column: sa.ColumnElement[Any]):
-        self.one = statement.where(column == sa.bindparam('value', type_=column.type))
-        self.several = statement.where(column.in_(sa.bindparam('values', expanding=True)))
+    def __init__(
+        self,
+        statement: sa.Select[Any],
+        column: sa.ColumnElement[Any],
+        *more: tuple[sa.Select[Any], sa.ColumnElement[Any]],
+    ):
+        parts = [(statement, column), *more]
+        self.one = _all(each.where(held == sa.bindparam('value', type_=held.type)) for each, held in parts)
+        self.several = _all(each.where(held.in_(sa.bindparam('values', expanding=True))) for each, held in parts)
 
-    def of(self, values: Collection[Any]) -> tuple[sa.Select[Any], dict[str, Any]]:
+    def of(self, values: Collection[Any]) -> tuple[Statement, dict[str, Any]]:
         """The statement for these values, and its parameters."""
         if len(values) == 1:
             return self.one, {'value': next(iter(values))}
         return self.several, {'values': list(values)}
+
+
+def _all(parts: Iterable[sa.Select[Any]]) -> Statement:
+    first, *more = parts
+    return sa.union_all(first, *more) if more else first
 
 
 def required(record: Any) -> list[str]:
