@@ -11,6 +11,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from computeapi.db import wakeups
 from computeapi.db.records import Rows, insertion
 from computeapi.db.tables.servers import Task, servers, tasks
 
@@ -82,8 +83,8 @@ def newest_claim(connection: sa.Connection, server_id: str) -> int:
 
 
 def insert_all(connection: sa.Connection, rows: Sequence[Mapping[str, Any]]) -> None:
-    """New tasks that are nobody's yet, with values for the same columns."""
-    connection.execute(insertion(tasks), rows)
+    """New tasks that are nobody's yet and due, with values for the same columns; those who listen are told."""
+    connection.execute(wakeups.telling(connection, insertion(tasks)), rows)
 
 
 def is_waiting(connection: sa.Connection, kind: str, server_id: str) -> bool:

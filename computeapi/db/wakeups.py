@@ -4,6 +4,7 @@ PostgreSQL does, when the transaction is over that queued it (LISTEN and NOTIFY)
 connection was lost or the database is another, looks for itself now and then.
 """
 
+import functools
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -26,6 +27,16 @@ def tell(connection: sa.Connection) -> None:
     """Let those who listen know when this transaction is over; however often it is said, they hear it once."""
     if connection.dialect.name == 'postgresql':
         connection.execute(NOTIFY)
+
+
+def telling(connection: sa.Connection, insert: sa.Insert) -> sa.Insert:
+    """The statement, which does so by itself."""
+    return _telling(insert) if connection.dialect.name == 'postgresql' else insert
+
+
+@functools.cache
+def _telling(insert: sa.Insert) -> sa.Insert:
+    return insert.returning(sa.func.pg_notify(CHANNEL, ''))
 
 
 class Listener:

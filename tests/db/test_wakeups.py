@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from computeapi.compute.tasks.queue import Tasks
 from computeapi.compute.tasks.worker import Worker
 from computeapi.context import Context
-from computeapi.db import wakeups
+from computeapi.db import actions, wakeups
 from computeapi.db.engine import Store
 from computeapi.db.wakeups import Listener
 
@@ -96,6 +96,15 @@ def test_what_another_process_queues_is_begun_at_once(elsewhere, done, servers):
 def test_several_that_are_queued_together(elsewhere, done, servers):
     add(elsewhere, *(servers.add() for _ in range(5)))
     assert [done.get(timeout=PATIENCE) for _ in range(5)] == ['pause'] * 5
+
+
+@pytest.mark.tells
+def test_several_of_one_request(elsewhere, done, servers):
+    ids, bob = [servers.add() for _ in range(5)], Context(user_id='bob', project_id='p')
+    with elsewhere.store.write() as connection:
+        begun = actions.start_all(connection, bob, ids, 'pause', elsewhere.clock())
+        elsewhere.add_all(connection, Work, begun, bob, {})
+    assert [done.get(timeout=PATIENCE) for _ in ids] == ['pause'] * 5
 
 
 @pytest.mark.tells

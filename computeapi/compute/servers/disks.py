@@ -5,7 +5,7 @@ import logging
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 import sqlalchemy as sa
 
@@ -318,7 +318,16 @@ def wait_until_removable(job: Job, owner: Context, volume_id: str) -> None:
             wait_for_volume(job, f'volume {volume_id} can be deleted')
 
 
-def names_for(devices: Sequence[BlockDevice], root: str | None) -> list[str | None]:
+class Named(Protocol):
+    """A disk, which may have a name."""
+
+    @property
+    def device_name(self) -> str | None: ...
+    @property
+    def boot_index(self) -> int | None: ...
+
+
+def names_for(devices: Sequence[Named], root: str | None) -> list[str | None]:
     """A device name for each disk: its own, the root's, or the next letter that is free."""
     taken = {device.device_name for device in devices if device.device_name}
     free = (f'/dev/vd{letter}' for letter in LETTERS)

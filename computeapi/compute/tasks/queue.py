@@ -113,7 +113,6 @@ class Tasks:
         arguments: Mapping[str, Any],
     ) -> None:
         """The same work on several new servers, each with its action."""
-        wakeups.tell(connection)
         facts: dict[str, Any] = {'kind': work.kind, 'context': self.frozen(context), 'attempts': 0}
         facts |= {'arguments': {**arguments, **self.mark()}, 'created_at': self.clock()}
         rows.insert_all(

@@ -119,7 +119,7 @@ class Builder:
             request=request,
             flavor=flavor,
             source=source,
-            devices=disks,
+            devices=devices.named(disks, source.properties.get('root_device_name') or devices.ROOT),
             networks=networks,
             security_groups=groups,
             external_networks=rights.external_networks,

@@ -8,6 +8,7 @@ import orjson
 from oslo_utils import strutils
 
 from computeapi.compute.servers.creation.request import BLANK, IMAGE, LOCAL, SNAPSHOT, SWAP, VOLUME, Device
+from computeapi.compute.servers.disks import names_for
 from computeapi.db.flavors import Flavor
 from computeapi.errors import Invalid
 
@@ -101,6 +102,15 @@ def sized(device: Device, flavor: Flavor) -> Device:
     if device.volume_size is not None or not device.is_blank:
         return device
     return replace(device, volume_size=flavor.swap if device.is_swap else flavor.ephemeral_gb)
+
+
+def named(devices: Sequence[Device], root_name: str) -> Sequence[Device]:
+    """Disks that are all the host's have their names from the beginning; beside volumes they get them when these are
+    attached."""
+    if any(device.is_volume for device in devices):
+        return devices
+    names = names_for(devices, path_of(root_name))
+    return [replace(device, device_name=name) for device, name in zip(devices, names, strict=True)]
 
 
 # ------------------------------------------------------------------ disks as others describe them
