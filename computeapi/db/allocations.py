@@ -36,7 +36,11 @@ def _sums(of: sa.ColumnElement[bool]) -> list[sa.ScalarSelect[int]]:
 
 
 MINE = (allocations.c.server_id == sa.bindparam('its_server')) & (allocations.c.host == sa.bindparam('its_host'))
-LOCKED = sa.select(*USED, *_sums(MINE)).where(hypervisors.c.host == sa.bindparam('its_host')).with_for_update()
+NAMED = hypervisors.alias()
+ITS_ID = sa.select(sa.func.min(NAMED.c.id)).where(NAMED.c.host == sa.bindparam('its_host')).scalar_subquery()
+# Found before and locked by its number: InnoDB would lock the entry of another index first, or not, as it chooses the
+# one or the other, and let those who did the one and those who did the other wait for each other.
+LOCKED = sa.select(*USED, *_sums(MINE)).where(hypervisors.c.id == ITS_ID).with_for_update()
 COUNTED = (
     sa.update(hypervisors)
     .where(hypervisors.c.host == sa.bindparam('its_host'))
@@ -58,14 +62,24 @@ def lock(connection: sa.Connection, host: str, server_id: str) -> tuple[Amounts,
 
 def lock_hosts(connection: sa.Connection, server_id: str, *which: sa.ColumnElement[bool]) -> None:
     """The same of all hosts of which the server holds something, and of which *which* is so."""
-    hosts = sa.select(allocations.c.host).where(allocations.c.server_id == server_id, *which)
-    wanted = sa.select(hypervisors.c.id).where(hypervisors.c.host.in_(hosts)).order_by(hypervisors.c.host)
-    connection.execute(wanted.with_for_update()).all()
+    _lock(connection, hypervisors.c.host.in_(_hosts_of(server_id, *which)))
+
+
+def _hosts_of(server_id: str, *which: sa.ColumnElement[bool]) -> sa.Select[str]:
+    return sa.select(allocations.c.host).where(allocations.c.server_id == server_id, *which)
+
+
+def _lock(connection: sa.Connection, which: sa.ColumnElement[bool]) -> None:
+    """As `lock`, of those hypervisors, in the order of their numbers."""
+    found = connection.scalars(sa.select(hypervisors.c.id).where(which)).all()
+    if found:
+        wanted = sa.select(hypervisors.c.id).where(hypervisors.c.id.in_(found)).order_by(hypervisors.c.id)
+        connection.execute(wanted.with_for_update()).all()
 
 
 def hosts_of(connection: sa.Connection, server_id: str) -> set[str]:
     """The hosts of which the server holds something."""
-    return set(connection.scalars(sa.select(allocations.c.host).where(allocations.c.server_id == server_id)))
+    return set(connection.scalars(_hosts_of(server_id)))
 
 
 def members(connection: sa.Connection, group_id: str, besides: str) -> dict[str, int]:
@@ -159,10 +173,9 @@ def count(connection: sa.Connection, hosts: Iterable[str] | None = None) -> None
     if hosts is None:
         connection.execute(statement)
         return
-    for host in sorted(hosts):
-        its = hypervisors.c.host == host
-        connection.execute(sa.select(hypervisors.c.id).where(its).with_for_update()).all()
-        connection.execute(statement.where(its))
+    its = hypervisors.c.host.in_(list(hosts))
+    _lock(connection, its)
+    connection.execute(statement.where(its))
 
 
 def miscounted(connection: sa.Connection, most: int) -> list[str]:

@@ -4,13 +4,14 @@ import threading
 import uuid
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 
 import pytest
 import sqlalchemy as sa
 
 from computeapi.clock import utcnow
 from computeapi.compute.scheduler import NoValidHost, Spec
-from computeapi.db.allocations import Amounts, leave, miscounted, release, resize
+from computeapi.db.allocations import Amounts, count, leave, miscounted, release, resize
 from computeapi.db.hypervisors import of_host
 from computeapi.db.tables.compute import allocations, hypervisors, placement_changes, server_groups
 
@@ -154,6 +155,39 @@ def test_what_many_claim_and_give_back_at_once_is_counted(platform, servers, sto
         list(pool.map(come_and_go, ids))
     assert store.ask(miscounted, 10) == []
     assert sum(store.ask(used, host).vcpus for host in ('compute1', 'compute2', 'compute3')) == MANY
+
+
+@pytest.mark.several_writers
+def test_hosts_are_locked_by_their_numbers(platform, servers, store):
+    """By another index InnoDB would lock its entry before the row: who locks hosts so and who does not would wait for
+    each other."""
+    with locking_plans(store) as plans:
+        server_id = servers.add(host=None)
+        platform.scheduler.allocate(spec(server_id), nothing)
+        store.tell(count)
+        store.tell(count, ['compute1', 'compute2'])
+        store.tell(release, server_id)
+    assert len(plans) == 3
+    if store.dialect != 'postgresql':
+        assert all(plan['key'] == 'PRIMARY' for plan in plans), plans
+
+
+@contextmanager
+def locking_plans(store):
+    """What the database says of how it finds the hosts that are locked meanwhile."""
+    found = []
+
+    def explain(connection, cursor, statement, parameters, *rest):
+        if 'FROM hypervisors' in statement and statement.endswith('FOR UPDATE'):
+            cursor = connection.connection.cursor()
+            cursor.execute(f'EXPLAIN {statement}', parameters)
+            names = [column[0] for column in cursor.description]
+            rows = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+            found.append(next((row for row in rows if row.get('table') == 'hypervisors'), rows[0]))
+
+    sa.event.listen(store.engine, 'after_cursor_execute', explain)
+    yield found
+    sa.event.remove(store.engine, 'after_cursor_execute', explain)
 
 
 def test_what_is_held_of_a_host_outlives_its_row(service, platform, servers, store):
