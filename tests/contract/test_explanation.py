@@ -1,5 +1,8 @@
 """`computeapi explain policy` says what an API would do."""
 
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
 import pytest
 
 from computeapi import cli
@@ -75,6 +78,27 @@ def test_the_policy_file_counts(explain):
     assert 'not role:reader: yes\n' in text
     assert 'which is of the policy file' in text
     assert explain(STOP, '--role', 'member', rules=rule)[0] == 1
+
+
+class Decider(BaseHTTPRequestHandler):
+    """A service that rules ask: it lets everybody do what its path says."""
+
+    def do_POST(self):
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(self.path.removeprefix('/').encode())
+
+    def log_message(self, *args):
+        pass
+
+
+def test_a_rule_may_ask_a_service(explain):
+    with HTTPServer(('127.0.0.1', 0), Decider) as decider:
+        threading.Thread(target=decider.serve_forever, daemon=True).start()
+        rule = f'"os_compute_api:servers:stop": "http://127.0.0.1:{decider.server_port}/%s"'
+        assert explain(STOP, rules=rule % 'True')[0] == 0
+        assert explain(STOP, '--role', 'admin', rules=rule % 'False')[0] == 1
+        decider.shutdown()
 
 
 def test_what_is_asked_where_it_matters_does_not_decide(explain):

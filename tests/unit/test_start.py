@@ -45,6 +45,19 @@ def test_what_most_processes_never_need_is_not_loaded():
     assert not set(done.stdout.split()) & {'cryptography', 'computeapi.compute.keys', *bus}
 
 
+def test_kinds_of_checks_that_no_rule_is_of_are_not_loaded():
+    program = """
+import sys
+from computeapi import api
+from computeapi.web.policy import BASE_RULES
+assert len(api.rules()) > len(BASE_RULES)
+print(*sys.modules)
+"""
+    done = subprocess.run([sys.executable, '-c', program], capture_output=True, text=True, check=True)
+    names = set(done.stdout.split())
+    assert 'oslo_policy.policy' in names and not names & {'oslo_policy._external', 'requests'}
+
+
 def test_tables_are_upgraded_without_the_api(monkeypatch):
     monkeypatch.setenv('OS_DATABASE__CONNECTION', 'sqlite://')
     names = loaded('db', 'version')
