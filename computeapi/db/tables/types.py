@@ -1,5 +1,9 @@
-"""Types of columns that mean the same on SQLite, PostgreSQL and MariaDB, and the tables that are all alike."""
+"""Types of columns that mean the same on SQLite, PostgreSQL and MariaDB, and the tables that are all alike.
 
+Columns of a type share it: SQLAlchemy keeps with each type how the database has it.
+"""
+
+import functools
 from datetime import datetime
 from typing import Any
 
@@ -16,22 +20,26 @@ metadata = sa.MetaData(
 )
 
 
+@functools.cache
 def Text(length: int) -> sa.types.TypeEngine[str]:
     """A string that compares by code point everywhere: 'a' and 'A' are two names."""
     exact = mysql.VARCHAR(length, charset='utf8mb4', collation='utf8mb4_bin')
     return sa.String(length).with_variant(exact, 'mysql', 'mariadb')
 
 
+@functools.cache
 def CodePoints(length: int) -> sa.types.TypeEngine[str]:
     """A string that is also sorted by code point everywhere."""
     return Text(length).with_variant(sa.String(length, collation='C'), 'postgresql')
 
 
+@functools.cache
 def LongText() -> sa.types.TypeEngine[str]:
     """Text without a bound worth naming (up to 4 GiB)."""
     return sa.Text().with_variant(mysql.LONGTEXT(charset='utf8mb4', collation='utf8mb4_bin'), 'mysql', 'mariadb')
 
 
+@functools.cache
 def Timestamp() -> sa.types.TypeEngine[datetime]:
     """A moment in UTC, to the microsecond."""
     return sa.DateTime().with_variant(mysql.DATETIME(fsp=6), 'mysql', 'mariadb')
