@@ -189,6 +189,11 @@ def _ensuring(dialect: str, table: sa.Table) -> sa.Insert:
     return ensuring.execution_options(preserve_rowcount=True)
 
 
+def make_sure_of(connection: sa.Connection, table: sa.Table, rows: Sequence[Mapping[str, Any]]) -> None:
+    """As `make_sure`, of several rows."""
+    connection.execute(_ensuring(connection.dialect.name, table), rows)
+
+
 def lock_row(connection: sa.Connection, table: sa.Table, row: Mapping[str, Any]) -> None:
     """Hold a row that is only there to be locked, until the transaction ends; make it first if need be."""
     if connection.dialect.name in ('mysql', 'mariadb'):

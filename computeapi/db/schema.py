@@ -73,7 +73,8 @@ def _create(store: Store) -> bool:
     with store.write() as connection:
         if sa.inspect(connection).get_table_names():
             return False
-        metadata.create_all(connection)
+        # That none of them is there need not be asked again for each.
+        metadata.create_all(connection, checkfirst=False)
         connection.exec_driver_sql('CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL PRIMARY KEY)')
         connection.execute(sa.text('INSERT INTO alembic_version VALUES (:head)'), {'head': head()})
     return True

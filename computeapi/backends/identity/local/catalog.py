@@ -13,7 +13,7 @@ from computeapi.db import catalog as queries
 from computeapi.db import identity
 from computeapi.db.catalog import CatalogEndpoint, CatalogService, EndpointGroup, Region
 from computeapi.db.identity import Project
-from computeapi.db.records import Rows
+from computeapi.db.records import Rows, make_sure, make_sure_of
 
 REGION = 'RegionOne'
 INTERFACES = ('public', 'internal', 'admin')
@@ -99,24 +99,20 @@ class CatalogManager(Manager):
 
         Their ids are made of their names, so that processes which start together make them once.
         """
+        region = {'id': REGION, **RegionManager.defaults}
+        services, endpoints = [], []
+        for entry in entries:
+            kind, name = entry['type'], entry['name']
+            service_id = _stable_id(kind, name)
+            services.append({**CatalogServiceManager.defaults, 'id': service_id, 'type': kind, 'name': name})
+            for interface in INTERFACES:
+                made = {'id': _stable_id(kind, name, REGION, interface), 'service_id': service_id}
+                place = {'region_id': REGION, 'interface': interface, 'url': entry['path']}
+                endpoints.append({**EndpointManager.defaults, **made, **place})
         with self.change() as connection:
-            _ensure(connection, queries.REGIONS, id=REGION, **RegionManager.defaults)
-            for entry in entries:
-                kind, name = entry['type'], entry['name']
-                service_id = _stable_id(kind, name)
-                more = {'description': '', 'enabled': True, 'extra': {}}
-                _ensure(connection, queries.SERVICES, id=service_id, type=kind, name=name, **more)
-                for interface in INTERFACES:
-                    place = {'region_id': REGION, 'interface': interface, 'url': entry['path']}
-                    _ensure(
-                        connection,
-                        queries.ENDPOINTS,
-                        id=_stable_id(kind, name, REGION, interface),
-                        service_id=service_id,
-                        enabled=True,
-                        extra={},
-                        **place,
-                    )
+            make_sure(connection, queries.REGIONS.table, region)
+            make_sure_of(connection, queries.SERVICES.table, services)
+            make_sure_of(connection, queries.ENDPOINTS.table, endpoints)
 
     def seen(self, project_id: str | None) -> list[tuple[CatalogService, list[CatalogEndpoint]]]:
         """The enabled services with those of their enabled endpoints that a project sees."""
@@ -159,7 +155,7 @@ class CatalogManager(Manager):
         with self.change() as connection:
             _require(connection, 'project', identity.PROJECTS, project_id)
             _require(connection, what.noun, what.things, record_id)
-            _ensure(connection, what.pairs, **{'project_id': project_id, what.column: record_id})
+            make_sure(connection, what.pairs.table, {'project_id': project_id, what.column: record_id})
 
     def check_given(self, what: Association, record_id: str, project_id: str) -> None:
         with self.store.read() as connection:
@@ -194,13 +190,6 @@ def fits(endpoint: CatalogEndpoint, group: EndpointGroup) -> bool:
 def _require(connection: sa.Connection, noun: str, records: Rows[Any], record_id: str) -> None:
     if records.find(connection, id=record_id) is None:
         raise errors.NotFound(f'Could not find {noun}: {record_id}.')
-
-
-def _ensure(connection: sa.Connection, records: Rows[Any], **values: Any) -> None:
-    """Insert a record, unless there is one of its id (or all of its values, if it has none)."""
-    key = {'id': values['id']} if 'id' in values else values
-    if records.find(connection, **key) is None:
-        records.insert(connection, **values)
 
 
 def _stable_id(*parts: str) -> str:
