@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import mysql, sqlite
+from sqlalchemy.dialects import sqlite
 
 R = TypeVar('R')
 Statement = sa.Select[Any] | sa.CompoundSelect[Any]
@@ -181,10 +181,9 @@ def make_sure(connection: sa.Connection, table: sa.Table, row: Mapping[str, Any]
 
 @functools.cache
 def _ensuring(dialect: str, table: sa.Table) -> sa.Insert:
-    if dialect in ('mysql', 'mariadb'):
-        ensuring: sa.Insert = mysql.insert(table).prefix_with('IGNORE')
-    else:
-        ensuring = _insert(dialect, table).on_conflict_do_nothing()
+    insert = _insert(dialect, table)
+    mariadb = dialect in ('mysql', 'mariadb')
+    ensuring: sa.Insert = insert.prefix_with('IGNORE') if mariadb else insert.on_conflict_do_nothing()
     # Of what is inserted, SQLAlchemy forgets the number of rows where it is not asked to keep it.
     return ensuring.execution_options(preserve_rowcount=True)
 
@@ -217,13 +216,12 @@ def _statement(
     keys = [column.name for column in table.primary_key]
     # A table that has nothing but its key gets the key again: the row is locked all the same.
     changed = changed or tuple(column.name for column in table.columns if column.name not in keys) or tuple(keys)
-    if dialect in ('mysql', 'mariadb'):
-        statement = mysql.insert(table)
-        return statement.on_duplicate_key_update(_values(table, statement.inserted, changed, added))
     insert = _insert(dialect, table)
-    found: sa.Insert = insert.on_conflict_do_update(
-        index_elements=keys, set_=_values(table, insert.excluded, changed, added)
-    )
+    found: sa.Insert
+    if dialect in ('mysql', 'mariadb'):
+        found = insert.on_duplicate_key_update(_values(table, insert.inserted, changed, added))
+    else:
+        found = insert.on_conflict_do_update(index_elements=keys, set_=_values(table, insert.excluded, changed, added))
     return found
 
 
@@ -233,9 +231,13 @@ def _values(table: sa.Table, new: Any, changed: Collection[str], added: Collecti
 
 
 def _insert(dialect: str, table: sa.Table) -> Any:
+    # What is not the database would be memory and time of each start.
     if dialect == 'postgresql':
-        # Where it is not the database, it would be memory and time of each start.
         from sqlalchemy.dialects import postgresql
 
         return postgresql.insert(table)
+    if dialect in ('mysql', 'mariadb'):
+        from sqlalchemy.dialects import mysql
+
+        return mysql.insert(table)
     return sqlite.insert(table)

@@ -4,11 +4,11 @@ Columns of a type share it: SQLAlchemy keeps with each type how the database has
 """
 
 import functools
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import mysql
 
 metadata = sa.MetaData(
     naming_convention={
@@ -20,10 +20,26 @@ metadata = sa.MetaData(
 )
 
 
+class InMariaDB(sa.types.TypeDecorator[Any]):
+    """A type of SQLAlchemy's dialect for MariaDB, which is loaded where that is the database."""
+
+    impl = sa.types.NullType
+    cache_ok = True
+
+    def __init__(self, make: Callable[[Any], sa.types.TypeEngine[Any]]):
+        super().__init__()
+        self.make = make
+
+    def load_dialect_impl(self, dialect: sa.Dialect) -> sa.types.TypeEngine[Any]:
+        from sqlalchemy.dialects import mysql
+
+        return self.make(mysql)
+
+
 @functools.cache
 def Text(length: int) -> sa.types.TypeEngine[str]:
     """A string that compares by code point everywhere: 'a' and 'A' are two names."""
-    exact = mysql.VARCHAR(length, charset='utf8mb4', collation='utf8mb4_bin')
+    exact = InMariaDB(lambda mysql: mysql.VARCHAR(length, charset='utf8mb4', collation='utf8mb4_bin'))
     return sa.String(length).with_variant(exact, 'mysql', 'mariadb')
 
 
@@ -36,13 +52,15 @@ def CodePoints(length: int) -> sa.types.TypeEngine[str]:
 @functools.cache
 def LongText() -> sa.types.TypeEngine[str]:
     """Text without a bound worth naming (up to 4 GiB)."""
-    return sa.Text().with_variant(mysql.LONGTEXT(charset='utf8mb4', collation='utf8mb4_bin'), 'mysql', 'mariadb')
+    exact = InMariaDB(lambda mysql: mysql.LONGTEXT(charset='utf8mb4', collation='utf8mb4_bin'))
+    return sa.Text().with_variant(exact, 'mysql', 'mariadb')
 
 
 @functools.cache
 def Timestamp() -> sa.types.TypeEngine[datetime]:
     """A moment in UTC, to the microsecond."""
-    return sa.DateTime().with_variant(mysql.DATETIME(fsp=6), 'mysql', 'mariadb')
+    exact = InMariaDB(lambda mysql: mysql.DATETIME(fsp=6))
+    return sa.DateTime().with_variant(exact, 'mysql', 'mariadb')
 
 
 def Id() -> sa.types.TypeEngine[str]:
