@@ -166,7 +166,8 @@ def _set_gateway(work: Work, router_id: str, info: Document) -> None:
     current = ROUTERS.get(work, router_id)['external_gateway_info'] or {}
     network_id, addresses = info.get('network_id'), info.get('external_fixed_ips')
     if network_id != current.get('network_id') or (addresses and addresses != current['external_fixed_ips']):
-        _clear_gateway(work, router_id)
+        if current:
+            _clear_gateway(work, router_id)
         if network_id:
             _add_gateway(work, router_id, network_id, addresses)
     ROUTERS.update(work, router_id, {'enable_snat': info.get('enable_snat', True)})
