@@ -34,4 +34,4 @@ def delete_expired(connection: sa.Connection, server_id: str, now: datetime) -> 
 
 def places(connection: sa.Connection, server_ids: Collection[str]) -> list[tuple[str, str | None, str]]:
     """Where those of the servers are that there still are: the UUID, the host and the vm_state of each."""
-    return [(uuid, host, vm_state) for uuid, host, vm_state in connection.execute(*PLACES.of(server_ids))]
+    return [(uuid, host, vm_state) for uuid, host, vm_state in PLACES.find(connection, server_ids)]

@@ -40,7 +40,7 @@ SUBNETS_ON = Among(
 
 def _add_subnets(work: Work, documents: list[Document]) -> None:
     """The subnets of each network, oldest first, and the scopes that their addresses are from."""
-    rows = work.connection.execute(*SUBNETS_ON.of(ids_of(documents)))
+    rows = SUBNETS_ON.find(work.connection, ids_of(documents))
     on = grouped((network_id, rest) for network_id, *rest in rows)
     for document in documents:
         document.update(subnets=[], ipv4_address_scope=None, ipv6_address_scope=None)
@@ -84,7 +84,7 @@ def usable_networks(work: Work) -> list[Document]:
 
 def wires(work: Work, network_ids: Iterable[str]) -> dict[str, Document]:
     """By id, what those know of these networks who are on them, whosever they are: name and mtu."""
-    found = work.connection.execute(*WIRES.of(set(network_ids))).mappings()
+    found = WIRES.find(work.connection, set(network_ids)).mappings()
     return {wire['id']: dict(wire) for wire in found}
 
 

@@ -59,12 +59,12 @@ def _policy_of(port: Document) -> str | None:
 
 def _fixed_ips(work: Work, port_ids: list[str]) -> dict[str, list[Document]]:
     """By port, in the order in which the addresses were given."""
-    rows = work.connection.execute(*ADDRESSES_OF.of(port_ids))
+    rows = ADDRESSES_OF.find(work.connection, port_ids)
     return grouped((port_id, {'subnet_id': subnet_id, 'ip_address': address}) for port_id, subnet_id, address in rows)
 
 
 def _memberships(work: Work, port_ids: list[str]) -> dict[str, list[str]]:
-    rows = work.connection.execute(*GROUPS_OF.of(port_ids))
+    rows = GROUPS_OF.find(work.connection, port_ids)
     return grouped((port_id, group_id) for port_id, group_id in rows)
 
 

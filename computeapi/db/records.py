@@ -14,7 +14,6 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import sqlite
 
 R = TypeVar('R')
-Statement = sa.Select[Any] | sa.CompoundSelect[Any]
 
 
 class Rows(Generic[R]):
@@ -123,29 +122,49 @@ def change(connection: sa.Connection, statement: sa.Update, values: Mapping[str,
 
 
 class Among:
-    """The statement for the rows that hold one of some values in a column; for one value it is another statement, since
-    a list is written into the text of a statement each time. more: statements for more of such rows."""
+    """The statement for the rows that hold one of some values in a column; for one value it is another statement.
+    more: statements for more of such rows.  order: the names of the columns that all of them are sorted by."""
 
     def __init__(
         self,
         statement: sa.Select[Any],
         column: sa.ColumnElement[Any],
         *more: tuple[sa.Select[Any], sa.ColumnElement[Any]],
+        order: Sequence[str] = (),
     ):
-        parts = [(statement, column), *more]
-        self.one = _all(each.where(held == sa.bindparam('value', type_=held.type)) for each, held in parts)
-        self.several = _all(each.where(held.in_(sa.bindparam('values', expanding=True))) for each, held in parts)
+        self.parts, self.order = [(statement, column), *more], order
 
-    def of(self, values: Collection[Any]) -> tuple[Statement, dict[str, Any]]:
-        """The statement for these values, and its parameters."""
+    def find(
+        self, connection: sa.Connection, values: Collection[Any], parameters: Mapping[str, Any] | None = None
+    ) -> sa.CursorResult[*tuple[Any, ...]]:
+        """The rows that hold one of these values; parameters: others that the statement has."""
         if len(values) == 1:
-            return self.one, {'value': next(iter(values))}
-        return self.several, {'values': list(values)}
+            return connection.execute(self._one, {**(parameters or {}), 'value': next(iter(values))})
+        among = {**(parameters or {}), 'values': list(values)}
+        return connection.execute(self._several(connection.dialect.name), among)
+
+    @functools.cached_property
+    def _one(self) -> Any:
+        return self._where(lambda column: column == sa.bindparam('value', type_=column.type))
+
+    @functools.cache  # noqa: B019  There are as few as there are statements.
+    def _several(self, dialect: str) -> Any:
+        return self._where(functools.partial(_is_among, dialect))
+
+    def _where(self, holds: Callable[[sa.ColumnElement[Any]], sa.ColumnElement[bool]]) -> Any:
+        first, *more = (statement.where(holds(column)) for statement, column in self.parts)
+        return sa.union_all(first, *more).order_by(*self.order) if more else first
 
 
-def _all(parts: Iterable[sa.Select[Any]]) -> Statement:
-    first, *more = parts
-    return sa.union_all(first, *more) if more else first
+def _is_among(dialect: str, column: sa.ColumnElement[Any]) -> sa.ColumnElement[bool]:
+    """Whether a column holds one of the `values`: these are one parameter where a database looks into a list, which is
+    else written into the text of the statement, value by value, each time."""
+    if dialect == 'postgresql':
+        return column == sa.any_(sa.bindparam('values', type_=sa.ARRAY(column.type)))
+    if dialect == 'sqlite':
+        values = sa.func.json_each(sa.bindparam('values', type_=sa.JSON)).table_valued('value')
+        return column.in_(sa.select(values.c.value))
+    return column.in_(sa.bindparam('values', expanding=True))
 
 
 def required(record: Any) -> list[str]:

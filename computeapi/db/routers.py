@@ -81,7 +81,7 @@ LEADING = Among(
 
 def floating_ips_of_ports(work: Work, port_ids: Iterable[str]) -> dict[str, list[str]]:
     """The addresses that lead to each port."""
-    rows = work.connection.execute(*LEADING.of(list(port_ids)))
+    rows = LEADING.find(work.connection, list(port_ids))
     return grouped((port_id, address) for port_id, address in rows)
 
 

@@ -65,8 +65,8 @@ def default_group(work: Work, project_id: str) -> str | None:
 
 def names(work: Work, ids: Iterable[str]) -> dict[str, str]:
     """By id, what those of the groups are called that the caller may see."""
-    statement, parameters = NAMES[work.context.is_admin].of(set(ids))
-    found = work.connection.execute(statement, {CALLER: work.context.project_id, **parameters})
+    caller = {CALLER: work.context.project_id}
+    found = NAMES[work.context.is_admin].find(work.connection, set(ids), caller)
     return {row.id: row.name for row in found}
 
 

@@ -58,7 +58,7 @@ def _with_members(connection: sa.Connection, groups: Sequence[ServerGroup]) -> l
 def _members(connection: sa.Connection, group_ids: Sequence[str]) -> dict[str, list[str]]:
     """By group, the servers in it that are not deleted."""
     members: dict[str, list[str]] = {}
-    for group_id, server_id in connection.execute(*MEMBERS.of(group_ids)):
+    for group_id, server_id in MEMBERS.find(connection, group_ids):
         members.setdefault(group_id, []).append(server_id)
     return members
 

@@ -83,6 +83,10 @@ COUNTED_COLUMNS = {column.name for column in quota_usages.OF_A_SERVER}
 VM_STATES, TASK_STATES = 'vm_states', 'task_states'
 """What the states are called that a server must be in to be changed."""
 DEVICES_OF = Among(DEVICES.select.order_by(block_devices.c.id), block_devices.c.server_id)
+VOLUMES_OF = Among(
+    DEVICES.select.where(block_devices.c.destination_type == 'volume', block_devices.c.volume_id.is_not(None)),
+    block_devices.c.server_id,
+)
 
 
 def get(
@@ -170,12 +174,11 @@ def load(connection: sa.Connection, found: Sequence[Server], needs: Collection[s
     if not by_id:
         return
     if TAGS in needs:
-        for server_id, tag in connection.execute(*TAGS_OF.of(by_id)):
+        for server_id, tag in TAGS_OF.find(connection, by_id):
             by_id[server_id].tags.append(tag)
     if VOLUMES in needs:
-        for device in block_devices_of(connection, list(by_id)):
-            if device.destination_type == 'volume' and device.volume_id:
-                by_id[device.server_id].volumes.append(device)
+        for device in DEVICES.of(VOLUMES_OF.find(connection, by_id).all()):
+            by_id[device.server_id].volumes.append(device)
     if SERVICE in needs:
         hosts = {server.host for server in found if server.host}
         by_host = {service.host: service for service in services.of_compute_hosts(connection, hosts)}
@@ -185,7 +188,7 @@ def load(connection: sa.Connection, found: Sequence[Server], needs: Collection[s
 
 def block_devices_of(connection: sa.Connection, server_ids: Sequence[str]) -> list[BlockDevice]:
     """All disks of these servers, in the order in which they were attached."""
-    return DEVICES.all(connection, *DEVICES_OF.of(server_ids))
+    return DEVICES.of(DEVICES_OF.find(connection, server_ids).all())
 
 
 def on_volume(connection: sa.Connection, volume_id: str) -> list[BlockDevice]:

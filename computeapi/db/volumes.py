@@ -41,7 +41,7 @@ ATTACHED = Among(
 def _attached(connection: sa.Connection, volume_ids: Collection[str]) -> dict[str, tuple[Facts, ...]]:
     """The attachments that are in use, by volume."""
     found: dict[str, tuple[Facts, ...]] = dict.fromkeys(volume_ids, ())
-    for row in connection.execute(*ATTACHED.of(volume_ids)).mappings() if volume_ids else ():
+    for row in ATTACHED.find(connection, volume_ids).mappings() if volume_ids else ():
         facts = dict(row)
         found[facts.pop('volume_id')] += (facts,)
     return found

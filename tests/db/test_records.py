@@ -6,7 +6,7 @@ from typing import NamedTuple
 import pytest
 import sqlalchemy as sa
 
-from computeapi.db.records import Rows
+from computeapi.db.records import Among, Rows
 
 PEOPLE = sa.Table('people', sa.MetaData(), sa.Column('id', sa.Integer), sa.Column('name', sa.String(10)))
 
@@ -54,3 +54,15 @@ def test_a_field_can_be_an_expression(connection):
 def test_a_field_that_is_no_column_is_refused_at_once():
     with pytest.raises(KeyError, match='shoe_size'):
         Rows(Stranger, PEOPLE)
+
+
+@pytest.mark.parametrize('column, values', [('id', (1, 2, 3)), ('name', ('Ada', "O'Ben", 'Ben'))])
+def test_rows_are_found_that_hold_one_of_some_values(connection, column, values):
+    among = Among(
+        sa.select(PEOPLE.c.id).where(PEOPLE.c.id < sa.bindparam('most')).order_by(PEOPLE.c.id), PEOPLE.c[column]
+    )
+
+    def found(values, most=9):
+        return [row.id for row in among.find(connection, values, {'most': most})]
+
+    assert [found(()), found({values[0]}), found(values), found(values, 2)] == [[], [1], [1, 2], [1]]
