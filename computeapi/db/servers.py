@@ -44,6 +44,9 @@ def is_volume_backed(server: Server, devices: Sequence[BlockDevice]) -> bool:
 
 # The statements of every look-up, made once: to build one costs more than to run it.
 SERVERS, BRIEF, DEVICES = Rows(Server, servers), Rows(BriefServer, servers), Rows(BlockDevice, block_devices)
+# What is long, and no list tells of a server, is NULL there.
+UNLISTED = ('creator', 'public_key', 'personality', 'password')
+LISTED = Rows(Server, servers, **{name: sa.null().label(name) for name in UNLISTED})
 EVERYTHING: Mapping[str, Any] = {}
 ANY = SERVERS.select.where(servers.c.uuid == sa.bindparam('id'))
 LIVING = ANY.where(servers.c.deleted_at.is_(None))

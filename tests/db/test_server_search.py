@@ -229,14 +229,16 @@ def test_servers_that_can_be_restored(store, rows):
 
 @pytest.mark.parametrize('filters', [{}, {'hostname': 'web'}, {'tags': ['red']}, {'host': 'a'}])
 @pytest.mark.parametrize('key', ['created_at', 'name', 'progress', 'vcpus'])
-def test_a_brief_list_has_the_same_servers_and_reads_no_more_of_them(store, rows, filters, key):
+@pytest.mark.parametrize('records, unread', [(servers.BRIEF, 'flavor'), (servers.LISTED, 'public_key')])
+def test_a_list_of_less_has_the_same_servers_and_reads_no_more_of_them(store, rows, records, unread, filters, key):
     page, search = Page(PAGE, None, ((key, True),)), Search('project', filters=filters)
     with store.read() as connection, asked(connection) as statements:
-        brief = server_search.page(connection, page, search, records=servers.BRIEF)
-        assert statements and not any('flavor,' in each for each in statements)
+        less = server_search.page(connection, page, search, records=records)
+        assert statements and not any(f'servers.{unread},' in each for each in statements)
         whole = server_search.page(connection, page, search)
-    assert brief.servers and [each.name for each in brief.servers] == [each.name for each in whole.servers]
-    assert [each.uuid for each in brief.servers] == [each.uuid for each in whole.servers]
+        assert any(f'servers.{unread},' in each for each in statements)
+    assert less.servers and [each.name for each in less.servers] == [each.name for each in whole.servers]
+    assert [each.uuid for each in less.servers] == [each.uuid for each in whole.servers]
 
 
 def test_a_page_ends_where_enough_was_looked_at(store, rows, monkeypatch):

@@ -103,7 +103,7 @@ class ServerManager:
 
         None has a flavor that the caller does not see, though some may have had one before it was deleted.
         unreachable: as far as there is room, also those whose cell is down; they come first.
-        brief: as BriefServer, but for those whose cell is down.
+        brief: as BriefServer, but for those whose cell is down; otherwise without what is UNLISTED (see db.servers).
         """
         lost = self.cells.out_of_reach()
         if lost and not (unreachable or self.skips_down_cells):
@@ -115,11 +115,11 @@ class ServerManager:
                 return Found([])
             within = {**wanted, 'host_not_in': lost} if lost else wanted
             search = Search(project_id, deleted, soft_deleted, within, self.most_looked_at)
-            found, last = server_search.page(connection, page, search, needs, rows.BRIEF if brief else rows.SERVERS)
+            found, last = server_search.page(connection, page, search, needs, rows.BRIEF if brief else rows.LISTED)
             if lost and unreachable:
                 room = page._replace(limit=page.limit and page.limit - len(found))
                 search = search._replace(filters={**wanted, 'host_in': lost})
-                others, _ = server_search.page(connection, room, search, needs)
+                others, _ = server_search.page(connection, room, search, needs, rows.LISTED)
                 found = [*(replace(each, unreachable=True) for each in others), *found]
         self._complete(found, needs)
         if last is not None:
