@@ -15,7 +15,6 @@ from typing import Any, Concatenate, NamedTuple, ParamSpec, Self, TypeVar
 import orjson
 import sqlalchemy as sa
 from oslo_config import cfg
-from sqlalchemy.dialects import sqlite
 from sqlalchemy.dialects.sqlite.base import SQLiteCompiler
 
 from computeapi import errors
@@ -214,6 +213,7 @@ def _server_engine(url: sa.URL, pool_size: int, limits: Patience) -> sa.Engine:
     )
     limit = patience.limit_postgresql if url.get_backend_name() == 'postgresql' else patience.limit_mariadb
     limit(engine, limits)
+    _read_json_quickly(engine)
     patience.look_at_checkout(engine)
     return engine
 
@@ -232,13 +232,25 @@ class HintingCompiler(SQLiteCompiler):
         return text
 
 
-class QuickJSON(sqlite.JSON):
-    """Reads a text by one function, where SQLAlchemy has three: a page of servers is hundreds of texts."""
+class QuickJSON(sa.JSON):
+    """Reads a text by one function, where SQLAlchemy or drivers have more: a page of servers is hundreds of texts."""
 
     def result_processor(self, dialect: sa.Dialect, coltype: object) -> Callable[[Any], Any]:
         read = orjson.loads
         # A lone number, which SQLite keeps as one, is read already.
         return lambda kept: read(kept) if isinstance(kept, str) else kept
+
+
+def _read_json_quickly(engine: sa.Engine) -> None:
+    dialect = engine.dialect
+    quick = type('QuickJSON', (QuickJSON, dialect.colspecs[sa.JSON]), {})
+    dialect.colspecs = {**dialect.colspecs, sa.JSON: quick}
+    if dialect.name == 'postgresql':
+        from psycopg.types.string import TextLoader
+
+        @sa.event.listens_for(engine, 'connect')
+        def configure(connection: Any, record: Any) -> None:
+            connection.adapters.register_loader('json', TextLoader)
 
 
 def _sqlite_engine(url: sa.URL, pool_size: int, limits: Patience, *, durable: bool, alone: bool) -> sa.Engine:
@@ -250,7 +262,7 @@ def _sqlite_engine(url: sa.URL, pool_size: int, limits: Patience, *, durable: bo
         connect_args={'timeout': limits.lock, 'check_same_thread': False},
     )
     engine.dialect.statement_compiler = HintingCompiler
-    engine.dialect.colspecs = {**engine.dialect.colspecs, sa.JSON: QuickJSON}
+    _read_json_quickly(engine)
 
     @sa.event.listens_for(engine, 'connect')
     def configure(connection: Any, record: Any) -> None:
