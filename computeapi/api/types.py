@@ -1,6 +1,7 @@
 """Schema leaves that several resources share."""
 
 import contextlib
+import functools
 import re
 import sys
 from collections.abc import Iterable, Mapping
@@ -94,14 +95,20 @@ def parts(view: View, name: str) -> Field:
     return Field(array(view), lambda model, req: view.render_all(req, get(model)), request=True)
 
 
+MOMENTS = 2048
+"""How many are kept as they are written, which takes longer than to find them: a list asked again has the same."""
+
+
+@functools.lru_cache(maxsize=MOMENTS)
 def iso(moment: datetime | None) -> str | None:
     """2026-01-31T12:00:00Z"""
-    return None if moment is None else moment.isoformat(timespec='seconds') + 'Z'
+    return None if moment is None else moment.isoformat('T', 'seconds') + 'Z'
 
 
+@functools.lru_cache(maxsize=MOMENTS)
 def bare(moment: datetime | None) -> str | None:
     """2026-01-31T12:00:00.000000"""
-    return None if moment is None else moment.isoformat(timespec='microseconds')
+    return None if moment is None else moment.isoformat('T', 'microseconds')
 
 
 def moment(text: str, forms: Iterable[str]) -> datetime | None:

@@ -91,10 +91,11 @@ def image(server: Server, req: Request) -> Any:
 
 def image_with_properties(server: Server, req: Request) -> Any:
     """A link and those properties of the image that mean something to a server; others are the image's own."""
-    link = image(server, req)
-    kept = server.image_properties.items()
-    shown = {name: value for name, value in kept if name.startswith(MEANINGFUL) or name in PROPERTIES}
-    return link and link | {'properties': shown}
+    shown = image(server, req)
+    if shown:
+        kept = server.image_properties.items()
+        shown['properties'] = {name: value for name, value in kept if name in PROPERTIES or name.startswith(MEANINGFUL)}
+    return shown
 
 
 def flavor_link(server: Server, req: Request) -> dict[str, Any]:
@@ -161,5 +162,5 @@ def addresses(server: Server) -> dict[str, list[dict[str, Any]]]:
 
 def security_groups(server: Server) -> Any:
     """Each once; a server without any has no such field."""
-    names = dict.fromkeys(name for interface in server.network_info for name in interface['security_groups'])
+    names = {name: None for interface in server.network_info for name in interface['security_groups']}
     return [{'name': name} for name in names] or ABSENT
