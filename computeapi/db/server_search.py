@@ -86,10 +86,9 @@ class Pager:
 
     def found(self) -> Found:
         reach = self.reach
-        wanted = [*reach.conditions(), *self.conditions.values()]
         walks_, told = self._walks()
         if walks_ is None:
-            return self._sorted(wanted)
+            return self._sorted(self._wanted())
         sought = {name: value for name, value in self.filters.items() if name not in told}
         tags = None if told or self.key != USUAL or reach.deleted is not False else self._tags(sought)
         if tags is not None:
@@ -98,19 +97,23 @@ class Pager:
         far = None if all(is_near(walk, reach) for walk in walks_) else self.page.limit
         few = server_lookups.places(self.connection, reach, sought, far, self.search.most)
         if few is not None:
-            return self._among(few, wanted)
+            return self._among(few, self._wanted())
         if tags is not None:
             return self._tagged(tags, [*reach.conditions(), *(self.conditions[name] for name in sought)])
-        if (found := self._through_all(sought, wanted, self.page.limit or AT_ONCE)) is not None:
+        if (found := self._through_all(sought, self.page.limit or AT_ONCE)) is not None:
             return found
         alone = self.key == USUAL and len(walks_) == 1
         if lets_most_pass(sought) and (alone or self.key != USUAL):
             return Found(self._walked(walks_, where))
         entries = self.search.most * server_lookups.COSTLIER
         if alone:
-            return self._bounded(walks_[0], where, lambda: self._through_all(sought, wanted, entries))
+            return self._bounded(walks_[0], where, lambda: self._through_all(sought, entries))
         there = self._side_by_side(walks_) if self.key == USUAL else self._one_by_one(walks_)
-        return self._through_all(sought, wanted, entries) or self._sifted(there, where)
+        return self._through_all(sought, entries) or self._sifted(there, where)
+
+    def _wanted(self) -> list[Clause]:
+        """All that is so of the servers, which a walk along an index need not be told."""
+        return [*self.reach.conditions(), *self.conditions.values()]
 
     def _walks(self) -> tuple[list[Walk] | None, Collection[str]]:
         if self.key == USUAL:
@@ -256,9 +259,9 @@ class Pager:
         ordered = sorted(map(tuple, few), reverse=self.descending)
         return self._sifted(filter(self._is_beyond, ordered), where, bounded=False)
 
-    def _through_all(self, sought: Mapping[str, Any], where: Sequence[Clause], entries: int) -> Found | None:
+    def _through_all(self, sought: Mapping[str, Any], entries: int) -> Found | None:
         few = server_lookups.through_all(self.connection, self.reach, sought, entries)
-        return None if few is None else self._among(few, where)
+        return None if few is None else self._among(few, self._wanted())
 
     def _sifted(self, there: Iterable[Place], where: Sequence[Clause], *, bounded: bool = True) -> Found:
         """Those of the servers that stand there who fit, until the page is full, or enough were looked at."""
