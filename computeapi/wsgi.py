@@ -52,6 +52,7 @@ class ServingProcess:
         with self.lock:
             if self.startup is None:
                 arenas.share()
+                garbage.begin()
                 log.start(self.conf)
                 self.startup = Startup(Service(self.conf))
                 self.startup.start()
