@@ -6,9 +6,10 @@ What comes out of a door is DatabaseTrouble when the database is the reason: it 
 """
 
 import copy
+import functools
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any, Concatenate, NamedTuple, ParamSpec, Self, TypeVar
 
@@ -197,6 +198,42 @@ def store_of(conf: cfg.ConfigOpts, **more: Any) -> Store:
         raise cfg.ConfigFileValueError(f'[database]connection: {error}') from None
 
 
+def _read_quickly_from_postgresql(engine: sa.Engine) -> None:
+    """Let the driver do no more in Python than it must: JSON is for us to read, and columns are described in vain."""
+    import psycopg
+    from psycopg.types.string import TextLoader
+
+    class Cursor(psycopg.Cursor[Any]):
+        @property
+        def description(self) -> Any:
+            if self.pgresult is None or not self.pgresult.nfields:
+                return super().description
+            return Description(lambda: super(Cursor, self).description or ())
+
+    @sa.event.listens_for(engine, 'connect')
+    def configure(connection: Any, record: Any) -> None:
+        connection.cursor_factory = Cursor
+        connection.adapters.register_loader('json', TextLoader)
+
+
+class Description(Sequence[Any]):
+    """The columns of a result, made when somebody looks at them: of a statement that it knows, SQLAlchemy wants to know
+    only that there are some."""
+
+    def __init__(self, describe: Callable[[], Sequence[Any]]):
+        self.describe = describe
+
+    @functools.cached_property
+    def columns(self) -> Sequence[Any]:
+        return self.describe()
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.columns[index]
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+
 def _server_engine(url: sa.URL, pool_size: int, limits: Patience) -> sa.Engine:
     engine = sa.create_engine(
         url,
@@ -214,6 +251,8 @@ def _server_engine(url: sa.URL, pool_size: int, limits: Patience) -> sa.Engine:
     limit = patience.limit_postgresql if url.get_backend_name() == 'postgresql' else patience.limit_mariadb
     limit(engine, limits)
     _read_json_quickly(engine)
+    if engine.dialect.name == 'postgresql':
+        _read_quickly_from_postgresql(engine)
     patience.look_at_checkout(engine)
     return engine
 
@@ -245,12 +284,6 @@ def _read_json_quickly(engine: sa.Engine) -> None:
     dialect = engine.dialect
     quick = type('QuickJSON', (QuickJSON, dialect.colspecs[sa.JSON]), {})
     dialect.colspecs = {**dialect.colspecs, sa.JSON: quick}
-    if dialect.name == 'postgresql':
-        from psycopg.types.string import TextLoader
-
-        @sa.event.listens_for(engine, 'connect')
-        def configure(connection: Any, record: Any) -> None:
-            connection.adapters.register_loader('json', TextLoader)
 
 
 def _sqlite_engine(url: sa.URL, pool_size: int, limits: Patience, *, durable: bool, alone: bool) -> sa.Engine:
