@@ -1,6 +1,6 @@
 """What is in a cell that is down, from 2.69 on: shown as far as it is known elsewhere, among what all is known of."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
 from computeapi.versions import added, changed
@@ -18,7 +18,9 @@ def either(view: View, unreachable: View) -> Any:
     return changed({'2.1': view, SHOWN: {'anyOf': [view, unreachable]}})
 
 
-def render_all(req: Request, view: View, unreachable: View, things: Iterable[Any]) -> list[dict[str, Any]]:
+def render_all(req: Request, view: View, unreachable: View, things: Sequence[Any]) -> list[dict[str, Any]]:
     """Each as the view shows it that fits."""
+    if not any(thing.unreachable for thing in things):
+        return view.render_all(req, things)
     whole, partly = view.renderer(req), unreachable.renderer(req)
     return [partly(thing) if thing.unreachable else whole(thing) for thing in things]

@@ -220,8 +220,13 @@ class Operation:
     @property
     def policies(self) -> list[Policy]:
         """Every rule that may be asked, each once: for the operation, by the handler, for a field."""
-        fields = [policy for view in views(self.response) for policy in view.policies]
+        fields = [policy for view in self.views for policy in view.policies]
         return list(dict.fromkeys(filter(None, [self.policy, *self.also, *fields])))
+
+    @functools.cached_property
+    def views(self) -> tuple[View, ...]:
+        """Every View that it may answer with."""
+        return tuple(views(self.response))
 
     @functools.cached_property
     def error_statuses(self) -> frozenset[int]:

@@ -5,7 +5,6 @@ import functools
 from computeapi.api.controller import ComputeController
 from computeapi.compute.tasks.transition import Transition
 from computeapi.db import servers as rows
-from computeapi.web.contract import views
 from computeapi.web.controller import action as any_action
 from computeapi.web.request import Request
 
@@ -26,7 +25,7 @@ class ServerController(ComputeController):
     by_cell = False
 
     def find(self, req: Request, identifier: str) -> rows.Server:
-        shown = {need for view in views(req.operation.response) for need in view.needs(req)}
+        shown = {need for view in req.operation.views for need in view.needs(req)}
         unreachable = bool(getattr(req.behaviour, 'unreachable', False))
         return self.cloud.servers.get(
             req.context,
