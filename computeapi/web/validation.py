@@ -4,6 +4,8 @@ The texts of errors are part of the contract: which field, its value, what is wr
 """
 
 import contextlib
+import functools
+import itertools
 import re
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -18,6 +20,9 @@ from computeapi.web.formats import FORMATS, BadFormat
 _refuse_unknown = jsonschema.Draft202012Validator.VALIDATORS['additionalProperties']
 
 Errors = Iterator[jsonschema.ValidationError]
+
+LONGEST_KEPT, MOST_KEPT = 200, 1024
+"""Of how many query strings, of so many characters, it is kept whether they are right."""
 
 
 def _minimum(validator: Any, bound: Any, instance: Any, schema: Any) -> Errors:
@@ -148,14 +153,26 @@ class _QueryRules:
     def check(self, query: dict[str, list[str]]) -> dict[str, list[str]]:
         if not query and self.takes_none:
             return query
-        for error in self.validator.iter_errors(query):
-            raise Invalid(_sentence(error, 'query parameters', 0))
+        if not self._is_right(query):
+            for error in self.validator.iter_errors(query):
+                raise Invalid(_sentence(error, 'query parameters', 0))
         if not self.lenient:
             return query
         return {name: values for name, values in query.items() if self.knows(name)}
 
+    def _is_right(self, query: dict[str, list[str]]) -> bool:
+        """Whether that is known: to look takes a seventh of the time of a list, and who polls asks the same again."""
+        if sum(len(text) + 1 for text in itertools.chain(query, *query.values())) > LONGEST_KEPT:
+            return False
+        return _fits(self, tuple((name, *values) for name, values in query.items()))
+
     def knows(self, name: str) -> bool:
         return name in self.known or any(pattern.search(name) for pattern in self.patterns)
+
+
+@functools.lru_cache(maxsize=MOST_KEPT)
+def _fits(rules: _QueryRules, asked: tuple[tuple[str, ...], ...]) -> bool:
+    return bool(rules.validator.is_valid({name: values for name, *values in asked}))
 
 
 class ResponseValidator:
