@@ -122,7 +122,7 @@ LINKED = {
     'id': Field(STRING, attr('flavorid')),
     'name': Field(STRING, attr('name')),
     'description': added(DESCRIBED, Field(NULLABLE_STRING, attr('description'))),
-    'links': Field(LINKS, lambda flavor, req: req.links('flavors', flavor.flavorid), request=True),
+    'links': Field(LINKS, lambda req: lambda flavor: req.links('flavors', flavor.flavorid), request=True),
 }
 SWAP_TEXT = {'anyOf': [INTEGER, {'const': ''}]}
 DETAIL = LINKED | {

@@ -21,7 +21,7 @@ from computeapi.booleans import TRUE
 from computeapi.db.hypervisors import SERVERS, USAGE, ComputeNode
 from computeapi.errors import HypervisorNotFound, Invalid
 from computeapi.versions import ABSENT, Versioned, added, before, changed, removed
-from computeapi.web.contract import ADMIN, Field, Policy, View, attr
+from computeapi.web.contract import ADMIN, Field, Policy, Reader, View, attr
 from computeapi.web.controller import api_version, operation
 from computeapi.web.request import Request
 from computeapi.web.schemas import array, closed, query, whole
@@ -84,6 +84,13 @@ SERVICE_BRIEF = View(
         'disabled_reason': Field(NULLABLE_STRING, attr('disabled_reason')),
     }
 )
+
+
+def service(req: Request) -> Reader:
+    render = SERVICE_BRIEF.renderer(req)
+    return lambda hypervisor: render(hypervisor.service)
+
+
 SUMMARY = View(BRIEF)
 FOUND = View(NAMED)
 FOUND_WITH_SERVERS = View(NAMED | {'servers': SOME_MEMBERS})
@@ -108,9 +115,7 @@ HYPERVISOR = View(
         'hypervisor_type': Field(STRING, attr('hypervisor_type')),
         'hypervisor_version': Field(INTEGER, attr('hypervisor_version')),
         'host_ip': Field(STRING, attr('host_ip')),
-        'service': Field(
-            SERVICE_BRIEF, lambda hypervisor, req: SERVICE_BRIEF.render(req, hypervisor.service), request=True
-        ),
+        'service': Field(SERVICE_BRIEF, service, request=True),
         'uptime': added(NO_USAGE, Field(NULLABLE_STRING, attr('uptime'))),
         'cpu_info': changed(
             {

@@ -17,7 +17,7 @@ from computeapi.compute.images import ATTRIBUTES, metadata_of
 from computeapi.context import Context
 from computeapi.errors import Invalid, NotFound
 from computeapi.versions import ABSENT
-from computeapi.web.contract import Field, View, attr
+from computeapi.web.contract import Field, Reader, View, attr
 from computeapi.web.controller import Bounds, operation
 from computeapi.web.request import Request
 from computeapi.web.schemas import query, whole
@@ -91,11 +91,12 @@ class ImageAtAddress(NamedTuple):
     address: str
 
 
-def links(shown: ImageAtAddress, req: Request) -> list[dict[str, str]]:
-    return [
-        *req.links('images', shown.image.id),
-        {'rel': 'alternate', 'type': ALTERNATE, 'href': f'{shown.address}/images/{shown.image.id}'},
-    ]
+def links(req: Request) -> Reader:
+    def read(shown: ImageAtAddress) -> list[dict[str, str]]:
+        alternate = {'rel': 'alternate', 'type': ALTERNATE, 'href': f'{shown.address}/images/{shown.image.id}'}
+        return [*req.links('images', shown.image.id), alternate]
+
+    return read
 
 
 def disk_config(shown: ImageAtAddress) -> Any:
@@ -104,10 +105,14 @@ def disk_config(shown: ImageAtAddress) -> Any:
     return ABSENT if automatic is None else 'AUTO' if strutils.bool_from_string(automatic) else 'MANUAL'
 
 
-def server(shown: ImageAtAddress, req: Request) -> Any:
+def server(req: Request) -> Reader:
     """The server that it was made of."""
-    server_id = shown.image.properties.get('instance_uuid')
-    return {'id': server_id, 'links': req.links('servers', server_id)} if server_id else ABSENT
+
+    def read(shown: ImageAtAddress) -> Any:
+        server_id = shown.image.properties.get('instance_uuid')
+        return {'id': server_id, 'links': req.links('servers', server_id)} if server_id else ABSENT
+
+    return read
 
 
 NAMED = {

@@ -10,7 +10,7 @@ from computeapi.booleans import spoken
 from computeapi.compute.servers.live_migration import UNDER_WAY
 from computeapi.db.server_migrations import Migration
 from computeapi.versions import ABSENT, added
-from computeapi.web.contract import ADMIN, MANAGER_OR_ADMIN, Field, Policy, View, attr
+from computeapi.web.contract import ADMIN, MANAGER_OR_ADMIN, Field, Policy, Reader, View, attr
 from computeapi.web.controller import operation
 from computeapi.web.paging import period_of
 from computeapi.web.request import Request
@@ -48,7 +48,7 @@ def hosted(get: Callable[[Migration], Any], policy: Policy | None) -> Field:
     """A field that names a host: null for those who may not see hosts; without a policy everybody may."""
     if policy is None:
         return Field(NULLABLE_STRING, get)
-    return Field(NULLABLE_STRING, lambda move, req: get(move) if req.allows(policy) else None, request=True)
+    return Field(NULLABLE_STRING, lambda req: get if req.allows(policy) else (lambda move: None), request=True)
 
 
 def written(name: str) -> Field:
@@ -66,11 +66,15 @@ def address(move: Migration) -> str | None:
     return move.dest_ip if move.migration_type != 'live-migration' else None
 
 
-def live_links(move: Migration, req: Request) -> Any:
+def live_links(req: Request) -> Reader:
     """Only a live migration that is not over can be looked at."""
-    if move.migration_type != 'live-migration' or move.status not in UNDER_WAY:
-        return ABSENT
-    return req.links(f'servers/{move.server_id}/migrations', str(move.id))
+
+    def read(move: Migration) -> Any:
+        if move.migration_type != 'live-migration' or move.status not in UNDER_WAY:
+            return ABSENT
+        return req.links(f'servers/{move.server_id}/migrations', str(move.id))
+
+    return read
 
 
 def places(policy: Policy | None) -> dict[str, Field]:

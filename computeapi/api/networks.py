@@ -8,8 +8,7 @@ from computeapi.api.types import NOTHING, NULLABLE_STRING, STRING
 from computeapi.backends.network import Network, Networks
 from computeapi.context import Context
 from computeapi.errors import NetworkNotFound
-from computeapi.versions import ABSENT
-from computeapi.web.contract import ANYONE, MEMBER_OR_ADMIN, READER_OR_ADMIN, Field, Policy, View, attr
+from computeapi.web.contract import ANYONE, MEMBER_OR_ADMIN, READER_OR_ADMIN, Field, Policy, Reader, View, absent, attr
 from computeapi.web.controller import operation
 from computeapi.web.request import Request
 from computeapi.web.schemas import array
@@ -39,8 +38,8 @@ def nothing(found: Network) -> None:
     return None
 
 
-def nothing_for_administrators(found: Network, req: Request) -> Any:
-    return None if req.context.is_admin else ABSENT
+def nothing_for_administrators(req: Request) -> Reader:
+    return nothing if req.context.is_admin else absent
 
 
 NETWORK = View(

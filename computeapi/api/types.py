@@ -14,7 +14,7 @@ from computeapi.booleans import FALSE, TRUE
 from computeapi.db.listing import MOST_DIGITS
 from computeapi.errors import Invalid
 from computeapi.versions import changed
-from computeapi.web.contract import Field, View, attr
+from computeapi.web.contract import Asking, Field, Reader, View, attr
 from computeapi.web.schemas import array, closed
 
 STRING = {'type': 'string'}
@@ -92,7 +92,12 @@ def exact_date(name: str, schema: Any = NULLABLE_DATETIME) -> Field:
 def parts(view: View, name: str) -> Field:
     """A list of what a model is made of, each part as *view* shows it."""
     get = attr(name)
-    return Field(array(view), lambda model, req: view.render_all(req, get(model)), request=True)
+
+    def shown(req: Asking) -> Reader:
+        render = view.renderer(req)
+        return lambda model: list(map(render, get(model)))
+
+    return Field(array(view), shown, request=True)
 
 
 MOMENTS = 2048

@@ -54,11 +54,15 @@ class Asking(Protocol):
         """Whether the caller passes *policy*."""
 
 
+Reader = Callable[[Any], Any]
+"""Reads a field from a model."""
+
+
 class Field(NamedTuple):
     """One field of a response: its schema and how to read it from the model.
 
     needs: what the store must load beside the row.  policy: shown only to those it allows, asked once
-    per request.  request: `get` is called as get(model, request), for links and the like.
+    per request.  request: `get` is called with the request, once, and gives what reads models, for links and the like.
     optional: `get` may return ABSENT to leave the field out of one row.
     """
 
@@ -71,6 +75,11 @@ class Field(NamedTuple):
 
 
 attr = attrgetter
+
+
+def absent(model: Any) -> Any:
+    """Reads what is not shown."""
+    return ABSENT
 
 
 class View:
@@ -153,7 +162,9 @@ class _Shape:
             self._readers[denied] = tuple(
                 (name, f.get, f.request) for name, f in self.fields.items() if f.policy not in denied
             )
-        readers = [(name, _of_request(get, req) if bound else get) for name, get, bound in self._readers[denied]]
+        readers: list[tuple[str, Reader]] = [
+            (name, get(req) if of_request else get) for name, get, of_request in self._readers[denied]
+        ]
         optional = [name for name, _ in readers if self.fields[name].optional]
 
         def render(model: Any) -> dict[str, Any]:
@@ -164,10 +175,6 @@ class _Shape:
             return shown
 
         return render
-
-
-def _of_request(get: Callable[..., Any], req: Asking) -> Callable[[Any], Any]:
-    return lambda model: get(model, req)
 
 
 # ------------------------------------------------------------------ operations

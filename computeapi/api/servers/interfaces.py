@@ -1,6 +1,5 @@
 """/servers/{id}/os-interface: the ports of a server; until 2.43 also /servers/{id}/os-virtual-interfaces."""
 
-from collections.abc import Mapping
 from operator import itemgetter
 from typing import Any
 
@@ -13,8 +12,8 @@ from computeapi.api.types import NULLABLE_STRING, STRING, UUID
 from computeapi.compute.servers.interfaces import Interface
 from computeapi.db.servers import Server
 from computeapi.errors import Invalid
-from computeapi.versions import ABSENT, added
-from computeapi.web.contract import MEMBER_OR_ADMIN, READER_OR_ADMIN, Field, Policy, View, attr
+from computeapi.versions import added
+from computeapi.web.contract import MEMBER_OR_ADMIN, READER_OR_ADMIN, Field, Policy, Reader, View, absent, attr
 from computeapi.web.controller import operation
 from computeapi.web.paging import window_of
 from computeapi.web.request import Request, target_of
@@ -60,8 +59,8 @@ INTERFACE = View(
 )
 
 
-def network_in_v2(entry: Mapping[str, Any], req: Request) -> Any:
-    return entry['network_id'] if req.legacy else ABSENT
+def network_in_v2(req: Request) -> Reader:
+    return itemgetter('network_id') if req.legacy else absent
 
 
 VIRTUAL_INTERFACE = View(

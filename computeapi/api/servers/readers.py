@@ -10,7 +10,7 @@ from computeapi.api.types import iso
 from computeapi.db.servers import Server
 from computeapi.states import status_of
 from computeapi.versions import ABSENT
-from computeapi.web.contract import ADMIN, READER_OR_ADMIN, Policy
+from computeapi.web.contract import ADMIN, READER_OR_ADMIN, Policy, Reader, absent, attr
 from computeapi.web.request import Request
 
 EXTRA_SPECS = Policy(
@@ -28,10 +28,14 @@ MEANINGFUL = ('hw_', 'img_', 'os_', 'trait:')
 PROPERTIES = frozenset({'architecture', 'auto_disk_config', 'hypervisor_type', 'instance_uuid', 'vm_mode'})
 
 
-def links(server: Server, req: Request) -> list[dict[str, str]]:
+def links(req: Request) -> Reader:
     """As Request.links, for an id that needs no quoting."""
-    path = f'servers/{server.uuid}'
-    return [{'rel': 'self', 'href': f'{req.endpoint}/{path}'}, *bookmarks(req, path)]
+    here, bookmark = f'{req.endpoint}/servers/', f'{req.bookmark}/servers/'
+
+    def read(server: Server) -> list[dict[str, str]]:
+        return [{'rel': 'self', 'href': here + server.uuid}, {'rel': 'bookmark', 'href': bookmark + server.uuid}]
+
+    return read
 
 
 def status(server: Server) -> str:
@@ -42,15 +46,20 @@ def progress(server: Server) -> Any:
     return server.progress if status(server) in WITH_PROGRESS else ABSENT
 
 
-def fault(server: Server, req: Request) -> Any:
+def fault(req: Request) -> Reader:
     """What went wrong; the details of an error of the service's own are for administrators."""
-    if not server.fault or status(server) not in WITH_FAULT:
-        return ABSENT
-    kept = server.fault
-    shown = {'code': kept['code'], 'created': f'{kept["created"][:19]}Z', 'message': kept['message']}
-    if kept.get('details') and (req.context.is_admin or kept['code'] != 500):
-        shown['details'] = kept['details']
-    return shown
+    is_admin = req.context.is_admin
+
+    def read(server: Server) -> Any:
+        if not server.fault or status(server) not in WITH_FAULT:
+            return ABSENT
+        kept = server.fault
+        shown = {'code': kept['code'], 'created': f'{kept["created"][:19]}Z', 'message': kept['message']}
+        if kept.get('details') and (is_admin or kept['code'] != 500):
+            shown['details'] = kept['details']
+        return shown
+
+    return read
 
 
 def updated(server: Server) -> str | None:
@@ -69,44 +78,62 @@ def host_id_of(project_id: str, host: str | None) -> str:
     return hashlib.sha224((project_id + host).encode()).hexdigest()
 
 
-def host_status(server: Server, req: Request) -> Any:
-    if req.allows(HOST_STATUS) or (server.host_status == 'UNKNOWN' and req.allows(HOST_UNKNOWN)):
-        return server.host_status
-    return ABSENT
+def host_status(req: Request) -> Reader:
+    if req.allows(HOST_STATUS):
+        return attr('host_status')
+    if not req.allows(HOST_UNKNOWN):
+        return absent
+    return lambda server: server.host_status if server.host_status == 'UNKNOWN' else ABSENT
 
 
 # ------------------------------------------------------------------ what it is made of
 
 
-def bookmarks(req: Request, path: str) -> list[dict[str, str]]:
-    return [{'rel': 'bookmark', 'href': f'{req.bookmark}/{path}'}]
-
-
-def image(server: Server, req: Request) -> Any:
+def image(req: Request) -> Reader:
     """A link; empty for a server on a volume."""
-    if not server.image_id:
-        return ''
-    return {'id': server.image_id, 'links': bookmarks(req, f'images/{server.image_id}')}
+    images = f'{req.bookmark}/images/'
+
+    def read(server: Server) -> Any:
+        if not server.image_id:
+            return ''
+        return {'id': server.image_id, 'links': [{'rel': 'bookmark', 'href': images + server.image_id}]}
+
+    return read
 
 
-def image_with_properties(server: Server, req: Request) -> Any:
+def image_with_properties(req: Request) -> Reader:
     """A link and those properties of the image that mean something to a server; others are the image's own."""
-    shown = image(server, req)
-    if shown:
-        kept = server.image_properties.items()
-        shown['properties'] = {name: value for name, value in kept if name in PROPERTIES or name.startswith(MEANINGFUL)}
-    return shown
+    link = image(req)
+
+    def read(server: Server) -> Any:
+        shown = link(server)
+        if shown:
+            kept = server.image_properties.items()
+            meant = {name: value for name, value in kept if name in PROPERTIES or name.startswith(MEANINGFUL)}
+            shown['properties'] = meant
+        return shown
+
+    return read
 
 
-def flavor_link(server: Server, req: Request) -> dict[str, Any]:
-    flavorid = server.flavor['flavorid']
-    return {'id': flavorid, 'links': bookmarks(req, f'flavors/{quote(flavorid)}')}
+def flavor_link(req: Request) -> Reader:
+    flavors = f'{req.bookmark}/flavors/'
+
+    def read(server: Server) -> dict[str, Any]:
+        flavorid = server.flavor['flavorid']
+        return {'id': flavorid, 'links': [{'rel': 'bookmark', 'href': flavors + quote(flavorid)}]}
+
+    return read
 
 
-def flavor(server: Server, req: Request) -> dict[str, Any]:
+def flavor(req: Request) -> Reader:
     """The flavor as it was when the server got it."""
+    return flavor_with_extra_specs if req.allows(EXTRA_SPECS) else flavor_without_extra_specs
+
+
+def flavor_without_extra_specs(server: Server) -> dict[str, Any]:
     kept = server.flavor
-    shown = {
+    return {
         'vcpus': kept['vcpus'],
         'ram': kept['memory_mb'],
         'disk': kept['root_gb'],
@@ -114,9 +141,10 @@ def flavor(server: Server, req: Request) -> dict[str, Any]:
         'swap': kept['swap'],
         'original_name': kept['name'],
     }
-    if req.allows(EXTRA_SPECS):
-        shown['extra_specs'] = kept['extra_specs']
-    return shown
+
+
+def flavor_with_extra_specs(server: Server) -> dict[str, Any]:
+    return flavor_without_extra_specs(server) | {'extra_specs': server.flavor['extra_specs']}
 
 
 def volume_ids(server: Server) -> list[dict[str, Any]]:

@@ -4,10 +4,8 @@ from typing import Any
 
 from computeapi.api.servers.subject import ServerController
 from computeapi.api.types import NONEMPTY, STRING, UUID
-from computeapi.db.server_shares import AttachedShare
 from computeapi.db.servers import Server
-from computeapi.versions import ABSENT
-from computeapi.web.contract import MEMBER_OR_ADMIN, READER_OR_ADMIN, Field, Policy, View, attr
+from computeapi.web.contract import MEMBER_OR_ADMIN, READER_OR_ADMIN, Field, Policy, Reader, View, absent, attr
 from computeapi.web.controller import Bounds, operation
 from computeapi.web.request import Request
 from computeapi.web.schemas import array, closed, lone, query
@@ -34,8 +32,8 @@ CREATE_BODY = lone(
 
 
 def for_administrators(name: str) -> Field:
-    def get(share: AttachedShare, req: Request) -> Any:
-        return getattr(share, name) if req.context.is_admin else ABSENT
+    def get(req: Request) -> Reader:
+        return attr(name) if req.context.is_admin else absent
 
     return Field(STRING, get, request=True, optional=True)
 

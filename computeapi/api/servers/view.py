@@ -20,9 +20,9 @@ from computeapi.api.types import (
     date,
     exact_date,
 )
-from computeapi.db.servers import DOMAIN_NAME, SERVICE, TAGS, VOLUMES, Server
-from computeapi.versions import ABSENT, COMPUTE, Versioned, added, changed
-from computeapi.web.contract import ADMIN, Field, Policy, View, attr
+from computeapi.db.servers import DOMAIN_NAME, SERVICE, TAGS, VOLUMES
+from computeapi.versions import COMPUTE, Versioned, added, changed
+from computeapi.web.contract import ADMIN, Field, Policy, View, absent, attr
 from computeapi.web.schemas import array, closed, whole
 
 EXTENDED = Policy('os_compute_api:os-extended-server-attributes', ADMIN, 'See where a server runs and how it was made')
@@ -166,11 +166,6 @@ LATER['addresses'] = changed({'2.1': SHORT['addresses'], WHOLE: MORE['addresses'
 # ------------------------------------------------------------------ views
 
 
-def added_by_handler(server: Server) -> Any:
-    """For what the record does not hold."""
-    return ABSENT
-
-
 SUMMARY = View(LINKED)
 SHOW = View(SHORT | MORE)
 DETAIL = SHOW.without('server_groups')
@@ -178,7 +173,7 @@ UPDATE = View(SHORT | LATER)
 REBUILD = View(
     UPDATE.without('OS-EXT-SRV-ATTR:user_data').fields
     | {
-        'adminPass': Field(STRING, added_by_handler, optional=True),
+        'adminPass': Field(STRING, absent, optional=True),
         'key_name': added('2.54', MORE['key_name']),
         'user_data': added('2.57', Field(NULLABLE_STRING, attr('user_data'))),
     }

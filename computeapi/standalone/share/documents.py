@@ -43,7 +43,7 @@ def constant(value: Any, **facts: Any) -> Field:
 
 
 TIMES = {'created_at': read(lambda row: time(row.created_at)), 'updated_at': read(lambda row: time(row.updated_at))}
-LINKS = read(lambda share, req: req.links('shares', share.id), request=True)
+LINKS = read(lambda req: lambda share: req.links('shares', share.id), request=True)
 
 SHARE_SUMMARY = View({**each('id', 'name'), 'links': LINKS})
 SHARE = View(

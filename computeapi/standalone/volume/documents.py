@@ -76,7 +76,7 @@ TIMES = {'created_at': read(lambda row: time(row.created_at)), 'updated_at': rea
 
 
 def links_to(collection: str) -> Field:
-    return read(lambda row, req: req.links(collection, row.id), request=True)
+    return read(lambda req: lambda row: req.links(collection, row.id), request=True)
 
 
 LINKS = links_to('volumes')
