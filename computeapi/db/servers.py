@@ -57,9 +57,6 @@ SERVED = sa.select(*SERVERS.columns, *services.SERVICES.columns).outerjoin_from(
 SERVED_ANY = SERVED.where(servers.c.uuid == sa.bindparam('id'))
 SERVED_LIVING = SERVED_ANY.where(servers.c.deleted_at.is_(None))
 ALIVE = SERVERS.select.where(servers.c.uuid.in_(IDS), servers.c.deleted_at.is_(None))
-TAGS_OF = Among(
-    sa.select(server_tags.c.server_id, server_tags.c.tag).order_by(server_tags.c.tag), server_tags.c.server_id
-)
 UNTAGGED = sa.delete(server_tags).where(server_tags.c.server_id == sa.bindparam('server'))
 TAGGED = sa.insert(server_tags).from_select(
     ['server_id', 'tag', 'project_id', 'created_at'],
@@ -86,9 +83,16 @@ COUNTED_COLUMNS = {column.name for column in quota_usages.OF_A_SERVER}
 VM_STATES, TASK_STATES = 'vm_states', 'task_states'
 """What the states are called that a server must be in to be changed."""
 DEVICES_OF = Among(DEVICES.select.order_by(block_devices.c.id), block_devices.c.server_id)
-VOLUMES_OF = Among(
+# A tag of a server stands where that of a disk does, and there is no disk.
+OF_A_TAG = {'server_id': server_tags.c.server_id, 'tag': server_tags.c.tag}
+TAGS_AND_VOLUMES_OF = Among(
     DEVICES.select.where(block_devices.c.destination_type == 'volume', block_devices.c.volume_id.is_not(None)),
     block_devices.c.server_id,
+    (
+        sa.select(*(OF_A_TAG.get(column.name, sa.null()).label(column.name) for column in DEVICES.columns)),
+        server_tags.c.server_id,
+    ),
+    order=('id', 'tag'),
 )
 
 
@@ -172,16 +176,16 @@ def of_reservation(connection: sa.Connection, reservation_id: str) -> list[Serve
 
 
 def load(connection: sa.Connection, found: Sequence[Server], needs: Collection[str]) -> None:
-    """Fill in tags, volumes and service, one statement for each that is needed."""
+    """Fill in service, tags and volumes; the latter two together."""
     by_id = {server.uuid: server for server in found}
     if not by_id:
         return
-    if TAGS in needs:
-        for server_id, tag in TAGS_OF.find(connection, by_id):
-            by_id[server_id].tags.append(tag)
-    if VOLUMES in needs:
-        for device in DEVICES.of(VOLUMES_OF.find(connection, by_id).all()):
-            by_id[device.server_id].volumes.append(device)
+    if TAGS in needs or VOLUMES in needs:
+        for row in TAGS_AND_VOLUMES_OF.find(connection, by_id).all():
+            if row.id is None:
+                by_id[row.server_id].tags.append(row.tag)
+            else:
+                by_id[row.server_id].volumes.append(BlockDevice(*row))
     if SERVICE in needs:
         hosts = {server.host for server in found if server.host}
         by_host = {service.host: service for service in services.of_compute_hosts(connection, hosts)}
