@@ -15,7 +15,7 @@ import webob.dec
 
 from computeapi.api.documents import document, v21
 from computeapi.db.engine import Store
-from computeapi.db.servers import DEVICES_OF, LIVING, TAGS_OF
+from computeapi.db.servers import LISTED, LIVING, TAGS_AND_VOLUMES_OF
 from computeapi.db.tables.servers import servers
 from computeapi.versions import MAX
 
@@ -56,8 +56,7 @@ class Servers:
     @webob.dec.wsgify
     def __call__(self, req: webob.Request) -> webob.Response:
         chosen = (
-            sa.select(servers)
-            .where(servers.c.project_id == 'project', servers.c.deleted_at.is_(None))
+            LISTED.select.where(servers.c.project_id == 'project', servers.c.deleted_at.is_(None))
             .order_by(servers.c.created_at.desc(), servers.c.id.desc())
             .limit(100_000)
         )
@@ -69,12 +68,11 @@ def described(connection: sa.Connection, found: sa.Result, url: str) -> list[dic
     rows = found.all()
     tags: dict[str, list[str]] = {row.uuid: [] for row in rows}
     volumes: dict[str, list[dict]] = {row.uuid: [] for row in rows}
-    for server_id, tag in connection.execute(*TAGS_OF.of(tags)):
-        tags[server_id].append(tag)
-    for device in connection.execute(*DEVICES_OF.of(tags)):
-        volumes[device.server_id].append(
-            {'id': device.volume_id, 'delete_on_termination': device.delete_on_termination}
-        )
+    for row in TAGS_AND_VOLUMES_OF.find(connection, tags):
+        if row.id is None:
+            tags[row.server_id].append(row.tag)
+        else:
+            volumes[row.server_id].append({'id': row.volume_id, 'delete_on_termination': row.delete_on_termination})
     return [shown(row, tags[row.uuid], volumes[row.uuid], url) for row in rows]
 
 
