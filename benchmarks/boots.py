@@ -1,6 +1,7 @@
 """What a boot costs, from POST to ACTIVE, by the number of hosts and of networks; see README.md beside this file.
 
 python benchmarks/boots.py [--hosts 2 500 1000] [--boots 20] [--rounds 5] [--many 1000] [--database URL] [--workers 2]
+    [--tasks 4]
 """
 
 from __future__ import annotations
@@ -117,6 +118,7 @@ def main() -> None:
     parser.add_argument('--many', type=int, default=1000, help='servers of one request')
     parser.add_argument('--database', help='a server on which databases may be made, else SQLite')
     parser.add_argument('--workers', type=int, default=0, help='also how many a second so many worker processes boot')
+    parser.add_argument('--tasks', type=int, default=4, help='at a time, of each of these processes (%(default)s)')
     chosen = parser.parse_args()
     with ExitStack() as stack:
         clouds = [stack.enter_context(cloud(hosts, chosen.database)) for hosts in chosen.hosts]
@@ -124,7 +126,7 @@ def main() -> None:
         one_by_one(clouds, chosen.boots, chosen.rounds)
         together(clouds, chosen.many)
         if chosen.workers:
-            rate(clouds, chosen.workers, chosen.boots * chosen.rounds)
+            rate(clouds, chosen.workers, chosen.tasks, chosen.boots * chosen.rounds)
 
 
 def one_by_one(clouds: list[BootingCloud], boots: int, rounds: int) -> None:
@@ -170,10 +172,10 @@ def together(clouds: list[BootingCloud], many: int) -> None:
         )
 
 
-def rate(clouds: list[BootingCloud], workers: int, boots: int) -> None:
+def rate(clouds: list[BootingCloud], workers: int, tasks: int, boots: int) -> None:
     """Requests by this process, one after the other, done by so many processes."""
     for cloud in clouds:
-        with working(cloud, workers) as spent:
+        with working(cloud, workers, tasks) as spent:
             begin, own, before = time.perf_counter(), time.process_time(), cloud.active()
             for _ in range(boots):
                 cloud.post(False)
@@ -188,12 +190,12 @@ def rate(clouds: list[BootingCloud], workers: int, boots: int) -> None:
 
 
 @contextmanager
-def working(cloud: BootingCloud, workers: int) -> Iterator[list[float]]:
+def working(cloud: BootingCloud, workers: int, tasks: int) -> Iterator[list[float]]:
     """Processes that work for the cloud; in the end, the seconds of the processor that they took after their start."""
     environment = dict(os.environ)
     for (group, name), value in options(Path(cloud.conf.standalone.data_dir), cloud.hosts, cloud.database).items():
         environment[f'OS_{group}__{name}'.upper()] = str(value)
-    command = [sys.executable, '-m', 'computeapi', 'worker', '--workers', '4']
+    command = [sys.executable, '-m', 'computeapi', 'worker', '--workers', str(tasks)]
     processes = [subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL) for _ in range(workers)]
     spent: list[float] = []
     try:
