@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
-import sqlalchemy as sa
-
 from computeapi.backends.hypervisor import NotYet
 from computeapi.backends.volume import Volume
 from computeapi.compute.platform import Platform
@@ -49,23 +47,25 @@ def attach_all(job: Job, devices: list[BlockDevice], **values: Any) -> None:
     for device, name in zip(devices, names, strict=True):
         if is_volume(device):
             attach(job, device, name)
-    with job.store.write() as connection:
-        name_local(connection, devices, names)
-        if values:
-            job.write(connection, **values)
+    new = name_local(devices, names)
+    if new or values:
+        with job.store.write() as connection:
+            rows.name_block_devices(connection, new)
+            if values:
+                job.write(connection, **values)
 
 
 def is_volume(device: BlockDevice) -> bool:
     return device.destination_type == 'volume'
 
 
-def name_local(connection: sa.Connection, devices: Sequence[BlockDevice], names: Sequence[str | None]) -> None:
-    """Give their names to those on the server's host that have none yet."""
+def name_local(devices: Sequence[BlockDevice], names: Sequence[str | None]) -> dict[str, str]:
+    """Give their names to those on the server's host that have none yet; these, by UUID, are to be written down."""
     new = {}
     for device, name in zip(devices, names, strict=True):
         if not is_volume(device) and device.device_name is None and name:
             new[device.uuid] = device.device_name = name
-    rows.name_block_devices(connection, new)
+    return new
 
 
 def of_volume(job: Job, volume_id: str) -> BlockDevice:

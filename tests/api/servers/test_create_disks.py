@@ -62,6 +62,20 @@ def test_flavors_give_ephemeral_disks_and_swap(disks, world):
     assert [device.volume_size for device in disks(flavorRef='2', **{NEW: [ROOT, unsized]})] == [None, 5, 256]
 
 
+@pytest.mark.parametrize('networks', ['none', 'auto'])
+def test_disks_have_names_whoever_made_them(disks, world, networks, settle, store):
+    """From the beginning where all are the host's; a process of an older release left that to the boot."""
+    world.flavor('2', ephemeral_gb=5, swap=256)
+    named = ['/dev/vda', '/dev/vdb', '/dev/vdc']
+    made = disks('2.37', flavorRef='2', networks=networks)
+    assert [device.device_name for device in made] == named
+    for device in made:
+        store.tell(rows.update_block_device, device.uuid, {'device_name': None})
+    settle()
+    found = store.ask(rows.block_devices_of, [made[0].server_id])
+    assert [device.device_name for device in found] == named
+
+
 def test_a_volume_is_booted_from_and_reserved(disks, world):
     volume_id = world.volume(3, image_id=IMAGE)
     (root,) = disks(imageRef=None, **{NEW: [volume(volume_id, delete_on_termination='True', device_name='vda')]})

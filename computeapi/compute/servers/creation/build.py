@@ -16,6 +16,7 @@ from computeapi.compute.tasks.job import Job, message_of
 from computeapi.compute.tasks.queue import thawed
 from computeapi.compute.tasks.transition import Transition
 from computeapi.db import allocations
+from computeapi.db import servers as rows
 from computeapi.db.servers import BlockDevice, Server
 from computeapi.db.tasks import Task
 from computeapi.errors import Error, PortBindingFailed
@@ -154,7 +155,7 @@ def pass_over(job: Job, devices: list[BlockDevice], connection: sa.Connection) -
     job.later(task_state=TaskState.NETWORKING)
     job.later(task_state=TaskState.BLOCK_DEVICE_MAPPING)
     root = root_device(job)
-    disks.name_local(connection, devices, disks.names_for(devices, root))
+    rows.name_block_devices(connection, disks.name_local(devices, disks.names_for(devices, root)))
     job.write(connection, task_state=TaskState.SPAWNING, root_device_name=root)
 
 
