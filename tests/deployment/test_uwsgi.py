@@ -1,6 +1,7 @@
 """Several processes of a real uwsgi, set up by the file that comes with the service, on one database."""
 
 import os
+import re
 import shutil
 import signal
 import socket
@@ -78,6 +79,16 @@ def test_it_answers_and_stops(uwsgi, tmp_path):
     assert (answer.json(), answer.headers['OpenStack-API-Version']) == ({'flavors': []}, 'compute 2.61')
     assert '"GET /v2.1/flavors" status: 200' in (tmp_path / 'computeapi.log').read_text()
     assert process.stop() == 0
+
+
+def test_other_users_reach_no_more_than_the_router(uwsgi):
+    """By its own protocol uwsgi lets whoever reaches a process name a file that it is to run."""
+    process, url = uwsgi
+    bound = re.findall(r'uwsgi socket \d+ .*bound to (.+) fd \d+', process.log.read_text())
+    [path] = [Path(address.removeprefix('UNIX address ')) for address in bound]
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert process.stop() == 0
+    assert not path.exists()
 
 
 def test_guests_are_answered_by_processes_of_their_own(uwsgi_of):
