@@ -11,6 +11,7 @@ from computeapi.backends.hypervisor import HypervisorError, PowerState, Unfit
 from computeapi.compute.platform import Platform
 from computeapi.compute.scheduler import NoValidHost, Spec
 from computeapi.compute.servers import bandwidth, config_drive, disks, placement, plugging, ports, signatures
+from computeapi.compute.servers.creation.devices import ROOT
 from computeapi.compute.tasks.fence import Superseded
 from computeapi.compute.tasks.job import Job, message_of
 from computeapi.compute.tasks.queue import thawed
@@ -23,7 +24,6 @@ from computeapi.errors import Error, PortBindingFailed
 from computeapi.states import TaskState, VMState
 
 LOG = logging.getLogger(__name__)
-ROOT_DEVICE = '/dev/vda'
 OF_HOSTS = (HypervisorError, PortBindingFailed)
 """What goes wrong on a host and may not on another one. What the request, a volume or an address is to blame for would
 go wrong everywhere."""
@@ -160,7 +160,7 @@ def pass_over(job: Job, devices: list[BlockDevice], connection: sa.Connection) -
 
 
 def root_device(job: Job) -> str:
-    return job.server.root_device_name or ROOT_DEVICE
+    return job.server.root_device_name or f'/dev/{ROOT}'
 
 
 def network(job: Job) -> None:

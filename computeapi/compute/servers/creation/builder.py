@@ -119,7 +119,7 @@ class Builder:
             request=request,
             flavor=flavor,
             source=source,
-            devices=devices.named(disks, source.properties.get('root_device_name') or devices.ROOT),
+            devices=devices.named(disks, devices.root_name_of(source.properties)),
             networks=networks,
             security_groups=groups,
             external_networks=rights.external_networks,

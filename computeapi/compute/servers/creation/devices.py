@@ -38,6 +38,11 @@ def path_of(device_name: str | None) -> str | None:
     return f'/dev/{bare(device_name)}' if device_name else None
 
 
+def root_name_of(properties: Mapping[str, Any]) -> str:
+    """What the disk is called that is booted from, by the properties of the image: vda"""
+    return bare(properties.get('root_device_name')) or ROOT
+
+
 def planned(
     asked: Sequence[Device],
     *,
@@ -47,7 +52,7 @@ def planned(
     root_by_name: bool,
 ) -> list[Device]:
     """All disks of a server: those asked for, those that the image defines, and those that the flavor gives."""
-    root_name = bare(properties.get('root_device_name')) or ROOT
+    root_name = root_name_of(properties)
     if image_id and not root_by_name:
         check_names(asked, root_name)
     defined = of_properties(properties, root_name)
