@@ -108,6 +108,13 @@ def owner(work: Work, facts: Mapping[str, Any]) -> str:
 def reserve(work: Work, project_id: str, resource: str) -> None:
     """OverQuota if the project has as many as it may; others of the project wait until this transaction ends."""
     lock_project(work, project_id)
-    limit = limits(work, project_id)[resource]
-    if limit != UNLIMITED and usage(work, project_id, (resource,))[resource] >= limit:
+    if left(work, project_id, resource) == 0:
         raise errors.OverQuota(f"Quota exceeded for resources: ['{resource}'].")
+
+
+def left(work: Work, project_id: str, resource: str) -> int | None:
+    """How many more of a resource the project may have; None for as many as it likes, which are not counted."""
+    limit = limits(work, project_id)[resource]
+    if limit == UNLIMITED:
+        return None
+    return max(0, limit - usage(work, project_id, (resource,))[resource])

@@ -28,21 +28,22 @@ ROUTER_INTERFACE = 'network:router_interface'
 
 FIXED_IP_FILTER = re.compile(r'(ip_address|subnet_id)=(.{1,64})')
 
-ADDRESSES_OF = Among(
-    sa.select(fixed_ips.c.port_id, fixed_ips.c.subnet_id, fixed_ips.c.ip_address).order_by(fixed_ips.c.id),
+RELATIONS_OF = Among(
+    sa.select(fixed_ips.c.port_id, fixed_ips.c.subnet_id, fixed_ips.c.ip_address, fixed_ips.c.id.label('number')),
     fixed_ips.c.port_id,
+    (
+        sa.select(*port_security_groups.c['port_id', 'security_group_id'], sa.null(), sa.null()),
+        port_security_groups.c.port_id,
+    ),
 )
-GROUPS_OF = Among(
-    sa.select(port_security_groups).order_by(port_security_groups.c.security_group_id), port_security_groups.c.port_id
-)
+"""The addresses of ports, and without one, the security groups that they are in."""
 ON_NETWORK = ports.c.network_id == sa.bindparam('network')
 MAC_IS_TAKEN = sa.select(sa.exists().where(ON_NETWORK, ports.c.mac_address == sa.bindparam('mac')))
 GIVEN_LAST = sa.update(subnets).where(subnets.c.id == sa.bindparam('subnet'))
 
 
 def _add_relations(work: Work, documents: list[Document]) -> None:
-    ids = ids_of(documents)
-    addresses, groups = _fixed_ips(work, ids), _memberships(work, ids)
+    addresses, groups = _relations(work, ids_of(documents))
     resources = qos.asked_resources(work, set(map(_policy_of, documents)))
     for document in documents:
         document['binding:vif_details'] = {'port_filter': True} if document['binding:vif_type'] == 'ovs' else {}
@@ -57,15 +58,15 @@ def _policy_of(port: Document) -> str | None:
     return policy_id
 
 
-def _fixed_ips(work: Work, port_ids: list[str]) -> dict[str, list[Document]]:
-    """By port, in the order in which the addresses were given."""
-    rows = ADDRESSES_OF.find(work.connection, port_ids)
-    return grouped((port_id, {'subnet_id': subnet_id, 'ip_address': address}) for port_id, subnet_id, address in rows)
-
-
-def _memberships(work: Work, port_ids: list[str]) -> dict[str, list[str]]:
-    rows = GROUPS_OF.find(work.connection, port_ids)
-    return grouped((port_id, group_id) for port_id, group_id in rows)
+def _relations(work: Work, port_ids: list[str]) -> tuple[dict[str, list[Document]], dict[str, list[str]]]:
+    """By port, the addresses in the order in which they were given, and the ids of the security groups."""
+    rows = RELATIONS_OF.find(work.connection, port_ids).all()
+    given = sorted((row for row in rows if row.number is not None), key=lambda row: row.number)
+    joined = sorted((group_id, port_id) for port_id, group_id, _, number in rows if number is None)
+    return (
+        grouped((port_id, {'subnet_id': subnet_id, 'ip_address': address}) for port_id, subnet_id, address, _ in given),
+        grouped((port_id, group_id) for group_id, port_id in joined),
+    )
 
 
 def _holds_fixed_ips(values: list[str]) -> Clause:

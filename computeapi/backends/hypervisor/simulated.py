@@ -28,7 +28,7 @@ from computeapi.backends.hypervisor import (
 from computeapi.backends.hypervisor.behaviour import Behaviour, ConfiguredRules
 from computeapi.backends.hypervisor.simulated_buses import places
 from computeapi.backends.hypervisor.simulated_consoles.terminal import Terminal
-from computeapi.backends.hypervisor.simulated_hosts import SimulatedHosts
+from computeapi.backends.hypervisor.simulated_hosts import SimulatedHosts, check_on
 from computeapi.clock import utcnow
 from computeapi.db.domains import DOMAINS, VirtualMachine, all_places, lets_pass
 from computeapi.db.engine import Store
@@ -98,15 +98,17 @@ class SimulatedHypervisor:
         config_drive: Mapping[str, bytes] | None = None,
         former_host: str | None = None,
     ) -> None:
-        self.act('spawn', server)
+        self.begin('spawn', server)
         lines = _appended('', *_labelled(server, _boot(server, devices)))
         with self.changing(server) as connection:
+            check_on(connection, server.host)
             running, now = int(PowerState.RUNNING), self.clock()
             made = {**_key(server), 'power_state': running, 'console_log': lines, 'created_at': now}
             make_sure(connection, DOMAINS.table, made)
 
     def destroy(self, server: Server) -> None:
-        self.act('destroy', server)
+        # A machine that is to go is as good as gone where nothing runs.
+        self.begin('destroy', server)
         with self.changing(server) as connection:
             DOMAINS.delete(connection, **_key(server))
 
@@ -296,13 +298,15 @@ class SimulatedHypervisor:
                 raise Outdated(f'Claim {self.token} on {server.uuid} is not the newest.')
             yield connection
 
-    def act(self, operation: str, server: Server, *lines: str) -> None:
-        """Take the time, or go wrong as the rules say; then write the lines to the console."""
+    def begin(self, operation: str, server: Server) -> None:
+        """Take the time, or go wrong as the rules say."""
         self.behaviour.wait(operation, server)
         self.behaviour.fail(operation, server)
-        # A machine that is to go is as good as gone where nothing runs.
-        if operation != 'destroy':
-            self.simulated_hosts.check_on(server.host)
+
+    def act(self, operation: str, server: Server, *lines: str) -> None:
+        """As `begin`, on a host that is on; then write the lines to the console."""
+        self.begin(operation, server)
+        self.store.ask(check_on, server.host)
         if lines:
             self.log(server, *lines)
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
+import sqlalchemy as sa
 from oslo_config import cfg
 
 from computeapi.backends.hypervisor import Host, HypervisorError, PowerState
@@ -93,8 +94,8 @@ class SimulatedHosts:
                 note_off(connection, host, self.clock())
                 DOMAINS.update(connection, {'power_state': int(PowerState.SHUTDOWN)}, host=host)
 
-    def check_on(self, host: str | None) -> None:
-        """HypervisorError for one that is off."""
-        with self.store.read() as connection:
-            if HOSTS_OFF.find(connection, host=host) is not None:
-                raise HypervisorError(f'Host {host} is off.')
+
+def check_on(connection: sa.Connection, host: str | None) -> None:
+    """HypervisorError for one that is off."""
+    if HOSTS_OFF.find(connection, host=host) is not None:
+        raise HypervisorError(f'Host {host} is off.')

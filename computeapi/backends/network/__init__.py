@@ -54,6 +54,11 @@ class Network:
         }
         return cls(**alike(cls, document) | facts)
 
+    @property
+    def is_outside(self) -> bool:
+        """Whether others than its project may route to it, and not live on it."""
+        return self.external and not self.shared
+
 
 @dataclass(frozen=True)
 class Port:
@@ -312,6 +317,9 @@ class Networks(FormerNetworks, Protocol):
 
     def floating_ip_pools(self, context: Context) -> list[Network]:
         """The external networks."""
+
+    def ports_left(self, context: Context, project_id: str) -> int | None:
+        """How many more ports the project may have; None for as many as it likes."""
 
     def quotas(self, context: Context, project_id: str) -> Mapping[str, Mapping[str, int]]:
         """By name as compute's proxies call them (floating_ips, security_groups, security_group_rules, networks,

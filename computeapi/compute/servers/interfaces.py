@@ -130,7 +130,7 @@ class InterfaceManager:
         if len(usable) > 1:
             raise Invalid(MultipleNetworks.text)
         network = usable[0]
-        if network.external and not network.shared and not external_networks:
+        if network.is_outside and not external_networks:
             raise Forbidden(f'It is not allowed to create an interface on external network {network.id}')
         if not network.subnets:
             raise Invalid(f'Network {network.id} requires a subnet in order to boot instances on.')

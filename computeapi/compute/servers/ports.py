@@ -20,6 +20,7 @@ from computeapi.db import allocations
 from computeapi.db import servers as rows
 from computeapi.db.servers import Server
 from computeapi.errors import AddressInUse, FixedIPInUse, Forbidden, NotFound
+from computeapi.states import VMState
 
 Entry = Mapping[str, Any]
 
@@ -41,7 +42,8 @@ class Addresses:
     def refresh(self, context: Context, server_ids: Collection[str]) -> None:
         """Read the ports of these servers again. Interfaces whose ports are gone are forgotten and unplugged.
 
-        A server that somebody changes at the same moment is looked at again, so that neither change is lost.
+        A server that somebody changes at the same moment is looked at again, so that neither change is lost; a new one
+        when it has been booted, for its ports may have been described before they changed.
         """
         ids = sorted(server_ids)
         for start in range(0, len(ids), AT_ONCE):
@@ -59,6 +61,7 @@ class Addresses:
         found = self.store.ask(rows.alive, server_ids)
         # Who makes ports describes them when they are there.
         settled = [server for server in found if not are_planned(server.network_info)]
+        self._put_off(context, [each for each in found if each not in settled and each.vm_state == VMState.BUILDING])
         ports = self.networks.ports(context, server_ids=[server.uuid for server in settled]) if settled else []
         names = group_names(self.networks, context, ports)
         held: dict[str, dict[str, Port]] = {server.uuid: {} for server in settled}
@@ -66,6 +69,14 @@ class Addresses:
             held[port.device_id][port.id] = port
         current = ((server, updated(server.network_info, held[server.uuid], names)) for server in settled)
         return {server.uuid for server, entries in current if not self._keep(context, server, entries)}
+
+    def _put_off(self, context: Context, servers: Sequence[Server]) -> None:
+        """Let a worker refresh these when it has done what they are at."""
+        if servers:
+            with self.store.write() as connection:
+                for server in servers:
+                    self.tasks.add_once(connection, REFRESH, server.uuid, context)
+            self.tasks.wake()
 
     def _keep(self, context: Context, server: Server, entries: Sequence[Entry]) -> bool:
         """Write the entries down, unless the server changed since it was read; whether it did not."""
@@ -222,15 +233,29 @@ def plan(job: Job) -> list[dict[str, Any]]:
         return []
     if wanted == 'auto':
         wanted = [{'network_id': automatic(job).id}]
-    if not job.arguments.get('external_networks', True):
-        refuse_external(job, [item['network_id'] for item in wanted or () if not item.get('port_id')])
+    if asking := outside(job):
+        refuse_external(job, asking)
     return [planned(item, str(index)) for index, item in enumerate(wanted or ())]
+
+
+def asks_to_plan(job: Job) -> bool:
+    """Whether the network service is asked for something by `plan`."""
+    return job.arguments.get('networks') == 'auto' or bool(outside(job))
+
+
+def outside(job: Job) -> list[str]:
+    """The networks that led to the outside when the server was asked for by somebody who may not use such."""
+    wanted = job.arguments.get('networks')
+    if job.arguments.get('external_networks', True) or isinstance(wanted, str):
+        return []
+    # A task of an older release does not tell.
+    return [item['network_id'] for item in wanted or () if not item.get('port_id') and item.get('is_outside', True)]
 
 
 def refuse_external(job: Job, network_ids: Sequence[str]) -> None:
     """Forbidden for a network to the outside that is not shared; its owner let others route to it, not live on it."""
-    for network in job.platform.networks.networks(job.elevated, network_ids) if network_ids else ():
-        if network.external and not network.shared:
+    for network in job.platform.networks.networks(job.elevated, network_ids):
+        if network.is_outside:
             raise Forbidden(f'It is not allowed to create an interface on external network {network.id}')
 
 
@@ -332,21 +357,10 @@ def disconnect(networks: Networks, context: Context, server: Server) -> None:
 
 def describe(job: Job, entries: Sequence[Entry]) -> None:
     """Write down how the network service describes the server's ports now."""
-    if entries:
-        note(job, described(job.platform.networks, job.elevated, job.server.uuid, entries))
-    else:
-        job.save(network_info=[])
-
-
-def note(job: Job, entries: Sequence[Entry], **values: Any) -> None:
-    """Write the entries down as they were described just now (where there are none, that is so already), with other
-    values of the row."""
-    if not entries:
-        job.later(**values)
-        return
-    job.save(network_info=entries, **values)
+    found = described(job.platform.networks, job.elevated, job.server.uuid, entries) if entries else []
+    job.save(network_info=found)
     # What changed between the look and the note would stay unknown.
-    if described(job.platform.networks, job.elevated, job.server.uuid, entries) == entries:
+    if not found or described(job.platform.networks, job.elevated, job.server.uuid, found) == found:
         return
     Addresses(job.platform).refresh(job.elevated, [job.server.uuid])
     if (current := job.store.ask(rows.get, job.server.uuid)) is not None:

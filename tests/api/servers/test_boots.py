@@ -3,6 +3,7 @@
 import pytest
 import sqlalchemy as sa
 
+from tests.api.servers.conftest import NETWORK
 from tests.soundness import problems
 
 
@@ -31,6 +32,38 @@ def test_a_boot_asks_the_same_among_any_number_of_hosts(service, create, settle,
         settle()
         counts.add(len(asked))
     assert len(counts) == 1
+
+
+def test_what_changes_while_ports_are_made_is_told_in_the_end(create, world, service, settle, api, monkeypatch):
+    """Also after a port was described, and before that is written down."""
+    names = service.networks.security_group_names
+
+    def rename(context, ids):
+        monkeypatch.undo()
+        world.networks.resources.update(world.admin, 'networks', NETWORK, {'name': 'renamed'})
+        return names(context, ids)
+
+    monkeypatch.setattr(service.networks, 'security_group_names', rename)
+    server_id = create().json['server']['id']
+    assert service.worker.step()
+    assert [*api.get(f'/servers/{server_id}').json['server']['addresses']] != ['renamed']
+    settle()
+    assert [*api.get(f'/servers/{server_id}').json['server']['addresses']] == ['renamed']
+
+
+def test_the_network_service_is_asked_once_for_a_port(create, settle, service, monkeypatch):
+    """Where it is far away each look at it takes long."""
+    asked = []
+
+    class Networks:
+        def __getattr__(self, name):
+            asked.append(name)
+            return getattr(service.networks, name)
+
+    create()
+    monkeypatch.setitem(service.platform.__dict__, 'networks', Networks())
+    settle()
+    assert asked == ['create_port', 'security_group_names']
 
 
 def test_servers_of_one_request_are_written_together(create, settle, store, asked):

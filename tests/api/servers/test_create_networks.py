@@ -29,8 +29,9 @@ def asked(create, world):
     return arguments
 
 
-def interface(network_id=None, port_id=None, fixed_ip=None, tag=None):
-    return {'network_id': network_id, 'port_id': port_id, 'fixed_ip': fixed_ip, 'tag': tag}
+def interface(network_id=None, port_id=None, fixed_ip=None, tag=None, is_outside=False):
+    facts = {'network_id': network_id, 'port_id': port_id, 'fixed_ip': fixed_ip, 'tag': tag}
+    return facts | {'is_outside': is_outside}
 
 
 def test_the_only_network_need_not_be_named(asked, world):
@@ -76,9 +77,33 @@ def test_only_some_may_use_external_networks(asked, world):
     assert asked(as_=ADMIN)['external_networks'] is True
 
 
-def test_a_server_on_an_external_network(create, api, world, settle):
+@pytest.fixture
+def outside(world):
+    """An external network that is not shared."""
+    return world.network(context=world.admin, subnet='198.51.100.0/24', **{'router:external': True})
+
+
+def test_whether_a_network_leads_to_the_outside_is_passed_on(asked, outside):
+    assert asked(networks=[{'uuid': outside}, {'uuid': NETWORK}])['networks'] == [
+        interface(outside, is_outside=True),
+        interface(NETWORK),
+    ]
+
+
+def test_external_networks_are_refused_to_tasks_that_do_not_tell(asked, outside, world, api, settle):
+    """As those of an older release do not."""
+    told = asked(networks=[{'uuid': outside}])
+    for item in told['networks']:
+        del item['is_outside']
+    with world.store.write() as connection:
+        connection.execute(tasks.update().values(arguments=told))
+    settle()
+    (server,) = api.get('/servers/detail', as_=BOB).json['servers']
+    assert (server['status'], 'external network' in server['fault']['message']) == ('ERROR', True)
+
+
+def test_a_server_on_an_external_network(create, api, outside, settle):
     # That it is not allowed turns out when the server gets its interfaces.
-    outside = world.network(context=world.admin, subnet='198.51.100.0/24', **{'router:external': True})
     for caller, status in ((BOB, 'ERROR'), (ADMIN, 'ACTIVE')):
         answer = create(as_=caller, networks=[{'uuid': outside}])
         assert answer.status == 202

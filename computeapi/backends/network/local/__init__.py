@@ -276,6 +276,10 @@ class LocalNetworks(LocalFormerNetworks):
 
     # Quotas
 
+    def ports_left(self, context: Context, project_id: str) -> int | None:
+        with self.reading(context) as work:
+            return network_projects.left(work, project_id, 'port')
+
     def quotas(self, context: Context, project_id: str) -> Mapping[str, Mapping[str, int]]:
         with self.reading(context) as work:
             used = network_projects.usage(work, project_id)

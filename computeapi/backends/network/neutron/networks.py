@@ -58,6 +58,10 @@ class NeutronNets(NeutronClient):
     def floating_ip_pools(self, context: Context) -> list[Network]:
         return self._networks(context, self.found(context, Proxy.networks, is_router_external=True))
 
+    def ports_left(self, context: Context, project_id: str) -> int | None:
+        quota = self.quotas(context, project_id)['ports']
+        return None if quota['limit'] < 0 else max(0, quota['limit'] - quota['in_use'])
+
     def quotas(self, context: Context, project_id: str) -> Mapping[str, Mapping[str, int]]:
         with self.asked(context) as neutron:
             body = document(neutron.get_quota(project_id, details=True))

@@ -129,8 +129,7 @@ def schedule(job: Job, devices: list[BlockDevice]) -> None:
     left: dict[str, Any] = {'ignored_hosts': frozenset(failed), 'current_host': [*failed][-1]} if failed else {}
     spec = spec_of(job.server, job.arguments, on_volume=job.on_volume, **left)
     try:
-        go_on = functools.partial(pass_over, job, devices) if is_alone(job, devices) else None
-        bandwidth.find(job, spec, lambda: bandwidth.asked_for(job), go_on)
+        bandwidth.find(job, spec, lambda: bandwidth.asked_for(job), going_on(job, devices))
     except NoValidHost as error:
         if not failed:
             raise
@@ -143,6 +142,16 @@ def spec_of(server: Server, arguments: Mapping[str, Any], *, on_volume: bool, **
     """What a new server asks of a host. arguments: those of its task."""
     asked = {name: arguments.get(name) for name in ('host', 'node')}
     return Spec.of(server, on_volume=on_volume, **asked, forced=bool(arguments.get('forced_host')), **more)
+
+
+def going_on(job: Job, devices: list[BlockDevice]) -> bandwidth.GoingOn | None:
+    """The steps after the choice of a host that are written with it: those for which no other service is asked."""
+    if is_alone(job, devices):
+        return functools.partial(pass_over, job, devices)
+    # Whether Placement agrees is asked in the step before.
+    if ports.asks_to_plan(job) or job.platform.mirror is not None:
+        return None
+    return lambda connection: job.write(connection, **planned(job))
 
 
 def is_alone(job: Job, devices: list[BlockDevice]) -> bool:
@@ -164,14 +173,22 @@ def root_device(job: Job) -> str:
 
 
 def network(job: Job) -> None:
-    """Make or bind the ports. Which ports were given is written down before they are touched."""
+    """Make or bind the ports. Which ports were given is written down before they are touched; they are found again
+    where nobody came to write down how they are."""
     if job.server.task_state == TaskState.SCHEDULING:
-        planned = ports.plan(job)
-        new = {'network_info': planned} if planned != job.server.network_info else {}
-        job.later(task_state=TaskState.NETWORKING, **new)
+        job.later(**planned(job))
     if job.server.task_state == TaskState.NETWORKING:
         connected = ports.connect(job, job.server.network_info)
-        ports.note(job, connected, task_state=TaskState.BLOCK_DEVICE_MAPPING)
+        job.later(**interfaces(job, connected), task_state=TaskState.BLOCK_DEVICE_MAPPING)
+
+
+def planned(job: Job) -> dict[str, Any]:
+    """Of the server's row, when it is known which ports it is to have."""
+    return {**interfaces(job, ports.plan(job)), 'task_state': TaskState.NETWORKING}
+
+
+def interfaces(job: Job, entries: list[dict[str, Any]]) -> dict[str, Any]:
+    return {'network_info': entries} if entries != job.server.network_info else {}
 
 
 def attach(job: Job, devices: list[BlockDevice]) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import asdict
+from typing import Any
 
 from computeapi.backends.network import Network, Networks, Port
 from computeapi.compute.servers.creation.request import NetworkRequest, Rights, ServerRequest
@@ -16,7 +17,7 @@ from computeapi.errors import (
 )
 
 AUTO, NONE = 'auto', 'none'
-Wanted = str | list[dict[str, str | None]]
+Wanted = str | list[dict[str, Any]]
 
 
 class RequestedNetworks:
@@ -26,7 +27,7 @@ class RequestedNetworks:
         self.networks = networks
 
     def wanted(self, context: Context, request: ServerRequest, rights: Rights) -> Wanted:
-        """'auto', 'none', or for each interface network_id or port_id, and fixed_ip and tag.
+        """'auto', 'none', or for each interface network_id or port_id, fixed_ip, tag, and is_outside.
 
         Invalid, NetworkNotFound, PortNotFound, PortInUse, MultipleNetworks."""
         if request.networks == NONE:
@@ -36,9 +37,9 @@ class RequestedNetworks:
         assert not isinstance(request.networks, str)
         check_combinations(request.networks, several=request.most > 1)
         self.check_ports(context, {each.port_id for each in request.networks if each.port_id}, rights)
-        self.check_networks(context, {each.network_id for each in request.networks if each.network_id})
+        found = self.check_networks(context, {each.network_id for each in request.networks if each.network_id})
         self.check_addresses(context, {(each.network_id, each.fixed_ip) for each in request.networks if each.fixed_ip})
-        return [asdict(each) for each in request.networks]
+        return [said(each, found.get(each.network_id or '')) for each in request.networks]
 
     def only_network(self, context: Context, *, automatic: bool) -> Wanted:
         """Where nothing is said: the one network that the project can use, or none at all."""
@@ -49,7 +50,7 @@ class RequestedNetworks:
             check_bandwidth(network)
         if automatic and not usable:
             self.networks.check_auto_network(context)
-        return AUTO if automatic else [asdict(NetworkRequest(network_id=network.id)) for network in usable]
+        return AUTO if automatic else [said(NetworkRequest(network_id=network.id), network) for network in usable]
 
     def check_ports(self, context: Context, ids: Collection[str], rights: Rights) -> None:
         found = {port.id: port for port in self.networks.ports(context, ids=ids)} if ids else {}
@@ -58,7 +59,8 @@ class RequestedNetworks:
                 raise PortNotFound(id=port_id)
             check_port(found[port_id], rights)
 
-    def check_networks(self, context: Context, ids: Collection[str]) -> None:
+    def check_networks(self, context: Context, ids: Collection[str]) -> dict[str, Network]:
+        """By id."""
         found = {network.id: network for network in self.networks.networks(context, ids)} if ids else {}
         missing = sorted(set(ids) - found.keys())
         for network in found.values():
@@ -67,6 +69,7 @@ class RequestedNetworks:
             check_bandwidth(network)
         if missing:
             raise NetworkNotFound(id=', '.join(missing))
+        return found
 
     def check_addresses(self, context: Context, wanted: Collection[tuple[str | None, str | None]]) -> None:
         """Invalid for an address that a port has already, as far as the caller may know of it."""
@@ -83,10 +86,8 @@ class RequestedNetworks:
         each = ports_to_make(wanted)
         if not each or not context.project_id:
             return most
-        quota = self.networks.quotas(context, context.project_id)['ports']
-        if quota['limit'] < 0:
-            return most
-        possible = min(most, max(0, quota['limit'] - quota['in_use']) // each)
+        left = self.networks.ports_left(context, context.project_id)
+        possible = most if left is None else min(most, left // each)
         if possible < least:
             raise OverQuota('Maximum number of ports exceeded')
         return possible
@@ -96,6 +97,11 @@ class RequestedNetworks:
         if not names_or_ids:
             return []
         return [group.id for group in self.networks.security_groups(context, names_or_ids=names_or_ids)]
+
+
+def said(request: NetworkRequest, network: Network | None) -> dict[str, Any]:
+    """What is asked for an interface, in full."""
+    return {**asdict(request), 'is_outside': network is not None and network.is_outside}
 
 
 def ports_to_make(wanted: Wanted) -> int:
