@@ -43,7 +43,7 @@ def test_a_server_is_written_down_for_the_workers(create, made, world):
     kind, server_id, arguments = work(world)[0]
     assert (kind, server_id) == ('build', row.uuid)
     assert arguments == {
-        'networks': [{'network_id': NETWORK, 'port_id': None, 'fixed_ip': None, 'tag': None}],
+        'networks': [{'network_id': NETWORK, 'port_id': None, 'fixed_ip': None, 'tag': None, 'is_outside': False}],
         'security_groups': [],
         'external_networks': False,
         'host': None,
