@@ -11,7 +11,7 @@ import requests
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.deployment.conftest import free_port
-from tests.deployment.test_uwsgi import database, uwsgi_of  # noqa: F401
+from tests.deployment.test_uwsgi import PROCESSES, database, uwsgi_of  # noqa: F401
 from tests.deployment.test_workers import WORKER, store, wait_until  # noqa: F401
 
 THIS_MANY = 60
@@ -75,7 +75,7 @@ def test_counts_of_several_processes_add_up_and_outlive_them(counting_uwsgi, tmp
     found = {total(url) for _ in range(8)}
     assert found == {THIS_MANY}
     files = {path.name for path in (tmp_path / 'metrics').glob('counter_*.db')}
-    assert len(files) == 4, 'Each process counts for itself'
+    assert len(files) == PROCESSES, 'Each process counts for itself'
     first = workers_of(uwsgi)
     for pid in first[:3]:
         os.kill(pid, signal.SIGKILL)

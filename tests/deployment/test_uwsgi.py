@@ -18,6 +18,7 @@ from computeapi.db.engine import Store
 from tests.deployment.conftest import free_port
 
 INI = Path(__file__).parents[2] / 'etc/computeapi/uwsgi.ini'
+PROCESSES = 4
 UWSGI = shutil.which('uwsgi', path=Path(sys.executable).parent)
 CONF = """
 [DEFAULT]
@@ -51,6 +52,7 @@ def uwsgi_of(start, database_url, tmp_path):
             'OS_COMPUTEAPI_CONFIG_FILES': str(conf),
             'COMPUTEAPI_LISTEN': address,
             'COMPUTEAPI_APP': app,
+            'COMPUTEAPI_PROCESSES': str(PROCESSES),
         }
         process = start([UWSGI, '--ini', str(INI)], environment)
         process.answer(f'http://{address}')
@@ -145,7 +147,7 @@ def test_it_reloads(uwsgi, tmp_path):
     assert make_flavor(url, 'before') == 200
     (tmp_path / 'computeapi.conf').write_text((tmp_path / 'computeapi.conf').read_text() + '[api]\nmax_limit = 1\n')
     process.process.send_signal(signal.SIGHUP)
-    while 'spawned uWSGI worker 4' not in process.log.read_text().partition('binary reloading')[2]:
+    while f'spawned uWSGI worker {PROCESSES}' not in process.log.read_text().partition('binary reloading')[2]:
         assert process.process.poll() is None, process.log.read_text()
         time.sleep(0.1)
     assert process.answer(f'{url}/healthcheck').status_code == 200

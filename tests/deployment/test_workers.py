@@ -19,7 +19,7 @@ from computeapi.pipeline import load
 from tests.api.servers.conftest import BOB, IMAGE, NETWORK, World
 from tests.conftest import Client
 from tests.deployment.conftest import ROOT, free_port
-from tests.deployment.test_uwsgi import CONF, INI, UWSGI
+from tests.deployment.test_uwsgi import CONF, INI, PROCESSES, UWSGI
 
 WORKER = ['-m', 'computeapi.cli', 'worker', '--config-file', 'computeapi.conf']
 STUCK = """
@@ -141,8 +141,8 @@ def test_a_mistake_in_the_configuration_ends_a_worker(store, start):
 
 @contextmanager
 def uwsgi(start, *options, **environment):
-    address = {'COMPUTEAPI_LISTEN': f'127.0.0.1:{free_port()}'}
-    process = start([UWSGI, '--ini', str(INI), *options], address | environment)
+    told = {'COMPUTEAPI_LISTEN': f'127.0.0.1:{free_port()}', 'COMPUTEAPI_PROCESSES': str(PROCESSES)}
+    process = start([UWSGI, '--ini', str(INI), *options], told | environment)
     yield process
     assert process.stop() == 0, process.log.read_text()
 
@@ -154,13 +154,13 @@ CONFIGURED = {'OS_COMPUTEAPI_CONFIG_FILES': 'computeapi.conf'}
 def test_workers_begin_with_the_processes_of_uwsgi(store, start, options):
     """Nobody asks for anything."""
     with uwsgi(start, *options, **CONFIGURED):
-        assert {(each.binary, each.workers) for each in known(store, 4)} == {('computeapi-api', 4)}
+        assert {(each.binary, each.workers) for each in known(store, PROCESSES)} == {('computeapi-api', 4)}
     assert known(store, 0) == []
 
 
 def test_processes_for_guests_do_not_work(store, start):
     with uwsgi(start, COMPUTEAPI_APP='metadata', **CONFIGURED):
-        assert {each.workers for each in known(store, 4)} == {0}
+        assert {each.workers for each in known(store, PROCESSES)} == {0}
 
 
 @pytest.mark.parametrize('forks', [0, 2])
@@ -196,7 +196,7 @@ def test_control_services_are_the_machines_on_which_processes_work(store, start,
 
     first, second, third = (start(WORKER, quick | {'OS_DEFAULT__HOST': host}) for host in ('one', 'one', 'two'))
     with uwsgi(start, OS_DEFAULT__HOST='three', OS_DEFAULT__WORKERS='0', **CONFIGURED):
-        known(store, 7)
+        known(store, PROCESSES + 3)
         wait_until(are(one='up', two='up'))
         first.stop()
         time.sleep(5)
