@@ -61,7 +61,7 @@ class Addresses:
         found = self.store.ask(rows.alive, server_ids)
         # Who makes ports describes them when they are there.
         settled = [server for server in found if not are_planned(server.network_info)]
-        self._put_off(context, [each for each in found if each not in settled and each.vm_state == VMState.BUILDING])
+        self._put_off(context, [server.uuid for server in found if is_connecting(server)])
         ports = self.networks.ports(context, server_ids=[server.uuid for server in settled]) if settled else []
         names = group_names(self.networks, context, ports)
         held: dict[str, dict[str, Port]] = {server.uuid: {} for server in settled}
@@ -70,12 +70,12 @@ class Addresses:
         current = ((server, updated(server.network_info, held[server.uuid], names)) for server in settled)
         return {server.uuid for server, entries in current if not self._keep(context, server, entries)}
 
-    def _put_off(self, context: Context, servers: Sequence[Server]) -> None:
-        """Let a worker refresh these when it has done what they are at."""
-        if servers:
+    def _put_off(self, context: Context, server_ids: Sequence[str]) -> None:
+        """Let a worker refresh these servers when it has done what they are at."""
+        if server_ids:
             with self.store.write() as connection:
-                for server in servers:
-                    self.tasks.add_once(connection, REFRESH, server.uuid, context)
+                for server_id in server_ids:
+                    self.tasks.add_once(connection, REFRESH, server_id, context)
             self.tasks.wake()
 
     def _keep(self, context: Context, server: Server, entries: Sequence[Entry]) -> bool:
@@ -117,6 +117,11 @@ def planned(item: Entry, key: str) -> dict[str, Any]:
 def are_planned(entries: Iterable[Entry]) -> bool:
     """Whether some of the ports are still to be made."""
     return any(entry['mac_address'] is None for entry in entries)
+
+
+def is_connecting(server: Server) -> bool:
+    """Whether this is a new server that gets its ports."""
+    return server.vm_state == VMState.BUILDING and are_planned(server.network_info)
 
 
 def described(networks: Networks, context: Context, server_id: str, entries: Sequence[Entry]) -> list[dict[str, Any]]:
