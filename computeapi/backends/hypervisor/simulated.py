@@ -98,7 +98,7 @@ class SimulatedHypervisor:
         config_drive: Mapping[str, bytes] | None = None,
         former_host: str | None = None,
     ) -> None:
-        self.begin('spawn', server)
+        self.act('spawn', server)
         lines = _appended('', *_labelled(server, _boot(server, devices)))
         with self.changing(server) as connection:
             check_on(connection, server.host)
@@ -107,8 +107,7 @@ class SimulatedHypervisor:
             make_sure(connection, DOMAINS.table, made)
 
     def destroy(self, server: Server) -> None:
-        # A machine that is to go is as good as gone where nothing runs.
-        self.begin('destroy', server)
+        self.act('destroy', server)
         with self.changing(server) as connection:
             DOMAINS.delete(connection, **_key(server))
 
@@ -298,15 +297,13 @@ class SimulatedHypervisor:
                 raise Outdated(f'Claim {self.token} on {server.uuid} is not the newest.')
             yield connection
 
-    def begin(self, operation: str, server: Server) -> None:
-        """Take the time, or go wrong as the rules say."""
+    def act(self, operation: str, server: Server, *lines: str) -> None:
+        """Take the time, or go wrong as the rules say; then write the lines to the console."""
         self.behaviour.wait(operation, server)
         self.behaviour.fail(operation, server)
-
-    def act(self, operation: str, server: Server, *lines: str) -> None:
-        """As `begin`, on a host that is on; then write the lines to the console."""
-        self.begin(operation, server)
-        self.store.ask(check_on, server.host)
+        # What makes a machine looks when it does. One that is to go is as good as gone where nothing runs.
+        if operation not in ('spawn', 'destroy'):
+            self.store.ask(check_on, server.host)
         if lines:
             self.log(server, *lines)
 
