@@ -18,12 +18,13 @@ NEUTRON = Context(user_id='neutron', project_id='service', is_admin=True, roles=
 @pytest.fixture
 def plugged(service, monkeypatch):
     """The ids of the ports that are connected; on the others somebody is still at work."""
-    connected, found = set(), service.networks.ports
+    connected, found, make = set(), service.networks.ports, service.networks.create_port
 
-    def ports(context, **facts):
-        return [each if each.id in connected else replace(each, status='DOWN') for each in found(context, **facts)]
+    def seen(port):
+        return port if port.id in connected else replace(port, status='DOWN')
 
-    monkeypatch.setattr(service.networks, 'ports', ports)
+    monkeypatch.setattr(service.networks, 'ports', lambda context, **facts: [*map(seen, found(context, **facts))])
+    monkeypatch.setattr(service.networks, 'create_port', lambda *where, **facts: seen(make(*where, **facts)))
     return connected
 
 
