@@ -12,6 +12,7 @@ from openstack.exceptions import ResourceFailure
 
 from computeapi.db.engine import Store
 from tests.deployment.conftest import Process, free_port
+from tests.deployment.test_uwsgi import PROCESSES
 from tests.deployment.test_workers import known
 from tests.documents import ROOT, texts
 
@@ -75,12 +76,11 @@ def test_it_is_deployed(tmp_path, database_url):
     [script], machine = texts('README.md', 'Deploy'), Machine(tmp_path)
     listen = f'127.0.0.1:{free_port()}'
     edited = {'OS_DATABASE__CONNECTION': database_url, 'OS_API__AUTH_STRATEGY': 'none'}
-    with machine.service(script, COMPUTEAPI_LISTEN=listen, **edited) as process:
+    with machine.service(script, COMPUTEAPI_LISTEN=listen, COMPUTEAPI_PROCESSES=str(PROCESSES), **edited) as process:
         printed = process.lines_until('Policies')
         assert re.findall('(?m)^(.*?) +Success ', printed) == ['Database', 'Paste file', 'Policies']
         assert process.answer(f'http://{listen}/v2.1/flavors').json() == {'flavors': []}
         with machine.service('computeapi worker', **edited), closing(Store(database_url)) as store:
-            found = known(store, 5)
-    assert sorted((each.binary, each.workers) for each in found) == [('computeapi-api', 0)] * 4 + [
-        ('computeapi-worker', 4)
-    ]
+            found = known(store, PROCESSES + 1)
+    answering = [('computeapi-api', 0)] * PROCESSES
+    assert sorted((each.binary, each.workers) for each in found) == [*answering, ('computeapi-worker', 4)]
