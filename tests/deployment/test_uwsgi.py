@@ -46,13 +46,13 @@ def uwsgi_of(start, database_url, tmp_path):
     conf = tmp_path / 'computeapi.conf'
     conf.write_text(CONF.format(folder=tmp_path, url=database_url))
 
-    def run(app='application'):
+    def run(app='application', processes=PROCESSES):
         address = f'127.0.0.1:{free_port()}'
         environment = {
             'OS_COMPUTEAPI_CONFIG_FILES': str(conf),
             'COMPUTEAPI_LISTEN': address,
             'COMPUTEAPI_APP': app,
-            'COMPUTEAPI_PROCESSES': str(PROCESSES),
+            **({'COMPUTEAPI_PROCESSES': str(processes)} if processes else {}),
         }
         process = start([UWSGI, '--ini', str(INI)], environment)
         process.answer(f'http://{address}')
@@ -140,6 +140,13 @@ def test_long_bodies_are_answered(uwsgi, length, status):
     body = {'keypair': {'name': 'long', 'public_key': 'x' * length}}
     answers = [requests.post(f'{url}/v2.1/os-keypairs', json=body, timeout=30).status_code for _ in range(30)]
     assert answers == [status] * 30
+
+
+def test_small_machines_have_fewer_processes(uwsgi_of):
+    process, _ = uwsgi_of(processes=None)
+    spawned = re.findall(r'spawned uWSGI worker \d+', process.log.read_text())
+    assert len(spawned) == (4 if len(os.sched_getaffinity(0)) > 2 else 2)
+    assert process.stop() == 0, process.log.read_text()
 
 
 def test_it_reloads(uwsgi, tmp_path):

@@ -138,7 +138,8 @@ class Job:
 
     def later(self, **values: Any) -> None:
         """As `save`, but written with what is written next, and before another service is asked for anything: for a
-        step that makes nothing elsewhere. The driver is asked for nothing before it is written."""
+        step that makes nothing elsewhere, or nothing that is not found again. The driver is asked for nothing before it
+        is written."""
         self.unwritten.append(self._step(values))
         self._show(values)
 
