@@ -13,7 +13,7 @@ import pytest
 from computeapi.backends.hypervisor import NotYet
 from computeapi.compute.tasks.job import FAULT
 from computeapi.compute.tasks.queue import Tasks, thawed, tries
-from computeapi.compute.tasks.worker import Worker
+from computeapi.compute.tasks.worker import HEAD_START_SECONDS, Worker
 from computeapi.context import Context
 from computeapi.db import tasks as rows
 from computeapi.errors import Conflict, NeighbourAway
@@ -150,6 +150,38 @@ def test_a_task_is_claimed_once(process, servers, add, known):
     with ThreadPoolExecutor(8) as pool:
         found = [pool.submit(claim_all) for _ in range(8)]
         assert Counter(task_id for each in found for task_id in each.result()) == Counter(expected)
+
+
+def test_threads_of_a_process_look_one_after_the_other(queue, servers, add, monkeypatch):
+    """They would all find the same."""
+    expected = [add(servers.add()) for _ in range(4)]
+    due, looking, met = rows.due, [], threading.Event()
+
+    def look(*args):
+        looking.append(None)
+        if len(looking) > 1:
+            met.set()
+        met.wait(0.05)
+        found = due(*args)
+        looking.pop()
+        return found
+
+    monkeypatch.setattr(rows, 'due', look)
+    with ThreadPoolExecutor(4) as pool:
+        found = [pool.submit(queue.claim) for _ in range(4)]
+        assert sorted(each.result().id for each in found) == expected
+    assert not met.is_set()
+
+
+def test_who_has_the_least_to_do_looks_first(queue, monkeypatch):
+    waited = []
+    monkeypatch.setattr('computeapi.compute.tasks.worker.time.sleep', waited.append)
+    worker = Worker(queue, print, 0, PATIENCE)
+    for at_work in range(3):
+        worker.at = dict.fromkeys(range(at_work))
+        worker.hear()
+    assert waited == [0, HEAD_START_SECONDS, 2 * HEAD_START_SECONDS]
+    assert queue.generation == 3
 
 
 def test_a_claim_in_vain_is_not_counted(queue, store, servers, add, finish, clock):

@@ -6,12 +6,13 @@ whose it is. The tasks of one server are done one after the other, in the order 
 """
 
 import heapq
+import itertools
 import logging
 import threading
 import time
 import uuid
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict
 from datetime import datetime, timedelta
 from typing import Any, Protocol
@@ -64,6 +65,7 @@ class Tasks:
         self.owner = str(uuid.uuid4())
         self.waiting = threading.Condition()
         self.generation = 0
+        self.looking = threading.Lock()
         # When something is due that this process knows of, the soonest first.
         self.due: list[datetime] = []
 
@@ -205,24 +207,27 @@ class Tasks:
 
     def claim(self) -> Task | None:
         """One task that is due, now this worker's; None when there is none."""
-        look = 0
-        while True:
-            look, now = look + 1, self.clock()
-            candidates = self.store.ask(rows.due, now)
-            if not candidates:
-                return None
-            if len(candidates) > 1:
-                # There may be more than one thread has time for.
-                self.wake()
-            with self.store.write() as connection:
-                # Others look at the same time, and who waited for one of them would be told that it is taken.
-                task_id = rows.choose(connection, candidates, now, wait=look >= PATIENT_LOOK)
-                if task_id is not None and (
-                    task := rows.claim(connection, task_id, self.owner, now, now + self.lease_time)
-                ):
-                    return task
+        for look in itertools.count(1):
+            patient = look >= PATIENT_LOOK
+            # Threads that look at the same time find the same. Who waits for somebody else keeps none of them waiting.
+            with nullcontext() if patient else self.looking:
+                now = self.clock()
+                candidates = self.store.ask(rows.due, now)
+                if not candidates:
+                    break
+                if len(candidates) > 1:
+                    # There may be more than one thread has time for.
+                    self.wake()
+                with self.store.write() as connection:
+                    # Other processes look, too, and who waited for one of them would be told that it is taken.
+                    task_id = rows.choose(connection, candidates, now, wait=patient)
+                    if task_id is not None and (
+                        task := rows.claim(connection, task_id, self.owner, now, now + self.lease_time)
+                    ):
+                        return task
             if task_id is None:
                 time.sleep(PAUSE_SECONDS)
+        return None
 
     def renew(self, task_ids: Collection[int]) -> None:
         """Keep these tasks, which the workers of this process are doing."""

@@ -3,6 +3,7 @@
 import logging
 import math
 import threading
+import time
 from collections.abc import Callable
 
 from computeapi.backends.hypervisor import NotYet
@@ -18,6 +19,8 @@ from computeapi.errors import DatabaseTrouble, NeighbourAway
 from computeapi.gate import Gate
 
 LOG = logging.getLogger(__name__)
+HEAD_START_SECONDS = 0.003
+"""How much later a process looks for work that all were told of, for each task that it is at."""
 
 
 class Worker:
@@ -44,7 +47,7 @@ class Worker:
         self.threads = [self.thread() for _ in range(threads)]
         # What each thread is at, and since when.
         self.at: dict[threading.Thread, tuple[Task, float]] = {}
-        self.listener = Listener(tasks.store, tasks.wake)
+        self.listener = Listener(tasks.store, self.hear)
         # Begun at once, and again when the connection is lost.
         listens, now = bool(threads) and self.listener.possible, threading.Event()
         now.set()
@@ -69,6 +72,12 @@ class Worker:
         for thread in self.threads:
             thread.join()
         self.keeper.stop()
+
+    def hear(self) -> None:
+        """Let a thread look for what all processes were told of; first in the one that has the least to do, for those
+        who look at the same time get in each other's way."""
+        time.sleep(len(self.at) * HEAD_START_SECONDS)
+        self.tasks.wake()
 
     def work(self) -> None:
         while not self.stopping.is_set() and threading.current_thread() in self.threads:
