@@ -6,10 +6,10 @@ import sqlalchemy as sa
 
 from computeapi import errors
 from computeapi.db.listing import Clause
-from computeapi.db.network_collection import Collection, Document, Work, grouped, ids_of
+from computeapi.db.network_collection import Collection, Document, Work, ids_of
 from computeapi.db.ports import PORTS, ROUTER_GATEWAY, ROUTER_INTERFACE, ports_of_routers
 from computeapi.db.records import Among
-from computeapi.db.tables.network import fixed_ips, floating_ips, ports, routers
+from computeapi.db.tables.network import fixed_ips, floating_ips, networks, ports, routers
 
 PORT_DETAILS = ('name', 'network_id', 'mac_address', 'admin_state_up', 'status', 'device_id', 'device_owner')
 
@@ -71,18 +71,24 @@ FLOATING_IPS = Collection(
 NOWHERE = {'port_id': None, 'fixed_ip_address': None}
 
 
-LEADING = Among(
-    sa.select(floating_ips.c.port_id, floating_ips.c.floating_ip_address).order_by(
-        floating_ips.c.created_at, floating_ips.c.id
-    ),
-    floating_ips.c.port_id,
+AROUND = Among(
+    sa.select(ports.c.id, networks.c.name, networks.c.mtu, floating_ips.c.floating_ip_address)
+    .join_from(ports, networks, networks.c.id == ports.c.network_id)
+    .outerjoin(floating_ips, floating_ips.c.port_id == ports.c.id)
+    .order_by(floating_ips.c.created_at, floating_ips.c.id),
+    ports.c.id,
 )
 
 
-def floating_ips_of_ports(work: Work, port_ids: Iterable[str]) -> dict[str, list[str]]:
-    """The addresses that lead to each port."""
-    rows = LEADING.find(work.connection, list(port_ids))
-    return grouped((port_id, address) for port_id, address in rows)
+def around_ports(work: Work, port_ids: Iterable[str]) -> dict[str, tuple[Document, list[str]]]:
+    """By port, what those know of its network who are on it, whosever it is (name and mtu), and the addresses that lead
+    to the port."""
+    found: dict[str, tuple[Document, list[str]]] = {}
+    for port_id, name, mtu, address in AROUND.find(work.connection, list(port_ids)):
+        _, leading = found.setdefault(port_id, ({'name': name, 'mtu': mtu}, []))
+        if address is not None:
+            leading.append(address)
+    return found
 
 
 def free_floating_ips(work: Work, network_id: str) -> list[str]:

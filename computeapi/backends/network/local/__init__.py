@@ -123,7 +123,7 @@ class LocalNetworks(LocalFormerNetworks):
             there = [] if port_id is None else PORTS.find(work, id=port_id)
             if there:
                 return _ports(work, there)[0]
-            return _ports(work, [PORTS.get(work, ports.create(work, facts))], fresh=True)[0]
+            return _port(work, ports.create(work, facts))
 
     def bind_port(
         self,
@@ -310,13 +310,12 @@ def _port(work: Work, port_id: str) -> Port:
     return _ports(work, [PORTS.get(work, port_id)])[0]
 
 
-def _ports(work: Work, found: list[Document], *, fresh: bool = False) -> list[Port]:
-    """The ports with what belongs to them elsewhere; no floating IP leads to fresh ones."""
+def _ports(work: Work, found: list[Document]) -> list[Port]:
+    """The ports with what belongs to them elsewhere."""
     if not found:
         return []
-    on = networks.wires(work, (port['network_id'] for port in found))
-    leading = {} if fresh else routers.floating_ips_of_ports(work, [port['id'] for port in found])
-    return [Port.of(port, on[port['network_id']], leading.get(port['id'], ())) for port in found]
+    around = routers.around_ports(work, [port['id'] for port in found])
+    return [Port.of(port, *around[port['id']]) for port in found]
 
 
 def _floating_ips(work: Work, found: list[Document]) -> list[FloatingIP]:
