@@ -1,4 +1,5 @@
-"""What each GET costs behind uwsgi as shipped, and what two of its processes serve beside one; see README.md.
+"""What each GET costs behind uwsgi as shipped, and some without its router; and what two of its processes serve beside
+one; see README.md.
 
 python benchmarks/behind_uwsgi.py [--database URL] [--rounds 5] [--calls 100] [--page 50] [--clients 16] [--seconds 5]
 """
@@ -28,10 +29,10 @@ AT_ONCE = 4
 
 
 class Uwsgi:
-    """A uwsgi whose processes are known. token: of who asks."""
+    """A uwsgi whose processes are known. token: of who asks; keeps: whether connections are kept open."""
 
-    def __init__(self, url: str, token: str, pids: Sequence[int]):
-        self.url, self.token, self.pids = url, token, pids
+    def __init__(self, url: str, token: str, pids: Sequence[int], keeps: bool):
+        self.url, self.token, self.pids, self.keeps = url, token, pids, keeps
 
     def cost(self, path: str, version: str, calls: int) -> float:
         """Seconds of the processor, of all processes together, that a request takes."""
@@ -52,14 +53,19 @@ class Uwsgi:
         await asyncio.gather(*[self._client(path, request, waiting) for _ in range(AT_ONCE)])
 
     async def _client(self, path: str, request: bytes, waiting: Iterator[int]) -> None:
-        parts = urlsplit(self.url)
-        reader, writer = await asyncio.open_connection(parts.hostname, parts.port)
+        parts, writer = urlsplit(self.url), None
         for _ in waiting:
+            if writer is None:
+                reader, writer = await asyncio.open_connection(parts.hostname, parts.port)
             writer.write(request)
             status = await answer(reader)
             if status != 200:
                 raise SystemExit(f'{path}: {status}')
-        writer.close()
+            if not self.keeps:
+                writer.close()
+                writer = None
+        if writer is not None:
+            writer.close()
 
 
 class Served(NamedTuple):
@@ -70,15 +76,17 @@ class Served(NamedTuple):
 
 
 @contextmanager
-def uwsgi(things: Things, folder: str, processes: int) -> Iterator[Uwsgi]:
+def uwsgi(things: Things, folder: str, processes: int, *, router: bool = True) -> Iterator[Uwsgi]:
     """As shipped, but for the number of processes, none of which works beside answering."""
     port = free_port()
     environment = {**things.environment, 'COMPUTEAPI_LISTEN': f'127.0.0.1:{port}', 'OS_DEFAULT__WORKERS': '0'}
+    environment |= {} if router else {'COMPUTEAPI_BEHIND_PROXY': '1'}
     command = shipped('--processes', str(processes))
     with running(command, f'http://127.0.0.1:{port}', folder, **environment) as url:
         # Each process loads its app at its first request.
-        asyncio.run(load(url, 16, 2, token=things.token))
-        yield Uwsgi(url, things.token, listening_at(port))
+        made = Uwsgi(url, things.token, listening_at(port), keeps=router)
+        made.cost(*things.paths['flavor'], 500)
+        yield made
 
 
 def main() -> None:
@@ -95,6 +103,8 @@ def main() -> None:
         things.close()
         with uwsgi(things, folder, 1) as one:
             costs(one, things, options.rounds, options.calls)
+            with uwsgi(things, folder, 1, router=False) as direct:
+                spare(one, direct, things, options.rounds, options.calls)
             with uwsgi(things, folder, 2) as two:
                 compare([one, two], options)
 
@@ -117,6 +127,16 @@ def costs_of_round(asked: Uwsgi, things: Things, calls: int) -> dict[str, float]
     before = calibration()
     found = {name: asked.cost(*path, calls) for name, path in things.paths.items()}
     return found | {LOOPING: (before + calibration()) / 2}
+
+
+def spare(router: Uwsgi, direct: Uwsgi, things: Things, rounds: int, calls: int) -> None:
+    """What some things take without the router, of clients that connect anew for each, and beside what they take with
+    it, of clients that keep their connections."""
+    for name in (FIRST, 'flavor', 'server'):
+        pairs = [[each.cost(*things.paths[name], calls) for each in (router, direct)] for _ in range(rounds)]
+        cost = statistics.median(without for _, without in pairs)
+        ratio = statistics.median(without / with_it for with_it, without in pairs)
+        print(f'{name + " without router":27}{cost * 1e3:11.3f}   {ratio:.2f} of that with it', flush=True)
 
 
 def compare(sides: Sequence[Uwsgi], options: argparse.Namespace) -> None:

@@ -46,12 +46,13 @@ def uwsgi_of(start, database_url, tmp_path):
     conf = tmp_path / 'computeapi.conf'
     conf.write_text(CONF.format(folder=tmp_path, url=database_url))
 
-    def run(app='application', processes=PROCESSES):
+    def run(app='application', processes=PROCESSES, **more):
         address = f'127.0.0.1:{free_port()}'
         environment = {
             'OS_COMPUTEAPI_CONFIG_FILES': str(conf),
             'COMPUTEAPI_LISTEN': address,
             'COMPUTEAPI_APP': app,
+            **more,
             **({'COMPUTEAPI_PROCESSES': str(processes)} if processes else {}),
         }
         process = start([UWSGI, '--ini', str(INI)], environment)
@@ -68,13 +69,21 @@ def uwsgi(uwsgi_of):
     assert process.stop() == 0, process.log.read_text()
 
 
+@pytest.fixture(params=[{}, {'COMPUTEAPI_BEHIND_PROXY': '1'}], ids=['router', 'proxy'])
+def uwsgi_behind(uwsgi_of, request):
+    """The same, with uwsgi's router and without it."""
+    process, url = uwsgi_of(**request.param)
+    yield process, url
+    assert process.stop() == 0, process.log.read_text()
+
+
 def make_flavor(url, name):
     flavor = {'name': name, 'id': name, 'ram': 64, 'vcpus': 1, 'disk': 1}
     return requests.post(f'{url}/v2.1/flavors', json={'flavor': flavor}, timeout=30).status_code
 
 
-def test_it_answers_and_stops(uwsgi, tmp_path):
-    process, url = uwsgi
+def test_it_answers_and_stops(uwsgi_behind, tmp_path):
+    process, url = uwsgi_behind
     assert requests.get(f'{url}/healthcheck', timeout=10).status_code == 200
     assert requests.get(url, timeout=10).json()['versions']
     answer = requests.get(f'{url}/v2.1/flavors', headers={'OpenStack-API-Version': 'compute 2.61'}, timeout=10)
@@ -100,8 +109,8 @@ def test_guests_are_answered_by_processes_of_their_own(uwsgi_of):
     assert process.stop() == 0
 
 
-def test_all_workers_see_the_same(uwsgi, tmp_path):
-    _, url = uwsgi
+def test_all_workers_see_the_same(uwsgi_behind, tmp_path):
+    _, url = uwsgi_behind
     names = [f'flavor-{number}' for number in range(20)]
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(lambda name: make_flavor(url, name), names)) == [200] * 20
@@ -134,9 +143,9 @@ def test_many_clients_that_keep_their_connections_are_answered(uwsgi, run_load):
 
 
 @pytest.mark.parametrize(('length', 'status'), [(100_000, 400), (1_000_000, 413)])
-def test_long_bodies_are_answered(uwsgi, length, status):
+def test_long_bodies_are_answered(uwsgi_behind, length, status):
     """As long as those of servers with user_data, and too long: each on a connection of its own, as with curl."""
-    _, url = uwsgi
+    _, url = uwsgi_behind
     body = {'keypair': {'name': 'long', 'public_key': 'x' * length}}
     answers = [requests.post(f'{url}/v2.1/os-keypairs', json=body, timeout=30).status_code for _ in range(30)]
     assert answers == [status] * 30
@@ -149,8 +158,8 @@ def test_small_machines_have_fewer_processes(uwsgi_of):
     assert process.stop() == 0, process.log.read_text()
 
 
-def test_it_reloads(uwsgi, tmp_path):
-    process, url = uwsgi
+def test_it_reloads(uwsgi_behind, tmp_path):
+    process, url = uwsgi_behind
     assert make_flavor(url, 'before') == 200
     (tmp_path / 'computeapi.conf').write_text((tmp_path / 'computeapi.conf').read_text() + '[api]\nmax_limit = 1\n')
     process.process.send_signal(signal.SIGHUP)
@@ -163,9 +172,9 @@ def test_it_reloads(uwsgi, tmp_path):
     assert len(listed['flavors']) == 1 and 'flavors_links' in listed
 
 
-def test_a_body_that_breaks_off_comes_to_nothing(uwsgi, tmp_path):
+def test_a_body_that_breaks_off_comes_to_nothing(uwsgi_behind, tmp_path):
     """uwsgi, which reads it first, hangs up after a while."""
-    _, url = uwsgi
+    _, url = uwsgi_behind
     with socket.create_connection(('127.0.0.1', int(url.rpartition(':')[2])), timeout=30) as client:
         head = b'POST /v2.1/flavors HTTP/1.1\r\nHost: cloud\r\nContent-Type: application/json\r\n'
         client.sendall(head + b'Content-Length: 100\r\n\r\n{')
