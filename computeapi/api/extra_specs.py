@@ -93,7 +93,7 @@ KNOWN: tuple[tuple[str, Check], ...] = (
     ('hw:watchdog_action', one_of('none', 'pause', 'poweroff', 'reset', 'disabled')),
     ('hw:serial_port_count|hw_rng:rate_(bytes|period)|hw_video:ram_max_mb', AT_LEAST_0),
     ('os:secure_boot', one_of('disabled', 'required')),
-    ('pci_passthrough:alias', text(r'[^:]+:\d+(\s*,\s*[^:]+:\d+)*')),
+    ('pci_passthrough:alias', text(r'[^:]+:\d+(?:\s*,\s*[^:]+:\d+)*')),
     ('quota:cpu_(period|shares)|quota:disk_(read|write|total)_(bytes|iops)_sec', AT_LEAST_0),
     ('quota:vif_(inbound|outbound)_(average|burst|peak)', AT_LEAST_0),
     ('quota:(cpu|disk_io|memory|vif)_(limit|shares_share)', AT_LEAST_0),

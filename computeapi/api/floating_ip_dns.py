@@ -7,7 +7,7 @@ from typing import Any
 
 from computeapi.api.controller import ComputeController
 from computeapi.api.gone import PROXIES
-from computeapi.api.servers.schemas import IPV4, IPV6
+from computeapi.api.servers.schemas import ADDRESS
 from computeapi.api.types import NONEMPTY, NOTHING, NULLABLE_STRING, STRING
 from computeapi.backends.network.former import DNSDomain, DNSEntry
 from computeapi.errors import DNSEntryNotFound, Invalid
@@ -29,7 +29,7 @@ PROJECT = NONEMPTY | {'pattern': '^[a-zA-Z0-9-]*$'}
 DOMAIN_BODY = closed(
     {'scope': one_of('public', 'private'), 'project': PROJECT, 'availability_zone': NONEMPTY}, ['scope']
 )
-ENTRY_BODY = whole({'ip': {'anyOf': [IPV4, IPV6]}, 'dns_type': one_of('A', 'AAAA')})
+ENTRY_BODY = whole({'ip': ADDRESS, 'dns_type': one_of('A', 'AAAA')})
 
 
 def dns_name(text: str) -> str:

@@ -156,7 +156,7 @@ class ProxiedImages(ComputeController):
 
     def page(self, req: Request, view: View) -> dict[str, Any]:
         limit, marker, _ = pages.asked(req, self.cloud.max_limit)
-        found = self.cloud.images.list(req.context, filters=filters_of(req.query), limit=limit, marker=marker)
+        found = self.cloud.images.list(req.context, filters=filters_of(req.query), limit=limit, marker=marker or None)
         shown = view.render_all(req, (self.addressed(req, image) for image in found))
         return pages.answer(req, 'images', shown, limit)
 

@@ -149,7 +149,7 @@ class FloatingIPs(ComputeController):
     @operation('POST', policy=CREATE_FLOATING_IP, body=POOL, response={'floating_ip': FLOATING_IP}, errors=(404,))
     def create(self, req: Request, body: Any) -> dict[str, Any]:
         """Create a floating IP of a pool; by default of the first one."""
-        pool = (body or {}).get('pool')
+        pool = (body or {}).get('pool') or None
         return {'floating_ip': FLOATING_IP.render(req, self.cloud.floating_ips.create(req.context, pool))}
 
     @operation('DELETE', '/{id}', policy=DELETE_FLOATING_IP, status=202, errors=(409,))

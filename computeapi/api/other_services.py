@@ -40,7 +40,7 @@ FACTS = {
     'status': one_of(FAILED, COMPLETED, 'in-progress'),
     'tag': TEXT,
 }
-CREATE_BODY = lone('events', array(closed(FACTS, required=['server_uuid', 'name'])) | {'minItems': 1})
+CREATE_BODY = lone('events', array(closed(FACTS, required=['name', 'server_uuid'])) | {'minItems': 1})
 
 # ------------------------------------------------------------------ answers
 

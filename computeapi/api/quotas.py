@@ -206,7 +206,9 @@ class Limits(ComputeController):
     def index(self, req: Request) -> dict[str, Any]:
         """Show the limits of the own project or, for administrators, of another."""
         project_id = req.parameter('tenant_id')
-        if project_id:
+        if project_id is None:
+            project_id = req.context.project_id or ''
+        else:
             req.check(OTHER_PROJECT)
-        usage = self.cloud.quotas.usage(project_id or req.context.project_id or '')
+        usage = self.cloud.quotas.usage(project_id)
         return {'limits': {'absolute': ABSOLUTE.render(req, usage), 'rate': []}}

@@ -5,8 +5,7 @@ from typing import Any
 from computeapi.api import pages
 from computeapi.api.controller import ComputeController
 from computeapi.api.gone import PROXIES
-from computeapi.api.types import ANYTHING, NULLABLE_INTEGER, NULLABLE_STRING, NULLABLE_UUID, STRING, TEXT, UUID, parts
-from computeapi.booleans import spoken
+from computeapi.api.types import ANYTHING, NULLABLE_INTEGER, NULLABLE_STRING, STRING, TEXT, UUID, parts
 from computeapi.compute.security_groups import Rule
 from computeapi.web.contract import MEMBER_OR_ADMIN, READER_OR_ADMIN, Field, Policy, View, attr
 from computeapi.web.controller import operation
@@ -38,7 +37,7 @@ RULE_BODY = lenient(
         'security_group_rule': lenient(
             {
                 'parent_group_id': UUID,
-                'group_id': NULLABLE_UUID,
+                'group_id': NULLABLE_STRING | {'format': 'uuid'},
                 # These were never looked at here; what makes no rule is refused when the groups were found.
                 **dict.fromkeys(('ip_protocol', 'from_port', 'to_port', 'cidr'), ANYTHING),
             },
@@ -88,7 +87,7 @@ class SecurityGroups(ComputeController):
     def index(self, req: Request) -> dict[str, Any]:
         """List security groups."""
         limit, offset = window_of(req, self.cloud.max_limit)
-        everybody = req.context.is_admin and spoken(req.parameter('all_tenants'))
+        everybody = req.context.is_admin and 'all_tenants' in req.query
         found = self.cloud.security_groups.list(req.context, limit, offset, all_projects=everybody)
         return {'security_groups': SECURITY_GROUP.render_all(req, found)}
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from computeapi.api import pages
 from computeapi.api.controller import ComputeController
-from computeapi.api.types import BARE_NAME, OBJECT, POSITIVE, STRING, UUID
+from computeapi.api.types import BARE_NAME, COUNT, OBJECT, STRING, UUID
 from computeapi.compute.server_groups import AFFINITY, ANTI_AFFINITY, SOFT_AFFINITY, SOFT_ANTI_AFFINITY
 from computeapi.db.server_groups import ServerGroup
 from computeapi.versions import added, changed, removed
@@ -30,8 +30,8 @@ LIST_QUERY = query({'all_projects': STRING} | pages.WINDOW, strict='2.75')
 HARD = [ANTI_AFFINITY, AFFINITY]
 ALL = [*HARD, SOFT_ANTI_AFFINITY, SOFT_AFFINITY]
 POLICY = {'type': 'string', 'enum': ALL}
-POLICIES = array({'enum': changed({'2.1': HARD, '2.15': ALL})}) | {'minItems': 1, 'maxItems': 1}
-RULES = closed({'max_server_per_host': POSITIVE})
+POLICIES = array({'enum': changed({'2.1': HARD, '2.15': ALL})}) | {'uniqueItems': True, 'minItems': 1, 'maxItems': 1}
+RULES = closed({'max_server_per_host': COUNT})
 CREATE_BODY = lone(
     'server_group',
     closed(

@@ -39,8 +39,16 @@ MOST = 2**31 - 1
 DIGITS = sys.int_info.default_max_str_digits
 """As many are read as a number."""
 SPOKEN_BOOLEAN = {'type': ['boolean', 'string'], 'enum': [True, *TRUE, False, *FALSE]}
-UNBOUNDED = {'type': ['integer', 'string'], 'pattern': '^[0-9]+$', 'minimum': 0, 'maxLength': DIGITS}
-NON_NEGATIVE = UNBOUNDED | {'maximum': MOST}
+UNBOUNDED = {'type': ['integer', 'string'], 'pattern': '^[0-9]*$', 'minLength': 1, 'maxLength': DIGITS, 'minimum': 0}
+COUNT = UNBOUNDED | {'minimum': 1, 'maximum': MOST}
+# Sizes say of no text what they say of a wrong one.
+NON_NEGATIVE = {
+    'type': ['integer', 'string'],
+    'pattern': '^[0-9]+$',
+    'maxLength': DIGITS,
+    'minimum': 0,
+    'maximum': MOST,
+}
 POSITIVE = NON_NEGATIVE | {'minimum': 1}
 TEXT = {'type': 'string', 'maxLength': 255}
 NONEMPTY = {'type': 'string', 'minLength': 1, 'maxLength': 255}

@@ -80,7 +80,8 @@ class SimpleTenantUsage(ComputeController):
     def index(self, req: Request) -> dict[str, Any]:
         """List what all projects used: without start and end at this moment, in detail with detailed=1."""
         found, links = self.usage(req)
-        view = DETAILED if req.parameter('detailed') == '1' else USAGE
+        # Unlike other parameters, this one counts as it stands first.
+        view = DETAILED if req.query.get('detailed', ['0'])[0] == '1' else USAGE
         return {'tenant_usages': view.render_all(req, found)} | ({'tenant_usages_links': links} if links else {})
 
     @operation('GET', '/{id}', policy=SHOW, query=SHOW_QUERY, response=SHOWN)

@@ -118,6 +118,9 @@ class ProxiedVolumes(ComputeController):
     def create(self, req: Request, body: Any) -> Reply:
         """Create a volume."""
         wanted = body['volume']
+        # That it is missing is said before anything else that may be wrong.
+        if (snapshot_id := wanted.get('snapshot_id')) is not None:
+            self.cloud.volumes.get_snapshot(req.context, snapshot_id)
         volume = self.cloud.volumes.create(
             req.context,
             int(wanted['size']),
@@ -125,7 +128,7 @@ class ProxiedVolumes(ComputeController):
             description=wanted.get('display_description'),
             volume_type=wanted.get('volume_type'),
             availability_zone=wanted.get('availability_zone'),
-            snapshot_id=wanted.get('snapshot_id'),
+            snapshot_id=snapshot_id,
             metadata=wanted.get('metadata'),
         )
         return Reply({'volume': VOLUME.render(req, volume)}, {'Location': f'{req.endpoint}/os-volumes/{volume.id}'})

@@ -72,8 +72,9 @@ class UsageRecords:
         A project whose servers are on several pages is on each of them, with what those servers used.
         """
         now = self.clock()
+        now_alone = start is None and stop is None
         start, stop = start or now, stop or now
-        if start > stop:
+        if start >= stop and not now_alone:
             raise Invalid('Invalid start time. The start time cannot occur after the end time.')
         spans = self.store.ask(rows.page, start, stop, page, project_id)
         return [

@@ -50,6 +50,9 @@ def test_each_event_has_its_answer(tell, servers):
         told('network-changed', ABSENT),
         told('network-vif-plugged', homeless, tag='x'),
         told('volume-extended', here),
+        told('power-update', here),
+        told('accelerator-request-bound', here),
+        told('volume-reimaged', here),
     )
     assert answer.status == 207
     assert answer.json['events'] == [
@@ -57,6 +60,9 @@ def test_each_event_has_its_answer(tell, servers):
         told('network-changed', ABSENT, status='failed', code=404),
         told('network-vif-plugged', homeless, tag='x', status='failed', code=422),
         told('volume-extended', here, status='failed', code=400),
+        told('power-update', here, status='failed', code=400),
+        told('accelerator-request-bound', here, status='failed', code=400),
+        told('volume-reimaged', here, status='completed', code=200),
     ]
 
 

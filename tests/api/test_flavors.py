@@ -110,6 +110,11 @@ def test_access_to_a_private_flavor(api):
     assert api.get('/flavors/small', as_=MEMBER).status == 404
 
 
+def test_a_project_that_is_gone_loses_the_use_of_a_flavor(api, small):
+    answer = api.post('/flavors/small/action', {'removeTenantAccess': {'tenant': 'gone'}})
+    assert re.fullmatch(r'Flavor access not found for \d+ / gone combination\.', answer.json['itemNotFound']['message'])
+
+
 @pytest.mark.parametrize(
     ('text', 'found'),
     [('t', ['small']), ('YES', ['small']), ('f', ['hidden']), ('0', ['hidden']), ('None', ['hidden', 'small'])],

@@ -75,6 +75,7 @@ def test_pages(api, make):
     assert 'images_links' not in api.get('/images', as_=BOB).json
     (link,) = api.get('/images/detail?limit=1&x=1&name=a', as_=BOB).json['images_links']
     assert link['href'].startswith('http://localhost/v2.1/images/detail?limit=1&name=a&marker=')
+    assert len(api.get('/images?marker=', as_=BOB).json['images']) == len(names)
     for query in ('limit=0', 'limit=-1', 'limit=a', 'marker=junk'):
         assert api.get(f'/images?{query}', as_=BOB).status == 400
 

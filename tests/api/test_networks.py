@@ -90,6 +90,7 @@ def test_floating_ips_look_like_the_samples(api, network, sample, shape):
         (None, 200),
         ({}, 200),
         ({'pool': None}, 200),
+        ({'pool': ''}, 200),
         ({'pool': 'public', 'other': 1}, 200),
         ({'pool': 5}, 400),
         ({'pool': 'private'}, 404),

@@ -127,6 +127,7 @@ def test_v2_ignores_what_it_does_not_know(legacy):
         ('GET', CLASS, 'os-quota-class-sets:show'),
         ('PUT', CLASS, 'os-quota-class-sets:update'),
         ('GET', '/limits?tenant_id=project', 'limits:other_project'),
+        ('GET', '/limits?tenant_id=', 'limits:other_project'),
     ],
 )
 def test_another_project_s_are_not_seen(api, method, path, rule):

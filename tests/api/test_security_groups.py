@@ -61,7 +61,9 @@ def test_pages(api, group):
     assert names('offset=9') == []
     assert names('all_tenants=1', ALICE) == ['default']
     assert names('', ADMIN) == ['default']
-    assert 'g' in names('all_tenants=1', ADMIN)
+    # Whatever its value.
+    for query in ('all_tenants=1', 'all_tenants=0', 'all_tenants'):
+        assert 'g' in names(query, ADMIN)
     for query in ('limit=a', 'offset=a', 'limit=-1'):
         assert api.get(f'{GROUPS}?{query}', as_=BOB).status == 400
 
@@ -183,6 +185,8 @@ def test_what_may_come_in(add, facts, protocol, ports, cidr):
         ({'from_port': 1, 'to_port': 2, 'cidr': ['10.0.0.0/8']}, "['10.0.0.0/8'] is not a valid IP network."),
         ({'from_port': 1, 'to_port': 2, 'cidr': '10.0.0.1'}, '10.0.0.1 is not a valid IP network.'),
         ({'parent_group_id': 'x'}, "'x' is not a 'uuid'"),
+        ({'group_id': 'x'}, "'x' is not a 'uuid'"),
+        ({'group_id': 5}, "5 is not of type 'string', 'null'"),
     ],
 )
 def test_what_makes_no_rule(add, facts, message):

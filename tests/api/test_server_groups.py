@@ -56,6 +56,14 @@ def test_what_can_be_asked_for(api, version, body, status):
     assert api.post(GROUPS, body, version).status == status
 
 
+@pytest.mark.parametrize(
+    ('most', 'text'), [('', "'' should be non-empty"), ('x', "'x' does not match '^[0-9]*$'"), (' 1', "' 1' does not")]
+)
+def test_a_rule_that_is_no_number(api, most, text):
+    answer = api.post(GROUPS, new('anti-affinity', rules={'max_server_per_host': most}), '2.64')
+    assert (answer.status, text in answer.json['badRequest']['message']) == (400, True), answer
+
+
 def test_rules_are_numbers(api):
     made = api.post(GROUPS, new('anti-affinity', rules={'max_server_per_host': '3'}), '2.64').json['server_group']
     assert made['rules'] == {'max_server_per_host': 3}

@@ -65,7 +65,9 @@ def test_all_projects(api, used):
     assert 'server_usages' not in found[0]
     detailed = api.get(f'{PATH}?{PERIOD}&detailed=1').json['tenant_usages']
     assert [len(each['server_usages']) for each in detailed] == [2, 1]
-    assert 'server_usages' not in api.get(f'{PATH}?{PERIOD}&detailed=2').json['tenant_usages'][0]
+    for query in ('detailed=2', 'detailed=0&detailed=1'):
+        assert 'server_usages' not in api.get(f'{PATH}?{PERIOD}&{query}').json['tenant_usages'][0]
+    assert 'server_usages' in api.get(f'{PATH}?{PERIOD}&detailed=1&detailed=0').json['tenant_usages'][0]
 
 
 def test_now_is_meant_where_no_time_is_given(api, used):
@@ -85,6 +87,7 @@ def test_now_is_meant_where_no_time_is_given(api, used):
         'start=2020-01-10T12:00:00Z',
         'end=2020-01-10%2012:00:00',
         'start=2020-01-10T12:00:01&end=2020-01-10T12:00:00',
+        'start=2020-01-10T12:00:00&end=2020-01-10T12:00:00',
         'end=2000-01-01T00:00:00',
     ],
 )

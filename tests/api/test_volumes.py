@@ -59,6 +59,7 @@ def test_volumes_look_like_the_samples(api, service, sample, shape):
         ({'size': 1, 'display_name': 'x' * 256}, 400),
         ({'size': 1, 'volume_type': 'none'}, 404),
         ({'size': 1, 'snapshot_id': MISSING}, 404),
+        ({'size': 1, 'snapshot_id': '', 'availability_zone': 'none'}, 404),
         ({'size': 1, 'availability_zone': 'none'}, 400),
         ({'size': 1, 'other': 1}, 400),
         ({'size': 5000}, 403),

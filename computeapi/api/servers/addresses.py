@@ -7,7 +7,7 @@ from typing import Any
 
 from computeapi.api.controller import ComputeController
 from computeapi.api.servers.readers import plain_addresses
-from computeapi.api.servers.schemas import IPV4, IPV6
+from computeapi.api.servers.schemas import ADDRESS
 from computeapi.api.servers.subject import ServerController, action
 from computeapi.api.servers.view import ADDRESS as SHOWN_ADDRESS
 from computeapi.api.servers.view import by_network
@@ -34,7 +34,6 @@ REMOVE_FLOATING_IP = Policy(
 
 BEFORE_NEUTRON = Bounds(last='2.43')
 
-ADDRESS = {'anyOf': [IPV4, IPV6]}
 NETWORK = NONEMPTY | {'type': ['string', 'number'], 'maxLength': 36}
 ADDRESSED = lone('address', ADDRESS)
 ASSOCIATED = closed({'address': ADDRESS, 'fixed_address': ADDRESS}, ['address'])

@@ -12,6 +12,7 @@ from computeapi.api.servers.admin_password import password_of, told
 from computeapi.api.servers.disks import FIELDS as DISKS
 from computeapi.api.servers.disks import devices_of
 from computeapi.api.servers.schemas import (
+    ADDRESS,
     DESCRIPTION,
     DISK_CONFIG,
     FLAVOR_REF,
@@ -24,9 +25,9 @@ from computeapi.api.servers.schemas import (
 )
 from computeapi.api.types import (
     BARE_NAME,
+    COUNT,
     HOST,
     LINKS,
-    MOST,
     NAME,
     NULLABLE_UUID,
     SPOKEN_BOOLEAN,
@@ -68,7 +69,6 @@ DESCRIPTIONS = '2.19'
 # ------------------------------------------------------------------ requests
 
 IMAGE_OR_NONE = {'oneOf': [UUID, {'type': 'string', 'maxLength': 0}]}
-ADDRESS = {'oneOf': [IPV4, IPV6]}
 INTERFACES = array(
     closed(
         {
@@ -81,7 +81,6 @@ INTERFACES = array(
 )
 NETWORKS = changed({'2.1': INTERFACES, '2.37': {'oneOf': [INTERFACES, one_of('none', 'auto')]}})
 GROUPS = array(closed({'name': NAME}))
-COUNT = {'type': ['integer', 'string'], 'minLength': 1, 'pattern': '^[0-9]*$', 'minimum': 1, 'maximum': MOST}
 FILE = whole({'path': STRING, 'contents': {'type': 'string', 'format': 'base64'}})
 CERTIFICATES = {
     'type': ['array', 'null'],
@@ -199,7 +198,8 @@ class ServerCreation(ComputeController):
             'id': plan.first_id,
             'links': req.links('servers', plan.first_id),
             'OS-DCF:diskConfig': plan.disk_config,
-            'security_groups': [{'name': name} for name in groups_of(server) or ['default']],
+            # As it was asked for, whatever the groups turn out to be.
+            'security_groups': server.get('security_groups', [{'name': 'default'}]),
             **told(self.cloud.conf, password),
         }
         return Reply({'server': shown}, {'Location': f'{req.endpoint}/servers/{plan.first_id}'})

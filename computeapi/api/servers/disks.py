@@ -14,6 +14,7 @@ from computeapi.web.schemas import array, closed, one_of
 
 # ------------------------------------------------------------------ schemas
 
+BUSES = frozenset(('', 'fdc', 'ide', 'sata', 'scsi', 'usb', 'virtio', 'xen', 'lxc', 'uml'))
 COMMON = {
     'virtual_name': TEXT,
     'volume_id': UUID,
@@ -92,6 +93,8 @@ def check(item: Mapping[str, Any], image_given: bool) -> None:
         raise bad('Missing device UUID.')
     if source is None:
         raise bad('Invalid source_type field.')
+    if item.get('disk_bus', '') not in BUSES:
+        raise Invalid('Block Device Mapping is Invalid.')
     boots = item.get('boot_index') is not None and int(item['boot_index']) == 0
     if (source, destination) == ('image', 'local') and not (image_given and boots):
         raise bad('Mapping image to local is not supported.')

@@ -6,7 +6,7 @@ from typing import Any
 from computeapi.api.pages import WINDOW
 from computeapi.api.servers.addresses import BEFORE_NEUTRON
 from computeapi.api.servers.create import ATTACH_EXTERNAL
-from computeapi.api.servers.schemas import IPV4, IPV6, TAG
+from computeapi.api.servers.schemas import ADDRESS, TAG
 from computeapi.api.servers.subject import ServerController
 from computeapi.api.types import NULLABLE_STRING, STRING, UUID
 from computeapi.compute.servers.interfaces import Interface
@@ -27,12 +27,11 @@ LIST_VIRTUAL = Policy('os_compute_api:os-virtual-interfaces', READER_OR_ADMIN, '
 
 # ------------------------------------------------------------------ requests
 
-ADDRESS = lone('ip_address', {'anyOf': [IPV4, IPV6]})
 ATTACH = closed(
     {
         'net_id': UUID,
         'port_id': UUID,
-        'fixed_ips': {'type': 'array', 'minItems': 1, 'maxItems': 1, 'items': ADDRESS},
+        'fixed_ips': {'type': 'array', 'minItems': 1, 'maxItems': 1, 'items': lone('ip_address', ADDRESS)},
         'tag': added('2.49', TAG),
     }
 )

@@ -10,15 +10,16 @@ HOSTNAME = changed(
     {
         '2.90': {
             'type': 'string',
+            'pattern': '^[a-zA-Z0-9]+[a-zA-Z0-9-]*[a-zA-Z0-9]+$',
             'minLength': 2,
             'maxLength': 63,
-            'pattern': '^[a-zA-Z0-9]+[a-zA-Z0-9-]*[a-zA-Z0-9]+$',
         },
         '2.94': HOST,
     }
 )
 IPV4 = {'type': 'string', 'format': 'ipv4'}
 IPV6 = {'type': 'string', 'format': 'ipv6'}
+ADDRESS = {'type': 'string', 'anyOf': [IPV4, IPV6]}
 FLAVOR_REF = {'type': ['string', 'integer'], 'minLength': 1}
 HOST_OR_NULL = HOST | {'type': ['string', 'null']}
 DISK_CONFIG = one_of('AUTO', 'MANUAL')

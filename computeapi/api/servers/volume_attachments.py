@@ -38,7 +38,7 @@ ON_SHELVED = {'shelved': added(SHELVED, True)}
 
 # ------------------------------------------------------------------ requests
 
-DEVICE = {'type': ['string', 'null'], 'maxLength': 255, 'pattern': '(^/dev/x{0,1}[a-z]{0,1}d{0,1})([a-z]+)[0-9]*$'}
+DEVICE = {'type': ['string', 'null'], 'pattern': '(^/dev/x{0,1}[a-z]{0,1}d{0,1})([a-z]+)[0-9]*$', 'maxLength': 255}
 ATTACH = closed(
     {
         'volumeId': UUID,

@@ -20,6 +20,8 @@ PLUGGED = (VIF_PLUGGED, 'network-vif-unplugged')
 NETWORK = ('network-changed', *PLUGGED, 'network-vif-deleted')
 VOLUME_EXTENDED, VOLUME_REIMAGED = 'volume-extended', 'volume-reimaged'
 POWER_UPDATE, ACCELERATOR_BOUND = 'power-update', 'accelerator-request-bound'
+# They say by their tag what of the server is meant.
+TAGGED = (VOLUME_EXTENDED, POWER_UPDATE, ACCELERATOR_BOUND)
 COMPLETED, FAILED = 'completed', 'failed'
 
 EXTEND_VOLUME = beside('extend_volume')
@@ -123,7 +125,7 @@ def outcome_of(event: Event, server: Server | None) -> Outcome:
         return Outcome.UNKNOWN
     if server.host is None:
         return Outcome.HOMELESS
-    if event.name in (VOLUME_EXTENDED, VOLUME_REIMAGED) and not event.tag:
+    if event.name in TAGGED and not event.tag:
         return Outcome.UNTAGGED
     return Outcome.ACCEPTED
 

@@ -25,4 +25,5 @@ class Locks:
         values = {'locked_by': by, 'locked_reason': reason, 'updated_at': self.changes.clock()}
         with self.changes.store.write() as connection:
             rows.update(connection, server.uuid, values)
-            self.changes.record(connection, context, server, action)
+            host = self.changes.platform.conf.host
+            self.changes.record(connection, context, server, action, event=f'api_{action}', host=host)

@@ -77,7 +77,7 @@ class Resizes:
         if flavor.disabled or flavor.flavorid == server.flavor['flavorid']:
             raise Invalid('When resizing, instances must change flavor!')
         if server.image_id and flavor.root_gb == 0 and server.root_gb != 0:
-            raise Invalid('Resize to zero disk flavor is not allowed.')
+            raise Invalid('Server disk was unable to be resized because: Resize to zero disk flavor is not allowed.')
         new = flavors.snapshot(flavor)
         values = {'disk_config': disk_config} if disk_config else {}
         self._begin(context, server, RESIZE, 'resize', new, values=values)

@@ -28,9 +28,7 @@ class ServerSecurityGroupManager:
     def add(self, context: Context, server: Server, name_or_id: str) -> None:
         """Put every port of the server into the group."""
         group = self._called(context, name_or_id)
-        ports = self._ports(context.elevated(), server)
-        if not ports:
-            raise SecurityGroupNotFound(f'instance_id {server.uuid} could not be found as device id on any ports')
+        ports = self._some_ports(context, server)
         if not all(port.port_security_enabled and port.fixed_ips for port in ports):
             raise Invalid(
                 'Network requires port_security_enabled and subnet associated in order to apply security groups.'
@@ -45,13 +43,20 @@ class ServerSecurityGroupManager:
     def remove(self, context: Context, server: Server, name_or_id: str) -> None:
         """Take every port of the server out of the group."""
         group = self._called(context, name_or_id)
-        ports = [port for port in self._ports(context.elevated(), server) if group.id in port.security_groups]
-        if not ports:
+        ports = self._some_ports(context, server)
+        members = [port for port in ports if group.id in port.security_groups]
+        if not members:
             raise SecurityGroupNotFound(f'Security group {name_or_id} not associated with the instance {server.uuid}')
-        for port in ports:
+        for port in members:
             rest = [other for other in port.security_groups if other != group.id]
             self.networks.set_port_security_groups(context.elevated(), port.id, rest)
         self.addresses.refresh(context, [server.uuid])
+
+    def _some_ports(self, context: Context, server: Server) -> Sequence[Port]:
+        ports = self._ports(context.elevated(), server)
+        if not ports:
+            raise SecurityGroupNotFound(f'instance_id {server.uuid} could not be found as device id on any ports')
+        return ports
 
     def _ports(self, context: Context, server: Server) -> Sequence[Port]:
         return held(self.networks, context, server)

@@ -2,7 +2,7 @@
 
 import builtins
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -20,7 +20,7 @@ from computeapi.context import Context
 from computeapi.db import servers as rows
 from computeapi.db.servers import BlockDevice, Server
 from computeapi.db.tasks import Task
-from computeapi.errors import Error, Invalid, VolumeNotAttached
+from computeapi.errors import Error, Invalid, NotFound, VolumeNotAttached
 from computeapi.states import VMState
 
 LOG = logging.getLogger(__name__)
@@ -109,7 +109,7 @@ class AttachedVolumes:
         if not self.changes.platform.conf.cinder.cross_az_attach:
             disks.check_zone(volume, server.availability_zone or server.pinned_availability_zone)
         device = self._new(server, volume, tag, delete_on_termination)
-        task = self._plan(context, server, transition, device, name, at_once)
+        task = self._plan(context, server, transition, volume, device, name, at_once)
         with self.changes.accepting(context, server, ATTACH, task):
             self._reserve(context, device)
         return device
@@ -142,6 +142,7 @@ class AttachedVolumes:
         context: Context,
         server: Server,
         transition: Transition,
+        volume: Volume,
         device: BlockDevice,
         name: str | None,
         at_once: bool,
@@ -149,9 +150,8 @@ class AttachedVolumes:
         """Write down what will be attached before anything is."""
         with self.store.write() as connection:
             current = locked(connection, context, server, transition)
+            check_holders(volume, server, rows.on_volume(connection, volume.id))
             devices = rows.block_devices_of(connection, [server.uuid])
-            if any(each.volume_id == device.volume_id for each in devices):
-                raise Invalid(f'Invalid volume: volume {device.volume_id} already attached')
             if current.vm_state == VMState.SHELVED_OFFLOADED:
                 device.device_name = name
             elif at_once:
@@ -192,7 +192,10 @@ class AttachedVolumes:
 
         facts: of the attachment as clients see it."""
         with self.store.write() as connection:
-            device = find(connection, server, volume_id)
+            try:
+                device = find(connection, server, volume_id)
+            except VolumeNotAttached:
+                raise NotFound(f'No volume Block Device Mapping with id {volume_id}.') from None
             check_fixed(server, device, facts)
             if 'delete_on_termination' in facts:
                 kept = {'delete_on_termination': facts['delete_on_termination']}
@@ -238,6 +241,15 @@ def check_volume(server: Server, volume: Volume, tag: str | None, multiattach: b
         raise Invalid('Attaching multiattach volumes is not supported for shelved-offloaded instances.')
     if server.vm_state == VMState.SHELVED_OFFLOADED and tag:
         raise Invalid('Tagged volume attachment is not supported for shelved-offloaded instances.')
+
+
+def check_holders(volume: Volume, server: Server, disks_on_it: Sequence[BlockDevice]) -> None:
+    """No server has the volume twice, and one that is for one server alone has no other."""
+    holders = [device.server_id for device in disks_on_it]
+    if holders and not volume.multiattach:
+        raise Invalid(f'Invalid volume: volume {volume.id} is already attached to instances: {", ".join(holders)}')
+    if server.uuid in holders:
+        raise Invalid(f'Invalid volume: volume {volume.id} already attached')
 
 
 def check_fixed(server: Server, device: BlockDevice, facts: Mapping[str, Any]) -> None:

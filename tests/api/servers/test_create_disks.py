@@ -268,8 +268,24 @@ def test_a_bad_field_is_named(create, field, value):
 
 
 def test_long_words_about_disks_are_kept(disks):
-    (root,) = disks(**{NEW: [{**ROOT, 'disk_bus': 'x' * 255, 'device_type': 'y' * 255}]})
-    assert facts(root, 'disk_bus', 'device_type') == ('x' * 255, 'y' * 255)
+    (root,) = disks(**{NEW: [{**ROOT, 'guest_format': 'x' * 255, 'device_type': 'y' * 255}]})
+    assert facts(root, 'guest_format', 'device_type') == ('x' * 255, 'y' * 255)
+
+
+@pytest.mark.parametrize('bus', ['scsi', ''])
+def test_a_disk_is_on_a_bus(disks, bus):
+    (root,) = disks(**{NEW: [{**ROOT, 'disk_bus': bus}]})
+    assert root.disk_bus == bus
+
+
+@pytest.mark.parametrize('bus', ['VIRTIO', 'x' * 255])
+def test_a_bus_that_there_is_not(create, bus):
+    assert message(create(**{NEW: [{**ROOT, 'disk_bus': bus}]})) == (400, 'Block Device Mapping is Invalid.')
+
+
+def test_a_snapshot_that_is_gone_is_no_root(create):
+    devices = [volume(NIL, source_type='snapshot')]
+    assert message(create(imageRef='', **{NEW: devices})) == (400, f'Snapshot {NIL} could not be found.')
 
 
 def test_one_form_at_a_time(create):

@@ -120,6 +120,11 @@ def test_security_groups_become_ids(asked, world):
     assert asked(security_groups=names)['security_groups'] == [groups[0].id, made.id]
 
 
+@pytest.mark.parametrize('groups', [[], [{}], [{'name': 'default'}, {'name': 'default'}]])
+def test_the_answer_has_the_groups_as_they_were_asked_for(create, groups):
+    assert create(security_groups=groups).json['server']['security_groups'] == groups
+
+
 def test_of_groups_with_one_name_the_id_must_be_given(create, world):
     for _ in range(2):
         made = world.networks.create_security_group(world.bob, 'web', '')

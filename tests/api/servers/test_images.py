@@ -203,6 +203,7 @@ def test_rotations_that_are_no_numbers(back_up):
     for rotation in (-1, 'x', 1.5, None):
         answer = back_up(rotation)
         assert answer.status == 400 and 'rotation' in answer.text
+    assert "'' should be non-empty" in back_up('').text
 
 
 def test_more_backups_than_there_can_be_are_kept(back_up, settle, images):

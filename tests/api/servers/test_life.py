@@ -104,6 +104,15 @@ def test_what_asks_for_the_cell_of_a_server_tells_that_there_never_was_one(act, 
     assert told(api.get(f'/servers/{never}', as_=BOB)) == other.format(never)
 
 
+def test_locks_are_events_of_the_api(act, history, server):
+    for name in ('lock', 'unlock'):
+        act(server, name)
+    assert history(server) == [
+        ('unlock', None, [('api_unlock', 'Success')]),
+        ('lock', None, [('api_lock', 'Success')]),
+    ]
+
+
 def test_an_administrators_lock_is_not_its_owners_to_open(act, server):
     assert act(server, 'lock', as_='admin:admin').status == 202
     refused = act(server, 'unlock')

@@ -53,6 +53,11 @@ def test_they_end_with_2_43(act, name):
     assert act(name, '2.43', **facts, other=1).status == 400
 
 
+def test_an_address_is_text(act):
+    for address, text in ((None, "None is not of type 'string'"), ('x', "'x' is not valid under any of the given")):
+        assert text in act('addFloatingIp', '2.43', address=address).json['badRequest']['message']
+
+
 # ------------------------------------------------------------------ fixed
 
 

@@ -112,7 +112,10 @@ def test_a_name_that_two_groups_have(act, world, server, group):
 def test_ports_without_security_stay_out(act, servers, world, group):
     open_server = connected(servers, world, port_security_enabled=False)
     assert act('addSecurityGroup', open_server, group).status == 400
-    assert act('addSecurityGroup', servers.add(), group).status == 404
+    unconnected = servers.add()
+    for action in ('addSecurityGroup', 'removeSecurityGroup'):
+        text = f'instance_id {unconnected} could not be found as device id on any ports'
+        assert fault(act(action, unconnected, group)) == (404, text)
 
 
 def test_who_may(api, act, server, group):

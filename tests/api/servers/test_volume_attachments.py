@@ -171,7 +171,8 @@ def test_volumes_that_cannot_be_attached(attach, world, volume, server):
     assert attach(volume).status == 200
     again = attach(volume)
     assert again.status == 400
-    assert again.json['badRequest']['message'] == f'Invalid volume: volume {volume} already attached'
+    taken = f'Invalid volume: volume {volume} is already attached to instances: {server}'
+    assert again.json['badRequest']['message'] == taken
     elsewhere = world.volume()
     world.volumes.reserve(world.bob, elsewhere, 'another-server')
     taken = attach(elsewhere)
@@ -211,6 +212,8 @@ def test_multiattach_volumes_from_2_60(create, attach, api, settle, world, statu
     volume = world.volume(volume_type='multiattach')
     assert attach(volume, '2.59').status == 400
     assert attach(volume, '2.60').status == 200
+    twice = attach(volume, '2.60').json['badRequest']['message']
+    assert twice == f'Invalid volume: volume {volume} already attached'
     other = create(name='other').json['server']['id']
     settle()
     body = {'volumeAttachment': {'volumeId': volume}}
@@ -362,6 +365,8 @@ def test_what_becomes_of_a_volume_can_change_from_2_85(api, attach, path, server
         assert answer.json['badRequest']['message'] == f'The {name} property is not mutable'
     assert kept() is False
     assert put(api, path, volume, '2.84', delete_on_termination=True).status == 400
+    missing = put(api, path, server, delete_on_termination=True).json['itemNotFound']['message']
+    assert missing == f'No volume Block Device Mapping with id {server}.'
     assert put(api, path, volume, delete_on_termination='maybe').status == 400
     assert (
         put(api, path, volume, as_=READER)

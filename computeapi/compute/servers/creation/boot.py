@@ -87,8 +87,9 @@ class Sources:
         return of_volume(volume)
 
     def _of_snapshot(self, context: Context, snapshot_id: str) -> Source:
+        snapshot = self.volumes.get_snapshot(context, snapshot_id)
         try:
-            return of_volume(self.volumes.get(context, self.volumes.get_snapshot(context, snapshot_id).volume_id))
+            return of_volume(self.volumes.get(context, snapshot.volume_id))
         except NotFound:
             raise unusable('snapshot', snapshot_id) from None
 
