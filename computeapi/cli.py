@@ -33,7 +33,7 @@ OVERRIDES = {
 
 LOADED_LATE = {
     'serve': ('computeapi.kit.options', 'add_serve'),
-    'run': ('computeapi.kit.options', 'add'),
+    'run': ('computeapi.kit.options', 'add_run'),
     'replay': ('computeapi.kit.replay.command', 'add'),
     'explain': ('computeapi.explanation', 'add'),
     'populate': ('computeapi.kit.scenes.commands', 'add_populate'),

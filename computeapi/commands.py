@@ -152,11 +152,13 @@ def _store(conf: cfg.ConfigOpts, *, whatever_it_is: bool = False) -> Iterator[St
 def status(conf: cfg.ConfigOpts, options: argparse.Namespace) -> int:
     from computeapi import status
 
+    # Whether a service can run is asked of one that is deployed, unless a directory of `serve` is named.
+    if not options.words or options.data_dir is not None:
+        _use_data_dir(conf, options)
     if options.words:
         results = list(status.checks(conf))
         print(status.table(results))
         return max(each.result for each in results)
-    _use_data_dir(conf, options)
     ready, lines = status.report(conf)
     print(*lines, sep='\n')
     return int(not ready)

@@ -78,10 +78,6 @@ class Lanes:
             self.memory.keep(server_id)
         return answer
 
-    def is_idle(self) -> bool:
-        with self.lock:
-            return all(errand.answer.done() for errand in self.errands.values())
-
     def close(self) -> None:
         """Begin nothing more; what is under way is told again when there is another agent."""
         self.pool.shutdown(wait=False, cancel_futures=True)

@@ -21,9 +21,32 @@ ASKING = ('control_token', 'journal', 'load', 'hints', 'seed')
 """Each of which makes `serve` have a kit."""
 
 
-def add(command: argparse.ArgumentParser) -> None:
-    """Those that both have."""
-    command.add_argument('--journal', metavar='FILE', help='append each request and its answer to it, as lines of JSON')
+def add_run(command: argparse.ArgumentParser) -> None:
+    """Those of `run`, which has a kit anyway."""
+    _add_likeness(command)
+    _add_kit(command)
+
+
+def add_serve(command: argparse.ArgumentParser) -> None:
+    """Those of `serve`, which has a kit where one of them asks for it."""
+    _add_likeness(command)
+    kit = command.add_argument_group('with --in-memory')
+    kit.add_argument(
+        '--control-token',
+        metavar='TOKEN',
+        help='switch the control API on, at /control, for who sends this in X-Control-Token',
+    )
+    kit.add_argument(
+        '--hints',
+        action='store_true',
+        default=None,
+        help='say in a header and in the log which version knows what a request has in it that its own does not',
+    )
+    _add_kit(kit)
+
+
+def _add_likeness(command: argparse.ArgumentParser) -> None:
+    """Which other cloud it is like."""
     newest = command.add_mutually_exclusive_group()
     newest.add_argument(
         '--release',
@@ -34,6 +57,14 @@ def add(command: argparse.ArgumentParser) -> None:
     newest.add_argument('--max-microversion', metavar='VERSION', help='offer clients none that is newer')
     command.add_argument('--page-limit', type=int, metavar='N', help='the most items of a list in one answer (1000)')
     command.add_argument('--policy', type=policy_file, metavar='FILE', help='rules of policy, as policy.yaml has them')
+
+
+def _add_kit(command: argparse._ActionsContainer) -> None:
+    command.add_argument('--journal', metavar='FILE', help='append each request and its answer to it, as lines of JSON')
+    command.add_argument('--load', metavar='FILE', type=Path, help='what the cloud has to begin with, as YAML or JSON')
+    command.add_argument(
+        '--seed', type=int, metavar='N', help='let ids, addresses and passwords be the same each time that N is'
+    )
     command.add_argument(
         '--webhook-allow',
         action='append',
@@ -41,26 +72,6 @@ def add(command: argparse.ArgumentParser) -> None:
         metavar='CIDR',
         help='a network that webhooks may lead to, besides the loopback; may be repeated',
     )
-    command.add_argument('--load', metavar='FILE', type=Path, help='what the cloud has to begin with, as YAML or JSON')
-    command.add_argument(
-        '--seed', type=int, metavar='N', help='let ids, addresses and passwords be the same each time that N is'
-    )
-
-
-def add_serve(command: argparse.ArgumentParser) -> None:
-    """Also those of `serve` alone: `run` has a kit anyway."""
-    command.add_argument(
-        '--control-token',
-        metavar='TOKEN',
-        help='switch the control API on, at /control, for who sends this in X-Control-Token; needs --in-memory',
-    )
-    command.add_argument(
-        '--hints',
-        action='store_true',
-        default=None,
-        help='say in a header and in the log which version knows what a request has in it that its own does not',
-    )
-    add(command)
 
 
 def release(text: str) -> dict[tuple[str, str], str]:

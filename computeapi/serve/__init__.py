@@ -161,12 +161,12 @@ def url(listening: socket.socket) -> str:
 
 def listening_at(host: str, port: int, option: str = '--port') -> socket.socket:
     """A socket that accepts; OSError when the address cannot be had, which *option* chose."""
-    family = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)[0][0]
     try:
+        family = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)[0][0]
         return socket.create_server((host, port), family=family, backlog=1024)
     except OSError as error:
         if error.errno != errno.EADDRINUSE:
-            raise
+            raise OSError(f'{host}: {error.strerror}') from None
         raise OSError(
             f'Port {port} of {host} is in use; {option} names another one, or 0 for any that is free.'
         ) from None

@@ -54,6 +54,11 @@ def test_status_says_what_is_missing(run, conf):
     assert (status, out.count('Success')) == (0, 5)
 
 
+def test_status_looks_into_the_directory_of_serve_that_is_named(run, two_cells, tmp_path):
+    status, out, _ = run(f'status upgrade check --data-dir {tmp_path}')
+    assert status == 0 and f'{directory.database(tmp_path)} is at revision {schema.head()}' in out
+
+
 @pytest.fixture
 def two_cells(tmp_path):
     """A service with three hosts in two cells, in the directory of `serve`."""

@@ -119,12 +119,26 @@ def test_what_is_no_http_is_refused(url):
         with Wire(url) as wire:
             wire.send('GET /v2.1/ HTTP/1.1\r\n\r\n' + text)
             assert [wire.answer()[0] for _ in range(2)] == [200, status] and wire.ended()
+    check_it_is_too_long(url, f'{head}X-Long: ')
+
+
+def check_it_is_too_long(url, beginning):
     with Wire(url) as wire:
-        wire.send(f'{head}X-Long: ')
+        wire.send(beginning)
         for _ in range(70):
             time.sleep(0.005)
             wire.send('x' * 1024)
         assert wire.answer()[0] == 431 and wire.ended()
+
+
+def test_what_is_beside_a_body_is_passed_over_and_has_an_end(url):
+    head = f'POST /v2.1/flavors HTTP/1.1\r\n{TOKEN}Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n'
+    with Wire(url) as wire:
+        wire.send(f'{head}2;a=b\r\n{{}}\r\n0\r\nOpenStack-API-Version: compute 2.53\r\n\r\n')
+        status, headers, _ = wire.answer()
+        assert (status, headers['OpenStack-API-Version']) == (400, 'compute 2.1')
+    check_it_is_too_long(url, f'{head}2;')
+    check_it_is_too_long(url, f'{head}2\r\n{{}}\r\n0\r\nX-Long: ')
 
 
 def test_a_header_with_underscores_is_not_taken_for_another(url):

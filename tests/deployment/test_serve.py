@@ -92,6 +92,13 @@ def test_a_port_that_is_taken_is_an_error_in_one_line(serve, start):
     assert f'Port {port} of 127.0.0.1 is in use' in line and '--port' in line
 
 
+def test_an_address_of_another_machine_is_named(start):
+    service = start(['-m', 'computeapi.cli', 'serve', '--in-memory', '--host', '192.0.2.1'])
+    assert service.process.wait(timeout=30) == 2
+    [line] = service.log.read_text().splitlines()
+    assert line.startswith('computeapi: 192.0.2.1: ')
+
+
 @pytest.mark.parametrize(
     ('values', 'reason'),
     [

@@ -11,6 +11,7 @@ import pytest
 import requests
 
 from computeapi import cli
+from computeapi.errors import Invalid
 from computeapi.kit import options as kit_options
 from tests.deployment.conftest import free_port
 
@@ -94,6 +95,19 @@ def test_serve_has_none_otherwise(serve):
     _, url = serve('--in-memory')
     # As any path that is none: the versions that there are to choose from.
     assert answer(f'{url}/control/snapshots').status_code == 300
+
+
+def test_serve_says_what_it_takes_a_cloud_in_memory_for():
+    parser = argparse.ArgumentParser()
+    kit_options.add_serve(parser)
+    _, _, listed = parser.format_help().partition('with --in-memory:')
+    for name in kit_options.ASKING:
+        option = f'--{name.replace("_", "-")}'
+        assert f' {option} ' in listed
+        with pytest.raises(Invalid, match=f'{option} needs --in-memory'):
+            given = argparse.Namespace(**dict.fromkeys(kit_options.ASKING), webhook_allow=[], in_memory=False)
+            setattr(given, name, 'something')
+            kit_options.kit_of(given).__enter__()
 
 
 @pytest.mark.parametrize(('host', 'is_told'), [('127.0.0.1', 0), ('localhost', 0), ('::1', 0), ('0.0.0.0', 1)])

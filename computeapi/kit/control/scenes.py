@@ -20,7 +20,7 @@ HASHES = {
     'enum': ['true', 'false'],
     'description': 'whether users keep their passwords, as hashes (false)',
 }
-QUERY = closed({'hashes': HASHES}) | {'single': True}
+EXPORT_QUERY = closed({'hashes': HASHES}) | {'single': True}
 
 
 class CloudScene(ControlController):
@@ -36,7 +36,7 @@ class CloudScene(ControlController):
         'GET',
         '/export',
         policy=None,
-        query=closed({'hashes': HASHES}) | {'single': True},
+        query=EXPORT_QUERY,
         media_type='application/yaml',
     )
     def export(self, req: Request) -> webob.Response:

@@ -20,7 +20,9 @@ from computeapi.serve.http.request import Environ, WireRequest, add_body, whole
 from computeapi.serve.http.talk import SHORT, Talk
 
 LONGEST_HEAD = 64 * 1024
-"""Bytes of a request line with its headers that are waited for: tokens and names of projects make long ones."""
+"""Bytes of a request line with its headers that are waited for: tokens and names of projects make long ones.
+
+As many are taken that come between pieces of a body, or after it, and are none of it."""
 BUFFERED = 128 * 1024
 """Bytes up to which a body is waited for before the app is called; the JSON of a request is shorter."""
 PACE = 64 * 1024
@@ -46,7 +48,7 @@ class ClientConnection(WireRequest, asyncio.Protocol):
         self.queue: deque[Exchange] = deque()
         self.deadline = math.inf
         # What has arrived of the next request: at first its head, then the exchange and pieces of its body.
-        self.in_head, self.size = False, 0
+        self.in_head, self.size, self.beside = False, 0, 0
         self.arriving: Exchange | None = None
         self.pieces: list[bytes] = []
         self.paused = self.deaf = self.clogged = self.finished = False
@@ -132,8 +134,7 @@ class ClientConnection(WireRequest, asyncio.Protocol):
             return
         if self.is_at_rest and self.hub.is_calm and len(data) < SHORT and (environ := whole(data, self.known)):
             return self.begin_talk(environ)
-        if self.in_head:
-            self.size += len(data)
+        self.beside += len(data)
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade as upgrade:
@@ -142,7 +143,7 @@ class ClientConnection(WireRequest, asyncio.Protocol):
         except httptools.HttpParserError:
             if not self.deaf:
                 self.refuse(HTTPStatus.BAD_REQUEST)
-        if self.in_head and self.size > LONGEST_HEAD:
+        if self.beside > LONGEST_HEAD and not self.deaf:
             self.refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
 
     def eof_received(self) -> bool:
@@ -155,13 +156,18 @@ class ClientConnection(WireRequest, asyncio.Protocol):
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
-        self.in_head, self.size = True, 0
+        self.in_head, self.beside = True, 0
         self.pieces = []
         if self.current is None:
             self.await_client(self.hub.options.request_timeout)
 
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Those that come after a body are passed over: the app has been told all."""
+        if self.in_head:
+            super().on_header(name, value)
+
     def on_headers_complete(self) -> None:
-        self.in_head, self.size = False, 0
+        self.in_head, self.size, self.beside = False, 0, 0
         if self.deaf:
             return
         if self.headers.pop('HTTP_TRANSFER_ENCODING', 'chunked').lower() != 'chunked':
@@ -181,6 +187,7 @@ class ClientConnection(WireRequest, asyncio.Protocol):
         if exchange is None or self.deaf:
             return
         self.size += len(data)
+        self.beside = 0
         if exchange.body is not None:
             exchange.body.feed(data)
             self.listen_or_not()
@@ -194,6 +201,7 @@ class ClientConnection(WireRequest, asyncio.Protocol):
 
     def on_message_complete(self) -> None:
         exchange, self.arriving = self.arriving, None
+        self.beside = 0
         if exchange is None or self.deaf:
             return
         if exchange.body is not None:

@@ -71,6 +71,25 @@ def test_keys_for_ec2(ask, admin, demo, id_of):
     ask(f'GET {path}/{keys["access"]}', by=demo, expect=404)
 
 
+def test_what_is_to_be_keys_for_ec2_has_an_access_key(ask, admin, demo, credential, id_of):
+    path, keys = f'/v3/credentials/{credential["id"]}', f'/v3/users/{id_of("users", "demo")}/credentials/OS-EC2'
+    ask(f'PATCH {path}', {'credential': {'type': 'ec2'}}, by=demo, expect=400)
+    assert ask(f'GET {keys}', by=demo).json['credentials'] == []
+    ask(f'PATCH {path}', {'credential': {'type': 'ec2', 'blob': '{"access": "a"}'}}, by=demo)
+    for blob in (
+        'hush-hush',
+        '{}',
+        '[]',
+        '{"access": 1}',
+        r'{"access": "\ud800"}',
+        r'{"access": "a", "secret": "\ud800"}',
+    ):
+        ask(f'PATCH {path}', {'credential': {'blob': blob}}, by=demo, expect=400)
+        ask('POST /v3/credentials', {'credential': {'type': 'ec2', 'blob': blob}}, by=demo, expect=400)
+    ask(f'PATCH {path}', {'credential': {'user_id': UNKNOWN}}, by=admin, expect=400)
+    assert [each['access'] for each in ask(f'GET {keys}', by=demo).json['credentials']] == ['a']
+
+
 # Application credentials
 
 

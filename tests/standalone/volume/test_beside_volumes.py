@@ -122,6 +122,17 @@ def test_an_offer_can_be_taken_back_and_leave_snapshots_behind(ask, create, stat
     assert ask('GET /v3/snapshots', by='bob').json == {'snapshots': []}
 
 
+def test_a_volume_that_was_made_available_again_is_no_longer_offered(ask, create, status):
+    volume = create()
+    before = offer(ask, volume)
+    ask(f'POST /v3/volumes/{volume["id"]}/action', {'os-reset_status': {'status': 'available'}}, by='admin', expect=202)
+    after = offer(ask, volume)
+    assert [each['id'] for each in ask('GET /v3/os-volume-transfer').json['transfers']] == [after['id']] != before['id']
+    ask(f'POST /v3/volumes/{volume["id"]}/action', {'os-reset_status': {'status': 'error'}}, by='admin', expect=202)
+    ask(f'DELETE /v3/os-volume-transfer/{after["id"]}', expect=202)
+    assert status(volume) == 'error'
+
+
 def test_who_accepts_needs_the_quota(ask, create):
     transfer = offer(ask, create())
     ask('PUT /v3/os-quota-sets/bananas', {'quota_set': {'volumes': 0}}, by='admin')

@@ -20,7 +20,8 @@ def test_a_volume_without_data_is_no_image(create, act):
 class TestWithData:
     @pytest.fixture
     def app(self, store, images, tmp_path):
-        volumes = LocalVolumes(store, images, files=VolumeFiles(tmp_path / 'volumes', lambda *asked: None))
+        files = VolumeFiles(tmp_path / 'volumes', lambda *asked: None)
+        volumes = LocalVolumes(store, images, types={'fake': {}}, files=files)
         volumes.populate()
         return cinder(volumes, authenticate)
 
@@ -52,6 +53,16 @@ class TestWithData:
         assert (status(volume), image.status, image.size) == ('available', 'active', MIB)
         with images.download(alice, image_id).file as file:
             assert file.read(5) == b'data\0'
+
+    def test_what_goes_with_its_group_takes_its_data_along(self, ask, create, tmp_path):
+        kind = ask('POST /v3/group_types', {'group_type': {'name': 'together'}}, by='admin', expect=202).json
+        asked = {'group_type': kind['group_type']['id'], 'volume_types': ['fake']}
+        group = ask('POST /v3/groups', {'group': asked}, expect=202).json['group']['id']
+        alone, member = create(), create(volume_type='fake', group_id=group)
+        files = tmp_path / 'volumes'
+        assert {each.name for each in files.iterdir()} == {alone['id'], member['id']}
+        ask(f'POST /v3/groups/{group}/action', {'delete': {'delete-volumes': True}}, expect=202)
+        assert [each.name for each in files.iterdir()] == [alone['id']]
 
     def test_a_volume_in_use_takes_force(self, ask, create, act):
         volume = create()

@@ -7,6 +7,9 @@ import json
 import secrets
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import orjson
+import sqlalchemy as sa
+
 from computeapi import chance, errors
 from computeapi.backends.identity.local.managers import Manager, Recent
 from computeapi.db import identity as queries
@@ -51,8 +54,7 @@ class CredentialManager(Manager):
         credential_id = chance.new_hex_id() if type != EC2 else id_of_access_key(blob)
         row = StoredCredential(credential_id, user_id, project_id, type, self._encrypted(blob))
         with self.change() as connection:
-            if queries.USERS.find(connection, id=user_id) is None:
-                raise errors.Invalid(f'Invalid input for field/attribute user_id. There is no {user_id}.')
+            _check_user(connection, user_id)
             queries.STORED_CREDENTIALS.insert(connection, **row._asdict())
         return self.get(credential_id)
 
@@ -62,11 +64,17 @@ class CredentialManager(Manager):
         return self.create(user_id, EC2, json.dumps(keys), project_id)
 
     def update(self, credential_id: str, **changes: Any) -> Credential:
-        if 'blob' in changes:
-            changes['encrypted_blob'] = self._encrypted(changes.pop('blob'))
+        """Its id stays, whatever becomes of its access key."""
         with self.change() as connection:
-            if queries.STORED_CREDENTIALS.find(connection, lock=True, id=credential_id) is None:
+            row = queries.STORED_CREDENTIALS.find(connection, lock=True, id=credential_id)
+            if row is None:
                 raise self.missing(credential_id)
+            changed = self._decrypted(row)._replace(**changes)
+            _check_user(connection, changed.user_id)
+            if changed.type == EC2:
+                access_key(changed.blob)
+            if 'blob' in changes:
+                changes['encrypted_blob'] = self._encrypted(changes.pop('blob'))
             queries.STORED_CREDENTIALS.update(connection, changes, id=credential_id)
         return self.get(credential_id)
 
@@ -97,12 +105,22 @@ class CredentialManager(Manager):
         return Credential(row.id, row.user_id, row.project_id, row.type, blob)
 
 
+def _check_user(connection: sa.Connection, user_id: str) -> None:
+    if queries.USERS.find(connection, id=user_id) is None:
+        raise errors.Invalid(f'Invalid input for field/attribute user_id. There is no {user_id}.')
+
+
 def id_of_access_key(blob: str) -> str:
     """The id by which a pair of keys is found; Invalid if the blob holds none."""
+    return hashlib.sha256(access_key(blob).encode()).hexdigest()
+
+
+def access_key(blob: str) -> str:
+    """The half of a pair of keys that is no secret; Invalid if the blob holds none."""
     try:
-        access = json.loads(blob)['access']
+        access = orjson.loads(blob)['access']
     except (ValueError, TypeError, KeyError):
         access = None
     if not isinstance(access, str):
         raise errors.Invalid('Invalid input for field/attribute blob. It must be JSON with an access key.')
-    return hashlib.sha256(access.encode()).hexdigest()
+    return access

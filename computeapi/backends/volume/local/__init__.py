@@ -46,7 +46,7 @@ class LocalVolumes(VolumeLife, VolumeUse, VolumeUpload):
 
     @functools.cached_property
     def groups(self) -> VolumeGroups:
-        return VolumeGroups(self.store, self.clock, self.types, self.quotas)
+        return VolumeGroups(self.store, self.clock, self.types, self.quotas, self.filler)
 
     @functools.cached_property
     def qos(self) -> VolumeQos:

@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from computeapi import chance, errors
 from computeapi.backends.volume import Volume
 from computeapi.backends.volume.local.base import project_of
+from computeapi.backends.volume.local.filling import Filler
 from computeapi.backends.volume.local.kept import Kept
 from computeapi.backends.volume.local.quotas import VolumeQuotas
 from computeapi.backends.volume.local.types import VolumeTypes
@@ -18,8 +19,6 @@ from computeapi.db import volume_groups, volumes
 from computeapi.db.engine import Store, conflicts
 from computeapi.db.volume_groups import GROUP_TYPES, GROUPS
 from computeapi.db.volumes import SNAPSHOTS, VOLUMES
-
-REMOVABLE = ('available', 'in-use', 'error', 'error_deleting')
 
 
 @dataclass(frozen=True)
@@ -82,9 +81,12 @@ class VolumeGroupTypes(Kept[VolumeGroupType]):
 class VolumeGroups(Kept[VolumeGroup]):
     table, record = GROUPS, VolumeGroup
 
-    def __init__(self, store: Store, clock: Callable[[], datetime], types: VolumeTypes, quotas: VolumeQuotas):
+    def __init__(
+        self, store: Store, clock: Callable[[], datetime], types: VolumeTypes, quotas: VolumeQuotas, filler: Filler
+    ):
         super().__init__(store, clock)
-        self.types, self.quotas, self.kinds = types, quotas, VolumeGroupTypes(store, clock)
+        self.types, self.quotas, self.filler = types, quotas, filler
+        self.kinds = VolumeGroupTypes(store, clock)
 
     def create(
         self,
@@ -126,6 +128,7 @@ class VolumeGroups(Kept[VolumeGroup]):
             for volume_id in group.volumes:
                 self._delete_volume(connection, context, volume_id)
             GROUPS.delete(connection, GROUPS.among([group_id]))
+        self.filler.delete([*group.volumes])
 
     def _delete_volume(self, connection: sa.Connection, context: Context, volume_id: str) -> None:
         volume = Volume(**VOLUMES.get(connection, context, volume_id, lock=True))

@@ -46,7 +46,10 @@ class VolumeTransfers(Kept[Transfer]):
     def create(
         self, context: Context, volume_id: str, *, name: str | None = None, no_snapshots: bool = False
     ) -> tuple[Transfer, str]:
-        """Offer an available volume; the transfer, and the key that it takes to accept it."""
+        """Offer an available volume; the transfer, and the key that it takes to accept it.
+
+        An offer from before an administrator made the volume available again is none any more.
+        """
         key = secrets.token_hex(8)
         check_writer(context)
         with self.store.write() as connection:
@@ -55,6 +58,7 @@ class VolumeTransfers(Kept[Transfer]):
                 raise unfit(volume, 'transferred')
             found = chance.new_id(), volume.project_id, volume_id, name, _hash(key), no_snapshots, self.clock()
             transfer = Transfer(*found)
+            TRANSFERS.delete(connection, volumes.transfers_of(volume_id))
             TRANSFERS.insert(connection, vars(transfer))
             VOLUMES.update(connection, volume_id, {'status': AWAITING, 'updated_at': self.clock()})
         return transfer, key
@@ -85,7 +89,9 @@ class VolumeTransfers(Kept[Transfer]):
         """Take back the offer."""
         with self._locked(context, transfer_id) as (connection, transfer):
             TRANSFERS.delete(connection, TRANSFERS.among([transfer_id]))
-            VOLUMES.update(connection, transfer.volume_id, {'status': 'available', 'updated_at': self.clock()})
+            volume = Volume(**VOLUMES.get(connection, context.elevated(), transfer.volume_id, lock=True))
+            if volume.status == AWAITING:
+                VOLUMES.update(connection, volume.id, {'status': 'available', 'updated_at': self.clock()})
 
 
 def _hash(key: str) -> str:
