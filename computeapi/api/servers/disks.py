@@ -32,7 +32,7 @@ DEVICE = closed(
         'source_type': one_of('volume', 'image', 'snapshot', 'blank'),
         'uuid': NONEMPTY | {'pattern': '^[a-zA-Z0-9._-]*$'},
         'image_id': UUID,
-        'destination_type': one_of('volume', 'local'),
+        'destination_type': one_of('local', 'volume'),
         'guest_format': TEXT,
         'device_type': TEXT,
         'disk_bus': TEXT,

@@ -288,6 +288,11 @@ def test_a_snapshot_that_is_gone_is_no_root(create):
     assert message(create(imageRef='', **{NEW: devices})) == (400, f'Snapshot {NIL} could not be found.')
 
 
+def test_where_a_disk_may_be(create):
+    text = message(create(**{NEW: [{**ROOT, 'destination_type': ''}]}))[1]
+    assert text.endswith("'' is not one of ['local', 'volume']")
+
+
 def test_one_form_at_a_time(create):
     both = {OLD: [{'volume_id': NIL}], NEW: [BLANK]}
     text = 'Using different block_device_mapping syntaxes is not allowed in the same request.'
