@@ -152,21 +152,21 @@ def test_a_task_is_claimed_once(process, servers, add, known):
         assert Counter(task_id for each in found for task_id in each.result()) == Counter(expected)
 
 
-def test_threads_of_a_process_look_one_after_the_other(queue, servers, add, monkeypatch):
+def test_threads_of_a_process_look_one_after_the_other(queue, clock, servers, add):
     """They would all find the same."""
     expected = [add(servers.add()) for _ in range(4)]
-    due, looking, met = rows.due, [], threading.Event()
+    looking, met = [], threading.Event()
 
-    def look(*args):
+    def look():
         looking.append(None)
         if len(looking) > 1:
             met.set()
         met.wait(0.05)
-        found = due(*args)
         looking.pop()
-        return found
+        return clock()
 
-    monkeypatch.setattr(rows, 'due', look)
+    # Each look begins with what time it is.
+    queue.clock = look
     with ThreadPoolExecutor(4) as pool:
         found = [pool.submit(queue.claim) for _ in range(4)]
         assert sorted(each.result().id for each in found) == expected
