@@ -65,7 +65,8 @@ class Tasks:
         self.owner = str(uuid.uuid4())
         self.waiting = threading.Condition()
         self.generation = 0
-        self.looking = threading.Lock()
+        # Held by the thread that looks for what is due.
+        self.looking = threading.RLock()
         # When something is due that this process knows of, the soonest first.
         self.due: list[datetime] = []
 
