@@ -80,7 +80,8 @@ def uwsgi(things: Things, folder: str, processes: int, *, router: bool = True) -
     """As shipped, but for the number of processes, none of which works beside answering."""
     port = free_port()
     environment = {**things.environment, 'COMPUTEAPI_LISTEN': f'127.0.0.1:{port}', 'OS_DEFAULT__WORKERS': '0'}
-    environment |= {} if router else {'COMPUTEAPI_BEHIND_PROXY': '1'}
+    if not router:
+        environment['COMPUTEAPI_BEHIND_PROXY'] = '1'
     command = shipped('--processes', str(processes))
     with running(command, f'http://127.0.0.1:{port}', folder, **environment) as url:
         # Each process loads its app at its first request.

@@ -175,8 +175,8 @@ def test_threads_of_a_process_look_one_after_the_other(queue, clock, servers, ad
 
 def test_who_has_the_least_to_do_looks_first(queue, monkeypatch):
     waited = []
-    monkeypatch.setattr('computeapi.compute.tasks.worker.time.sleep', waited.append)
     worker = Worker(queue, print, 0, PATIENCE)
+    monkeypatch.setattr(worker.stopping, 'wait', waited.append)
     for at_work in range(3):
         worker.at = dict.fromkeys(range(at_work))
         worker.hear()

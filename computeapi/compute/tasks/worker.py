@@ -3,7 +3,6 @@
 import logging
 import math
 import threading
-import time
 from collections.abc import Callable
 
 from computeapi.backends.hypervisor import NotYet
@@ -76,7 +75,7 @@ class Worker:
     def hear(self) -> None:
         """Let a thread look for what all processes were told of; first in the one that has the least to do, for those
         who look at the same time get in each other's way."""
-        time.sleep(len(self.at) * HEAD_START_SECONDS)
+        self.stopping.wait(len(self.at) * HEAD_START_SECONDS)
         self.tasks.wake()
 
     def work(self) -> None:

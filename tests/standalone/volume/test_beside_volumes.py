@@ -127,7 +127,8 @@ def test_a_volume_that_was_made_available_again_is_no_longer_offered(ask, create
     before = offer(ask, volume)
     ask(f'POST /v3/volumes/{volume["id"]}/action', {'os-reset_status': {'status': 'available'}}, by='admin', expect=202)
     after = offer(ask, volume)
-    assert [each['id'] for each in ask('GET /v3/os-volume-transfer').json['transfers']] == [after['id']] != before['id']
+    assert [each['id'] for each in ask('GET /v3/os-volume-transfer').json['transfers']] == [after['id']]
+    assert after['id'] != before['id']
     ask(f'POST /v3/volumes/{volume["id"]}/action', {'os-reset_status': {'status': 'error'}}, by='admin', expect=202)
     ask(f'DELETE /v3/os-volume-transfer/{after["id"]}', expect=202)
     assert status(volume) == 'error'
