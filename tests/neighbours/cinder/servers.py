@@ -1,6 +1,7 @@
 """Servers on volumes of a real Cinder, and what there is of them in it."""
 
 import time
+import uuid
 
 from tests.backends.implementations import ALICE
 
@@ -39,6 +40,13 @@ class BlockStorage:
         """The id of a volume that is there."""
         volume_id = self.mine.post('/volumes', json={'volume': {'size': 1, **facts}}).json()['volume']['id']
         self.settled(volume_id)
+        return volume_id
+
+    def reserved(self):
+        """The id of a volume that somebody has reserved of whom compute knows nothing."""
+        volume_id = self.create()
+        asked = {'volume_uuid': volume_id, 'instance_uuid': str(uuid.uuid4())}
+        self.mine.post('/attachments', json={'attachment': asked}, microversion='3.27')
         return volume_id
 
     def settled(self, volume_id, *statuses):

@@ -93,6 +93,8 @@ def test_requests_that_cinder_refuses(running, compute, cinder, image):
     foreign = running.service('block-storage', BOB).post('/volumes', json={'volume': {'size': 1}}).json()['volume']
     cinder.settled(foreign['id'])
     answer = attach(compute, other, taken)
+    assert answer.status_code == 400 and f'already attached to instances: {server_id}' in answer.text
+    answer = attach(compute, other, cinder.reserved())
     assert answer.status_code == 400 and 'Invalid input received: ' in answer.text
     assert attach(compute, server_id, taken).status_code == 400
     assert attach(compute, server_id, foreign['id']).status_code == 404
