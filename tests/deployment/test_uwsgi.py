@@ -138,6 +138,14 @@ def test_a_session_keeps_its_connection(uwsgi):
         assert [pools[key].num_connections for key in list(pools.keys())] == [1]
 
 
+def test_behind_a_proxy_a_session_is_told_that_each_connection_ends(uwsgi_of):
+    process, url = uwsgi_of(COMPUTEAPI_BEHIND_PROXY='1')
+    with requests.Session() as session:
+        for path in ['/v2.1/flavors', '/v2.1/flavors/none'] * 30:
+            assert session.get(f'{url}{path}', timeout=30).headers['Connection'] == 'close'
+    assert process.stop() == 0, process.log.read_text()
+
+
 def test_many_clients_that_keep_their_connections_are_answered(uwsgi, run_load):
     run_load(uwsgi[1])
 
