@@ -14,7 +14,7 @@ import orjson
 import population
 import webob
 
-from computeapi import config
+from computeapi import config, garbage
 from computeapi.main import Service
 from computeapi.pipeline import load
 
@@ -30,7 +30,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         service = make_service(Path(folder))
         ids = population.fill(service, options.servers)
-        for name, ours, other, calls in pairs(service, ids):
+        compared = list(pairs(service, ids))
+        garbage.begin()
+        garbage.spare_what_is_there()
+        for name, ours, other, calls in compared:
             check(name, ours, other)
             report(name, [ratio(ours, other, calls) for _ in range(options.rounds)])
         service.close()
