@@ -97,6 +97,26 @@ def warn(conf: cfg.ConfigOpts, listening: socket.socket) -> None:
         LOG.warning('[api]auth_strategy is none, and %s is not the loopback: anybody may do anything here', address)
 
 
+def service_in(conf: cfg.ConfigOpts, directory: Directory, around: Surroundings) -> Service:
+    """The service that keeps what it knows in this directory. It is not at work yet."""
+    pool_size = max(conf.database.max_pool_size, THREADS + UPLOADS + conf.workers)
+    store = store_of(conf, durable=not directory.temporary, pool_size=pool_size)
+    store.clock = around.clock(store.clock)
+    store.transaction, store.followed = around.transaction(store.transaction), around.follows
+    service = Service(
+        conf,
+        store,
+        lonely=LONELY,
+        binary='computeapi-serve',
+        around=around.driver,
+        between=around.neighbour,
+        working=around.work,
+    )
+    if conf.hypervisor.backend != 'simulated':
+        service.password_seal = Seal([directory.secret('password-key')])
+    return service
+
+
 @contextmanager
 def running(
     conf: cfg.ConfigOpts,
@@ -112,30 +132,16 @@ def running(
     with ExitStack() as stack:
         around = surroundings or Surroundings()
         around.configure(conf)
-        pool_size = max(conf.database.max_pool_size, THREADS + UPLOADS + conf.workers)
-        store = store_of(conf, durable=not directory.temporary, pool_size=pool_size)
-        store.clock = around.clock(store.clock)
-        store.transaction, store.followed = around.transaction(store.transaction), around.follows
-        service = Service(
-            conf,
-            store,
-            lonely=LONELY,
-            binary='computeapi-serve',
-            around=around.driver,
-            between=around.neighbour,
-            working=around.work,
-        )
+        service = service_in(conf, directory, around)
         stack.callback(service.close)
-        if conf.hypervisor.backend != 'simulated':
-            service.password_seal = Seal([directory.secret('password-key')])
         if directory.temporary and conf.hypervisor.backend == 'qemu':
             # Else they would run on, and nobody would know of them.
             stack.callback(machines.end_all, service)
         if directory.temporary:
             stack.callback(machines.end_exports, service)
         with around.beginning():
-            with store.watch.silenced():
-                (schema.create if directory.temporary else schema.upgrade)(store)
+            with service.store.watch.silenced():
+                (schema.create if directory.temporary else schema.upgrade)(service.store)
                 passwords = population.prepare(service, directory, admin_password)
             app = load(service, 'standalone')
             metadata = asked.apps(service)
