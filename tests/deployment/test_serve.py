@@ -30,10 +30,14 @@ def test_a_new_cloud_has_what_a_first_server_needs(serve):
         assert names(cloud.compute.flavors()) == {'m1.tiny', 'm1.small', 'm1.medium', 'm1.large', 'm1.xlarge'}
         [image] = cloud.image.images()
         assert (image.name, image.disk_format) == ('cirros-0.6.3-x86_64-disk', 'qcow2')
-        assert names(cloud.network.networks()) == {'public', 'private'}
+        assert names(cloud.network.networks()) == {'public', 'private', 'demo'}
         assert list(cloud.block_storage.types())
     with served.connect('computeapi-demo') as cloud:
-        assert cloud.compute.find_flavor('m1.tiny').ram == 512
+        networks = {network.name: network.id for network in cloud.network.networks()}
+        assert networks.keys() == {'public', 'demo'}
+        flavor, network = cloud.compute.find_flavor('m1.tiny'), {'uuid': networks['demo']}
+        server = cloud.compute.create_server(name='first', flavor_id=flavor.id, image_id=image.id, networks=[network])
+        assert cloud.compute.wait_for_server(server, interval=0.1).addresses['demo'][0]['addr'] == '10.1.0.2'
     assert served.process.memory() < MOST_MEMORY
     assert served.process.stop() == 0
 
