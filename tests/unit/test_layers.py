@@ -39,6 +39,7 @@ TOP = {
     'agent',
     'main',
     'observers',
+    'options',
     'pipeline',
     'argument_types',
     'cli',
