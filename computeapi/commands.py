@@ -62,6 +62,8 @@ def agent(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
 
 def agent_key(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
     """Print it."""
+    from oslo_config import cfg
+
     from computeapi.backends.hypervisor.remote.signing import key_of, secret_of
 
     secret = secret_of(conf)

@@ -185,6 +185,7 @@ def test_status_of_a_database_that_does_not_answer_hides_the_password(run, tmp_p
         ('serve --hosts 0', 'hosts'),
         ('openapi 2.999', '2.999 is not a version'),
         ('history 1.1', '1.1 is not a version'),
+        ('agent-key compute1', '[agent]secret is not set'),
         ('nothing', 'nothing'),
     ],
 )
