@@ -96,11 +96,12 @@ def test_a_port_that_is_taken_is_an_error_in_one_line(serve, start):
     assert f'Port {port} of 127.0.0.1 is in use' in line and '--port' in line
 
 
-def test_an_address_of_another_machine_is_named(start):
-    service = start(['-m', 'computeapi.cli', 'serve', '--in-memory', '--host', '192.0.2.1'])
+@pytest.mark.parametrize('host', ['192.0.2.1', 'no..host', 'x' * 64])
+def test_an_address_that_cannot_be_had_is_named(start, host):
+    service = start(['-m', 'computeapi.cli', 'serve', '--in-memory', '--port', '0', '--host', host])
     assert service.process.wait(timeout=30) == 2
     [line] = service.log.read_text().splitlines()
-    assert line.startswith('computeapi: 192.0.2.1: ')
+    assert line.startswith(f'computeapi: Port 0 of {host} (--port): ')
 
 
 @pytest.mark.parametrize(

@@ -49,6 +49,7 @@ TOP = {
     'explanation',
     'readiness',
     'kit',
+    'listening',
     'testing',
     'pytest_plugin',
     'wsgi',
