@@ -204,8 +204,11 @@ def _add_agent_key(parsers: Parsers) -> None:
 
 def _add_db(parsers: Parsers) -> None:
     db = parsers.add_parser('db', help='the tables in the database').add_subparsers(metavar='COMMAND', required=True)
-    _add(db, 'upgrade', commands.db, 'bring the tables to the newest revision').set_defaults(upgrade=True)
-    _add(db, 'version', commands.db, 'print the revision of the tables').set_defaults(upgrade=False)
+    upgrade = _add(db, 'upgrade', commands.db, 'bring the tables to the newest revision')
+    upgrade.set_defaults(upgrade=True, data_dir=None)
+    revision = _add(db, 'version', commands.db, 'print the revision of the tables')
+    revision.set_defaults(upgrade=False)
+    revision.add_argument('--data-dir', metavar='DIR', help='that of `serve`, where no database is configured')
     for name, text in {
         'archive': 'move deleted servers, with all that hung on them, out of the way of the others',
         'purge': 'remove for good what was archived, and tokens, messages and the like whose time is over',

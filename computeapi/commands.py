@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from computeapi.db.engine import Store
 
+MAKING_TABLES = '`computeapi db upgrade` makes them, and --data-dir looks into the directory of `serve`'
+
 Run = Callable[['cfg.ConfigOpts', 'argparse.Namespace'], 'int | None']
 
 
@@ -60,6 +62,8 @@ def agent(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
 
 def agent_key(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
     """Print it."""
+    from oslo_config import cfg
+
     from computeapi.backends.hypervisor.remote.signing import key_of, secret_of
 
     secret = secret_of(conf)
@@ -78,10 +82,15 @@ def db(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:
     """Print the revision of the tables, after an upgrade if that is asked."""
     from computeapi.db import schema
 
+    if options.data_dir is not None:
+        _use_data_dir(conf, options)
     with _store(conf, whatever_it_is=True) as store:
         if options.upgrade:
             schema.upgrade(store)
-        print(schema.version(store))
+        found = schema.version(store)
+        if found is None:
+            raise schema.WrongTables(f'There are no tables in {store.url.render_as_string()}; {MAKING_TABLES}')
+        print(found)
 
 
 def clear(conf: cfg.ConfigOpts, options: argparse.Namespace) -> None:

@@ -163,7 +163,8 @@ def share_app(global_conf: dict[str, str], **local_conf: str) -> WSGIApp:
     return manila(shares, service.authenticate, service.claims, history)
 
 
-def cors(global_conf: dict[str, str], **local_conf: str) -> Callable[[WSGIApp], WSGIApp]:
+def cors_options() -> list[cfg.Opt]:
+    """oslo.middleware's, with the defaults of this service."""
     from oslo_middleware import cors
 
     cors.set_defaults(
@@ -171,8 +172,14 @@ def cors(global_conf: dict[str, str], **local_conf: str) -> Callable[[WSGIApp], 
         expose_headers=['Location', REPLAYED_HEADER, *filters.VERSION_HEADERS, *filters.REQUEST_ID_HEADERS],
         allow_methods=['GET', 'PUT', 'POST', 'DELETE', 'PATCH'],
     )
+    return list(cors.CORS_OPTS)
+
+
+def cors(global_conf: dict[str, str], **local_conf: str) -> Callable[[WSGIApp], WSGIApp]:
+    from oslo_middleware import cors
+
     conf = _building.get().conf
-    conf.register_opts(cors.CORS_OPTS, 'cors')
+    conf.register_opts(cors_options(), 'cors')
     if conf.cors.allowed_origin:
         return lambda app: cors.CORS(app, conf)
 

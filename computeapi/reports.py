@@ -7,8 +7,7 @@ from typing import Any, NamedTuple, TextIO
 import orjson
 from oslo_config import cfg
 
-from computeapi import api
-from computeapi import config as options
+from computeapi import api, options
 from computeapi.versions import COMPUTE, HISTORY, MAX, APIVersionRequest
 from computeapi.web import openapi as web_openapi
 from computeapi.web.contract import Operation

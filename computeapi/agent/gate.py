@@ -11,6 +11,7 @@ from computeapi.backends.hypervisor import Console, Hypervisor
 from computeapi.backends.hypervisor.remote.consoles import CLOSED, END, OPEN, PROTOCOLS, UNKNOWN
 from computeapi.db.servers import Server
 from computeapi.errors import Error, NotSupported
+from computeapi.listening import listening_at
 
 LOG = logging.getLogger(__name__)
 WORD_SECONDS = 10.0
@@ -41,7 +42,7 @@ class ConsoleGate:
         self.driver, self.address = driver, address
         self.ways, self.lock = dict[str, Way](), threading.Lock()
         self.places = threading.BoundedSemaphore(MOST_CONNECTIONS)
-        self.listener = socket.create_server((address, port))
+        self.listener = listening_at(address, port, '[agent]console_port')
         self.port = self.listener.getsockname()[1]
 
     def start(self) -> None:

@@ -9,7 +9,7 @@ from oslo_config import cfg
 from oslo_policy import opts as policy_opts
 
 from computeapi.config import neighbours
-from computeapi.config.agent import AGENT, bus_options
+from computeapi.config.agent import AGENT
 from computeapi.config.backends import (
     CINDER,
     GLANCE,
@@ -345,13 +345,6 @@ GROUPS: dict[str, Sequence[cfg.Opt]] = {
     'wsgi': WSGI,
     **CONSOLES,
 }
-
-
-def list_opts() -> list[tuple[str, list[cfg.Opt]]]:
-    """The options by group, for the sample generator."""
-    bus = bus_options()
-    own = ((group, [*options, *bus.pop(group, [])]) for group, options in GROUPS.items())
-    return [*own, *neighbours.options().items(), *neighbours.key_manager_options(), *bus.items()]
 
 
 def standard_files() -> list[str]:

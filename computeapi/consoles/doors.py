@@ -1,13 +1,14 @@
 """Where each type of console is let in: a port of its own, so that a token opens nothing but what it is for."""
 
-import errno
 import ssl
 from collections.abc import Iterator
 from contextlib import ExitStack
-from socket import AF_INET6, SOCK_STREAM, create_server, getaddrinfo, socket
+from socket import socket
 from typing import NamedTuple
 
 from oslo_config import cfg
+
+from computeapi.listening import listening_at
 
 
 class Door(NamedTuple):
@@ -64,15 +65,7 @@ def opened(conf: cfg.ConfigOpts, stack: ExitStack) -> list[OpenDoor]:
 
 def listening(conf: cfg.ConfigOpts, door: Door) -> socket:
     host, port = conf[door.group][door.host], conf[door.group][door.port]
-    family = getaddrinfo(host, None, type=SOCK_STREAM)[0][0]
-    try:
-        return create_server(
-            (host, port), family=family, backlog=128, dualstack_ipv6=family == AF_INET6 and host == '::'
-        )
-    except OSError as error:
-        if error.errno != errno.EADDRINUSE:
-            raise
-        raise OSError(f'Port {port} of {host} is in use; [{door.group}]{door.port} names another one.') from None
+    return listening_at(host, port, f'[{door.group}]{door.port}', all_versions=True)
 
 
 def offer(conf: cfg.ConfigOpts, doors: list[OpenDoor], host: str) -> None:

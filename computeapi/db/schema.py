@@ -4,6 +4,7 @@ Revisions are counted: the one of `0001_initial.py` is `0001`, and they follow e
 the newest can be told without Alembic, which is loaded only when there is something to do.
 """
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -35,7 +36,9 @@ def head() -> str:
 
 
 def version(store: Store) -> str | None:
-    """The revision of the tables in the database; None before the first."""
+    """The revision of the tables in the database; None before the first. To ask does not make a file of SQLite."""
+    if store.dialect == 'sqlite' and not _has_file(store.url.database or ':memory:'):
+        return None
     with store.read() as connection:
         return _version(connection)
 
@@ -83,7 +86,7 @@ def _create(store: Store) -> bool:
 def check(store: Store) -> None:
     """WrongTables unless the tables are those of this release."""
     if reason := obstacle(version(store)):
-        raise WrongTables(reason)
+        raise WrongTables(f'{store.url.render_as_string()}: {reason}')
 
 
 def obstacle(found: str | None) -> str | None:
@@ -104,6 +107,11 @@ def _is_older(found: str | None) -> bool:
     if not is_later(found):
         return found != head()
     raise WrongTables(str(obstacle(found)))
+
+
+def _has_file(database: str) -> bool:
+    """Whether it is there; what is no path is in memory, or a URI of SQLite's own."""
+    return database.startswith((':memory:', 'file:')) or os.path.exists(database)
 
 
 def _version(connection: sa.Connection) -> str | None:

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from computeapi.listening import listening_at
 from computeapi.main import Service
 from computeapi.observers.app import metrics_app
-from computeapi.serve import listening_at
 from computeapi.serve.http.server import HTTPServer
 
 

@@ -1,7 +1,6 @@
 """`computeapi serve`: a whole cloud in one process, from an empty folder to answering requests."""
 
 import argparse
-import errno
 import logging
 import os
 import signal
@@ -20,6 +19,7 @@ from computeapi.consoles.background import letting_in
 from computeapi.consoles.doors import OpenDoor
 from computeapi.db import schema
 from computeapi.db.engine import store_of
+from computeapi.listening import listening_at
 from computeapi.main import Service
 from computeapi.pipeline import load
 from computeapi.serve import consoles, credentials, guests, machines, population
@@ -163,19 +163,6 @@ def url(listening: socket.socket) -> str:
     host, port = listening.getsockname()[:2]
     host = {'0.0.0.0': '127.0.0.1', '::': '::1'}.get(host, host)
     return f'http://[{host}]:{port}' if ':' in host else f'http://{host}:{port}'
-
-
-def listening_at(host: str, port: int, option: str = '--port') -> socket.socket:
-    """A socket that accepts; OSError when the address cannot be had, which *option* chose."""
-    try:
-        family = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)[0][0]
-        return socket.create_server((host, port), family=family, backlog=1024)
-    except OSError as error:
-        if error.errno != errno.EADDRINUSE:
-            raise OSError(f'{host}: {error.strerror}') from None
-        raise OSError(
-            f'Port {port} of {host} is in use; {option} names another one, or 0 for any that is free.'
-        ) from None
 
 
 def _exit_on_signals() -> None:

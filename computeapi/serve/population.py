@@ -8,7 +8,6 @@ from computeapi.backends.image.local import LocalImages
 from computeapi.backends.network.local import LocalNetworks
 from computeapi.backends.registry import built_in
 from computeapi.backends.volume.local import LocalVolumes
-from computeapi.context import Context
 from computeapi.errors import Conflict
 from computeapi.main import Service
 from computeapi.serve.directory import Directory
@@ -32,7 +31,8 @@ FLAVORS = (
     ('4', 'm1.large', 4, 8192, 80),
     ('5', 'm1.xlarge', 8, 16384, 160),
 )
-USERS = ('admin', 'demo')
+ADMIN, DEMO = USERS = ('admin', 'demo')
+"""Each has a project, and a network there, of its own."""
 DONE = 'populated'
 
 
@@ -47,7 +47,7 @@ def prepare(service: Service, directory: Directory, admin_password: str | None) 
     passwords = {}
     for name in USERS:
         kept = directory.read(f'{name}-password')
-        given = admin_password if name == 'admin' else None
+        given = admin_password if name == ADMIN else None
         passwords[name] = given or kept or chance.password(name)
         if passwords[name] != kept:
             change_password(identity, name, passwords[name])
@@ -66,20 +66,15 @@ def change_password(identity: LocalIdentity, name: str, password: str) -> None:
 
 def populate(service: Service, identity: LocalIdentity, passwords: dict[str, str]) -> None:
     """Make everything; what is there already stays as it is."""
-    identity.populate(passwords['admin'], passwords['demo'])
-    context = administrator(identity)
+    identity.populate(passwords[ADMIN], passwords[DEMO])
+    context = identity.acting_as(ADMIN)
     built_in('image', LocalImages, service.images).populate(context.project_id)
-    built_in('network', LocalNetworks, service.networks).populate(context, shared=False)
+    networks = built_in('network', LocalNetworks, service.networks)
+    networks.populate(context, shared=False)
+    networks.resources.populate_project(identity.acting_as(DEMO), DEMO)
     built_in('volume', LocalVolumes, service.volumes).populate()
     common = {'ephemeral_gb': 0, 'swap': 0, 'rxtx_factor': 1.0, 'is_public': True}
     for flavorid, name, vcpus, memory_mb, root_gb in FLAVORS:
         size = {'vcpus': vcpus, 'memory_mb': memory_mb, 'root_gb': root_gb}
         with contextlib.suppress(Conflict):
             service.cloud.flavors.create(name, flavorid=flavorid, **size, **common)
-
-
-def administrator(identity: LocalIdentity) -> Context:
-    """The user `admin` in the project `admin`."""
-    [user] = identity.users.list(name='admin', domain_id='default')
-    [project] = identity.projects.list(name='admin', domain_id='default')
-    return Context(user_id=user.id, user_name=user.name, project_id=project.id, project_name=project.name).elevated()

@@ -25,6 +25,7 @@ from computeapi.kit.scenes.document import commented
 from computeapi.kit.seed import NOTHING, Seed
 from computeapi.kit.tools import Tools
 from computeapi.kit.webhooks import Webhooks
+from computeapi.listening import listening_at
 from computeapi.serve import consoles, credentials
 from computeapi.serve.directory import Directory, opened
 from computeapi.serve.http.server import HTTPServer
@@ -121,7 +122,7 @@ class Cloud:
 
     def _start(self, stack: ExitStack) -> None:
         conf = self._conf
-        listening = stack.enter_context(serve.listening_at(HOST, self._port))
+        listening = stack.enter_context(listening_at(HOST, self._port))
         self._directory: Directory = stack.enter_context(opened(None))
         self._prepare(self._directory)
         serve.configure(conf, self._directory)

@@ -5,11 +5,22 @@ from typing import Any
 
 import webob.exc
 from keystoneauth1.exceptions import EndpointNotFound
-from keystonemiddleware.auth_token import AuthProtocol
+from keystonemiddleware.auth_token import AuthProtocol, list_opts
 from oslo_config import cfg
 
 from computeapi.errors import NeighbourAway
 from computeapi.web import faults
+
+DEFAULTS = {'service_type': 'compute'}
+"""What is otherwise than keystonemiddleware's own, unless the configuration says it."""
+
+
+def options() -> list[tuple[str, list[cfg.Opt]]]:
+    """keystonemiddleware's, by group, which it makes known itself, with the defaults of this service."""
+    found: list[tuple[str, list[cfg.Opt]]] = list_opts()
+    for _, listed in found:
+        cfg.set_defaults(listed, **DEFAULTS)
+    return found
 
 
 class KeystoneAuthToken(AuthProtocol):  # type: ignore[misc]
@@ -25,7 +36,8 @@ class KeystoneAuthToken(AuthProtocol):  # type: ignore[misc]
         super().__init__(app, {**options, 'oslo_config_config': conf})
         for each in around:
             self._session.request = each(lambda url: 'Keystone', self._session.request)
-        conf.set_default('service_type', 'compute', 'keystone_authtoken')
+        for name, value in DEFAULTS.items():
+            conf.set_default(name, value, 'keystone_authtoken')
         # Else a cache in the environment of requests takes its place.
         if not self._conf.get('cache'):
             try:

@@ -1,10 +1,9 @@
 """Every option, by group."""
 
 from collections.abc import Iterator
-from itertools import groupby
 from typing import Any
 
-from computeapi import config, reports
+from computeapi import options, reports
 from generators.markdown import code, plain, table
 
 HEAD = """# Options
@@ -20,16 +19,9 @@ def page() -> str:
 
 
 def _groups() -> Iterator[str]:
-    listed = sorted(config.list_opts(), key=lambda each: _position(each[0]))
-    for group, parts in groupby(listed, key=lambda each: each[0]):
-        options = [option for _, part in parts for option in part]
+    for group, listed in options.list_opts():
         yield f'## [{group}]\n'
-        yield table(('option', 'default', 'what'), map(_row, options))
-
-
-def _position(group: str) -> int:
-    """Where the group comes first; some have options of ours and of a library."""
-    return [name for name, _ in config.list_opts()].index(group)
+        yield table(('option', 'default', 'what'), map(_row, listed))
 
 
 def _row(option: Any) -> tuple[str, str, str]:

@@ -11,7 +11,7 @@ from oslo_config import cfg
 from oslo_policy import policy as oslo_policy
 
 from computeapi import api as table
-from computeapi import bus, config, reports
+from computeapi import config, options, reports
 from computeapi.config import neighbours
 from computeapi.versions import COMPUTE, HISTORY, MAX
 from computeapi.web.history import changes
@@ -96,16 +96,24 @@ def test_the_policy_sample_is_the_defaults():
     assert set(map(type, oslo_policy.Rules.from_dict(sample).values())) != set()
 
 
+def test_the_configuration_sample_has_what_libraries_read_and_each_group_once():
+    groups = [line for line in printed(reports.config).splitlines() if line.startswith('[')]
+    assert len(groups) == len(set(groups))
+    read_by_libraries = {'cors', 'oslo_middleware', 'oslo_policy', 'keystone_authtoken', 'oslo_messaging_rabbit'}
+    assert {f'[{name}]' for name in read_by_libraries} <= set(groups)
+
+
 def test_the_configuration_sample_is_the_defaults(tmp_path):
     path = tmp_path / 'computeapi.conf'
     path.write_text(uncommented(printed(reports.config), '#'))
     conf, defaults = config.load([str(path)]), config.load()
-    for each in (conf, defaults):
-        bus.register(each)
-    # castellan makes its own known when it is asked for a key, and some of their defaults cannot be written down.
+    # Some of castellan's defaults cannot be written down.
     others = dict(neighbours.key_manager_options())
-    for group, options in ((group, options) for group, options in config.list_opts() if group not in others):
-        for option in options:
+    for group, listed in ((group, listed) for group, listed in options.list_opts() if group not in others):
+        for each in (conf, defaults):
+            # As the libraries do themselves when they need them.
+            each.register_opts(listed, None if group == 'DEFAULT' else group)
+        for option in listed:
             own, default = (each if group == 'DEFAULT' else each[group] for each in (conf, defaults))
             # What depends on the machine is printed as it might be.
             expected = getattr(default, option.dest) if option.sample_default is None else option.sample_default

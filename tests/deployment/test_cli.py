@@ -5,6 +5,7 @@ import re
 from datetime import timedelta
 
 import pytest
+from sqlalchemy import make_url
 
 from computeapi import cli, config
 from computeapi.clock import utcnow
@@ -40,10 +41,25 @@ def conf(tmp_path, database_url):
 
 
 def test_the_database_is_brought_up_to_date(run, conf, monkeypatch):
-    assert run('db version --config-file', conf) == (0, 'None\n', '')
     assert run('db upgrade --config-file', conf) == (0, f'{schema.head()}\n', '')
     monkeypatch.setenv('OS_COMPUTEAPI_CONFIG_FILES', str(conf))
     assert run('db version') == (0, f'{schema.head()}\n', '')
+
+
+def test_a_database_that_is_not_there_is_said_to_be_so(run, conf, database_url):
+    status, out, error = run('db version --config-file', conf)
+    assert (status, out) == (1, '') and f'no tables in {make_url(database_url).render_as_string()};' in error
+
+
+@pytest.mark.parametrize('command', ['db version', 'status upgrade check', 'cell list', 'audit'])
+def test_a_look_makes_no_database(run, monkeypatch, tmp_path, command):
+    monkeypatch.chdir(tmp_path)
+    assert run(command)[0] != 0
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_version_of_what_serve_keeps(run, two_cells, tmp_path):
+    assert run(f'db version --data-dir {tmp_path}') == (0, f'{schema.head()}\n', '')
 
 
 def test_status_says_what_is_missing(run, conf):
@@ -169,6 +185,7 @@ def test_status_of_a_database_that_does_not_answer_hides_the_password(run, tmp_p
         ('serve --hosts 0', 'hosts'),
         ('openapi 2.999', '2.999 is not a version'),
         ('history 1.1', '1.1 is not a version'),
+        ('agent-key compute1', '[agent]secret is not set'),
         ('nothing', 'nothing'),
     ],
 )

@@ -288,5 +288,13 @@ def test_a_port_that_is_taken_is_named(start, beside):
     port = beside.door('serial').partition(':')[2]
     process = start(['-m', 'computeapi.cli', 'consoleproxy'], HERE | {'OS_SERIAL_CONSOLE__SERIALPROXY_PORT': port})
     assert process.process.wait(60) == 2
-    message = f'Port {port} of 127.0.0.1 is in use; [serial_console]serialproxy_port names another one.'
+    message = f'Port {port} of 127.0.0.1 is in use; [serial_console]serialproxy_port names another one'
     assert message in process.log.read_text()
+
+
+def test_a_host_of_consoles_that_cannot_be_is_named(start):
+    host = {'OS_SERIAL_CONSOLE__SERIALPROXY_HOST': 'no..host', 'OS_SERIAL_CONSOLE__SERIALPROXY_PORT': '0'}
+    process = start(['-m', 'computeapi.cli', 'consoleproxy'], HERE | host)
+    assert process.process.wait(60) == 2
+    [line] = process.log.read_text().splitlines()
+    assert line == 'computeapi: Port 0 of no..host ([serial_console]serialproxy_port): No host can be called so'

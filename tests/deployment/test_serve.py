@@ -30,10 +30,14 @@ def test_a_new_cloud_has_what_a_first_server_needs(serve):
         assert names(cloud.compute.flavors()) == {'m1.tiny', 'm1.small', 'm1.medium', 'm1.large', 'm1.xlarge'}
         [image] = cloud.image.images()
         assert (image.name, image.disk_format) == ('cirros-0.6.3-x86_64-disk', 'qcow2')
-        assert names(cloud.network.networks()) == {'public', 'private'}
+        assert names(cloud.network.networks()) == {'public', 'private', 'demo'}
         assert list(cloud.block_storage.types())
     with served.connect('computeapi-demo') as cloud:
-        assert cloud.compute.find_flavor('m1.tiny').ram == 512
+        networks = {network.name: network.id for network in cloud.network.networks()}
+        assert networks.keys() == {'public', 'demo'}
+        flavor, network = cloud.compute.find_flavor('m1.tiny'), {'uuid': networks['demo']}
+        server = cloud.compute.create_server(name='first', flavor_id=flavor.id, image_id=image.id, networks=[network])
+        assert cloud.compute.wait_for_server(server, interval=0.1).addresses['demo'][0]['addr'] == '10.1.0.2'
     assert served.process.memory() < MOST_MEMORY
     assert served.process.stop() == 0
 
@@ -92,11 +96,12 @@ def test_a_port_that_is_taken_is_an_error_in_one_line(serve, start):
     assert f'Port {port} of 127.0.0.1 is in use' in line and '--port' in line
 
 
-def test_an_address_of_another_machine_is_named(start):
-    service = start(['-m', 'computeapi.cli', 'serve', '--in-memory', '--host', '192.0.2.1'])
+@pytest.mark.parametrize('host', ['192.0.2.1', 'no..host', 'x' * 64])
+def test_an_address_that_cannot_be_had_is_named(start, host):
+    service = start(['-m', 'computeapi.cli', 'serve', '--in-memory', '--port', '0', '--host', host])
     assert service.process.wait(timeout=30) == 2
     [line] = service.log.read_text().splitlines()
-    assert line.startswith('computeapi: 192.0.2.1: ')
+    assert line.startswith(f'computeapi: Port 0 of {host} (--port): ')
 
 
 @pytest.mark.parametrize(

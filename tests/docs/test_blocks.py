@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import pytest
 from keystoneauth1 import loading
 
-from computeapi import config
+from computeapi import options
 from computeapi.testing import Cloud
 from tests.docs.shell import Shell
 from tests.documents import ROOT, Block, blocks
@@ -30,8 +30,7 @@ PAGES = [
 ]
 CLONED = ('computeapi', 'etc', 'pyproject.toml', 'README.md', 'LICENSE')
 FILE = re.compile(r'# ((?:[\w.-]+/)*[\w-]+\.\w+)\n')
-OTHER_GROUPS = {'keystone_authtoken', 'Service'}
-"""Those of keystonemiddleware, which reads them itself, and of systemd."""
+SYSTEMD = 'Service'
 
 
 READERS_OWN = """
@@ -169,15 +168,15 @@ class Trial:
 
     def ini(self, text: str) -> None:
         known: dict[str, set[str]] = {}
-        for name, options in config.list_opts():
-            known.setdefault(name, set()).update(each for option in options for each in (option.name, option.dest))
+        for name, listed in options.list_opts():
+            known[name] = {each for option in listed for each in (option.name, option.dest)}
             if 'auth_type' in known[name]:
                 known[name].update(option.dest for option in loading.get_plugin_loader('password').get_options())
         group = ''
         for line in filter(None, text.splitlines()):
             if line.startswith('['):
                 group = line.strip('[]')
-            elif not line.startswith('#') and group not in OTHER_GROUPS:
+            elif not line.startswith('#') and group != SYSTEMD:
                 assert line.partition(' = ')[0] in known[group], (group, line)
 
     def close(self) -> None:

@@ -5,7 +5,7 @@ import re
 import pytest
 import yaml
 
-from computeapi import api, config
+from computeapi import api, options
 from computeapi.kit import shell
 from tests.documents import ROOT
 
@@ -37,8 +37,8 @@ def test_fields_are_told_with_the_versions_that_have_them(pages):
 
 
 def test_every_option_rule_and_command_is_there(pages):
-    for _, options in config.list_opts():
-        assert all(f'| `{option.name}` |' in pages['options.md'] for option in options)
+    for _, listed in options.list_opts():
+        assert all(f'| `{option.name}` |' in pages['options.md'] for option in listed)
     assert all(f'| `{rule.name}` ' in pages['rules.md'] for rule in api.rules())
     assert '### computeapi db archive\n' in pages['commands.md'] and '--load FILE' in pages['commands.md']
     assert all(f'| `{each["name"]}` |' in pages['commands.md'] for each in shell.operations())

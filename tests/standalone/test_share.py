@@ -8,6 +8,7 @@ from computeapi.backends.share import local
 from computeapi.backends.share.local import LocalShares
 from computeapi.context import Context
 from computeapi.standalone.share import manila
+from tests.backends.test_volume import together
 
 CALLERS = {
     'admin': Context(user_id='root', project_id='admin', is_admin=True, roles=frozenset({'admin'})),
@@ -140,6 +141,14 @@ def test_projects_have_a_quota(create, monkeypatch):
     create(), create()
     create(expect=413)
     create('bob')
+
+
+def test_the_last_of_the_quota_is_taken_once(shares, monkeypatch):
+    monkeypatch.setattr(local, 'MOST_SHARES', 2)
+    facts = {'name': None, 'description': None, 'metadata': {}, 'is_public': False}
+    refused = together(*[lambda: shares.create(CALLERS['alice'], 1, 'NFS', **facts)] * 6)
+    assert refused == [errors.OverQuota] * 4
+    assert len(shares.list(CALLERS['alice'])) == 2
 
 
 # ------------------------------------------------------------------ access

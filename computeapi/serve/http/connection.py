@@ -167,6 +167,7 @@ class ClientConnection(WireRequest, asyncio.Protocol):
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
+        super().on_headers_complete()
         self.in_head, self.size, self.beside = False, 0, 0
         if self.deaf:
             return

@@ -2,6 +2,7 @@
 
 import functools
 import io
+from collections import defaultdict
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
@@ -16,19 +17,23 @@ class WireRequest:
     def __init__(self) -> None:
         self.parser = httptools.HttpRequestParser(self)
         self.url = b''
+        self.texts: dict[str, list[str]] = {}
         self.headers: dict[str, str] = {}
 
     def on_message_begin(self) -> None:
-        self.url, self.headers = b'', {}
+        self.url, self.texts = b'', defaultdict(list)
 
     def on_url(self, url: bytes) -> None:
         self.url += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        key, text = environ_key(name), value.decode('latin-1')
         # A proxy may set a header with dashes and let through the client's own with underscores: alike in WSGI.
-        if key:
-            self.headers[key] = f'{self.headers[key]},{text}' if key in self.headers else text
+        if key := environ_key(name):
+            self.texts[key].append(value.decode('latin-1'))
+
+    def on_headers_complete(self) -> None:
+        """Join what came several times, all at once: a head may have tens of thousands of one header."""
+        self.headers = {key: ','.join(texts) for key, texts in self.texts.items()}
 
     def environ(self, known: Environ) -> Environ:
         """What the app is told of the request, when its head is there. known: of the connection."""
@@ -73,6 +78,7 @@ class WholeRequest(WireRequest):
         self.begun += 1
 
     def on_headers_complete(self) -> None:
+        super().on_headers_complete()
         self.goes_on = self.parser.should_keep_alive()
 
     def on_body(self, data: bytes) -> None:

@@ -381,3 +381,22 @@ def test_swap_carries_over_what_the_data_is(volumes, images):
     disk = volumes.get(ALICE, volumes.swap(ALICE, old.id, new.id))
     assert disk.image_metadata == old.image_metadata
     assert disk.bootable and disk.migration_status is None
+
+
+def test_types_that_go_while_a_group_of_them_is_made(volumes):
+    group_type = volumes.groups.kinds.create('pairs', description=None, is_public=True, group_specs=None)
+    kind = volumes.types.create('gold')
+
+    def wanted(deleted, delete):
+        yield kind.id
+        delete(deleted.id)
+
+    def create(*which):
+        volumes.groups.create(ALICE, group_type.id, wanted(*which), availability_zone='nova')
+
+    with pytest.raises(errors.VolumeTypeNotFound):
+        create(kind, volumes.types.delete)
+    kind = volumes.types.create('gold')
+    with pytest.raises(errors.GroupTypeNotFound):
+        create(group_type, lambda type_id: volumes.groups.kinds.delete(ADMIN, type_id))
+    assert volumes.groups.list(ALICE) == []

@@ -82,12 +82,19 @@ def test_subnets_take_ranges_from_pools(ask, create, take):
     take(pool, cidr='10.0.0.192/26', expect=409)
     take(pool, cidr='10.9.0.0/26', expect=409)
     take(pool, prefixlen=25, expect=409)
-    take(pool, prefixlen=8, expect=400)
+    take(pool, prefixlen=8, expect=409)
+    take(pool, prefixlen=7, expect=400)
     assert take(pool, prefixlen=26) == '10.0.0.128/26'
     ask(f'DELETE /subnetpools/{pool["id"]}', expect=400)
     ask(f'PUT /subnetpools/{pool["id"]}', {'subnetpool': {'prefixes': ['10.0.0.0/24']}}, expect=400)
     grown = ask(f'PUT /subnetpools/{pool["id"]}', {'subnetpool': {'prefixes': ['10.0.0.0/22']}}, expect=200)
     assert grown.json['subnetpool']['prefixes'] == ['10.0.0.0/22']
+
+
+@pytest.mark.parametrize(('prefix', 'lengths'), [('10.0.0.0/23', (8, 8, 32)), ('fd00::/48', (64, 64, 128))])
+def test_a_pool_that_says_no_lengths_has_those_of_its_version(create, prefix, lengths):
+    pool = create('subnetpools', prefixes=[prefix])
+    assert (pool['default_prefixlen'], pool['min_prefixlen'], pool['max_prefixlen']) == lengths
 
 
 def test_there_is_a_default_pool(ask, create, net):

@@ -258,3 +258,8 @@ class Resources:
         """Networks to begin with, in the caller's project: `public` to the outside, `private` behind it."""
         with self.changing(context.elevated()) as work:
             topology.populate(work, shared)
+
+    def populate_project(self, context: Context, name: str) -> None:
+        """A network to begin with, of the caller's project alone."""
+        with self.changing(context.elevated()) as work:
+            topology.populate_project(work, name)

@@ -111,10 +111,9 @@ def _checked(work: Work, pool: Document) -> Document:
     """The pool with what it does not say; Invalid if its parts do not go together."""
     prefixes = _collapsed(_parsed(pool['prefixes']))
     version, most = prefixes[0].version, prefixes[0].max_prefixlen
-    shortest = min(prefix.prefixlen for prefix in prefixes)
     if not work.context.is_admin and (pool.get('shared') or pool.get('is_default')):
         raise errors.Forbidden('Only an administrator can share a subnet pool or make it the default.')
-    lengths = {'min_prefixlen': max(SHORTEST[version], shortest), 'max_prefixlen': most}
+    lengths = {'min_prefixlen': SHORTEST[version], 'max_prefixlen': most}
     lengths = {name: given if (given := pool.get(name)) else default for name, default in lengths.items()}
     lengths['default_prefixlen'] = pool.get('default_prefixlen') or lengths['min_prefixlen']
     if not 1 <= lengths['min_prefixlen'] <= lengths['default_prefixlen'] <= lengths['max_prefixlen'] <= most:

@@ -19,6 +19,7 @@ PUBLIC_SUBNET = {'name': 'public-subnet', 'cidr': '203.0.113.0/24', 'enable_dhcp
 PRIVATE = 'private'
 PRIVATE_SUBNET = {'name': 'private-subnet', 'cidr': '10.0.0.0/16'}
 ROUTER = 'router'
+PROJECT_CIDR = '10.1.0.0/16'
 
 
 def auto_network(work: Work, project_id: str) -> str:
@@ -60,16 +61,27 @@ def populate(work: Work, shared: bool) -> None:
     if PUBLIC not in names:
         _add_network(work, {'name': PUBLIC, 'router:external': True, 'is_default': True}, PUBLIC_SUBNET)
     if PRIVATE not in names:
-        _, subnet_id = _add_network(work, {'name': PRIVATE, 'shared': shared}, PRIVATE_SUBNET)
-        _add_router(work, ROUTER, subnet_id)
+        _add_routed(work, {'name': PRIVATE, 'shared': shared}, PRIVATE_SUBNET, ROUTER)
+
+
+def populate_project(work: Work, name: str) -> None:
+    """Make the network of this name, behind a router, that the caller's project begins with, unless it is there."""
+    network_projects.lock_project(work, work.context.project_id or '')
+    if not NETWORKS.find(work, name=name):
+        _add_routed(work, {'name': name}, {'name': f'{name}-subnet', 'cidr': PROJECT_CIDR}, f'{name}-router')
 
 
 def _add_auto_network(work: Work, project_id: str) -> str:
     # An administrator may make it for a project, and the project itself may not see the external network's subnets.
     work = replace(work.elevated(), context=replace(work.context.elevated(), project_id=project_id))
     external_network(work)
-    network_id, subnet_id = _add_network(work, {'name': AUTO}, AUTO_SUBNET)
-    _add_router(work, AUTO_ROUTER, subnet_id)
+    return _add_routed(work, {'name': AUTO}, AUTO_SUBNET, AUTO_ROUTER)
+
+
+def _add_routed(work: Work, network: Document, subnet: Document, router: str) -> str:
+    """A network whose subnet has a way to the outside; its id."""
+    network_id, subnet_id = _add_network(work, network, subnet)
+    _add_router(work, router, subnet_id)
     return network_id
 
 

@@ -13,7 +13,7 @@ from computeapi.backends.volume.local.base import project_of
 from computeapi.backends.volume.local.filling import Filler
 from computeapi.backends.volume.local.kept import Kept
 from computeapi.backends.volume.local.quotas import VolumeQuotas
-from computeapi.backends.volume.local.types import VolumeTypes
+from computeapi.backends.volume.local.types import VolumeTypes, keep_type
 from computeapi.context import Context
 from computeapi.db import volume_groups, volumes
 from computeapi.db.engine import Store, conflicts
@@ -99,12 +99,15 @@ class VolumeGroups(Kept[VolumeGroup]):
         availability_zone: str,
     ) -> VolumeGroup:
         project_id, now = project_of(context), self.clock()
-        kind = self.kinds.get(context, group_type)
         allowed = {self.types.get(context, each).id for each in volume_types}
         facts = {'project_id': project_id, 'user_id': context.user_id, 'name': name, 'description': description}
-        facts |= {'status': 'available', 'availability_zone': availability_zone, 'group_type': kind.id}
+        facts |= {'status': 'available', 'availability_zone': availability_zone, 'group_type': group_type}
         with self.store.write() as connection:
             group_id = chance.new_id()
+            # Nobody deletes them before the group is there.
+            GROUP_TYPES.get(connection, context, group_type, lock=True)
+            for type_id in sorted(allowed):
+                keep_type(connection, type_id)
             self.quotas.take(connection, project_id, groups=1)
             GROUPS.insert(connection, {'id': group_id, **facts, 'created_at': now, 'updated_at': now})
             volume_groups.allow_types(connection, group_id, allowed)

@@ -14,10 +14,9 @@ from computeapi.backends.volume.local.base import BACKEND, VolumeStore, project_
 from computeapi.backends.volume.local.files import Contents
 from computeapi.backends.volume.local.groups import VolumeGroup, check_member
 from computeapi.backends.volume.local.kept import check_metadata
+from computeapi.backends.volume.local.types import keep_type
 from computeapi.context import Context
-from computeapi.db import volume_types
 from computeapi.db.volume_groups import GROUPS
-from computeapi.db.volume_types import TYPES
 from computeapi.db.volumes import BACKUPS, SNAPSHOTS, VOLUMES
 
 BACKEND_NAME = 'volume_backend_name'
@@ -165,13 +164,6 @@ def _held_here(kind: VolumeType) -> bool:
     """Whether this storage is what the extra specs of the type ask for, if they ask for one by its name."""
     names = {kind.extra_specs.get(name, BACKEND) for name in (BACKEND_NAME, f'capabilities:{BACKEND_NAME}')}
     return names == {BACKEND}
-
-
-def keep_type(connection: sa.Connection, type_id: str) -> VolumeType:
-    """The type, which nobody deletes before the transaction ends."""
-    if not volume_types.keep_type(connection, type_id):
-        raise errors.VolumeTypeNotFound(id=type_id)
-    return VolumeType(**TYPES.get(connection, Context(is_admin=True), type_id))
 
 
 def from_image(image: Image) -> Origin:

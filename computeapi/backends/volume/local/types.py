@@ -135,6 +135,13 @@ def _find(connection: sa.Connection, context: Context, name_or_id: str) -> Volum
     return next((kind for kind in found if kind.id == name_or_id), found[0])
 
 
+def keep_type(connection: sa.Connection, type_id: str) -> VolumeType:
+    """The type, which nobody deletes before the transaction ends."""
+    if not volume_types.keep_type(connection, type_id):
+        raise errors.VolumeTypeNotFound(id=type_id)
+    return VolumeType(**TYPES.get(connection, Context(is_admin=True), type_id))
+
+
 def _private(connection: sa.Connection, type_id: str, *, lock: bool = False) -> VolumeType:
     kind = VolumeType(**TYPES.get(connection, Context(is_admin=True), type_id, lock=lock))
     if kind.is_public:

@@ -8,7 +8,8 @@ from computeapi import errors
 from computeapi.backends.volume import Volume, VolumeType
 from computeapi.backends.volume.local.base import unfit
 from computeapi.backends.volume.local.files import Contents
-from computeapi.backends.volume.local.making import MAX_SIZE, VolumeMaking, checked_size, from_image, keep_type
+from computeapi.backends.volume.local.making import MAX_SIZE, VolumeMaking, checked_size, from_image
+from computeapi.backends.volume.local.types import keep_type
 from computeapi.context import Context
 from computeapi.db import volumes
 from computeapi.db.volumes import ATTACHMENTS, SNAPSHOTS, VOLUMES
