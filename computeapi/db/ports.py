@@ -123,14 +123,20 @@ AFFECTED: dict[str, Callable[[str], Clause]] = {
     'floatingips': lambda id: ports.c.id.in_(sa.select(floating_ips.c.port_id).where(floating_ips.c.id == id)),
     'security-groups': lambda group_id: _in_groups([group_id]),
 }
+# By its end alone.
+AFFECTED_BY_END: dict[str, Callable[[str], Clause]] = {
+    **AFFECTED,
+    'subnets': lambda id: ports.c.id.in_(sa.select(fixed_ips.c.port_id).where(fixed_ips.c.subnet_id == id)),
+}
 
 
-def servers_on(work: Work, kind: str, resource_id: str) -> set[str]:
-    """The devices of projects whose ports a change of this resource affects."""
-    if kind not in AFFECTED:
+def servers_on(work: Work, kind: str, resource_id: str, *, ending: bool = False) -> set[str]:
+    """The devices of projects whose ports a change of this resource, or its end, affects."""
+    affected = (AFFECTED_BY_END if ending else AFFECTED).get(kind)
+    if affected is None:
         return set()
     of_projects = (ports.c.device_id != '', ports.c.device_owner.not_like('network:%'))
-    return set(work.connection.scalars(sa.select(ports.c.device_id).where(*of_projects, AFFECTED[kind](resource_id))))
+    return set(work.connection.scalars(sa.select(ports.c.device_id).where(*of_projects, affected(resource_id))))
 
 
 def network_has_ports(work: Work, network_id: str, *clauses: Clause) -> bool:
@@ -209,5 +215,13 @@ def remove_fixed_ip(work: Work, port_id: str, address: str) -> None:
     work.connection.execute(fixed_ips.delete().where(fixed_ips.c.port_id == port_id, fixed_ips.c.ip_address == address))
 
 
-def subnet_is_used(work: Work, subnet_id: str) -> bool:
-    return bool(work.connection.scalar(sa.select(sa.exists().where(fixed_ips.c.subnet_id == subnet_id))))
+def subnet_is_used(work: Work, subnet_id: str, owner: str | None = None) -> bool:
+    """Whether ports have addresses on it; those of devices of this owner, if one is named."""
+    there = [fixed_ips.c.subnet_id == subnet_id]
+    if owner is not None:
+        there.append(fixed_ips.c.port_id.in_(sa.select(ports.c.id).where(ports.c.device_owner == owner)))
+    return bool(work.connection.scalar(sa.select(sa.exists().where(*there))))
+
+
+def remove_addresses_on(work: Work, subnet_id: str) -> None:
+    work.connection.execute(fixed_ips.delete().where(fixed_ips.c.subnet_id == subnet_id))

@@ -54,7 +54,7 @@ VNIC_TYPE = {
 }
 PROFILE = {'type': 'object', 'maxProperties': MAX_ITEMS}
 PROTOCOL = {'type': ['string', 'integer', 'null'], 'maxLength': 32}
-PORT_NUMBER = {'type': ['integer', 'null'], 'minimum': 0, 'maximum': 65535}
+PORT_NUMBER = {'type': ['integer', 'null']}
 
 PROVIDER = {
     'provider:network_type': {'enum': ['local', 'flat', 'vlan', 'vxlan', 'gre', 'geneve']},
@@ -297,7 +297,7 @@ RESOURCES = (
             'port_range_min': PORT_NUMBER,
             'port_range_max': PORT_NUMBER,
             'remote_ip_prefix': optional(ADDRESS),
-            'remote_group_id': optional(UUID),
+            'remote_group_id': {'type': ['string', 'null'], 'maxLength': 64},
         },
     ),
 )

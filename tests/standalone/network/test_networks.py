@@ -202,7 +202,7 @@ def test_a_body_must_hold_the_resource(ask, raw, request_line):
         ('floatingips', 'port_id', 'x'),
         ('security-group-rules', 'direction', 'up'),
         ('security-group-rules', 'protocol', 'xtp'),
-        ('security-group-rules', 'port_range_min', 70000),
+        ('security-group-rules', 'port_range_min', 'x'),
         ('security-group-rules', 'remote_ip_prefix', 'x'),
         ('security-group-rules', 'ethertype', 'IPv5'),
     ],
@@ -566,6 +566,33 @@ def test_a_router_joins_subnets(ask, router, net, plug):
     ask(f'DELETE /routers/{router["id"]}', expect=204)
 
 
+def test_an_interface_of_a_router_may_have_another_address(ask, router, net, plug):
+    path = f'/ports/{plug(router, subnet_id=net[1]["id"])["port_id"]}'
+    chosen = [{'subnet_id': net[1]['id'], 'ip_address': '192.0.2.7'}]
+    assert ask(f'PUT {path}', {'port': {'fixed_ips': chosen}}, expect=200).json['port']['fixed_ips'] == chosen
+    ask(f'PUT {path}', {'port': {'fixed_ips': []}}, expect=409)
+    ask(f'PUT {path}', {'port': {'fixed_ips': chosen, 'device_id': ''}}, expect=409)
+
+
+@pytest.mark.parametrize('mode', ['slaac', 'dhcpv6-stateless'])
+def test_a_subnet_where_guests_choose_addresses_ends_with_them(ask, create, router, networks, plug, mode):
+    network = create('networks')['id']
+    kept = create('subnets', network_id=network, cidr='192.0.2.0/24')['id']
+    modes = {'ipv6_ra_mode': mode, 'ipv6_address_mode': mode}
+    subnet = create('subnets', network_id=network, ip_version=6, cidr='2001:db8::/64', **modes)['id']
+    port = create('ports', network_id=network, device_id='guest')
+    assert {held['subnet_id'] for held in port['fixed_ips']} == {kept, subnet}
+    plug(router, subnet_id=subnet)
+    assert fault(ask(f'DELETE /subnets/{subnet}', expect=409))[0] == 'SubnetInUse'
+    plug(router, 'remove', subnet_id=subnet)
+    told = []
+    networks.resources.notices.listeners = (lambda context, servers: told.extend(servers),)
+    ask(f'DELETE /subnets/{subnet}', expect=204)
+    left = ask(f'GET /ports/{port["id"]}').json['port']['fixed_ips']
+    assert [held['subnet_id'] for held in left] == [kept]
+    assert told == ['guest']
+
+
 def test_a_router_takes_a_port(create, router, net, plug):
     port = create('ports', network_id=net[0]['id'])
     plug(router, port_id=port['id'])
@@ -672,6 +699,33 @@ def test_a_rule_is_there_once(ask, body):
     assert (made['ethertype'], made['port_range_min']) == ('IPv4', 80)
     kind, message = fault(ask('POST /security-group-rules', rule, expect=409))
     assert (kind, made['id'] in message) == ('SecurityGroupRuleExists', True)
+
+
+@pytest.mark.parametrize(
+    ('protocol', 'low', 'high', 'message'),
+    [
+        ('tcp', -16, 80, 'Invalid value for port -16'),
+        ('udp', 80, 65536, 'Invalid value for port 65536'),
+        ('tcp', 0, 80, 'Invalid value for port 0'),
+        ('tcp', 2**40, 80, f'Invalid value for port {2**40}'),
+        ('tcp', 80, 79, 'For TCP/UDP protocols, port_range_min must be <= port_range_max'),
+        ('udp', None, 6, 'For TCP/UDP protocols, port_range_min must be <= port_range_max'),
+        ('icmp', 300, 1, 'Invalid value for ICMP type (port_range_min) 300. It must be 0 to 255.'),
+        ('icmp', 1, 256, 'Invalid value for ICMP code (port_range_max) 256. It must be 0 to 255.'),
+        ('icmp', None, 6, 'ICMP code (port-range-max) 6 is provided but ICMP type (port-range-min) is missing.'),
+    ],
+)
+def test_ports_of_a_rule_make_sense(ask, body, protocol, low, high, message):
+    rule = body('security-group-rules', protocol=protocol, port_range_min=low, port_range_max=high)
+    assert fault(ask('POST /security-group-rules', rule, expect=400))[1] == message
+
+
+def test_a_rule_names_groups_and_addresses_that_fit(ask, body):
+    nowhere = body('security-group-rules', remote_group_id='nowhere')
+    assert 'nowhere' in fault(ask('POST /security-group-rules', nowhere, expect=404))[1]
+    mixed = body('security-group-rules', ethertype='IPv6', remote_ip_prefix='10.0.0.0/8')
+    message = fault(ask('POST /security-group-rules', mixed, expect=400))[1]
+    assert message == 'Conflicting value ethertype IPv6 for CIDR 10.0.0.0/8'
 
 
 # Quotas

@@ -48,8 +48,7 @@ def add(work: Work, facts: Document) -> str:
 def update(work: Work, port_id: str, facts: Document) -> None:
     port = PORTS.get(work, port_id)
     _check_device_owner(work, facts)
-    if port['device_owner'] in SERVICE_OWNERS and BOUND & facts.keys():
-        raise errors.Conflict(f'Port {port_id} belongs to {port["device_owner"]} {port["device_id"]}.')
+    _check_service(port, facts)
     _check_rights(work, port['network_id'], port, facts)
     qos.check_policy(work, facts)
     changed = dict(facts)
@@ -91,6 +90,16 @@ def add_address(work: Work, port: Document) -> None:
 def remove_address(work: Work, port: Document, address: str) -> None:
     routers.dissociate_ports(work, [port['id']], address)
     ports.remove_fixed_ip(work, port['id'], address)
+
+
+def _check_service(port: Document, facts: Document) -> None:
+    """Conflict for what is not its project's to change; a router's interface may have other addresses, but not none."""
+    owner = port['device_owner']
+    if owner not in SERVICE_OWNERS:
+        return
+    bound = BOUND - {'fixed_ips'} if owner == ROUTER_INTERFACE and facts.get('fixed_ips') else BOUND
+    if bound & facts.keys():
+        raise errors.Conflict(f'Port {port["id"]} belongs to {owner} {port["device_id"]}.')
 
 
 def _check_device_owner(work: Work, facts: Document) -> None:

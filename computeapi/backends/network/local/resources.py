@@ -149,7 +149,7 @@ class Resources:
         with self.changing(context) as work:
             if revision is not None:
                 KINDS[kind].collection.check_revision(work, resource_id, revision)
-            notice = self.notices.note(work, servers_on(work, kind, resource_id))
+            notice = self.notices.note(work, servers_on(work, kind, resource_id, ending=True))
             KINDS[kind].delete(work, resource_id)
         self.notices.send(context, notice)
 

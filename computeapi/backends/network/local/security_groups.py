@@ -164,6 +164,9 @@ def _protocol(value: str | int | None) -> tuple[str | None, int | None]:
 
 
 def _check_ports(protocol: int | None, low: int | None, high: int | None) -> None:
+    for value in (low, high):
+        if value is not None and not 0 <= value <= MAX_PORT:
+            raise errors.Invalid(f'Invalid value for port {value}')
     if low is None and high is None:
         return
     if protocol is None:
@@ -172,18 +175,20 @@ def _check_ports(protocol: int | None, low: int | None, high: int | None) -> Non
         _check_icmp(low, high)
     elif protocol not in WITH_PORTS:
         raise addresses.invalid('port_range_min', low, f'makes no sense for protocol {protocol}')
-    elif low is None or high is None or not 0 <= low <= high <= MAX_PORT:
-        raise errors.Invalid(
-            f'Invalid input for port_range_min, port_range_max. Reason: {low}-{high} is no range within 0 to 65535.'
-        )
+    elif 0 in (low, high):
+        raise errors.Invalid('Invalid value for port 0')
+    elif low is None or high is None or low > high:
+        raise errors.Invalid('For TCP/UDP protocols, port_range_min must be <= port_range_max')
 
 
 def _check_icmp(kind: int | None, code: int | None) -> None:
-    for field, value in (('port_range_min', kind), ('port_range_max', code)):
-        if value is not None and not 0 <= value <= MAX_ICMP:
-            raise addresses.invalid(field, value, 'is no ICMP type or code')
+    for name, field, value in (('type', 'port_range_min', kind), ('code', 'port_range_max', code)):
+        if value is not None and value > MAX_ICMP:
+            raise errors.Invalid(f'Invalid value for ICMP {name} ({field}) {value}. It must be 0 to {MAX_ICMP}.')
     if kind is None:
-        raise errors.Invalid('ICMP code (port-range-max) is provided but ICMP type (port-range-min) is missing.')
+        raise errors.Invalid(
+            f'ICMP code (port-range-max) {code} is provided but ICMP type (port-range-min) is missing.'
+        )
 
 
 def _remote_prefix(text: str | None, ethertype: str) -> tuple[str | None, str | None]:
@@ -192,5 +197,5 @@ def _remote_prefix(text: str | None, ethertype: str) -> tuple[str | None, str | 
         return None, None
     address = addresses.parse_prefix(text, 'remote_ip_prefix')
     if VERSIONS[address.version] != ethertype:
-        raise addresses.invalid('remote_ip_prefix', text, f'is not {ethertype}')
+        raise errors.Invalid(f'Conflicting value ethertype {ethertype} for CIDR {text}')
     return str(address), str(address.network)

@@ -7,6 +7,7 @@ from computeapi.backends.network.local import addresses, subnet_pools
 from computeapi.db import network_projects, networks, ports
 from computeapi.db.network_collection import Document, Work
 from computeapi.db.networks import NETWORKS, SUBNETS
+from computeapi.db.ports import ROUTER_INTERFACE
 
 MODES = ('ipv6_ra_mode', 'ipv6_address_mode')
 
@@ -49,8 +50,10 @@ def delete(work: Work, subnet_id: str) -> None:
     subnet = SUBNETS.get(work, subnet_id)
     NETWORKS.lock(work.elevated(), subnet['network_id'])
     SUBNETS.owned(work, subnet_id)
-    if ports.subnet_is_used(work, subnet_id):
+    # Guests that chose their addresses on it find others; a router would be left without one.
+    if ports.subnet_is_used(work, subnet_id, ROUTER_INTERFACE if addresses.is_stateless(subnet) else None):
         raise errors.SubnetInUse(id=subnet_id)
+    ports.remove_addresses_on(work, subnet_id)
     SUBNETS.delete(work, id=subnet_id)
 
 
