@@ -160,9 +160,9 @@ ATTACHMENT = View(
     }
 )
 
-_WRITTEN_TYPE = {
-    **each('id', 'name', 'description', 'is_public', 'extra_specs'),
-    'os-volume-type-access:is_public': read(attr('is_public')),
-}
-WRITTEN_TYPE = View(_WRITTEN_TYPE)
-TYPE = View({**_WRITTEN_TYPE, 'qos_specs_id': read(attr('qos_specs_id'))})
+# What whoever changes a type gets back, and whoever makes one.
+_CHANGED_TYPE = each('id', 'name', 'description', 'is_public', 'extra_specs')
+CHANGED_TYPE = View(_CHANGED_TYPE)
+_CREATED_TYPE = {**_CHANGED_TYPE, 'os-volume-type-access:is_public': read(attr('is_public'))}
+CREATED_TYPE = View(_CREATED_TYPE)
+TYPE = View({**_CREATED_TYPE, 'qos_specs_id': read(attr('qos_specs_id'))})

@@ -37,7 +37,8 @@ class CinderEncryptions(CinderController):
     def create(self, req: Request, type_id: str, body: dict[str, Any]) -> dict[str, Any]:
         if self.volumes.types.get(req.context, type_id).encryption:
             raise errors.Conflict(f'Volume type encryption for type {type_id} already exists.')
-        return self._encrypt(type_id, body['encryption'])
+        self.volumes.types.encrypt(type_id, body['encryption'])
+        return body
 
     @operation('GET', '/{encryption_id}', policy=ADMIN)
     def show_fact(self, req: Request, type_id: str, encryption_id: str) -> dict[str, Any]:
@@ -48,7 +49,8 @@ class CinderEncryptions(CinderController):
     @operation('PUT', '/{encryption_id}', policy=ADMIN, body=UPDATE)
     def update(self, req: Request, type_id: str, encryption_id: str, body: dict[str, Any]) -> dict[str, Any]:
         self._check(req, type_id, encryption_id)
-        return self._encrypt(type_id, body['encryption'])
+        self.volumes.types.encrypt(type_id, body['encryption'])
+        return body
 
     @operation('DELETE', '/{encryption_id}', policy=ADMIN, status=202)
     def delete(self, req: Request, type_id: str, encryption_id: str) -> None:
@@ -59,10 +61,6 @@ class CinderEncryptions(CinderController):
         encryption = self.volumes.types.get(req.context, type_id).encryption or {}
         if encryption.get('encryption_id') != encryption_id:
             raise errors.NotFound(MISSING.format(type_id))
-
-    def _encrypt(self, type_id: str, facts: dict[str, Any]) -> dict[str, Any]:
-        encryption = self.volumes.types.encrypt(type_id, facts) or {}
-        return {'encryption': {name: encryption.get(name) for name in SHOWN}}
 
 
 def _document(kind: VolumeType) -> dict[str, Any]:

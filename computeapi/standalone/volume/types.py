@@ -11,6 +11,8 @@ from computeapi.standalone.query import truth
 from computeapi.standalone.schema import having, wrapped
 from computeapi.standalone.volume.documents import (
     BOOLEAN,
+    CHANGED_TYPE,
+    CREATED_TYPE,
     NAME,
     NOTHING,
     ONE_PAIR,
@@ -18,7 +20,6 @@ from computeapi.standalone.volume.documents import (
     PROJECT_ID,
     TEXT,
     TYPE,
-    WRITTEN_TYPE,
 )
 from computeapi.standalone.volume.metadata import Pairs, present, without
 from computeapi.standalone.volume.service import CinderController, argued
@@ -64,7 +65,7 @@ class CinderTypes(CinderController):
             is_public=spoken(asked.get('os-volume-type-access:is_public', True)),
             extra_specs=asked.get('extra_specs'),
         )
-        return {'volume_type': WRITTEN_TYPE.render(req, kind)}
+        return {'volume_type': CREATED_TYPE.render(req, kind)}
 
     @operation('GET', '/{type_id}', policy=CALLER)
     def show(self, req: Request, type_id: str) -> dict[str, Any]:
@@ -76,7 +77,7 @@ class CinderTypes(CinderController):
         if 'is_public' in facts:
             facts['is_public'] = spoken(facts['is_public'])
         kind = self.volumes.types.change(self._type(req, type_id).id, lambda kind: facts)
-        return {'volume_type': WRITTEN_TYPE.render(req, kind)}
+        return {'volume_type': CHANGED_TYPE.render(req, kind)}
 
     @operation('DELETE', '/{type_id}', policy=ADMIN, status=202)
     def delete(self, req: Request, type_id: str) -> None:

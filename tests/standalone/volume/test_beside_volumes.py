@@ -223,19 +223,16 @@ def test_encrypted_types(ask, create, kind):
     assert ask(f'GET {path}', by='admin').json == {}
     assert not create(volume_type='__DEFAULT__')['encrypted']
     asked = {'provider': 'luks', 'cipher': 'aes-xts-plain64', 'key_size': 256}
-    made = ask(f'POST {path}', {'encryption': asked}, by='admin').json['encryption']
-    assert made == {
-        **asked,
-        'control_location': 'front-end',
-        'volume_type_id': kind['id'],
-        'encryption_id': made['encryption_id'],
-    }
+    assert ask(f'POST {path}', {'encryption': asked}, by='admin').json == {'encryption': asked}
+    made = ask(f'GET {path}', by='admin').json
+    assert (made['volume_type_id'], made['control_location']) == (kind['id'], 'front-end')
     ask(f'POST {path}', {'encryption': asked}, by='admin', expect=409)
-    assert made.items() <= ask(f'GET {path}', by='admin').json.items()
+    assert asked.items() <= made.items()
     assert ask(f'GET {path}/cipher', by='admin').json == {'cipher': 'aes-xts-plain64'}
     ask(f'PUT {path}/{NOWHERE}', {'encryption': {'key_size': 128}}, by='admin', expect=404)
-    changed = ask(f'PUT {path}/{made["encryption_id"]}', {'encryption': {'key_size': 128}}, by='admin')
-    assert changed.json['encryption']['key_size'] == 128
+    less = {'encryption': {'key_size': 128}}
+    assert ask(f'PUT {path}/{made["encryption_id"]}', less, by='admin').json == less
+    assert ask(f'GET {path}', by='admin').json.items() >= {**asked, 'key_size': 128}.items()
     volume = create(volume_type='disk')
     assert volume['encrypted']
     ask(f'DELETE {path}/{made["encryption_id"]}', by='admin', expect=400)
