@@ -1,10 +1,10 @@
 """What the volume service has, as clients read it, and the leaves of the schemas of what they write."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
-from computeapi.backends.volume import Attachment, Volume
+from computeapi.backends.volume import Attachment, Volume, VolumeType
 from computeapi.backends.volume.local.base import BACKEND
 from computeapi.backends.volume.local.kept import MAX_METADATA
 from computeapi.backends.volume.local.making import MAX_SIZE
@@ -13,6 +13,7 @@ from computeapi.standalone.access import ADMIN
 from computeapi.standalone.volume.service import added
 from computeapi.versions import ABSENT
 from computeapi.web.contract import Field, View, attr
+from computeapi.web.request import Request
 
 NAME = {'type': ['string', 'null'], 'maxLength': 255}
 ID = {'type': ['string', 'null'], 'maxLength': 255}
@@ -160,9 +161,23 @@ ATTACHMENT = View(
     }
 )
 
+VISIBLE_SPECS = ('RESKEY:availability_zones', 'multiattach', 'replication_enabled')
+"""Those extra specs of a type that everybody sees; the others tell what the storage is like."""
+
+
+def shown_specs(req: Request) -> Callable[[VolumeType], Mapping[str, str]]:
+    """The extra specs of a type, as far as the caller sees them."""
+    if req.context.is_admin:
+        return lambda kind: kind.extra_specs
+    return lambda kind: {name: kind.extra_specs[name] for name in VISIBLE_SPECS if name in kind.extra_specs}
+
+
 # What whoever changes a type gets back, and whoever makes one.
-_CHANGED_TYPE = each('id', 'name', 'description', 'is_public', 'extra_specs')
+_CHANGED_TYPE = {
+    **each('id', 'name', 'description', 'is_public'),
+    'extra_specs': read(shown_specs, request=True),
+}
 CHANGED_TYPE = View(_CHANGED_TYPE)
 _CREATED_TYPE = {**_CHANGED_TYPE, 'os-volume-type-access:is_public': read(attr('is_public'))}
 CREATED_TYPE = View(_CREATED_TYPE)
-TYPE = View({**_CREATED_TYPE, 'qos_specs_id': read(attr('qos_specs_id'))})
+TYPE = View({**_CREATED_TYPE, 'qos_specs_id': read(attr('qos_specs_id'), policy=ADMIN)})

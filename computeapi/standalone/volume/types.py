@@ -20,6 +20,7 @@ from computeapi.standalone.volume.documents import (
     PROJECT_ID,
     TEXT,
     TYPE,
+    shown_specs,
 )
 from computeapi.standalone.volume.metadata import Pairs, present, without
 from computeapi.standalone.volume.service import CinderController, argued
@@ -85,7 +86,7 @@ class CinderTypes(CinderController):
 
     @operation('GET', '/{type_id}/extra_specs', policy=CALLER)
     def list_specs(self, req: Request, type_id: str) -> dict[str, Any]:
-        return {'extra_specs': self._type(req, type_id).extra_specs}
+        return {'extra_specs': shown_specs(req)(self._type(req, type_id))}
 
     @operation('POST', '/{type_id}/extra_specs', policy=ADMIN, body=SPECS)
     def add_specs(self, req: Request, type_id: str, body: dict[str, Any]) -> dict[str, Any]:
@@ -94,7 +95,7 @@ class CinderTypes(CinderController):
 
     @operation('GET', '/{type_id}/extra_specs/{key}', policy=CALLER)
     def show_spec(self, req: Request, type_id: str, key: str) -> dict[str, Any]:
-        return {key: present(self._type(req, type_id).extra_specs, key, NO_SPEC.format(type_id, key))}
+        return {key: present(shown_specs(req)(self._type(req, type_id)), key, NO_SPEC.format(type_id, key))}
 
     @operation('PUT', '/{type_id}/extra_specs/{key}', policy=ADMIN, body=ONE_PAIR)
     def set_spec(self, req: Request, type_id: str, key: str, body: dict[str, Any]) -> dict[str, Any]:

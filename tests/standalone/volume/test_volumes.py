@@ -554,7 +554,7 @@ def test_types(ask):
     kind = ask('POST /v3/types', {'volume_type': asked}, by='admin').json['volume_type']
     assert (kind['name'], kind['extra_specs'], kind['is_public']) == ('fast', {'a': 'b'}, True)
     path = f'/v3/types/{kind["id"]}'
-    assert ask(f'GET {path}').json['volume_type'] == kind | {'qos_specs_id': None}
+    assert ask(f'GET {path}', by='admin').json['volume_type'] == kind | {'qos_specs_id': None}
     ask('GET /v3/types/fast', expect=404)
     ask('POST /v3/types', {'volume_type': asked}, by='admin', expect=409)
     changed = ask(f'PUT {path}', {'volume_type': {'name': 'new', 'is_public': False}}, by='admin').json['volume_type']
@@ -580,14 +580,28 @@ def test_extra_specs(ask):
     assert ask(f'POST {path}', {'extra_specs': specs}, by='admin').json == {'extra_specs': specs}
     assert ask(f'PUT {path}/a', {'a': 'c'}, by='admin').json == {'a': 'c'}
     ask(f'PUT {path}/a', {'b': 'c'}, by='admin', expect=400)
-    assert ask(f'GET {path}/a').json == {'a': 'c'}
+    assert ask(f'GET {path}/a', by='admin').json == {'a': 'c'}
     ask(f'DELETE {path}/a', by='admin', expect=202)
     ask(f'DELETE {path}/a', by='admin', expect=404)
-    ask(f'GET {path}/a', expect=404)
+    ask(f'GET {path}/a', by='admin', expect=404)
     assert ask(f'GET {path}').json == {'extra_specs': {'multiattach': '<is> True'}}
     assert ask('POST /v3/volumes', {'volume': {'size': 1, 'volume_type': kind}}, expect=202).json['volume'][
         'multiattach'
     ]
+
+
+def test_what_the_storage_is_like_is_for_administrators(ask):
+    specs = {'multiattach': '<is> True', 'volume_backend_name': 'local'}
+    asked = {'volume_type': {'name': 'fast', 'extra_specs': specs}}
+    kind = ask('POST /v3/types', asked, by='admin').json['volume_type']['id']
+    for by, seen in (('admin', specs), ('alice', {'multiattach': '<is> True'})):
+        shown = ask(f'GET /v3/types/{kind}', by=by).json['volume_type']
+        [listed] = [each for each in ask('GET /v3/types', by=by).json['volume_types'] if each['id'] == kind]
+        assert listed == shown
+        assert (shown['extra_specs'], 'qos_specs_id' in shown) == (seen, by == 'admin')
+        assert ask(f'GET /v3/types/{kind}/extra_specs', by=by).json == {'extra_specs': seen}
+    ask(f'GET /v3/types/{kind}/extra_specs/volume_backend_name', expect=404)
+    ask(f'GET /v3/types/{kind}/extra_specs/multiattach', expect=200)
 
 
 def test_private_types(ask):
