@@ -36,7 +36,7 @@ class FactTable:
     Beside its columns a thing has the facts that `source` joins (`joined`: their columns), its `pairs` (see
     computeapi.db.pairs) and `tags`, and what other functions find by the ids of the things (`found`). A list is of
     everything in one query, and one more for all pairs and tags. `order` is that of what is not paged, `sorts` what
-    pages can be sorted by; a marker that is not there is `unknown`, in these words.
+    pages can be sorted by; a marker that is not there is `missing`, too, or invalid in the words of `unknown`.
     """
 
     def __init__(
@@ -52,9 +52,10 @@ class FactTable:
         found: Mapping[str, Callable[[sa.Connection, Sequence[str]], Mapping[str, Any]]] | None = None,
         order: Sequence[sa.ColumnElement[Any]] = (),
         sorts: Mapping[str, sa.Column[Any]] | None = None,
-        unknown: str = listing.UNKNOWN_MARKER,
+        unknown: str | None = None,
     ):
-        self.table, self.missing, self.order, self.unknown = table, missing, order, unknown
+        self.table, self.missing, self.order = table, missing, order
+        self.unknown = unknown or missing
         self.visible = visible or (lambda context: sa.true() if context.is_admin else owned(table, context))
         self.source = table if source is None else source
         self.joined, self.pairs, self.tags, self.found = joined or {}, pairs or {}, tags, found or {}
@@ -112,7 +113,7 @@ class FactTable:
         page: Page,
         offset: int | None = None,
     ) -> list[Facts]:
-        """As `select`, sorted; Invalid for a marker that the caller does not see."""
+        """As `select`, sorted; an error for a marker that the caller does not see."""
         order = listing.sorted_by(sort, self.sort_keys, self.table.c.id)
         marked = [self.among([page.marker or '']), self.visible(context)]
         statement = listing.paged(

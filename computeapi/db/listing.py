@@ -50,17 +50,20 @@ def paged(
     *,
     marked: Sequence[Clause] = (),
     where: Sequence[Clause] = (),
-    unknown: str = UNKNOWN_MARKER,
+    unknown: str | type[errors.NotFound] = UNKNOWN_MARKER,
 ) -> sa.Select[Any]:
     """The statement for the rows of one page, among those that fit *where*.
 
-    marked: what the row of the marker is, which need not fit.  Invalid, in the words of *unknown*, if there is none.
+    marked: what the row of the marker is, which need not fit.  Invalid, in the words of *unknown*, if there is none, or
+    that error itself.
     """
     chosen = list(where)
     if page.marker is not None:
         later = after(connection, order, *marked, statement=statement)
         if later is None:
-            raise errors.Invalid(unknown.format(marker=page.marker))
+            if isinstance(unknown, str):
+                raise errors.Invalid(unknown.format(marker=page.marker))
+            raise unknown(id=page.marker)
         chosen.append(later)
     return statement.where(*chosen).order_by(*order_by(order)).limit(page.limit)
 

@@ -46,7 +46,6 @@ GROUPS = FactTable(
     errors.GroupNotFound,
     found={'volume_types': _types, 'volumes': _members},
     sorts={name: volume_groups.c[name] for name in ('id', 'name', 'status', 'group_type', 'created_at')},
-    unknown='marker: Group {marker} could not be found.',
 )
 GROUP_TYPES = FactTable(
     volume_group_types,
@@ -54,7 +53,6 @@ GROUP_TYPES = FactTable(
     _usable_group_types,
     pairs={'group_specs': volume_group_type_specs},
     sorts={name: volume_group_types.c[name] for name in ('id', 'name', 'created_at')},
-    unknown='marker: Group type {marker} could not be found.',
 )
 
 

@@ -51,7 +51,6 @@ QOS = FactTable(
     lambda context: sa.true(),
     pairs={'specs': volume_qos_specs},
     sorts={name: volume_qos.c[name] for name in ('id', 'name', 'created_at')},
-    unknown='marker: QoS specs {marker} could not be found.',
 )
 
 

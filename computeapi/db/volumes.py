@@ -73,14 +73,12 @@ VOLUMES = FactTable(
     pairs={'metadata': volume_metadata, 'image_metadata': volume_image_metadata},
     found={'attachments': _attached},
     sorts=_sorts(volumes, 'availability_zone', 'bootable'),
-    unknown='marker: Volume {marker} could not be found.',
 )
 SNAPSHOTS = FactTable(
     volume_snapshots,
     errors.SnapshotNotFound,
     pairs={'metadata': volume_snapshot_metadata},
     sorts=_sorts(volume_snapshots, 'volume_id'),
-    unknown='marker: Snapshot {marker} could not be found.',
 )
 ATTACHMENTS = FactTable(
     volume_attachments,
@@ -89,7 +87,6 @@ ATTACHMENTS = FactTable(
     source=volume_attachments.join(volumes, volumes.c.id == volume_attachments.c.volume_id),
     joined={'project_id': volumes.c.project_id},
     sorts={'created_at': volume_attachments.c.created_at},
-    unknown='marker: attachment {marker} could not be found.',
 )
 BACKUPS = FactTable(
     volume_backups,
@@ -97,14 +94,12 @@ BACKUPS = FactTable(
     found={'has_dependent_backups': _continued},
     pairs={'metadata': volume_backup_metadata, 'image_metadata': volume_backup_image_metadata},
     sorts=_sorts(volume_backups, 'volume_id'),
-    unknown='marker: Backup {marker} could not be found.',
 )
 TRANSFERS = FactTable(
     volume_transfers,
     errors.TransferNotFound,
     source=volume_transfers.join(volumes, volumes.c.id == volume_transfers.c.volume_id),
     sorts={name: volume_transfers.c[name] for name in ('id', 'name', 'created_at')},
-    unknown='marker: Transfer {marker} could not be found.',
 )
 MESSAGES = FactTable(
     volume_messages,
@@ -113,7 +108,6 @@ MESSAGES = FactTable(
         name: volume_messages.c[name]
         for name in ('id', 'event_id', 'resource_type', 'resource_uuid', 'request_id', 'created_at')
     },
-    unknown='marker: Message {marker} could not be found.',
 )
 
 

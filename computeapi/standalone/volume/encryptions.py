@@ -37,8 +37,8 @@ class CinderEncryptions(CinderController):
     def create(self, req: Request, type_id: str, body: dict[str, Any]) -> dict[str, Any]:
         if self.volumes.types.get(req.context, type_id).encryption:
             raise errors.Conflict(f'Volume type encryption for type {type_id} already exists.')
-        self.volumes.types.encrypt(type_id, body['encryption'])
-        return body
+        made = self.volumes.types.encrypt(type_id, body['encryption']) or {}
+        return {'encryption': {name: made.get(name) for name in SHOWN}}
 
     @operation('GET', '/{encryption_id}', policy=ADMIN)
     def show_fact(self, req: Request, type_id: str, encryption_id: str) -> dict[str, Any]:

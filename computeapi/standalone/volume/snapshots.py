@@ -17,7 +17,7 @@ from computeapi.web.request import Request
 CREATE = wrapped(
     'snapshot',
     {
-        'volume_id': UUID,
+        'volume_id': {'anyOf': [UUID, NOTHING]},
         'name': NAME,
         'description': NAME,
         'force': {'anyOf': [BOOLEAN, NOTHING]},

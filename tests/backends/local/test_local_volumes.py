@@ -149,7 +149,7 @@ def test_snapshot_pages(volumes):
     assert [snapshot.name for snapshot in (first, second)] == ['a', 'b']
     assert [s.name for s in volumes.snapshots.list(ALICE, sort=[('name', 'asc')], marker=second.id)] == ['c']
     assert volumes.snapshots.count(ALICE) == 3
-    with pytest.raises(errors.Invalid, match='marker'):
+    with pytest.raises(errors.SnapshotNotFound):
         volumes.snapshots.list(BOB, marker=first.id)
 
 
@@ -331,7 +331,7 @@ def test_lists_are_filtered(volumes, images):
     assert names(limit=1) == ['two']
     assert names(limit=0) == []
     assert names(marker=two.id) == ['one']
-    with pytest.raises(errors.Invalid, match='marker'):
+    with pytest.raises(errors.VolumeNotFound):
         names(BOB, marker=one.id)
 
 

@@ -223,11 +223,15 @@ def test_encrypted_types(ask, create, kind):
     assert ask(f'GET {path}', by='admin').json == {}
     assert not create(volume_type='__DEFAULT__')['encrypted']
     asked = {'provider': 'luks', 'cipher': 'aes-xts-plain64', 'key_size': 256}
-    assert ask(f'POST {path}', {'encryption': asked}, by='admin').json == {'encryption': asked}
-    made = ask(f'GET {path}', by='admin').json
-    assert (made['volume_type_id'], made['control_location']) == (kind['id'], 'front-end')
+    made = ask(f'POST {path}', {'encryption': asked}, by='admin').json['encryption']
+    assert made == {
+        **asked,
+        'control_location': 'front-end',
+        'volume_type_id': kind['id'],
+        'encryption_id': made['encryption_id'],
+    }
     ask(f'POST {path}', {'encryption': asked}, by='admin', expect=409)
-    assert asked.items() <= made.items()
+    assert made.items() <= ask(f'GET {path}', by='admin').json.items()
     assert ask(f'GET {path}/cipher', by='admin').json == {'cipher': 'aes-xts-plain64'}
     ask(f'PUT {path}/{NOWHERE}', {'encryption': {'key_size': 128}}, by='admin', expect=404)
     less = {'encryption': {'key_size': 128}}

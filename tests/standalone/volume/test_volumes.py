@@ -219,7 +219,6 @@ def test_administrators_see_all_projects_when_they_ask(ask, create):
         'limit=-1',
         'limit=x',
         'offset=-1',
-        'marker=junk',
         'all_tenants=maybe',
         'bootable=maybe',
         'metadata=junk',
@@ -233,6 +232,27 @@ def test_administrators_see_all_projects_when_they_ask(ask, create):
 )
 def test_bad_queries(ask, query):
     ask(f'GET /v3/volumes/detail?{query}', expect=400)
+
+
+@pytest.mark.parametrize(
+    ('path', 'what'),
+    [
+        ('volumes', 'Volume'),
+        ('snapshots', 'Snapshot'),
+        ('backups', 'Backup'),
+        ('volume-transfers', 'Transfer'),
+        ('groups', 'Group'),
+        ('messages', 'Message'),
+    ],
+)
+def test_a_marker_that_is_not_there_is_not_found(ask, path, what):
+    answer = ask(f'GET /v3/{path}?marker=junk', version='3.60', expect=404)
+    assert answer.json['itemNotFound']['message'] == f'{what} junk could not be found.'
+
+
+def test_a_snapshot_of_nothing_is_not_found(ask):
+    answer = ask('POST /v3/snapshots', {'snapshot': {'volume_id': None}}, expect=404)
+    assert answer.json['itemNotFound']['message'] == 'Volume None could not be found.'
 
 
 @pytest.mark.parametrize('kind', ['volumes', 'snapshots'])

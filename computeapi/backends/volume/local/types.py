@@ -91,7 +91,7 @@ class VolumeTypes:
                 raise errors.Invalid('Target volume type is still in use.')
             TYPES.delete(connection, TYPES.among([kind.id]))
 
-    def encrypt(self, type_id: str, facts: Mapping[str, Any] | None) -> None:
+    def encrypt(self, type_id: str, facts: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
         """Let volumes of the type be encrypted in this way, or not at all; Invalid while there are some.
 
         Facts that are left out stay as they are."""
@@ -105,6 +105,7 @@ class VolumeTypes:
                 encryption = {**known, **facts, 'updated_at': now if kind.encryption else None}
                 encryption.pop('volume_type_id', None)
             volume_types.set_encryption(connection, kind.id, encryption)
+        return self.get(Context(is_admin=True), type_id).encryption
 
     def projects(self, type_id: str) -> builtins.list[str]:
         """Who may use a private type."""
