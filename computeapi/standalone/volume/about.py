@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from computeapi.backends.volume.local.base import BACKEND
+from computeapi.backends.volume.local.base import BACKEND, host_of
 from computeapi.standalone.access import ADMIN, CALLER
 from computeapi.standalone.volume.documents import time
 from computeapi.standalone.volume.service import UPDATED, CinderController, added
@@ -48,7 +48,7 @@ class CinderInformation(CinderController):
         """Each is up as long as this one answers: a scheduler, and the storage of each zone."""
         zones = self.volumes.availability_zones(req.context)
         binaries = [(binary, BACKEND, zones[0]) for binary in ('cinder-scheduler', 'cinder-backup')]
-        binaries += [('cinder-volume', f'{BACKEND}@{zone}', zone) for zone in zones]
+        binaries += [('cinder-volume', host_of(zone), zone) for zone in zones]
         services = [
             {
                 'binary': binary,
@@ -62,8 +62,14 @@ class CinderInformation(CinderController):
             }
             for binary, host, zone in binaries
         ]
-        wanted = {name: req.parameter(name) for name in ('binary', 'host') if name in req.query}
-        return {'services': [service for service in services if wanted.items() <= service.items()]}
+        binary, host = (req.parameter(name, '') for name in ('binary', 'host'))
+        return {
+            'services': [
+                service
+                for service in services
+                if binary in ('', service['binary']) and host in ('', service['host'], service['host'].split('@')[0])
+            ]
+        }
 
     @operation('GET', '/limits', policy=CALLER)
     def limits(self, req: Request) -> dict[str, Any]:

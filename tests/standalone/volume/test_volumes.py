@@ -77,7 +77,8 @@ def test_fields_come_with_their_version(ask, create):
         assert name not in ask(f'GET /v3/volumes/{volume}', version=f'3.{first - 1}').json['volume']
         assert name in ask(f'GET /v3/volumes/{volume}', version=f'3.{first}').json['volume']
     assert 'os-vol-host-attr:host' not in ask(f'GET /v3/volumes/{volume}').json['volume']
-    assert 'os-vol-host-attr:host' in ask(f'GET /v3/volumes/{volume}', by='admin').json['volume']
+    seen = ask(f'GET /v3/volumes/{volume}', by='admin').json['volume']
+    assert seen['os-vol-host-attr:host'] == 'local@nova#local'
 
 
 def test_a_volume_from_an_image(ask, create, images, alice):
@@ -679,6 +680,7 @@ def test_the_service_itself(ask):
     assert [service['binary'] for service in services] == ['cinder-scheduler', 'cinder-backup', 'cinder-volume']
     (service,) = ask('GET /v3/os-services?binary=cinder-volume', by='admin').json['services']
     assert (service['host'], service['zone'], service['state']) == ('local@nova', 'nova', 'up')
+    assert len(ask('GET /v3/os-services?host=local', by='admin').json['services']) == 3
     assert ask('GET /v3/os-services?host=moon', by='admin').json == {'services': []}
     assert 'os-volume-actions' in [extension['alias'] for extension in ask('GET /v3/extensions').json['extensions']]
 

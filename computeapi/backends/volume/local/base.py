@@ -23,6 +23,11 @@ BACKEND = 'local'
 """What this storage is called: by types that ask for it, as the host of its services, as the driver of its volumes."""
 
 
+def host_of(zone: str) -> str:
+    """What the storage of a zone is called among the hosts of volumes."""
+    return f'{BACKEND}@{zone}'
+
+
 class Exports(Protocol):
     """How hosts on other machines reach volumes, each by its attachment."""
 
