@@ -371,7 +371,9 @@ def test_images_say_how_disks_and_drives_are(made, create, world):
         ('nova:compute1:node', 'nova', 'compute1', 'node'),
         ('nova::node', 'nova', None, 'node'),
         (':compute1', None, 'compute1', None),
-        ('x:anything', 'x', 'anything', None),
+        ('x:compute1', None, 'compute1', None),
+        ('x:anything', None, 'anything', None),
+        ('x::node', None, None, 'node'),
     ],
 )
 def test_zones(made, world, zone, pinned, host, node):
