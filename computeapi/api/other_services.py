@@ -35,8 +35,8 @@ NAMES = one_of(
     added('2.93', VOLUME_REIMAGED),
 )
 FACTS = {
-    'server_uuid': UUID,
     'name': NAMES,
+    'server_uuid': UUID,
     'status': one_of(FAILED, COMPLETED, 'in-progress'),
     'tag': TEXT,
 }
