@@ -44,7 +44,7 @@ BODY = closed(
         'personality': removed('2.57', array(FILE)),
         'description': added('2.19', DESCRIPTION),
         'key_name': added('2.54', or_null(NONEMPTY)),
-        'user_data': added('2.57', or_null(USER_DATA)),
+        'user_data': added('2.57', USER_DATA | {'type': ['string', 'null']}),
         'trusted_image_certificates': added('2.63', CERTIFICATES),
         'hostname': HOSTNAME,
     },
