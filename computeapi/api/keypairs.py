@@ -40,8 +40,8 @@ CREATE_BODY = lone(
     closed(
         {
             'name': {'allOf': [NAME, CHARACTERS]},
-            'public_key': STRING,
             'type': added(TYPED, one_of(SSH, X509)),
+            'public_key': STRING,
             'user_id': added(OF_OTHERS, TEXT),
         },
         required=['name', added(IMPORTED, 'public_key')],

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from computeapi.api.controller import ComputeController
-from computeapi.api.types import INTEGER, STRING, TEXT, UUID
+from computeapi.api.types import INTEGER, NULLABLE_STRING, STRING, TEXT, UUID
 from computeapi.compute.servers.events import (
     ACCELERATOR_BOUND,
     COMPLETED,
@@ -35,8 +35,8 @@ NAMES = one_of(
     added('2.93', VOLUME_REIMAGED),
 )
 FACTS = {
-    'server_uuid': UUID,
     'name': NAMES,
+    'server_uuid': UUID,
     'status': one_of(FAILED, COMPLETED, 'in-progress'),
     'tag': TEXT,
 }
@@ -76,8 +76,8 @@ class ServerExternalEvents(ComputeController):
 
 
 def answer(told: dict[str, Any], outcome: Outcome) -> dict[str, Any]:
-    status = told.get('status', COMPLETED) if outcome is Outcome.ACCEPTED else FAILED
-    return told | {'status': status, 'code': CODES[outcome]}
+    """The event as it was told, with what became of the telling in place of its own status."""
+    return told | {'status': COMPLETED if outcome is Outcome.ACCEPTED else FAILED, 'code': CODES[outcome]}
 
 
 # ------------------------------------------------------------------ snapshots
@@ -101,7 +101,7 @@ CREATE_INFO = closed(
 )
 SNAPSHOT_BODY = lone('snapshot', whole({'volume_id': NEEDED, 'create_info': CREATE_INFO}))
 DELETE_QUERY = query({'delete_info': STRING}, strict='2.75')
-SNAPSHOT = whole({'id': STRING, 'volumeId': STRING})
+SNAPSHOT = whole({'id': NULLABLE_STRING, 'volumeId': STRING})
 
 
 class AssistedVolumeSnapshots(ComputeController):
@@ -116,7 +116,7 @@ class AssistedVolumeSnapshots(ComputeController):
         wanted = body['snapshot']
         info = wanted['create_info']
         self.cloud.assisted_snapshots.create(req.context, wanted['volume_id'], info)
-        return {'snapshot': {'id': info.get('id', info['snapshot_id']), 'volumeId': wanted['volume_id']}}
+        return {'snapshot': {'id': info.get('id'), 'volumeId': wanted['volume_id']}}
 
     @operation('DELETE', '/{id}', policy=DELETE_SNAPSHOT, query=DELETE_QUERY, status=204)
     def delete(self, req: Request, id: str) -> None:

@@ -36,8 +36,8 @@ RULE_BODY = lenient(
     {
         'security_group_rule': lenient(
             {
-                'parent_group_id': UUID,
                 'group_id': NULLABLE_STRING | {'format': 'uuid'},
+                'parent_group_id': UUID,
                 # These were never looked at here; what makes no rule is refused when the groups were found.
                 **dict.fromkeys(('ip_protocol', 'from_port', 'to_port', 'cidr'), ANYTHING),
             },

@@ -80,8 +80,7 @@ class SimpleTenantUsage(ComputeController):
     def index(self, req: Request) -> dict[str, Any]:
         """List what all projects used: without start and end at this moment, in detail with detailed=1."""
         found, links = self.usage(req)
-        # Unlike other parameters, this one counts as it stands first.
-        view = DETAILED if req.query.get('detailed', ['0'])[0] == '1' else USAGE
+        view = DETAILED if first(req, 'detailed') == '1' else USAGE
         return {'tenant_usages': view.render_all(req, found)} | ({'tenant_usages_links': links} if links else {})
 
     @operation('GET', '/{id}', policy=SHOW, query=SHOW_QUERY, response=SHOWN)
@@ -106,9 +105,14 @@ class SimpleTenantUsage(ComputeController):
         return found, next_link(req, servers, page.limit, last, **project)
 
 
+def first(req: Request, name: str) -> str | None:
+    """Of several values of a parameter the first one that is not empty counts here, unlike elsewhere."""
+    return next(filter(None, req.query.get(name, ())), None)
+
+
 def moment_of(req: Request, name: str) -> datetime | None:
     """None where the parameter is missing or empty; Invalid when it is in no form that this resource reads."""
-    text = req.parameter(name)
+    text = first(req, name)
     found = moment(text, FORMATS) if text else None
     if text and found is None:
         raise Invalid('Invalid datetime string: Datetime is in invalid format')

@@ -39,13 +39,13 @@ DELETE_SNAPSHOT = Policy('os_compute_api:os-volumes:snapshots:delete', MEMBER_OR
 
 NEW_VOLUME = closed(
     {
+        'volume_type': TEXT,
+        'metadata': {'type': 'object', 'propertyNames': TEXT, 'additionalProperties': TEXT},
+        'snapshot_id': TEXT,
         'size': POSITIVE,
+        'availability_zone': TEXT,
         'display_name': TEXT,
         'display_description': TEXT,
-        'volume_type': TEXT,
-        'availability_zone': TEXT,
-        'snapshot_id': TEXT,
-        'metadata': {'type': 'object', 'propertyNames': TEXT, 'additionalProperties': TEXT},
     },
     required=['size'],
 )

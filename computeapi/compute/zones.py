@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-import sqlalchemy as sa
 from oslo_config import cfg
 
 from computeapi.clock import utcnow
@@ -47,9 +46,9 @@ class Zones:
         self.default: str = conf.default_availability_zone
         self.down_after = conf.service_down_time
 
-    def of_host(self, connection: sa.Connection, host: str) -> str:
-        """The zone of a compute host."""
-        return aggregates.zones(connection, [host]).get(host, self.default)
+    def of_host(self, host: str) -> str:
+        """The zone of a compute host; the default one for a host that nobody knows."""
+        return self.store.ask(aggregates.zones, [host]).get(host, self.default)
 
     def hosts_of(self, zone: str) -> list[str]:
         """The compute hosts in a zone."""

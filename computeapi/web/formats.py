@@ -46,14 +46,14 @@ def is_regex(value: object) -> bool:
 
 @FORMATS.checks('printable')
 def is_printable(value: object) -> bool:
-    """Printable characters, spaces wherever they like."""
-    return not isinstance(value, str) or _printable(value)
+    """Printable characters, spaces wherever they like; a line may have its end."""
+    return not isinstance(value, str) or _printable(value.removesuffix('\n'))
 
 
 @FORMATS.checks('name', raises=BadFormat)
 def is_name(value: object) -> bool:
-    """Printable characters, no space at either end."""
-    if isinstance(value, str) and (not _printable(value) or value != value.strip()):
+    """Printable characters, no space at either end; a line may have its end."""
+    if isinstance(value, str) and (not _printable(line := value.removesuffix('\n') or value) or line != line.strip()):
         raise BadFormat(
             "An invalid 'name' value was provided. The name must be: printable characters. "
             'Can not start or end with whitespace.'
@@ -64,7 +64,7 @@ def is_name(value: object) -> bool:
 @FORMATS.checks('name_with_leading_trailing_spaces', raises=BadFormat)
 def is_spaced_name(value: object) -> bool:
     """The same for /v2, which strips the spaces."""
-    if isinstance(value, str) and (not _printable(value) or not value.strip()):
+    if isinstance(value, str) and (not _printable(value.removesuffix('\n')) or not value.strip()):
         raise BadFormat(
             "An invalid 'name' value was provided. The name must be: printable characters with at least one "
             'non space character'

@@ -52,6 +52,11 @@ def test_the_machine_takes_it(api, service, server, sample, shape):
     assert '/dev/vdb goes on in new_file_name' in console(service, server)
 
 
+def test_who_gives_the_work_no_id_gets_none(api, server):
+    ids = [api.post(SNAPSHOTS, create(id=id)).json['snapshot']['id'] for id in (SNAPSHOT, None)]
+    assert ids == [SNAPSHOT, None]
+
+
 def test_the_machine_merges_it(api, service, server):
     assert api.delete(f'{SNAPSHOTS}/{SNAPSHOT}?delete_info={INFO}').status == 204
     assert f'/dev/vdb merged snapshot {SNAPSHOT}' in console(service, server)

@@ -122,3 +122,29 @@ def test_the_earliest_error_wins(send, story):
         answer = send(**request)
         assert (answer.status, text in answer.text) == (status, True), (request, answer)
         request = request | correction
+
+
+FIELDS = {
+    'POST /servers server': 'name imageRef flavorRef adminPass metadata networks OS-DCF:diskConfig accessIPv4 '
+    'accessIPv6 availability_zone block_device_mapping block_device_mapping_v2 config_drive key_name min_count '
+    'max_count return_reservation_id security_groups user_data description tags trusted_image_certificates host '
+    'hypervisor_hostname hostname',
+    'POST /servers/x/action rebuild': 'name imageRef adminPass metadata preserve_ephemeral OS-DCF:diskConfig '
+    'accessIPv4 accessIPv6 description key_name user_data trusted_image_certificates hostname',
+    'PUT /servers/x server': 'name OS-DCF:diskConfig accessIPv4 accessIPv6 description hostname '
+    'pinned_availability_zone',
+    'POST /os-keypairs keypair': 'name type public_key user_id',
+    'POST /os-volumes volume': 'volume_type metadata snapshot_id size availability_zone display_name '
+    'display_description',
+}
+
+
+@pytest.mark.parametrize('asked', FIELDS)
+def test_the_first_of_several_wrong_fields_is_named(send, asked):
+    method, path, about = asked.split()
+    fields = dict.fromkeys(FIELDS[asked].split(), 1.5)
+    version = '2.1' if about == 'volume' else '2.104'
+    for name in list(fields):
+        answer = send(method, path, as_='admin', version=version, body={about: fields})
+        assert f'field/attribute {name}.' in answer.text
+        del fields[name]

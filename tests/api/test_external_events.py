@@ -56,7 +56,7 @@ def test_each_event_has_its_answer(tell, servers):
     )
     assert answer.status == 207
     assert answer.json['events'] == [
-        told('network-changed', here, status='in-progress', code=200),
+        told('network-changed', here, status='completed', code=200),
         told('network-changed', ABSENT, status='failed', code=404),
         told('network-vif-plugged', homeless, tag='x', status='failed', code=422),
         told('volume-extended', here, status='failed', code=400),

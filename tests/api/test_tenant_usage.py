@@ -68,6 +68,7 @@ def test_all_projects(api, used):
     for query in ('detailed=2', 'detailed=0&detailed=1'):
         assert 'server_usages' not in api.get(f'{PATH}?{PERIOD}&{query}').json['tenant_usages'][0]
     assert 'server_usages' in api.get(f'{PATH}?{PERIOD}&detailed=1&detailed=0').json['tenant_usages'][0]
+    assert api.get(f'{PATH}?{PERIOD}&start=x&end=x').json['tenant_usages'] == found
 
 
 def test_now_is_meant_where_no_time_is_given(api, used):

@@ -263,7 +263,7 @@ def test_a_host_that_was_asked_for(hosts):
     scheduler = hosts.scheduler(enabled_filters=['ComputeFilter'])
     assert place(scheduler, host='compute2').name == 'compute2'
     assert place(scheduler, node='compute3').name == 'compute3'
-    with pytest.raises(NoValidHost):
+    with pytest.raises(NoValidHost, match='No such host - host: compute2 node: compute3 $'):
         place(scheduler, host='compute2', node='compute3')
 
 

@@ -32,9 +32,9 @@ UPDATE_SERVER = Policy('os_compute_api:servers:update', MEMBER_OR_ADMIN, 'Update
 NULLABLE_ZONE = NULLABLE_STRING | {'minLength': 1, 'maxLength': 255}
 CHANGES = {
     'name': NAME,
+    'OS-DCF:diskConfig': DISK_CONFIG,
     'accessIPv4': IPV4,
     'accessIPv6': IPV6,
-    'OS-DCF:diskConfig': DISK_CONFIG,
     'description': added('2.19', DESCRIPTION),
     'hostname': HOSTNAME,
     'pinned_availability_zone': added('2.104', NULLABLE_ZONE),

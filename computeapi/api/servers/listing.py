@@ -176,6 +176,8 @@ def filters_of(req: Request) -> dict[str, Any]:
             raise Invalid(f'Invalid filter field: {name[:64]}.')
     filters = dict(filter_of(name, req.parameter(name)) for name in names if name in FILTERS)
     if 'status' in req.query:
+        # It names states, too, and those count.
+        filters.pop('vm_state', None)
         filters['statuses'] = statuses(req)
     since, before = filters.get('changes_since'), filters.get('changes_before')
     if since and before and since > before:

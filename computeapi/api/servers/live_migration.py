@@ -91,7 +91,9 @@ class ServerMigrations(ServerController):
             move = self.cloud.live_migrations.find(server, number(id, missing))
         except MigrationNotFound:
             raise missing from None
-        if move.migration_type != 'live-migration' or move.status not in UNDER_WAY:
+        if move.migration_type != 'live-migration':
+            raise NotFound(f'Migration {id} for server {server.uuid} is not live-migration.')
+        if move.status not in UNDER_WAY:
             raise NotFound(f'Live migration {id} for server {server.uuid} is not in progress.')
         return {'migration': LIVE_MIGRATION.render(req, move)}
 

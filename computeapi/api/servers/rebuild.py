@@ -33,20 +33,20 @@ def or_null(schema: dict[str, Any]) -> dict[str, Any]:
 
 BODY = closed(
     {
-        'imageRef': UUID,
         'name': NAME,
-        'description': added('2.19', DESCRIPTION),
-        'hostname': HOSTNAME,
+        'imageRef': UUID,
         'adminPass': STRING,
         'metadata': METADATA,
+        'preserve_ephemeral': SPOKEN_BOOLEAN,
+        'OS-DCF:diskConfig': DISK_CONFIG,
         'accessIPv4': IPV4,
         'accessIPv6': IPV6,
-        'OS-DCF:diskConfig': DISK_CONFIG,
-        'preserve_ephemeral': SPOKEN_BOOLEAN,
         'personality': removed('2.57', array(FILE)),
+        'description': added('2.19', DESCRIPTION),
         'key_name': added('2.54', or_null(NONEMPTY)),
-        'user_data': added('2.57', or_null(USER_DATA)),
+        'user_data': added('2.57', USER_DATA | {'type': ['string', 'null']}),
         'trusted_image_certificates': added('2.63', CERTIFICATES),
+        'hostname': HOSTNAME,
     },
     ['imageRef'],
 )

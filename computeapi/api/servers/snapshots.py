@@ -67,7 +67,7 @@ class ServerImages(ServerController):
     def make_image(self, req: Request, server: Server, wanted: Any) -> str:
         if is_volume_backed(server, server.volumes):
             req.check(CREATE_VOLUME_IMAGE, target_of(server))
-        return self.cloud.snapshots.create(req.context, server, wanted['name'], self.metadata(req, wanted))
+        return self.cloud.snapshots.create(req.context, server, wanted['name'].strip(), self.metadata(req, wanted))
 
     def make_backup(self, req: Request, server: Server, wanted: Any) -> str:
         name, kind, rotation = wanted['name'].strip(), wanted['backup_type'], int(wanted['rotation'])

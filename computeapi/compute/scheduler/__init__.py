@@ -95,7 +95,7 @@ class Scheduler:
         for host in filter(fits, survey.best):
             if self._take(spec, host, keep, check):
                 return host
-        raise self.refusal(survey)
+        raise self.refusal(spec, survey)
 
     def _take(
         self,
@@ -138,7 +138,7 @@ class Scheduler:
         """The hosts that pass; NoValidHost for none."""
         survey = self.store.ask(self.survey, spec)
         if not survey.best:
-            raise self.refusal(survey)
+            raise self.refusal(spec, survey)
         return survey
 
     def survey(self, connection: sa.Connection, spec: Spec) -> Survey:
@@ -152,8 +152,10 @@ class Scheduler:
         best = sorted(hosts, key=lambda host: [-weigh(host, spec) for weigh in self.weighers])
         return Survey(known, steps, best)
 
-    def refusal(self, survey: Survey) -> NoValidHost:
-        """Why none of these hosts is to be had: no filter left one, or those that are left have no room."""
+    def refusal(self, spec: Spec, survey: Survey) -> NoValidHost:
+        """Why none of these hosts is to be had: it is not there, no filter left one, or those left have no room."""
+        if not any(host.is_asked_for(spec) for host in survey.known) and (spec.host or spec.node):
+            return NoValidHost(reason=f'No such host - host: {spec.host} node: {spec.node} ')
         if survey.best:
             return NoValidHost(reason='Filter results: ' + '; '.join([*survey.trail, 'Claim: 0 hosts']))
         advice = f'{self.lonely} ' if self.lonely and len(survey.known) == 1 else ''

@@ -131,6 +131,12 @@ def test_host_names_follow_from_names(name, hostname):
     assert rows.hostname(name, NIL) == hostname
 
 
+def test_what_was_read_from_a_file_has_its_end(create, made):
+    (server,) = made('2.19', name='web\n', description='what it is for\n')
+    assert (server.name, server.description) == ('web', 'what it is for\n')
+    assert {create(name=name).status for name in ('\n', 'web\n\n', ' \n', 'a\nb')} == {400}
+
+
 def test_v2_strips_the_name_and_drops_what_it_does_not_know(legacy, world):
     answer = legacy.post('/servers', body(name=' server ', tags=['a'], unknown=1) | {'other': 1}, as_=BOB)
     assert answer.status == 202, answer
@@ -371,7 +377,9 @@ def test_images_say_how_disks_and_drives_are(made, create, world):
         ('nova:compute1:node', 'nova', 'compute1', 'node'),
         ('nova::node', 'nova', None, 'node'),
         (':compute1', None, 'compute1', None),
-        ('x:anything', 'x', 'anything', None),
+        ('x:compute1', None, 'compute1', None),
+        ('x:anything', None, 'anything', None),
+        ('x::node', None, None, 'node'),
     ],
 )
 def test_zones(made, world, zone, pinned, host, node):

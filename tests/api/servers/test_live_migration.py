@@ -150,6 +150,20 @@ def test_a_host_without_room_will_not_do(cloud, store, migrate, shown):
     assert migrate('2.33').status == 400
 
 
+def test_only_live_migrations_that_run_are_shown(api, server, migrate, settle):
+    def refusal():
+        (move, *_) = api.get('/os-migrations', '2.59').json['migrations']
+        text = api.get(f'/servers/{server}/migrations/{move["id"]}', '2.23').json['itemNotFound']['message']
+        return text.partition(f' {move["id"]} for server {server} is ')
+
+    migrate()
+    settle()
+    assert refusal()[::2] == ('Live migration', 'not in progress.')
+    api.post(f'/servers/{server}/action', {'migrate': None})
+    settle()
+    assert refusal()[::2] == ('Migration', 'not live-migration.')
+
+
 # ------------------------------------------------------------------ aborts
 
 

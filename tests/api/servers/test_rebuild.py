@@ -174,6 +174,7 @@ BAD = [
     ({'accessIPv4': 'x'}, "'x' is not a 'ipv4'"),
     ({'metadata': {'key': 1}}, "1 is not of type 'string'"),
     ({'user_data': 'x'}, 'field/attribute user_data'),
+    ({'user_data': 1}, "1 is not of type 'string', 'null'"),
     ({'trusted_image_certificates': []}, 'field/attribute trusted_image_certificates'),
     ({'hostname': 'not a name'}, 'field/attribute hostname'),
     ({'unknown': 1}, "('unknown' was unexpected)"),

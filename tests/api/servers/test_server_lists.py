@@ -116,6 +116,7 @@ EVERYBODY = [
     ('power_state=4', '2.83', 'c'),
     ('power_state=many', '2.83', ''),
     ('vm_state=stopped', '2.83', 'c'),
+    ('vm_state=stopped&status=ACTIVE', '2.83', 'ab'),
     ('task_state=none', '2.83', ''),
     ('user_id=ann', '2.83', 'c'),
     ('created_at=2026-01-31T12:00:01Z', '2.83', 'b'),
@@ -206,6 +207,11 @@ def test_a_server_that_can_be_restored_is_listed_when_asked_for(api, servers):
         for query in ('', 'soft_deleted=true', 'status=SOFT_DELETED', 'deleted=true', 'deleted=true&soft_deleted=false')
     }
     assert list(found.values()) == [0, 1, 1, 1, 0]
+
+
+def test_servers_on_volumes_have_an_empty_image(api, servers, three):
+    server = servers.add(image_id=None)
+    assert [each['id'] for each in api.get('/servers?image=', as_=OWNER).json['servers']] == [server]
 
 
 def test_a_status_is_what_the_server_shows(api, servers):

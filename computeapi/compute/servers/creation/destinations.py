@@ -17,10 +17,13 @@ class Destinations:
 
     def zone(self, request: ServerRequest) -> str | None:
         """The zone that the server stays in; Invalid if there is none of that name to be had."""
-        zone = request.availability_zone or self.default_zone
-        if zone and request.forced_host is None:
+        zone = request.availability_zone or self.default_zone or None
+        if request.forced_host or request.forced_node:
+            # Pinned to a zone that its host is not in it could not be moved any more.
+            return zone if zone == self.zones.of_host(request.forced_host or '') else None
+        if zone:
             self.zones.check(zone)
-        return zone or None
+        return zone
 
     def check_host(self, request: ServerRequest) -> None:
         """ComputeHostNotFound for a host that was named and is not there."""

@@ -55,4 +55,4 @@ def _placed(builder: Builder, connection: sa.Connection, plan: Plan, server: Ser
             stored.update(connection, server.uuid, {'host': host.name, 'node': host.node})
             return RehearsedServer(server.name, spec, survey, full, host, None)
         full.append(host)
-    return RehearsedServer(server.name, spec, survey, full, None, str(scheduler.refusal(survey)))
+    return RehearsedServer(server.name, spec, survey, full, None, str(scheduler.refusal(spec, survey)))
