@@ -143,11 +143,6 @@ def _equal(connection: sa.Connection, name: str, value: Any) -> Values:
     return [Value(name, value)]
 
 
-def _image(connection: sa.Connection, name: str, image_id: str) -> Values:
-    """No branch leads to servers without an image."""
-    return _equal(connection, name, image_id) if image_id else None
-
-
 def _number(connection: sa.Connection, name: str, text: str) -> Values:
     return [Value(name, int(text))] if NUMBER.fullmatch(text) else []
 
@@ -201,8 +196,7 @@ def _distinct(dialect: str, key: str) -> sa.Select[Any]:
 
 
 VALUES: dict[str, Callable[[sa.Connection, str, Any], Values]] = {
-    **dict.fromkeys(('host', 'flavorid', 'user_id', 'task_state', 'locked_by'), _equal),
-    'image_id': _image,
+    **dict.fromkeys(('host', 'image_id', 'flavorid', 'user_id', 'task_state', 'locked_by'), _equal),
     'statuses': _statuses,
     'vm_state': _equal,
     'locked': _locked,

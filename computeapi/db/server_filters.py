@@ -59,11 +59,6 @@ def in_state(vm_state: str, task_states: Collection[str] | None) -> Clause:
     return in_vm_state & sa.or_(task_state.is_(None), task_state.not_in(special)) if special else in_vm_state
 
 
-def _has_image(image_id: str) -> Clause:
-    """An empty id means none: that is how servers on volumes are found."""
-    return servers.c.image_id == image_id if image_id else servers.c.image_id.is_(None)
-
-
 def _is_locked(locked: bool) -> Clause:
     return servers.c.locked_by.is_not(None) if locked else servers.c.locked_by.is_(None)
 
@@ -103,6 +98,7 @@ EQUAL = frozenset(
         'project_id',
         'user_id',
         'host',
+        'image_id',
         'flavorid',
         'vm_state',
         'task_state',
@@ -117,7 +113,6 @@ OTHERS: dict[str, Callable[[Any], Clause]] = {
     'host_in': lambda hosts: servers.c.host.in_(hosts),
     'host_not_in': lambda hosts: servers.c.host.is_(None) | servers.c.host.not_in(hosts) if hosts else sa.true(),
     'statuses': _has_status,
-    'image_id': _has_image,
     'locked': _is_locked,
     'changes_since': _changed_since,
     'changes_before': _changed_before,

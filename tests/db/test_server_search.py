@@ -194,6 +194,12 @@ def fitting(rows, *names):
     return [row for row in rows if all(FITS[name][1](row) for name in names)]
 
 
+@pytest.mark.parametrize('sort', [NEWEST_FIRST, (('host', False),)])
+def test_servers_without_an_image(store, rows, few, sort):
+    expected = in_order([row for row in rows if there(row) and row['image_id'] is None], sort)
+    assert expected and walk(store, Search('project', filters={'image_id': None}), sort) == expected
+
+
 @pytest.mark.parametrize('sort', [NEWEST_FIRST, (('created_at', False),), (('host', False),)])
 def test_filters(store, rows, few, sort):
     """Alone and by twos."""

@@ -36,6 +36,11 @@ def loosely(text: str) -> bool:
     return strutils.bool_from_string(text)
 
 
+def image(text: str) -> str | None:
+    """None where it is empty: that is how servers on volumes are found."""
+    return text or None
+
+
 def drive(text: str) -> str:
     """A config drive is noted as True, or not at all."""
     try:
@@ -88,8 +93,8 @@ FILTERS = {
     'flavor': Filter(REGEX, 'flavorid', everybody='2.1'),
     'host': Filter(STRING),
     'hostname': Filter(REGEX, everybody='2.90'),
-    'image': Filter(STRING, 'image_id', everybody='2.1'),
-    'image_ref': Filter(STRING, 'image_id'),
+    'image': Filter(STRING, 'image_id', image, everybody='2.1'),
+    'image_ref': Filter(STRING, 'image_id', image),
     'ip': Filter(REGEX, everybody='2.1'),
     'ip6': Filter(REGEX, everybody='2.5'),
     'kernel_id': Filter(REGEX),
