@@ -90,6 +90,12 @@ def test_what_is_immutable_stays_until_that_is_lifted(ask, admin, make, kind):
     assert changed['description'] == 'x'
 
 
+@pytest.mark.parametrize('noun', ['user', 'group'])
+def test_nobody_is_in_a_domain_that_is_not_there(ask, admin, noun):
+    body = {noun: {'name': 'x', 'domain_id': UNKNOWN}}
+    assert UNKNOWN in ask(f'POST /v3/{noun}s', body, by=admin, expect=404).json['error']['message']
+
+
 # Groups
 
 

@@ -422,7 +422,6 @@ BAD_USERS = {
     'long password': ({'name': 'x', 'password': 'x' * 1025}, 'user/password'),
     'empty password': ({'name': 'x', 'password': ''}, 'user/password'),
     'unknown project': ({'name': 'x', 'default_project_id': 'none'}, 'default_project_id'),
-    'unknown domain': ({'name': 'x', 'domain_id': 'none'}, 'domain_id'),
     'unknown option': ({'name': 'x', 'options': {'fly': True}}, 'user/options'),
     'more factors': ({'name': 'x', 'options': {'multi_factor_auth_enabled': True}}, 'multi_factor_auth_enabled'),
     'long extra': ({'name': 'x', 'email': 'x' * 1025}, 'user/email'),
