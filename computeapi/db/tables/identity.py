@@ -14,6 +14,7 @@ class Domain(NamedTuple):
     name: Annotated[ShortText, UNIQUE]
     description: AnyText
     enabled: bool
+    tags: list[str]
     options: dict[str, Any]
     extra: dict[str, Any]
 

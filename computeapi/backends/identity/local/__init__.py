@@ -95,6 +95,10 @@ class LocalIdentity:
         with self.store.read() as connection:
             return queries.PROJECTS.find(connection, id=project_id) is not None
 
+    def place(self, project_id: str) -> DomainManager | ProjectManager:
+        """What manages the project, which may be a domain: each is a project, too, above those in it."""
+        return self.domains if self.domains.list(id=project_id) else self.projects
+
     def forget(self) -> None:
         """Recognise nobody from memory, and forget who failed to log in."""
         self.recent.forget()
