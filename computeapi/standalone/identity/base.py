@@ -3,6 +3,7 @@
 import functools
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import webob
@@ -11,6 +12,8 @@ import webob.util
 from computeapi import errors
 from computeapi.backends.identity.local import LocalIdentity
 from computeapi.backends.identity.local.managers import PlainManager
+from computeapi.clock import parsed
+from computeapi.db.identity import Token
 from computeapi.standalone.access import ADMIN, CALLER, SYSTEM_READER, require
 from computeapi.standalone.query import truth
 from computeapi.standalone.schema import Schema, having, wrapped
@@ -47,6 +50,10 @@ class KeystoneController(ServiceController):
 
     def __init__(self, identity: LocalIdentity):
         self.identity = identity
+
+    def token(self, req: Request) -> Token:
+        """The token of who asks."""
+        return self.identity.tokens.get(req.context.auth_token or '')
 
 
 class KeystoneApp(ServiceApp):
@@ -201,6 +208,20 @@ def collection(
 ) -> dict[str, Any]:
     links = {'self': req.path_url, 'previous': None, 'next': None}
     return {name: [shown for item in records if is_like(req, shown := view(req, item))], 'links': links}
+
+
+def moment(when: datetime) -> str:
+    return when.isoformat(timespec='microseconds') + 'Z'
+
+
+def written_moment(name: str, text: str | None) -> datetime | None:
+    """A moment in ISO 8601, in UTC unless it says otherwise."""
+    if not text:
+        return None
+    try:
+        return parsed(text)
+    except ValueError:
+        raise errors.Invalid(f'Invalid input for field/attribute {name}. It must be a time in ISO 8601.') from None
 
 
 def flag(req: Request, name: str) -> bool:
