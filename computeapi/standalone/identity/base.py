@@ -21,6 +21,7 @@ from computeapi.standalone.service import ServiceApp, ServiceController, json_re
 from computeapi.versions import History
 from computeapi.web.controller import operation
 from computeapi.web.request import Request
+from computeapi.web.routing import Match
 
 NAME = {'type': 'string', 'minLength': 1, 'maxLength': 255}
 ID = {'type': 'string', 'minLength': 1, 'maxLength': 64}
@@ -60,6 +61,14 @@ class KeystoneApp(ServiceApp):
     """Every answer depends on the token."""
 
     service_types = ('identity',)
+
+    def find(self, req: Request) -> Match | None:
+        """A slash at the end of a path says nothing; what HEAD is not said to do is what GET does."""
+        environ = {**req.environ, 'PATH_INFO': req.environ['PATH_INFO'].rstrip('/')}
+        found = self.routes.find(environ)
+        if found is None and environ['REQUEST_METHOD'] == 'HEAD':
+            found = self.routes.find(environ | {'REQUEST_METHOD': 'GET'})
+        return found
 
     @classmethod
     def refusal(cls, req: Request, status: int, message: str, error: Exception) -> webob.Response:

@@ -120,7 +120,6 @@ class Associations(KeystoneController):
     def give(self, req: Request, project_id: str, record_id: str) -> None:
         self.identity.catalog.give(self.what, record_id, project_id)
 
-    @operation('HEAD', policy=SYSTEM_READER, status=204)
     @operation('GET', policy=SYSTEM_READER, status=204)
     def check(self, req: Request, project_id: str, record_id: str) -> None:
         self.identity.catalog.check_given(self.what, record_id, project_id)

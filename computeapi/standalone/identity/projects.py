@@ -127,7 +127,6 @@ class ProjectTags(KeystoneController):
     def delete_all(self, req: Request, project_id: str) -> None:
         self.identity.place(project_id).set_tags(project_id, lambda tags: ())
 
-    @operation('HEAD', '/{tag}', policy=CALLER, status=204)
     @operation('GET', '/{tag}', policy=CALLER, status=204)
     def check(self, req: Request, project_id: str, tag: str) -> None:
         require_reader(req, project_id)

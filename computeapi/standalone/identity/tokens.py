@@ -74,7 +74,6 @@ class KeystoneTokens(KeystoneController):
         return self.reply(req, token, self.identity.tokens.get(token))
 
     @operation('GET', policy=CALLER)
-    @operation('HEAD', policy=CALLER)
     def show(self, req: Request) -> Reply:
         return self.reply(req, *self.subject_token(req, 'service'))
 

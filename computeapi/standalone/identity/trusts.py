@@ -84,7 +84,6 @@ class KeystoneTrusts(KeystoneController):
     def roles(self, req: Request, trust_id: str) -> dict[str, Any]:
         return collection(req, 'roles', self.roles_of(self.known(req, trust_id)).values(), role_view)
 
-    @operation('HEAD', '/{trust_id}/roles/{role_id}', policy=CALLER)
     @operation('GET', '/{trust_id}/roles/{role_id}', policy=CALLER)
     def role(self, req: Request, trust_id: str, role_id: str) -> dict[str, Any]:
         roles = self.roles_of(self.known(req, trust_id))

@@ -59,6 +59,11 @@ def test_a_region_is_made_where_it_stands(ask, admin, demo):
     ask(f'PUT /v3/regions/{"x" * 256}', {'region': {}}, by=admin, expect=400)
 
 
+@pytest.mark.parametrize('path', ['/v3/regions/', '/v3/regions/RegionOne/', '/v3/regions//'])
+def test_a_slash_at_the_end_of_a_path_says_nothing(ask, demo, path):
+    assert ask(f'GET {path}', by=demo).json.keys() <= {'regions', 'region', 'links'}
+
+
 def test_services_and_endpoints_are_the_catalog(ask, admin, demo, endpoint, catalog, id_of):
     url = f'https://swift.example/v1/AUTH_{id_of("projects", "demo")}'
     assert catalog()['swift'] == {'public': url}
@@ -162,6 +167,10 @@ def test_groups_of_endpoints(ask, admin, demo, endpoint, catalog, id_of):
     for filters in ({'name': 'x'}, {'interface': 'secret'}):
         ask(f'PATCH {path}', {'endpoint_group': {'filters': filters}}, by=admin, expect=400)
     ask(f'GET {path}', by=demo, expect=403)
+    answer = ask(f'HEAD {path}', by=admin)
+    assert (answer.body, answer.content_type) == (b'', 'application/json')
+    ask(f'HEAD {path}', by=demo, expect=403)
+    ask(f'HEAD {path}/{project}', by=admin, expect=404)
     ask(f'DELETE {path}/projects/{project}', by=admin, expect=204)
     ask(f'DELETE {path}', by=admin, expect=204)
 
