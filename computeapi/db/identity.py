@@ -16,6 +16,7 @@ from computeapi.db.tables.identity import (
     Project,
     Role,
     StoredCredential,
+    Trust,
     User,
     UserGroup,
     access_rules,
@@ -27,6 +28,7 @@ from computeapi.db.tables.identity import (
     projects,
     stored_credentials,
     tokens,
+    trusts,
     users,
 )
 
@@ -38,6 +40,7 @@ __all__ = [
     'Project',
     'Role',
     'StoredCredential',
+    'Trust',
     'User',
     'UserGroup',
 ]
@@ -54,7 +57,8 @@ Reference = Mapping[str, Any]
 class Token(NamedTuple):
     """A token and the names of all it stands for.
 
-    credential_role_ids, access_rule_ids: what an application credential is limited to.  roles, access_rules: what that
+    credential_role_ids, access_rule_ids: what an application credential is limited to, and trust_role_ids: a trust, for
+    which the roles are those of the trustor.  roles, access_rules: what that
     and the user's rights on the target come to now, which is looked up apart.
     """
 
@@ -65,6 +69,7 @@ class Token(NamedTuple):
     methods: list[str]
     audit_ids: list[str]
     application_credential_id: str | None
+    trust_id: str | None
     issued_at: datetime
     expires_at: datetime
     user_name: str
@@ -77,6 +82,10 @@ class Token(NamedTuple):
     unrestricted: bool | None
     credential_role_ids: list[str] | None
     access_rule_ids: list[str] | None
+    trustor_user_id: str | None
+    trustee_user_id: str | None
+    impersonation: bool | None
+    trust_role_ids: list[str] | None
     roles: Sequence[Role] = ()
     access_rules: Sequence[CredentialRule] | None = None
 
@@ -90,6 +99,7 @@ USERS = Rows(User, users)
 GROUPS = Rows(UserGroup, groups)
 MEMBERSHIPS = Rows(Membership, memberships)
 CREDENTIALS = Rows(ApplicationCredential, application_credentials)
+TRUSTS = Rows(Trust, trusts)
 ACCESS_RULES = Rows(CredentialRule, access_rules)
 STORED_CREDENTIALS = Rows(StoredCredential, stored_credentials)
 
@@ -149,6 +159,12 @@ def find_access_rules(connection: sa.Connection, rule_ids: Sequence[str]) -> lis
     return ACCESS_RULES.all(connection, query.order_by(access_rules.c.id))
 
 
+def purge_trusts(connection: sa.Connection, trustor_user_id: str, now: datetime) -> None:
+    """Delete what a user gave that has expired."""
+    expired = (trusts.c.trustor_user_id == trustor_user_id, trusts.c.expires_at <= now)
+    connection.execute(sa.delete(trusts).where(*expired))
+
+
 # Tokens
 
 
@@ -166,6 +182,10 @@ TOKENS = Rows(
     unrestricted=application_credentials.c.unrestricted,
     credential_role_ids=application_credentials.c.role_ids,
     access_rule_ids=application_credentials.c.access_rule_ids,
+    trustor_user_id=trusts.c.trustor_user_id,
+    trustee_user_id=trusts.c.trustee_user_id,
+    impersonation=trusts.c.impersonation,
+    trust_role_ids=trusts.c.role_ids,
 )
 WHOLE_TOKENS = (
     TOKENS.select.select_from(tokens)
@@ -174,6 +194,7 @@ WHOLE_TOKENS = (
     .outerjoin(projects, projects.c.id == tokens.c.project_id)
     .outerjoin(SCOPE_DOMAIN, SCOPE_DOMAIN.c.id == sa.func.coalesce(tokens.c.domain_id, projects.c.domain_id))
     .outerjoin(application_credentials, application_credentials.c.id == tokens.c.application_credential_id)
+    .outerjoin(trusts, trusts.c.id == tokens.c.trust_id)
 )
 
 

@@ -16,7 +16,7 @@ from computeapi.web.contract import JSON, Operation
 from computeapi.web.controller import Controller
 from computeapi.web.policy import Rules
 from computeapi.web.request import LOGGED_PATH, OPERATION, VENDOR_JSON, Reply, Request, caller_of, target_of
-from computeapi.web.routing import PROJECT, Bound, Endpoint, route_table
+from computeapi.web.routing import PROJECT, Bound, Endpoint, Match, route_table
 
 LOG = logging.getLogger(__name__)
 LONGEST_SHOWN = 255
@@ -56,7 +56,7 @@ class App:
 
     def respond(self, req: Request) -> webob.Response:
         """The answer to a request, whatever goes wrong."""
-        match = self.routes.find(req.environ)
+        match = self.find(req)
         if match is None:
             return self.missing(req)
         req.policies = self.policies
@@ -72,6 +72,10 @@ class App:
                 path = match.endpoint.path
                 LOG.exception('Unexpected error in %s %s', req.method, path, extra=caller_of(req.environ))
             return self.fault(req, error)
+
+    def find(self, req: Request) -> Match | None:
+        """What the request is for; None where no operation is."""
+        return self.routes.find(req.environ)
 
     def missing(self, req: Request) -> webob.Response:
         """The answer where no operation is."""

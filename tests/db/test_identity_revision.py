@@ -59,4 +59,5 @@ def test_rights_are_what_they_were(former):
     assert [each.target_id for each in held] == ['p'] * 3
     assert identity.roles.implications() == {'admin': ['manager'], 'manager': ['member'], 'member': ['reader']}
     assert identity.application_credentials.get('c').access_rule_ids is None
-    assert identity.domains.get('default').options == {}
+    domain = identity.domains.get('default')
+    assert (domain.tags, domain.options) == ([], {})

@@ -14,6 +14,7 @@ class Domain(NamedTuple):
     name: Annotated[ShortText, UNIQUE]
     description: AnyText
     enabled: bool
+    tags: list[str]
     options: dict[str, Any]
     extra: dict[str, Any]
 
@@ -156,6 +157,22 @@ application_credentials = table(
 )
 
 
+class Trust(NamedTuple):
+    """Roles of the trustor on a project, with which the trustee may act."""
+
+    id: Annotated[TextId, KEY]
+    trustor_user_id: Annotated[TextId, sa.ForeignKey('identity_users.id', ondelete='CASCADE'), INDEX]
+    trustee_user_id: Annotated[TextId, sa.ForeignKey('identity_users.id', ondelete='CASCADE'), INDEX]
+    project_id: Annotated[TextId, sa.ForeignKey('identity_projects.id', ondelete='CASCADE'), INDEX]
+    role_ids: list[str]
+    impersonation: bool
+    expires_at: datetime | None
+    remaining_uses: int | None
+
+
+trusts = table('identity_trusts', Trust)
+
+
 class StoredCredential(NamedTuple):
     """A secret that the identity service keeps for others, encrypted."""
 
@@ -181,6 +198,7 @@ tokens = sa.Table(
     sa.Column('methods', sa.JSON, nullable=False),
     sa.Column('audit_ids', sa.JSON, nullable=False),
     sa.Column('application_credential_id', sa.ForeignKey(application_credentials.c.id, ondelete='CASCADE'), index=True),
+    sa.Column('trust_id', sa.ForeignKey(trusts.c.id, ondelete='CASCADE'), index=True),
     sa.Column('issued_at', Timestamp(), nullable=False),
     sa.Column('expires_at', Timestamp(), nullable=False, index=True),
 )

@@ -62,7 +62,7 @@ def clone(connection: 'Connection') -> tuple[dict[str, Any], list[str]]:
 def _identity(reader: Reader) -> dict[str, Any]:
     found: dict[str, Any] = {}
     domains = reader.all('identity', '/v3/domains', 'domains', paged=False)
-    found['domains'] = [named(each, ('id', 'name', 'description', 'enabled')) for each in domains]
+    found['domains'] = [named(each, ('id', 'name', 'description', 'enabled', 'tags')) for each in domains]
     projects = reader.all('identity', '/v3/projects', 'projects', paged=False)
     projects = projects or reader.all('identity', '/v3/auth/projects', 'projects', paged=False)
     found['projects'] = [_project(each) for each in projects]

@@ -93,6 +93,7 @@ def export(export: Export) -> None:
         entry['roles'] = [_held(export, grant) for grant in grants.pop(row['id'], ())]
     export.leaves_out('groups', 'identity_groups')
     export.leaves_out('application credentials', 'identity_application_credentials')
+    export.leaves_out('trusts', 'identity_trusts')
 
 
 def _held(export: Export, grant: Values) -> dict[str, Any]:

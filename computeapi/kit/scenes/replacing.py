@@ -44,7 +44,7 @@ def _with_users(connection: sa.Connection, document: Document, before: Mapping[s
     ids = {entry.get('id') for entry in document.get('domains', ())}
     if DEFAULT_DOMAIN not in ids:
         row = {'id': DEFAULT_DOMAIN, 'name': 'Default', 'description': 'The default domain', 'enabled': True}
-        bulk.insert(connection, {'identity_domains': [row | {'options': {}, 'extra': {}}]})
+        bulk.insert(connection, {'identity_domains': [row | {'tags': [], 'options': {}, 'extra': {}}]})
     of_default = [entry for entry in before.get('users', ()) if 'domain' not in entry]
     users = {entry['name']: entry for entry in of_default if entry['name'] in USERS}
     stated = {entry['name']: entry for entry in document.get('users', ()) if _is_default(entry)}

@@ -63,7 +63,7 @@ def flag(default: bool, text: str = '', column: str = '') -> Schema:
     return kept(BOOLEAN, text, default=default, column=column)
 
 
-DOMAIN = entry(('name',), id=ID, name=LABEL, description=DESCRIPTION, enabled=flag(True))
+DOMAIN = entry(('name',), id=ID, name=LABEL, description=DESCRIPTION, enabled=flag(True), tags=kept(LABELS, default=[]))
 PROJECT_ENTRY = entry(
     ('name',),
     id=ID,

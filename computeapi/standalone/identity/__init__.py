@@ -1,4 +1,4 @@
-"""Keystone v3 in front of the local identity: all but federation, trusts and OAuth."""
+"""Keystone v3 in front of the local identity: all but federation and OAuth."""
 
 from computeapi.backends.identity.local import LocalIdentity
 from computeapi.standalone.identity.application_credentials import KeystoneAccessRules, KeystoneApplicationCredentials
@@ -22,6 +22,7 @@ from computeapi.standalone.identity.projects import KeystoneProjects, ProjectsOf
 from computeapi.standalone.identity.role_assignments import GRANTS, RoleAssignments
 from computeapi.standalone.identity.roles import ImpliedRoles, KeystoneRoles, RoleInferences
 from computeapi.standalone.identity.tokens import KeystoneTokens, TokenScopes
+from computeapi.standalone.identity.trusts import KeystoneTrusts
 from computeapi.standalone.identity.users import KeystoneUsers
 from computeapi.standalone.service import Claims, VersionPage, mounted
 from computeapi.web.filters import WSGIApp
@@ -45,6 +46,7 @@ CONTROLLERS: tuple[type[KeystoneController], ...] = (
     GroupsOfUser,
     KeystoneApplicationCredentials,
     KeystoneAccessRules,
+    KeystoneTrusts,
     EC2Credentials,
     KeystoneCredentials,
     KeystoneRoles,

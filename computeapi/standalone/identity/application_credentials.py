@@ -1,11 +1,9 @@
 """Application credentials of a user, and the rules that they may be bound to."""
 
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Any
 
 from computeapi import errors
-from computeapi.clock import parsed
 from computeapi.db.identity import ApplicationCredential, CredentialRule
 from computeapi.standalone.access import CALLER, require
 from computeapi.standalone.identity.base import (
@@ -19,6 +17,7 @@ from computeapi.standalone.identity.base import (
     reference,
     require_self,
     shown,
+    written_moment,
 )
 from computeapi.standalone.schema import having, optional, wrapped
 from computeapi.web.controller import operation
@@ -72,7 +71,7 @@ class KeystoneApplicationCredentials(KeystoneController):
     def create(self, req: Request, user_id: str, body: dict[str, Any]) -> dict[str, Any]:
         require(req.context.user_id == user_id)
         asked = body['application_credential']
-        token = self.identity.tokens.get(req.context.auth_token or '')
+        token = self.token(req)
         if asked.get('project_id') not in (None, token.project_id):
             raise errors.Invalid('Invalid input for field/attribute project_id. It must be the project of the token.')
         row, secret = self.identity.application_credentials.create(
@@ -81,7 +80,7 @@ class KeystoneApplicationCredentials(KeystoneController):
             description=asked.get('description') or '',
             roles=asked.get('roles') or (),
             secret=asked.get('secret'),
-            expires_at=_moment(asked.get('expires_at')),
+            expires_at=written_moment('expires_at', asked.get('expires_at')),
             unrestricted=bool(asked.get('unrestricted')),
             access_rules=asked.get('access_rules'),
         )
@@ -97,7 +96,7 @@ class KeystoneApplicationCredentials(KeystoneController):
     @operation('DELETE', '/{credential_id}', policy=CALLER, status=204)
     def delete(self, req: Request, user_id: str, credential_id: str) -> None:
         require_self(req, user_id)
-        token = self.identity.tokens.get(req.context.auth_token or '')
+        token = self.token(req)
         self.identity.application_credentials.delete(token, user_id, credential_id)
 
     def role_names(self) -> dict[str, str]:
@@ -149,13 +148,3 @@ def credential_view(
         bound = [rules[each] for each in row.access_rule_ids if each in rules]
         others['access_rules'] = [rule_document(rule) for rule in bound]
     return shown(req, f'users/{row.user_id}/application_credentials', row, SHOWN, **others)
-
-
-def _moment(text: str | None) -> datetime | None:
-    """A moment in ISO 8601, in UTC unless it says otherwise."""
-    if not text:
-        return None
-    try:
-        return parsed(text)
-    except ValueError:
-        raise errors.Invalid('Invalid input for field/attribute expires_at. It must be a time in ISO 8601.') from None

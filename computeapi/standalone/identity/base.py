@@ -3,6 +3,7 @@
 import functools
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import webob
@@ -11,6 +12,8 @@ import webob.util
 from computeapi import errors
 from computeapi.backends.identity.local import LocalIdentity
 from computeapi.backends.identity.local.managers import PlainManager
+from computeapi.clock import parsed
+from computeapi.db.identity import Token
 from computeapi.standalone.access import ADMIN, CALLER, SYSTEM_READER, require
 from computeapi.standalone.query import truth
 from computeapi.standalone.schema import Schema, having, wrapped
@@ -18,6 +21,7 @@ from computeapi.standalone.service import ServiceApp, ServiceController, json_re
 from computeapi.versions import History
 from computeapi.web.controller import operation
 from computeapi.web.request import Request
+from computeapi.web.routing import Match
 
 NAME = {'type': 'string', 'minLength': 1, 'maxLength': 255}
 ID = {'type': 'string', 'minLength': 1, 'maxLength': 64}
@@ -48,11 +52,23 @@ class KeystoneController(ServiceController):
     def __init__(self, identity: LocalIdentity):
         self.identity = identity
 
+    def token(self, req: Request) -> Token:
+        """The token of who asks."""
+        return self.identity.tokens.get(req.context.auth_token or '')
+
 
 class KeystoneApp(ServiceApp):
     """Every answer depends on the token."""
 
     service_types = ('identity',)
+
+    def find(self, req: Request) -> Match | None:
+        """A slash at the end of a path says nothing; what HEAD is not said to do is what GET does."""
+        environ = {**req.environ, 'PATH_INFO': req.environ['PATH_INFO'].rstrip('/')}
+        found = self.routes.find(environ)
+        if found is None and environ['REQUEST_METHOD'] == 'HEAD':
+            found = self.routes.find(environ | {'REQUEST_METHOD': 'GET'})
+        return found
 
     @classmethod
     def refusal(cls, req: Request, status: int, message: str, error: Exception) -> webob.Response:
@@ -201,6 +217,20 @@ def collection(
 ) -> dict[str, Any]:
     links = {'self': req.path_url, 'previous': None, 'next': None}
     return {name: [shown for item in records if is_like(req, shown := view(req, item))], 'links': links}
+
+
+def moment(when: datetime) -> str:
+    return when.isoformat(timespec='microseconds') + 'Z'
+
+
+def written_moment(name: str, text: str | None) -> datetime | None:
+    """A moment in ISO 8601, in UTC unless it says otherwise."""
+    if not text:
+        return None
+    try:
+        return parsed(text)
+    except ValueError:
+        raise errors.Invalid(f'Invalid input for field/attribute {name}. It must be a time in ISO 8601.') from None
 
 
 def flag(req: Request, name: str) -> bool:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from computeapi import errors
 from computeapi.backends.identity.local.catalog import ENDPOINT, GROUP, INTERFACES, Association, address, resolved
 from computeapi.db.catalog import CatalogEndpoint, CatalogService, EndpointGroup
 from computeapi.standalone.access import ADMIN, SYSTEM_READER
@@ -10,6 +11,7 @@ from computeapi.standalone.identity.base import (
     BOOLEAN,
     ID,
     NAME,
+    OBJECT,
     TEXT,
     KeystoneCollection,
     KeystoneController,
@@ -35,8 +37,6 @@ ENDPOINT_PROPERTIES = {
     'url': URL,
     'enabled': BOOLEAN,
 }
-# What its region was called before there were records of them.
-NAMING_REGION = having({'endpoint': having({'region': optional(REGION_ID)})}, 'endpoint')
 FILTERS = {'service_id': ID, 'region_id': REGION_ID, 'interface': INTERFACE, 'enabled': BOOLEAN}
 GROUP_PROPERTIES = {'name': NAME, 'description': TEXT, 'filters': having(FILTERS, additionalProperties=False)}
 
@@ -45,6 +45,13 @@ class KeystoneRegions(OpenCollection):
     path = '/regions'
     kind = 'regions'
     noun = Noun('region', REGION, (), ('parent_region_id',), ('id',))
+
+    @operation('PUT', '/{record_id}', policy=ADMIN, body=having({'region': OBJECT}, 'region'), status=201)
+    def create_as(self, req: Request, record_id: str, body: Any) -> dict[str, Any]:
+        region = {'id': record_id, **body['region']}
+        if region['id'] != record_id:
+            raise errors.Invalid('Invalid input for field/attribute id. It is another one than in the path.')
+        return super().create(req, {'region': region})
 
 
 class KeystoneServices(KeystoneCollection):
@@ -57,16 +64,12 @@ class KeystoneEndpoints(KeystoneCollection):
     path = '/endpoints'
     kind = 'endpoints'
     noun = Noun(
-        'endpoint', ENDPOINT_PROPERTIES, ('service_id', 'interface', 'url'), ('service_id', 'interface', 'region_id')
+        'endpoint',
+        # What its region was called before there were records of them.
+        ENDPOINT_PROPERTIES | {'region': optional(REGION_ID)},
+        ('service_id', 'interface', 'url'),
+        ('service_id', 'interface', 'region_id'),
     )
-
-    @operation('POST', policy=ADMIN, body=NAMING_REGION, status=201)
-    def create(self, req: Request, body: Any) -> dict[str, Any]:
-        return super().create(req, _with_region_id(body))
-
-    @operation('PATCH', '/{record_id}', policy=ADMIN, body=NAMING_REGION)
-    def update(self, req: Request, record_id: str, body: Any) -> dict[str, Any]:
-        return super().update(req, record_id, _with_region_id(body))
 
     def view(self, req: Request, record: CatalogEndpoint) -> dict[str, Any]:
         return endpoint_view(req, record)
@@ -117,7 +120,6 @@ class Associations(KeystoneController):
     def give(self, req: Request, project_id: str, record_id: str) -> None:
         self.identity.catalog.give(self.what, record_id, project_id)
 
-    @operation('HEAD', policy=SYSTEM_READER, status=204)
     @operation('GET', policy=SYSTEM_READER, status=204)
     def check(self, req: Request, project_id: str, record_id: str) -> None:
         self.identity.catalog.check_given(self.what, record_id, project_id)
@@ -135,12 +137,6 @@ class EndpointsOfProject(Associations):
 class EndpointGroupsOfProject(Associations):
     path = '/OS-EP-FILTER/endpoint_groups/{record_id}/projects/{project_id}'
     what = GROUP
-
-
-def _with_region_id(body: dict[str, Any]) -> dict[str, Any]:
-    endpoint = dict(body['endpoint'])
-    region = {'region_id': endpoint.pop('region')} if 'region' in endpoint else {}
-    return {'endpoint': region | endpoint}
 
 
 def endpoint_group_view(req: Request, group: EndpointGroup) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from typing import Any
 
 from computeapi.backends.identity.local.application_credentials import require_unrestricted
 from computeapi.backends.identity.local.stored_credentials import EC2, Credential, id_of_access_key
+from computeapi.db.identity import Token
 from computeapi.standalone.access import CALLER, SYSTEM_READER, require
 from computeapi.standalone.identity.base import (
     ID,
@@ -36,6 +37,7 @@ class KeystoneCredentials(KeystoneController):
     @operation('GET', policy=CALLER)
     def list(self, req: Request) -> dict[str, Any]:
         """All for readers of the system; their own for others."""
+        require_direct(self.token(req))
         own = {} if req.allows(SYSTEM_READER) else {'user_id': req.context.user_id}
         found = self.identity.credentials.list(**filters(req, 'user_id', 'type') | own)
         return collection(req, 'credentials', found, credential_view)
@@ -48,6 +50,7 @@ class KeystoneCredentials(KeystoneController):
 
     @operation('GET', '/{credential_id}', policy=CALLER)
     def show(self, req: Request, credential_id: str) -> dict[str, Any]:
+        require_direct(self.token(req))
         found = self.identity.credentials.get(credential_id)
         require(req.allows(SYSTEM_READER) or found.user_id == req.context.user_id)
         return {'credential': credential_view(req, found)}
@@ -68,7 +71,7 @@ class KeystoneCredentials(KeystoneController):
     def require_owner(self, req: Request, user_id: str) -> None:
         """A user may change what it left here, and administrators may; not who holds a restricted secret of theirs."""
         require_self(req, user_id)
-        require_unrestricted(self.identity.tokens.get(req.context.auth_token or ''))
+        require_unrestricted(self.token(req))
 
 
 class EC2Credentials(KeystoneController):
@@ -77,6 +80,7 @@ class EC2Credentials(KeystoneController):
     @operation('GET', policy=CALLER)
     def list(self, req: Request, user_id: str) -> dict[str, Any]:
         require_self(req, user_id)
+        require_direct(self.token(req))
         found = self.identity.credentials.list(user_id=user_id, type=EC2)
         return collection(req, 'credentials', found, ec2_view)
 
@@ -84,21 +88,27 @@ class EC2Credentials(KeystoneController):
     def create(self, req: Request, user_id: str, body: dict[str, Any]) -> dict[str, Any]:
         """A pair of keys for a project on which the user has a role."""
         require_self(req, user_id)
-        require_unrestricted(self.identity.tokens.get(req.context.auth_token or ''))
+        require_unrestricted(self.token(req))
         require(any(project.id == body['tenant_id'] for project in self.identity.projects.granted(user_id)))
         return {'credential': ec2_view(req, self.identity.credentials.create_ec2(user_id, body['tenant_id']))}
 
     @operation('GET', '/{access}', policy=CALLER)
     def show(self, req: Request, user_id: str, access: str) -> dict[str, Any]:
         require_self(req, user_id)
+        require_direct(self.token(req))
         found = self.identity.credentials.get(_id_of(access), user_id=user_id)
         return {'credential': ec2_view(req, found)}
 
     @operation('DELETE', '/{access}', policy=CALLER, status=204)
     def delete(self, req: Request, user_id: str, access: str) -> None:
         require_self(req, user_id)
-        require_unrestricted(self.identity.tokens.get(req.context.auth_token or ''))
+        require_unrestricted(self.token(req))
         self.identity.credentials.delete(_id_of(access), user_id=user_id)
+
+
+def require_direct(token: Token) -> None:
+    """Who acts by a trust would keep the secrets that it sees."""
+    require(token.trust_id is None)
 
 
 def credential_view(req: Request, credential: Credential) -> dict[str, Any]:

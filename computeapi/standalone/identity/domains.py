@@ -5,6 +5,7 @@ from typing import Any
 from computeapi.db.identity import Domain
 from computeapi.standalone.access import CALLER, SYSTEM_READER, require
 from computeapi.standalone.identity.base import BOOLEAN, OPTIONS, TEXT, KeystoneCollection, Noun, shown
+from computeapi.standalone.identity.projects import TAGS
 from computeapi.web.controller import operation
 from computeapi.web.request import Request
 
@@ -12,6 +13,7 @@ PROPERTIES = {
     'name': {'type': 'string', 'minLength': 1, 'maxLength': 64},
     'description': TEXT,
     'enabled': BOOLEAN,
+    'tags': TAGS,
     'options': OPTIONS,
 }
 
@@ -33,4 +35,4 @@ class KeystoneDomains(KeystoneCollection):
 
 
 def domain_view(req: Request, domain: Domain) -> dict[str, Any]:
-    return shown(req, 'domains', domain, PROPERTIES, tags=[])
+    return shown(req, 'domains', domain, PROPERTIES)

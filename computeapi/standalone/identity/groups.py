@@ -32,7 +32,6 @@ class KeystoneGroups(KeystoneCollection):
     def add_member(self, req: Request, group_id: str, user_id: str) -> None:
         self.identity.groups.add_member(group_id, user_id)
 
-    @operation('HEAD', '/{group_id}/users/{user_id}', policy=SYSTEM_READER, status=204)
     @operation('GET', '/{group_id}/users/{user_id}', policy=SYSTEM_READER, status=204)
     def check_member(self, req: Request, group_id: str, user_id: str) -> None:
         self.identity.groups.check_member(group_id, user_id)

@@ -1,12 +1,11 @@
 """Projects, which own the resources of a cloud."""
 
-from collections.abc import Callable, Iterable, Sequence
-from functools import reduce
-from typing import Any, cast
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 from computeapi import errors
 from computeapi.backends.identity.local.projects import MAX_TAGS
-from computeapi.db.identity import Project
+from computeapi.db.identity import Domain, Project
 from computeapi.standalone.access import ADMIN, CALLER, SYSTEM_READER, require
 from computeapi.standalone.identity.base import (
     BOOLEAN,
@@ -31,11 +30,11 @@ TAGS = {'type': 'array', 'items': TAG, 'uniqueItems': True, 'maxItems': MAX_TAGS
 
 PROPERTIES = {
     'name': {'type': 'string', 'minLength': 1, 'maxLength': 64},
-    'domain_id': ID,
+    'domain_id': optional(ID),
     'parent_id': optional(ID),
     'description': TEXT,
     'enabled': BOOLEAN,
-    'is_domain': {'const': False},
+    'is_domain': BOOLEAN,
     'tags': TAGS,
     'options': OPTIONS,
 }
@@ -47,6 +46,9 @@ TAG_FILTERS: dict[str, Callable[[set[str], set[str]], bool]] = {
     'not-tags-any': lambda wanted, tags: not wanted & tags,
 }
 COLUMNS = ('name', 'description', 'enabled', 'tags', 'options')
+PLACE = ('domain_id', 'parent_id')
+# A domain is a project, too, which is in nothing.
+AS_DOMAIN = {'domain_id': None, 'parent_id': None, 'is_domain': True}
 CREATE = record('project', PROPERTIES, 'name')
 UPDATE = record('project', PROPERTIES)
 
@@ -56,33 +58,40 @@ class KeystoneProjects(KeystoneController):
 
     @operation('GET', policy=SYSTEM_READER)
     def list(self, req: Request) -> dict[str, Any]:
-        # A domain is never a project here.
-        wanted = filters(req, 'name', 'domain_id', 'parent_id', 'enabled')
-        found = [] if flag(req, 'is_domain') else self.identity.projects.list(**wanted)
+        wanted = filters(req, 'name', *PLACE, 'enabled')
+        found: Sequence[Project | Domain]
+        if not flag(req, 'is_domain'):
+            found = self.identity.projects.list(**wanted)
+        else:
+            found = [] if wanted.keys() & AS_DOMAIN.keys() else self.identity.domains.list(**wanted)
         return collection(req, 'projects', tagged(req, found), project_view)
 
     @operation('POST', policy=ADMIN, body=CREATE, status=201)
     def create(self, req: Request, body: dict[str, Any]) -> dict[str, Any]:
-        values = fields(body['project'], (*COLUMNS, 'domain_id', 'parent_id'), {'is_domain': False})
-        return {'project': project_view(req, self.identity.projects.create(**values))}
+        project = body['project']
+        if project.get('is_domain'):
+            made: Project | Domain = self.identity.domains.create(**fields(project, COLUMNS, AS_DOMAIN))
+        else:
+            made = self.identity.projects.create(**fields(project, (*COLUMNS, *PLACE), {'is_domain': False}))
+        return {'project': project_view(req, made)}
 
     @operation('GET', '/{project_id}', policy=CALLER)
     def show(self, req: Request, project_id: str) -> dict[str, Any]:
         require_reader(req, project_id)
-        project = self.identity.projects.get(project_id)
-        return {'project': project_view(req, project) | self.hierarchy(req, project)}
+        project = project_view(req, self.identity.place(project_id).get(project_id))
+        return {'project': project | self.hierarchy(req, project)}
 
     @operation('PATCH', '/{project_id}', policy=ADMIN, body=UPDATE)
     def update(self, req: Request, project_id: str, body: dict[str, Any]) -> dict[str, Any]:
-        current = project_view(req, self.identity.projects.get(project_id))
-        changes = fields(body['project'], COLUMNS, current)
-        return {'project': project_view(req, self.identity.projects.update(project_id, **changes))}
+        place = self.identity.place(project_id)
+        changes = fields(body['project'], COLUMNS, project_view(req, place.get(project_id)))
+        return {'project': project_view(req, place.update(project_id, **changes))}
 
     @operation('DELETE', '/{project_id}', policy=ADMIN, status=204)
     def delete(self, req: Request, project_id: str) -> None:
-        self.identity.projects.delete(project_id)
+        self.identity.place(project_id).delete(project_id)
 
-    def hierarchy(self, req: Request, project: Project) -> dict[str, Any]:
+    def hierarchy(self, req: Request, project: Mapping[str, Any]) -> dict[str, Any]:
         """What is above and below a project, as far as the query asks: all ids, or where the caller has a role."""
         shown: dict[str, Any] = {}
         for name, find, ids in (
@@ -93,10 +102,10 @@ class KeystoneProjects(KeystoneController):
             if as_ids and as_list:
                 raise errors.Invalid(f'{name}_as_ids and {name}_as_list cannot be asked for together.')
             if as_ids:
-                shown[name] = ids(project, find(project.id))
+                shown[name] = ids(project, find(project['id']))
             if as_list:
                 granted = {each.id for each in self.identity.projects.granted(req.context.user_id or '')}
-                found = [each for each in find(project.id) if each.id in granted]
+                found = [each for each in find(project['id']) if each.id in granted]
                 shown[name] = [{'project': project_view(req, each)} for each in found]
         return shown
 
@@ -107,33 +116,32 @@ class ProjectTags(KeystoneController):
     @operation('GET', policy=CALLER)
     def list(self, req: Request, project_id: str) -> dict[str, Any]:
         require_reader(req, project_id)
-        return {'tags': self.identity.projects.get(project_id).tags, 'links': {'self': req.path_url}}
+        return {'tags': self.identity.place(project_id).get(project_id).tags, 'links': {'self': req.path_url}}
 
     @operation('PUT', policy=ADMIN, body=having({'tags': TAGS}, 'tags', additionalProperties=False))
     def replace(self, req: Request, project_id: str, body: dict[str, Any]) -> dict[str, Any]:
-        self.identity.projects.set_tags(project_id, lambda tags: body['tags'])
+        self.identity.place(project_id).set_tags(project_id, lambda tags: body['tags'])
         return self.list(req, project_id)
 
     @operation('DELETE', policy=ADMIN, status=204)
     def delete_all(self, req: Request, project_id: str) -> None:
-        self.identity.projects.set_tags(project_id, lambda tags: ())
+        self.identity.place(project_id).set_tags(project_id, lambda tags: ())
 
-    @operation('HEAD', '/{tag}', policy=CALLER, status=204)
     @operation('GET', '/{tag}', policy=CALLER, status=204)
     def check(self, req: Request, project_id: str, tag: str) -> None:
         require_reader(req, project_id)
-        if tag not in self.identity.projects.get(project_id).tags:
+        if tag not in self.identity.place(project_id).get(project_id).tags:
             raise errors.NotFound(f'Could not find tag: {tag}.')
 
     @operation('PUT', '/{tag}', policy=ADMIN, status=201)
     def add(self, req: Request, project_id: str, tag: str) -> None:
         ONE_TAG.check(tag)
-        self.identity.projects.set_tags(project_id, lambda tags: {*tags, tag})
+        self.identity.place(project_id).set_tags(project_id, lambda tags: {*tags, tag})
 
     @operation('DELETE', '/{tag}', policy=ADMIN, status=204)
     def remove(self, req: Request, project_id: str, tag: str) -> None:
         self.check(req, project_id, tag)
-        self.identity.projects.set_tags(project_id, lambda tags: {*tags} - {tag})
+        self.identity.place(project_id).set_tags(project_id, lambda tags: {*tags} - {tag})
 
 
 class ProjectsOfUser(KeystoneController):
@@ -157,27 +165,27 @@ def require_reader(req: Request, project_id: str) -> None:
     require(req.allows(SYSTEM_READER) or req.context.project_id == project_id)
 
 
-def tagged(req: Request, projects: Iterable[Project]) -> list[Project]:
+def tagged(req: Request, projects: Iterable[Project | Domain]) -> list[Project | Domain]:
     """Those of the projects whose tags are what the query asks for."""
     asked = [(name, value) for name in TAG_FILTERS for value in req.query.get(name, ())]
     tests = [(TAG_FILTERS[name], set(value.split(','))) for name, value in asked]
     return [project for project in projects if all(test(wanted, set(project.tags)) for test, wanted in tests)]
 
 
-def project_view(req: Request, project: Project) -> dict[str, Any]:
-    return shown(req, 'projects', project, (*COLUMNS, 'domain_id', 'parent_id'), is_domain=False)
+def project_view(req: Request, project: Project | Domain) -> dict[str, Any]:
+    if isinstance(project, Domain):
+        return shown(req, 'projects', project, COLUMNS, **AS_DOMAIN)
+    return shown(req, 'projects', project, (*COLUMNS, *PLACE), is_domain=False)
 
 
-def _ids_above(project: Project, above: Iterable[Project]) -> dict[str, Any]:
-    """{parent: {its parent: ... {domain: None}}}"""
-    parents = {each.id: each.parent_id for each in above}
-    lineage = [project.parent_id]
-    while lineage[-1] in parents:
-        lineage.append(parents[lineage[-1]])
-    return reduce(lambda below, parent: {parent: below}, reversed(lineage), cast(Any, None))
+def _ids_above(project: Mapping[str, Any], above: Sequence[Project]) -> dict[str, Any] | None:
+    """{parent: {its parent: ... {domain: None}}}, and None above a domain."""
+    parent_id = project['parent_id']
+    parent = next((each._asdict() for each in above if each.id == parent_id), {'parent_id': None})
+    return {parent_id: _ids_above(parent, above)} if parent_id else None
 
 
-def _ids_below(project: Project, below: Sequence[Project]) -> dict[str, Any] | None:
+def _ids_below(project: Mapping[str, Any], below: Sequence[Project]) -> dict[str, Any] | None:
     """{child: {its child: ...}}, and None where there is none."""
-    children = [each for each in below if each.parent_id == project.id]
-    return {each.id: _ids_below(each, below) for each in children} or None
+    children = [each for each in below if each.parent_id == project['id']]
+    return {each.id: _ids_below(each._asdict(), below) for each in children} or None

@@ -38,7 +38,6 @@ class RoleGrants(KeystoneController):
     def add(self, req: Request, role_id: str, **ids: str) -> None:
         self.identity.grants.add(role_id=role_id, **self.grant(ids))
 
-    @operation('HEAD', '/{role_id}', policy=SYSTEM_READER, status=204)
     @operation('GET', '/{role_id}', policy=SYSTEM_READER, status=204)
     def check(self, req: Request, role_id: str, **ids: str) -> None:
         self.identity.grants.check(role_id=role_id, **self.grant(ids))
@@ -71,7 +70,6 @@ class InheritedGrants(RoleGrants):
     def add(self, req: Request, role_id: str, **ids: str) -> None:
         super().add(req, role_id, **ids)
 
-    @operation('HEAD', f'/{{role_id}}/{INHERITED}', policy=SYSTEM_READER, status=204)
     @operation('GET', f'/{{role_id}}/{INHERITED}', policy=SYSTEM_READER, status=204)
     def check(self, req: Request, role_id: str, **ids: str) -> None:
         super().check(req, role_id, **ids)

@@ -1,17 +1,25 @@
 """Logging in, looking at tokens, and what a token's holder may scope to."""
 
-from datetime import datetime
 from functools import reduce
 from operator import add
 from typing import Any
 
 from computeapi import errors
 from computeapi.backends.identity.local import LocalIdentity
-from computeapi.backends.identity.local.tokens import Login
+from computeapi.backends.identity.local.tokens import TRUST, Login
 from computeapi.db.identity import Token
 from computeapi.standalone.access import ANYBODY, CALLER, require
 from computeapi.standalone.identity.application_credentials import rule_document
-from computeapi.standalone.identity.base import SECRET, KeystoneController, collection, flag, reference, url
+from computeapi.standalone.identity.base import (
+    ID,
+    SECRET,
+    KeystoneController,
+    collection,
+    flag,
+    moment,
+    reference,
+    url,
+)
 from computeapi.standalone.identity.catalog import catalog_document
 from computeapi.standalone.identity.domains import domain_view
 from computeapi.standalone.identity.projects import project_view
@@ -32,6 +40,7 @@ SCOPES = {
     'domain': DOMAIN,
     'system': having({'all': {'const': True}}, 'all'),
     'unscoped': {'type': 'object'},
+    TRUST: having({'id': ID}, 'id'),
 }
 SCOPE = having(SCOPES, additionalProperties=False, minProperties=1, maxProperties=1)
 
@@ -65,7 +74,6 @@ class KeystoneTokens(KeystoneController):
         return self.reply(req, token, self.identity.tokens.get(token))
 
     @operation('GET', policy=CALLER)
-    @operation('HEAD', policy=CALLER)
     def show(self, req: Request) -> Reply:
         return self.reply(req, *self.subject_token(req, 'service'))
 
@@ -158,11 +166,14 @@ def token_view(row: Token, catalog: list[dict[str, Any]] | None) -> dict[str, An
         if row.access_rules is not None:
             credential['access_rules'] = [rule_document(rule) for rule in row.access_rules]
         document['application_credential'] = credential
+    if row.trust_id:
+        document[TRUST] = {
+            'id': row.trust_id,
+            'impersonation': row.impersonation,
+            'trustor_user': {'id': row.trustor_user_id},
+            'trustee_user': {'id': row.trustee_user_id},
+        }
     return document
-
-
-def moment(when: datetime) -> str:
-    return when.isoformat(timespec='microseconds') + 'Z'
 
 
 def _scope_view(row: Token) -> dict[str, Any]:

@@ -35,14 +35,33 @@ def test_the_life_of_a_region(ask, admin, demo, make):
     path = '/v3/regions/north'
     changed = ask(f'PATCH {path}', {'region': {'description': 'Warm'}}, by=admin).json['region']
     assert ask(f'GET {path}', by=demo).json['region'] == changed == region | {'description': 'Warm'}
-    for change in ({'parent_region_id': below['id']}, {'parent_region_id': 'none'}, {'id': 'south'}):
+    for change in ({'parent_region_id': below['id']}, {'id': 'south'}):
         ask(f'PATCH {path}', {'region': change}, by=admin, expect=400)
+    ask(f'PATCH {path}', {'region': {'parent_region_id': 'none'}}, by=admin, expect=404)
     ask('POST /v3/regions', {'region': {'id': 'north'}}, by=admin, expect=409)
     ask('POST /v3/regions', {'region': {'id': 'x'}}, by=demo, expect=403)
     ask(f'DELETE {path}', by=admin, expect=403)
     ask(f'DELETE /v3/regions/{below["id"]}', by=admin, expect=204)
     ask(f'DELETE {path}', by=admin, expect=204)
     ask(f'GET {path}', by=admin, expect=404)
+
+
+def test_a_region_is_made_where_it_stands(ask, admin, demo):
+    path, body = '/v3/regions/north', {'region': {'description': 'Cold'}}
+    ask(f'PUT {path}', body, by=demo, expect=403)
+    region = ask(f'PUT {path}', body, by=admin, expect=201).json['region']
+    assert (region['id'], region['description']) == ('north', 'Cold')
+    assert ask(f'GET {path}', by=demo).json['region'] == region
+    ask(f'PUT {path}', body, by=admin, expect=409)
+    ask('PUT /v3/regions/south', {'region': {'id': 'south'}}, by=admin, expect=201)
+    for body in ({}, {'region': []}, {'region': {'id': 'south'}}):
+        ask('PUT /v3/regions/west', body, by=admin, expect=400)
+    ask(f'PUT /v3/regions/{"x" * 256}', {'region': {}}, by=admin, expect=400)
+
+
+@pytest.mark.parametrize('path', ['/v3/regions/', '/v3/regions/RegionOne/', '/v3/regions//'])
+def test_a_slash_at_the_end_of_a_path_says_nothing(ask, demo, path):
+    assert ask(f'GET {path}', by=demo).json.keys() <= {'regions', 'region', 'links'}
 
 
 def test_services_and_endpoints_are_the_catalog(ask, admin, demo, endpoint, catalog, id_of):
@@ -77,13 +96,21 @@ def test_an_endpoint_without_what_its_url_needs_is_left_out(ask, make, log_in, u
 def test_a_region_that_is_only_named_is_made(ask, admin, make, endpoint):
     made = make('endpoints', service_id=endpoint['service_id'], interface='admin', region='south', url='http://s')
     assert made['region_id'] == 'south'
-    assert ask('GET /v3/regions/south', by=admin).json['region']['id'] == 'south'
+    path = f'/v3/endpoints/{endpoint["id"]}'
+    assert ask(f'PATCH {path}', {'endpoint': {'region': 'west'}}, by=admin).json['endpoint']['region_id'] == 'west'
+    assert ask(f'PATCH {path}', {'endpoint': {'region': None}}, by=admin).json['endpoint']['region_id'] == 'west'
+    by_id = {'region': 'east', 'region_id': 'south'}
+    assert ask(f'PATCH {path}', {'endpoint': by_id}, by=admin).json['endpoint']['region'] == 'south'
+    found = {region['id'] for region in ask('GET /v3/regions', by=admin).json['regions']}
+    assert found == {'RegionOne', 'north', 'south', 'west'}
 
 
 BAD_ENDPOINTS = {
     'a path': ({'url': '/v1'}, 'endpoint/url'),
     'another interface': ({'interface': 'secret'}, 'endpoint/interface'),
     'no service': ({'service_id': UNKNOWN}, 'service_id'),
+    'the id of no region': ({'region_id': 'south'}, 'region_id'),
+    'a long region': ({'region': 'x' * 256}, 'endpoint/region'),
 }
 
 
@@ -140,6 +167,10 @@ def test_groups_of_endpoints(ask, admin, demo, endpoint, catalog, id_of):
     for filters in ({'name': 'x'}, {'interface': 'secret'}):
         ask(f'PATCH {path}', {'endpoint_group': {'filters': filters}}, by=admin, expect=400)
     ask(f'GET {path}', by=demo, expect=403)
+    answer = ask(f'HEAD {path}', by=admin)
+    assert (answer.body, answer.content_type) == (b'', 'application/json')
+    ask(f'HEAD {path}', by=demo, expect=403)
+    ask(f'HEAD {path}/{project}', by=admin, expect=404)
     ask(f'DELETE {path}/projects/{project}', by=admin, expect=204)
     ask(f'DELETE {path}', by=admin, expect=204)
 

@@ -90,6 +90,58 @@ def test_what_is_immutable_stays_until_that_is_lifted(ask, admin, make, kind):
     assert changed['description'] == 'x'
 
 
+def test_a_domain_is_a_project_too(ask, admin, make):
+    project = make('projects', name='orchard', is_domain=True, domain_id=None, description='Trees', tags=['b', 'a'])
+    around = {'domain_id': None, 'parent_id': None, 'is_domain': True}
+    assert project.items() >= around.items()
+    path, domain = f'/v3/projects/{project["id"]}', f'/v3/domains/{project["id"]}'
+    assert ask(f'GET {path}', by=admin).json['project'] == project
+    shown = ask(f'GET {domain}', by=admin).json['domain']
+    assert (shown['name'], shown['description'], shown['tags']) == ('orchard', 'Trees', project['tags'])
+    inside = make('projects', name='orchard', domain_id=project['id'])
+    seen = ask(f'GET {path}?parents_as_ids&subtree_as_ids', by=admin).json['project']
+    assert (seen['parents'], seen['subtree']) == (None, {inside['id']: None})
+    ask(f'PUT {path}/tags/c', by=admin, expect=201)
+    assert ask(f'GET {path}/tags', by=admin).json['tags'] == ['a', 'b', 'c']
+    ask(f'DELETE {path}', by=admin, expect=403)
+    changed = ask(f'PATCH {path}', {'project': {'enabled': False}}, by=admin).json['project']
+    assert changed == project | {'enabled': False, 'tags': ['a', 'b', 'c']}
+    assert ask(f'PATCH {domain}', {'domain': {'tags': ['d']}}, by=admin).json['domain']['tags'] == ['d']
+    ask(f'DELETE {path}', by=admin, expect=204)
+    ask(f'GET {domain}', by=admin, expect=404)
+
+
+def test_lists_of_projects_have_domains_when_asked_for(ask, admin, make):
+    project = make('projects', name='orchard', is_domain=True, tags=['fruit'])
+    default = ask('GET /v3/projects/default', by=admin).json['project']
+    for query, expected in {
+        'is_domain=true': [default, project],
+        'is_domain=true&name=orchard': [project],
+        'is_domain=true&tags=fruit': [project],
+        'is_domain=true&enabled=false': [],
+        'is_domain=true&domain_id=default': [],
+        'name=orchard': [],
+        'is_domain=false&name=orchard': [],
+    }.items():
+        assert ask(f'GET /v3/projects?{query}', by=admin).json['projects'] == expected
+
+
+def test_a_project_stays_a_domain_or_none(ask, admin, make, id_of):
+    body = {'name': 'orchard', 'is_domain': True}
+    ask('POST /v3/projects', {'project': body | {'parent_id': 'default'}}, by=admin, expect=400)
+    project = make('projects', **body)
+    ask('POST /v3/projects', {'project': body}, by=admin, expect=409)
+    ask(f'PATCH /v3/projects/{project["id"]}', {'project': {'is_domain': False}}, by=admin, expect=400)
+    ask(f'PATCH /v3/projects/{id_of("projects", "demo")}', {'project': {'is_domain': True}}, by=admin, expect=400)
+    ask('DELETE /v3/projects/default', by=admin, expect=403)
+
+
+@pytest.mark.parametrize('noun', ['user', 'group'])
+def test_nobody_is_in_a_domain_that_is_not_there(ask, admin, noun):
+    body = {noun: {'name': 'x', 'domain_id': UNKNOWN}}
+    assert UNKNOWN in ask(f'POST /v3/{noun}s', body, by=admin, expect=404).json['error']['message']
+
+
 # Groups
 
 

@@ -222,6 +222,12 @@ def test_a_role_of_a_domain_is_worth_what_it_implies(ask, admin, make, orchard, 
     ask(f'PATCH /v3/roles/{role["id"]}', {'role': {'domain_id': None}}, by=admin, expect=400)
 
 
+def test_a_role_of_the_whole_cloud_implies_none_of_a_domain(ask, admin, make, orchard):
+    [one, other] = [make('roles', name=name, domain_id=orchard['domain'])['id'] for name in ('picker', 'grower')]
+    ask(f'PUT /v3/roles/{orchard["member"]}/implies/{one}', by=admin, expect=403)
+    ask(f'PUT /v3/roles/{other}/implies/{one}', by=admin, expect=201)
+
+
 def test_readers_of_the_system_see_what_administrators_see(ask, admin, log_in, orchard, id_of):
     user = id_of('users', 'demo')
     ask(f'PUT /v3/system/users/{user}/roles/{orchard["reader"]}', by=admin, expect=204)

@@ -28,6 +28,7 @@ from computeapi.backends.identity.local.projects import DEFAULT_DOMAIN, DomainMa
 from computeapi.backends.identity.local.roles import BUILT_IN, IMPLIES, SYSTEM, GrantManager, RoleManager, Target
 from computeapi.backends.identity.local.stored_credentials import CredentialManager
 from computeapi.backends.identity.local.tokens import Login, Logins, Scope, TokenManager, scoped
+from computeapi.backends.identity.local.trusts import TrustManager
 from computeapi.backends.identity.local.users import GroupManager, UserManager
 from computeapi.clock import utcnow
 from computeapi.context import Context
@@ -69,6 +70,7 @@ class LocalIdentity:
             store, self.recent, passwords, clock, most_credentials
         )
         self.access_rules = AccessRuleManager(store, self.recent)
+        self.trusts = TrustManager(store, self.recent, clock)
         self.credentials = CredentialManager(store, self.recent, credential_key)
         self.tokens = TokenManager(store, self.recent, token_hours, clock, most_tokens)
         self.logins = Logins(store, self.users, self.application_credentials, clock, Attempts(monotonic))
@@ -94,6 +96,10 @@ class LocalIdentity:
     def project_exists(self, context: Context, project_id: str) -> bool:
         with self.store.read() as connection:
             return queries.PROJECTS.find(connection, id=project_id) is not None
+
+    def place(self, project_id: str) -> DomainManager | ProjectManager:
+        """What manages the project, which may be a domain: each is a project, too, above those in it."""
+        return self.domains if self.domains.list(id=project_id) else self.projects
 
     def forget(self) -> None:
         """Recognise nobody from memory, and forget who failed to log in."""

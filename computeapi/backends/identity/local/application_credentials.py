@@ -93,9 +93,11 @@ class ApplicationCredentialManager(RecordManager[ApplicationCredential]):
 
 
 def require_unrestricted(token: Token) -> None:
-    """A program with a leaked credential must not be able to make itself others."""
+    """A program with a leaked credential must not be able to make itself others, nor a trustee outlive the trust."""
     if token.application_credential_id is not None and not token.unrestricted:
-        raise errors.Forbidden('A restricted application credential cannot manage application credentials.')
+        raise errors.Forbidden('A restricted application credential cannot manage application credentials and trusts.')
+    if token.trust_id is not None:
+        raise errors.Forbidden('Who acts by a trust cannot manage application credentials and trusts.')
 
 
 def _living(credential: ApplicationCredential, now: datetime) -> bool:

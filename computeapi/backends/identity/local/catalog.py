@@ -24,6 +24,7 @@ class RegionManager(PlainManager[Region]):
     records = queries.REGIONS
     noun = 'region'
     parts = {'parent_region_id': queries.REGIONS}
+    around = 'parent_region_id'
     defaults = {'description': '', 'parent_region_id': None, 'extra': {}}
 
     def update(self, record_id: str, **changes: Any) -> Region:
@@ -61,13 +62,19 @@ class EndpointManager(PlainManager[CatalogEndpoint]):
     parts = {'service_id': queries.SERVICES, 'region_id': queries.REGIONS}
     defaults = {'region_id': None, 'enabled': True, 'extra': {}}
 
-    def create(self, **values: Any) -> CatalogEndpoint:
-        """An endpoint; its region is made where there is none of that name, as Keystone does."""
+    def create(self, *, region: str | None = None, **values: Any) -> CatalogEndpoint:
+        return super().create(**self._placed(region, values))
+
+    def update(self, record_id: str, *, region: str | None = None, **changes: Any) -> CatalogEndpoint:
+        return super().update(record_id, **self._placed(region, changes))
+
+    def _placed(self, region: str | None, values: dict[str, Any]) -> dict[str, Any]:
+        """A region that is named instead of its id is made where there is none of that name, as Keystone does."""
+        if region is None or 'region_id' in values:
+            return values
         with self.change() as connection:
-            region_id = values.get('region_id')
-            if region_id and not queries.REGIONS.find(connection, id=region_id):
-                queries.REGIONS.insert(connection, id=region_id, **RegionManager.defaults)
-            return self.insert(connection, **{**self.defaults, **values})
+            make_sure(connection, queries.REGIONS.table, {'id': region, **RegionManager.defaults})
+        return {**values, 'region_id': region}
 
 
 class EndpointGroupManager(PlainManager[EndpointGroup]):

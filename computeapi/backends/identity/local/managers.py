@@ -69,11 +69,12 @@ class Manager:
 class RecordManager(Manager, Generic[R]):
     """A noun whose records have an id and a table of their own.
 
-    parts: the columns that name records of other kinds.
+    parts: the columns that name records of other kinds.  around: the one of them that says what a record is in.
     """
 
     records: Rows[R]
     parts: Mapping[str, Rows[Any]] = {}
+    around: str | None = None
 
     def get(self, record_id: str) -> R:
         with self.store.read() as connection:
@@ -103,11 +104,12 @@ class RecordManager(Manager, Generic[R]):
         return self.require(connection, record_id)
 
     def require_parts(self, connection: sa.Connection, values: Mapping[str, Any]) -> None:
-        """Invalid if a record would refer to what is not there."""
+        """Invalid if a record would refer to what is not there; NotFound if it would be in it."""
         for name, records in self.parts.items():
             record_id = values.get(name)
             if record_id and records.find(connection, id=record_id) is None:
-                raise errors.Invalid(f'Invalid input for field/attribute {name}. There is no {record_id}.')
+                error = errors.NotFound if name == self.around else errors.Invalid
+                raise error(f'Invalid input for field/attribute {name}. There is no {record_id}.')
 
     def require_mutable(self, record_id: str, immutable: bool, changes: Mapping[str, Any] | None = None) -> None:
         """Only an update that lifts the mark itself may touch what is immutable."""

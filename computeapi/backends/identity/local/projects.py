@@ -1,7 +1,7 @@
 """Domains, and the projects in them, which may be below each other."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
 
@@ -16,11 +16,27 @@ DEFAULT_DOMAIN = 'default'
 DEEPEST = 5
 MAX_TAGS = 80
 
+Place = TypeVar('Place', Domain, Project)
 
-class DomainManager(PlainManager[Domain]):
+
+class TaggedManager(RecordManager[Place]):
+    """A kind of places with tags."""
+
+    def set_tags(self, record_id: str, change: Callable[[Sequence[str]], Iterable[str]]) -> Place:
+        """Give one the tags that are made of those it has."""
+        with self.change() as connection:
+            record = self.require(connection, record_id, lock=True)
+            self.require_mutable(record_id, record.options.get('immutable', False))
+            tags = sorted(change(record.tags))
+            if len(tags) > MAX_TAGS:
+                raise errors.Invalid(f'{self.noun.capitalize()}s have no more than {MAX_TAGS} tags.')
+            return self.change_record(connection, record, record_id, {'tags': tags})
+
+
+class DomainManager(TaggedManager[Domain], PlainManager[Domain]):
     records = queries.DOMAINS
     noun = 'domain'
-    defaults = {'description': '', 'enabled': True, 'options': {}, 'extra': {}}
+    defaults = {'description': '', 'enabled': True, 'tags': [], 'options': {}, 'extra': {}}
 
     def update(self, record_id: str, **changes: Any) -> Domain:
         """Change some columns; who is in a disabled domain, or works in it, does so no longer."""
@@ -50,7 +66,7 @@ class DomainManager(PlainManager[Domain]):
             return role_assignments.granted_domains(connection, user_id)
 
 
-class ProjectManager(RecordManager[Project]):
+class ProjectManager(TaggedManager[Project]):
     records = queries.PROJECTS
     noun = 'project'
     parts = {'domain_id': queries.DOMAINS}
@@ -102,16 +118,6 @@ class ProjectManager(RecordManager[Project]):
                 self._require_disabled_below(connection, project_id)
                 queries.delete_tokens(connection, project_id=project_id)
             return self.change_record(connection, project, project_id, changes)
-
-    def set_tags(self, project_id: str, change: Callable[[Sequence[str]], Iterable[str]]) -> Project:
-        """Give a project the tags that are made of those it has."""
-        with self.change() as connection:
-            project = self.require(connection, project_id, lock=True)
-            self.require_mutable(project_id, project.options.get('immutable', False))
-            tags = sorted(change(project.tags))
-            if len(tags) > MAX_TAGS:
-                raise errors.Invalid(f'A project has no more than {MAX_TAGS} tags.')
-            return self.change_record(connection, project, project_id, {'tags': tags})
 
     def delete(self, project_id: str) -> None:
         with self.change() as connection:

@@ -78,9 +78,12 @@ class RoleManager(RecordManager[Role]):
     def imply(self, prior_role_id: str, implied_role_id: str) -> None:
         """Let one role imply another; to do so again changes nothing."""
         with self.change() as connection:
-            self.require(connection, prior_role_id, lock=True)
-            if self.require(connection, implied_role_id).name == 'admin':
+            prior = self.require(connection, prior_role_id, lock=True)
+            implied = self.require(connection, implied_role_id)
+            if implied.name == 'admin':
                 raise errors.Forbidden('No role may imply the role admin.')
+            if prior.domain_id == NO_DOMAIN != implied.domain_id:
+                raise errors.Forbidden("Only a domain's own role may imply the own role of a domain.")
             values: dict[str, Any] = {'prior_role_id': prior_role_id, 'implied_role_id': implied_role_id}
             if not IMPLICATIONS.find(connection, **values):
                 IMPLICATIONS.insert(connection, **values)

@@ -2,8 +2,8 @@
 
 import hashlib
 import secrets
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
@@ -14,30 +14,36 @@ from computeapi.backends.identity.local.application_credentials import Applicati
 from computeapi.backends.identity.local.attempts import Attempts
 from computeapi.backends.identity.local.managers import Clock, Manager, Recent
 from computeapi.backends.identity.local.roles import SYSTEM, Target
+from computeapi.backends.identity.local.trusts import spend
 from computeapi.backends.identity.local.users import UserManager
 from computeapi.context import Context, Permission
 from computeapi.db import identity as queries
 from computeapi.db.engine import Store
-from computeapi.db.identity import ApplicationCredential, CredentialRule, Domain, Project, Reference, Token, User
+from computeapi.db.identity import ApplicationCredential, CredentialRule, Domain, Project, Reference, Token, Trust, User
 from computeapi.db.role_assignments import Role, effective_roles
 
 LONGEST_TOKEN = 255
+TRUST = 'OS-TRUST:trust'
 
 Enabled = TypeVar('Enabled', Project, Domain)
 
-# {'project': Reference}, {'domain': Reference}, {'system': {'all': True}} or {'unscoped': {}}.
+# {'project': Reference}, {'domain': Reference}, {'system': {'all': True}}, {TRUST: {'id': ...}} or {'unscoped': {}}.
 Scope = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Login:
-    """A user who proved who it is. What an application credential proved holds for its project only."""
+    """A user who proved who it is. What an application credential proved holds for its project only.
+
+    trust: by which the user acts, or (with impersonation) another is taken for this user.
+    """
 
     user: User
     methods: tuple[str, ...]
     expires_at: datetime = datetime.max
     audit_ids: tuple[str, ...] = ()
     credential: ApplicationCredential | None = None
+    trust: Trust | None = None
 
     def __add__(self, other: 'Login') -> 'Login':
         """The same user, proved twice."""
@@ -89,6 +95,8 @@ class Logins:
             user = self.users.require(connection, row.user_id)
         if row.application_credential_id is not None:
             raise errors.Forbidden('A token of an application credential cannot be exchanged for another.')
+        if row.trust_id is not None:
+            raise errors.Forbidden('A token of a trust cannot be exchanged for another.')
         return Login(user, tuple(dict.fromkeys([*row.methods, 'token'])), row.expires_at, (row.audit_ids[-1],))
 
     def with_credential(self, reference: Reference, secret: str, address: str | None = None) -> Login:
@@ -140,6 +148,7 @@ class TokenManager(Manager):
         try:
             with self.store.write() as connection:
                 _require_unchanged(connection, login.user)
+                login = _trusted(connection, login, scope, now)
                 target, _ = scoped(connection, login, scope)
                 expires_at = min(now + self.lifetime, login.expires_at)
                 queries.insert_token(
@@ -188,6 +197,7 @@ def _kept(login: Login, target: Target | None) -> dict[str, Any]:
         'methods': list(login.methods),
         'audit_ids': [secrets.token_urlsafe(16), *login.audit_ids],
         'application_credential_id': login.credential.id if login.credential else None,
+        'trust_id': login.trust.id if login.trust else None,
         'system': False,
         **(target.columns() if target else {}),
     }
@@ -205,7 +215,10 @@ def find_token(connection: sa.Connection, token: str, now: datetime) -> Token:
     target = _scope_of(row)
     if target is None:
         return row
-    roles = effective_roles(connection, row.user_id, *target, among=row.credential_role_ids)
+    if row.trust_id is None:
+        roles = effective_roles(connection, row.user_id, *target, among=row.credential_role_ids)
+    else:
+        roles = _entrusted(connection, row, row.trust_role_ids or (), target)
     if not roles:
         raise errors.NotAuthenticated()
     rules = None if row.access_rule_ids is None else queries.find_access_rules(connection, row.access_rule_ids)
@@ -231,6 +244,8 @@ def scoped(connection: sa.Connection, login: Login, scope: Scope | None) -> tupl
     """What a login asks for and its roles there; the user's default project, if it asks for nothing."""
     if login.credential is not None:
         return _scoped_by_credential(connection, login.user, login.credential, scope)
+    if login.trust is not None:
+        return _scoped_by_trust(connection, login.trust)
     if scope is None:
         return _default_scope(connection, login.user)
     target = _target(connection, scope)
@@ -238,6 +253,35 @@ def scoped(connection: sa.Connection, login: Login, scope: Scope | None) -> tupl
     if target and not roles:
         raise errors.NotAuthenticated()
     return target, roles
+
+
+def _trusted(connection: sa.Connection, login: Login, scope: Scope | None, now: datetime) -> Login:
+    """The login as the trust has it that is asked for, if one is; with impersonation it is the trustor's."""
+    if login.credential is not None or not scope or TRUST not in scope:
+        return login
+    trust = spend(connection, scope[TRUST]['id'], login.user.id, now)
+    trustor = queries.USERS.find(connection, id=trust.trustor_user_id)
+    user = trustor if trust.impersonation and trustor else login.user
+    expires_at = min(login.expires_at, trust.expires_at or datetime.max)
+    return replace(login, user=user, expires_at=expires_at, trust=trust)
+
+
+def _scoped_by_trust(connection: sa.Connection, trust: Trust) -> tuple[Target, list[Role]]:
+    target = _project(connection, queries.PROJECTS.find(connection, id=trust.project_id))
+    roles = _entrusted(connection, trust, trust.role_ids, target)
+    if not roles:
+        raise errors.NotAuthenticated()
+    return target, roles
+
+
+def _entrusted(
+    connection: sa.Connection, parties: Trust | Token, role_ids: Sequence[str], target: Target
+) -> list[Role]:
+    """The roles of a trust that the trustor still has; none once one of the two may not log in."""
+    for user_id in (parties.trustor_user_id, parties.trustee_user_id):
+        if not is_welcome(connection, queries.USERS.find(connection, id=user_id)):
+            return []
+    return effective_roles(connection, parties.trustor_user_id or '', *target, among=role_ids)
 
 
 def _scoped_by_credential(

@@ -16,6 +16,7 @@ class UserManager(RecordManager[User]):
     records = queries.USERS
     noun = 'user'
     parts = {'domain_id': queries.DOMAINS, 'default_project_id': queries.PROJECTS}
+    around = 'domain_id'
 
     def __init__(self, store: Store, recent: Recent, passwords: Passwords):
         super().__init__(store, recent)
@@ -91,6 +92,7 @@ class GroupManager(PlainManager[UserGroup]):
     records = queries.GROUPS
     noun = 'group'
     parts = {'domain_id': queries.DOMAINS}
+    around = 'domain_id'
     defaults = {'domain_id': DEFAULT_DOMAIN, 'description': '', 'extra': {}}
 
     def delete(self, record_id: str) -> None:
