@@ -15,7 +15,7 @@ from computeapi.standalone.access import ANYBODY, RoleRules, require
 from computeapi.standalone.schema import refuse
 from computeapi.versions import ABSENT, History
 from computeapi.web import faults
-from computeapi.web.app import App
+from computeapi.web.app import SAFE, App
 from computeapi.web.auth import raw_path
 from computeapi.web.controller import Controller
 from computeapi.web.filters import Environ, RequestId, URLMap, WSGIApp
@@ -122,7 +122,7 @@ class ServiceApp(App):
 
 
 class VersionPage:
-    """What a service tells anybody, whatever version they speak, about its versions: GET of one path.
+    """What a service tells anybody, whatever version they speak, about its versions: GET and HEAD of one path.
 
     document: made from the URL that the service stands at.
     """
@@ -132,7 +132,7 @@ class VersionPage:
 
     @webob.dec.wsgify(RequestClass=Request)
     def __call__(self, req: Request) -> webob.Response:
-        if req.method != 'GET' or req.path_info.strip('/'):
+        if req.method not in SAFE or req.path_info.strip('/'):
             return self.service.missing(req)
         return json_response(self.status, self.document(req.application_url.removesuffix(self.path)))
 

@@ -136,6 +136,7 @@ def test_a_service_has_versions_of_its_own(ask):
 def test_anybody_may_ask_for_versions(ask):
     version = {'OpenStack-API-Version': 'star 9.9'}
     assert ask('GET /', by='nobody', headers=version)[:2] == (300, {'at': 'http://localhost'})
+    assert ask('HEAD /', by='nobody', headers=version)[:2] == (300, None)
     assert ask('POST /', by='nobody')[0] == 404
 
 
