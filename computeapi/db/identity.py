@@ -57,9 +57,9 @@ Reference = Mapping[str, Any]
 class Token(NamedTuple):
     """A token and the names of all it stands for.
 
-    credential_role_ids, access_rule_ids: what an application credential is limited to, and trust_role_ids: a trust, for
-    which the roles are those of the trustor.  roles, access_rules: what that
-    and the user's rights on the target come to now, which is looked up apart.
+    credential_role_ids, access_rule_ids: what an application credential is limited to.  trust_role_ids: what a trust
+    is, by which the rights are those of the trustor.  roles, access_rules: what that and the rights on the target come
+    to now, which is looked up apart.
     """
 
     user_id: str
@@ -160,9 +160,10 @@ def find_access_rules(connection: sa.Connection, rule_ids: Sequence[str]) -> lis
 
 
 def purge_trusts(connection: sa.Connection, trustor_user_id: str, now: datetime) -> None:
-    """Delete what a user gave that has expired."""
-    expired = (trusts.c.trustor_user_id == trustor_user_id, trusts.c.expires_at <= now)
-    connection.execute(sa.delete(trusts).where(*expired))
+    """Delete what a user gave that nobody can use any more, nor still acts by."""
+    used_up = (trusts.c.remaining_uses == 0) & ~sa.exists().where(tokens.c.trust_id == trusts.c.id)
+    ended = (trusts.c.trustor_user_id == trustor_user_id, used_up | (trusts.c.expires_at <= now))
+    connection.execute(sa.delete(trusts).where(*ended))
 
 
 # Tokens

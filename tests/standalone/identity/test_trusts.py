@@ -233,3 +233,11 @@ def test_a_user_gives_only_so_many_trusts(give, monkeypatch):
     monkeypatch.setattr(trusts, 'MOST', 1)
     give()
     give(expect=403)
+
+
+def test_a_trust_that_is_used_up_counts_as_long_as_somebody_acts_by_it(ask, give, token, monkeypatch):
+    monkeypatch.setattr(trusts, 'MOST', 1)
+    spent = token(give(remaining_uses=1))
+    give(expect=403)
+    ask('DELETE /v3/auth/tokens', X_Subject_Token=spent, by=spent, expect=204)
+    give()
