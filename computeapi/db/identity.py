@@ -236,9 +236,10 @@ def purge_tokens(connection: sa.Connection, now: datetime) -> None:
     _delete_tokens(connection, sa.select(tokens.c.hash).where(tokens.c.expires_at <= now).limit(BATCH))
 
 
-def purge_tokens_of(connection: sa.Connection, user_id: str, most: int) -> None:
-    """Let a user have only so many tokens, the newest."""
-    newest_first = sa.select(tokens.c.hash).where(tokens.c.user_id == user_id).order_by(tokens.c.issued_at.desc())
+def purge_tokens_of(connection: sa.Connection, user_id: str, trust_id: str | None, most: int) -> None:
+    """Let a user have only so many tokens, the newest: of its own, or by one trust, which costs it none of those."""
+    mine = (tokens.c.user_id == user_id, tokens.c.trust_id == trust_id)
+    newest_first = sa.select(tokens.c.hash).where(*mine).order_by(tokens.c.issued_at.desc())
     _delete_tokens(connection, newest_first.offset(most).limit(BATCH))
 
 

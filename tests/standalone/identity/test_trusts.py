@@ -156,6 +156,15 @@ def test_a_trust_is_good_for_so_many_tokens(ask, demo, give, act, token):
     ask('GET /v3/auth/catalog', by=first)
 
 
+def test_who_acts_by_a_trust_does_not_log_the_trustor_out(ask, demo, identity, give, token, monkeypatch):
+    monkeypatch.setattr(identity.tokens, 'most', 2)
+    trust = give()
+    acting = [token(trust) for _ in range(4)]
+    ask('GET /v3/auth/catalog', by=demo)
+    ask('GET /v3/auth/catalog', by=acting[-1])
+    ask('GET /v3/auth/catalog', by=acting[0], expect=401)
+
+
 def test_a_trust_expires(ask, demo, identity, give, act, facts, monkeypatch):
     trust = give(expires_at='2100-01-01T00:00:00Z')
     assert trust['expires_at'] == '2100-01-01T00:00:00.000000Z'

@@ -161,17 +161,17 @@ class TokenManager(Manager):
         except sa.exc.IntegrityError:
             # The project or the application credential has just been deleted.
             raise errors.NotAuthenticated() from None
-        self.purge(now, login.user.id)
+        self.purge(now, login)
         return token
 
-    def purge(self, now: datetime, user_id: str | None = None) -> None:
-        """Delete what has expired, and what a user has too many of, the oldest first.
+    def purge(self, now: datetime, login: Login | None = None) -> None:
+        """Delete what has expired, and what a user, or who acts by a trust, has too many of, the oldest first.
 
         It is done apart from other changes: those hold locks while they wait for others."""
         with self.store.write() as connection:
             queries.purge_tokens(connection, now)
-            if user_id is not None:
-                queries.purge_tokens_of(connection, user_id, self.most)
+            if login is not None:
+                queries.purge_tokens_of(connection, login.user.id, login.trust and login.trust.id, self.most)
 
     def get(self, token: str) -> Token:
         """All that a live token stands for; NotAuthenticated if there is no such token."""
