@@ -37,7 +37,7 @@ def head() -> str:
 
 def version(store: Store) -> str | None:
     """The revision of the tables in the database; None before the first. To ask does not make a file of SQLite."""
-    if store.dialect == 'sqlite' and not _has_file(store.url.database or ':memory:'):
+    if store.dialect == 'sqlite' and _would_make(store.url.database or ':memory:'):
         return None
     with store.read() as connection:
         return _version(connection)
@@ -109,9 +109,11 @@ def _is_older(found: str | None) -> bool:
     raise WrongTables(str(obstacle(found)))
 
 
-def _has_file(database: str) -> bool:
-    """Whether it is there; what is no path is in memory, or a URI of SQLite's own."""
-    return database.startswith((':memory:', 'file:')) or os.path.exists(database)
+def _would_make(database: str) -> bool:
+    """Whether SQLite would make the file; what is no path is in memory, or a URI of SQLite's own."""
+    if database.startswith((':memory:', 'file:')) or os.path.exists(database):
+        return False
+    return os.path.isdir(os.path.dirname(database) or '.')
 
 
 def _version(connection: sa.Connection) -> str | None:
