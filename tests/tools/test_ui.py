@@ -387,8 +387,9 @@ def test_hosts_networks_and_projects(go, logged_in, page, cloud, server):
         expect(host.get_by_role('meter', name='VCPUs')).to_have_attribute('aria-valuenow', '1')
         assert not Axe().run(page).violations_count
         page.get_by_role('link', name='Networks', exact=True).click()
-        expect(page.locator('.router')).to_contain_text('router')
-        expect(page.locator('.network', has_text='private')).to_contain_text('10.0.0.0/16')
+        expect(page.locator('.router')).to_have_count(2)
+        for network, addresses in {'private': '10.0.0.0/16', 'demo': '10.1.0.0/16'}.items():
+            expect(page.locator('.network', has_text=network)).to_contain_text(addresses)
         assert not Axe().run(page).violations_count
         page.get_by_role('link', name='Projects', exact=True).click()
         project = page.locator('.card', has=page.get_by_role('heading', name='admin'))
