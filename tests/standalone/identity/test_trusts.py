@@ -126,6 +126,16 @@ def test_who_acts_by_a_trust_may_end_that_one(ask, give, token):
     ask(f'DELETE {TRUSTS}/{trust["id"]}', by=acting, expect=204)
 
 
+def test_a_trust_is_worth_nothing_without_one_of_its_roles(ask, admin, give, act, token, facts, id_of):
+    granted = f'/v3/projects/{facts["project_id"]}/users/{facts["trustor_user_id"]}/roles/{id_of("roles", "manager")}'
+    ask(f'PUT {granted}', by=admin, expect=204)
+    trust = give(roles=[{'name': 'member'}, {'name': 'manager'}])
+    acting = token(trust)
+    ask(f'DELETE {granted}', by=admin, expect=204)
+    ask('GET /v3/auth/catalog', by=acting, expect=401)
+    act(trust, expect=401)
+
+
 def test_a_trust_is_worth_what_the_trustor_has(ask, admin, give, act, token, facts, id_of):
     trust = give(impersonation=False)
     acting = token(trust)

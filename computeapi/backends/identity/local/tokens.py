@@ -277,11 +277,12 @@ def _scoped_by_trust(connection: sa.Connection, trust: Trust) -> tuple[Target, l
 def _entrusted(
     connection: sa.Connection, parties: Trust | Token, role_ids: Sequence[str], target: Target
 ) -> list[Role]:
-    """The roles of a trust that the trustor still has; none once one of the two may not log in."""
+    """The roles of a trust; none once one of the two may not log in, or the trustor does not have all of them."""
     for user_id in (parties.trustor_user_id, parties.trustee_user_id):
         if not is_welcome(connection, queries.USERS.find(connection, id=user_id)):
             return []
-    return effective_roles(connection, parties.trustor_user_id or '', *target, among=role_ids)
+    roles = effective_roles(connection, parties.trustor_user_id or '', *target, among=role_ids)
+    return roles if {role.id for role in roles}.issuperset(role_ids) else []
 
 
 def _scoped_by_credential(
