@@ -2,7 +2,10 @@
 
 import pytest
 
+from computeapi import errors
 from computeapi.backends.identity.local import trusts
+from computeapi.backends.identity.local.tokens import Login
+from tests.backends.test_volume import together
 from tests.standalone.identity.conftest import UNKNOWN, proof
 
 TRUSTS = '/v3/OS-TRUST/trusts'
@@ -164,6 +167,20 @@ def test_a_trust_is_good_for_so_many_tokens(ask, demo, give, act, token):
     act(trust, expect=401)
     ask(f'GET {TRUSTS}/{trust["id"]}', by=demo, expect=404)
     ask('GET /v3/auth/catalog', by=first)
+
+
+def test_the_last_use_of_a_trust_is_had_once(identity, give):
+    scope = {'OS-TRUST:trust': {'id': give(remaining_uses=1)['id']}}
+    [user] = identity.users.list(name='eve')
+    refused = together(*[lambda: identity.tokens.issue(Login(user, ('password',)), scope)] * 6)
+    assert refused == [errors.NotAuthenticated] * 5
+
+
+def test_the_last_trust_that_a_user_may_give_is_given_once(demo, identity, facts, monkeypatch):
+    monkeypatch.setattr(trusts, 'MOST', 2)
+    token, given = identity.tokens.get(demo), (facts['trustee_user_id'], facts['project_id'], facts['roles'])
+    refused = together(*[lambda: identity.trusts.create(token, *given, impersonation=True)] * 6)
+    assert refused == [errors.Forbidden] * 4
 
 
 def test_who_acts_by_a_trust_does_not_log_the_trustor_out(ask, demo, identity, give, token, monkeypatch):
