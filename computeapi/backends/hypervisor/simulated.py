@@ -29,6 +29,7 @@ from computeapi.backends.hypervisor.behaviour import Behaviour, ConfiguredRules
 from computeapi.backends.hypervisor.simulated_buses import places
 from computeapi.backends.hypervisor.simulated_consoles.terminal import Terminal
 from computeapi.backends.hypervisor.simulated_hosts import SimulatedHosts, check_on
+from computeapi.backends.image.blank import simulated_disk
 from computeapi.clock import utcnow
 from computeapi.db.domains import DOMAINS, VirtualMachine, all_places, lets_pass
 from computeapi.db.engine import Store
@@ -37,7 +38,6 @@ from computeapi.db.server_shares import AttachedShare
 from computeapi.db.servers import BlockDevice, Server
 
 MOST_LOG = 100_000
-IMAGE_BLOCK = 64 * 1024
 # How a line of a console log begins.
 PROMPT = '[simulated]'
 # Which operations take the time of which option; the others that of passing_seconds.
@@ -160,9 +160,7 @@ class SimulatedHypervisor:
 
     def snapshot(self, server: Server, disk_format: str) -> Iterator[bytes]:
         self.act('snapshot', server)
-        # One block that tells one snapshot from another; there is no disk to copy.
-        label = f'simulated disk of {server.uuid} at {self.clock().isoformat()}\n'.encode()
-        return iter([label.ljust(IMAGE_BLOCK, b'\0')])
+        return iter([simulated_disk(f'{server.uuid} at {self.clock().isoformat()}')])
 
     def console_output(self, server: Server, lines: int | None) -> str:
         domain = self.machine(server)

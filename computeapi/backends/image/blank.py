@@ -26,12 +26,18 @@ f4 ebfd                 sleep, and again after each interrupt
 INSTRUCTIONS = bytes.fromhex(''.join(line.partition('  ')[0] for line in CODE.strip().splitlines()))
 BOOT_SECTOR = (INSTRUCTIONS + f'\r\n{GREETING}\r\n\0'.encode()).ljust(510, b'\0') + b'\x55\xaa'
 DISK_BYTES = 1024**2
+SIMULATED_BYTES = 64 * 1024
 
 CLUSTER_BITS = 12
 CLUSTER = 2**CLUSTER_BITS
 # What the clusters of the file hold, after its header.
 REFCOUNTS, REFCOUNT_BLOCK, L1, L2, DATA = (number * CLUSTER for number in range(1, 6))
 IN_USE_ONCE = 1 << 63
+
+
+def simulated_disk(label: str) -> bytes:
+    """The data of an image of what has none: a block whose label tells it from others."""
+    return f'simulated disk of {label}\n'.encode().ljust(SIMULATED_BYTES, b'\0')
 
 
 def disk() -> bytes:

@@ -8,6 +8,11 @@ from typing import Any, Protocol
 
 from computeapi.context import Context
 
+# What block storage knows of the image that a volume was made from, beside the image's properties.
+NOT_PROPERTIES = frozenset(
+    {'image_id', 'image_name', 'checksum', 'container_format', 'disk_format', 'min_disk', 'min_ram', 'size'}
+)
+
 
 @dataclass(frozen=True)
 class Volume:
@@ -41,6 +46,11 @@ class Volume:
     attachments: Sequence[Mapping[str, Any]] = ()
     created_at: datetime | None = None
     updated_at: datetime | None = None
+
+    @property
+    def image_properties(self) -> dict[str, Any]:
+        """The properties of the image that it was made from."""
+        return {name: value for name, value in self.image_metadata.items() if name not in NOT_PROPERTIES}
 
 
 @dataclass(frozen=True)

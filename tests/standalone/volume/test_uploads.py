@@ -6,6 +6,7 @@ import pytest
 
 from computeapi.backends.volume.local import LocalVolumes
 from computeapi.backends.volume.local.files import VolumeFiles
+from computeapi.errors import Error
 from computeapi.standalone.volume import cinder
 from tests.standalone.volume.conftest import authenticate
 
@@ -13,8 +14,25 @@ UPLOAD = 'os-volume_upload_image'
 MIB = 2**20
 
 
-def test_a_volume_without_data_is_no_image(create, act):
-    assert 'has no data' in act(create(), UPLOAD, {'image_name': 'made'}, expect=400).message
+def test_an_image_of_a_volume_without_data_is_a_simulated_disk(create, act, status, images, alice):
+    volume = create()
+    act(volume, 'os-set_image_metadata', {'metadata': {'hw_disk_bus': 'scsi', 'image_id': 'gone'}}, expect=200)
+    made = act(volume, UPLOAD, {'image_name': 'made', 'disk_format': 'qcow2'}).json[UPLOAD]
+    image = images.get(alice, made['image_id'])
+    assert (made['status'], status(volume), image.status) == ('uploading', 'available', 'active')
+    assert image.properties == {'hw_disk_bus': 'scsi'}
+    with images.download(alice, image.id).file as file:
+        assert file.read().startswith(f'simulated disk of {volume["id"]} at '.encode())
+
+
+def test_what_cannot_be_uploaded_leaves_no_image(create, act, status, images, alice, monkeypatch):
+    def full(*asked):
+        raise Error('There is no room.')
+
+    volume, before = create(), images.list(alice)
+    monkeypatch.setattr(images, 'upload', full)
+    act(volume, UPLOAD, {'image_name': 'made', 'protected': True})
+    assert (status(volume), images.list(alice)) == ('available', before)
 
 
 class TestWithData:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from datetime import datetime
 
-from computeapi.backends.volume.local.files import Contents, FileFilling, VolumeFiles
+from computeapi.backends.volume.local.files import Contents, FileFilling, SimulatedData, VolumeFiles
 from computeapi.context import Context
 from computeapi.db.engine import Store
 from computeapi.db.facts import Facts, FactTable
@@ -30,6 +30,12 @@ class Filler:
         if contents is None:
             self.files.make_blank(thing_id, size)
             return None
+        return self.files.begin(thing_id)
+
+    def giving(self, thing_id: str) -> FileFilling | SimulatedData:
+        """Let others know that its data are given away."""
+        if self.files is None:
+            return SimulatedData(f'{thing_id} at {self.clock().isoformat()}')
         return self.files.begin(thing_id)
 
     def fill(

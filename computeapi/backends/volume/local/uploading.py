@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from computeapi import errors
@@ -30,10 +31,7 @@ class VolumeUpload(VolumeStore):
     ) -> tuple[Volume, Image]:
         """Begin to make an image of an available volume, with force also of one in use; it is `uploading` meanwhile.
 
-        Invalid where volumes have no data, and for formats that nobody writes here."""
-        files = self.filler.files
-        if files is None:
-            raise errors.Invalid(f'Invalid volume: Volume {volume_id} has no data, as no volume here.')
+        Invalid for formats that nobody writes here."""
         if disk_format not in UPLOADED:
             raise errors.Invalid(f'disk_format must be one of {", ".join(UPLOADED)}.')
         facts: dict[str, Any] = {'disk_format': disk_format, 'container_format': container_format}
@@ -41,13 +39,17 @@ class VolumeUpload(VolumeStore):
         with self._locked(context, volume_id) as (connection, former):
             if former.status not in (('available', 'in-use') if force else ('available',)):
                 raise unfit(former, 'uploaded')
-            volume = self._write(connection, former, {'status': 'uploading'})
-            holding = files.begin(volume_id)
+            volume = replace(former, status='uploading')
+            # What is simulated is over before anybody sees it.
+            if self.filler.files is not None:
+                volume = self._write(connection, former, {'status': volume.status})
+            data = self.filler.giving(volume_id)
         try:
-            image = self.images.create(context, name, min_disk=volume.size, **facts)
+            properties = volume.image_properties
+            image = self.images.create(context, name, min_disk=volume.size, properties=properties, **facts)
         except BaseException:
             self.filler.settle(VOLUMES, volume_id, former.status)
-            holding.end()
+            data.end()
             raise
 
         def done(worked: bool) -> None:
@@ -55,10 +57,10 @@ class VolumeUpload(VolumeStore):
                 self._forget(context, image)
             self.filler.settle(VOLUMES, volume_id, former.status)
 
-        def send(data: Iterator[bytes]) -> None:
-            self.images.upload(context, image.id, data)
+        def send(blocks: Iterator[bytes]) -> None:
+            self.images.upload(context, image.id, blocks)
 
-        holding.send(disk_format, send, done)
+        data.send(disk_format, send, done)
         return volume, image
 
     def _forget(self, context: Context, image: Image) -> None:

@@ -14,10 +14,6 @@ from computeapi.db.flavors import Flavor
 from computeapi.errors import Forbidden, ImageNotFound, Invalid, NotAuthenticated, NotFound
 
 GIB = 2**30
-# What block storage knows of the image that a volume was made from, beside the image's properties.
-NOT_PROPERTIES = frozenset(
-    {'image_id', 'image_name', 'checksum', 'container_format', 'disk_format', 'min_disk', 'min_ram', 'size'}
-)
 # Properties about disks; a server's own disks tell more.
 ABOUT_DISKS = frozenset({'block_device_mapping', 'mappings', 'bdm_v2'})
 CONFIG_DRIVE_NEEDS = ('optional', 'mandatory')
@@ -110,7 +106,7 @@ def of_volume(volume: Volume) -> Source:
         size=volume.size * GIB,
         min_disk=int(known.get('min_disk') or 0) * GIB,
         min_ram=int(known.get('min_ram') or 0),
-        properties={name: value for name, value in known.items() if name not in NOT_PROPERTIES},
+        properties=volume.image_properties,
     )
 
 
