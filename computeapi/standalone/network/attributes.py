@@ -99,7 +99,9 @@ class NeutronResource:
         document = converted(self.name, self.types, document)
         schema.check(document)
         facts: dict[str, Any] = document[self.name]
-        forbidden = sorted(self.privileged & facts.keys())
+        # What is new may be said to be what it is anyway.
+        usual = {name for name in facts if facts[name] is False} if schema is self.create else set()
+        forbidden = sorted(self.privileged & facts.keys() - usual)
         if forbidden and not context.is_admin:
             raise errors.Forbidden(f'{self.name}:{forbidden[0]} is disallowed by policy')
         if 'tenant_id' in facts:

@@ -7,7 +7,7 @@ from computeapi.db.qos import FACTS, MINIMUM_BANDWIDTH, MINIMUM_PACKET_RATE
 from computeapi.standalone.access import ADMIN, CALLER
 from computeapi.standalone.network import query
 from computeapi.standalone.network.attributes import BOOLEAN, NAME, NeutronResource, number
-from computeapi.standalone.network.resources import OBJECT, NeutronCollection
+from computeapi.standalone.network.resources import OBJECT, NeutronCollection, NeutronTags
 from computeapi.standalone.network.service import NeutronController
 from computeapi.standalone.schema import Schema, wrapped
 from computeapi.web.controller import operation
@@ -54,6 +54,13 @@ class QosPolicies(NeutronCollection):
     @operation('DELETE', '/{resource_id}', policy=ADMIN, status=204)
     def delete(self, req: Request, resource_id: str) -> None:
         super().delete(req, resource_id)
+
+
+class QosPolicyTags(NeutronTags):
+    """The labels of policies, as clients call them here."""
+
+    path = '/policies'
+    kind = POLICY.kind
 
 
 class QosRules(NeutronController):
@@ -164,6 +171,7 @@ class QosRuleTypes(NeutronController):
 
 QOS = (
     QosPolicies,
+    QosPolicyTags,
     MinimumBandwidthRules,
     MinimumPacketRateRules,
     BandwidthLimitRules,

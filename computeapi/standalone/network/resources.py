@@ -19,10 +19,41 @@ REVISION = re.compile(r'revision_number=([0-9]{1,9})')
 ONE_TAG = Schema(having({'tag': TAG}))
 
 
-class NeutronCollection(NeutronController):
-    """The resources of one kind."""
+class NeutronTags(NeutronController):
+    """The labels of resources of one kind."""
 
     kind: str
+
+    @operation('GET', '/{resource_id}/tags', policy=CALLER)
+    def list_tags(self, req: Request, resource_id: str) -> dict[str, Any]:
+        return {'tags': self.networks.get(req.context, self.kind, resource_id)['tags']}
+
+    @operation('PUT', '/{resource_id}/tags', policy=WRITER, body=ALL_TAGS)
+    def replace_tags(self, req: Request, resource_id: str, body: dict[str, Any]) -> dict[str, Any]:
+        self.networks.set_tags(req.context, self.kind, resource_id, body['tags'])
+        return self.list_tags(req, resource_id)
+
+    @operation('DELETE', '/{resource_id}/tags', policy=WRITER, status=204)
+    def delete_tags(self, req: Request, resource_id: str) -> None:
+        self.networks.set_tags(req.context, self.kind, resource_id, [])
+
+    @operation('GET', '/{resource_id}/tags/{tag}', policy=CALLER, status=204)
+    def show_tag(self, req: Request, resource_id: str, tag: str) -> None:
+        _check_found(tag, tag in self.networks.get(req.context, self.kind, resource_id)['tags'])
+
+    @operation('PUT', '/{resource_id}/tags/{tag}', policy=WRITER, status=201)
+    def add_tag(self, req: Request, resource_id: str, tag: str) -> None:
+        ONE_TAG.check({'tag': tag})
+        self.networks.add_tag(req.context, self.kind, resource_id, tag)
+
+    @operation('DELETE', '/{resource_id}/tags/{tag}', policy=WRITER, status=204)
+    def delete_tag(self, req: Request, resource_id: str, tag: str) -> None:
+        _check_found(tag, self.networks.delete_tag(req.context, self.kind, resource_id, tag))
+
+
+class NeutronCollection(NeutronTags):
+    """The resources of one kind."""
+
     resource: NeutronResource
 
     @operation('GET', policy=CALLER)
@@ -63,32 +94,6 @@ class NeutronCollection(NeutronController):
 
     def single(self, req: Request, document: dict[str, Any]) -> dict[str, Any]:
         return {self.resource.name: self.resource.view(req.context, document, query.fields(req))}
-
-    @operation('GET', '/{resource_id}/tags', policy=CALLER)
-    def list_tags(self, req: Request, resource_id: str) -> dict[str, Any]:
-        return {'tags': self.networks.get(req.context, self.kind, resource_id)['tags']}
-
-    @operation('PUT', '/{resource_id}/tags', policy=WRITER, body=ALL_TAGS)
-    def replace_tags(self, req: Request, resource_id: str, body: dict[str, Any]) -> dict[str, Any]:
-        self.networks.set_tags(req.context, self.kind, resource_id, body['tags'])
-        return self.list_tags(req, resource_id)
-
-    @operation('DELETE', '/{resource_id}/tags', policy=WRITER, status=204)
-    def delete_tags(self, req: Request, resource_id: str) -> None:
-        self.networks.set_tags(req.context, self.kind, resource_id, [])
-
-    @operation('GET', '/{resource_id}/tags/{tag}', policy=CALLER, status=204)
-    def show_tag(self, req: Request, resource_id: str, tag: str) -> None:
-        _check_found(tag, tag in self.networks.get(req.context, self.kind, resource_id)['tags'])
-
-    @operation('PUT', '/{resource_id}/tags/{tag}', policy=WRITER, status=201)
-    def add_tag(self, req: Request, resource_id: str, tag: str) -> None:
-        ONE_TAG.check({'tag': tag})
-        self.networks.add_tag(req.context, self.kind, resource_id, tag)
-
-    @operation('DELETE', '/{resource_id}/tags/{tag}', policy=WRITER, status=204)
-    def delete_tag(self, req: Request, resource_id: str, tag: str) -> None:
-        _check_found(tag, self.networks.delete_tag(req.context, self.kind, resource_id, tag))
 
 
 def revision(req: Request) -> int | None:

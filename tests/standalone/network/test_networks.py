@@ -141,6 +141,23 @@ def test_only_an_administrator_shares_networks(ask, create, attribute):
     ask(f'PUT /networks/{mine["id"]}', {'network': {attribute: True}}, expect=403)
 
 
+@pytest.mark.parametrize(
+    ('kind', 'facts', 'attribute'),
+    [
+        ('network', {}, 'shared'),
+        ('network', {}, 'router:external'),
+        ('address_scope', {'ip_version': 4}, 'shared'),
+        ('subnetpool', {'prefixes': ['10.40.0.0/16']}, 'is_default'),
+    ],
+)
+def test_everybody_may_say_that_what_is_new_is_as_usual(ask, kind, facts, attribute):
+    path = f'/{kind.replace("_", "-")}s'
+    made = ask(f'POST {path}', {kind: {**facts, attribute: False}}, expect=201).json[kind]
+    assert made[attribute] is False
+    ask(f'PUT {path}/{made["id"]}', {kind: {attribute: False}}, expect=403)
+    ask(f'POST {path}', {kind: {**facts, attribute: True}}, expect=403)
+
+
 def test_what_is_shared_can_be_seen_but_not_changed(ask, create):
     shared = create('networks', by='admin', name='ours', shared=True)
     subnet = create('subnets', by='admin', network_id=shared['id'], cidr='192.0.2.0/24')

@@ -73,6 +73,13 @@ def test_a_policy_has_a_life(ask, create):
     ask(f'GET {path}', expect=404)
 
 
+def test_clients_call_the_labels_of_policies_otherwise(ask, create):
+    made = create('policy', name='gold')
+    assert ask(f'PUT /policies/{made["id"]}/tags', {'tags': ['blue']}) == {'tags': ['blue']}
+    assert ask(f'GET /qos/policies/{made["id"]}')['policy']['tags'] == ['blue']
+    ask(f'GET /policies/{made["id"]}', expect=404)
+
+
 def test_administrators_make_policies_for_others(ask, create):
     hidden, shown = create('policy', name='hidden'), create('policy', name='shown', shared=True)
     mine = create('policy', name='mine', project_id='apples')
