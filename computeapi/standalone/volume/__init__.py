@@ -7,6 +7,7 @@ from computeapi.standalone.service import Authenticate, Claims, VersionPage, mou
 from computeapi.standalone.volume.about import CinderInformation
 from computeapi.standalone.volume.actions import CinderVolumeActions
 from computeapi.standalone.volume.attachments import CinderAttachments
+from computeapi.standalone.volume.backends import CinderBackends
 from computeapi.standalone.volume.backups import CinderBackups
 from computeapi.standalone.volume.encryptions import CinderEncryptions
 from computeapi.standalone.volume.groups import CinderGroups, CinderGroupTypes
@@ -24,6 +25,7 @@ from computeapi.web.filters import Microversion, WSGIApp
 
 CONTROLLERS = (
     CinderInformation,
+    CinderBackends,
     CinderVolumeResources,
     CinderVolumeMetadata,
     CinderVolumeActions,

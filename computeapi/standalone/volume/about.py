@@ -5,9 +5,17 @@ from typing import Any
 from computeapi.backends.volume.local.base import BACKEND, host_of
 from computeapi.standalone.access import ADMIN, CALLER
 from computeapi.standalone.volume.documents import time
+from computeapi.standalone.volume.lists import (
+    ATTACHMENT_FILTERS,
+    BACKUP_FILTERS,
+    GROUP_FILTERS,
+    MESSAGE_FILTERS,
+    SNAPSHOT_FILTERS,
+    VOLUME_FILTERS,
+)
 from computeapi.standalone.volume.service import UPDATED, CinderController, added
 from computeapi.versions import resolve
-from computeapi.web.controller import operation
+from computeapi.web.controller import api_version, operation
 from computeapi.web.request import Request
 
 EXTENSIONS = (
@@ -28,6 +36,17 @@ EXTENSIONS = (
 LATER = {'cluster': added('3.7', None), 'backend_state': added('3.49', 'up')}
 
 
+FILTERED = {
+    'volume': VOLUME_FILTERS,
+    'snapshot': SNAPSHOT_FILTERS,
+    'backup': BACKUP_FILTERS,
+    'group': GROUP_FILTERS,
+    'attachment': ATTACHMENT_FILTERS,
+    'message': MESSAGE_FILTERS,
+    'pool': ('name',),
+}
+
+
 class CinderInformation(CinderController):
     @operation('GET', '/extensions', policy=CALLER)
     def extensions(self, req: Request) -> dict[str, Any]:
@@ -42,6 +61,13 @@ class CinderInformation(CinderController):
     def zones(self, req: Request) -> dict[str, Any]:
         zones = self.volumes.availability_zones(req.context)
         return {'availabilityZoneInfo': [{'zoneName': zone, 'zoneState': {'available': True}} for zone in zones]}
+
+    @operation('GET', '/resource_filters', policy=CALLER)
+    @api_version('3.33')
+    def filters(self, req: Request) -> dict[str, Any]:
+        wanted = req.parameter('resource', '')
+        found = {name: kinds for name, kinds in FILTERED.items() if wanted in ('', name)}
+        return {'resource_filters': [{'resource': name, 'filters': [*filters]} for name, filters in found.items()]}
 
     @operation('GET', '/os-services', policy=ADMIN)
     def services(self, req: Request) -> dict[str, Any]:

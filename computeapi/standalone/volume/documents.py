@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from computeapi.backends.volume import Attachment, Volume, VolumeType
-from computeapi.backends.volume.local.base import BACKEND, host_of
+from computeapi.backends.volume.local.base import BACKEND, pool_of
 from computeapi.backends.volume.local.kept import MAX_METADATA
 from computeapi.backends.volume.local.making import MAX_SIZE
 from computeapi.booleans import FALSE, TRUE
@@ -109,7 +109,7 @@ VOLUME = View(
         **_WRITTEN,
         'os-vol-tenant-attr:tenant_id': read(attr('project_id')),
         'volume_image_metadata': read(lambda volume: volume.image_metadata or ABSENT, optional=True),
-        'os-vol-host-attr:host': read(lambda volume: f'{host_of(volume.availability_zone)}#{BACKEND}', policy=ADMIN),
+        'os-vol-host-attr:host': read(lambda volume: pool_of(volume.availability_zone), policy=ADMIN),
         'os-vol-mig-status-attr:migstat': read(attr('migration_status'), policy=ADMIN),
         'os-vol-mig-status-attr:name_id': constant(None, policy=ADMIN),
         'provider_id': added('3.21', constant(None, policy=ADMIN)),

@@ -685,6 +685,29 @@ def test_the_service_itself(ask):
     assert 'os-volume-actions' in [extension['alias'] for extension in ask('GET /v3/extensions').json['extensions']]
 
 
+def test_the_storage_is_a_pool_for_each_zone(ask, create):
+    host = ask(f'GET /v3/volumes/{create()["id"]}', by='admin').json['volume']['os-vol-host-attr:host']
+    assert ask('GET /v3/scheduler-stats/get_pools', by='admin').json == {'pools': [{'name': host}]}
+    (pool,) = ask(f'GET /v3/scheduler-stats/get_pools?detail=True&name={urllib.parse.quote(host)}', by='admin').json[
+        'pools'
+    ]
+    assert (pool['name'], pool['capabilities']['volume_backend_name']) == (host, 'local')
+    assert ask('GET /v3/scheduler-stats/get_pools?name=moon', by='admin').json == {'pools': []}
+    able = ask('GET /v3/capabilities/local@nova', by='admin').json
+    assert (able['volume_backend_name'], able['properties']['qos']['default']) == ('local', False)
+    ask('GET /v3/capabilities/moon', by='admin', expect=404)
+    for path in ('scheduler-stats/get_pools', 'capabilities/local@nova'):
+        ask(f'GET /v3/{path}', expect=403)
+
+
+def test_lists_say_what_they_can_be_filtered_by(ask):
+    found = ask('GET /v3/resource_filters', version='3.33').json['resource_filters']
+    assert {'resource': 'pool', 'filters': ['name']} in found
+    (volume,) = ask('GET /v3/resource_filters?resource=volume', version='3.33').json['resource_filters']
+    assert {'name', 'status', 'bootable'} <= set(volume['filters'])
+    ask('GET /v3/resource_filters', version='3.32', expect=404)
+
+
 def test_a_next_page_keeps_the_filters(ask, create):
     for _ in range(2):
         create(name='a & b')

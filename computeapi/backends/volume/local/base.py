@@ -28,6 +28,11 @@ def host_of(zone: str) -> str:
     return f'{BACKEND}@{zone}'
 
 
+def pool_of(zone: str) -> str:
+    """What the volumes of a zone are in."""
+    return f'{host_of(zone)}#{BACKEND}'
+
+
 class Exports(Protocol):
     """How hosts on other machines reach volumes, each by its attachment."""
 

@@ -1,0 +1,50 @@
+"""What administrators see of the storage itself: one pool for each zone."""
+
+from typing import Any
+
+from computeapi.backends.volume.local.base import BACKEND, host_of, pool_of
+from computeapi.errors import NotFound
+from computeapi.standalone.access import ADMIN
+from computeapi.standalone.query import truth
+from computeapi.standalone.volume.service import CinderController
+from computeapi.web.controller import operation
+from computeapi.web.request import Request
+
+# In the words of Cinder's drivers; a size that nobody knows is infinite.
+KIND = {
+    'volume_backend_name': BACKEND,
+    'vendor_name': 'computeapi',
+    'driver_version': '1.0',
+    'storage_protocol': BACKEND,
+}
+ABILITIES = {'thin_provisioning_support': True, 'multiattach': True, 'QoS_support': False}
+ROOM = {'total_capacity_gb': 'infinite', 'free_capacity_gb': 'infinite', 'reserved_percentage': 0}
+PROPERTIES = {
+    'thin_provisioning': ('Thin provisioning', 'Sets thin provisioning.', True),
+    'qos': ('QoS', 'Enables QoS.', False),
+}
+
+
+class CinderBackends(CinderController):
+    @operation('GET', '/scheduler-stats/get_pools', policy=ADMIN)
+    def pools(self, req: Request) -> dict[str, Any]:
+        wanted, names = req.parameter('name', ''), map(pool_of, self.volumes.availability_zones(req.context))
+        pools: list[dict[str, Any]] = [{'name': name} for name in names if wanted in ('', name)]
+        if truth('detail', req.parameter('detail', 'false')):
+            moment = self.volumes.clock().isoformat()
+            for pool in pools:
+                pool['capabilities'] = {**KIND, **ABILITIES, **ROOM, 'pool_name': BACKEND, 'timestamp': moment}
+        return {'pools': pools}
+
+    @operation('GET', '/capabilities/{host}', policy=ADMIN)
+    def capabilities(self, req: Request, host: str) -> dict[str, Any]:
+        """What extra specs of volume types may ask for."""
+        if host not in map(host_of, self.volumes.availability_zones(req.context)):
+            raise NotFound(f'Service {host} could not be found.')
+        properties = {
+            name: {'title': title, 'description': text, 'type': 'boolean', 'default': able}
+            for name, (title, text, able) in PROPERTIES.items()
+        }
+        about = {'namespace': f'OS::Storage::Capabilities::{host}', 'pool_name': BACKEND, 'display_name': BACKEND}
+        rest: dict[str, Any] = {'description': None, 'visibility': 'public', 'replication_targets': []}
+        return {**KIND, **about, **rest, 'properties': properties}
