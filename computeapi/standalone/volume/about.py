@@ -18,19 +18,31 @@ from computeapi.versions import resolve
 from computeapi.web.controller import api_version, operation
 from computeapi.web.request import Request
 
-EXTENSIONS = (
-    ('os-admin-actions', 'Enable admin-actions.'),
-    ('os-availability-zone', 'Describe Availability Zones.'),
-    ('os-quota-sets', 'Quota management support.'),
-    ('os-services', 'Services support.'),
-    ('os-types-extra-specs', 'Type extra specs support.'),
-    ('os-types-manage', 'Types manage support.'),
-    ('os-vol-image-meta', 'Show image metadata associated with the volume.'),
-    ('os-vol-tenant-attr', 'Expose the internal project_id as an attribute of a volume.'),
-    ('os-volume-actions', 'Enable volume actions.'),
-    ('os-volume-type-access', 'Volume type access support.'),
-    ('os-extended-snapshot-attributes', 'Extended snapshot attributes support.'),
-)
+EXTENSIONS = {
+    'backups': ('Backups', 'Backups support.'),
+    'capabilities': ('Capabilities', 'Capabilities support.'),
+    'encryption': ('VolumeTypeEncryption', 'Encryption support for volume types.'),
+    'os-admin-actions': ('AdminActions', 'Enable admin-actions.'),
+    'os-availability-zone': ('AvailabilityZones', 'Describe Availability Zones.'),
+    'os-extended-snapshot-attributes': ('ExtendedSnapshotAttributes', 'Extended snapshot attributes support.'),
+    'os-quota-class-sets': ('QuotaClasses', 'Quota classes management support.'),
+    'os-quota-sets': ('Quotas', 'Quota management support.'),
+    'os-services': ('Services', 'Services support.'),
+    'os-snapshot-actions': ('SnapshotActions', 'Enable snapshot manager actions.'),
+    'os-types-extra-specs': ('TypesExtraSpecs', 'Types extra specs support.'),
+    'os-types-manage': ('TypesManage', 'Types manage support.'),
+    'os-used-limits': ('UsedLimits', 'Provide data on limited resources that are being used.'),
+    'os-vol-host-attr': ('VolumeHostAttribute', 'Expose host as an attribute of a volume.'),
+    'os-vol-image-meta': ('VolumeImageMetadata', 'Show image metadata associated with the volume.'),
+    'os-vol-mig-status-attr': ('VolumeMigStatusAttribute', 'Expose migration_status as an attribute of a volume.'),
+    'os-vol-tenant-attr': ('VolumeTenantAttribute', 'Expose the internal project_id as an attribute of a volume.'),
+    'os-volume-actions': ('VolumeActions', 'Enable volume actions.'),
+    'os-volume-encryption-metadata': ('VolumeEncryptionMetadata', 'Volume encryption metadata retrieval support.'),
+    'os-volume-transfer': ('VolumeTransfer', 'Volume transfer management support.'),
+    'os-volume-type-access': ('VolumeTypeAccess', 'Volume type access support.'),
+    'qos-specs': ('Qos_specs_manage', 'QoS specs support.'),
+    'scheduler-stats': ('Scheduler_stats', 'Scheduler stats support.'),
+}
 
 # What services show since some version.
 LATER = {'cluster': added('3.7', None), 'backend_state': added('3.49', 'up')}
@@ -52,8 +64,8 @@ class CinderInformation(CinderController):
     def extensions(self, req: Request) -> dict[str, Any]:
         return {
             'extensions': [
-                {'alias': alias, 'name': alias, 'description': text, 'links': [], 'updated': UPDATED}
-                for alias, text in EXTENSIONS
+                {'alias': alias, 'name': name, 'description': text, 'links': [], 'updated': UPDATED}
+                for alias, (name, text) in EXTENSIONS.items()
             ]
         }
 
