@@ -10,18 +10,23 @@ from computeapi.versions import resolve
 from computeapi.web.controller import operation
 from computeapi.web.request import Request
 
+# By alias: the name, which dashboards look for, and what it is.
 EXTENSIONS = (
-    ('os-admin-actions', 'Enable admin-actions.'),
-    ('os-availability-zone', 'Describe Availability Zones.'),
-    ('os-quota-sets', 'Quota management support.'),
-    ('os-services', 'Services support.'),
-    ('os-types-extra-specs', 'Type extra specs support.'),
-    ('os-types-manage', 'Types manage support.'),
-    ('os-vol-image-meta', 'Show image metadata associated with the volume.'),
-    ('os-vol-tenant-attr', 'Expose the internal project_id as an attribute of a volume.'),
-    ('os-volume-actions', 'Enable volume actions.'),
-    ('os-volume-type-access', 'Volume type access support.'),
-    ('os-extended-snapshot-attributes', 'Extended snapshot attributes support.'),
+    ('backups', 'Backups', 'Backups support.'),
+    ('encryption', 'VolumeTypeEncryption', 'Encryption support for volume types.'),
+    ('os-admin-actions', 'AdminActions', 'Enable admin-actions.'),
+    ('os-availability-zone', 'AvailabilityZones', 'Describe Availability Zones.'),
+    ('os-quota-sets', 'Quotas', 'Quota management support.'),
+    ('os-services', 'Services', 'Services support.'),
+    ('os-types-extra-specs', 'TypesExtraSpecs', 'Type extra specs support.'),
+    ('os-types-manage', 'TypesManage', 'Types manage support.'),
+    ('os-vol-image-meta', 'VolumeImageMetadata', 'Show image metadata associated with the volume.'),
+    ('os-vol-tenant-attr', 'VolumeTenantAttribute', 'Expose the internal project_id as an attribute of a volume.'),
+    ('os-volume-actions', 'VolumeActions', 'Enable volume actions.'),
+    ('os-volume-transfer', 'VolumeTransfer', 'Volume transfer management support.'),
+    ('os-volume-type-access', 'VolumeTypeAccess', 'Volume type access support.'),
+    ('os-extended-snapshot-attributes', 'ExtendedSnapshotAttributes', 'Extended snapshot attributes support.'),
+    ('qos-specs', 'Qos_specs_manage', 'QoS specs support.'),
 )
 
 # What services show since some version.
@@ -33,8 +38,8 @@ class CinderInformation(CinderController):
     def extensions(self, req: Request) -> dict[str, Any]:
         return {
             'extensions': [
-                {'alias': alias, 'name': alias, 'description': text, 'links': [], 'updated': UPDATED}
-                for alias, text in EXTENSIONS
+                {'alias': alias, 'name': name, 'description': text, 'links': [], 'updated': UPDATED}
+                for alias, name, text in EXTENSIONS
             ]
         }
 
