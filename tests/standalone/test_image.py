@@ -444,6 +444,10 @@ def test_nothing_is_done_to_images_in_the_background(ask, create):
     assert ask('GET /v2/tasks').json['tasks'] == []
     assert ask('GET /v2/metadefs/namespaces').json['namespaces'] == []
     assert ask('GET /v2/metadefs/resource_types').json == {'resource_types': []}
+    schema = ask('GET /v2/schemas/metadefs/namespaces').json
+    assert schema['properties']['namespaces']['items'] == ask('GET /v2/schemas/metadefs/namespace').json
+    assert ask('GET /v2/schemas/metadefs/resource_type').json['name'] == 'resource_type_association'
+    ask('GET /v2/schemas/metadefs/nothing', expect=404)
     ask('GET /v2/images/x/tasks', expect=404)
 
 

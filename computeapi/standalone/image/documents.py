@@ -88,11 +88,34 @@ _IMAGE = {
 }
 _MEMBER = {'name': 'member', 'properties': MEMBER}
 
+_TEXT = {'type': 'string'}
+_NAMESPACE = {
+    'name': 'namespace',
+    'properties': {
+        **dict.fromkeys(('namespace', 'display_name', 'description', 'visibility', 'owner', 'self', 'schema'), _TEXT),
+        'protected': {'type': 'boolean'},
+        'created_at': TIME,
+        'updated_at': TIME,
+        'resource_type_associations': {'type': 'array', 'items': {'type': 'object'}},
+    },
+}
+_RESOURCE_TYPE = {
+    'name': 'resource_type_association',
+    'properties': {
+        **dict.fromkeys(('name', 'prefix', 'properties_target'), _TEXT),
+        'created_at': TIME,
+        'updated_at': TIME,
+    },
+}
+
 DESCRIPTIONS = {
     'image': _IMAGE,
     'images': _list_of('images', _IMAGE),
     'member': _MEMBER,
     'members': _list_of('members', _MEMBER),
+    'metadefs/namespace': _NAMESPACE,
+    'metadefs/namespaces': _list_of('namespaces', _NAMESPACE),
+    'metadefs/resource_type': _RESOURCE_TYPE,
 }
 
 

@@ -56,6 +56,11 @@ class GlanceInformation(GlanceController):
             raise errors.NotFound(f'There is no schema {name}.')
         return DESCRIPTIONS[name]
 
+    @operation('GET', '/schemas/metadefs/{name}', policy=CALLER)
+    def definition_schema(self, req: Request, name: str) -> dict[str, Any]:
+        """Clients ask for it before they list what there is none of."""
+        return self.schema(req, f'metadefs/{name}')
+
     # Clients of later versions ask, whatever the version here.
     @operation('GET', '/images/{image_id}/tasks', policy=CALLER)
     def tasks(self, req: Request, image_id: str) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from computeapi.standalone.volume.attachments import CinderAttachments
 from computeapi.standalone.volume.backends import CinderBackends
 from computeapi.standalone.volume.backups import CinderBackups
 from computeapi.standalone.volume.encryptions import CinderEncryptions
-from computeapi.standalone.volume.groups import CinderGroups, CinderGroupTypes
+from computeapi.standalone.volume.groups import CinderGroups, CinderGroupSnapshots, CinderGroupTypes
 from computeapi.standalone.volume.messages import CinderMessages
 from computeapi.standalone.volume.metadata import CinderSnapshotMetadata, CinderVolumeMetadata
 from computeapi.standalone.volume.qos import CinderQos
@@ -37,6 +37,7 @@ CONTROLLERS = (
     CinderBackups,
     CinderGroupTypes,
     CinderGroups,
+    CinderGroupSnapshots,
     CinderMessages,
     CinderTypes,
     CinderEncryptions,

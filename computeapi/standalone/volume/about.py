@@ -18,6 +18,7 @@ from computeapi.versions import resolve
 from computeapi.web.controller import api_version, operation
 from computeapi.web.request import Request
 
+# By alias: the name, which dashboards look for, and what it is.
 EXTENSIONS = {
     'backups': ('Backups', 'Backups support.'),
     'capabilities': ('Capabilities', 'Capabilities support.'),

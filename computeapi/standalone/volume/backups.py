@@ -67,10 +67,12 @@ BACKUP = View(
 class CinderBackups(CinderCollection):
     path = '/backups'
     noun, summary, detail, filters = 'backups', SUMMARY, BACKUP, BACKUP_FILTERS
-    counted = False
 
     def found(self, req: Request, **asked: Any) -> Iterable[Backup]:
         return self.volumes.backups.list(req.context, **window(req), **asked)
+
+    def count(self, req: Request, **asked: Any) -> int:
+        return self.volumes.backups.count(req.context, **asked)
 
     @operation('POST', policy=WRITER, body=CREATE, status=202)
     def create(self, req: Request, body: dict[str, Any]) -> dict[str, Any]:

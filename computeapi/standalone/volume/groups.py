@@ -175,6 +175,21 @@ class CinderGroups(CinderCollection):
         self.volumes.groups.change(req.context, id, lambda group: {'status': body['status']})
 
 
+class CinderGroupSnapshots(CinderController):
+    """Groups are not taken snapshots of, so that dashboards find none."""
+
+    path = '/group_snapshots'
+    versions = Bounds('3.14')
+
+    @operation('GET', policy=CALLER)
+    def list(self, req: Request) -> dict[str, Any]:
+        return {'group_snapshots': []}
+
+    @operation('GET', '/detail', policy=CALLER)
+    def list_in_detail(self, req: Request) -> dict[str, Any]:
+        return {'group_snapshots': []}
+
+
 def _ids(text: str | None) -> list[str]:
     """Ids between commas."""
     return [part for part in (text or '').split(',') if part]

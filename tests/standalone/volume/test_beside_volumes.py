@@ -178,6 +178,12 @@ def test_groups(ask, create, kind, group_type, status):
     ask(f'DELETE /v3/group_types/{group_type["id"]}', by='admin', expect=202)
 
 
+def test_groups_have_no_snapshots(ask):
+    for path in ('/v3/group_snapshots', '/v3/group_snapshots/detail'):
+        assert ask(f'GET {path}').json == {'group_snapshots': []}
+    ask('GET /v3/group_snapshots', version='3.13', expect=404)
+
+
 def test_kinds_of_groups(ask, group_type):
     path = f'/v3/group_types/{group_type["id"]}'
     ask('POST /v3/group_types', {'group_type': {'name': 'together'}}, by='admin', expect=409)

@@ -256,13 +256,13 @@ def test_a_snapshot_of_nothing_is_not_found(ask):
     assert answer.json['itemNotFound']['message'] == 'Volume None could not be found.'
 
 
-@pytest.mark.parametrize('kind', ['volumes', 'snapshots'])
+@pytest.mark.parametrize('kind', ['volumes', 'snapshots', 'backups'])
 @pytest.mark.parametrize('prefix', ['/v3', '/v3/apples'])
 def test_pages_lead_from_one_to_the_next(ask, create, kind, prefix):
     volumes = [create(name=f'n{number}') for number in range(5)]
-    for volume in volumes if kind == 'snapshots' else ():
-        body = {'snapshot': {'volume_id': volume['id'], 'name': volume['name']}}
-        ask('POST /v3/snapshots', body, expect=202)
+    for volume in volumes if kind != 'volumes' else ():
+        body = {kind[:-1]: {'volume_id': volume['id'], 'name': volume['name']}}
+        ask(f'POST /v3/{kind}', body, expect=202)
     seen, path = [], f'{prefix}/{kind}/detail?sort=name:asc&limit=2&with_count=true'
     while path:
         page = ask(f'GET {path}')
@@ -682,16 +682,21 @@ def test_the_service_itself(ask):
     assert (service['host'], service['zone'], service['state']) == ('local@nova', 'nova', 'up')
     assert len(ask('GET /v3/os-services?host=local', by='admin').json['services']) == 3
     assert ask('GET /v3/os-services?host=moon', by='admin').json == {'services': []}
+
+
+def test_extensions_have_names_that_dashboards_look_for(ask):
     extensions = ask('GET /v3/extensions').json['extensions']
-    assert ('os-types-manage', 'TypesManage') in [(each['alias'], each['name']) for each in extensions]
+    aliases = {extension['name']: extension['alias'] for extension in extensions}
+    assert aliases['AvailabilityZones'] == 'os-availability-zone'
+    assert aliases['VolumeTypeEncryption'] == 'encryption'
+    assert aliases['VolumeActions'] == 'os-volume-actions'
 
 
 def test_the_storage_is_a_pool_for_each_zone(ask, create):
     host = ask(f'GET /v3/volumes/{create()["id"]}', by='admin').json['volume']['os-vol-host-attr:host']
     assert ask('GET /v3/scheduler-stats/get_pools', by='admin').json == {'pools': [{'name': host}]}
-    (pool,) = ask(f'GET /v3/scheduler-stats/get_pools?detail=True&name={urllib.parse.quote(host)}', by='admin').json[
-        'pools'
-    ]
+    path = f'/v3/scheduler-stats/get_pools?detail=True&name={urllib.parse.quote(host)}'
+    (pool,) = ask(f'GET {path}', by='admin').json['pools']
     assert (pool['name'], pool['capabilities']['volume_backend_name']) == (host, 'local')
     assert ask('GET /v3/scheduler-stats/get_pools?name=moon', by='admin').json == {'pools': []}
     able = ask('GET /v3/capabilities/local@nova', by='admin').json

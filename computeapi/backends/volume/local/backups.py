@@ -13,7 +13,7 @@ from computeapi.backends.volume import Volume
 from computeapi.backends.volume.local.base import unfit
 from computeapi.backends.volume.local.files import Contents
 from computeapi.backends.volume.local.filling import Filler
-from computeapi.backends.volume.local.kept import Kept, check_metadata
+from computeapi.backends.volume.local.kept import KeptWithSize, check_metadata
 from computeapi.backends.volume.local.quotas import VolumeQuotas
 from computeapi.context import Context
 from computeapi.db.engine import Store
@@ -47,7 +47,7 @@ class Backup:
     image_metadata: Mapping[str, str] = field(default_factory=dict)
 
 
-class VolumeBackups(Kept[Backup]):
+class VolumeBackups(KeptWithSize[Backup]):
     table, record = BACKUPS, Backup
 
     def __init__(self, store: Store, clock: Callable[[], datetime], quotas: VolumeQuotas, filler: Filler):

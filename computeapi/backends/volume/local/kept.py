@@ -88,6 +88,14 @@ class Kept(Generic[Record]):
         return replace(found, **facts)
 
 
+class KeptWithSize(Kept[Record]):
+    """Records with a size, whose number a client may ask for."""
+
+    def count(self, context: Context, *, filters: Mapping[str, Any] | None = None, all_projects: bool = False) -> int:
+        with self.store.read() as connection:
+            return self.table.count(connection, *self.table.listed(context, filters, all_projects))[0]
+
+
 def check_metadata(facts: Mapping[str, Any]) -> None:
     for name, most in (('metadata', MAX_METADATA), ('image_metadata', MAX_IMAGE_METADATA)):
         if len(facts.get(name, ())) > most:

@@ -2,30 +2,25 @@
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Any
 
 from computeapi import chance, errors
 from computeapi.backends.rights import check_writer
 from computeapi.backends.volume import Snapshot, Volume
 from computeapi.backends.volume.local.files import Contents
 from computeapi.backends.volume.local.filling import Filler
-from computeapi.backends.volume.local.kept import Kept, check_metadata
+from computeapi.backends.volume.local.kept import KeptWithSize, check_metadata
 from computeapi.backends.volume.local.quotas import VolumeQuotas
 from computeapi.context import Context
 from computeapi.db.engine import Store
 from computeapi.db.volumes import SNAPSHOTS, VOLUMES
 
 
-class VolumeSnapshots(Kept[Snapshot]):
+class VolumeSnapshots(KeptWithSize[Snapshot]):
     table, record = SNAPSHOTS, Snapshot
 
     def __init__(self, store: Store, clock: Callable[[], datetime], quotas: VolumeQuotas, filler: Filler):
         super().__init__(store, clock)
         self.quotas, self.filler = quotas, filler
-
-    def count(self, context: Context, *, filters: Mapping[str, Any] | None = None, all_projects: bool = False) -> int:
-        with self.store.read() as connection:
-            return SNAPSHOTS.count(connection, *SNAPSHOTS.listed(context, filters, all_projects))[0]
 
     def create(
         self,
