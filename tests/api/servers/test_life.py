@@ -485,3 +485,22 @@ def test_resize_in_place_holds_the_larger_of_both_sizes(act, state, world, serve
     act(server, 'resize', {'flavorRef': '0'})
     act(server, 'confirmResize')
     assert held(world, server) == {before: 1}
+
+
+def test_a_host_that_servers_come_from_or_may_go_back_to_is_not_forgotten(api, act, server, state, cloud):
+    def forget(host):
+        [service] = api.get(f'/os-services?binary=nova-compute&host={host}', '2.53').json['services']
+        answer = api.delete(f'/os-services/{service["id"]}', '2.53')
+        return answer.status, answer.json and answer.json['conflictingRequest']['message'].partition('.')[0]
+
+    hosting = (409, 'Unable to delete compute service that is hosting instances')
+    moving = (409, 'Unable to delete compute service that has in-progress migrations')
+    flavor = cloud.flavor('2', vcpus=2).flavorid
+    assert forget('compute1') == hosting
+    act(server, 'resize', {'flavorRef': flavor}, work=False)
+    assert forget('compute1') == hosting
+    cloud.service.worker.step()
+    assert (forget('compute1'), forget('compute2')) == (moving, hosting)
+    act(server, 'confirmResize')
+    assert status(state, server) == 'ACTIVE'
+    assert forget('compute1') == (204, None)
