@@ -244,6 +244,30 @@ def test_overtaken_before_it_began(platform, ask, work, outcome):
     assert platform.tasks.idle()
 
 
+@pytest.mark.parametrize('error', [Conflict('The host is gone.'), KeyError('host')])
+def test_what_can_never_be_taken_back_keeps_nothing_waiting(platform, runner, ask, servers, clock, store, error):
+    """The server has gone another way, and is asked for something else meanwhile."""
+
+    def fail(platform, task, server):
+        tried.append(task.attempts)
+        raise error
+
+    tried = []
+    server_id = ask(lambda job: job.finish())
+    runner.transitions['test'].undo = fail
+    servers.change(server_id, task_state=None, vm_state='error')
+    following = Transition('following', beside=True)
+    following.work(lambda job: job.end())
+    runner.transitions['following'] = following
+    store.tell(platform.tasks.add, following, server_id, BOB)
+    working = Worker(platform.tasks, runner, 0, 1)
+    for _ in range(MOST_ATTEMPTS + 2):
+        assert working.step()
+        clock.forward(2)
+    assert tried == [*range(1, MOST_ATTEMPTS + 2)]
+    assert platform.tasks.idle()
+
+
 def test_overtaken_on_the_way(platform, servers, ask, work, outcome):
     def overtaken(job):
         servers.change(job.server.uuid, task_state='deleting')

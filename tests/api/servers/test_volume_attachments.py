@@ -433,6 +433,20 @@ def test_delete_on_termination_is_kept(api, attach, path, server, settle, world)
     assert world.volumes.get(world.bob, second).status == 'available'
 
 
+def test_a_volume_that_block_storage_is_at_for_ever_does_not_keep_its_server(
+    api, attach, server, volume, world, settle
+):
+    attach(volume, delete_on_termination=True)
+    world.volumes.reset_status(world.admin, volume, status='uploading')
+    api.delete(f'/servers/{server}', as_=BOB)
+    settle()
+    assert api.get(f'/servers/{server}').json['server']['OS-EXT-STS:task_state'] == 'deleting'
+    world.service.conf.set_override('block_device_allocate_retries', 0)
+    settle(later=True)
+    assert api.get(f'/servers/{server}').status == 404
+    assert world.volumes.get(world.bob, volume).status == 'uploading'
+
+
 # ------------------------------------------------------------------ swapping
 
 
