@@ -1,7 +1,10 @@
 """What servers can be asked for, from the request to what the worker made of it."""
 
+from concurrent.futures import ThreadPoolExecutor, wait
+
 import pytest
 
+from computeapi.compute.servers.resize import Resizes
 from tests.api.servers.conftest import IMAGE
 from tests.soundness import problems
 
@@ -156,6 +159,24 @@ def test_resize_confirms_itself(act, state, world, server, settle, service):
     assert status(state, server) == 'VERIFY_RESIZE'
     settle(later=True)
     assert status(state, server) == 'ACTIVE'
+
+
+@pytest.mark.several_writers
+def test_a_resize_is_confirmed_while_it_is_reverted(act, state, world, server, monkeypatch):
+    world.flavor('2', vcpus=2)
+    act(server, 'resize', {'flavorRef': '2'})
+    hold, confirmed = Resizes._hold, []
+    with ThreadPoolExecutor(1) as pool:
+
+        def confirm_too(*arguments):
+            confirmed.append(pool.submit(act, server, 'confirmResize', work=False))
+            wait(confirmed, 0.5)
+            return hold(*arguments)
+
+        monkeypatch.setattr(Resizes, '_hold', confirm_too)
+        assert act(server, 'revertResize', work=False).status == 202
+        assert confirmed[0].result().status == 409
+    assert status(state, server) == 'REVERT_RESIZE'
 
 
 def test_no_room_to_resize_leaves_a_fault_and_the_server(act, state, api, world, server):
