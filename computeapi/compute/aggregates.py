@@ -15,8 +15,10 @@ from computeapi.context import Context
 from computeapi.db import aggregates as rows
 from computeapi.db import hypervisors
 from computeapi.db.aggregates import ZONE, Aggregate
-from computeapi.db.engine import Store
+from computeapi.db.engine import Store, conflicts
 from computeapi.errors import AggregateNotFound, ComputeHostNotFound, Conflict, Invalid, NotFound
+
+TAKEN = 'Aggregate {} already exists.'
 
 
 class AggregateManager:
@@ -44,8 +46,7 @@ class AggregateManager:
             yield connection, self._get(connection, aggregate_id, lock=True)
 
     def create(self, name: str, zone: str | None) -> Aggregate:
-        with self.store.write() as connection:
-            self._check_name(connection, name)
+        with conflicts(TAKEN.format(name)), self.store.write() as connection:
             metadata = {} if zone is None else {ZONE: zone}
             values = {'uuid': chance.new_id(), 'name': name, 'metadata': metadata, 'created_at': self.clock()}
             return self._get(connection, rows.insert(connection, values))
@@ -55,11 +56,11 @@ class AggregateManager:
         with self._changing(aggregate_id) as (connection, aggregate):
             values: dict[str, Any] = {}
             if 'name' in changes and changes['name'] != aggregate.name:
-                self._check_name(connection, changes['name'])
                 values = {'name': changes['name'], 'updated_at': self.clock()}
             if ZONE in changes:
                 values['metadata'] = _merged(connection, aggregate, {ZONE: changes[ZONE]}, 'update')
-            rows.update(connection, aggregate_id, values)
+            with conflicts(TAKEN.format(changes.get('name'))):
+                rows.update(connection, aggregate_id, values)
             updated = self._get(connection, aggregate_id)
             return self._dated(updated) if 'metadata' in values else updated
 
@@ -110,10 +111,6 @@ class AggregateManager:
         for image_id in image_ids:
             if image_id not in known:
                 raise Invalid(f'Image {image_id} could not be found.')
-
-    def _check_name(self, connection: sa.Connection, name: str) -> None:
-        if rows.is_taken(connection, name):
-            raise Conflict(f'Aggregate {name} already exists.')
 
 
 def _merged(

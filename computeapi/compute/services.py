@@ -12,7 +12,7 @@ from computeapi.clock import utcnow
 from computeapi.compute.cells import Cells
 from computeapi.compute.scheduler.hosts import is_up
 from computeapi.compute.zones import INTERNAL
-from computeapi.db import aggregates, server_migrations
+from computeapi.db import aggregates, allocations, server_migrations
 from computeapi.db import services as rows
 from computeapi.db.engine import Store
 from computeapi.db.services import COMPUTE, ComputeService
@@ -100,17 +100,29 @@ class ServiceManager:
             return self._statuses(connection, [service._replace(**values)])[0]
 
     def delete(self, identifier: str) -> None:
-        """Forget the service of that number or UUID; Conflict for a compute host that still has servers."""
+        """Forget the service of that number or UUID; Conflict for a compute host that still has servers, or that some
+        are moving from or to."""
         with self.store.write() as connection:
             service = rows.get(connection, identifier)
             if service is None:
                 raise NotFound(f'Service {identifier} not found.')
             self.cells.check(service.host)
-            if service.binary == COMPUTE and rows.has_servers(connection, service.host):
-                raise Conflict(
-                    'Unable to delete compute service that is hosting instances. Migrate or delete the instances first.'
-                )
+            if service.binary == COMPUTE:
+                _check_empty(connection, service.host)
             rows.delete(connection, service)
+
+
+def _check_empty(connection: sa.Connection, host: str) -> None:
+    allocations.lock_host(connection, host)
+    if rows.has_servers(connection, host):
+        raise Conflict(
+            'Unable to delete compute service that is hosting instances. Migrate or delete the instances first.'
+        )
+    if server_migrations.are_under_way(connection, host):
+        raise Conflict(
+            'Unable to delete compute service that has in-progress migrations. Complete the migrations or delete the '
+            'instances first.'
+        )
 
 
 def check_binary(binary: str) -> None:

@@ -69,10 +69,6 @@ def get(connection: sa.Connection, aggregate_id: int, *, lock: bool = False) -> 
     return None if found is None else _with_hosts(connection, [found])[0]
 
 
-def is_taken(connection: sa.Connection, name: str) -> bool:
-    return connection.execute(sa.select(aggregates.c.id).where(aggregates.c.name == name)).first() is not None
-
-
 def insert(connection: sa.Connection, values: Mapping[str, Any]) -> int:
     """The id of the new row."""
     return AGGREGATES.add(connection, **values)

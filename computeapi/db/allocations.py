@@ -65,6 +65,11 @@ def lock_hosts(connection: sa.Connection, server_id: str, *which: sa.ColumnEleme
     _lock(connection, hypervisors.c.host.in_(_hosts_of(server_id, *which)))
 
 
+def lock_host(connection: sa.Connection, host: str) -> None:
+    """The same of one host, whoever holds something of it: nobody can claim anything there meanwhile."""
+    _lock(connection, hypervisors.c.host == host)
+
+
 def _hosts_of(server_id: str, *which: sa.ColumnElement[bool]) -> sa.Select[str]:
     return sa.select(allocations.c.host).where(allocations.c.server_id == server_id, *which)
 

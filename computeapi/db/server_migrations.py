@@ -100,6 +100,13 @@ def latest(connection: sa.Connection, server_id: str, statuses: Collection[str])
     return MIGRATIONS.first(connection, LATEST, {'its_server': server_id, 'statuses': list(statuses)})
 
 
+def are_under_way(connection: sa.Connection, host: str) -> bool:
+    """Whether a server is on its way from this host or to it, or may still go back there."""
+    of_host = sa.or_(migrations.c.source_host == host, migrations.c.dest_host == host)
+    going = sa.select(migrations.c.id).where(of_host, migrations.c.status.not_in(OVER)).limit(1)
+    return connection.execute(going).first() is not None
+
+
 def evacuations_from(connection: sa.Connection, hosts: Collection[str]) -> list[Migration]:
     """The evacuations that are done, but which these hosts have not learned of since."""
     done = (migrations.c.migration_type == EVACUATION) & (migrations.c.status == MigrationStatus.DONE)

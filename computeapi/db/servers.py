@@ -11,6 +11,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from computeapi.db import addresses, quota_usages, records, services
+from computeapi.db.engine import conflicts
 from computeapi.db.records import Among, Rows
 from computeapi.db.services import ComputeService
 from computeapi.db.tables.compute import services as compute_services
@@ -339,9 +340,11 @@ def set_tags(connection: sa.Connection, server_id: str, tags: Collection[str]) -
 
 
 def add_tags(connection: sa.Connection, server_ids: Collection[str], tags: Collection[str]) -> None:
-    """Give these tags to servers that have none."""
+    """Give these tags to servers that have none; Conflict for two that are the same to the database, as MariaDB sees no
+    spaces at the end of a text."""
     if tags:
-        connection.execute(TAGGED, [{'server': server_id, 'new': tag} for server_id in server_ids for tag in tags])
+        with conflicts('Two of the tags are the same.'):
+            connection.execute(TAGGED, [{'server': server_id, 'new': tag} for server_id in server_ids for tag in tags])
 
 
 def tell_age(connection: sa.Connection, server_id: str) -> None:

@@ -1,5 +1,7 @@
 """Host aggregates over HTTP, and what they do to zones."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 MEMBER = 'bob:project'
@@ -99,8 +101,20 @@ def test_updates_and_conflicts(api, made):
         assert api.put(path, {'aggregate': bad}).status == 400, bad
     assert api.put(path, {'aggregate': {'availability_zone': None}}).status == 400
     assert api.post('/os-aggregates', {'aggregate': {'name': 'faster'}}).status == 409
+    other = api.post('/os-aggregates', {'aggregate': {'name': 'other'}}).json['aggregate']['id']
+    taken = api.put(f'/os-aggregates/{other}', {'aggregate': {'name': 'faster'}})
+    assert (taken.status, taken.json['conflictingRequest']['message']) == (409, 'Aggregate faster already exists.')
     assert api.get('/os-aggregates/nothing').status == 400
     assert api.get('/os-aggregates', as_=MEMBER).status == 403
+
+
+@pytest.mark.several_writers
+def test_one_name_given_twice_at_once(api, made):
+    def create(number):
+        return api.post('/os-aggregates', {'aggregate': {'name': f'new{number // 4}'}}).status
+
+    with ThreadPoolExecutor(4) as pool:
+        assert sorted(pool.map(create, range(16))) == [200] * 4 + [409] * 12
 
 
 @pytest.mark.parametrize(('id', 'status'), [('abc', 400), ('1x', 400), ('1' * 30, 404), ('-1', 404), ('99', 404)])

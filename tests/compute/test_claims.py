@@ -3,17 +3,21 @@
 import threading
 import uuid
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 import sqlalchemy as sa
 
 from computeapi.clock import utcnow
 from computeapi.compute.scheduler import NoValidHost, Spec
+from computeapi.db import servers as rows
+from computeapi.db import services
 from computeapi.db.allocations import Amounts, count, leave, miscounted, release, resize
 from computeapi.db.hypervisors import of_host
 from computeapi.db.tables.compute import allocations, hypervisors, placement_changes, server_groups
+from computeapi.errors import Conflict
 
 MANY = 20
 
@@ -200,6 +204,24 @@ def test_what_is_held_of_a_host_outlives_its_row(service, platform, servers, sto
 def used(connection, host):
     [node] = of_host(connection, host)
     return Amounts(node.used_vcpus, node.used_memory_mb, node.used_disk_gb)
+
+
+@pytest.mark.several_writers
+def test_a_host_is_not_forgotten_while_a_server_comes(service, platform, servers, store):
+    coming = Spec.of(servers.get(servers.add(host=None)), on_volume=False)
+    [compute] = store.ask(services.select, 'compute1', services.COMPUTE)
+    with ThreadPoolExecutor(1) as pool:
+
+        def keep(connection, host):
+            rows.update(connection, coming.server_id, {'host': host.name})
+            forgetting.append(pool.submit(service.cloud.services.delete, compute.uuid))
+            wait(forgetting, 0.5)
+
+        forgetting = []
+        platform.scheduler.allocate(replace(coming, host='compute1'), keep)
+        with pytest.raises(Conflict):
+            forgetting[0].result()
+    assert store.ask(services.of_compute_host, 'compute1') is not None
 
 
 def test_a_claim_is_made_together_with_its_reason(platform, servers, claimed):

@@ -1,5 +1,6 @@
 """How work on a server ends: well, in an error, after some trouble, or overtaken by something else."""
 
+import itertools
 import json
 import logging
 import re
@@ -19,7 +20,7 @@ from computeapi.context import Context
 from computeapi.db import actions
 from computeapi.db import servers as rows
 from computeapi.db.tables.servers import server_action_events, server_actions
-from computeapi.errors import Conflict, DatabaseTrouble, Unavailable
+from computeapi.errors import Conflict, DatabaseTrouble, Deadlock, Unavailable
 
 BOB = Context(user_id='bob', project_id='project', roles=frozenset({'member', 'reader'}), request_id='req-1')
 
@@ -133,6 +134,31 @@ def test_trouble_in_the_middle_of_an_event_is_not_its_end(platform, ask, work, o
     assert (event.event, event.result, event.details) == ('step', 'Success', None)
 
 
+@pytest.mark.parametrize('at', range(5))
+def test_what_is_in_the_way_of_others_is_written_again(ask, work, outcome, store, at):
+    """The beginning and the end of an event, the beginning of two more, and the end of the work in both."""
+    numbers = itertools.count()
+
+    def stumble(connection):
+        if next(numbers) == at:
+            raise Deadlock('Another one was first.')
+
+    def go(job):
+        check = job.store.check
+        job.store.check = lambda connection: (check(connection), stumble(connection))
+        with job.event('step'):
+            pass
+        with job.event('around'), job.event('last', 'compute2'):
+            job.end()
+
+    server_id = ask(go)
+    assert work() == 1
+    assert outcome(server_id) == ('active', 'testing', None, None)
+    with store.read() as connection:
+        events = connection.execute(server_action_events.select()).all()
+    assert [(each.event, each.result) for each in events] == [(name, 'Success') for name in ('step', 'around', 'last')]
+
+
 @pytest.mark.parametrize(
     'other', [lambda job: job.platform.networks.networks(job.context), lambda job: job.driver.power_state(job.server)]
 )
@@ -215,6 +241,30 @@ def test_overtaken_before_it_began(platform, ask, work, outcome):
     server_id = ask(lambda job: job.finish(vm_state='stopped'), task_state='deleting')
     assert work() == 1
     assert outcome(server_id) == ('active', 'deleting', None, 'Error')
+    assert platform.tasks.idle()
+
+
+@pytest.mark.parametrize('error', [Conflict('The host is gone.'), KeyError('host')])
+def test_what_can_never_be_taken_back_keeps_nothing_waiting(platform, runner, ask, servers, clock, store, error):
+    """The server has gone another way, and is asked for something else meanwhile."""
+
+    def fail(platform, task, server):
+        tried.append(task.attempts)
+        raise error
+
+    tried = []
+    server_id = ask(lambda job: job.finish())
+    runner.transitions['test'].undo = fail
+    servers.change(server_id, task_state=None, vm_state='error')
+    following = Transition('following', beside=True)
+    following.work(lambda job: job.end())
+    runner.transitions['following'] = following
+    store.tell(platform.tasks.add, following, server_id, BOB)
+    working = Worker(platform.tasks, runner, 0, 1)
+    for _ in range(MOST_ATTEMPTS + 2):
+        assert working.step()
+        clock.forward(2)
+    assert tried == [*range(1, MOST_ATTEMPTS + 2)]
     assert platform.tasks.idle()
 
 

@@ -8,6 +8,7 @@ import sqlalchemy as sa
 
 from computeapi.backends.hypervisor import unsupported
 from computeapi.compute.platform import Platform
+from computeapi.compute.tasks.job import FAULT, fault_of
 from computeapi.compute.tasks.queue import PREPARING
 from computeapi.compute.tasks.transition import Requirement, Transition
 from computeapi.context import Context
@@ -15,7 +16,7 @@ from computeapi.db import actions, server_shares
 from computeapi.db import servers as rows
 from computeapi.db.servers import Server
 from computeapi.db.tasks import Task
-from computeapi.errors import Conflict, ServerLocked, ServerNotFound, Unavailable
+from computeapi.errors import Conflict, DatabaseTrouble, NeighbourAway, ServerLocked, ServerNotFound, Unavailable
 
 
 class Changes:
@@ -90,9 +91,16 @@ class Changes:
 
     @contextmanager
     def accepting(self, context: Context, server: Server, transition: Transition, task: Task) -> Iterator[None]:
-        """The part of a task that may be refused; the rest is left to the workers, and is an action of the server."""
+        """The part of a task that may be refused; the rest is left to the workers, and is an action of the server.
+
+        What a neighbour did that nobody heard of, or could write down, a worker takes back, as where the work fails."""
         try:
             yield
+        except (NeighbourAway, DatabaseTrouble) as trouble:
+            task.arguments[FAULT] = fault_of(trouble, self.clock())
+            self.store.tell(self.tasks.release, task, None)
+            self.tasks.wake()
+            raise
         except Exception:
             self.store.tell(self.tasks.done, task)
             raise

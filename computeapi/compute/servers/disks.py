@@ -37,6 +37,10 @@ READY_THERE = 'attachments'
 LETTERS = 'abcdefghijklmnopqrstuvwxyz'
 
 
+class WaitedInVain(Error):
+    text = 'It was waited for {seconds} s until {what}.'
+
+
 def attach_all(job: Job, devices: list[BlockDevice], **values: Any) -> None:
     """Make the volumes of the server's disks and attach all, with device names. values: of the server, which is so when
     that is done."""
@@ -124,10 +128,11 @@ def wait_for_volume(job: Job, what: str) -> None:
 
 
 def wait(job: Job, what: str, seconds: float, longest: float) -> None:
-    """NotYet, until that was said for *longest* seconds; soon at first, then every so many *seconds*."""
+    """NotYet, until that was said for *longest* seconds, and WaitedInVain then; soon at first, then every so many
+    *seconds*."""
     passed = job.fence.passed(what)
     if passed >= longest:
-        raise Error(f'It was waited for {longest} s until {what}.')
+        raise WaitedInVain(seconds=longest, what=what)
     raise NotYet(min(seconds, max(1, passed)))
 
 
@@ -312,8 +317,8 @@ def remove(job: Job, volume_id: str) -> None:
 
 
 def wait_until_removable(job: Job, owner: Context, volume_id: str) -> None:
-    """NotYet while block storage is at the volume, but not for ever."""
-    with contextlib.suppress(VolumeNotFound):
+    """NotYet while block storage is at the volume, but not for ever: then it stays."""
+    with contextlib.suppress(VolumeNotFound, WaitedInVain):
         if job.platform.volumes.get(owner, volume_id).status in PASSING:
             wait_for_volume(job, f'volume {volume_id} can be deleted')
 

@@ -14,6 +14,7 @@ from computeapi.compute.servers.creation import boot
 from computeapi.compute.servers.creation.boot import Source
 from computeapi.compute.servers.creation.request import VOLUME, Device, Rights
 from computeapi.compute.servers.creation.rows import remembered
+from computeapi.compute.servers.lookup import check_items
 from computeapi.compute.tasks.job import Job
 from computeapi.compute.tasks.transition import Transition
 from computeapi.context import Context
@@ -93,6 +94,7 @@ class Rebuilds:
     def check_limits(self, context: Context, request: RebuildRequest) -> None:
         metadata = request.changes.get('metadata', {})
         if metadata or request.personality:
+            check_items(metadata)
             limits = self.quotas.limits(context.project_id or '', context.user_id)
             check_metadata(limits, len(metadata))
             check_injected_files(limits, [(file['path'], file['contents'].encode()) for file in request.personality])

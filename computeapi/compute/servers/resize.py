@@ -125,6 +125,7 @@ class Resizes:
         migration = self.changes.store.ask(self._finished, server)
         moves.check_reachable(self.platform, server, migration.source_host)
         with self.changes.store.write() as connection:
+            server = locked(connection, context, server, CONFIRM)
             self._mark(connection, migration, MigrationStatus.CONFIRMING)
             self.changes.begin_in(connection, context, server, CONFIRM, {'migration_id': migration.id})
         self.changes.tasks.wake()

@@ -164,7 +164,7 @@ class ServerSnapshots:
     def reserve(
         self, context: Context, server: Server, image_id: str, name: str, properties: Mapping[str, Any]
     ) -> None:
-        """An image without data yet; OverQuota when the image service keeps no more."""
+        """An image without data yet."""
         base = self.base_of(context, server)
         facts: dict[str, Any] = {
             'properties': properties,
@@ -173,6 +173,10 @@ class ServerSnapshots:
             'disk_format': (base.disk_format if base else None) or 'raw',
             'container_format': (base.container_format if base else None) or 'bare',
         }
+        self.make(context, name, image_id, facts)
+
+    def make(self, context: Context, name: str, image_id: str, facts: Mapping[str, Any]) -> None:
+        """OverQuota when the image service keeps no more."""
         try:
             self.images.create(context, name, image_id=image_id, **facts)
         except TooLarge as error:
@@ -213,8 +217,8 @@ class ServerSnapshots:
             'root_device_name': server.root_device_name or '/dev/vda',
             'bdm_v2': 'True',
         }
-        facts: dict[str, Any] = {'disk_format': 'raw', 'container_format': 'bare'}
-        self.images.create(context, name, image_id=image_id, properties={**properties, **disks}, **facts)
+        formats = {'disk_format': 'raw', 'container_format': 'bare'}
+        self.make(context, name, image_id, {'properties': {**properties, **disks}, **formats})
         self.images.upload(context, image_id, iter((b'',)))
 
     def snapshot_of(self, context: Context, device: BlockDevice, snapshot_id: str, name: str) -> dict[str, Any]:

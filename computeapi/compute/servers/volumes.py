@@ -20,7 +20,7 @@ from computeapi.context import Context
 from computeapi.db import servers as rows
 from computeapi.db.servers import BlockDevice, Server
 from computeapi.db.tasks import Task
-from computeapi.errors import Error, Invalid, NotFound, VolumeNotAttached
+from computeapi.errors import Error, Invalid, NeighbourAway, NotFound, VolumeNotAttached
 from computeapi.states import VMState
 
 LOG = logging.getLogger(__name__)
@@ -38,7 +38,7 @@ def take_back(job: Job, error: Exception) -> None:
     """The server has nothing of the volume."""
     device = wanted(job)
     if device is not None:
-        if job.server.host is not None:
+        if job.server.host is not None and device.attachment_id is not None:
             try:
                 job.driver.detach(job.server, device)
             except Error:
@@ -164,6 +164,9 @@ class AttachedVolumes:
         assert device.volume_id is not None
         try:
             held = self.volumes.reserve(context, device.volume_id, device.server_id)
+        except NeighbourAway:
+            # It may be reserved all the same: whoever takes that back goes by the disk.
+            raise
         except Exception:
             self.store.tell(rows.delete_block_device, device.uuid)
             raise

@@ -112,9 +112,10 @@ class Job:
             raise
         if event in self.beginning:
             self.settle()
-        if event.id in self.open:
+        if event.id in self.open and not self.fence.closed:
             # The end of the job was no part of it.
             self.store.tell(self._finish_event, event.id)
+            del self.open[event.id]
 
     def _begin(self, connection: sa.Connection, event: BegunEvent) -> None:
         # What nobody has ever begun with has no events that go on.
@@ -128,7 +129,7 @@ class Job:
             self.open[event.id] = event.host
 
     def _finish_event(self, connection: sa.Connection, event_id: int) -> None:
-        host = self.open.pop(event_id) or self.server.host
+        host = self.open[event_id] or self.server.host
         actions.finish_event(connection, event_id, self.clock(), host=host)
 
     def save(self, **values: Any) -> None:
@@ -192,8 +193,10 @@ class Job:
     def close(self, connection: sa.Connection, message: str | None = None) -> None:
         """Close the action and remove the task, whatever becomes of the server; Superseded if it is another's now."""
         self.fence.close(connection)
-        last = self.open.popitem() if self.open and message is None else None
-        for event_id in [*self.open]:
+        # They stay open here: a transaction that was in the way of another is made again.
+        events = [*self.open.items()]
+        last = events.pop() if events and message is None else None
+        for event_id, _ in events:
             self._finish_event(connection, event_id)
         if self.task.action_id is not None:
             where = None if last is None else (last[0], last[1] or self.server.host)

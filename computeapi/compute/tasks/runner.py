@@ -174,14 +174,27 @@ class Runner:
         if not self.platform.tasks.is_mine(task):
             return
         LOG.info('%s of server %s is dropped: the server has gone another way', task.kind, task.server_id)
-        if transition.undo is not None:
-            try:
-                transition.undo(Fence(self.platform, task).platform, task, server)
-            except OVERTAKEN:
-                return
+        try:
+            self.undo(transition, task, server)
+        except OVERTAKEN:
+            return
         with self.platform.store.write() as connection:
             if self.platform.tasks.done(connection, task) and task.action_id is not None:
                 actions.finish(connection, task.action_id, self.platform.clock(), None if server is None else 'Error')
+
+    def undo(self, transition: Transition, task: Task, server: Server | None) -> None:
+        """Take back what was made for the work. What fails again and again is left to the audit: all else that the
+        server is asked for waits for this."""
+        if transition.undo is None:
+            return
+        try:
+            transition.undo(Fence(self.platform, task).platform, task, server)
+        except (*OVERTAKEN, *TROUBLE):
+            raise
+        except Exception:
+            if tries(task) <= MOST_ATTEMPTS:
+                raise
+            LOG.exception('Server %s: what was made for %s is left where it is', task.server_id, transition.name)
 
 
 def is_due(transition: Transition, task: Task, server: Server) -> bool:

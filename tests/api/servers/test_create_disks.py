@@ -311,6 +311,14 @@ def test_roots_that_cannot_be_booted(create, world):
     assert message(certified) == (400, 'Image certificate validation is not supported when booting from volume')
 
 
+def test_what_a_volume_tells_of_its_image_may_be_nonsense(create, world):
+    bootable = world.volume(3, image_id=IMAGE)
+    world.volumes.change(world.bob, bootable, lambda volume: {'image_metadata': {'min_disk': 'much'}})
+    refused = create(imageRef=None, **{NEW: [volume(bootable)]})
+    assert message(refused) == (400, "Image's min_disk 'much' is not an integer.")
+    assert status_of(world, bootable) == 'available'
+
+
 def test_a_volume_is_for_one_server(create, world):
     volume_id = world.volume(image_id=IMAGE)
     several = create(imageRef=None, max_count=2, **{NEW: [volume(volume_id)]})

@@ -312,6 +312,13 @@ def no_images_of_volumes(conf, tmp_path):
     conf.set_override('policy_file', str(rules), 'oslo_policy')
 
 
+def test_more_properties_for_a_server_on_volumes_than_the_image_service_keeps(world, api, on_volume, servers):
+    body = {'createImage': {'name': 'image', 'metadata': {f'key{number}': 'value' for number in range(129)}}}
+    answer = api.post(f'/servers/{on_volume}/action', body, '2.104', as_=BOB)
+    assert message(answer) == (403, 'An image may have at most 128 properties.')
+    assert servers.get(on_volume).task_state is None and world.volumes.list_snapshots(world.bob) == []
+
+
 def test_an_image_of_a_server_on_volumes_has_a_rule_of_its_own(no_images_of_volumes, api, act, on_volume):
     answer = api.post(f'/servers/{on_volume}/action', {'createImage': {'name': 'x'}}, '2.45', as_=BOB)
     assert answer.status == 403 and 'allow_volume_backed' in answer.text

@@ -17,6 +17,7 @@ from computeapi.db import server_search
 from computeapi.db.listing import WHOLE
 from computeapi.db.server_search import Search
 from computeapi.db.tables import metadata
+from computeapi.errors import DatabaseTrouble
 from tests.api.servers.conftest import BOB, IMAGE, NETWORK, body
 from tests.conftest import FILLED, emptied
 from tests.interruptible import Interruptible, Killed
@@ -256,6 +257,11 @@ def asleep(cloud, server):
     cloud.take_over()
 
 
+def troubled(cloud, server):
+    """The database makes nothing of the next step."""
+    raise DatabaseTrouble('It is full.')
+
+
 def nothing(cloud, server):
     """Nobody does anything before the process is there again."""
 
@@ -264,6 +270,7 @@ def nothing(cloud, server):
 INTERRUPTIONS = {
     'killed': (killed, nothing),
     'asleep': (asleep, nothing),
+    'troubled': (troubled, nothing),
     'deleted': (deleted, nothing),
     'reset': (reset, nothing),
     'killed-and-deleted': (killed, deleted),
@@ -294,7 +301,7 @@ def test_between_any_two_steps(cloud, database, change, interruption):
     for step in steps(change, interruption, database):
         server = begin()
         cloud.store.after(step, functools.partial(during, cloud, server))
-        with contextlib.suppress(Killed, Refused):
+        with contextlib.suppress(Killed, Refused, DatabaseTrouble):
             ask(cloud, server)
             cloud.work()
         over = cloud.store.left is not None

@@ -1,7 +1,10 @@
 """What servers can be asked for, from the request to what the worker made of it."""
 
+from concurrent.futures import ThreadPoolExecutor, wait
+
 import pytest
 
+from computeapi.compute.servers.resize import Resizes
 from tests.api.servers.conftest import IMAGE
 from tests.soundness import problems
 
@@ -156,6 +159,24 @@ def test_resize_confirms_itself(act, state, world, server, settle, service):
     assert status(state, server) == 'VERIFY_RESIZE'
     settle(later=True)
     assert status(state, server) == 'ACTIVE'
+
+
+@pytest.mark.several_writers
+def test_a_resize_is_confirmed_while_it_is_reverted(act, state, world, server, monkeypatch):
+    world.flavor('2', vcpus=2)
+    act(server, 'resize', {'flavorRef': '2'})
+    hold, confirmed = Resizes._hold, []
+    with ThreadPoolExecutor(1) as pool:
+
+        def confirm_too(*arguments):
+            confirmed.append(pool.submit(act, server, 'confirmResize', work=False))
+            wait(confirmed, 0.5)
+            return hold(*arguments)
+
+        monkeypatch.setattr(Resizes, '_hold', confirm_too)
+        assert act(server, 'revertResize', work=False).status == 202
+        assert confirmed[0].result().status == 409
+    assert status(state, server) == 'REVERT_RESIZE'
 
 
 def test_no_room_to_resize_leaves_a_fault_and_the_server(act, state, api, world, server):
@@ -485,3 +506,22 @@ def test_resize_in_place_holds_the_larger_of_both_sizes(act, state, world, serve
     act(server, 'resize', {'flavorRef': '0'})
     act(server, 'confirmResize')
     assert held(world, server) == {before: 1}
+
+
+def test_a_host_that_servers_come_from_or_may_go_back_to_is_not_forgotten(api, act, server, state, cloud):
+    def forget(host):
+        [service] = api.get(f'/os-services?binary=nova-compute&host={host}', '2.53').json['services']
+        answer = api.delete(f'/os-services/{service["id"]}', '2.53')
+        return answer.status, answer.json and answer.json['conflictingRequest']['message'].partition('.')[0]
+
+    hosting = (409, 'Unable to delete compute service that is hosting instances')
+    moving = (409, 'Unable to delete compute service that has in-progress migrations')
+    flavor = cloud.flavor('2', vcpus=2).flavorid
+    assert forget('compute1') == hosting
+    act(server, 'resize', {'flavorRef': flavor}, work=False)
+    assert forget('compute1') == hosting
+    cloud.service.worker.step()
+    assert (forget('compute1'), forget('compute2')) == (moving, hosting)
+    act(server, 'confirmResize')
+    assert status(state, server) == 'ACTIVE'
+    assert forget('compute1') == (204, None)

@@ -148,6 +148,11 @@ def test_on_v2(legacy, rebuild, server):
     assert answer.headers['Location'] == f'http://localhost/v2/servers/{server.uuid}'
 
 
+def test_metadata_are_checked_on_v2_too(legacy, rebuild):
+    for items in ({'k' * 256: 'v'}, {'k': 'v' * 256}, {'': 'v'}):
+        assert rebuild(None, client=legacy, metadata=items).status == 400, items
+
+
 def test_nothing_that_is_asked_for_is_kept_before_its_version(rebuild):
     wanted = {
         'description': ('2.19', 'x'),

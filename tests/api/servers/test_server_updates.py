@@ -196,6 +196,15 @@ def test_tags(api, url):
     assert api.get(tags, '2.26', as_=OWNER).json == {'tags': []}
 
 
+def test_tags_that_differ_in_a_space_at_their_end(api, url, store):
+    """To MariaDB they are the same."""
+    one, two = (409, ['a']) if store.dialect == 'mysql' else (200, ['a', 'a '])
+    assert api.put(f'{url}/tags', {'tags': ['a']}, '2.26', as_=OWNER).status == 200
+    assert api.put(f'{url}/tags', {'tags': ['a', 'a ']}, '2.26', as_=OWNER).status == one
+    assert api.get(f'{url}/tags', '2.26', as_=OWNER).json == {'tags': two}
+    assert api.put(f'{url}/tags/a%20', None, '2.26', as_=OWNER).status in (204, 409)
+
+
 def test_there_are_no_tags_before_2_26(api, url):
     assert api.get(f'{url}/tags', '2.25', as_=OWNER).status == 404
     assert 'tags' not in api.get(url, '2.25', as_=OWNER).json['server']

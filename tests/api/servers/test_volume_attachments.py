@@ -2,7 +2,8 @@
 
 import pytest
 
-from computeapi.errors import Unavailable
+from computeapi.db import servers as rows
+from computeapi.errors import DatabaseTrouble, NeighbourAway, Unavailable
 
 BOB, READER, ALICE, SERVICE = 'bob:project', 'rea:project:reader', 'alice:elsewhere', 'cinder:service:service'
 
@@ -49,6 +50,23 @@ def attached(api, path):
 @pytest.fixture
 def status(world):
     return lambda volume: world.volumes.get(world.bob, volume).status
+
+
+@pytest.fixture
+def unheard(world, monkeypatch):
+    """unheard('reserve'): block storage does once what it is asked so, and its answer is lost."""
+
+    def lose(name):
+        ask = getattr(world.volumes, name)
+
+        def lost(*arguments, **facts):
+            monkeypatch.undo()
+            ask(*arguments, **facts)
+            raise NeighbourAway(name='Cinder')
+
+        monkeypatch.setattr(world.volumes, name, lost)
+
+    return lose
 
 
 @pytest.fixture
@@ -197,6 +215,26 @@ def test_block_storage_that_does_not_answer_leaves_nothing_behind(attach, attach
     assert attach(volume).status == 200
 
 
+def test_a_reservation_that_nobody_heard_of_is_taken_back(attach, attached, volume, status, unheard, events):
+    unheard('reserve')
+    assert attach(volume, work=False).status == 503
+    assert status(volume) == 'reserved'
+    assert attach(volume).status == 400
+    assert attached() == [] and status(volume) == 'available' and events() == []
+    assert attach(volume).status == 200
+    assert attached() == [volume] and status(volume) == 'in-use'
+
+
+def test_a_reservation_that_cannot_be_written_down_is_taken_back(attach, attached, volume, status, monkeypatch):
+    def fail(*arguments):
+        monkeypatch.undo()
+        raise DatabaseTrouble('It is full.')
+
+    monkeypatch.setattr(rows, 'update_block_device', fail)
+    assert attach(volume).status == 503
+    assert attached() == [] and status(volume) == 'available'
+
+
 def test_who_may(api, attach, detach, path, volume):
     refused = "Policy doesn't allow os_compute_api:os-volumes-attachments:create to be performed."
     assert attach(volume, as_=READER).json['forbidden']['message'] == refused
@@ -277,6 +315,15 @@ def test_detaching(api, attach, detach, attached, volume, status, events, server
     assert events()[0] == ('detach_volume', None, [('compute_detach_volume', 'Success')])
     assert detach(volume).status == 404
     assert attach(volume).status == 200
+
+
+def test_a_detachment_that_nobody_heard_begin_is_taken_back(attach, detach, attached, volume, status, unheard):
+    attach(volume)
+    unheard('begin_detaching')
+    assert detach(volume).status == 503
+    assert attached() == [volume] and status(volume) == 'in-use'
+    assert detach(volume).status == 202
+    assert attached() == [] and status(volume) == 'available'
 
 
 def test_detaching_before_it_was_attached(attach, detach, attached, volume, status):
@@ -386,6 +433,20 @@ def test_delete_on_termination_is_kept(api, attach, path, server, settle, world)
     assert world.volumes.get(world.bob, second).status == 'available'
 
 
+def test_a_volume_that_block_storage_is_at_for_ever_does_not_keep_its_server(
+    api, attach, server, volume, world, settle
+):
+    attach(volume, delete_on_termination=True)
+    world.volumes.reset_status(world.admin, volume, status='uploading')
+    api.delete(f'/servers/{server}', as_=BOB)
+    settle()
+    assert api.get(f'/servers/{server}').json['server']['OS-EXT-STS:task_state'] == 'deleting'
+    world.service.conf.set_override('block_device_allocate_retries', 0)
+    settle(later=True)
+    assert api.get(f'/servers/{server}').status == 404
+    assert world.volumes.get(world.bob, volume).status == 'uploading'
+
+
 # ------------------------------------------------------------------ swapping
 
 
@@ -413,6 +474,16 @@ def test_swapping(api, path, moving, attached, settle, status, events):
     assert after.pop('attachment_id') != before.pop('attachment_id')
     assert after == before | {'volumeId': new}
     assert events()[0] == ('swap_volume', None, [('compute_swap_volume', 'Success')])
+
+
+@pytest.mark.parametrize('step', ['begin_detaching', 'reserve'])
+def test_a_swap_that_nobody_heard_begin_is_taken_back(api, path, moving, attached, settle, status, unheard, step):
+    old, new = moving
+    unheard(step)
+    assert swap(api, path, old, new).status == 503
+    settle()
+    assert attached() == [old]
+    assert (status(old), status(new)) == ('in-use', 'available')
 
 
 def test_only_volumes_that_move_are_swapped(api, path, attach, volume, world):

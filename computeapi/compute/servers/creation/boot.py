@@ -104,10 +104,18 @@ def of_volume(volume: Volume) -> Source:
     known = volume.image_metadata
     return Source(
         size=volume.size * GIB,
-        min_disk=int(known.get('min_disk') or 0) * GIB,
-        min_ram=int(known.get('min_ram') or 0),
+        min_disk=least(known, 'min_disk') * GIB,
+        min_ram=least(known, 'min_ram'),
         properties=volume.image_properties,
     )
+
+
+def least(known: Mapping[str, Any], name: str) -> int:
+    """A size that the image asks for; Invalid for what is none, for anybody can write anything on a volume."""
+    try:
+        return int(known.get(name) or 0)
+    except ValueError:
+        raise Invalid(f"Image's {name} '{known[name]:.64}' is not an integer.") from None
 
 
 def unusable(kind: str, identifier: str) -> Invalid:
