@@ -182,6 +182,7 @@ class LiveMigrations:
                 leaving = {'host': migration.dest_host}
                 self.changes.tasks.add(connection, LEAVE_HOST, server.uuid, context.elevated(), leaving)
             self.changes.record(connection, context, server, CANCEL.name, event=CANCEL.event, host=server.host)
+        self.changes.tasks.wake()
         return True
 
     def _steer(

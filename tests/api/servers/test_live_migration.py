@@ -205,6 +205,13 @@ def test_what_waits_is_over_at_once_when_it_is_aborted(
     assert shown() == ('ACTIVE', None, before) and last(api)[0] == 'cancelled'
 
 
+def test_a_worker_hears_at_once_of_what_an_abort_leaves(waiting, abort, cloud):
+    move = waiting('preparing')
+    before = cloud.service.platform.tasks.generation
+    assert abort(move, '2.65').status == 202
+    assert cloud.service.platform.tasks.generation > before
+
+
 def test_an_abort_leaves_the_next_one_alone(waiting, abort, cloud, migrate, shown, settle):
     before = shown()[-1]
     abort(waiting('preparing'), '2.65')
