@@ -9,7 +9,7 @@ from computeapi.standalone.volume.actions import CinderVolumeActions
 from computeapi.standalone.volume.attachments import CinderAttachments
 from computeapi.standalone.volume.backends import CinderBackends
 from computeapi.standalone.volume.backups import CinderBackups
-from computeapi.standalone.volume.encryptions import CinderEncryptions
+from computeapi.standalone.volume.encryptions import CinderEncryptions, CinderVolumeEncryption
 from computeapi.standalone.volume.groups import CinderGroups, CinderGroupSnapshots, CinderGroupTypes
 from computeapi.standalone.volume.messages import CinderMessages
 from computeapi.standalone.volume.metadata import CinderSnapshotMetadata, CinderVolumeMetadata
@@ -41,6 +41,7 @@ CONTROLLERS = (
     CinderMessages,
     CinderTypes,
     CinderEncryptions,
+    CinderVolumeEncryption,
     CinderQos,
     CinderQuotas,
     CinderQuotaClasses,

@@ -4,7 +4,7 @@ from typing import Any
 
 from computeapi import errors
 from computeapi.backends.volume import VolumeType
-from computeapi.standalone.access import ADMIN
+from computeapi.standalone.access import ADMIN, CALLER
 from computeapi.standalone.schema import wrapped
 from computeapi.standalone.volume.documents import NAME, NOTHING, TEXT, time
 from computeapi.standalone.volume.metadata import present
@@ -61,6 +61,19 @@ class CinderEncryptions(CinderController):
         encryption = self.volumes.types.get(req.context, type_id).encryption or {}
         if encryption.get('encryption_id') != encryption_id:
             raise errors.NotFound(MISSING.format(type_id))
+
+
+class CinderVolumeEncryption(CinderController):
+    """How one volume is encrypted; no key is kept here."""
+
+    path = '/volumes/{volume_id}/encryption'
+
+    @operation('GET', policy=CALLER)
+    def show(self, req: Request, volume_id: str) -> dict[str, Any]:
+        volume = self.volumes.get(req.context, volume_id)
+        encryption = self.volumes.types.get(req.context.elevated(), volume.volume_type_id or '').encryption
+        facts = {name: encryption.get(name) for name in FACTS} if encryption else {}
+        return {'encryption_key_id': None, **facts}
 
 
 def _document(kind: VolumeType) -> dict[str, Any]:

@@ -227,7 +227,9 @@ def test_qos(ask, kind):
 def test_encrypted_types(ask, create, kind):
     path = f'/v3/types/{kind["id"]}/encryption'
     assert ask(f'GET {path}', by='admin').json == {}
-    assert not create(volume_type='__DEFAULT__')['encrypted']
+    plain = create(volume_type='__DEFAULT__')
+    assert not plain['encrypted']
+    assert ask(f'GET /v3/volumes/{plain["id"]}/encryption').json == {'encryption_key_id': None}
     asked = {'provider': 'luks', 'cipher': 'aes-xts-plain64', 'key_size': 256}
     made = ask(f'POST {path}', {'encryption': asked}, by='admin').json['encryption']
     assert made == {
@@ -245,6 +247,9 @@ def test_encrypted_types(ask, create, kind):
     assert ask(f'GET {path}', by='admin').json.items() >= {**asked, 'key_size': 128}.items()
     volume = create(volume_type='disk')
     assert volume['encrypted']
+    facts = {**asked, 'key_size': 128, 'control_location': 'front-end', 'encryption_key_id': None}
+    assert ask(f'GET /v3/volumes/{volume["id"]}/encryption').json == facts
+    ask(f'GET /v3/volumes/{volume["id"]}/encryption', by='bob', expect=404)
     ask(f'DELETE {path}/{made["encryption_id"]}', by='admin', expect=400)
     ask(f'DELETE /v3/volumes/{volume["id"]}', expect=202)
     ask(f'DELETE {path}/{made["encryption_id"]}', by='admin', expect=202)
