@@ -29,7 +29,6 @@ EXTENSIONS = {
     'os-quota-class-sets': ('QuotaClasses', 'Quota classes management support.'),
     'os-quota-sets': ('Quotas', 'Quota management support.'),
     'os-services': ('Services', 'Services support.'),
-    'os-snapshot-actions': ('SnapshotActions', 'Enable snapshot manager actions.'),
     'os-types-extra-specs': ('TypesExtraSpecs', 'Types extra specs support.'),
     'os-types-manage': ('TypesManage', 'Types manage support.'),
     'os-used-limits': ('UsedLimits', 'Provide data on limited resources that are being used.'),
@@ -48,7 +47,7 @@ EXTENSIONS = {
 # What services show since some version.
 LATER = {'cluster': added('3.7', None), 'backend_state': added('3.49', 'up')}
 
-
+# By what is listed.
 FILTERED = {
     'volume': VOLUME_FILTERS,
     'snapshot': SNAPSHOT_FILTERS,

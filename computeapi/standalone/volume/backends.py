@@ -10,18 +10,18 @@ from computeapi.standalone.volume.service import CinderController
 from computeapi.web.controller import operation
 from computeapi.web.request import Request
 
-# In the words of Cinder's drivers; a size that nobody knows is infinite.
+# In the words of Cinder's drivers.
 KIND = {
     'volume_backend_name': BACKEND,
     'vendor_name': 'computeapi',
-    'driver_version': '1.0',
     'storage_protocol': BACKEND,
 }
 ABILITIES = {'thin_provisioning_support': True, 'multiattach': True, 'QoS_support': False}
-ROOM = {'total_capacity_gb': 'infinite', 'free_capacity_gb': 'infinite', 'reserved_percentage': 0}
+ENDLESS = ('infinite', 'infinite')
+"""The room for volumes without data."""
 PROPERTIES = {
-    'thin_provisioning': ('Thin provisioning', 'Sets thin provisioning.', True),
-    'qos': ('QoS', 'Enables QoS.', False),
+    'thin_provisioning': ('Thin provisioning', 'Sets thin provisioning.', 'thin_provisioning_support'),
+    'qos': ('QoS', 'Enables QoS.', 'QoS_support'),
 }
 
 
@@ -31,10 +31,18 @@ class CinderBackends(CinderController):
         wanted, names = req.parameter('name', ''), map(pool_of, self.volumes.availability_zones(req.context))
         pools: list[dict[str, Any]] = [{'name': name} for name in names if wanted in ('', name)]
         if truth('detail', req.parameter('detail', 'false')):
-            moment = self.volumes.clock().isoformat()
+            capabilities = self._capabilities()
             for pool in pools:
-                pool['capabilities'] = {**KIND, **ABILITIES, **ROOM, 'pool_name': BACKEND, 'timestamp': moment}
+                pool['capabilities'] = capabilities
         return {'pools': pools}
+
+    def _capabilities(self) -> dict[str, Any]:
+        """The same of all pools: they share one disk."""
+        files = self.volumes.filler.files
+        total, free = ENDLESS if files is None else files.room()
+        room = {'total_capacity_gb': total, 'free_capacity_gb': free, 'reserved_percentage': 0}
+        seen = {'pool_name': BACKEND, 'timestamp': self.volumes.clock().isoformat()}
+        return {**KIND, **ABILITIES, **room, **seen}
 
     @operation('GET', '/capabilities/{host}', policy=ADMIN)
     def capabilities(self, req: Request, host: str) -> dict[str, Any]:
@@ -42,8 +50,8 @@ class CinderBackends(CinderController):
         if host not in map(host_of, self.volumes.availability_zones(req.context)):
             raise NotFound(f'Service {host} could not be found.')
         properties = {
-            name: {'title': title, 'description': text, 'type': 'boolean', 'default': able}
-            for name, (title, text, able) in PROPERTIES.items()
+            name: {'title': title, 'description': text, 'type': 'boolean', 'default': ABILITIES[ability]}
+            for name, (title, text, ability) in PROPERTIES.items()
         }
         about = {'namespace': f'OS::Storage::Capabilities::{host}', 'pool_name': BACKEND, 'display_name': BACKEND}
         rest: dict[str, Any] = {'description': None, 'visibility': 'public', 'replication_targets': []}

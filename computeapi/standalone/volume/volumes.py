@@ -57,13 +57,13 @@ class CinderVolumeResources(CinderCollection):
         return self.volumes.list(req.context, **window(req), **asked)
 
     def count(self, req: Request, **asked: Any) -> int:
-        return self.volumes.count(req.context, **asked)[0]
+        return self.volumes.count(req.context, **asked)
 
     @operation('GET', '/summary', policy=CALLER, behaviour={'metadata': added('3.36', True)})
     @api_version('3.12')
     def summarize(self, req: Request) -> dict[str, Any]:
         asked = self.asked(req)
-        count, size = self.volumes.count(req.context, **asked)
+        count, size = self.volumes.totals(req.context, **asked)
         document: dict[str, Any] = {'total_count': count, 'total_size': size}
         if req.behaviour.metadata:
             document['metadata'] = self.volumes.metadata_values(req.context, **asked)

@@ -252,8 +252,8 @@ def test_lists_of_administrators_in_any_order(volumes):
     assert names(ALICE, all_projects=True) == ['two', 'one']
     assert names(offset=1, limit=5) == ['one']
     assert names(sort=[('name', 'asc')], marker=one.id) == ['two']
-    assert volumes.count(ALICE) == (2, 3)
-    assert volumes.count(ADMIN, all_projects=True, filters={'name': ['one', 'three']}) == (2, 4)
+    assert volumes.totals(ALICE) == (2, 3)
+    assert volumes.totals(ADMIN, all_projects=True, filters={'name': ['one', 'three']}) == (2, 4)
     with pytest.raises(errors.Invalid, match='sort'):
         names(sort=[('secret', 'asc')])
 

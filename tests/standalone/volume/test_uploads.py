@@ -1,5 +1,6 @@
 """Images that are made of volumes."""
 
+import shutil
 import time
 
 import pytest
@@ -81,6 +82,11 @@ class TestWithData:
         assert {each.name for each in files.iterdir()} == {alone['id'], member['id']}
         ask(f'POST /v3/groups/{group}/action', {'delete': {'delete-volumes': True}}, expect=202)
         assert [each.name for each in files.iterdir()] == [alone['id']]
+
+    def test_there_is_as_much_room_as_on_the_disk(self, ask, tmp_path):
+        [pool] = ask('GET /v3/scheduler-stats/get_pools?detail=true', by='admin').json['pools']
+        total, free = (pool['capabilities'][f'{what}_capacity_gb'] for what in ('total', 'free'))
+        assert total == shutil.disk_usage(tmp_path).total // 2**30 and 0 <= free <= total
 
     def test_a_volume_in_use_takes_force(self, ask, create, act):
         volume = create()

@@ -698,6 +698,7 @@ def test_the_storage_is_a_pool_for_each_zone(ask, create):
     path = f'/v3/scheduler-stats/get_pools?detail=True&name={urllib.parse.quote(host)}'
     (pool,) = ask(f'GET {path}', by='admin').json['pools']
     assert (pool['name'], pool['capabilities']['volume_backend_name']) == (host, 'local')
+    assert pool['capabilities']['free_capacity_gb'] == 'infinite'
     assert ask('GET /v3/scheduler-stats/get_pools?name=moon', by='admin').json == {'pools': []}
     able = ask('GET /v3/capabilities/local@nova', by='admin').json
     assert (able['volume_backend_name'], able['properties']['qos']['default']) == ('local', False)

@@ -10,7 +10,7 @@ from computeapi.backends.rights import check_writer
 from computeapi.backends.volume import Volume, VolumeListener, VolumeUsers
 from computeapi.backends.volume.local.files import VolumeFiles
 from computeapi.backends.volume.local.filling import Filler
-from computeapi.backends.volume.local.kept import Kept
+from computeapi.backends.volume.local.kept import KeptWithSize
 from computeapi.backends.volume.local.messages import VolumeMessages
 from computeapi.backends.volume.local.quotas import VolumeQuotas
 from computeapi.backends.volume.local.types import VolumeTypes
@@ -45,7 +45,7 @@ class Exports(Protocol):
         """Let those work that should, and end those of attachments that are not there any more."""
 
 
-class VolumeStore(Kept[Volume]):
+class VolumeStore(KeptWithSize[Volume]):
     """Volumes made from `images`, in availability `zones`; `types` are those to begin with and their extra specs.
 
     `files` hold their data; without these they have none. `exports` let the hosts of agents reach them. `listeners`

@@ -4,6 +4,7 @@ holes."""
 import contextlib
 import fcntl
 import logging
+import shutil
 import subprocess
 import threading
 import time
@@ -53,6 +54,12 @@ class VolumeFiles:
 
     def __init__(self, directory: Path, image: ImageFile):
         self.directory, self.image = directory, image
+
+    def room(self) -> tuple[int, int]:
+        """Of the disk, in GiB: all, and what is free."""
+        there = next(folder for folder in (self.directory, *self.directory.parents) if folder.exists())
+        usage = shutil.disk_usage(there)
+        return usage.total // GIB, usage.free // GIB
 
     def path(self, thing_id: str) -> Path:
         return self.directory / str(uuid.UUID(thing_id))

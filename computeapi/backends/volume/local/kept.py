@@ -89,11 +89,18 @@ class Kept(Generic[Record]):
 
 
 class KeptWithSize(Kept[Record]):
-    """Records with a size, whose number a client may ask for."""
+    """Records with a size."""
 
-    def count(self, context: Context, *, filters: Mapping[str, Any] | None = None, all_projects: bool = False) -> int:
+    def totals(
+        self, context: Context, *, filters: Mapping[str, Any] | None = None, all_projects: bool = False
+    ) -> tuple[int, int]:
+        """How many records a list without limit has, and their size in all."""
         with self.store.read() as connection:
-            return self.table.count(connection, *self.table.listed(context, filters, all_projects))[0]
+            return self.table.count(connection, *self.table.listed(context, filters, all_projects))
+
+    def count(self, context: Context, **asked: Any) -> int:
+        """The first of the totals."""
+        return self.totals(context, **asked)[0]
 
 
 def check_metadata(facts: Mapping[str, Any]) -> None:

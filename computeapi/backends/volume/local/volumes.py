@@ -22,13 +22,6 @@ UNDELETABLE = (
 
 
 class VolumeLife(VolumeMaking):
-    def count(
-        self, context: Context, *, filters: Mapping[str, Any] | None = None, all_projects: bool = False
-    ) -> tuple[int, int]:
-        """How many volumes a list without limit has, and their size in all."""
-        with self.store.read() as connection:
-            return VOLUMES.count(connection, *VOLUMES.listed(context, filters, all_projects))
-
     def metadata_values(
         self, context: Context, *, filters: Mapping[str, Any] | None = None, all_projects: bool = False
     ) -> dict[str, builtins.list[str]]:
