@@ -231,11 +231,13 @@ class RealNetworks:
         self.own = NeutronNetworks(self.cloud.conf(network='neutron'))
         self.networks = As(Networks, InOrder(self.cloud.translated(self.own), Port, FloatingIP))
 
-    def network(self, context, *cidrs, name='net', **facts):
+    def network(self, context, *cidrs, name='net', shared=False, **facts):
         if self.made:
             self.pause()
         network_id = self._made(context, 'networks', {'name': name, **facts})['id']
         self.made += 1
+        if shared:
+            self.cloud.topology.share(network_id)
         for cidr in cidrs:
             subnet = cidr if isinstance(cidr, dict) else {'cidr': cidr}
             version = 6 if ':' in subnet['cidr'] else 4

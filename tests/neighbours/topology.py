@@ -21,12 +21,15 @@ class Topology:
         """From now on there is `private` for everybody, or for administrators."""
         private, wanted = self.private, set(self.projects.values()) if shared else set()
         for project_id in wanted - set(self.seen):
-            facts = {'object_type': 'network', 'object_id': private, 'action': SHARED, 'target_tenant': project_id}
-            # Each project may have so many policies, and these are for tests that run at once.
-            facts['project_id'] = self.projects['admin']
-            self.seen[project_id] = self._made('rbac_policy', facts, 'rbac-policies')
+            self.seen[project_id] = self._shared(private, project_id)
         for project_id in set(self.seen) - wanted:
             self.neutron.delete(f'/rbac-policies/{self.seen.pop(project_id)}')
+
+    def share(self, network_id):
+        """Let all projects of this process use the network. One that is `shared` is everybody's: tests that run at
+        once would see it."""
+        for project_id in self.projects.values():
+            self._shared(network_id, project_id)
 
     @functools.cached_property
     def private(self):
@@ -48,6 +51,12 @@ class Topology:
             self.neutron.delete(f'/routers/{self.router}')
             self.show(shared=False)
             self.neutron.delete(f'/networks/{self.private}')
+
+    def _shared(self, network_id, project_id):
+        facts = {'object_type': 'network', 'object_id': network_id, 'action': SHARED, 'target_tenant': project_id}
+        # Each project may have so many policies, and these are for tests that run at once.
+        facts['project_id'] = self.projects['admin']
+        return self._made('rbac_policy', facts, 'rbac-policies')
 
     def _made(self, kind, facts, plural=None):
         return self.neutron.post(f'/{plural or kind + "s"}', json={kind: facts}).json()[kind]['id']
