@@ -33,17 +33,18 @@ class AggregateManager:
     def get(self, aggregate_id: int) -> Aggregate:
         return self.store.ask(self._get, aggregate_id)
 
-    def _get(self, connection: sa.Connection, aggregate_id: int, lock: bool = False) -> Aggregate:
-        found = rows.get(connection, aggregate_id, lock=lock)
+    def _get(self, connection: sa.Connection, aggregate_id: int) -> Aggregate:
+        found = rows.get(connection, aggregate_id)
         if found is None:
             raise AggregateNotFound(id=aggregate_id)
         return found
 
     @contextmanager
     def _changing(self, aggregate_id: int) -> Iterator[tuple[sa.Connection, Aggregate]]:
-        """A transaction in which nobody else changes the aggregate."""
+        """A transaction in which nobody else changes an aggregate: what zone a host is in, all of them say."""
         with self.store.write() as connection:
-            yield connection, self._get(connection, aggregate_id, lock=True)
+            rows.lock(connection)
+            yield connection, self._get(connection, aggregate_id)
 
     def create(self, name: str, zone: str | None) -> Aggregate:
         with conflicts(TAKEN.format(name)), self.store.write() as connection:
@@ -83,9 +84,10 @@ class AggregateManager:
 
     def add_host(self, aggregate_id: int, host: str) -> Aggregate:
         with self.store.write() as connection:
+            rows.lock(connection)
             if not hypervisors.exists(connection, host, None):
                 raise ComputeHostNotFound(host=host)
-            aggregate = self._get(connection, aggregate_id, lock=True)
+            aggregate = self._get(connection, aggregate_id)
             if host in aggregate.hosts:
                 raise Conflict(f'Aggregate {aggregate_id} already has host {host}.')
             zone = aggregate.availability_zone
@@ -96,7 +98,8 @@ class AggregateManager:
 
     def remove_host(self, aggregate_id: int, host: str) -> Aggregate:
         with self.store.write() as connection:
-            aggregate = rows.get(connection, aggregate_id, lock=True)
+            rows.lock(connection)
+            aggregate = rows.get(connection, aggregate_id)
             if aggregate is None or host not in aggregate.hosts:
                 raise NotFound(f'Cannot remove host {host} in aggregate {aggregate_id}')
             if reason := _shift(connection, aggregate, host):

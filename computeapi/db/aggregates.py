@@ -14,6 +14,7 @@ from computeapi.db.tables.servers import servers
 __all__ = ['ZONE', 'Aggregate']
 
 AGGREGATES = Rows(Aggregate, aggregates)
+LOCKED = sa.select(aggregates.c.id).order_by(aggregates.c.id).with_for_update()
 METADATA = (
     sa.select(aggregate_hosts.c.host, aggregates.c.metadata)
     .select_from(aggregate_hosts.join(aggregates, aggregate_hosts.c.aggregate_id == aggregates.c.id))
@@ -27,10 +28,14 @@ MEMBERS = (
 )
 
 
-def select(connection: sa.Connection, *conditions: sa.ColumnElement[bool], lock: bool = False) -> list[Aggregate]:
-    """Aggregates with their hosts, in two queries."""
-    statement = AGGREGATES.select.where(*conditions).order_by(aggregates.c.id)
-    return _with_hosts(connection, AGGREGATES.all(connection, statement.with_for_update() if lock else statement))
+def lock(connection: sa.Connection) -> None:
+    """Let nobody else change an aggregate that there is while the transaction lasts."""
+    connection.execute(LOCKED)
+
+
+def select(connection: sa.Connection) -> list[Aggregate]:
+    """All aggregates with their hosts, in two queries."""
+    return _with_hosts(connection, AGGREGATES.all(connection, AGGREGATES.select.order_by(aggregates.c.id)))
 
 
 def _with_hosts(connection: sa.Connection, found: list[Aggregate]) -> list[Aggregate]:
@@ -64,8 +69,8 @@ def zones(connection: sa.Connection, hosts: Collection[str] | None = None) -> di
     return {host: zone for host, zone in named.items() if zone}
 
 
-def get(connection: sa.Connection, aggregate_id: int, *, lock: bool = False) -> Aggregate | None:
-    found = AGGREGATES.find(connection, lock=lock, id=aggregate_id)
+def get(connection: sa.Connection, aggregate_id: int) -> Aggregate | None:
+    found = AGGREGATES.find(connection, id=aggregate_id)
     return None if found is None else _with_hosts(connection, [found])[0]
 
 

@@ -1,8 +1,12 @@
 """Host aggregates over HTTP, and what they do to zones."""
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from threading import Barrier, BrokenBarrierError
 
 import pytest
+
+from computeapi.db import aggregates as rows
 
 MEMBER = 'bob:project'
 
@@ -115,6 +119,25 @@ def test_one_name_given_twice_at_once(api, made):
 
     with ThreadPoolExecutor(4) as pool:
         assert sorted(pool.map(create, range(16))) == [200] * 4 + [409] * 12
+
+
+@pytest.mark.several_writers
+def test_a_host_comes_into_one_zone_of_two_at_once(api, hosts, monkeypatch):
+    looked, add_host = Barrier(2), rows.add_host
+
+    def add_later(*facts):
+        """When the other one has looked, too, if it can."""
+        with suppress(BrokenBarrierError):
+            looked.wait(0.5)
+        add_host(*facts)
+
+    def add(zone):
+        new = api.post('/os-aggregates', {'aggregate': {'name': zone, 'availability_zone': zone}}).json['aggregate']
+        return api.post(f'/os-aggregates/{new["id"]}/action', {'add_host': {'host': 'compute1'}}).status
+
+    monkeypatch.setattr(rows, 'add_host', add_later)
+    with ThreadPoolExecutor(2) as pool:
+        assert sorted(pool.map(add, ['north', 'south'])) == [200, 409]
 
 
 @pytest.mark.parametrize(('id', 'status'), [('abc', 400), ('1x', 400), ('1' * 30, 404), ('-1', 404), ('99', 404)])
