@@ -32,8 +32,10 @@ class Gate:
         with self._changed:
             self._changed.wait_for(lambda: not self._closed)
             self._closed = True
-            self._changed.wait_for(lambda: not self._inside)
+        # Who is interrupted while others are still inside, as by Ctrl-C, keeps nobody out afterwards.
         try:
+            with self._changed:
+                self._changed.wait_for(lambda: not self._inside)
             yield
         finally:
             with self._changed:
