@@ -301,8 +301,10 @@ class Cloud:
         return self.tools.dry_run.create_server(body, **who)
 
     def reset(self) -> None:
-        """Be as it was after the start."""
+        """Be as it was after the start; connections are closed, and those that are used again open anew."""
         self.tools.reset()
+        # A process of many tests would have too many files open.
+        self._connections.close()
         if self._accounts != self._first_accounts:
             self._accounts = dict(self._first_accounts)
             self._write_clouds()

@@ -134,6 +134,16 @@ def test_its_connections_are_those_of_its_users(cloud):
         cloud.connection('nobody')
 
 
+def test_a_process_of_many_tests_has_no_more_files_open_for_it(cloud):
+    lasting, before = cloud.connection(), len(open_files())
+    for _ in range(10):
+        assert cloud.connection().compute.find_flavor('m1.tiny').ram == 512
+        cloud.reset()
+    # The cloud is told of an end, and has its own a moment later.
+    assert len(open_files()) < before + 10
+    assert lasting.compute.find_flavor('m1.tiny').ram == 512
+
+
 def test_a_reset_brings_back_what_was_there_and_takes_away_what_was_made(http, cloud):
     http.boot()
     http.delete('/v2.1/flavors/1')
