@@ -120,6 +120,11 @@ class CellOutages(Outages):
     def changed(self, name: str) -> None:
         self.service().cloud.cells.mark(name, down=name in self.names)
 
+    def found_otherwise(self) -> None:
+        for cell in self.service().cloud.cells.list():
+            if cell.down != (cell.name in self.names):
+                self.changed(cell.name)
+
 
 class NeighbourOutages(Outages):
     """Of the services beside compute: whoever asks one that is away is told so, compute like its clients."""

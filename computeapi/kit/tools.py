@@ -114,6 +114,7 @@ class Tools:
             self.plans.found_otherwise()
             self.service.found_otherwise()
             self.hosts.found_otherwise()
+            self.cells.found_otherwise()
 
     def forget(self, name: str) -> None:
         """Delete a snapshot; NotFound, Conflict for that of the beginning."""

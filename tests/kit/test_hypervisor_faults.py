@@ -206,6 +206,19 @@ def test_a_cell_is_down(cloud, http, status):
     assert status(http.boot(), 'ACTIVE') == 'ACTIVE'
 
 
+@pytest.mark.parametrize('down', [True, False])
+def test_a_cell_stays_as_it_is_when_a_snapshot_is_restored(cloud, http, status, down):
+    server = http.boot()
+    status(server, 'ACTIVE')
+    then, now = (cloud.cells.up, cloud.cells.down) if down else (cloud.cells.down, cloud.cells.up)
+    then('cell1')
+    cloud.snapshot('before')
+    now('cell1')
+    cloud.restore('before')
+    assert cloud.cells.list() == (['cell1'] if down else [])
+    assert status(server) == ('UNKNOWN' if down else 'ACTIVE')
+
+
 # ------------------------------------------------------------------ neighbours
 
 
