@@ -147,10 +147,16 @@ def _document(text: str) -> Any:
         raise argparse.ArgumentTypeError(f'{text} is neither JSON nor @FILE that holds it: {error}') from None
 
 
+def _truth(text: str) -> bool:
+    if text not in ('true', 'false'):
+        raise argparse.ArgumentTypeError(f'{text} is neither true nor false')
+    return text == 'true'
+
+
 READERS: dict[str, Callable[[str], Any]] = {
     'string': str,
     'integer': int,
     'number': float,
-    'boolean': {'true': True, 'false': False}.__getitem__,
+    'boolean': _truth,
 }
 """By the type in the schema; others are JSON."""

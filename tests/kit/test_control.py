@@ -131,6 +131,12 @@ def test_what_is_no_document_is_told(control, capsys):
         assert f'{text} is neither JSON nor @FILE' in capsys.readouterr().err
 
 
+def test_what_is_neither_true_nor_false_is_told(control, capsys):
+    with pytest.raises(SystemExit):
+        control('switch-hints', 'yes')
+    assert 'ON: yes is neither true nor false' in capsys.readouterr().err
+
+
 def test_which_cloud_may_be_said_first(cloud, capsys):
     which = ['--url', cloud.environ[URL_VARIABLE], '--token', cloud.control_token]
     assert cli.main(['control', *which, 'list-snapshots']) == 0
