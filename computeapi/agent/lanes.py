@@ -20,7 +20,6 @@ class Errand:
 
     identity: str
     answer: Future[AgentAnswer]
-    heard: bool = False
 
 
 class Lanes:
@@ -38,13 +37,13 @@ class Lanes:
             errand = self.errands.get(server_id)
             if refusal := self._refusal(server_id, call):
                 return refusal
-            if errand is None or (errand.answer.done() and (errand.heard or errand.identity != identity)):
+            if errand is None or (errand.answer.done() and errand.identity != identity):
                 known = self.memory.of(server_id)
                 if known.did == identity:
                     LOG.info('%s of server %s was told again, and is done', call.operation, server_id)
                     return AgentAnswer(AnswerKind.DONE, known.value)
                 errand = self.errands[server_id] = Errand(identity, self.pool.submit(self._run, server_id, call, work))
-        return self._outcome(errand, identity, call.patience)
+        return self._outcome(server_id, errand, identity, call.patience)
 
     def _refusal(self, server_id: str, call: Call) -> AgentAnswer | None:
         """For whoever has lost his claim on the server; that of who has not is the newest from now on."""
@@ -56,7 +55,7 @@ class Lanes:
             self.memory.keep(server_id)
         return None
 
-    def _outcome(self, errand: Errand, identity: str, patience: float) -> AgentAnswer:
+    def _outcome(self, server_id: str, errand: Errand, identity: str, patience: float) -> AgentAnswer:
         try:
             answer = errand.answer.result(patience)
         except TimeoutError:
@@ -64,7 +63,9 @@ class Lanes:
         if errand.identity != identity:
             # Now it is the caller's turn, who comes again.
             return AgentAnswer(AnswerKind.UNDER_WAY)
-        errand.heard = True
+        with self.lock:
+            if self.errands.get(server_id) is errand:
+                del self.errands[server_id]
         return answer
 
     def _run(self, server_id: str, call: Call, work: Work) -> AgentAnswer:

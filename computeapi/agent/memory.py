@@ -6,12 +6,12 @@ import logging
 import threading
 import time
 import uuid
-from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from weakref import WeakValueDictionary
 
 from computeapi.backends.hypervisor.remote.codec import codec
 from computeapi.backends.whole_files import write
@@ -38,37 +38,47 @@ class Recollection:
     work: str = ''
     steps: dict[str, datetime] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        # One at a time writes it down, and it is no part of what is written.
+        self.writing = threading.Lock()
+
 
 CODEC = codec(Recollection)
 
 
 class Memory:
     """A directory of recollections. Whoever does something with a server changes what is known of it, and nobody else
-    but for the token."""
+    but for the token.
+
+    held: of those with which something is done just now.
+    """
 
     def __init__(self, directory: Path, clock: Callable[[], datetime] = lambda: datetime.now(UTC)):
         self.directory, self.clock = directory, clock
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.boot = BOOT.read_text().strip() if BOOT.exists() else ''
-        self.lock, self.held = threading.Lock(), dict[str, Recollection]()
-        self.writing: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
+        self.lock, self.held = threading.Lock(), WeakValueDictionary[str, Recollection]()
+        self.unwritten: dict[str, Recollection] = {}
 
     def of(self, server_id: str) -> Recollection:
         """What is known of a server; ValueError for what is no UUID, and may be a path."""
         with self.lock:
-            if server_id not in self.held:
-                self.held[server_id] = self._read(self._path(server_id))
-            return self.held[server_id]
+            known = self.held.get(server_id)
+            if known is None:
+                known = self.held[server_id] = self._read(self._path(server_id))
+            return known
 
     def keep(self, server_id: str) -> None:
         """Write down what `of` has given and somebody has changed. Where there is no room for it, it is known as long
         as this process lives, so that servers can be deleted to make room."""
-        path = self._path(server_id)
-        try:
-            with self.writing[server_id]:
-                write(path, json.dumps(CODEC.write(self.of(server_id))).encode())
-        except OSError as error:
-            LOG.warning('What was done with server %s is not written down: %s', server_id, error)
+        path, known = self._path(server_id), self.of(server_id)
+        with known.writing:
+            try:
+                write(path, json.dumps(CODEC.write(known)).encode())
+                self.unwritten.pop(server_id, None)
+            except OSError as error:
+                self.unwritten[server_id] = known
+                LOG.warning('What was done with server %s is not written down: %s', server_id, error)
 
     def passed(self, server_id: str, work: str, step: str) -> float:
         """How many seconds ago that piece of work on a server came to this step first."""
@@ -84,8 +94,8 @@ class Memory:
         """Remove what is so old that nobody needs it."""
         before = time.time() - FORGOTTEN_SECONDS
         for path in self.directory.glob('*.json'):
-            with contextlib.suppress(FileNotFoundError):
-                if path.stat().st_mtime < before:
+            with self.lock, contextlib.suppress(FileNotFoundError):
+                if path.stem not in self.held and path.stat().st_mtime < before:
                     path.unlink()
 
     def _path(self, server_id: str) -> Path:

@@ -27,6 +27,7 @@ LOG = logging.getLogger(__name__)
 REMOTE = 'remote'
 # How many calls are answered at a time: most of them wait for an errand.
 CALLS = 64
+DAY = 24 * 3600
 HOST_NAME = re.compile(r'[A-Za-z0-9][A-Za-z0-9._-]{0,200}')
 
 
@@ -53,9 +54,11 @@ class AgentProcess:
         self.endpoint = AgentEndpoint(*known, conf.neighbour_timeout, options.key)
         self.reporter = Reporter(self.bus, self.host, self.driver, options.key)
         self.beat = Periodic('report', self.reporter.report, conf.report_interval)
+        self.tidying = Periodic('memory', self.memory.forget, DAY)
 
     def start(self) -> None:
-        self.memory.forget()
+        self.tidying.alarm.set()
+        self.tidying.start()
         self.gate.start()
         # What is told may be told from the first report on.
         self.bus.serve(topic_of(self.host), self.endpoint, CALLS)
@@ -65,6 +68,7 @@ class AgentProcess:
     def stop(self) -> None:
         """What is under way is told again when there is another agent."""
         self.beat.stop(patience=0)
+        self.tidying.stop(patience=0)
         self.bus.close()
         self.lanes.close()
         self.gate.close()

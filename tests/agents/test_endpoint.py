@@ -1,5 +1,6 @@
 """What an agent does with what it is told, whoever told it and however often."""
 
+import os
 import threading
 import time
 from dataclasses import replace
@@ -161,6 +162,32 @@ def test_who_is_told_that_it_is_under_way_hears_later_how_it_went(agent, running
     agent.driver.goes_on.set()
     assert agent.tell('reboot', running, hard=True, token=5).kind is AnswerKind.DONE
     assert agent.driver.heard == ['reboot']
+
+
+def test_an_agent_that_works_for_years_has_only_what_is_under_way_in_memory(agent, running):
+    agent.driver.goes_on.clear()
+    assert agent.tell('reboot', running, hard=True, patience=0.0).kind is AnswerKind.UNDER_WAY
+    agent.driver.begun.acquire()
+    assert [*agent.lanes.errands] == [*agent.memory.held] == [running.uuid]
+    agent.driver.goes_on.set()
+    assert agent.tell('reboot', running, hard=True).kind is AnswerKind.DONE
+    assert not agent.lanes.errands and not agent.memory.held
+    assert agent.tell('reboot', running, hard=True).kind is AnswerKind.DONE
+    assert agent.driver.heard == ['reboot']
+
+
+def test_what_nobody_comes_back_for_is_forgotten_and_what_is_under_way_is_not(agent, running, servers):
+    other = servers.get(servers.add(host=HOST))
+    agent.tell('spawn', other, [])
+    agent.driver.begun.acquire()
+    agent.driver.goes_on.clear()
+    agent.tell('reboot', running, hard=True, patience=0.0)
+    agent.driver.begun.acquire()
+    for path in agent.memory.directory.iterdir():
+        os.utime(path, (0, 0))
+    agent.memory.forget()
+    assert [path.stem for path in agent.memory.directory.iterdir()] == [running.uuid]
+    agent.driver.goes_on.set()
 
 
 def test_work_waits_for_a_service_that_is_away_for_as_long_as_it_may(agent, running):
