@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from computeapi.main import Service
 
 PATH = '/ui'
+OWN = 'computeapi.ui.environ'
+"""Where a request keeps the environment that the page has it in: it comes again where a rule of the kit delays it."""
 
 
 def beside(
@@ -40,4 +42,4 @@ class PageBeside:
         if path != PATH and not path.startswith(f'{PATH}/'):
             return self.app(environ, start_response)
         inside = {'SCRIPT_NAME': environ.get('SCRIPT_NAME', '') + PATH, 'PATH_INFO': path[len(PATH) :]}
-        return self.page({**environ, **inside}, start_response)
+        return self.page(environ.setdefault(OWN, {**environ, **inside}), start_response)

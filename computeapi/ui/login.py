@@ -37,6 +37,8 @@ TOKENS = '/identity/v3/auth/tokens'
 LARGEST_LOGIN = 4096
 EVENT_STREAM = 'text/event-stream'
 RETRY_SECONDS = 60
+ASKED = 'computeapi.ui.asked'
+"""Where a request keeps what is asked of the cloud for it, so that it is that which comes again after a delay."""
 READ = ('GET', 'HEAD')
 OPEN = [
     (re.compile(r'/v2\.1(/.*)?', re.DOTALL), None),
@@ -163,14 +165,17 @@ class PageLogin:
                 asked.environ[name] = req.environ[name]
         # Who records requests puts something in the place of the body that is read once.
         asked.is_body_seekable = False
-        return asked.get_response(self.cloud)
+        kept: webob.Request = req.environ.setdefault(ASKED, asked)
+        return kept.get_response(self.cloud)
 
     def log_out(self, req: webob.Request) -> webob.Response:
         """The token is revoked, too."""
         session = self.sessions.close(req.cookies.get(COOKIE, ''))
         if session is not None:
             headers = {'X-Auth-Token': session.token, 'X-Subject-Token': session.token}
-            webob.Request.blank(TOKENS, method='DELETE', headers=headers).get_response(self.cloud)
+            req.environ[ASKED] = webob.Request.blank(TOKENS, method='DELETE', headers=headers)
+        if ASKED in req.environ:
+            req.environ[ASKED].get_response(self.cloud)
         if self.news is not None:
             self.news.rouse()
         answer = self.show(req, None)
@@ -243,7 +248,7 @@ class PageLogin:
             kept = [each for each in headers if each[0].lower() not in NOT_PASSED_ON]
             return start_response(status, [*kept, ('Cache-Control', 'no-store')], exc_info)
 
-        return self.cloud(inside, start)
+        return self.cloud(req.environ.setdefault(ASKED, inside), start)
 
     def secret_for(self, req: webob.Request, session: LoggedIn) -> dict[str, str] | None:
         """What a request is let in with; None for one that is not the page's to make."""

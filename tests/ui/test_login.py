@@ -265,6 +265,18 @@ def test_who_looks_on_is_in_no_journal_and_meets_no_fault(browser, cloud):
     rule.remove()
 
 
+def test_what_is_slow_by_a_rule_comes_to_an_end_for_the_page_too(browser, cloud):
+    with cloud.faults.add(path='*', delay=0.1) as rule:
+        assert browser.log_in('demo').status_code == 200
+        assert rule.hits == 1
+        group = {'server_group': {'name': 'slow', 'policies': ['affinity']}}
+        assert browser.ask('/cloud/v2.1/os-server-groups', 'POST', json=group).status_code == 200
+        assert rule.hits == 2
+        revoked = len(cloud.journal.entries('DELETE /auth/tokens'))
+        assert browser.ask('/session', 'DELETE').json()['session'] is None
+        assert rule.hits == 3 and len(cloud.journal.entries('DELETE /auth/tokens')) == revoked + 1
+
+
 def test_what_is_changed_is_recorded_though_it_says_that_it_looks(browser, cloud):
     browser.log_in('demo')
     group = {'server_group': {'name': 'seen', 'policies': ['affinity']}}
