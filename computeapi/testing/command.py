@@ -1,6 +1,7 @@
 """`computeapi run`: a command with a cloud of its own."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -16,6 +17,13 @@ from computeapi.testing.cloud import Cloud
 NOT_FOUND = 127
 """What shells answer with for a command that is not there."""
 TERMINATED = 128 + signal.SIGTERM
+ELSEWHERE = re.compile(
+    r'OS_(?!\w*__)(AUTH_TYPE|(AUTH_)?TOKEN|ENDPOINT|SYSTEM_SCOPE|TRUST_ID|TENANT_NAME|(USER|PROJECT|TENANT)_ID'
+    r'|\w*DOMAIN(_ID|_NAME)?|APPLICATION_CREDENTIAL_\w+|\w+_ENDPOINT_OVERRIDE)'
+)
+"""Variables of another cloud's openrc that would say, besides ours, who logs in where."""
+OWN = re.compile('computeapi(-.*)?')
+"""What OS_CLOUD may say."""
 
 
 def run(
@@ -34,12 +42,20 @@ def run(
     cloud = Cloud(conf=conf, journal=journal, load=scene, told=tell, seed=seed, webhook_allow=webhook_allow)
     with _exiting_when_terminated(), cloud:
         try:
-            process = subprocess.Popen(command, env={**os.environ, **cloud.environ})
+            process = subprocess.Popen(command, env={**_inherited(), **cloud.environ})
         except OSError as error:
             print(f'computeapi: {command[0]}: {error.strerror}', file=sys.stderr)
             return NOT_FOUND
         status = _status(process)
     return 128 - status if status < 0 else status
+
+
+def _inherited() -> dict[str, str]:
+    """What the command has of the environment: all that does not lead it to another cloud."""
+    kept = {name: value for name, value in os.environ.items() if not ELSEWHERE.fullmatch(name)}
+    if not OWN.fullmatch(kept.get('OS_CLOUD', '')):
+        kept.pop('OS_CLOUD', None)
+    return kept
 
 
 @contextmanager

@@ -31,6 +31,32 @@ def test_a_command_finds_its_cloud_and_its_status_is_told():
     assert (done.stdout, done.returncode) == ('3\n', 3), done.stderr
 
 
+@pytest.mark.parametrize(
+    'openrc',
+    [
+        {'OS_PROJECT_ID': '1' * 32, 'OS_PROJECT_DOMAIN_ID': 'default', 'OS_PROJECT_NAME': 'shop', 'OS_USERNAME': 'me'},
+        {
+            'OS_AUTH_TYPE': 'v3applicationcredential',
+            'OS_APPLICATION_CREDENTIAL_ID': '1' * 32,
+            'OS_APPLICATION_CREDENTIAL_SECRET': 'secret',
+        },
+        {'OS_CLOUD': 'mycloud', 'OS_TOKEN': 'x', 'OS_COMPUTE_ENDPOINT_OVERRIDE': 'http://127.0.0.1:1/v2.1'},
+    ],
+    ids=lambda openrc: next(iter(openrc)),
+)
+def test_a_command_does_not_find_the_cloud_of_the_shell(openrc):
+    command = [*RUN, sys.executable, '-W', 'ignore', '-c', COUNT]
+    done = subprocess.run(command, env=os.environ | openrc, capture_output=True, text=True)
+    assert (done.stdout, done.returncode) == ('3\n', 3), done.stderr
+
+
+def test_what_a_shell_says_besides_a_command_finds():
+    said = {'OS_CLOUD': 'computeapi-demo', 'OS_COMPUTE_API_VERSION': '2.96', 'OS_SERVICE_USER__USER_DOMAIN_ID': 'x'}
+    command = [*RUN, 'sh', '-c', f'echo {" ".join(f"${name}" for name in said)}']
+    done = subprocess.run(command, env=os.environ | said, capture_output=True, text=True)
+    assert done.stdout.split() == [*said.values()], done.stderr
+
+
 def test_a_shell_controls_its_cloud():
     script = f'{sys.executable} -m computeapi control take-snapshot one && {sys.executable} -m computeapi control reset'
     done = subprocess.run([*RUN, 'sh', '-c', script], capture_output=True, text=True)
