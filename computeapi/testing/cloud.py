@@ -1,5 +1,6 @@
 """A cloud in this process, in memory, which goes away with the test."""
 
+import copy
 import os
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack, closing
@@ -89,8 +90,7 @@ class Cloud:
         webhook_allow: Iterable[str] = (),
     ):
         newest = {} if release is None else options_of(release)
-        self._options = {('simulated', 'hosts'): hosts, **newest, **(options or {})}
-        self._conf = conf or config.load(overrides=self._options)
+        self._conf = conf or config.load(overrides={('simulated', 'hosts'): hosts, **newest, **(options or {})})
         self._port, self._prepare, self._journal_file = port, prepare, journal
         self._scene = Path(load) if isinstance(load, str) else load
         self._told, self._given = told, list[UserAccount]()
@@ -332,7 +332,7 @@ class Cloud:
             snapshots.begin(name, directory)
             other._drawn = snapshots.drawn[name]
 
-        allowed = self._webhook_allow
-        other = Cloud(options=self._options, prepare=prepare, seed=self._seed, webhook_allow=allowed)
+        conf, allowed = copy.deepcopy(self._conf), self._webhook_allow
+        other = Cloud(conf=conf, prepare=prepare, seed=self._seed, webhook_allow=allowed)
         other._given = list(self._accounts.values())
         return other

@@ -8,6 +8,7 @@ import weakref
 import pytest
 from oslo_config import cfg
 
+from computeapi import config
 from computeapi.errors import Conflict, NotFound
 from computeapi.testing import Cloud
 from tests.kit.conftest import HTTP
@@ -194,6 +195,14 @@ def test_a_snapshot_is_gone_back_to_and_left_again(http, cloud):
         cloud.snapshot('one')
     with pytest.raises(NotFound):
         cloud.restore('two')
+
+
+def test_a_branch_has_the_configuration_of_its_cloud():
+    conf = config.load(overrides={('quota', 'instances'): 7})
+    with Cloud(conf=conf) as cloud, cloud.branch() as other:
+        limits = HTTP(other).get('/v2.1/limits').json()['limits']['absolute']
+        assert limits['maxTotalInstances'] == 7
+        assert HTTP(cloud).boot() and HTTP(other).names() == []
 
 
 def test_a_branch_is_a_cloud_of_its_own(http, cloud):
