@@ -62,9 +62,9 @@ class Outages(ABC):
 
         What is so already does not come back at the end.
         """
-        end = (lambda: None) if name in self.names else (lambda: self.up(name))
+        was_up = name not in self.names
         self._change(name, self.names | {name})
-        return Outage(end)
+        return Outage(lambda: self.up(name) if was_up and name in self.names else None)
 
     def up(self, name: str) -> None:
         """Let it be as ever, and what waited for it go on; NotFound."""
@@ -87,7 +87,8 @@ class Outages(ABC):
             self.up(name)
 
     def found_otherwise(self) -> None:
-        """The cloud is what it was at another time, but what is out of reach remains so."""
+        """The cloud is what it was at another time, but what is out of reach remains so, if it is there."""
+        self.names &= frozenset(self.known())
         for name in self.list():
             self.changed(name)
 
@@ -121,6 +122,7 @@ class CellOutages(Outages):
         self.service().cloud.cells.mark(name, down=name in self.names)
 
     def found_otherwise(self) -> None:
+        super().found_otherwise()
         for cell in self.service().cloud.cells.list():
             if cell.down != (cell.name in self.names):
                 self.changed(cell.name)

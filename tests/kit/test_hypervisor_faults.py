@@ -219,6 +219,15 @@ def test_a_cell_stays_as_it_is_when_a_snapshot_is_restored(cloud, http, status, 
     assert status(server) == ('UNKNOWN' if down else 'ACTIVE')
 
 
+def test_what_a_restored_snapshot_does_not_have_is_not_down(cloud):
+    cloud.snapshot('before')
+    cloud.load({'version': 1, 'hosts': [{'name': 'big1', 'cell': 'cell9'}]})
+    with cloud.hosts.down('big1'), cloud.cells.down('cell9'):
+        cloud.restore('before')
+        assert cloud.hosts.list() == cloud.cells.list() == []
+    cloud.reset()
+
+
 # ------------------------------------------------------------------ neighbours
 
 
