@@ -209,6 +209,8 @@ def test_ids_are_made_of_names_and_the_seed(loaded, http):
         ('servers: [{name: web', 'line 3'),
         ('projects: [{name: one}]\nprojects: [{name: two}]', 'projects is here twice'),
         ('images: [{name: one, size: 1, size: 2}]', 'size is here twice'),
+        ('images: [{name: one, id: ../one, data: b25l}]', 'line 3: images[0].id: '),
+        ('servers: [{name: web, flavor: m1.tiny, id: ../web}]', 'line 3: servers[0].id: '),
     ],
 )
 def test_what_cannot_be_is_refused_with_its_place(cloud, tmp_path, change, message):

@@ -14,6 +14,8 @@ VERSION = 1
 
 STRING: Schema = {'type': ['string', 'null'], 'maxLength': 65535}
 NAME: Schema = {'type': 'string', 'maxLength': 255}
+FILE_NAME: Schema = {'type': 'string', 'maxLength': 64, 'pattern': r'^[A-Za-z0-9_-]+\Z'}
+"""What a thing is called that has a file, or a folder, of its own: no path that leads elsewhere."""
 INTEGER: Schema = {'type': ['integer', 'null']}
 AMOUNT: Schema = {'type': 'integer', 'minimum': 0}
 NUMBER: Schema = {'type': 'number'}
@@ -49,7 +51,8 @@ def entry(required: tuple[str, ...] = (), /, **properties: Schema) -> Schema:
     return {'type': 'object', 'properties': named, 'required': list(required), 'additionalProperties': False}
 
 
-ID = kept({'type': 'string', 'minLength': 1, 'maxLength': 64}, 'made of the name where none is said')
+MADE = 'made of the name where none is said'
+ID = kept({'type': 'string', 'minLength': 1, 'maxLength': 64}, MADE)
 LABEL = kept(NAME, default='')
 DESCRIPTION = kept({'type': ['string', 'null'], 'maxLength': 65535}, default='')
 PROJECT = refers('projects', 'project_id', 'whose it is')
@@ -114,7 +117,7 @@ FLAVOR = entry(
 )
 IMAGE = entry(
     ('name',),
-    id=ID,
+    id=kept(FILE_NAME, MADE),
     name=kept(STRING),
     project=refers('projects', 'owner', 'whose it is'),
     status=kept(NAME, default='active'),

@@ -3,6 +3,7 @@
 from computeapi.kit.scenes.schema import (
     AMOUNT,
     BOOLEAN,
+    FILE_NAME,
     INTEGER,
     LABELS,
     NAME,
@@ -104,7 +105,7 @@ TASK_STATES: Schema = {'enum': [None, *map(str, TaskState)]}
 
 SERVER = entry(
     ('name', 'flavor'),
-    id=kept(NAME, column='uuid'),
+    id=kept(FILE_NAME, column='uuid'),
     name=kept(NAME),
     project=PROJECT,
     user=USER,
