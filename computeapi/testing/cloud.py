@@ -133,12 +133,18 @@ class Cloud:
         app, own = stack.enter_context(serve.running(conf, self._directory, surroundings=kit, doors=doors))
         self._tools, self.control_token = kit.tools, kit.token
         self._accounts = {user: UserAccount.own(user, password) for user, password in own.items()}
-        self._accounts |= {each.user: each for each in (*self._given, *kit.tools.accounts)}
+        self._learn((*self._given, *kit.tools.accounts))
         self._first_accounts = dict(self._accounts)
         stack.enter_context(HTTPServer(app, [listening], conf.standalone, serve.THREADS).in_background())
         self.url = serve.url(listening)
         self._connections = stack.enter_context(ExitStack())
         self._write_clouds()
+
+    def _learn(self, accounts: Iterable[UserAccount]) -> None:
+        """Know these by their names, of several domains those that came later with their domain."""
+        for each in accounts:
+            known = self._accounts.get(each.user, each)
+            self._accounts[each.user if known.domain == each.domain else f'{each.user}@{each.domain}'] = each
 
     def _write_clouds(self) -> None:
         clouds = credentials.clouds_of(self.url, self._conf.api.auth_strategy, self.passwords)
@@ -209,7 +215,7 @@ class Cloud:
             known = ', '.join(self._accounts)
             raise KeyError(f'There is no user {user} whose password is known; there are {known}.')
         account = self._accounts[user]
-        facts = credentials.cloud_of(self.url, user, account.password)
+        facts = credentials.cloud_of(self.url, account.user, account.password)
         facts['auth'] |= {'user_domain_name': account.domain}
         if account.project is None:
             del facts['auth']['project_name'], facts['auth']['project_domain_name']
@@ -219,7 +225,8 @@ class Cloud:
 
     @property
     def passwords(self) -> Mapping[str, str]:
-        """By the names of its users: `admin` and `demo`, each with a project of its own name, and those loaded."""
+        """By the names of its users: `admin` and `demo`, each with a project of its own name, and those loaded; one who
+        is called like another of another domain has the domain in its name here: `demo@east`."""
         return {user: account.password for user, account in self._accounts.items()}
 
     def load(self, given: Path | str | Mapping[str, Any]) -> None:
@@ -228,7 +235,7 @@ class Cloud:
         computeapi.errors.Invalid with the line and the place of what cannot be; then nothing of it is there.
         """
         found = self.tools.load(Path(given) if isinstance(given, str) else given)
-        self._accounts |= {each.user: each for each in found}
+        self._learn(found)
         self._write_clouds()
 
     def export(self, path: Path | str | None = None, *, hashes: bool = False) -> dict[str, Any]:

@@ -146,6 +146,16 @@ def test_users_of_the_file_can_log_in(loaded):
     )
 
 
+def test_users_of_several_domains_may_have_one_name(cloud):
+    demo = {'name': 'demo', 'domain': 'east', 'password': 'sunrise', 'roles': [{'role': 'member', 'project': 'dawn'}]}
+    projects = [{'name': 'dawn', 'domain': 'east'}]
+    cloud.load({'version': 1, 'domains': [{'name': 'east'}], 'projects': projects, 'users': [demo]})
+    with Cloud(load=cloud.export()) as other:
+        for each in (cloud, other):
+            assert each.connection('demo').current_project.name == 'demo'
+            assert each.connection('demo@east').current_project.name == 'dawn'
+
+
 def test_what_is_under_way_stays_so_until_it_is_asked_for_something_else(cloud, http):
     cloud.load(yaml.safe_load(UNDER_WAY))
     http.log_in()

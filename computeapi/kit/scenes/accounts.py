@@ -27,13 +27,11 @@ class UserAccount(NamedTuple):
 def accounts(scene: Scene) -> list[UserAccount]:
     """Those whose passwords are known, stated or made."""
     projects, domains = scene.index('projects').rows, scene.index('domains').rows
-    stated = {entry['name']: entry['password'] for _, entry in scene.entries('users') if entry.get('password')}
+    # One that was made up is none of these.
+    stated = {entry['password'] for _, entry in scene.entries('users') if entry.get('password')}
     found = []
-    for _, entry in scene.entries('users'):
-        password = scene.passwords.get(entry['name'])
-        if password is None:
-            continue
-        row = scene.row('users', scene.resolve('users', entry['name'], ()))
+    for user_id, password in scene.passwords.items():
+        row = scene.row('users', user_id)
         project = projects.get(row['default_project_id'] or '')
         found.append(
             UserAccount(
@@ -42,7 +40,7 @@ def accounts(scene: Scene) -> list[UserAccount]:
                 domain=domains[row['domain_id']]['name'],
                 project=project['name'] if project else None,
                 project_domain=domains[project['domain_id']]['name'] if project else None,
-                stated=row['name'] in stated,
+                stated=password in stated,
             )
         )
     return found

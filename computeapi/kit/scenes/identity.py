@@ -53,7 +53,7 @@ def _load_user(scene: Scene, entry: Entry, place: Place, hashed: Callable[[str],
     if row['password_hash'] is None:
         password = entry.get('password') or chance.password(entry['name'])
         row['password_hash'] = hashed(password)
-        scene.passwords[entry['name']] = password
+        scene.passwords[row['id']] = password
     for number, held in enumerate(entry.get('roles', ())):
         at = (*place, 'roles', number)
         kind = next((name for name in TARGETS if held.get(name)), None)

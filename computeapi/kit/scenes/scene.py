@@ -87,7 +87,7 @@ class Scene:
         self.connection, self.document, self.now = connection, document, now
         self.seed = document.get('seed', 0)
         self.rows: dict[str, list[Values]] = defaultdict(list)
-        # By the name of a user who was given a password.
+        # By the id of a user who was given a password.
         self.passwords: dict[str, str] = {}
         self._indexes: dict[str, Index] = {}
         self._facts: dict[int, Facts] = {}
