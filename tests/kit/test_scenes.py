@@ -221,6 +221,13 @@ def test_ids_are_made_of_names_and_the_seed(loaded, http):
         ('images: [{name: one, size: 1, size: 2}]', 'size is here twice'),
         ('images: [{name: one, id: ../one, data: b25l}]', 'line 3: images[0].id: '),
         ('servers: [{name: web, flavor: m1.tiny, id: ../web}]', 'line 3: servers[0].id: '),
+        ('servers: [{name: web, flavor: {name: own, ram: much}}]', 'line 3: servers[0].flavor.ram: '),
+        ('ports: [{network: public, fixed_ips: [{ip_address: here}]}]', 'ports[0].fixed_ips[0].ip_address: '),
+        ('floating_ips: [{network: public, address: 10.0.0}]', 'floating_ips[0].address: '),
+        (
+            'security_groups: [{name: web, rules: [{direction: ingress, remote_ip_prefix: any}]}]',
+            'security_groups[0].rules[0].remote_ip_prefix: ',
+        ),
     ],
 )
 def test_what_cannot_be_is_refused_with_its_place(cloud, tmp_path, change, message):

@@ -1,8 +1,9 @@
 """The file that describes a cloud: read, checked, and written."""
 
 import functools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
+from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,12 @@ Document = Mapping[str, Any]
 Place = Sequence[str | int]
 MOST_ERRORS = 10
 WIDTH = 120
+FORMATS: Mapping[str, Callable[[str], object]] = {
+    'date-time': parsed,
+    'ip-address': ip_address,
+    'ip-prefix': functools.partial(ip_network, strict=False),
+}
+"""What reads the text of a format; ValueError."""
 
 
 class SceneError(Invalid):
@@ -129,14 +136,16 @@ def _with_texts(value: Any) -> Any:
     return value.isoformat() if isinstance(value, date) else value
 
 
+def _is_read(read: Callable[[str], object], value: object) -> bool:
+    """Whether it is no text, or one that can be read as that; ValueError."""
+    return not isinstance(value, str) or read(value) is not None
+
+
 @functools.cache
 def validator() -> jsonschema.protocols.Validator:
     checker = jsonschema.FormatChecker([])
-
-    @checker.checks('date-time', raises=ValueError)
-    def is_moment(value: object) -> bool:
-        return not isinstance(value, str) or parsed(value) is not None
-
+    for name, read in FORMATS.items():
+        checker.checks(name, raises=ValueError)(functools.partial(_is_read, read))
     return jsonschema.Draft202012Validator(DOCUMENT, format_checker=checker)
 
 

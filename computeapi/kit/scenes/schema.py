@@ -21,6 +21,7 @@ AMOUNT: Schema = {'type': 'integer', 'minimum': 0}
 NUMBER: Schema = {'type': 'number'}
 BOOLEAN: Schema = {'type': 'boolean'}
 TIME: Schema = {'type': ['string', 'null'], 'format': 'date-time'}
+IP_ADDRESS: Schema = {'type': ['string', 'null'], 'format': 'ip-address'}
 TEXTS: Schema = {'type': 'object', 'additionalProperties': {'type': ['string', 'number', 'boolean']}}
 LABELS: Schema = {'type': 'array', 'items': {'type': 'string', 'maxLength': 255}}
 OBJECT: Schema = {'type': 'object'}
@@ -115,6 +116,8 @@ FLAVOR = entry(
     access=about({'type': 'array', 'items': REFERENCE | {'of': 'projects'}}, 'projects that may use it'),
     **TIMES,
 )
+OWN_FLAVOR: Schema = {'type': ['string', 'object', 'null'], 'if': {'type': 'object'}, 'then': FLAVOR}
+"""The name or the id of a flavor, or all that one was."""
 IMAGE = entry(
     ('name',),
     id=kept(FILE_NAME, MADE),
@@ -144,7 +147,7 @@ SUBNET = entry(
     description=DESCRIPTION,
     project=PROJECT,
     cidr=kept(NAME),
-    gateway_ip=kept(STRING, 'the first address, unless it is null'),
+    gateway_ip=kept(IP_ADDRESS, 'the first address, unless it is null'),
     enable_dhcp=flag(True),
     allocation_pools=kept(OBJECTS, 'all but the gateway'),
     dns_nameservers=kept(LABELS, default=[]),
@@ -173,7 +176,7 @@ NETWORK = entry(
     tags=LABELS,
     **REVISED,
 )
-ADDRESS = entry((), subnet=refers('subnets'), ip_address=NAME)
+ADDRESS = entry((), subnet=refers('subnets'), ip_address=IP_ADDRESS | {'type': 'string'})
 ADDRESSES = {'type': 'array', 'items': ADDRESS}
 PLUG = entry(('network',), id=NAME, network=refers('networks'), mac_address=NAME, fixed_ips=ADDRESSES, **REVISED)
 ROUTER = entry(
@@ -199,7 +202,7 @@ RULE = entry(
     protocol=kept(STRING),
     port_range_min=kept(INTEGER),
     port_range_max=kept(INTEGER),
-    remote_ip_prefix=kept(STRING),
+    remote_ip_prefix=kept(STRING | {'format': 'ip-prefix'}),
     remote_group=refers('security_groups', 'remote_group_id'),
     **REVISED,
 )
@@ -246,10 +249,10 @@ FLOATING_IP = entry(
     description=DESCRIPTION,
     project=PROJECT,
     network=refers('networks', 'floating_network_id', 'an external one'),
-    address=kept(NAME, 'a free one', column='floating_ip_address'),
+    address=kept(IP_ADDRESS | {'type': 'string'}, 'a free one', column='floating_ip_address'),
     port=refers('ports', 'port_id'),
     server=about(REFERENCE | {'of': 'servers'}, 'to whose first port it leads'),
-    fixed_address=kept(STRING, 'the first of the port', column='fixed_ip_address'),
+    fixed_address=kept(IP_ADDRESS, 'the first of the port', column='fixed_ip_address'),
     tags=LABELS,
     **REVISED,
 )
