@@ -22,7 +22,8 @@ def openstack_cloud_options() -> dict[str, Any]:
 
 @pytest.fixture(scope='session')
 def openstack_cloud_of_session(openstack_cloud_options: dict[str, Any]) -> Iterator[Cloud]:
-    """The cloud behind `openstack_cloud`, made when it is first asked for; what is done to it here, all tests find."""
+    """The cloud behind `openstack_cloud`, made when it is first asked for. What all tests are to find, its options say,
+    such as `load`: what is done to it afterwards, the reset after the next test takes away."""
     from computeapi.testing import Cloud
 
     with Cloud(**openstack_cloud_options) as cloud:
