@@ -1,6 +1,7 @@
 """The stream of events: each change that was committed, once, in order, to whoever listens as it happens."""
 
 import json
+import math
 import socket
 import threading
 import time
@@ -312,6 +313,16 @@ def test_waiting_ends_with_what_there_was(cloud, http):
     cloud.events.wait_for(server=server, status='ACTIVE')
     with pytest.raises(TimeoutError, match='server.created web'):
         cloud.events.wait_for(server=server, status='SHUTOFF', timeout=0)
+
+
+def test_who_waits_for_as_long_as_it_takes_does_so_until_the_cloud_ends():
+    events = Events(datetime.now)
+    with ThreadPoolExecutor(1) as threads:
+        waiting = threads.submit(events.wait_for, timeout=math.inf)
+        time.sleep(0.1)
+        events.end()
+        with pytest.raises(TimeoutError, match='No such event came'):
+            waiting.result(PATIENCE)
 
 
 def test_following_in_python(cloud, http):

@@ -158,7 +158,7 @@ class Events:
                 if self.is_over or left <= 0:
                     raise TimeoutError(f'No such event came, but\n{self}')
                 since = self.last
-                self._changed.wait(left)
+                self._changed.wait(min(left, threading.TIMEOUT_MAX))
             return found[0]
 
     def follow(self, *, since: int | None = None, timeout: float = math.inf, **tests: Any) -> Iterator[CloudEvent]:
