@@ -195,8 +195,20 @@ def test_a_bound_program_makes_no_freer_one(ask, robot, id_of):
         ('/v2.1/servers/**', '/v2.1/servers/x/tags/red', True),
         ('/**', '/v3/volumes', True),
         ('/', '/', False),
+        ('/v3/a**', '/v3/a', True),
+        ('/v3/a*', '/v3/a', False),
+        ('/v3/**/tags', '/v3/images/x/tags', True),
+        ('/v3/{', '/v3/{', True),
+        ('/v3/users', '/v3/users\nx', False),
+        ('/**', f'/v3/{"a" * 1024}', False),
     ],
 )
 def test_what_a_rule_covers(rule, path, covered):
     assert Permission('compute', 'GET', rule).covers('GET', path) is covered
     assert not Permission('compute', 'POST', rule).covers('GET', path)
+
+
+def test_no_rule_takes_long_to_compare(ask, robot):
+    """With as many wildcards as there is room for, of which each could be at any place."""
+    _, response = robot(access_rules=[{'service': 'identity', 'method': 'GET', 'path': f'/v3/{"**a" * 40}b'}])
+    ask(f'GET /v3/users/{"a" * 1000}', by=response.headers['X-Subject-Token'], expect=401)
