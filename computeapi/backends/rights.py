@@ -12,6 +12,11 @@ def check_writer(context: Context) -> None:
         raise Forbidden('You are not authorized to perform the requested action.')
 
 
+def owns(context: Context, project_id: str | None) -> bool:
+    """Whether what belongs to that project is the caller's; what is nobody's is the administrators'."""
+    return context.is_admin or project_id is not None and project_id == context.project_id
+
+
 def serving(context: Context) -> Context:
     """The caller; another service as a member of its project, where it does what users asked it for."""
     return replace(context, roles=context.roles | {'member'}) if context.is_service else context

@@ -18,6 +18,7 @@ CALLERS = {
     'alice': Context(user_id='alice', project_id='apples', roles=frozenset({'member'})),
     'bob': Context(user_id='bob', project_id='bananas', roles=frozenset({'member'})),
     'reader': Context(user_id='ron', project_id='apples', roles=frozenset({'reader'})),
+    'dora': Context(user_id='dora', domain_id='default', roles=frozenset({'member'})),
 }
 
 RAW = {'disk_format': 'raw', 'container_format': 'bare'}
@@ -273,6 +274,18 @@ def test_administrators_give_images_away(ask, create):
     )
     ask(f'GET /v2/images/{image["id"]}', expect=404)
     assert create(by='admin', owner='apples')['owner'] == 'apples'
+
+
+@pytest.mark.parametrize('visibility', ['public', 'community', 'shared'])
+def test_what_is_nobodys_is_not_for_whoever_works_in_no_project(ask, create, visibility):
+    image = create(by='admin', owner=None, visibility=visibility)
+    path = f'/v2/images/{image["id"]}'
+    refused = 404 if visibility == 'shared' else 403
+    patch(ask, image, {'op': 'replace', 'path': '/name', 'value': 'mine'}, by='dora', expect=refused)
+    ask(f'DELETE {path}', by='dora', expect=refused)
+    ask(f'POST {path}/members', {'member': 'apples'}, by='dora', expect=refused)
+    ask('POST /v2/images', {'name': 'two'}, by='dora', expect=403)
+    ask(f'DELETE {path}', by='admin', expect=204)
 
 
 def test_tags(ask, create):

@@ -16,7 +16,7 @@ from computeapi.backends.image import Image, blank
 from computeapi.backends.image.files import FileChunks, ImageFiles, Written
 from computeapi.backends.image.members import ImageMembers
 from computeapi.backends.image.properties import texts
-from computeapi.backends.rights import check_writer
+from computeapi.backends.rights import check_writer, owns
 from computeapi.clock import utcnow
 from computeapi.context import Context
 from computeapi.db import images
@@ -96,6 +96,8 @@ class LocalImages:
 
     def create(self, context: Context, name: str | None, *, image_id: str | None = None, **facts: Any) -> Image:
         check_writer(context)
+        if not owns(context, context.project_id):
+            raise errors.Forbidden('This takes a token that is scoped to a project.')
         now = self.clock()
         new = {
             'id': _uuid(image_id) if image_id is not None else chance.new_id(),
@@ -201,7 +203,7 @@ class LocalImages:
         """The image, locked; Forbidden if the caller sees it but may not change it."""
         check_writer(context)
         image = Image(**IMAGES.get(connection, context, image_id, lock=True))
-        if not context.is_admin and image.owner != context.project_id:
+        if not owns(context, image.owner):
             raise errors.Forbidden(f'You are not permitted to modify image {image_id}.')
         return image
 

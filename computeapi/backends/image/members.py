@@ -7,7 +7,7 @@ from datetime import datetime
 import sqlalchemy as sa
 
 from computeapi import errors
-from computeapi.backends.rights import check_writer
+from computeapi.backends.rights import check_writer, owns
 from computeapi.context import Context
 from computeapi.db import images
 from computeapi.db.engine import Store
@@ -94,7 +94,7 @@ class ImageMembers:
         image = IMAGES.get(connection, context, image_id, lock=lock)
         if image['visibility'] != 'shared':
             raise errors.Forbidden('Only shared images have members.')
-        return context.is_admin or image['owner'] == context.project_id
+        return owns(context, image['owner'])
 
 
 def _not_found(image_id: str, member_id: str) -> errors.NotFound:
