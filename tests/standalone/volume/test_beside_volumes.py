@@ -120,6 +120,10 @@ def test_an_offer_can_be_taken_back_and_leave_snapshots_behind(ask, create, stat
     )
     assert len(ask('GET /v3/snapshots').json['snapshots']) == 1
     assert ask('GET /v3/snapshots', by='bob').json == {'snapshots': []}
+    for query in ('', '?cascade=true'):
+        ask(f'DELETE /v3/volumes/{volume["id"]}{query}', by='bob', expect=400)
+    assert len(ask('GET /v3/snapshots').json['snapshots']) == 1
+    ask(f'DELETE /v3/volumes/{volume["id"]}?cascade=true', by='admin', expect=202)
 
 
 def test_a_volume_that_was_made_available_again_is_no_longer_offered(ask, create, status):

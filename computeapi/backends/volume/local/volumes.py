@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from computeapi import errors
+from computeapi.backends.rights import owns
 from computeapi.backends.volume import Volume, VolumeType
 from computeapi.backends.volume.local.base import unfit
 from computeapi.backends.volume.local.files import Contents
@@ -120,14 +121,13 @@ class VolumeLife(VolumeMaking):
             busy = held or volume.group_id or volume.status not in DELETABLE
             if 'attached' in held or not force and busy:
                 raise errors.Invalid(UNDELETABLE)
-            gone = [volume_id]
-            if cascade:
-                gone += [facts['id'] for facts in SNAPSHOTS.select(connection, volumes.snapshots_of(volume_id))]
-                SNAPSHOTS.delete(connection, volumes.snapshots_of(volume_id))
-            elif SNAPSHOTS.count(connection, volumes.snapshots_of(volume_id))[0]:
+            snapshots = SNAPSHOTS.select(connection, volumes.snapshots_of(volume_id))
+            # Whoever gave the volume away may have kept them.
+            if not all(cascade and owns(context, facts['project_id']) for facts in snapshots):
                 raise errors.Invalid(UNDELETABLE)
+            SNAPSHOTS.delete(connection, volumes.snapshots_of(volume_id))
             VOLUMES.delete(connection, VOLUMES.among([volume_id]))
-        self.filler.delete(gone)
+        self.filler.delete([volume_id, *(facts['id'] for facts in snapshots)])
 
     def availability_zones(self, context: Context) -> builtins.list[str]:
         return [*self.zones]
