@@ -665,6 +665,13 @@ def test_quotas(ask, create):
     assert ask(f'GET {path}').json['quota_set']['volumes'] == 10
 
 
+def test_a_volume_does_not_grow_beyond_what_one_may_have(ask, create, act):
+    volume = create()
+    ask('PUT /v3/os-quota-sets/apples', {'quota_set': {'per_volume_gigabytes': 2}}, by='admin')
+    act(volume, 'os-extend', {'new_size': 3}, expect=413)
+    act(volume, 'os-extend', {'new_size': 2})
+
+
 @pytest.mark.parametrize('quotas', [{'volumes': -2}, {'volumes': '5'}, {'volumes': 2**31}, {'nonsense': 1}])
 def test_bad_quotas_name_the_field(ask, quotas):
     message = ask('PUT /v3/os-quota-sets/apples', {'quota_set': quotas}, by='admin', expect=400).message

@@ -44,7 +44,7 @@ class VolumeLife(VolumeMaking):
                     'Invalid input received: New size for extend must be greater than current size. '
                     f'(current: {volume.size}, extended: {size}).'
                 )
-            self.quotas.take(connection, volume.project_id, gigabytes=size - volume.size)
+            self.quotas.take(connection, volume.project_id, gigabytes=size - volume.size, per_volume_gigabytes=size)
             grown = self._write(connection, volume, {'size': size})
             self.filler.grow(volume_id, size)
         if grown.status == 'in-use':
