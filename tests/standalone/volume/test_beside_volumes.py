@@ -72,11 +72,14 @@ def test_backups_of_volumes_in_use_and_of_snapshots(ask, create, act, back_up):
 
 
 def test_administrators_reset_and_force_backups(ask, create, back_up):
-    backup = back_up(create())
+    volume = create()
+    backup = back_up(volume)
     path = f'/v3/backups/{backup}/action'
     ask(f'POST {path}', {'os-reset_status': {'status': 'error'}}, expect=403)
     ask(f'POST {path}', {'os-reset_status': {'status': 'error'}}, by='admin', expect=202)
     assert shown(ask, f'backups/{backup}', 'backup')['status'] == 'error'
+    for target in ({}, {'volume_id': volume['id']}):
+        ask(f'POST /v3/backups/{backup}/restore', {'restore': target}, expect=400)
     ask(f'POST {path}', {'os-force_delete': None}, by='admin', expect=202)
     assert ask('GET /v3/backups').json == {'backups': []}
 

@@ -132,7 +132,9 @@ class VolumeBackups(KeptWithSize[Backup]):
         self.filler.delete([backup_id])
 
     def restore(self, context: Context, backup: Backup, volume_id: str) -> Volume:
-        """Write the backup over an available volume that is large enough."""
+        """Write the backup, if it is whole, over an available volume that is large enough."""
+        if backup.status != 'available':
+            raise errors.Invalid(f'Invalid backup: Backup {backup.id} is {backup.status}.')
         with self.store.write() as connection:
             volume = Volume(**VOLUMES.get(connection, context, volume_id, lock=True))
             if volume.status != 'available':
