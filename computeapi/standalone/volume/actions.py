@@ -143,9 +143,10 @@ class CinderVolumeActions(CinderController):
     @action('os-detach', policy=USER, body={})
     def detach(self, req: Request, id: str, body: Any) -> None:
         attachment_id = body.get('attachment_id') if isinstance(body, dict) else None
-        for use in self.volumes.get(req.context, id).attachments:
-            if attachment_id in (None, use['attachment_id']):
-                check_release(req, self.volumes, id, use['server_id'])
+        # Also what is no more than reserved: the server is about to use it.
+        for held in self.volumes.attachments(req.context, volume_id=id):
+            if attachment_id in (None, held.id):
+                check_release(req, self.volumes, id, held.server_id)
         self.volumes.detach(req.context, id, attachment_id)
 
     @argued('os-force_detach', {'attachment_id': {'anyOf': [UUID, NOTHING]}}, policy=ADMIN)

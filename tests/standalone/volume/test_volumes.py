@@ -369,6 +369,20 @@ def test_nobody_takes_volumes_from_servers_behind_their_back(ask, create, act, s
     assert status(volume) == 'available'
 
 
+def test_nobody_takes_what_is_reserved_for_a_server_either(ask, create, act, status, disks):
+    volume = create()
+    disks.add((volume['id'], SERVER))
+    reserved = {'attachment': {'volume_uuid': volume['id'], 'instance_uuid': SERVER}}
+    held = ask('POST /v3/attachments', reserved, by='nova').json['attachment']
+    for argument in ({}, {'attachment_id': held['id']}):
+        act(volume, 'os-detach', argument, expect=409)
+    ask(f'DELETE /v3/attachments/{held["id"]}', expect=409)
+    act(volume, 'os-detach', {}, by='bob', expect=404)
+    assert status(volume) == 'reserved'
+    act(volume, 'os-detach', {}, by='nova')
+    assert status(volume) == 'available'
+
+
 def test_attachments(ask, create, status):
     volume = create()
     asked = {'attachment': {'volume_uuid': volume['id'], 'instance_uuid': SERVER, 'mode': 'ro'}}
