@@ -162,6 +162,20 @@ def test_a_policy_in_use_stays(ask, create, policy):
     ask(f'DELETE /qos/policies/{policy_id}')
 
 
+@pytest.mark.parametrize('kind', ['network', 'port'])
+def test_what_an_administrator_limits_stays_limited(ask, create, policy, kind):
+    limit, other = policy(), create('policy', name='silver', shared=True)['id']
+    network = create('network', by='alice')
+    thing = network if kind == 'network' else create('port', by='alice', network_id=network['id'])
+    path = f'/{kind}s/{thing["id"]}'
+    ask(f'PUT {path}', {kind: {'qos_policy_id': limit}})
+    for wanted in (None, other):
+        ask(f'PUT {path}', {kind: {'qos_policy_id': wanted}}, by='alice', expect=403)
+    assert ask(f'PUT {path}', {kind: {'name': 'slow'}}, by='alice')[kind]['qos_policy_id'] == limit
+    ask(f'PUT {path}', {kind: {'qos_policy_id': other}})
+    assert ask(f'PUT {path}', {kind: {'qos_policy_id': None}}, by='alice')[kind]['qos_policy_id'] is None
+
+
 def test_what_a_port_asks_of_its_host(ask, create, policy):
     both = policy({'min_kbps': 100}, {'min_kbps': 200, 'direction': 'ingress'})
     least, nothing = policy({'min_kbps': 5}), policy({'min_kbps': 0})

@@ -36,7 +36,7 @@ def update(work: Work, network_id: str, facts: Document) -> None:
         raise errors.Conflict(f'Unable to reconfigure sharing settings for network {network_id}: others use it.')
     if _turned_off(network, facts, 'router:external') and ports.network_has_ports(work, network_id):
         raise errors.Conflict(f'External network {network_id} cannot be updated to be made non-external: it is in use.')
-    qos.check_policy(work, facts)
+    qos.check_policy(work, facts, network)
     NETWORKS.update(work, network_id, facts)
 
 

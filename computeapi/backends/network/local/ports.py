@@ -50,7 +50,7 @@ def update(work: Work, port_id: str, facts: Document) -> None:
     _check_device_owner(work, facts)
     _check_service(port, facts)
     _check_rights(work, port['network_id'], port, facts)
-    qos.check_policy(work, facts)
+    qos.check_policy(work, facts, port)
     changed = dict(facts)
     if 'fixed_ips' in facts or 'mac_address' in facts:
         NETWORKS.lock(work.elevated(), port['network_id'])

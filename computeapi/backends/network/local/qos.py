@@ -35,8 +35,14 @@ def _check_default(work: Work, project_id: str, facts: Document, policy_id: str 
         raise errors.Conflict(f'A default QoS policy exists for project {project_id}: {other}.')
 
 
-def check_policy(work: Work, facts: Document) -> None:
-    """QosPolicyNotFound for the policy that something shall have, which stays until this transaction ends."""
+def check_policy(work: Work, facts: Document, before: Document | None = None) -> None:
+    """QosPolicyNotFound for the policy that something shall have, which stays until this transaction ends.
+
+    before: what is changed; Forbidden to take a policy from it that the caller does not see.
+    """
+    former = before and before['qos_policy_id']
+    if former and facts.get('qos_policy_id', former) != former and not POLICIES.find(work, id=former):
+        raise errors.Forbidden(f'Unable to remove provided policy {former} because you are not authorized.')
     if facts.get('qos_policy_id') is not None:
         POLICIES.lock(work, facts['qos_policy_id'])
 
