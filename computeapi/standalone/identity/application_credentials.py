@@ -112,6 +112,7 @@ class KeystoneAccessRules(KeystoneController):
     @operation('GET', policy=CALLER)
     def list(self, req: Request, user_id: str) -> dict[str, Any]:
         require_self(req, user_id)
+        self.identity.users.get(user_id)
         found = self.identity.access_rules.list(user_id=user_id, **filters(req, 'service', 'path', 'method'))
         return collection(req, 'access_rules', found, rule_view)
 

@@ -1,7 +1,8 @@
 """Secrets that users leave here for other services, and pairs of keys for EC2 among them."""
 
-import json
 from typing import Any
+
+import orjson
 
 from computeapi.backends.identity.local.application_credentials import require_unrestricted
 from computeapi.backends.identity.local.stored_credentials import EC2, Credential, id_of_access_key
@@ -116,7 +117,7 @@ def credential_view(req: Request, credential: Credential) -> dict[str, Any]:
 
 
 def ec2_view(req: Request, credential: Credential) -> dict[str, Any]:
-    keys = json.loads(credential.blob)
+    keys = orjson.loads(credential.blob)
     return {
         'access': keys['access'],
         'secret': keys.get('secret'),
@@ -128,4 +129,4 @@ def ec2_view(req: Request, credential: Credential) -> dict[str, Any]:
 
 
 def _id_of(access: str) -> str:
-    return id_of_access_key(json.dumps({'access': access}))
+    return id_of_access_key(orjson.dumps({'access': access}).decode())

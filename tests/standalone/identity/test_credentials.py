@@ -81,6 +81,7 @@ def test_what_is_to_be_keys_for_ec2_has_an_access_key(ask, admin, demo, credenti
         '{}',
         '[]',
         '{"access": 1}',
+        f'{{"access": "a", "secret": {"9" * 30}}}',
         r'{"access": "\ud800"}',
         r'{"access": "a", "secret": "\ud800"}',
     ):
@@ -88,6 +89,13 @@ def test_what_is_to_be_keys_for_ec2_has_an_access_key(ask, admin, demo, credenti
         ask('POST /v3/credentials', {'credential': {'type': 'ec2', 'blob': blob}}, by=demo, expect=400)
     ask(f'PATCH {path}', {'credential': {'user_id': UNKNOWN}}, by=admin, expect=400)
     assert [each['access'] for each in ask(f'GET {keys}', by=demo).json['credentials']] == ['a']
+
+
+def test_keys_with_something_odd_beside_them_are_shown(ask, demo, id_of):
+    path, odd = f'/v3/users/{id_of("users", "demo")}/credentials/OS-EC2', '[' * 1000 + ']' * 1000
+    body = {'credential': {'type': 'ec2', 'blob': f'{{"access": "a", "odd": {odd}}}'}}
+    ask('POST /v3/credentials', body, by=demo, expect=201)
+    assert [each['access'] for each in ask(f'GET {path}', by=demo).json['credentials']] == ['a']
 
 
 # Application credentials
@@ -160,6 +168,7 @@ def test_the_life_of_an_access_rule(ask, admin, demo, robot, id_of):
     ask(f'DELETE {rules}/{bound["id"]}', by=demo, expect=204)
     ask(f'GET {rules}/{bound["id"]}', by=demo, expect=404)
     ask(f'GET /v3/users/{id_of("users", "admin")}/access_rules', by=demo, expect=403)
+    ask('GET /v3/users/%ff/access_rules', by=admin, expect=404)
 
 
 def test_access_rules_bind_the_program(ask, robot):

@@ -116,11 +116,12 @@ def id_of_access_key(blob: str) -> str:
 
 
 def access_key(blob: str) -> str:
-    """The half of a pair of keys that is no secret; Invalid if the blob holds none."""
+    """The half of a pair of keys that is no secret; Invalid if the blob holds no such pair, of which both are texts."""
     try:
-        access = orjson.loads(blob)['access']
+        keys = orjson.loads(blob)
+        access, secret = keys['access'], keys.get('secret', '')
     except (ValueError, TypeError, KeyError):
-        access = None
-    if not isinstance(access, str):
+        access = secret = None
+    if not isinstance(access, str) or not isinstance(secret, str):
         raise errors.Invalid('Invalid input for field/attribute blob. It must be JSON with an access key.')
     return access
