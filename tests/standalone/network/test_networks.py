@@ -198,6 +198,7 @@ def test_a_body_must_hold_the_resource(ask, raw, request_line):
         ('subnets', 'network_id', 'x'),
         ('subnets', 'cidr', '300.0.0.0/8'),
         ('subnets', 'cidr', '10.0.0.0'),
+        ('subnets', 'cidr', 'fe80::%eth0/64'),
         ('subnets', 'ip_version', 5),
         ('subnets', 'ip_version', 6),
         ('subnets', 'gateway_ip', '192.0.2.255'),

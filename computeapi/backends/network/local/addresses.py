@@ -37,7 +37,7 @@ def parse_cidr(text: str, field: str = 'cidr') -> IPNetwork:
     try:
         if '/' not in text:
             raise ValueError(text)
-        return ipaddress.ip_network(text, strict=False)
+        return ipaddress.ip_network(_without_scope(text), strict=False)
     except ValueError:
         raise invalid(field, text, 'is not a valid IP subnet') from None
 
