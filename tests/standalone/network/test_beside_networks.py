@@ -91,6 +91,20 @@ def test_subnets_take_ranges_from_pools(ask, create, take):
     assert grown.json['subnetpool']['prefixes'] == ['10.0.0.0/22']
 
 
+def test_a_project_takes_no_more_from_a_pool_than_its_quota(ask, create, take):
+    pool = create('subnetpools', by='admin', prefixes=['10.0.0.0/16'], shared=True, default_quota=512)
+    network = create('networks', by='bob')['id']
+    create('subnets', by='bob', network_id=network, subnetpool_id=pool['id'], prefixlen=23)
+    assert take(pool, prefixlen=24) == '10.0.2.0/24'
+    take(pool, prefixlen=23, expect=409)
+    take(pool, cidr='10.0.4.0/23', expect=409)
+    assert take(pool, prefixlen=24) == '10.0.3.0/24'
+    take(pool, prefixlen=32, expect=409)
+    six = create('subnetpools', prefixes=['fd00::/48'], default_quota=2, min_prefixlen=60)
+    take(six, ip_version=6, prefixlen=62, expect=409)
+    assert take(six, ip_version=6, prefixlen=63) == 'fd00::/63'
+
+
 @pytest.mark.parametrize(('prefix', 'lengths'), [('10.0.0.0/23', (8, 8, 32)), ('fd00::/48', (64, 64, 128))])
 def test_a_pool_that_says_no_lengths_has_those_of_its_version(create, prefix, lengths):
     pool = create('subnetpools', prefixes=[prefix])

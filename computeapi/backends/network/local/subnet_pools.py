@@ -15,6 +15,9 @@ from computeapi.db.subnet_pools import ADDRESS_SCOPES, SUBNET_POOLS
 SHORTEST = {4: 8, 6: 64}
 """The prefix of the largest subnet, where a pool says none."""
 
+UNITS = {4: 32, 6: 64}
+"""The prefix of what the quota of a pool counts: addresses, or networks of such a size."""
+
 
 def create_scope(work: Work, facts: Document) -> str:
     return ADDRESS_SCOPES.insert(work, {**facts, 'project_id': network_projects.owner(work, facts)})
@@ -67,11 +70,13 @@ def taken(work: Work, subnet: Document) -> Document:
             raise errors.Invalid('Bad subnets request: a subnetpool_id must be specified in the absence of a cidr.')
         return subnet
     SUBNET_POOLS.lock(work.elevated(), pool['id'])
-    held = [ipaddress.ip_network(each['cidr']) for each in subnet_pools.subnets_from(work, pool['id'])]
+    there = subnet_pools.subnets_from(work, pool['id'])
+    held = [ipaddress.ip_network(each['cidr']) for each in there]
     wanted = addresses.parse_cidr(subnet['cidr']) if subnet.get('cidr') else None
     length = wanted.prefixlen if wanted else subnet.get('prefixlen') or pool['default_prefixlen']
     if not pool['min_prefixlen'] <= length <= pool['max_prefixlen']:
         raise errors.Invalid(f'A subnet of pool {pool["id"]} cannot have a prefix of /{length}.')
+    _check_quota(pool, length, [each['cidr'] for each in there if each['project_id'] == subnet['project_id']])
     prefixes = _parsed(pool['prefixes'])
     if wanted is None:
         cidr = next((found for prefix in prefixes if (found := first_free(prefix, length, held))), None)
@@ -80,6 +85,14 @@ def taken(work: Work, subnet: Document) -> Document:
     if cidr is None:
         raise errors.Conflict('Failed to allocate subnet: Insufficient prefix space to allocate subnet size.')
     return {**subnet, 'cidr': str(cidr), 'subnetpool_id': pool['id']}
+
+
+def _check_quota(pool: Document, length: int, cidrs: Iterable[str]) -> None:
+    """OverQuota if a project that has these ranges of the pool may not have one of that length, too; 0 is no quota."""
+    lengths = [length, *(ipaddress.ip_network(cidr).prefixlen for cidr in cidrs)]
+    units = sum((1 << UNITS[pool['ip_version']]) >> each for each in lengths)
+    if pool['default_quota'] and units > pool['default_quota']:
+        raise errors.OverQuota('Per-tenant subnet pool prefix quota exceeded.')
 
 
 def first_free(prefix: IPNetwork, length: int, held: Iterable[IPNetwork]) -> IPNetwork | None:

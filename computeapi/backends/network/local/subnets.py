@@ -16,14 +16,13 @@ def create(work: Work, facts: Document) -> str:
     project_id = network_projects.owner(work, facts)
     network_projects.reserve(work, project_id, 'subnet')
     NETWORKS.owned(work, facts['network_id'])
-    facts = subnet_pools.taken(work, facts)
+    facts = subnet_pools.taken(work, {**facts, 'project_id': project_id})
     network = addresses.parse_cidr(facts['cidr'])
     _check_version(network, facts)
     _check_overlap(work, facts['network_id'], network)
     gateway = _gateway(network, facts)
     pools = facts.get('allocation_pools')
     ours = {
-        'project_id': project_id,
         'cidr': str(network),
         'ip_version': network.version,
         'gateway_ip': gateway,
