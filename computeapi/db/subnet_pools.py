@@ -26,8 +26,8 @@ SUBNET_POOLS = Collection(
 
 
 def default_pool(work: Work, ip_version: int) -> Document | None:
-    """The pool of subnets that ask for the default one."""
-    found = SUBNET_POOLS.find(work.elevated(), ip_version=ip_version, is_default=True)
+    """The pool of subnets that ask for the default one, if the caller sees it."""
+    found = SUBNET_POOLS.find(work, ip_version=ip_version, is_default=True)
     return found[0] if found else None
 
 

@@ -115,6 +115,8 @@ def test_there_is_a_default_pool(ask, create, net):
     asked = {'subnet': {'network_id': net[0]['id'], 'use_default_subnetpool': True, 'ip_version': 4}}
     ask('POST /subnets', asked, expect=404)
     ask('POST /subnetpools', {'subnetpool': {'prefixes': ['10.0.0.0/8'], 'is_default': True}}, expect=403)
+    create('subnetpools', by='admin', prefixes=['10.0.0.0/8'], is_default=True)
+    ask('POST /subnets', asked, expect=404)
     pool = create('subnetpools', by='admin', prefixes=['10.0.0.0/8'], is_default=True, shared=True)
     create('subnetpools', by='admin', prefixes=['fd00::/48'], is_default=True, shared=True)
     assert ask('POST /subnets', asked, expect=201).json['subnet']['subnetpool_id'] == pool['id']
