@@ -11,6 +11,7 @@ from computeapi.db.listing import COMPARISONS
 from computeapi.web.request import Request
 
 MAX_INTEGER = 2**31 - 1
+MAX_SORT_KEYS = 10
 
 
 def boolean(name: str, value: str) -> bool:
@@ -54,14 +55,19 @@ def one_of(*choices: str) -> Callable[[str, str], str]:
 
 
 def sort(req: Request) -> list[tuple[str, str]]:
-    """`sort=name:asc,size`, or sort_key and sort_dir, each as often as it takes."""
+    """`sort=name:asc,size`, or sort_key and sort_dir, each as often as it takes; Invalid for too many keys, with which
+    a marker would take for ever."""
     keys, directions = req.query.get('sort_key', ()), req.query.get('sort_dir', ())
     if 'sort' not in req.query:
-        return _keys_and_directions(keys or ['created_at'], directions or ['desc'])
-    if keys or directions:
+        order = _keys_and_directions(keys or ['created_at'], directions or ['desc'])
+    elif keys or directions:
         raise errors.Invalid('sort cannot be given together with sort_key or sort_dir.')
-    pairs = (part.partition(':') for part in req.parameter('sort').split(','))
-    return [(key.strip(), direction.strip() or 'desc') for key, _, direction in pairs]
+    else:
+        pairs = (part.partition(':') for part in req.parameter('sort').split(','))
+        order = [(key.strip(), direction.strip() or 'desc') for key, _, direction in pairs]
+    if len(order) > MAX_SORT_KEYS:
+        raise errors.Invalid(f'A list is sorted by no more than {MAX_SORT_KEYS} keys.')
+    return order
 
 
 def _keys_and_directions(keys: Sequence[str], directions: Sequence[str]) -> list[tuple[str, str]]:

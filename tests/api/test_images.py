@@ -105,7 +105,16 @@ def test_filters(api, make, query, names):
     assert [each['name'] for each in api.get(f'/images?{query}', as_=BOB).json['images']] == names
 
 
-@pytest.mark.parametrize('query', ['changes-since=junk', 'minDisk=a', 'minRam=1' + '0' * 30, 'property-created_at=x'])
+@pytest.mark.parametrize(
+    'query',
+    [
+        'changes-since=junk',
+        'minDisk=a',
+        'minRam=1' + '0' * 30,
+        'property-created_at=x',
+        '&'.join(f'property-{number}=x' for number in range(1000)),
+    ],
+)
 def test_filters_that_make_no_sense(api, query):
     assert api.get(f'/images?{query}').status == 400
 

@@ -32,6 +32,7 @@ MAX_PROPERTIES = 128
 MAX_PROPERTY_BYTES = 64 * 1024
 """What the names and values of all properties of an image may take together."""
 MAX_TAGS = 128
+MAX_FILTERS = MAX_TAGS + MAX_PROPERTIES
 
 Change = Callable[[Image], Mapping[str, Any]]
 """From an image as it is to the facts that shall differ."""
@@ -88,6 +89,9 @@ class LocalImages:
         marker: str | None = None,
     ) -> builtins.list[Image]:
         wanted = {'hidden': False, **(filters or {})}
+        # Each is a part of the statement, which databases take so many of.
+        if len(wanted) + len(wanted.get('tags', ())) > MAX_FILTERS:
+            raise errors.Invalid(f'Images are looked for by no more than {MAX_FILTERS} filters.')
         where = [images.listed(context, wanted.pop('visibility', None), wanted.pop('member_status', None))]
         where += images.matches(wanted)
         with self.store.read() as connection:

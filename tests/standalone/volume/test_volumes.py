@@ -226,6 +226,7 @@ def test_administrators_see_all_projects_when_they_ask(ask, create):
         'metadata=%5B%5D',
         'created_at=soon',
         'sort=secret',
+        'sort=' + ','.join(['name'] * 11),
         'sort_key=name&sort_dir=up',
         'name=%00',
         'name=%FF',
