@@ -1,5 +1,6 @@
 """JSON schemas of request bodies, and errors that name the field that does not fit."""
 
+import itertools
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -9,6 +10,8 @@ from computeapi import errors
 from computeapi.web.validation import STRICT
 
 MAX_MESSAGE = 500
+MOST_ERRORS = 100
+"""Among how many errors the one is looked for that says most: a long list can be wrong in each item."""
 
 SECRETS = ('password', 'original_password', 'secret')
 """Fields whose values an error must not repeat."""
@@ -27,7 +30,7 @@ class Schema:
 
 def refuse(found: Iterable[jsonschema.ValidationError]) -> None:
     """Invalid, with the field and what is wrong with it, if there is an error."""
-    error = jsonschema.exceptions.best_match(found)
+    error = jsonschema.exceptions.best_match(itertools.islice(found, MOST_ERRORS))
     if error is not None:
         field = '/'.join(map(str, error.absolute_path))
         where = f'Invalid input for field/attribute {field}. ' if field else ''

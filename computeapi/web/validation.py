@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import jsonschema
+import orjson
 from jsonschema import validators
 
 from computeapi.errors import Invalid
@@ -62,6 +63,14 @@ def _pattern(validator: Any, pattern: str, instance: Any, schema: Any) -> Errors
         yield jsonschema.ValidationError(f'{instance!r} does not match {pattern!r}')
 
 
+def _unique(validator: Any, wanted: bool, instance: Any, schema: Any) -> Errors:
+    """In one go: where items are of several types, jsonschema compares each with each."""
+    if wanted and isinstance(instance, list):
+        texts = {orjson.dumps(item, option=orjson.OPT_SORT_KEYS) for item in instance}
+        if len(texts) < len(instance):
+            yield jsonschema.ValidationError(f'{instance!r} has non-unique elements')
+
+
 def _drop_unknown(validator: Any, allowed: Any, instance: Any, schema: Any) -> Errors:
     """/v2 deletes keys it does not know from an object that has at least one that it knows.
 
@@ -80,7 +89,7 @@ def _drop_unknown(validator: Any, allowed: Any, instance: Any, schema: Any) -> E
 
 STRICT: Any = validators.extend(  # type: ignore[no-untyped-call]
     jsonschema.Draft202012Validator,
-    {'minimum': _minimum, 'maximum': _maximum, 'pattern': _pattern},
+    {'minimum': _minimum, 'maximum': _maximum, 'pattern': _pattern, 'uniqueItems': _unique},
 )
 RELAXED: Any = validators.extend(  # type: ignore[no-untyped-call]
     STRICT, {'additionalProperties': _drop_unknown}

@@ -190,6 +190,12 @@ def test_a_bad_login_names_the_field(ask, case):
     assert len(error['message']) < 1000
 
 
+def test_many_wrong_things_take_no_longer_than_few(ask):
+    """Anybody may send a login of a megabyte."""
+    methods = [item for number in range(40_000) for item in (number, str(number))]
+    ask('POST /v3/auth/tokens', {'auth': {'identity': {'methods': methods}}}, expect=400)
+
+
 def test_an_error_does_not_repeat_a_password(ask):
     for password in (12345678, 'hush' * 1000):
         body = proof('demo')

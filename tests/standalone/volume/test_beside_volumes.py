@@ -162,6 +162,8 @@ def group_type(ask):
 def test_groups(ask, create, kind, group_type, status):
     asked = {'name': 'pair', 'group_type': group_type['id'], 'volume_types': [kind['id']]}
     ask('POST /v3/groups', {'group': {**asked, 'volume_types': ['nothing']}}, expect=404)
+    for types in ([kind['id']] * 2, [*map(str, range(50_000)), 1]):
+        ask('POST /v3/groups', {'group': {**asked, 'volume_types': types}}, expect=400)
     group = ask('POST /v3/groups', {'group': asked}, expect=202).json['group']['id']
     found = shown(ask, f'groups/{group}', 'group')
     assert (found['name'], found['status'], found['volume_types']) == ('pair', 'available', [kind['id']])
