@@ -47,7 +47,14 @@ PAIR = record({'ip_address': ADDRESS, 'mac_address': ADDRESS}, 'ip_address')
 DHCP_OPTION = record(
     {'opt_name': NAME, 'opt_value': optional(NAME), 'ip_version': {'enum': [4, 6, '4', '6']}}, 'opt_name'
 )
-GATEWAY = record({'network_id': UUID, 'enable_snat': BOOLEAN, 'external_fixed_ips': several(FIXED_IP)}, 'network_id')
+GATEWAY = optional(
+    having(
+        {'network_id': UUID, 'enable_snat': BOOLEAN, 'external_fixed_ips': several(FIXED_IP)},
+        additionalProperties=False,
+        # None, and nothing in it, are no gateway.
+        **{'if': {'type': 'object', 'minProperties': 1}, 'then': {'required': ['network_id']}},
+    )
+)
 IPV6_MODE = {'enum': ['slaac', 'dhcpv6-stateful', 'dhcpv6-stateless', None]}
 VNIC_TYPE = {
     'enum': ['normal', 'direct', 'direct-physical', 'macvtap', 'baremetal', 'virtio-forwarder', 'smart-nic', 'vdpa']
@@ -223,9 +230,9 @@ RESOURCES = (
         both={
             'name': NAME,
             'admin_state_up': BOOLEAN,
-            'external_gateway_info': {'anyOf': [GATEWAY, {'type': 'null'}, {'type': 'object', 'maxProperties': 0}]},
+            'external_gateway_info': GATEWAY,
         },
-        update={'routes': {'anyOf': [several(ROUTE), {'type': 'null'}]}},
+        update={'routes': optional(several(ROUTE))},
     ),
     NeutronResource(
         'floatingip',

@@ -231,6 +231,19 @@ def test_bad_input_is_named(ask, body, kind, attribute, value):
     assert attribute in message
 
 
+@pytest.mark.parametrize(
+    ('facts', 'word'),
+    [
+        ({'routes': [{}] * 10_000}, 'destination'),
+        ({'external_gateway_info': {'enable_snat': True}}, 'network_id'),
+        ({'external_gateway_info': {'network_id': UNKNOWN, 'external_fixed_ips': [{'hue': 1}] * 10_000}}, 'hue'),
+    ],
+)
+def test_what_is_wrong_with_a_router_is_named(ask, create, facts, word):
+    path = f'/routers/{create("routers")["id"]}'
+    assert word in fault(ask(f'PUT {path}', {'router': facts}, expect=400))[1]
+
+
 @pytest.mark.parametrize('kind', KINDS)
 def test_unknown_attributes_are_refused(ask, body, kind):
     assert 'colour' in fault(ask(f'POST /{kind}', body(kind, colour='red'), expect=400))[1]
