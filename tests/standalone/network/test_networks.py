@@ -657,7 +657,9 @@ def test_a_router_has_routes(ask, router, net, plug):
     assert 'routes' in fault(ask(f'PUT {path}', bad, expect=400))[1]
     away = {'router': {'routes': [{'destination': '10.9.0.0/16', 'nexthop': '198.51.100.9'}]}}
     assert 'nexthop' in fault(ask(f'PUT {path}', away, expect=400))[1]
+    plug(router, 'remove', subnet_id=net[1]['id'], expect=409)
     assert ask(f'PUT {path}', {'router': {'routes': None}}, expect=200).json['router']['routes'] == []
+    plug(router, 'remove', subnet_id=net[1]['id'])
 
 
 def test_routes_are_added_and_removed_one_by_one(ask, router, net, plug):
