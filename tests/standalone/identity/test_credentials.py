@@ -209,7 +209,8 @@ def test_a_bound_program_makes_no_freer_one(ask, robot, id_of):
         ('/v3/**/tags', '/v3/images/x/tags', True),
         ('/v3/{', '/v3/{', True),
         ('/v3/users', '/v3/users\nx', False),
-        ('/**', f'/v3/{"a" * 1024}', False),
+        ('/**', '/v3/users\nx', True),
+        ('/v3/us\nrs', '/v3/us\nrs', True),
     ],
 )
 def test_what_a_rule_covers(rule, path, covered):
@@ -220,4 +221,6 @@ def test_what_a_rule_covers(rule, path, covered):
 def test_no_rule_takes_long_to_compare(ask, robot):
     """With as many wildcards as there is room for, of which each could be at any place."""
     _, response = robot(access_rules=[{'service': 'identity', 'method': 'GET', 'path': f'/v3/{"**a" * 40}b'}])
-    ask(f'GET /v3/users/{"a" * 1000}', by=response.headers['X-Subject-Token'], expect=401)
+    token = response.headers['X-Subject-Token']
+    ask(f'GET /v3/users/{"a" * 1000}', by=token, expect=401)
+    ask('GET /v3/users/%ff', by=token, expect=401)
