@@ -567,11 +567,16 @@ def test_a_router_leads_out(ask, router, public):
     for nothing in ({}, None):
         cleared = ask(f'PUT {path}', {'router': {'external_gateway_info': nothing}}, expect=200).json['router']
         assert cleared['external_gateway_info'] is None
-    chosen = {'network_id': public, 'enable_snat': False, 'external_fixed_ips': [{'ip_address': '203.0.113.50'}]}
-    ask(f'PUT {path}', {'router': {'external_gateway_info': chosen}}, expect=403)
+    chosen = {'enable_snat': False, 'external_fixed_ips': [{'ip_address': '203.0.113.50'}]}
+    for name, value in chosen.items():
+        refused = {'router': {'external_gateway_info': {'network_id': public, name: value}}}
+        assert name in fault(ask(f'PUT {path}', refused, expect=403))[1]
+        assert name in fault(ask('POST /routers', refused, expect=403))[1]
+    chosen['network_id'] = public
     again = ask(f'PUT {path}', {'router': {'external_gateway_info': chosen}}, by='admin', expect=200).json['router']
     assert again['external_gateway_info']['external_fixed_ips'][0]['ip_address'] == '203.0.113.50'
     assert again['external_gateway_info']['enable_snat'] is False
+    ask(f'PUT {path}', {'router': {'external_gateway_info': again['external_gateway_info']}}, expect=200)
 
 
 def test_a_gateway_is_on_an_external_network(ask, net):

@@ -170,13 +170,15 @@ def _interface(router: Document, port: Document) -> Document:
 def _set_gateway(work: Work, router_id: str, info: Document) -> None:
     """Lead to the external network that `info` names; nowhere if it names none."""
     current = ROUTERS.get(work, router_id)['external_gateway_info'] or {}
-    network_id, addresses = info.get('network_id'), info.get('external_fixed_ips')
+    network_id, addresses, enable_snat = info.get('network_id'), info.get('external_fixed_ips'), info.get('enable_snat')
+    if enable_snat not in (None, current.get('enable_snat', True)) and not work.context.is_admin:
+        raise errors.Forbidden('rule:create_router:external_gateway_info:enable_snat is disallowed by policy')
     if network_id != current.get('network_id') or (addresses and addresses != current['external_fixed_ips']):
         if current:
             _clear_gateway(work, router_id)
         if network_id:
             _add_gateway(work, router_id, network_id, addresses)
-    ROUTERS.update(work, router_id, {'enable_snat': info.get('enable_snat', True)})
+    ROUTERS.update(work, router_id, {'enable_snat': enable_snat is not False})
 
 
 def _add_gateway(work: Work, router_id: str, network_id: str, addresses: list[Document] | None) -> None:
