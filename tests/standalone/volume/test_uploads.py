@@ -73,10 +73,17 @@ class TestWithData:
         with images.download(alice, image_id).file as file:
             assert file.read(5) == b'data\0'
 
-    def test_what_goes_with_its_group_takes_its_data_along(self, ask, create, tmp_path):
+    @pytest.fixture
+    def group(self, ask):
         kind = ask('POST /v3/group_types', {'group_type': {'name': 'together'}}, by='admin', expect=202).json
         asked = {'group_type': kind['group_type']['id'], 'volume_types': ['fake']}
-        group = ask('POST /v3/groups', {'group': asked}, expect=202).json['group']['id']
+        return ask('POST /v3/groups', {'group': asked}, expect=202).json['group']['id']
+
+    def test_what_is_still_filled_is_in_its_group_already(self, create, group):
+        copy = create(volume_type='fake', group_id=group, source_volid=create()['id'])
+        assert (copy['status'], copy['group_id']) == ('creating', group)
+
+    def test_what_goes_with_its_group_takes_its_data_along(self, ask, create, group, tmp_path):
         alone, member = create(), create(volume_type='fake', group_id=group)
         files = tmp_path / 'volumes'
         assert {each.name for each in files.iterdir()} == {alone['id'], member['id']}

@@ -117,7 +117,8 @@ class VolumeGroups(Kept[VolumeGroup]):
         """Change which volumes are in the group; Invalid for one that cannot be."""
         with self._locked(context, group_id) as (connection, group):
             for volume_id in add:
-                check_member(group, Volume(**VOLUMES.get(connection, context, volume_id, lock=True)))
+                volume = Volume(**VOLUMES.get(connection, context, volume_id, lock=True))
+                check_member(group, volume, ready=volume.status in ('available', 'in-use'))
             if strange := set(remove) - set(group.volumes):
                 raise errors.Invalid(f'Cannot remove volume {min(strange)} from group {group_id}: it is not in it.')
             volume_groups.set_members(connection, add, group_id)
@@ -142,10 +143,10 @@ class VolumeGroups(Kept[VolumeGroup]):
         VOLUMES.delete(connection, VOLUMES.among([volume_id]))
 
 
-def check_member(group: VolumeGroup, volume: Volume) -> None:
+def check_member(group: VolumeGroup, volume: Volume, *, ready: bool = True) -> None:
     """Invalid if the volume cannot join the group."""
     fits = volume.project_id == group.project_id and volume.volume_type_id in group.volume_types
-    if volume.group_id is not None or volume.status not in ('available', 'in-use') or not fits:
+    if volume.group_id is not None or not ready or not fits:
         raise errors.Invalid(
             f'Cannot add volume {volume.id} to group {group.id}: it must be available or in use, in no group, and of '
             'a type that the group has.'
