@@ -48,18 +48,18 @@ class CinderEncryptions(CinderController):
 
     @operation('PUT', '/{encryption_id}', policy=ADMIN, body=UPDATE)
     def update(self, req: Request, type_id: str, encryption_id: str, body: dict[str, Any]) -> dict[str, Any]:
-        self._check(req, type_id, encryption_id)
+        self._check(req, type_id)
         self.volumes.types.encrypt(type_id, body['encryption'])
         return body
 
     @operation('DELETE', '/{encryption_id}', policy=ADMIN, status=202)
     def delete(self, req: Request, type_id: str, encryption_id: str) -> None:
-        self._check(req, type_id, encryption_id)
+        self._check(req, type_id)
         self.volumes.types.encrypt(type_id, None)
 
-    def _check(self, req: Request, type_id: str, encryption_id: str) -> None:
-        encryption = self.volumes.types.get(req.context, type_id).encryption or {}
-        if encryption.get('encryption_id') != encryption_id:
+    def _check(self, req: Request, type_id: str) -> None:
+        """The type has one only, and python-cinderclient says `provider` for its id."""
+        if not self.volumes.types.get(req.context, type_id).encryption:
             raise errors.NotFound(MISSING.format(type_id))
 
 

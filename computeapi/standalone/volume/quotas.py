@@ -11,8 +11,10 @@ from computeapi.standalone.volume.service import CinderController
 from computeapi.web.controller import operation
 from computeapi.web.request import Request
 
+NO_LIMITS = ('id', 'tenant_id')
+"""What python-cinderclient says besides."""
 LIMIT = {'type': 'integer', 'minimum': -1, 'maximum': MAX_INTEGER}
-SET = wrapped('quota_set', dict.fromkeys(DEFAULTS, LIMIT))
+SET = wrapped('quota_set', dict.fromkeys(DEFAULTS, LIMIT) | dict.fromkeys(NO_LIMITS, {}))
 
 MAX_PROJECT_ID = 64
 MAX_CLASS_NAME = 255
@@ -42,7 +44,8 @@ class CinderQuotas(CinderController):
     def update(self, req: Request, project_id: str, body: dict[str, Any]) -> dict[str, Any]:
         if len(project_id) > MAX_PROJECT_ID:
             raise errors.Invalid(f'A project id must not be longer than {MAX_PROJECT_ID} characters.')
-        return {'quota_set': self.volumes.quotas.set_limits(project_id, body['quota_set'])}
+        limits = {name: limit for name, limit in body['quota_set'].items() if name not in NO_LIMITS}
+        return {'quota_set': self.volumes.quotas.set_limits(project_id, limits)}
 
     @operation('DELETE', policy=ADMIN)
     def reset(self, req: Request, project_id: str) -> None:

@@ -8,7 +8,7 @@ from computeapi.backends.volume import VolumeType
 from computeapi.booleans import spoken
 from computeapi.standalone.access import ADMIN, CALLER
 from computeapi.standalone.query import truth
-from computeapi.standalone.schema import having, wrapped
+from computeapi.standalone.schema import having, optional, wrapped
 from computeapi.standalone.volume.documents import (
     BOOLEAN,
     CHANGED_TYPE,
@@ -38,7 +38,7 @@ CREATE = wrapped(
     'name',
     extra=True,
 )
-UPDATE = wrapped('volume_type', {'name': TEXT, 'description': NAME, 'is_public': BOOLEAN})
+UPDATE = wrapped('volume_type', {'name': optional(TEXT), 'description': NAME, 'is_public': BOOLEAN})
 SPECS = having({'extra_specs': PAIRS}, 'extra_specs')
 NO_SPEC = 'Volume Type {} has no extra specs with key {}.'
 
@@ -74,7 +74,9 @@ class CinderTypes(CinderController):
 
     @operation('PUT', '/{type_id}', policy=ADMIN, body=UPDATE)
     def update(self, req: Request, type_id: str, body: dict[str, Any]) -> dict[str, Any]:
-        facts = body['volume_type']
+        facts = {name: value for name, value in body['volume_type'].items() if value is not None}
+        if not facts:
+            raise errors.Invalid('Specify volume type name, description, is_public or a combination thereof.')
         if 'is_public' in facts:
             facts['is_public'] = spoken(facts['is_public'])
         kind = self.volumes.types.change(self._type(req, type_id).id, lambda kind: facts)

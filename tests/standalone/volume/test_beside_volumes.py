@@ -250,7 +250,8 @@ def test_encrypted_types(ask, create, kind):
     ask(f'POST {path}', {'encryption': asked}, by='admin', expect=409)
     assert made.items() <= ask(f'GET {path}', by='admin').json.items()
     assert ask(f'GET {path}/cipher', by='admin').json == {'cipher': 'aes-xts-plain64'}
-    ask(f'PUT {path}/{NOWHERE}', {'encryption': {'key_size': 128}}, by='admin', expect=404)
+    less = {'encryption': {'key_size': 192}}
+    assert ask(f'PUT {path}/provider', less, by='admin').json == less
     less = {'encryption': {'key_size': 128}}
     assert ask(f'PUT {path}/{made["encryption_id"]}', less, by='admin').json == less
     assert ask(f'GET {path}', by='admin').json.items() >= {**asked, 'key_size': 128}.items()
@@ -262,6 +263,10 @@ def test_encrypted_types(ask, create, kind):
     ask(f'DELETE {path}/{made["encryption_id"]}', by='admin', expect=400)
     ask(f'DELETE /v3/volumes/{volume["id"]}', expect=202)
     ask(f'DELETE {path}/{made["encryption_id"]}', by='admin', expect=202)
+    assert ask(f'GET {path}', by='admin').json == {}
+    ask(f'PUT {path}/provider', less, by='admin', expect=404)
+    ask(f'POST {path}', {'encryption': asked}, by='admin')
+    ask(f'DELETE {path}/provider', by='admin', expect=202)
     assert ask(f'GET {path}', by='admin').json == {}
 
 

@@ -595,6 +595,9 @@ def test_types(ask):
     ask('POST /v3/types', {'volume_type': asked}, by='admin', expect=409)
     changed = ask(f'PUT {path}', {'volume_type': {'name': 'new', 'is_public': False}}, by='admin').json['volume_type']
     assert changed == asked | {'id': kind['id'], 'name': 'new', 'is_public': False}
+    changed = ask(f'PUT {path}', {'volume_type': {'name': None, 'description': 'e'}}, by='admin').json['volume_type']
+    assert (changed['name'], changed['description']) == ('new', 'e')
+    ask(f'PUT {path}', {'volume_type': {'name': None}}, by='admin', expect=400)
     ask(f'GET {path}', expect=404)
     ask(f'DELETE {path}', expect=403)
     ask(f'DELETE {path}', by='admin', expect=202)
@@ -665,7 +668,8 @@ def test_quotas(ask, create):
     assert ask(f'GET {path}').json['quota_set']['volumes'] == 10
     ask(f'GET {path}', by='bob', expect=403)
     ask(f'PUT {path}', {'quota_set': {'volumes': 1}}, expect=403)
-    assert ask(f'PUT {path}', {'quota_set': {'volumes': 1}}, by='admin').json['quota_set']['volumes'] == 1
+    limits = {'tenant_id': 'apples', 'volumes': 1}
+    assert ask(f'PUT {path}', {'quota_set': limits}, by='admin').json['quota_set']['volumes'] == 1
     create(size=2)
     assert 'volumes' in ask('POST /v3/volumes', {'volume': {'size': 1}}, expect=413).json['overLimit']['message']
     usage = ask(f'GET {path}?usage=True', by='admin').json['quota_set']
