@@ -19,6 +19,7 @@ import webob
 from computeapi import config
 from computeapi.clock import utcnow
 from computeapi.db import servers as rows
+from computeapi.db.clock import MOMENTS
 from computeapi.db.engine import Store
 from computeapi.db.tables import metadata
 from computeapi.main import Service
@@ -33,6 +34,7 @@ THOROUGH = bool(os.environ.get('COMPUTEAPI_TEST_THOROUGH'))
 TURNS = {'postgresql': 0, 'mariadb': 1}
 """Which fourth of such tests runs on a database beside SQLite: tests/db and tests/backends ask most of the SQL."""
 
+TIMES = {str(moment) for moment in MOMENTS.values()}
 FILLED = sa.select(*(sa.exists().select_from(table).label(table.name) for table in metadata.sorted_tables))
 """Whether each table has any row."""
 
@@ -160,6 +162,20 @@ def emptied(store):
             if filled[table.name]:
                 connection.execute(table.delete())
     return store
+
+
+@pytest.fixture
+def asked(store):
+    """The statements since the list was last emptied, but for those that ask for the time, which come now and then."""
+    seen = []
+
+    def note(connection, cursor, statement, *rest):
+        if statement not in TIMES and not statement.startswith('BEGIN'):
+            seen.append(statement)
+
+    sa.event.listen(store.engine, 'before_cursor_execute', note)
+    yield seen
+    sa.event.remove(store.engine, 'before_cursor_execute', note)
 
 
 @pytest.fixture

@@ -190,20 +190,6 @@ def test_ids(api, path, hypervisor):
     assert api.get(f'{PATH}/{"9" * 32}{path}').status == api.get(f'{PATH}/{"9" * 32}{path}', '2.53').status == 404
 
 
-@pytest.fixture
-def asked(store):
-    """The SELECT statements since the list was last emptied."""
-    seen = []
-
-    def note(connection, cursor, statement, *rest):
-        if statement.startswith('SELECT'):
-            seen.append(statement)
-
-    sa.event.listen(store.engine, 'before_cursor_execute', note)
-    yield seen
-    sa.event.remove(store.engine, 'before_cursor_execute', note)
-
-
 @pytest.mark.parametrize(('path', 'most'), [('', 1), ('?with_servers=1', 2), ('/detail', 3), ('/statistics', 3)])
 def test_a_list_is_the_same_number_of_statements_for_any_number_of_hosts(api, service, asked, servers, path, most):
     for hosts in (2, 20):
@@ -212,7 +198,7 @@ def test_a_list_is_the_same_number_of_statements_for_any_number_of_hosts(api, se
         servers.add(host=f'compute{hosts}')
         asked.clear()
         assert api.get(PATH + path, '2.87').status == 200
-        assert len(asked) == most
+        assert len([each for each in asked if each.startswith('SELECT')]) == most
 
 
 def test_the_old_paths_on_v2(legacy):

@@ -155,7 +155,7 @@ def test_what_is_in_the_way_of_others_is_written_again(ask, work, outcome, store
     assert work() == 1
     assert outcome(server_id) == ('active', 'testing', None, None)
     with store.read() as connection:
-        events = connection.execute(server_action_events.select()).all()
+        events = connection.execute(server_action_events.select().order_by(server_action_events.c.id)).all()
     assert [(each.event, each.result) for each in events] == [(name, 'Success') for name in ('step', 'around', 'last')]
 
 

@@ -1,23 +1,7 @@
 """What a boot asks of the database does not grow with the hosts, nor a request with its servers."""
 
-import pytest
-import sqlalchemy as sa
-
 from tests.api.servers.conftest import NETWORK
 from tests.soundness import problems
-
-
-@pytest.fixture
-def asked(store):
-    """The statements since the list was last emptied."""
-    seen = []
-
-    def note(connection, cursor, statement, *rest):
-        seen.append(statement)
-
-    sa.event.listen(store.engine, 'before_cursor_execute', note)
-    yield seen
-    sa.event.remove(store.engine, 'before_cursor_execute', note)
 
 
 def test_a_boot_asks_the_same_among_any_number_of_hosts(service, create, settle, asked):

@@ -1,7 +1,6 @@
 """What the local networks have besides: how they begin, and what a look costs."""
 
 import pytest
-import sqlalchemy as sa
 
 from computeapi import errors
 from computeapi.backends.network.local import LocalNetworks
@@ -28,19 +27,6 @@ def private(networks):
     return networks.networks(ALICE)[0].id
 
 
-@pytest.fixture
-def statements(store):
-    """The SQL statements since the fixture was made."""
-    seen = []
-
-    def note(connection, cursor, statement, parameters, context, executemany):
-        seen.append(statement)
-
-    sa.event.listen(store.engine, 'before_cursor_execute', note)
-    yield seen
-    sa.event.remove(store.engine, 'before_cursor_execute', note)
-
-
 def test_populating_twice_changes_nothing(networks):
     before = networks.networks(ALICE), networks.floating_ip_pools(ALICE)
     networks.populate(ADMIN)
@@ -53,40 +39,40 @@ def test_a_private_network_need_not_be_shared(bare):
     assert names(bare.networks(ADMIN)) == ['private']
 
 
-def test_many_ports_take_as_many_queries_as_one(networks, private, statements):
+def test_many_ports_take_as_many_queries_as_one(networks, private, asked):
     networks.create_port(ALICE, private, server_id='s0')
-    del statements[:]
+    asked.clear()
     networks.ports(ALICE, server_ids=['s0'])
-    one = len(statements)
+    one = len(asked)
     for i in range(1, 8):
         networks.create_port(ALICE, private, server_id=f's{i}')
-    del statements[:]
+    asked.clear()
     assert len(networks.ports(ALICE, server_ids=[f's{i}' for i in range(8)])) == 8
-    assert len(statements) == one
+    assert len(asked) == one
 
 
-def test_networks_their_tags_and_their_subnets_are_a_query_each(networks, private, statements):
+def test_networks_their_tags_and_their_subnets_are_a_query_each(networks, private, asked):
     networks.resources.set_tags(ADMIN, 'networks', private, ['red'])
-    del statements[:]
+    asked.clear()
     assert [each['tags'] for each in networks.resources.find(ALICE, 'networks', {'id': [private]})] == [['red']]
     assert len(networks.resources.find(ALICE, 'networks')) == 2
-    assert sum(each.startswith('SELECT') for each in statements) == 6
+    assert sum(each.startswith('SELECT') for each in asked) == 6
 
 
-def test_tags_are_not_looked_for_where_there_are_none(networks, statements):
-    del statements[:]
+def test_tags_are_not_looked_for_where_there_are_none(networks, asked):
+    asked.clear()
     assert [each['tags'] for each in networks.resources.find(ALICE, 'networks')] == [[], []]
-    assert sum(each.startswith('SELECT') for each in statements) == 2
+    assert sum(each.startswith('SELECT') for each in asked) == 2
 
 
-def test_a_port_is_made_by_no_more_statements_on_a_network_with_many(networks, private, statements):
+def test_a_port_is_made_by_no_more_statements_on_a_network_with_many(networks, private, asked):
     networks.resources.set_quotas(ADMIN, 'apples', {'port': -1})
     networks.create_port(ALICE, private, server_id='s0', key='0')
     counts = set()
     for i in range(1, 80):
-        del statements[:]
+        asked.clear()
         networks.create_port(ALICE, private, server_id=f's{i}', key='0')
-        counts.add(len(statements))
+        counts.add(len(asked))
     assert len(counts) == 1
 
 
