@@ -2,6 +2,7 @@
 
 import threading
 import uuid
+from dataclasses import replace
 
 import pytest
 from oslo_utils.imageutils.format_inspector import detect_file_format
@@ -222,6 +223,8 @@ def test_hidden_images_can_be_listed_with_the_others(images):
 
 def test_a_caller_without_a_project_sees_what_is_public(images):
     nobody = Context(user_id='ghost', roles=frozenset({'member'}))
-    images.create(nobody, 'lost')
+    with pytest.raises(errors.Forbidden):
+        images.create(nobody, 'lost')
+    images.create(replace(ADMIN, project_id=None), 'lost')
     images.create(ADMIN, 'open', visibility='public')
     assert names(images.list(nobody)) == ['open']
