@@ -118,6 +118,15 @@ def test_who_is_too_slow_is_sent_away(serve, connect):
     assert unread.ended()
 
 
+def test_what_came_along_with_a_refused_request_is_not_waited_for(serve, connect):
+    url = serve('--in-memory', OS_STANDALONE__REQUEST_TIMEOUT='1').url
+    client = connect(url)
+    client.ask('POST /v2.1/', 'Transfer-Encoding: gzip, chunked\r\n', b'0\r\n\r\nGET /v2.1/ HT')
+    assert client.answer().startswith('HTTP/1.1 501 ')
+    time.sleep(3)
+    check_others_are_answered(url)
+
+
 def test_a_drop_now_and_then_is_too_slow(serve, connect):
     url = serve('--in-memory', OS_STANDALONE__REQUEST_TIMEOUT='2').url
     client = connect(url)

@@ -155,6 +155,9 @@ class ClientConnection(WireRequest, asyncio.Protocol):
         return self.current is not None or self.clogged
 
     def on_message_begin(self) -> None:
+        if self.deaf:
+            # It came in one piece with what is refused.
+            return
         super().on_message_begin()
         self.in_head, self.beside = True, 0
         self.pieces = []
