@@ -5,6 +5,7 @@ import http.client
 import re
 import socket
 import time
+import uuid
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -124,6 +125,20 @@ def test_older_clients_and_those_that_stop_speaking_are_answered(url):
         assert [wire.answer()[0] for _ in range(2)] == [200, 200]
 
 
+@pytest.mark.parametrize(
+    'length', ['Content-Length: %d\r\n\r\n%s', 'Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n']
+)
+def test_the_body_of_who_offers_to_speak_another_protocol_is_no_request(url, length):
+    flavor = f'{{"flavor": {{"name": "{uuid.uuid4()}", "ram": 1, "vcpus": 1, "disk": 1}}}}'
+    offer = 'Content-Type: application/json\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n'
+    for body, status in ((flavor, 200), ('GET /v2.1/ HTTP/1.1\r\n\r\n', 400)):
+        with Wire(url) as wire:
+            wire.send(f'POST /v2.1/flavors HTTP/1.1\r\n{TOKEN}{offer}{length % (len(body), body)}')
+            wire.send('HEAD /v2.1/ HTTP/1.1\r\nConnection: close\r\n\r\n')
+            assert wire.answer()[0] == status
+            assert wire.answer('HEAD')[0] == 200 and wire.ended()
+
+
 def test_what_is_no_http_is_refused(url):
     head = 'POST /v2.1/flavors HTTP/1.1\r\n'
     refused = {
@@ -131,6 +146,7 @@ def test_what_is_no_http_is_refused(url):
         f'{head}Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n': 400,
         f'{head}Content-Length: 1\r\nContent-Length: 2\r\n\r\n': 400,
         f'{head}Transfer-Encoding: gzip, chunked\r\n\r\n': 501,
+        'CONNECT cloud:80 HTTP/1.1\r\nContent-Length: 23\r\n\r\nGET /v2.1/ HTTP/1.1\r\n\r\n': 501,
     }
     for text, status in refused.items():
         with Wire(url) as wire:

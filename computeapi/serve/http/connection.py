@@ -138,8 +138,8 @@ class ClientConnection(WireRequest, asyncio.Protocol):
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade as upgrade:
-            # To speak another protocol is an offer; it is not taken.
-            self.data_received(data[upgrade.args[0] :])
+            # To speak another protocol is an offer; it is not taken, and the request comes again without it.
+            self.data_received(b'' if self.deaf else self.plain_head() + data[upgrade.args[0] :])
         except httptools.HttpParserError:
             if not self.deaf:
                 self.refuse(HTTPStatus.BAD_REQUEST)
@@ -172,9 +172,10 @@ class ClientConnection(WireRequest, asyncio.Protocol):
     def on_headers_complete(self) -> None:
         super().on_headers_complete()
         self.in_head, self.size, self.beside = False, 0, 0
-        if self.deaf:
+        is_connect = self.parser.get_method() == b'CONNECT'
+        if self.deaf or (self.parser.should_upgrade() and not is_connect):
             return
-        if self.headers.pop('HTTP_TRANSFER_ENCODING', 'chunked').lower() != 'chunked':
+        if is_connect or self.headers.pop('HTTP_TRANSFER_ENCODING', 'chunked').lower() != 'chunked':
             return self.refuse(HTTPStatus.NOT_IMPLEMENTED)
         environ = self.environ(self.known)
         closing = not self.parser.should_keep_alive()

@@ -35,6 +35,14 @@ class WireRequest:
         """Join what came several times, all at once: a head may have tens of thousands of one header."""
         self.headers = {key: ','.join(texts) for key, texts in self.texts.items()}
 
+    def plain_head(self) -> bytes:
+        """The head without Upgrade, behind which the parser takes a body for what is said in the other protocol."""
+        lines = [f'{self.parser.get_method().decode()} {self.url.decode()} HTTP/{self.parser.get_http_version()}']
+        for key, texts in self.texts.items():
+            if key != 'HTTP_UPGRADE':
+                lines += [f'{key.removeprefix("HTTP_").replace("_", "-")}: {text}' for text in texts]
+        return '\r\n'.join([*lines, '\r\n']).encode('latin-1')
+
     def environ(self, known: Environ) -> Environ:
         """What the app is told of the request, when its head is there. known: of the connection."""
         path, _, query = self.url.partition(b'?')
