@@ -90,7 +90,8 @@ def addressed(method: str, path: str, body: Any = None, *, anywhere: bool = Fals
 
 
 def _match(served: ServedAPI, method: str, path: str) -> Match | None:
-    return served.table.find({'REQUEST_METHOD': method, 'PATH_INFO': path})
+    # WSGI has text as what its bytes are in Latin-1.
+    return served.table.find({'REQUEST_METHOD': method, 'PATH_INFO': path.encode().decode('latin-1')})
 
 
 def _named(method: str, match: Match, body: Any) -> str:

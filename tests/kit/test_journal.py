@@ -100,6 +100,13 @@ def test_an_entry_has_all_that_was_said(http, cloud, journal):
     assert (journal.last().operation, journal.last().status) == (None, 300)
 
 
+@pytest.mark.parametrize('tag', ['\u00e9', '\u044f'])
+def test_names_in_any_script_are_known(http, journal, tag):
+    http.get(f'/v2.1/servers/x/tags/{tag}')
+    assert journal.last().path == f'/v2.1/servers/x/tags/{tag}'
+    assert journal.count('GET /servers/{id}/tags/{tag}') == 1
+
+
 def test_paths_of_every_service_are_known(http, journal):
     paths = {
         '/v2.1/': 'GET /',
