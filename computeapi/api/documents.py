@@ -5,6 +5,7 @@ They need no token and no database. `Versions` shows them again, to callers with
 
 from collections.abc import Iterable
 from typing import Any
+from urllib.parse import quote
 from wsgiref.types import StartResponse, WSGIEnvironment
 
 import orjson
@@ -103,9 +104,11 @@ class VersionChoices(VersionApp):
 
     def respond(self, req: webob.Request) -> webob.Response:
         base = (self.link_prefix or req.host_url) + req.script_name
-        if req.path_info in ('', '/'):
+        # As it came: it need be no text.
+        path = quote(req.environ['PATH_INFO'], encoding='latin-1')
+        if path in ('', '/'):
             return answer(listing(base, self.newest))
-        return answer(choices(base, req.path_info.rstrip('/'), self.newest), 300)
+        return answer(choices(base, path.rstrip('/'), self.newest), 300)
 
 
 class VersionDocument(VersionApp):

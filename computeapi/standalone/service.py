@@ -132,7 +132,7 @@ class VersionPage:
 
     @webob.dec.wsgify(RequestClass=Request)
     def __call__(self, req: Request) -> webob.Response:
-        if req.method not in SAFE or req.path_info.strip('/'):
+        if req.method not in SAFE or req.environ['PATH_INFO'].strip('/'):
             return self.service.missing(req)
         return json_response(self.status, self.document(req.application_url.removesuffix(self.path)))
 

@@ -75,10 +75,11 @@ class BrowserPage:
         return self.answer(webob.Request(environ))(environ, start)
 
     def answer(self, req: webob.Request) -> webob.Response:
-        if req.path_info == '':
+        path = req.environ['PATH_INFO']
+        if path == '':
             # Relative, for a proxy may know the page by another address.
             return webob.Response(status=308, headers={'Location': 'ui/'})
-        file = self.file(req.path_info)
+        file = self.file(path)
         if file is None:
             return webob.Response(status=404, text='There is no such page.\n', content_type='text/plain')
         if req.method not in SAFE:

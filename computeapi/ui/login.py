@@ -79,18 +79,18 @@ class PageLogin:
         return path in (LOGIN, RULES, NEWS) or path.startswith((f'{CLOUD}/', f'{CONTROL}/'))
 
     def __call__(self, environ: Environ, start_response: Any) -> Iterable[bytes]:
-        req = webob.Request(environ)
+        req, path = webob.Request(environ), environ['PATH_INFO']
         if not is_from_the_page(req, self.origin(req)):
             return _refusal(403, 'Only the page itself asks this.')(environ, start_response)
-        if req.path_info == LOGIN:
+        if path == LOGIN:
             return self.session(req)(environ, start_response)
         session = self.of(req)
         if session is None:
             return _refusal(401, 'Nobody is logged in.')(environ, start_response)
-        if req.path_info in (RULES, NEWS):
+        if path in (RULES, NEWS):
             if req.method != 'GET':
                 return _refusal(405, 'This is only to be read.')(environ, start_response)
-            answer = self.rules if req.path_info == RULES else self.listen
+            answer = self.rules if path == RULES else self.listen
             return answer(req, session)(environ, start_response)
         return self.ask(req, session, start_response)
 
@@ -238,7 +238,7 @@ class PageLogin:
             return _refusal(404, 'The page does not ask this of the cloud.')(req.environ, start_response)
         script, _, _ = req.script_name.rpartition('/')
         inside = {name: value for name, value in req.environ.items() if name not in KEPT_BACK}
-        inside |= {'SCRIPT_NAME': script, 'PATH_INFO': req.path_info.removeprefix(CLOUD), **secret}
+        inside |= {'SCRIPT_NAME': script, 'PATH_INFO': inside['PATH_INFO'].removeprefix(CLOUD), **secret}
         inside[LOOK] = req.method in READ and LOOK_HEADER in req.headers
 
         def start(status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> Any:
@@ -252,10 +252,12 @@ class PageLogin:
 
     def secret_for(self, req: webob.Request, session: LoggedIn) -> dict[str, str] | None:
         """What a request is let in with; None for one that is not the page's to make."""
-        if req.path_info.startswith(f'{CLOUD}/'):
-            open_to_it = is_open(req.path_info.removeprefix(CLOUD), req.method)
+        # As it came, as WSGI has it: the cloud says what it is worth as text.
+        path: str = req.environ['PATH_INFO']
+        if path.startswith(f'{CLOUD}/'):
+            open_to_it = is_open(path.removeprefix(CLOUD), req.method)
             return {'HTTP_X_AUTH_TOKEN': session.token} if open_to_it else None
-        if self.control_token is None or not self.controls(session) or '..' in req.path_info:
+        if self.control_token is None or not self.controls(session) or '..' in path:
             return None
         return {environ_key(TOKEN_HEADER): self.control_token}
 

@@ -46,7 +46,7 @@ class OpenAPI:
 
     @webob.dec.wsgify
     def __call__(self, req: webob.Request) -> webob.Response:
-        name = re.fullmatch(r'/([^/]{1,32})\.json', req.path_info)
+        name = re.fullmatch(r'/([^/]{1,32})\.json', req.environ['PATH_INFO'])
         if name is None or req.method not in ('GET', 'HEAD'):
             return webob.exc.HTTPNotFound()
         newest = self.history.max

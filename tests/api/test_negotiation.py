@@ -189,6 +189,14 @@ def test_other_paths_offer_choices(root, method, path):
     assert (old['id'], old['links']) == ('v2.0', [link('self', f'/v2{path}')])
 
 
+def test_choices_lead_to_paths_that_are_no_text(root):
+    answer = root.get('/%ff/%C3%A9')
+    assert [each['links'] for each in answer.json['choices']] == [
+        [link('self', '/v2/%FF/%C3%A9')],
+        [link('self', '/v2.1/%FF/%C3%A9')],
+    ]
+
+
 @pytest.mark.parametrize('header', ['Accept', 'Content-Type'])
 def test_a_media_type_may_name_the_version(root, header):
     assert root.get('/', headers={header: f'{VENDOR_JSON};version=2.1'}).json['version']['id'] == 'v2.1'

@@ -146,6 +146,7 @@ def test_documents_are_served_without_a_token(openapi):
         ('/2.1.yaml', 404),
         ('/', 404),
         ('/a/2.1.json', 404),
+        ('/%ff', 404),
         ('/' + '9' * 1000 + '.json', 404),
     ],
 )

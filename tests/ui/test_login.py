@@ -64,6 +64,11 @@ def test_a_session_asks_the_cloud_as_its_user(logged_in, cloud):
     assert logged_in.ask('/cloud/v2.1/os-services').status_code == 403
 
 
+def test_a_session_asks_for_names_in_any_script(logged_in):
+    for name, status in (('/servers/x/tags/%D1%8F', 404), ('/%FF', 404)):
+        assert logged_in.ask(f'/cloud/v2.1{name}', 'DELETE', OWN).status_code == status
+
+
 def test_its_cookie_is_for_nobody_else(browser):
     cookie = browser.log_in().headers['Set-Cookie']
     parts = [part.strip() for part in cookie.split(';')]

@@ -117,7 +117,7 @@ def test_it_tells_of_the_versions_that_are_offered(app):
 
 
 @pytest.mark.parametrize(
-    'path', ['/ui/nothing', '/ui/../config.py', '/ui/__init__.py', '/ui/%2e%2e/app.py', '/ui/index.html']
+    'path', ['/ui/nothing', '/ui/../config.py', '/ui/__init__.py', '/ui/%2e%2e/app.py', '/ui/index.html', '/ui/%ff']
 )
 def test_there_is_nothing_else(app, path):
     assert ask(app, path).status_int == 404

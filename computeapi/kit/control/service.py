@@ -60,7 +60,7 @@ class ControlApp(App):
 
     def missing(self, req: Request) -> webob.Response:
         """Also what describes the API: it is beside it, and no operation of its own."""
-        if req.path_info == DOCUMENT and req.method == 'GET':
+        if req.environ['PATH_INFO'] == DOCUMENT and req.method == 'GET':
             return webob.Response(body=orjson.dumps(describe(self.kinds, CONTROL.max, FACE)), content_type=JSON)
         return faults.fault(404, 'The resource could not be found.')
 
