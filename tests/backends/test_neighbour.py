@@ -16,8 +16,17 @@ from computeapi import config
 from computeapi.backends.image.glance import GlanceImages
 from computeapi.backends.neighbour import NeighbourService, NoToken, Refused
 from computeapi.backends.seal import Seal, UnreadableToken
+from computeapi.backends.volume.cinder import CinderVolumes
 from computeapi.context import Context
-from computeapi.errors import Forbidden, ImageNotFound, NeighbourAway, NotAuthenticated, TooLarge, VolumeNotFound
+from computeapi.errors import (
+    Forbidden,
+    ImageNotFound,
+    NeighbourAway,
+    NotAuthenticated,
+    SnapshotNotFound,
+    TooLarge,
+    VolumeNotFound,
+)
 from tests.proxy import Proxy
 
 PASSWORD, KEY = 'own-password', Fernet.generate_key().decode()
@@ -150,6 +159,20 @@ def service(service_with):
 def ask(service, context, path='/volumes', refusals=None):
     with service.asked(context, refusals):
         return service.proxy(context, Volumes).get(path, raise_exc=True)
+
+
+@pytest.mark.parametrize('text', ['detail', '..', f'{OWN}?a=b', f'{OWN}%2Fmetadata%2Fa', f'{OWN}#'])
+def test_nothing_but_an_id_stands_in_the_path_of_a_url(cloud, service, text):
+    volumes = CinderVolumes(service.conf)
+    cloud.answers['detail'] = webob.Response(json={'volumes': [], 'snapshots': []})
+    for call, error in ((volumes.get, VolumeNotFound), (volumes.get_snapshot, SnapshotNotFound)):
+        with pytest.raises(error):
+            call(ALICE, text)
+    assert not cloud.asked
+    for call, error in ((volumes.delete, VolumeNotFound), (volumes.delete_snapshot, SnapshotNotFound)):
+        with pytest.raises(error):
+            call(ALICE, text)
+    assert {req.method for req in cloud.asked} == {'GET'}
 
 
 # ------------------------------------------------------------------ as whom

@@ -5,6 +5,8 @@ import itertools
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from oslo_utils.uuidutils import is_uuid_like
+
 from computeapi.backends.volume import Snapshot
 from computeapi.backends.volume.cinder.base import CinderBase
 from computeapi.backends.volume.cinder.records import WANTED_ID, snapshot_of
@@ -65,4 +67,7 @@ def wanted(snapshot_id: str, known: Iterable[Any]) -> Any:
 
 
 def missing_snapshot(snapshot_id: str) -> Callable[[str], Error]:
+    """As `missing_volume`."""
+    if not is_uuid_like(snapshot_id):
+        raise SnapshotNotFound(id=snapshot_id)
     return lambda words: SnapshotNotFound(id=snapshot_id)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from openstack.block_storage.v3._proxy import Proxy
+from oslo_utils.uuidutils import is_uuid_like
 
 from computeapi.backends.volume import Volume, VolumeType
 from computeapi.backends.volume.cinder.base import CinderBase
@@ -128,6 +129,9 @@ def of_project(context: Context) -> dict[str, Any]:
 
 
 def missing_volume(volume_id: str) -> Callable[[str], Error]:
+    """The error for a volume that Cinder does not find; raised at once for what is no id, as paths of URLs need."""
+    if not is_uuid_like(volume_id):
+        raise VolumeNotFound(id=volume_id)
     return lambda words: VolumeNotFound(id=volume_id)
 
 
