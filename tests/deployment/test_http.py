@@ -188,6 +188,11 @@ def test_who_asks_first_is_told_to_go_on(url):
         assert [wire.file.readline() for _ in range(2)] == [b'HTTP/1.1 100 Continue\r\n', b'\r\n']
         wire.send('', flavor)
         assert wire.answer()[0] == 200
+        wire.send(f'GET /v2.1/ HTTP/1.1\r\n\r\nPOST /v2.1/flavors HTTP/1.1\r\n{TOKEN}{expecting}\r\n')
+        assert wire.answer()[0] == 200
+        assert [wire.file.readline() for _ in range(2)] == [b'HTTP/1.1 100 Continue\r\n', b'\r\n']
+        wire.send('', flavor)
+        assert wire.answer()[0] == 409
         length = f'Content-Length: {IMAGE}\r\nExpect: 100-continue\r\n'
         wire.send(f'PUT /image/v2/images/{new_image(url)}/file HTTP/1.1\r\n{TOKEN}{length}\r\n')
         assert [wire.file.readline() for _ in range(2)] == [b'HTTP/1.1 100 Continue\r\n', b'\r\n']

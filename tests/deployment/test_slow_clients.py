@@ -80,6 +80,22 @@ def test_half_sent_bodies_keep_nobody_out(serve, connect):
     check_others_are_answered(url)
 
 
+def test_who_waits_for_its_turn_to_send_a_body_holds_up_no_upload(serve, connect):
+    served = serve('--in-memory', OS_API__AUTH_STRATEGY='none')
+    waiting = [connect(served.url) for _ in range(8)]
+    for client in waiting:
+        client.socket.sendall(b'GET /v2.1/ HTTP/1.1\r\n\r\n')
+        client.ask('POST /identity/v3/auth/tokens', f'{JSON}Content-Length: 1000\r\nExpect: 100-continue\r\n')
+    for client in waiting:
+        told = b''
+        while not told.endswith(b'HTTP/1.1 100 Continue\r\n\r\n'):
+            told += client.socket.recv(65536)
+    with served.connect() as cloud:
+        began = time.monotonic()
+        cloud.image.create_image('large', data=bytes(1024 * 1024), container_format='bare')
+        assert time.monotonic() - began < 15
+
+
 def test_unread_answers_keep_nobody_out(serve, connect):
     url = serve('--in-memory').url
     for _ in range(12):

@@ -35,7 +35,7 @@ CONTINUE = b'HTTP/1.1 100 Continue\r\n\r\n'
 class ClientConnection(WireRequest, asyncio.Protocol):
     """A client's connection: requests are answered in the order in which they come.
 
-    talk: of the thread that has it for itself, if one has.
+    talk: of the thread that has it for itself, if one has.  is_owed_word: it is to send a body when its turn comes.
     """
 
     transport: asyncio.Transport
@@ -51,7 +51,7 @@ class ClientConnection(WireRequest, asyncio.Protocol):
         self.in_head, self.size, self.beside = False, 0, 0
         self.arriving: Exchange | None = None
         self.pieces: list[bytes] = []
-        self.paused = self.deaf = self.clogged = self.finished = False
+        self.paused = self.deaf = self.clogged = self.finished = self.is_owed_word = False
         self.refused: HTTPStatus | None = None
         self.unsent = 0
 
@@ -159,7 +159,7 @@ class ClientConnection(WireRequest, asyncio.Protocol):
             # It came in one piece with what is refused.
             return
         super().on_message_begin()
-        self.in_head, self.beside = True, 0
+        self.in_head, self.beside, self.is_owed_word = True, 0, False
         self.pieces = []
         if self.current is None:
             self.await_client(self.hub.options.request_timeout)
@@ -182,10 +182,12 @@ class ClientConnection(WireRequest, asyncio.Protocol):
         self.arriving = Exchange(environ, self.deliver, closing=closing)
         expects = self.headers.get('HTTP_EXPECT', '').lower() == '100-continue'
         long = int(self.headers.get('CONTENT_LENGTH') or 0) > BUFFERED
-        if long or (expects and self.current is not None):
+        if long:
             self.stream(expects)
-        elif expects:
+        elif expects and self.current is None:
             self.transport.write(CONTINUE)
+        else:
+            self.is_owed_word = expects
 
     def on_body(self, data: bytes) -> None:
         exchange = self.arriving
@@ -306,6 +308,8 @@ class ClientConnection(WireRequest, asyncio.Protocol):
                 return self.hang_up(self.refused)
             if self.finished or self.deaf:
                 return self.transport.close()
+            if self.is_owed_word and self.arriving is not None:
+                self.transport.write(CONTINUE)
             self.listen_or_not()
             return self.await_client(
                 self.hub.options.request_timeout
