@@ -34,6 +34,11 @@ CLOUD = '/cloud'
 CONTROL = '/control'
 """What is below is asked of the control API, where there is one, for administrators."""
 TOKENS = '/identity/v3/auth/tokens'
+FROM_WHERE = (
+    *('REMOTE_ADDR', 'wsgi.url_scheme', 'HTTP_HOST', 'SERVER_NAME', 'SERVER_PORT'),
+    *('HTTP_FORWARDED', 'HTTP_X_FORWARDED_FOR'),
+)
+"""What a login is told of the request that it comes in, also by a proxy, if the cloud believes that."""
 LARGEST_LOGIN = 4096
 EVENT_STREAM = 'text/event-stream'
 RETRY_SECONDS = 60
@@ -160,7 +165,7 @@ class PageLogin:
         known = {'name': user, 'domain': {'id': 'default'}, 'password': password}
         body = {'auth': {'identity': {'methods': ['password'], 'password': {'user': known}}}}
         asked = webob.Request.blank(TOKENS, method='POST', content_type=JSON, body=orjson.dumps(body))
-        for name in ('REMOTE_ADDR', 'wsgi.url_scheme', 'HTTP_HOST', 'SERVER_NAME', 'SERVER_PORT'):
+        for name in FROM_WHERE:
             if name in req.environ:
                 asked.environ[name] = req.environ[name]
         # Who records requests puts something in the place of the body that is read once.

@@ -202,6 +202,21 @@ def test_a_form_of_another_place_is_no_login(browser):
     assert answer.status_code == 400 and browser.name is None
 
 
+def test_wrong_passwords_count_by_the_address_that_a_proxy_tells(monkeypatch):
+    monkeypatch.setenv('OS_OSLO_MIDDLEWARE__ENABLE_PROXY_HEADERS_PARSING', 'true')
+    with Cloud() as cloud:
+        browser = Browser(cloud)
+        for header, form in (('X-Forwarded-For', '{}'), ('Forwarded', 'for={}')):
+
+            def log_in(address, password=None, header=header, form=form):
+                told = {header: form.format(address)}
+                return browser.log_in('demo', password, headers=OWN | told).status_code
+
+            while log_in('192.0.2.1', 'wrong') == 401:
+                pass
+            assert (log_in('192.0.2.1'), log_in('192.0.2.2')) == (429, 200)
+
+
 @pytest.mark.parametrize(
     ('path', 'method', 'let'),
     [
