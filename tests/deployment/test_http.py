@@ -139,6 +139,17 @@ def test_the_body_of_who_offers_to_speak_another_protocol_is_no_request(url, len
             assert wire.answer('HEAD')[0] == 200 and wire.ended()
 
 
+def test_many_offers_in_one_piece_are_answered_like_any_requests(url):
+    offer = b'HEAD /v2.1/ HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n'
+    for more in (20, 2000):
+        with Wire(url) as wire:
+            wire.send('', offer * more)
+            assert {wire.answer('HEAD')[0] for _ in range(20)} == {200}
+    with Wire(url) as wire:
+        wire.send('HEAD /v2.1/ HTTP/1.1\r\n\r\n')
+        assert wire.answer('HEAD')[0] == 200
+
+
 def test_what_is_no_http_is_refused(url):
     head = 'POST /v2.1/flavors HTTP/1.1\r\n'
     refused = {

@@ -136,10 +136,7 @@ class ClientConnection(WireRequest, asyncio.Protocol):
             return self.begin_talk(environ)
         self.beside += len(data)
         try:
-            self.parser.feed_data(data)
-        except httptools.HttpParserUpgrade as upgrade:
-            # To speak another protocol is an offer; it is not taken, and the request comes again without it.
-            self.data_received(b'' if self.deaf else self.plain_head() + data[upgrade.args[0] :])
+            self.parse(data)
         except httptools.HttpParserError:
             if not self.deaf:
                 self.refuse(HTTPStatus.BAD_REQUEST)

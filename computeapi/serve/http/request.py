@@ -12,7 +12,12 @@ Environ = dict[str, Any]
 
 
 class WireRequest:
-    """One request after the other. parser: llhttp's, which calls the methods that begin with `on_`."""
+    """One request after the other.
+
+    parser: llhttp's, which calls the methods that begin with `on_`.  deaf: what comes is nothing any more.
+    """
+
+    deaf = False
 
     def __init__(self) -> None:
         self.parser = httptools.HttpRequestParser(self)
@@ -35,8 +40,20 @@ class WireRequest:
         """Join what came several times, all at once: a head may have tens of thousands of one header."""
         self.headers = {key: ','.join(texts) for key, texts in self.texts.items()}
 
-    def plain_head(self) -> bytes:
-        """The head without Upgrade, behind which the parser takes a body for what is said in the other protocol."""
+    def parse(self, data: bytes) -> None:
+        """HttpParserError for what is no HTTP. To speak another protocol is an offer; it is not taken, and the head is
+        read again without it, for the parser takes what follows for that protocol, and not for a body."""
+        rest = memoryview(data)
+        while rest:
+            try:
+                return self.parser.feed_data(rest)
+            except httptools.HttpParserUpgrade as upgrade:
+                if self.deaf:
+                    return
+                self.parser.feed_data(self._plain_head())
+                rest = rest[upgrade.args[0] :]
+
+    def _plain_head(self) -> bytes:
         lines = [f'{self.parser.get_method().decode()} {self.url.decode()} HTTP/{self.parser.get_http_version()}']
         for key, texts in self.texts.items():
             if key != 'HTTP_UPGRADE':
