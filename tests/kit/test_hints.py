@@ -196,6 +196,7 @@ def test_the_log_has_each_once_and_the_control_api_how_often(http, cloud, caplog
     [hint] = http.control('GET', '/hints').json()['hints']
     assert hint == {'operation': 'GET /servers/{server_id}/tags', 'text': text, 'times': 3}
     assert http.control('PUT', '/hints', {'on': False}).json() == {'on': False}
+    assert http.control('GET', '/hints').json()['on'] is False
     assert HINT_HEADER not in http.get('/v2.1/servers/missing/tags', headers=version_header('2.25')).headers
     cloud.reset()
     assert cloud.hints.on

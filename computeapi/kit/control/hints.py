@@ -9,7 +9,8 @@ from computeapi.web.schemas import array, lone, whole
 
 STRING = {'type': 'string'}
 HINT = whole({'operation': STRING, 'text': STRING, 'times': {'type': 'integer'}})
-STATE = lone('on', {'type': 'boolean'})
+ON = {'type': 'boolean'}
+STATE = lone('on', ON)
 
 
 class GivenHints(ControlController):
@@ -17,10 +18,10 @@ class GivenHints(ControlController):
 
     path = '/hints'
 
-    @operation('GET', policy=None, response=lone('hints', array(HINT)))
+    @operation('GET', policy=None, response=whole({'on': ON, 'hints': array(HINT)}))
     def list_hints(self, req: Request) -> dict[str, Any]:
-        """List the hints that were given since the start or the last reset."""
-        return {'hints': [hint._asdict() for hint in self.tools.hints.given]}
+        """List the hints that were given since the start or the last reset, and whether any are given."""
+        return {'on': self.tools.hints.on, 'hints': [hint._asdict() for hint in self.tools.hints.given]}
 
     @operation('PUT', policy=None, body=STATE, response=STATE)
     def switch_hints(self, req: Request, body: Any) -> dict[str, Any]:

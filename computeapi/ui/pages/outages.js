@@ -4,6 +4,7 @@ import { fill, h } from './dom.js'
 import { Following } from './following.js'
 
 const EVERY = 2000
+const GIVING = [[true, 'Give hints'], [false, 'Give none']]
 const KINDS = { hosts: 'Hosts', cells: 'Cells', neighbours: 'Services beside compute' }
 
 export class Outages extends Following {
@@ -36,16 +37,17 @@ export class Hints extends Following {
     super(cloud, EVERY)
     this.list = h('ul', { class: 'rules' })
     this.trouble = h('p', { class: 'trouble', role: 'alert' })
-    const turn = (on, text) => h('button', { type: 'button', onclick: () => this.control('PUT', '/hints', { on }) }, text)
+    this.turns = GIVING.map(([on, text]) => h('button', { type: 'button', onclick: () => this.control('PUT', '/hints', { on }) }, text))
     this.element = h('section', { class: 'one' }, h('h3', {}, 'Hints'), h('p', { class: 'quiet' }, 'What another version would have known, told in the header Computeapi-Hint of an answer.'),
-      h('div', { class: 'choices' }, turn(true, 'Give hints'), turn(false, 'Give none')), this.trouble, this.list)
+      h('div', { class: 'choices' }, this.turns), this.trouble, this.list)
   }
 
   async read() {
-    const { hints } = await this.cloud.getControl('/hints')
-    const shown = JSON.stringify(hints)
+    const { on, hints } = await this.cloud.getControl('/hints')
+    const shown = JSON.stringify({ on, hints })
     if (shown === this.shown) return
     this.shown = shown
+    GIVING.forEach(([each], place) => this.turns[place].setAttribute('aria-pressed', String(each === on)))
     fill(this.list, hints.length ? hints.map(({ times, operation, text }) => h('li', { class: 'card' }, h('p', {}, h('b', {}, operation), h('span', { class: 'quiet' }, ` ${times} ${times === 1 ? 'time' : 'times'}`)), h('p', {}, text))) : h('li', { class: 'quiet' }, 'None was given yet.'))
   }
 }
