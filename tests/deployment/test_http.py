@@ -12,6 +12,7 @@ import pytest
 import requests
 
 from computeapi import config
+from computeapi.serve.http.connection import ClientConnection
 from computeapi.serve.http.request import WholeRequest
 from computeapi.serve.http.server import HTTPServer
 
@@ -264,6 +265,26 @@ def test_what_is_being_answered_when_it_ends_is_answered(serve):
         assert idle.ended()
     assert served.process.process.wait(timeout=30) == 0
     assert not re.search('Traceback|never awaited', served.process.log.read_text())
+
+
+def test_what_goes_wrong_with_one_connection_ends_no_other(monkeypatch, caplog):
+    def fail(connection):
+        raise RuntimeError('This is a test.')
+
+    def app(environ, start_response):
+        start_response('204 No Content', [])
+        return []
+
+    monkeypatch.setattr(ClientConnection, 'expire', fail)
+    listening = socket.create_server(('127.0.0.1', 0))
+    options = config.load(overrides={('standalone', 'keepalive_timeout'): 1}).standalone
+    with HTTPServer(app, [listening], options, 1).in_background():
+        url = f'http://127.0.0.1:{listening.getsockname()[1]}'
+        with Wire(url):
+            assert any('This is a test.' in caplog.text or time.sleep(0.1) for _ in range(300))
+        with Wire(url) as wire:
+            wire.send('GET / HTTP/1.1\r\n\r\n')
+            assert wire.answer()[0] == 204
 
 
 def test_a_server_that_cannot_begin_says_so():

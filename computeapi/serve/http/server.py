@@ -105,7 +105,8 @@ class HTTPServer:
         connections = self.connections()
         for connection in connections:
             if connection.deadline < now:
-                connection.expire()
+                # What goes wrong with one of them, the loop tells of; the others are served on.
+                self.hub.loop.call_soon(connection.expire)
         sizes = {connection: connection.transport.get_write_buffer_size() for connection in connections}
         unsent = sum(sizes.values())
         for connection in sorted(sizes, key=sizes.__getitem__, reverse=True):
