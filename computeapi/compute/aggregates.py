@@ -40,10 +40,16 @@ class AggregateManager:
         return found
 
     @contextmanager
-    def _changing(self, aggregate_id: int) -> Iterator[tuple[sa.Connection, Aggregate]]:
+    def _alone(self) -> Iterator[sa.Connection]:
         """A transaction in which nobody else changes an aggregate: what zone a host is in, all of them say."""
         with self.store.write() as connection:
             rows.lock(connection)
+            yield connection
+
+    @contextmanager
+    def _changing(self, aggregate_id: int) -> Iterator[tuple[sa.Connection, Aggregate]]:
+        """The same, with the aggregate that is to change."""
+        with self._alone() as connection:
             yield connection, self._get(connection, aggregate_id)
 
     def create(self, name: str, zone: str | None) -> Aggregate:
@@ -83,8 +89,7 @@ class AggregateManager:
             rows.delete(connection, aggregate_id)
 
     def add_host(self, aggregate_id: int, host: str) -> Aggregate:
-        with self.store.write() as connection:
-            rows.lock(connection)
+        with self._alone() as connection:
             if not hypervisors.exists(connection, host, None):
                 raise ComputeHostNotFound(host=host)
             aggregate = self._get(connection, aggregate_id)
@@ -97,8 +102,7 @@ class AggregateManager:
             return self._get(connection, aggregate_id)
 
     def remove_host(self, aggregate_id: int, host: str) -> Aggregate:
-        with self.store.write() as connection:
-            rows.lock(connection)
+        with self._alone() as connection:
             aggregate = rows.get(connection, aggregate_id)
             if aggregate is None or host not in aggregate.hosts:
                 raise NotFound(f'Cannot remove host {host} in aggregate {aggregate_id}')

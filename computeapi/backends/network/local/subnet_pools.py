@@ -72,11 +72,12 @@ def taken(work: Work, subnet: Document) -> Document:
     SUBNET_POOLS.lock(work.elevated(), pool['id'])
     there = subnet_pools.subnets_from(work, pool['id'])
     held = [ipaddress.ip_network(each['cidr']) for each in there]
+    own = [network for network, each in zip(held, there, strict=True) if each['project_id'] == subnet['project_id']]
     wanted = addresses.parse_cidr(subnet['cidr']) if subnet.get('cidr') else None
     length = wanted.prefixlen if wanted else subnet.get('prefixlen') or pool['default_prefixlen']
     if not pool['min_prefixlen'] <= length <= pool['max_prefixlen']:
         raise errors.Invalid(f'A subnet of pool {pool["id"]} cannot have a prefix of /{length}.')
-    _check_quota(pool, length, [each['cidr'] for each in there if each['project_id'] == subnet['project_id']])
+    _check_quota(pool, [length, *(network.prefixlen for network in own)])
     prefixes = _parsed(pool['prefixes'])
     if wanted is None:
         cidr = next((found for prefix in prefixes if (found := first_free(prefix, length, held))), None)
@@ -87,9 +88,8 @@ def taken(work: Work, subnet: Document) -> Document:
     return {**subnet, 'cidr': str(cidr), 'subnetpool_id': pool['id']}
 
 
-def _check_quota(pool: Document, length: int, cidrs: Iterable[str]) -> None:
-    """OverQuota if a project that has these ranges of the pool may not have one of that length, too; 0 is no quota."""
-    lengths = [length, *(ipaddress.ip_network(cidr).prefixlen for cidr in cidrs)]
+def _check_quota(pool: Document, lengths: Iterable[int]) -> None:
+    """OverQuota if a project may not have ranges of these lengths of the pool; 0 is no quota."""
     units = sum((1 << UNITS[pool['ip_version']]) >> each for each in lengths)
     if pool['default_quota'] and units > pool['default_quota']:
         raise errors.OverQuota('Per-tenant subnet pool prefix quota exceeded.')
