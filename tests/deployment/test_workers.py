@@ -150,10 +150,14 @@ def uwsgi(start, *options, **environment):
 CONFIGURED = {'OS_COMPUTEAPI_CONFIG_FILES': 'computeapi.conf'}
 
 
-@pytest.mark.parametrize('options', [[], ['--lazy-apps']])
-def test_workers_begin_with_the_processes_of_uwsgi(store, start, options):
+@pytest.mark.parametrize(
+    ('options', 'told'),
+    [([], {}), (['--lazy-apps'], {}), ([], {'COMPUTEAPI_THREADS': '1'})],
+    ids=['forked', 'lazy', 'one thread'],
+)
+def test_workers_begin_with_the_processes_of_uwsgi(store, start, options, told):
     """Nobody asks for anything."""
-    with uwsgi(start, *options, **CONFIGURED):
+    with uwsgi(start, *options, **CONFIGURED, **told):
         assert {(each.binary, each.workers) for each in known(store, PROCESSES)} == {('computeapi-api', 4)}
     assert known(store, 0) == []
 
