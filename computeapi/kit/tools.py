@@ -19,7 +19,7 @@ from computeapi.kit.outages import CellOutages, HostOutages, NeighbourOutages
 from computeapi.kit.plans import Plans
 from computeapi.kit.rehearsal import DryRun
 from computeapi.kit.seed import Seed
-from computeapi.kit.snapshots import CloudSnapshots
+from computeapi.kit.snapshots import CloudSnapshot, CloudSnapshots
 from computeapi.kit.webhooks import Webhooks
 from computeapi.main import Service
 from computeapi.serve.directory import Directory
@@ -101,6 +101,11 @@ class Tools:
         """Keep what there is now under a name; Conflict if it is taken."""
         with self.standing_still():
             self.snapshots.take(name)
+
+    def now(self) -> CloudSnapshot:
+        """What there is now."""
+        with self.standing_still():
+            return self.snapshots.now()
 
     def restore(self, name: str) -> None:
         """Let the cloud be as it was when the snapshot was taken, work that was under way included; NotFound."""

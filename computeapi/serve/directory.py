@@ -7,7 +7,7 @@ import secrets
 import shutil
 import tempfile
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -63,7 +63,7 @@ def opened(path: str | None) -> Iterator[Directory]:
     if path is None:
         memory = MEMORY if os.access(MEMORY, os.W_OK) else None
         directory = Directory(Path(tempfile.mkdtemp(prefix='computeapi-', dir=memory)), temporary=True)
-        remove = weakref.finalize(directory, _remove, directory.path, os.getpid())
+        remove = removed_with(directory, directory.path)
         try:
             yield directory
         finally:
@@ -77,6 +77,11 @@ def opened(path: str | None) -> Iterator[Directory]:
         except BlockingIOError:
             raise BlockingIOError(f'{folder} is in use by another process') from None
         yield Directory(folder)
+
+
+def removed_with(owner: object, path: Path) -> Callable[[], object]:
+    """Have the folder removed when nobody holds *owner* any more; or when what this returns is called."""
+    return weakref.finalize(owner, _remove, path, os.getpid())
 
 
 def _remove(path: Path, process: int) -> None:

@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
+from weakref import WeakKeyDictionary
 
 import yaml
 from oslo_config import cfg
 
-from computeapi import chance, config, serve
+from computeapi import config, serve
 from computeapi.kit.around import CONTROL_PATH, TOKEN_VARIABLE, URL_VARIABLE, Kit
 from computeapi.kit.clock import CloudClock
 from computeapi.kit.events import Events
@@ -24,7 +25,8 @@ from computeapi.kit.scenes import exporting
 from computeapi.kit.scenes.accounts import UserAccount
 from computeapi.kit.scenes.document import commented
 from computeapi.kit.seed import NOTHING, Seed
-from computeapi.kit.tools import Tools
+from computeapi.kit.snapshots import CloudSnapshot
+from computeapi.kit.tools import INITIAL, Tools
 from computeapi.kit.webhooks import Webhooks
 from computeapi.listening import listening_at
 from computeapi.serve import consoles, credentials
@@ -97,6 +99,7 @@ class Cloud:
         self._seed, self._drawn = seed, NOTHING
         self._webhook_allow = tuple(webhook_allow)
         self._accounts: dict[str, UserAccount] = {}
+        self._accounts_then = WeakKeyDictionary[CloudSnapshot, dict[str, UserAccount]]()
         self._tools: Tools | None = None
         self._stack: ExitStack | None = None
         self._process = os.getpid()
@@ -134,7 +137,7 @@ class Cloud:
         self._tools, self.control_token = kit.tools, kit.token
         self._accounts = {user: UserAccount.own(user, password) for user, password in own.items()}
         self._learn((*self._given, *kit.tools.accounts))
-        self._first_accounts = dict(self._accounts)
+        self._accounts_then[kit.tools.snapshots.get(INITIAL)] = dict(self._accounts)
         stack.enter_context(HTTPServer(app, [listening], conf.standalone, serve.THREADS).in_background())
         self.url = serve.url(listening)
         self._connections = stack.enter_context(ExitStack())
@@ -312,34 +315,40 @@ class Cloud:
         self.tools.reset()
         # A process of many tests would have too many files open.
         self._connections.close()
-        if self._accounts != self._first_accounts:
-            self._accounts = dict(self._first_accounts)
-            self._write_clouds()
+        self._recall(INITIAL)
 
     def snapshot(self, name: str) -> None:
         """Remember under this name what there is now; computeapi.errors.Conflict if the name is taken."""
         self.tools.snapshot(name)
+        self._accounts_then[self.tools.snapshots.get(name)] = dict(self._accounts)
 
     def restore(self, name: str) -> None:
         """Be as it was when the snapshot was taken; computeapi.errors.NotFound."""
         self.tools.restore(name)
+        self._recall(name)
+
+    def _recall(self, name: str) -> None:
+        """Know the users of this snapshot, unless it was taken by others."""
+        then = self._accounts_then.get(self.tools.snapshots.get(name), self._accounts)
+        if self._accounts != then:
+            self._accounts = dict(then)
+            self._write_clouds()
 
     def branch(self, name: str | None = None) -> 'Cloud':
-        """Another cloud that begins with the snapshot *name*, or with one that is taken now under a name of its own.
+        """Another cloud that begins with the snapshot *name*, or with what is there now; computeapi.errors.NotFound.
 
         It has the same users, passwords and options, goes its own way, and is to be started while this one is there.
         """
-        if name is None:
-            name = f'branch-{chance.new_id()}'
-            self.snapshot(name)
+        snapshot = self.tools.now() if name is None else self.tools.snapshots.get(name)
 
         def prepare(directory: Directory) -> None:
-            snapshots = self.tools.snapshots
+            if self._stack is None:
+                raise RuntimeError(NOT_THERE)
             self._directory.copy_to(directory)
-            snapshots.begin(name, directory)
-            other._drawn = snapshots.drawn[name]
+            snapshot.begin(directory)
 
         conf, allowed = copy.deepcopy(self._conf), self._webhook_allow
         other = Cloud(conf=conf, prepare=prepare, seed=self._seed, webhook_allow=allowed)
-        other._given = list(self._accounts.values())
+        other._given = list(self._accounts_then.get(snapshot, self._accounts).values())
+        other._drawn = snapshot.drawn
         return other

@@ -1,5 +1,6 @@
 """A cloud inside a test: it is there, goes back to what it was, and leaves nothing behind."""
 
+import gc
 import os
 import socket
 import threading
@@ -203,6 +204,29 @@ def test_a_branch_has_the_configuration_of_its_cloud():
         limits = HTTP(other).get('/v2.1/limits').json()['limits']['absolute']
         assert limits['maxTotalInstances'] == 7
         assert HTTP(cloud).boot() and HTTP(other).names() == []
+
+
+def test_branches_are_as_many_as_a_test_wants(cloud):
+    """What one began with is there as long as that one, and takes no name that a snapshot could have."""
+    folder = cloud.tools.snapshots.folder
+    names = cloud.tools.snapshots.list()
+    first = {path.name for path in folder.iterdir()}
+    branches = [cloud.branch() for _ in range(3)]
+    cloud.reset()
+    assert cloud.tools.snapshots.list() == names
+    assert len(list(folder.iterdir())) == len(first) + 3
+    with branches[0]:
+        pass
+    with branches[0] as again:
+        assert HTTP(again).names() == []
+    del branches, again
+    gc.collect()
+    assert {path.name for path in folder.iterdir()} == first
+
+
+def test_a_branch_begins_with_a_snapshot_that_is_there(cloud):
+    with pytest.raises(NotFound):
+        cloud.branch('none')
 
 
 def test_a_branch_is_a_cloud_of_its_own(http, cloud):

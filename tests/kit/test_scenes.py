@@ -156,6 +156,31 @@ def test_users_of_several_domains_may_have_one_name(cloud):
             assert each.connection('demo@east').current_project.name == 'dawn'
 
 
+def test_users_are_known_as_long_as_they_are_there(cloud):
+    def users():
+        return {user for user in cloud.passwords if not user.startswith(('admin', 'demo'))}
+
+    def add(name):
+        cloud.load({'version': 1, 'users': [{'name': name, 'roles': [{'role': 'member', 'project': 'demo'}]}]})
+
+    add('alice')
+    cloud.snapshot('alice')
+    add('bob')
+    cloud.tools.snapshot('taken by the control API')
+    assert users() == {'alice', 'bob'}
+    cloud.restore('taken by the control API')
+    assert users() == {'alice', 'bob'}
+    cloud.restore('alice')
+    assert users() == {'alice'}
+    assert 'computeapi-bob' not in yaml.safe_load(cloud.clouds_yaml.read_text())['clouds']
+    add('carol')
+    with cloud.branch('alice') as other:
+        assert 'carol' not in other.passwords
+        assert other.connection('alice').current_project.name == 'demo'
+    cloud.reset()
+    assert users() == set()
+
+
 def test_what_is_under_way_stays_so_until_it_is_asked_for_something_else(cloud, http):
     cloud.load(yaml.safe_load(UNDER_WAY))
     http.log_in()
