@@ -1,5 +1,6 @@
 """A cloud is loaded from a file, and written into one that makes another cloud like it."""
 
+import base64
 import sys
 from pathlib import Path
 
@@ -34,6 +35,7 @@ servers:
   - {name: slow1, flavor: m1.tiny, status: BUILD}
   - {name: boot1, flavor: m1.tiny, status: REBOOT}
 """
+IMAGES = {'there': '3d1c54c6-6d7f-4c0e-8c4f-0b5e9a1f2a01', 'new': '3d1c54c6-6d7f-4c0e-8c4f-0b5e9a1f2a02'}
 
 
 @pytest.fixture
@@ -247,6 +249,7 @@ def test_ids_are_made_of_names_and_the_seed(loaded, http):
         ('images: [{name: one, id: ../one, data: b25l}]', 'line 3: images[0].id: '),
         ('servers: [{name: web, flavor: m1.tiny, id: ../web}]', 'line 3: servers[0].id: '),
         ('servers: [{name: web, flavor: {name: own, ram: much}}]', 'line 3: servers[0].flavor.ram: '),
+        ('servers: [{name: web, flavor: {name: own, ram: 100000000000000000000}}]', 'line 3: servers[0].flavor.ram: '),
         ('ports: [{network: public, fixed_ips: [{ip_address: here}]}]', 'ports[0].fixed_ips[0].ip_address: '),
         ('floating_ips: [{network: public, address: 10.0.0}]', 'floating_ips[0].address: '),
         (
@@ -263,6 +266,26 @@ def test_what_cannot_be_is_refused_with_its_place(cloud, tmp_path, change, messa
         cloud.load(path)
     assert message in str(refused.value) and str(path) in str(refused.value)
     assert cloud.export() == before
+
+
+NO_SERVER = {'servers': [{'name': 'web', 'flavor': 'none-such'}]}
+
+
+@pytest.mark.parametrize('wrong', [{'images': ['there']}, {'images': ['new'], **NO_SERVER}])
+def test_what_cannot_be_leaves_the_data_of_images_as_they_were(cloud, wrong):
+    def image(name, data):
+        return {'name': name, 'id': IMAGES[name], 'data': base64.b64encode(data).decode()}
+
+    def files():
+        return {path.name: path.read_bytes() for path in cloud.tools.snapshots.images.iterdir()}
+
+    cloud.load({'version': 1, 'images': [image('there', b'first')]})
+    before = files()
+    assert before[IMAGES['there']] == b'first'
+    wrong = wrong | {'images': [image(name, b'second') for name in wrong['images']]}
+    with pytest.raises((Conflict, Invalid)):
+        cloud.load({'version': 1, **wrong})
+    assert files() == before
 
 
 def test_a_file_that_is_no_text_is_refused(cloud, tmp_path):

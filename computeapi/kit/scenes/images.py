@@ -2,6 +2,8 @@
 
 import base64
 import binascii
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from computeapi.backends.image.files import ImageFiles
 from computeapi.kit.scenes.document import SceneError
@@ -22,11 +24,23 @@ def load(scene: Scene, files: ImageFiles) -> None:
             except binascii.Error as error:
                 raise SceneError((*place, 'data'), str(error)) from None
             written = files.write(row['id'], [data])
-            files.keep(row['id'], written)
+            scene.image_data[row['id']] = written
             row |= {'size': written.size, 'checksum': written.checksum, 'hash_value': written.hash_value}
         scene.add_pairs('image_properties', row['id'], entry.get('properties', {}))
         for tag in sorted(set(entry.get('tags', ()))):
             scene.add('image_tags', image_id=row['id'], tag=tag)
+
+
+@contextmanager
+def kept_at_the_end(scene: Scene, files: ImageFiles) -> Iterator[None]:
+    """The data of the scene's images are theirs from the end of the block on; nothing is left of them if it fails."""
+    try:
+        yield
+        for image_id, written in scene.image_data.items():
+            files.keep(image_id, written)
+    finally:
+        for written in scene.image_data.values():
+            files.discard(written)
 
 
 def export(export: Export, files: ImageFiles) -> None:

@@ -1,6 +1,7 @@
 """A document into the store of a service."""
 
 from computeapi.backends.identity.local import LocalIdentity
+from computeapi.backends.image.files import ImageFiles
 from computeapi.backends.image.local import LocalImages
 from computeapi.backends.network.local import LocalNetworks
 from computeapi.backends.registry import built_in
@@ -32,10 +33,11 @@ def load(service: Service, source: SceneSource) -> list[UserAccount]:
             if document.get('replace'):
                 document = replacing.begin(connection, document)
             scene = Scene(connection, document, service.store.clock())
-            fill(service, scene)
-            scene.write()
-            allocations.count(connection)
-            found = accounts(scene)
+            with images.kept_at_the_end(scene, _image_files(service)):
+                fill(service, scene)
+                scene.write()
+                allocations.count(connection)
+                found = accounts(scene)
     except SceneError as error:
         raise Invalid(source.told(error.place, error.message)) from None
     return found
@@ -52,14 +54,17 @@ def check_built_in(service: Service) -> None:
 def fill(service: Service, scene: Scene) -> None:
     """Let the scene have all rows of its document."""
     users = built_in('identity', LocalIdentity, service.identity).users
-    files = built_in('image', LocalImages, service.images).files
     identity.load(scene, users.passwords.hash)
     hosts.load(scene)
     belongings.load(scene)
-    images.load(scene, files)
+    images.load(scene, _image_files(service))
     book = networks.load(scene)
     volumes.load(scene)
     servers = LoadedServers(scene, book, hosts.zones_of(scene), service.conf.default_availability_zone, KINDS)
     servers.load()
     networks.load_floating_ips(scene, book, servers.ports_of)
     servers.tell_of_floating_ips()
+
+
+def _image_files(service: Service) -> ImageFiles:
+    return built_in('image', LocalImages, service.images).files

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
+from computeapi.backends.image.files import Written
 from computeapi.clock import parsed
 from computeapi.db import bulk
 from computeapi.kit.scenes.document import Document, Place, SceneError
@@ -89,6 +90,7 @@ class Scene:
         self.rows: dict[str, list[Values]] = defaultdict(list)
         # By the id of a user who was given a password.
         self.passwords: dict[str, str] = {}
+        self.image_data: dict[str, Written] = {}
         self._indexes: dict[str, Index] = {}
         self._facts: dict[int, Facts] = {}
         self._made: dict[tuple[str, ...], int] = defaultdict(int)

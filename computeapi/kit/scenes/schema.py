@@ -16,8 +16,10 @@ STRING: Schema = {'type': ['string', 'null'], 'maxLength': 65535}
 NAME: Schema = {'type': 'string', 'maxLength': 255}
 FILE_NAME: Schema = {'type': 'string', 'maxLength': 64, 'pattern': r'^[A-Za-z0-9_-]+\Z'}
 """What a thing is called that has a file, or a folder, of its own: no path that leads elsewhere."""
-INTEGER: Schema = {'type': ['integer', 'null']}
-AMOUNT: Schema = {'type': 'integer', 'minimum': 0}
+MOST = 2**63 - 1
+"""What a database holds in a number."""
+INTEGER: Schema = {'type': ['integer', 'null'], 'minimum': -MOST, 'maximum': MOST}
+AMOUNT: Schema = {'type': 'integer', 'minimum': 0, 'maximum': MOST}
 NUMBER: Schema = {'type': 'number'}
 BOOLEAN: Schema = {'type': 'boolean'}
 TIME: Schema = {'type': ['string', 'null'], 'format': 'date-time'}
