@@ -158,12 +158,17 @@ def test_what_is_no_http_is_refused(url):
         f'{head}Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n': 400,
         f'{head}Content-Length: 1\r\nContent-Length: 2\r\n\r\n': 400,
         f'{head}Transfer-Encoding: gzip, chunked\r\n\r\n': 501,
+        'GET /v2.1/ HTTP/1.1\r\nHost: one\r\nHost: two\r\n\r\n': 400,
+        'POST /v2.1/flavors HTTP/1.0\r\nTransfer-Encoding: chunked\r\nConnection: keep-alive\r\n\r\n0\r\n\r\n': 400,
         'CONNECT cloud:80 HTTP/1.1\r\nContent-Length: 23\r\n\r\nGET /v2.1/ HTTP/1.1\r\n\r\n': 501,
     }
     for text, status in refused.items():
         with Wire(url) as wire:
             wire.send('GET /v2.1/ HTTP/1.1\r\n\r\n' + text)
             assert [wire.answer()[0] for _ in range(2)] == [200, status] and wire.ended()
+        with Wire(url) as wire:
+            wire.send(text)
+            assert wire.answer()[0] == status and wire.ended()
     check_it_is_too_long(url, f'{head}X-Long: ')
 
 

@@ -172,6 +172,8 @@ class ClientConnection(WireRequest, asyncio.Protocol):
         is_connect = self.parser.get_method() == b'CONNECT'
         if self.deaf or (self.parser.should_upgrade() and not is_connect):
             return
+        if self.is_ambiguous:
+            return self.refuse(HTTPStatus.BAD_REQUEST)
         if is_connect or self.headers.pop('HTTP_TRANSFER_ENCODING', 'chunked').lower() != 'chunked':
             return self.refuse(HTTPStatus.NOT_IMPLEMENTED)
         environ = self.environ(self.known)

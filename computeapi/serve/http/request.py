@@ -40,6 +40,12 @@ class WireRequest:
         """Join what came several times, all at once: a head may have tens of thousands of one header."""
         self.headers = {key: ','.join(texts) for key, texts in self.texts.items()}
 
+    @property
+    def is_ambiguous(self) -> bool:
+        """Whether a proxy may have read another host in it, or another end (RFC 9112, 3.2 and 6.1)."""
+        is_old = self.parser.get_http_version() == '1.0'
+        return len(self.texts.get('HTTP_HOST', ())) > 1 or (is_old and 'HTTP_TRANSFER_ENCODING' in self.texts)
+
     def parse(self, data: bytes) -> None:
         """HttpParserError for what is no HTTP. To speak another protocol is an offer; it is not taken, and the head is
         read again without it, for the parser takes what follows for that protocol, and not for a body."""
@@ -114,7 +120,7 @@ class WholeRequest(WireRequest):
 
     @property
     def is_plain(self) -> bool:
-        unusual = 'HTTP_EXPECT' in self.headers or 'HTTP_TRANSFER_ENCODING' in self.headers
+        unusual = self.is_ambiguous or 'HTTP_EXPECT' in self.headers or 'HTTP_TRANSFER_ENCODING' in self.headers
         return self.complete and self.begun == 1 and self.goes_on and not unusual
 
 
