@@ -142,6 +142,23 @@ def test_a_terminal(compute, server, page):
     expect(page.locator('#state')).to_have_text(ENDED, timeout=30_000)
 
 
+@pytest.mark.parametrize(
+    'endless', ['x', '\t', '\x1b[0', '\x1b[ ', '\x1b]x'], ids=['line', 'tabs', 'numbers', 'spaces', 'title']
+)
+def test_a_guest_that_never_ends_a_line_hangs_no_terminal(compute, server, page, endless):
+    piece = (endless[:-1] + endless[-1] * 60_000).encode()
+
+    def floods(socket):
+        for number in range(200):
+            socket.send(piece if number == 0 else piece[-60_000:])
+        socket.send(b'\x07\r\nover\r\n')
+
+    page.route_web_socket(re.compile('token='), floods)
+    page.goto(compute.create_console(server, 'serial')['url'].replace('ws:', 'http:'))
+    expect(page.locator('#past')).to_contain_text(re.compile('over\n$'), use_inner_text=True, timeout=20_000)
+    assert page.evaluate('document.getElementById("screen").textContent.length') < 5_000_000
+
+
 def test_an_address_that_is_no_longer_valid(compute, server, browser):
     page = browser.new_page()
     page.goto(compute.create_console(server, 'novnc')['url'][:-1] + 'x')

@@ -3,11 +3,15 @@
 import { connect, element, leaves } from './console.js'
 
 const MOST_LINES = 2000
+// A guest may never end a line, nor a sequence that it has begun.
+const LONGEST_LINE = 1024
+// What comes in the meantime is shown together: a browser takes long to lay out what it shows.
+const SHOW_MILLISECONDS = 50
 // What is pasted goes in pieces, since a proxy takes no messages of any length.
 const PIECE = 16384
 // Escape sequences, but for the one that erases the rest of a line, move or colour what this terminal does not.
 const SEQUENCE = /^\x1b(?:\[[0-?]*[ -/]*([@-~])|\][^\x07\x1b]*(?:\x07|\x1b\\)|[()][0-9A-Za-z]|[^[\]()])/
-const UNFINISHED = /^\x1b(?:\[[0-?]*[ -/]*|\][^\x07\x1b]{0,200}|[()])?$/
+const UNFINISHED = /^\x1b(?:\[[0-?]{0,200}[ -/]{0,200}|\][^\x07\x1b]{0,200}|[()])?$/
 const KEYS = {
   Enter: '\r', Backspace: '\x7f', Tab: '\t', Escape: '\x1b', Delete: '\x1b[3~', Home: '\x1b[H', End: '\x1b[F',
   ArrowUp: '\x1b[A', ArrowDown: '\x1b[B', ArrowRight: '\x1b[C', ArrowLeft: '\x1b[D',
@@ -19,14 +23,14 @@ const decoder = new TextDecoder()
 let line = []
 let column = 0
 let pending = ''
+let done = []
+let shows = false
 
 const socket = connect({ received: (bytes) => write(decoder.decode(bytes, { stream: true })), opened: () => screen.focus() })
 
 // ------------------------------------------------------------------ what comes in
 
 function write(text) {
-  const below = screen.scrollTop + screen.clientHeight >= screen.scrollHeight - 2
-  const done = []
   text = pending + text
   pending = ''
   for (let at = 0; at < text.length;) {
@@ -41,36 +45,45 @@ function write(text) {
       at += found ? found[0].length : 1
     } else {
       const character = String.fromCodePoint(text.codePointAt(at))
-      put(character, done)
+      put(character)
       at += character.length
     }
   }
-  show(done)
-  if (below) screen.scrollTop = screen.scrollHeight
+  if (!shows) setTimeout(show, SHOW_MILLISECONDS)
+  shows = true
 }
 
-function put(character, done) {
+function put(character) {
   if (character === '\r') column = 0
   else if (character === '\b') column = Math.max(0, column - 1)
   else if (character === '\t') column += 8 - (column % 8)
-  else if (character === '\n') {
-    done.push(line.join(''))
-    line = []
-    column = 0
-  } else if (character >= ' ' && character !== '\x7f') {
+  else if (character === '\n') endLine()
+  else if (character >= ' ' && character !== '\x7f') {
     while (line.length < column) line.push(' ')
     line[column++] = character
   }
+  if (column >= LONGEST_LINE) endLine()
+}
+
+function endLine() {
+  done.push(line.join(''))
+  if (done.length > 2 * MOST_LINES) done = done.slice(-MOST_LINES)
+  line = []
+  column = 0
 }
 
 // Lines that are done are added to the past, which assistive technology reads as it grows.
-function show(done) {
+function show() {
+  const below = screen.scrollTop + screen.clientHeight >= screen.scrollHeight - 2
   while (line.length < column) line.push(' ')
   past.append(...done.slice(-MOST_LINES).map((text) => `${text}\n`))
   while (past.childNodes.length > MOST_LINES) past.firstChild.remove()
+  done = []
   element('before').textContent = line.slice(0, column).join('')
   element('cursor').textContent = line[column] ?? ' '
   element('after').textContent = line.slice(column + 1).join('')
+  if (below) screen.scrollTop = screen.scrollHeight
+  shows = false
 }
 
 // ------------------------------------------------------------------ what goes out
