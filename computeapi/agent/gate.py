@@ -8,7 +8,7 @@ import time
 from typing import NamedTuple
 
 from computeapi.backends.hypervisor import Console, Hypervisor
-from computeapi.backends.hypervisor.remote.consoles import CLOSED, END, OPEN, PROTOCOLS, UNKNOWN
+from computeapi.backends.hypervisor.remote.consoles import CLOSED, END, OPEN, PROTOCOLS, UNKNOWN, keep_alive
 from computeapi.db.servers import Server
 from computeapi.errors import Error, NotSupported
 from computeapi.listening import listening_at
@@ -18,7 +18,11 @@ WORD_SECONDS = 10.0
 # A word opens the gate for as long; a console that is open by then stays so.
 VALID_SECONDS = 3600.0
 MOST_WORDS = 4096
+# Who asks for one console again and again takes no words from others, and no memory: each is kept with its server.
+MOST_WORDS_OF_ONE = 16
 MOST_CONNECTIONS = 256
+# How long nobody is let in where the machine has no room for one more.
+REST_SECONDS = 0.5
 LONGEST_WORD = 64
 BLOCK = 65536
 
@@ -59,6 +63,9 @@ class ConsoleGate:
         with self.lock:
             for old in [each for each, way in self.ways.items() if way.until < now]:
                 del self.ways[old]
+            own = [each for each, way in self.ways.items() if way.server.uuid == server.uuid]
+            for old in own[: max(0, len(own) - MOST_WORDS_OF_ONE + 1)]:
+                del self.ways[old]
             while len(self.ways) >= MOST_WORDS:
                 del self.ways[next(iter(self.ways))]
             self.ways[word] = Way(server, protocol, console, now + VALID_SECONDS)
@@ -68,17 +75,30 @@ class ConsoleGate:
         while True:
             try:
                 connection, _ = self.listener.accept()
-            except OSError:
-                # It was closed.
-                return
+            except OSError as error:
+                if self.listener.fileno() < 0:
+                    # It was closed.
+                    return
+                LOG.warning('Nobody is let in to consoles for a moment: %s', error)
+                time.sleep(REST_SECONDS)
+                continue
             if self.places.acquire(blocking=False):
-                threading.Thread(target=self._admit, args=[connection], name='console', daemon=True).start()
+                self._begin(connection)
             else:
                 connection.close()
+
+    def _begin(self, connection: socket.socket) -> None:
+        try:
+            threading.Thread(target=self._admit, args=[connection], name='console', daemon=True).start()
+        except RuntimeError as error:
+            LOG.warning('Who wants a console is sent away: %s', error)
+            self.places.release()
+            connection.close()
 
     def _admit(self, outside: socket.socket) -> None:
         try:
             with outside:
+                keep_alive(outside)
                 way = self._way(outside)
                 if way is not None:
                     self._lead(outside, way)
@@ -105,9 +125,9 @@ class ConsoleGate:
 
     def _way(self, outside: socket.socket) -> Way | None:
         """What the word opens that the other side says first."""
-        outside.settimeout(WORD_SECONDS)
-        said = b''
+        said, deadline = b'', time.monotonic() + WORD_SECONDS
         while not said.endswith(END):
+            outside.settimeout(max(0.01, deadline - time.monotonic()))
             block = outside.recv(LONGEST_WORD + 1 - len(said))
             if not block:
                 return None

@@ -13,6 +13,9 @@ END = b'\n'
 OPEN, CLOSED, UNKNOWN = b'+', b'-', b'?'
 """What the gate answers."""
 
+SILENT_SECONDS, PROBE_SECONDS, PROBES = 60, 10, 6
+"""After how long one asks whether the other machine is still there, how often, and how many questions it may miss."""
+
 
 def connect(console: Console, protocol: str) -> socket.socket:
     """A connection to a console whose `internal_access_path` is the word; HypervisorError, NotSupported."""
@@ -36,4 +39,14 @@ def connect(console: Console, protocol: str) -> socket.socket:
         connection.close()
         raise
     connection.settimeout(None)
+    keep_alive(connection)
     return connection
+
+
+def keep_alive(connection: socket.socket) -> None:
+    """Let it break when the other machine is gone, which says nothing any more: not all consoles do while nobody
+    types."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, SILENT_SECONDS)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, PROBE_SECONDS)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, PROBES)
