@@ -36,6 +36,8 @@ THREADS = 4
 OPEN_SECONDS, CLOSE_SECONDS = 10, 2
 # How many may be connected besides those who are at consoles: who has not said yet what it wants, or reads pages.
 MOST_AT_DOORS = 100
+# Who has the address of one console cannot take all places: so many of those who look at a server share it.
+MOST_AT_ONE_SERVER = 20
 CHUNK = 64 * 1024
 NORMAL, FAILED = 1000, 1011
 # So much room a frame has that closes a connection.
@@ -135,8 +137,11 @@ class ConsoleProxy:
             token = await self.asked(self.consoles.enter, token_of(request), kind)
         except ConsoleTokenNotFound:
             return refusal(403, f'This is not the token of a console of type {kind}, or its time is over')
-        if len(self.visitors()) >= self.options.max_connections:
+        visited = [each.server_id for _, each in self.visitors()]
+        if len(visited) >= self.options.max_connections:
             return refusal(503, 'Too many consoles are open')
+        if visited.count(token.server_id) >= MOST_AT_ONE_SERVER:
+            return refusal(503, 'Too many consoles of this server are open')
         client.token = token
         return None
 

@@ -182,6 +182,15 @@ def test_so_many_consoles_are_open_at_a_time(conf, url):
             assert time.monotonic() < until
 
 
+def test_one_address_does_not_open_all_places(monkeypatch, url):
+    monkeypatch.setattr(module, 'MOST_AT_ONE_SERVER', 1)
+    address = url('serial')
+    with Terminal(address) as terminal:
+        terminal.read_until('web> ')
+        for another in (address, url('novnc')):
+            assert refused(another) == (503, 'Too many consoles of this server are open')
+
+
 def test_so_many_are_at_the_doors_and_who_says_nothing_keeps_nobody_out(monkeypatch, proxy, url):
     monkeypatch.setattr(module, 'MOST_AT_DOORS', 3)
     host, port = proxy['serial'].split(':')
