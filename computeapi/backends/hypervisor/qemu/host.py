@@ -15,6 +15,7 @@ from computeapi.backends.hypervisor.qemu.console_log import ConsoleLog
 from computeapi.backends.hypervisor.qemu.folder import HostFolder
 from computeapi.backends.hypervisor.qemu.machine import processor
 from computeapi.backends.hypervisor.qemu.networks import GuestNetworks
+from computeapi.backends.hypervisor.qemu.process import GuestProcess, exporter_of
 from computeapi.backends.hypervisor.qemu.tls import HostCertificates
 from computeapi.backends.hypervisor.qemu.user import GuestUser
 from computeapi.backends.hypervisor.qemu.volume_access import VolumeAccess
@@ -77,6 +78,8 @@ class QemuHost:
         """Guests write what they like to their consoles, and images come and are not needed any more."""
         for folder in self.folder.all():
             ConsoleLog(folder).trim()
+            for process in (GuestProcess(folder), exporter_of(folder)):
+                process.trim()
         self.images.tidy(self.laid_over, self.options.image_cache_hours)
 
 

@@ -1,5 +1,6 @@
 """The QEMU of a guest: a process of its own, which outlives the driver and is found again by its pid file."""
 
+import contextlib
 import logging
 import os
 import subprocess
@@ -15,7 +16,9 @@ LOG = logging.getLogger(__name__)
 START_SECONDS, STARTING_SECONDS = 60, 0.5
 QMP = 'qmp'
 # QEMU's own -daemonize does what its -sandbox forbids.
-START = ('setsid', '--fork', 'sh', '-c', 'echo $$ >"$0.pid"; exec "$@" >"$0.output" 2>&1')
+# What it says is appended: it can be cut off, for a guest can make it complain without end.
+START = ('setsid', '--fork', 'sh', '-c', 'echo $$ >"$0.pid"; : >"$0.output"; exec "$@" >>"$0.output" 2>&1')
+MOST_OUTPUT_BYTES = 2**20
 LIMITS = ('prlimit', '--core=0', '--nofile=4096', '--')
 LONGEST_COMPLAINT = 2000
 
@@ -75,6 +78,12 @@ class FolderProcess:
         """What it says is for the log: it speaks of the host."""
         LOG.warning('The %s of %s was not started: %s', self.name, self.folder.server_id, complaint)
         return HypervisorError(f'The virtual machine of {self.folder.server_id} could not be started.')
+
+    def trim(self) -> None:
+        """Keep short what it says."""
+        with contextlib.suppress(FileNotFoundError):
+            if (self.folder / f'{self.name}.output').stat().st_size > MOST_OUTPUT_BYTES:
+                os.truncate(self.folder / f'{self.name}.output', 0)
 
     def end(self) -> None:
         """End it, as if its power was cut; what it wrote to its disks is there."""

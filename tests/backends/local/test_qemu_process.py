@@ -1,0 +1,35 @@
+"""What the driver that runs guests starts, without a QEMU."""
+
+import sys
+import time
+
+import pytest
+
+from computeapi.backends.hypervisor.qemu import process as module
+from computeapi.backends.hypervisor.qemu.folder import GuestFolder
+from computeapi.backends.hypervisor.qemu.process import FolderProcess
+
+PATIENCE = 20
+COMPLAINS = 'import time\nwhile True:\n    print("amiss " * 100, flush=True)\n    time.sleep(0.001)'
+
+
+@pytest.fixture
+def complaining(tmp_path):
+    """As a QEMU does whose guest breaks its devices again and again."""
+    made = FolderProcess(GuestFolder(tmp_path), 'guest', str(tmp_path))
+    made.begin([sys.executable, '-c', COMPLAINS, str(tmp_path)], lambda: True)
+    yield made
+    made.end()
+
+
+def test_what_a_guest_makes_its_qemu_complain_of_is_kept_short(complaining, monkeypatch):
+    monkeypatch.setattr(module, 'MOST_OUTPUT_BYTES', 10_000)
+    output, deadline = complaining.folder / 'guest.output', time.monotonic() + PATIENCE
+    while not (output.exists() and output.stat().st_size > 100_000):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    complaining.trim()
+    time.sleep(0.05)
+    # It goes on at the new end of the file.
+    assert output.stat().st_size < 100_000 and output.read_bytes()[:1] != b'\0'
+    assert complaining.runs
