@@ -1,9 +1,15 @@
 """What the built-in networks do besides: roles, quotas and owners hold also when many ask at once."""
 
+from contextlib import suppress
+from threading import Barrier, BrokenBarrierError
+
 import pytest
 
 from computeapi import errors
-from tests.backends.implementations import ALICE, READER, SERVICE, OwnNetworks
+from computeapi.backends.network.local import ports as rules
+from computeapi.backends.network.local import subnets as rules_of_subnets
+from computeapi.db import routers
+from tests.backends.implementations import ADMIN, ALICE, READER, SERVICE, OwnNetworks
 from tests.backends.test_network import addresses, together
 
 
@@ -49,6 +55,73 @@ def test_one_server_gets_the_port(service, networks, private):
     bound, failures = together(8, lambda i: networks.bind_port(ALICE, port, server_id=f's{i}', host='h'))
     assert len(bound) == 1
     assert [type(failure) for failure in failures] == [errors.PortInUse] * 7
+
+
+@pytest.fixture
+def meet(monkeypatch):
+    """meet(module, name): whoever calls such a function waits there for a second one to come, if it can."""
+    together = Barrier(2)
+
+    def meet(module, name):
+        original = getattr(module, name)
+
+        def later(*facts, **more):
+            with suppress(BrokenBarrierError):
+                together.wait(0.5)
+            return original(*facts, **more)
+
+        monkeypatch.setattr(module, name, later)
+
+    return meet
+
+
+@pytest.mark.several_writers
+def test_of_two_changes_of_addresses_at_once_one_counts(service, private, meet):
+    port, resources = service.port(ALICE, private), service.own.resources
+    meet(rules, '_check_rights')
+    wanted = [[{'ip_address': '10.0.0.77'}], [{'ip_address': '10.0.0.78'}]]
+    _, failures = together(2, lambda i: resources.update(ADMIN, 'ports', port, {'fixed_ips': wanted[i]}))
+    held = [held['ip_address'] for held in resources.get(ADMIN, 'ports', port)['fixed_ips']]
+    assert failures == []
+    assert held in (['10.0.0.77'], ['10.0.0.78'])
+
+
+@pytest.mark.several_writers
+def test_of_two_changes_of_security_groups_at_once_one_counts(service, networks, private, meet):
+    groups = [networks.create_security_group(ALICE, name, '').id for name in 'ab']
+    port = service.port(ALICE, private)
+    meet(rules, '_groups')
+    _, failures = together(2, lambda i: networks.set_port_security_groups(ALICE, port, [groups[i]]))
+    held = service.own.resources.get(ADMIN, 'ports', port)['security_groups']
+    assert failures == []
+    assert held in ([groups[0]], [groups[1]])
+
+
+@pytest.mark.several_writers
+def test_no_floating_ip_leads_to_an_address_that_leaves_its_port_meanwhile(networks, private, meet):
+    port = networks.add_fixed_ip(ALICE, networks.create_port(ALICE, private, server_id='s').id)
+    leaving, floating_ip = addresses(port)[0], networks.create_floating_ip(ALICE)
+    meet(routers, 'dissociate_ports')
+    meet(routers, 'floating_ip_leads_to')
+
+    def act(i):
+        if i:
+            return networks.remove_fixed_ip(ALICE, port.id, leaving)
+        return networks.associate_floating_ip(ALICE, floating_ip.address, port.id, leaving)
+
+    together(2, act)
+    assert networks.floating_ip(ALICE, floating_ip.id).port_id is None
+
+
+@pytest.mark.several_writers
+def test_the_gateway_and_the_pools_of_a_subnet_change_at_once(service, make, meet):
+    network, resources = make(ALICE, '192.0.2.0/24'), service.own.resources
+    subnet = resources.find(ALICE, 'subnets', {'network_id': [network]})[0]['id']
+    changes = {'gateway_ip': '192.0.2.254'}, {'allocation_pools': [{'start': '192.0.2.9', 'end': '192.0.2.19'}]}
+    meet(rules_of_subnets, '_resolvers_and_routes')
+    together(2, lambda i: resources.update(ALICE, 'subnets', subnet, dict(changes[i])))
+    kept = resources.get(ALICE, 'subnets', subnet)
+    assert {name: kept[name] for change in changes for name in change} == {**changes[0], **changes[1]}
 
 
 def test_ports_ask_for_bandwidth(service, networks, make):

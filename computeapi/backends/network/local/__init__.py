@@ -174,6 +174,8 @@ class LocalNetworks(LocalFormerNetworks):
 
     def remove_fixed_ip(self, context: Context, port_id: str, address: str) -> Port:
         with self.changing(context) as work:
+            # A floating IP on its way to the address waits, and finds it gone.
+            PORTS.lock(work, port_id)
             ports.remove_address(work, PORTS.get(work, port_id), address)
             return _port(work, port_id)
 

@@ -46,14 +46,16 @@ def add(work: Work, facts: Document) -> str:
 
 
 def update(work: Work, port_id: str, facts: Document) -> None:
+    if 'fixed_ips' in facts or 'mac_address' in facts:
+        # Who holds both holds the network first.
+        NETWORKS.lock(work.elevated(), PORTS.get(work, port_id)['network_id'])
+    PORTS.lock(work, port_id)
     port = PORTS.get(work, port_id)
     _check_device_owner(work, facts)
     _check_service(port, facts)
     _check_rights(work, port['network_id'], port, facts)
     qos.check_policy(work, facts, port)
     changed = dict(facts)
-    if 'fixed_ips' in facts or 'mac_address' in facts:
-        NETWORKS.lock(work.elevated(), port['network_id'])
     if facts.get('mac_address', port['mac_address']) != port['mac_address']:
         changed['mac_address'] = _new_mac_address(work, port, facts)
     if 'allowed_address_pairs' in facts:

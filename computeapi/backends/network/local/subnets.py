@@ -36,9 +36,8 @@ def create(work: Work, facts: Document) -> str:
 
 
 def update(work: Work, subnet_id: str, facts: Document) -> None:
-    subnet = SUBNETS.get(work, subnet_id)
-    NETWORKS.lock(work.elevated(), subnet['network_id'])
-    SUBNETS.owned(work, subnet_id)
+    NETWORKS.lock(work.elevated(), SUBNETS.get(work, subnet_id)['network_id'])
+    subnet = SUBNETS.owned(work, subnet_id)
     changed = {**facts, **_resolvers_and_routes(facts)}
     if {'gateway_ip', 'allocation_pools'} & facts.keys():
         changed |= _rearranged(work, subnet, facts)
