@@ -1,5 +1,9 @@
 """Logging in is slowed down for who fails, and for nobody else."""
 
+import threading
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from computeapi import errors
@@ -51,6 +55,41 @@ def test_each_failure_doubles_the_pause(tried, time):
         time.now += LONGEST_PAUSE
         fail(tried, ALICE)
     assert refused(tried, ALICE) == LONGEST_PAUSE + 1
+
+
+def test_who_tries_many_at_once_learns_no_more_than_one_by_one(tried):
+    begun, looked = threading.Barrier(FREE + 1), threading.Event()
+    outcomes = []
+
+    def guess():
+        try:
+            with tried.counted(ALICE):
+                begun.wait(10)
+                looked.wait(10)
+                raise errors.NotAuthenticated()
+        except errors.NotAuthenticated as error:
+            outcomes.append(type(error))
+
+    guesses = [threading.Thread(target=guess) for _ in range(3 * FREE)]
+    for each in guesses:
+        each.start()
+    begun.wait(10)
+    looked.set()
+    for each in guesses:
+        each.join()
+    assert Counter(outcomes) == {errors.NotAuthenticated: FREE, errors.TooManyAttempts: 2 * FREE}
+    assert not tried.under_way
+
+
+def test_many_who_know_the_password_log_in_at_once(tried):
+    fail(tried, ALICE, FREE - 1)
+
+    def log_in(number):
+        with tried.counted(ALICE):
+            return number
+
+    with ThreadPoolExecutor(3 * FREE) as pool:
+        assert list(pool.map(log_in, range(100))) == list(range(100))
 
 
 def test_nobody_else_waits_and_who_succeeds_starts_anew(tried, time):

@@ -1,7 +1,7 @@
 """Who fails to log in has to wait before the next attempt, and longer each time."""
 
 import threading
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
@@ -32,28 +32,54 @@ class Attempts:
     """The failures of late, by caller: a user and the address that it is said to come from.
 
     So nobody is kept out by what is tried elsewhere. Memory is bounded: the oldest failures make room for others.
+    Who sends many attempts at once gains nothing: no more of them are looked at together than may fail without a pause,
+    and the others wait for what comes out.
     clock: seconds that never go back.
     """
 
     def __init__(self, clock: Callable[[], float]):
-        self.clock, self.lock = clock, threading.Lock()
+        self.clock, self.lock = clock, threading.Condition()
         self.failures: OrderedDict[Hashable, Failures] = OrderedDict()
+        # How many attempts of a caller are being looked at.
+        self.under_way: Counter[Hashable] = Counter()
 
     @contextmanager
     def counted(self, caller: Hashable) -> Iterator[None]:
         """An attempt of the caller, which fails with NotAuthenticated; TooManyAttempts if it has to wait."""
-        self.check(caller)
+        self._begin(caller)
         try:
             yield
         except NotAuthenticated:
             self.note(caller)
             raise
-        with self.lock:
-            self.failures.pop(caller, None)
+        else:
+            with self.lock:
+                self.failures.pop(caller, None)
+        finally:
+            self._end(caller)
 
-    def check(self, caller: Hashable) -> None:
+    def _begin(self, caller: Hashable) -> None:
         with self.lock:
-            failures = self.failures.get(caller)
+            self._check(caller)
+            while self.under_way[caller] >= self._free(caller):
+                self.lock.wait()
+                self._check(caller)
+            self.under_way[caller] += 1
+
+    def _end(self, caller: Hashable) -> None:
+        with self.lock:
+            self.under_way[caller] -= 1
+            if not self.under_way[caller]:
+                del self.under_way[caller]
+            self.lock.notify_all()
+
+    def _free(self, caller: Hashable) -> int:
+        """How many attempts of the caller may be looked at together."""
+        failures = self.failures.get(caller)
+        return max(FREE - failures.times, 1) if failures else FREE
+
+    def _check(self, caller: Hashable) -> None:
+        failures = self.failures.get(caller)
         left = failures.last + failures.pause - self.clock() if failures else 0
         if left > 0:
             raise TooManyAttempts(seconds=int(left) + 1)
