@@ -118,10 +118,17 @@ class LocalImages:
             **_checked(context, facts),
         }
         with conflicts(f'Image ID {new["id"]} already exists!'), self.store.write() as connection:
-            if 0 <= self.max_images <= images.count_of(connection, new['owner']):
-                raise errors.OverQuota(f'A project may have at most {self.max_images} images.')
+            self._reserve(connection, new['owner'])
             IMAGES.insert(connection, new)
         return Image(**new)
+
+    def _reserve(self, connection: sa.Connection, project_id: str | None) -> None:
+        """OverQuota if the project has as many images as it may; others that make one wait until this one is there."""
+        if self.max_images < 0:
+            return
+        images.lock_project(connection, project_id)
+        if images.count_of(connection, project_id) >= self.max_images:
+            raise errors.OverQuota(f'A project may have at most {self.max_images} images.')
 
     def update(self, context: Context, image_id: str, **facts: Any) -> Image:
         return self.change(context, image_id, lambda image: facts)

@@ -2,6 +2,7 @@
 
 import threading
 import uuid
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
@@ -11,8 +12,10 @@ from computeapi import errors
 from computeapi.backends.image import blank
 from computeapi.backends.image.local import LocalImages
 from computeapi.context import Context
+from computeapi.db import images as rows
 from tests.backends.implementations import ADMIN, ALICE, BOB, SERVICE
 from tests.backends.test_image import RAW, names
+from tests.backends.test_network import together
 
 
 @pytest.fixture
@@ -166,6 +169,22 @@ def test_a_project_has_so_many_images(store, tmp_path):
     images.create(BOB, 'his')
     images.delete(ALICE, kept[0].id)
     images.create(ALICE, 'c')
+
+
+@pytest.mark.several_writers
+def test_the_last_place_of_a_project_is_given_once(store, tmp_path, monkeypatch):
+    images, counted, count = LocalImages(store, tmp_path / 'images', max_images=1), threading.Barrier(2), rows.count_of
+
+    def count_together(*facts):
+        """When the other one has counted, too, if it can."""
+        found = count(*facts)
+        with suppress(threading.BrokenBarrierError):
+            counted.wait(0.5)
+        return found
+
+    monkeypatch.setattr(rows, 'count_of', count_together)
+    made, failures = together(2, lambda i: images.create(ALICE, f'{i}'))
+    assert (len(made), [type(failure) for failure in failures]) == (1, [errors.OverQuota])
 
 
 def test_properties_take_so_much_together(images):
