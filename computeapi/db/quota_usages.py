@@ -18,7 +18,7 @@ import sqlalchemy as sa
 from computeapi.db.records import upsert
 from computeapi.db.tables.compute import keypairs, quota_usages, server_groups
 from computeapi.db.tables.servers import servers
-from computeapi.states import VMState
+from computeapi.states import TaskState, VMState
 
 
 class Counted(NamedTuple):
@@ -36,11 +36,14 @@ ANYWHERE = ''
 """What holds key pairs."""
 OF_A_SERVER = (
     *(servers.c.project_id, servers.c.user_id, servers.c.vcpus, servers.c.memory_mb),
-    *(servers.c.vm_state, servers.c.deleted_at, servers.c.server_group_id),
+    *(servers.c.vm_state, servers.c.task_state, servers.c.deleted_at, servers.c.server_group_id),
 )
 """The columns of a server that say what it takes."""
-COUNTING = (servers.c.deleted_at.is_(None), servers.c.vm_state != VMState.SOFT_DELETED)
-"""A server that can still be restored takes nothing of the quota."""
+COUNTING = (
+    servers.c.deleted_at.is_(None),
+    sa.or_(servers.c.vm_state != VMState.SOFT_DELETED, servers.c.task_state == TaskState.RESTORING),
+)
+"""A server that can still be restored takes nothing of the quota, until somebody asks for it."""
 
 HOLDER: sa.BindParameter[Any] = sa.bindparam('holder')
 OF_HOLDER = (
@@ -96,7 +99,8 @@ def flush(connection: sa.Connection) -> None:
 
 def of_server(row: Mapping[str, Any]) -> dict[Counted, int]:
     """What a server takes, by its columns; a row to be made may lack those that are NULL."""
-    if row.get('deleted_at') is not None or row['vm_state'] == VMState.SOFT_DELETED:
+    kept = row['vm_state'] == VMState.SOFT_DELETED and row.get('task_state') != TaskState.RESTORING
+    if row.get('deleted_at') is not None or kept:
         return {}
     project_id, user_id, group_id = row['project_id'], row['user_id'], row.get('server_group_id')
     amounts = {

@@ -26,7 +26,7 @@ from computeapi.db.tables.servers import (
     server_tags,
     servers,
 )
-from computeapi.states import VMState
+from computeapi.states import TaskState, VMState
 
 __all__ = ['BlockDevice', 'Server', 'derived']
 
@@ -239,7 +239,7 @@ def change(
     asked = {name: list(states) for name, states in wanted.items() if states is not None}
     lone = {name: states[0] for name, states in asked.items() if len(states) == 1}
     statement = _changing(frozenset(asked), frozenset(lone), idle)
-    return _change(connection, server_id, values, statement, {**asked, **lone}, vm_states)
+    return _change(connection, server_id, values, statement, {**asked, **lone}, vm_states, task_states)
 
 
 @functools.cache
@@ -279,10 +279,11 @@ def _change(
     statement: sa.Update,
     asked: Mapping[str, Any] = EVERYTHING,
     vm_states: Collection[str] | None = None,
+    task_states: Collection[str | None] | None = None,
 ) -> bool:
-    """Update the server if it is as the statement, with these parameters, asks; whether it was. vm_states: those that
-    it asks for."""
-    before = [] if _counts_alike(values, vm_states) else _counted(connection, server_id, values)
+    """Update the server if it is as the statement, with these parameters, asks; whether it was. vm_states, task_states:
+    those that it asks for."""
+    before = [] if _counts_alike(values, vm_states, task_states) else _counted(connection, server_id, values)
     changed = records.change(connection, statement, derived(values), {'its_id': server_id, **asked}) == 1
     if changed:
         _follow(connection, server_id, before, values)
@@ -319,11 +320,16 @@ def _counted(connection: sa.Connection, server_id: str, values: Mapping[str, Any
     return [row._asdict() for row in connection.execute(COUNTED_OF, {'id': server_id})]
 
 
-def _counts_alike(values: Mapping[str, Any], vm_states: Collection[str] | None) -> bool:
-    """Whether a living server in one of these vm_states takes as much when it has these values."""
-    if vm_states is None or COUNTED_COLUMNS & values.keys() != {'vm_state'}:
-        return False
-    return VMState.SOFT_DELETED not in (values['vm_state'], *vm_states)
+def _counts_alike(
+    values: Mapping[str, Any], vm_states: Collection[str] | None, task_states: Collection[str | None] | None
+) -> bool:
+    """Whether a living server in one of these states takes as much when it has these values."""
+    changing = COUNTED_COLUMNS & values.keys()
+    if vm_states is not None and changing <= {'vm_state', 'task_state'}:
+        return VMState.SOFT_DELETED not in (values.get('vm_state'), *vm_states)
+    if task_states is not None and changing == {'task_state'}:
+        return TaskState.RESTORING not in (values['task_state'], *task_states)
+    return False
 
 
 def _recount(connection: sa.Connection, before: Iterable[Mapping[str, Any]], values: Mapping[str, Any]) -> None:

@@ -33,7 +33,7 @@ class Walk:
 
     def __init__(self, store, servers, seed):
         self.store, self.servers, self.chance, self.ids = store, servers, random.Random(seed), []
-        self.steps = [self.add, self.add, self.change, self.change, self.resize, self.delete, self.fill]
+        self.steps = [self.add, self.add, self.change, self.change, self.restore, self.resize, self.delete, self.fill]
         self.steps += [self.switch_off, self.group, self.pair, self.fail, self.move]
 
     def step(self):
@@ -54,6 +54,10 @@ class Walk:
     def change(self):
         state, states = self.chance.choice(STATES), self.chance.choice([None, [VMState.ACTIVE, VMState.SOFT_DELETED]])
         self.store.tell(rows.change, self.one(), {'vm_state': state}, vm_states=states)
+
+    def restore(self):
+        task_state, states = self.chance.choice([None, 'restoring']), self.chance.choice([None, [None, 'restoring']])
+        self.store.tell(rows.change, self.one(), {'task_state': task_state}, task_states=states)
 
     def resize(self):
         self.store.tell(rows.update, self.one(), {'vcpus': self.chance.randint(1, 9), 'memory_mb': 128})

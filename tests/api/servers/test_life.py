@@ -416,6 +416,23 @@ def test_deferred_delete(act, api, state, world, service, server, settle):
     assert api.get(f'/servers/{server}').status == 404
 
 
+def test_a_server_counts_from_when_its_restoration_is_asked_for(act, api, create, state, world, service, settle):
+    service.conf.set_override('reclaim_instance_interval', 3600)
+    one, other = (create().json['server']['id'] for _ in range(2))
+    settle()
+    assert [api.delete(f'/servers/{server}', as_=BOB).status for server in (one, other)] == [204, 204]
+    settle()
+    world.service.cloud.quotas.set_limits('project', {'instances': 1})
+    assert act(one, 'restore', work=False).status == 202
+    assert used(world) == (1, 1, 64)
+    assert [act(other, 'restore', work=False).status, create().status] == [403, 403]
+    assert act(one, 'forceDelete', work=False).status == 202
+    assert used(world) == (0, 0, 0)
+    assert act(other, 'restore').status == 202
+    assert (status(state, other), used(world)) == ('ACTIVE', (1, 1, 64))
+    assert problems(world.store) == []
+
+
 def test_force_delete(act, api, world, server):
     assert act(server, 'forceDelete').status == 202
     assert api.get(f'/servers/{server}').status == 404
