@@ -8,6 +8,7 @@ import pytest
 from computeapi import errors
 from computeapi.backends.network.local import ports as rules
 from computeapi.backends.network.local import subnets as rules_of_subnets
+from computeapi.db import networks as rows
 from computeapi.db import routers
 from tests.backends.implementations import ADMIN, ALICE, READER, SERVICE, OwnNetworks
 from tests.backends.test_network import addresses, together
@@ -122,6 +123,37 @@ def test_the_gateway_and_the_pools_of_a_subnet_change_at_once(service, make, mee
     together(2, lambda i: resources.update(ALICE, 'subnets', subnet, dict(changes[i])))
     kept = resources.get(ALICE, 'subnets', subnet)
     assert {name: kept[name] for change in changes for name in change} == {**changes[0], **changes[1]}
+
+
+@pytest.mark.several_writers
+def test_a_port_that_goes_while_it_is_looked_up_is_not_there(networks, private, monkeypatch):
+    port, around = networks.create_port(ALICE, private, server_id='s'), routers.around_ports
+
+    def go(*facts):
+        networks.delete_port(ALICE, port.id)
+        return around(*facts)
+
+    monkeypatch.setattr(routers, 'around_ports', go)
+    with pytest.raises(errors.PortNotFound):
+        networks.port(ALICE, port.id)
+    monkeypatch.undo()
+    port = networks.create_port(ALICE, private, server_id='s')
+    monkeypatch.setattr(routers, 'around_ports', go)
+    assert networks.ports(ALICE, server_ids=['s']) == []
+
+
+@pytest.mark.several_writers
+def test_a_floating_ip_that_goes_with_its_network_while_it_is_looked_up_is_not_there(service, networks, monkeypatch):
+    pool, wires = service.network(ADMIN, '198.51.100.0/24', name='pool', **{'router:external': True}), rows.wires
+    floating_ip = networks.create_floating_ip(ALICE, 'pool')
+
+    def go(*facts):
+        service.own.resources.delete(ADMIN, 'networks', pool)
+        return wires(*facts)
+
+    monkeypatch.setattr(rows, 'wires', go)
+    with pytest.raises(errors.FloatingIPNotFound):
+        networks.floating_ip(ALICE, floating_ip.id)
 
 
 def test_ports_ask_for_bandwidth(service, networks, make):

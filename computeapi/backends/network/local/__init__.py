@@ -242,7 +242,9 @@ class LocalNetworks(LocalFormerNetworks):
 
     def floating_ip(self, context: Context, floating_ip_id: str) -> FloatingIP:
         with self.reading(context) as work:
-            return _floating_ips(work, [FLOATING_IPS.get(work, floating_ip_id)])[0]
+            for floating_ip in _floating_ips(work, [FLOATING_IPS.get(work, floating_ip_id)]):
+                return floating_ip
+        raise errors.FloatingIPNotFound(id=floating_ip_id)
 
     def create_floating_ip(self, context: Context, pool: str | None = None) -> FloatingIP:
         with self.reading(context) as work:
@@ -309,22 +311,26 @@ def _request(resources: Document | None) -> Document | None:
 
 
 def _port(work: Work, port_id: str) -> Port:
-    return _ports(work, [PORTS.get(work, port_id)])[0]
+    for port in _ports(work, [PORTS.get(work, port_id)]):
+        return port
+    raise errors.PortNotFound(id=port_id)
 
 
 def _ports(work: Work, found: list[Document]) -> list[Port]:
-    """The ports with what belongs to them elsewhere."""
+    """The ports with what belongs to them elsewhere, but for those that have gone since they were found."""
     if not found:
         return []
     around = routers.around_ports(work, [port['id'] for port in found])
-    return [Port.of(port, *around[port['id']]) for port in found]
+    return [Port.of(port, *around[port['id']]) for port in found if port['id'] in around]
 
 
 def _floating_ips(work: Work, found: list[Document]) -> list[FloatingIP]:
+    """The floating IPs with their networks, but for those that have gone with these since they were found."""
     if not found:
         return []
     on = networks.wires(work, (floating_ip['floating_network_id'] for floating_ip in found))
-    return [FloatingIP.of(floating_ip, on[floating_ip['floating_network_id']]) for floating_ip in found]
+    pairs = [(floating_ip, on.get(floating_ip['floating_network_id'])) for floating_ip in found]
+    return [FloatingIP.of(floating_ip, network) for floating_ip, network in pairs if network]
 
 
 def _groups_called(work: Work, project_id: str, names_or_ids: list[str]) -> list[Document]:
