@@ -150,16 +150,17 @@ def uwsgi(start, *options, **environment):
 CONFIGURED = {'OS_COMPUTEAPI_CONFIG_FILES': 'computeapi.conf'}
 
 
-@pytest.mark.parametrize(
-    ('options', 'told'),
-    [([], {}), (['--lazy-apps'], {}), ([], {'COMPUTEAPI_THREADS': '1'})],
-    ids=['forked', 'lazy', 'one thread'],
-)
-def test_workers_begin_with_the_processes_of_uwsgi(store, start, options, told):
+@pytest.mark.parametrize('options', [[], ['--lazy-apps']])
+def test_workers_begin_with_the_processes_of_uwsgi(store, start, options):
     """Nobody asks for anything."""
-    with uwsgi(start, *options, **CONFIGURED, **told):
+    with uwsgi(start, *options, **CONFIGURED):
         assert {(each.binary, each.workers) for each in known(store, PROCESSES)} == {('computeapi-api', 4)}
     assert known(store, 0) == []
+
+
+def test_workers_begin_where_a_process_of_uwsgi_has_one_thread_for_requests(store, start):
+    with uwsgi(start, **CONFIGURED, COMPUTEAPI_THREADS='1'):
+        assert {each.workers for each in known(store, PROCESSES)} == {4}
 
 
 def test_processes_for_guests_do_not_work(store, start):
