@@ -10,8 +10,6 @@ from computeapi.context import Context
 from computeapi.db import listing, pairs
 from computeapi.db.facts import Facts, FactTable, caller
 from computeapi.db.listing import Clause
-from computeapi.db.records import lock_row
-from computeapi.db.tables.compute import quota_locks
 from computeapi.db.tables.image import image_members, image_properties, image_tags, images
 
 
@@ -81,11 +79,6 @@ def _match(name: str, value: Any) -> Clause:
 
 def _tagged(tag: str) -> Clause:
     return sa.select(image_tags.c.tag).where(image_tags.c.image_id == images.c.id, image_tags.c.tag == tag).exists()
-
-
-def lock_project(connection: sa.Connection, project_id: str | None) -> None:
-    """Let one transaction at a time count the images of the project and make more."""
-    lock_row(connection, quota_locks, {'project_id': project_id or ''})
 
 
 def count_of(connection: sa.Connection, project_id: str | None) -> int:

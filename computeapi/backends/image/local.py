@@ -19,7 +19,7 @@ from computeapi.backends.image.properties import texts
 from computeapi.backends.rights import check_writer, owns
 from computeapi.clock import utcnow
 from computeapi.context import Context
-from computeapi.db import images
+from computeapi.db import images, quotas
 from computeapi.db.engine import Store, conflicts
 from computeapi.db.images import IMAGES
 from computeapi.db.listing import NEWEST_FIRST, bounded
@@ -126,7 +126,7 @@ class LocalImages:
         """OverQuota if the project has as many images as it may; others that make one wait until this one is there."""
         if self.max_images < 0:
             return
-        images.lock_project(connection, project_id)
+        quotas.lock(connection, project_id or '')
         if images.count_of(connection, project_id) >= self.max_images:
             raise errors.OverQuota(f'A project may have at most {self.max_images} images.')
 
