@@ -74,6 +74,12 @@ QEMU = [
         default=False,
         help='Whether volumes of a Cinder are reached by all paths there are, with multipathd.',
     ),
+    cfg.ListOpt(
+        'guest_subnets',
+        default=['10.0.0.0/8', '100.64.0.0/10', '172.16.0.0/12', '192.168.0.0/16', '203.0.113.0/24'],
+        help='With [qemu]network = bridge: what subnets of guests may be part of. Who makes a subnet has its addresses '
+        'for all that is on the host: what the host calls itself, and has no way of its own to, is not among these.',
+    ),
     cfg.PortOpt(
         'metadata_port',
         help='With [qemu]network = bridge: the port of 127.0.0.1 at which guests are answered who ask 169.254.169.254; '

@@ -12,6 +12,7 @@ import threading
 import time
 import uuid
 from contextlib import ExitStack, contextmanager
+from ipaddress import IPv4Network
 from pathlib import Path
 
 import pytest
@@ -19,14 +20,19 @@ from oslo_config import cfg
 
 from computeapi.backends.hypervisor import HypervisorError
 from computeapi.backends.hypervisor.qemu.bridges import Bridges
+from computeapi.backends.hypervisor.qemu.bridges.dhcp import DhcpServer
 from computeapi.backends.hypervisor.qemu.drivers import Around, local_driver
 from computeapi.backends.network.local import LocalNetworks
+from computeapi.backends.network.protocols import NUMBERS, OF_IPV6
+from computeapi.errors import SecurityGroupRuleExists
 from tests.backends.implementations import ADMIN
 from tests.deployment.conftest import serve, start  # noqa: F401
 from tests.guests.machine import SECONDS, disk, machine
 from tests.guests.screens import wait_until
 
 pytestmark = pytest.mark.usefixtures('namespace')
+
+WITHIN = [IPv4Network('10.0.0.0/8'), IPv4Network('192.168.0.0/16')]
 
 
 @pytest.fixture
@@ -38,11 +44,22 @@ def networks(store):
 
 @pytest.fixture
 def bridges(tmp_path, networks):
-    found = Bridges(tmp_path / 'bridges', networks.resources)
+    found = bridges_in(tmp_path, networks)
     yield found
     with found.locked() as ports:
         ports.known.clear()
         found.bring_about(ports)
+
+
+def bridges_in(folder, networks, *arguments):
+    return Bridges(folder / 'bridges', networks.resources, WITHIN, *arguments)
+
+
+def make_network(networks, cidr, **facts):
+    """The name of a new one with a subnet there."""
+    network = networks.resources.create(ADMIN, 'networks', {'name': str(uuid.uuid4())})
+    networks.resources.create(ADMIN, 'subnets', {'network_id': network['id'], 'cidr': cidr} | facts)
+    return network['name']
 
 
 def make_port(networks, name='private', **facts):
@@ -201,7 +218,7 @@ def test_nothing_is_left_when_the_last_port_is_gone(tmp_path, networks, bridges)
     bridges.tear_down('one', first)
     assert links() == {bridge, f'tap{second["port_id"][:11]}'}
     # Whoever comes after finds what is there.
-    other = Bridges(tmp_path / 'bridges', networks.resources)
+    other = bridges_in(tmp_path, networks)
     other.tear_down('two', second)
     other.tear_down('two', second)
     assert links() == set() and processes(tmp_path) == []
@@ -212,7 +229,7 @@ def test_what_is_there_is_not_disturbed(tmp_path, networks, bridges):
     port = make_port(networks)
     bridges.set_up('server', port)
     before = processes(tmp_path), run('ip', 'link'), run('nft', 'list', 'ruleset')
-    Bridges(tmp_path / 'bridges', networks.resources).refresh()
+    bridges_in(tmp_path, networks).refresh()
     assert (processes(tmp_path), run('ip', 'link'), run('nft', 'list', 'ruleset')) == before
     [server] = processes(tmp_path)
     os.kill(server, signal.SIGKILL)
@@ -238,12 +255,117 @@ def test_the_host_is_the_gateway_outside_where_there_is_no_other(networks, bridg
     assert ('inet 203.0.113.1/32' in run('ip', 'address')) != there
 
 
-def test_networks_that_overlap_are_not_on_one_host(networks, bridges):
+@pytest.mark.parametrize(
+    ('cidr', 'reason'), [('10.0.7.0/24', 'overlap'), ('198.51.100.0/24', 'may not be at 198.51.100.0/24')]
+)
+def test_networks_that_overlap_and_addresses_of_others_are_not_on_the_host(networks, bridges, cidr, reason):
     bridges.set_up('server', make_port(networks))
-    network = networks.resources.create(ADMIN, 'networks', {'name': 'other'})
-    networks.resources.create(ADMIN, 'subnets', {'network_id': network['id'], 'cidr': '10.0.7.0/24'})
-    with pytest.raises(HypervisorError, match='overlap'):
-        bridges.set_up('server', make_port(networks, 'other'))
+    before = links()
+    with pytest.raises(HypervisorError, match=reason):
+        bridges.set_up('server', make_port(networks, make_network(networks, cidr)))
+    assert links() == before
+
+
+def test_a_gateway_is_an_address_of_its_subnet_or_not_on_the_host(networks, bridges):
+    port = make_port(networks, make_network(networks, '192.168.7.0/24', gateway_ip='198.51.100.9'))
+    bridges.set_up('server', port)
+    assert '198.51.100.9' not in run('ip', 'address')
+
+
+def test_what_cannot_be_connected_keeps_nothing_else_from_being_so(tmp_path, networks, bridges):
+    """Who has a network here makes it overlap with that of another one, and takes an address of his."""
+    first, second = make_port(networks), make_port(networks, make_network(networks, '192.168.7.0/24'))
+    for server, port in (('one', first), ('two', second)):
+        bridges.set_up(server, port)
+    network = networks.resources.get(ADMIN, 'ports', second['port_id'])['network_id']
+    subnet = networks.resources.create(ADMIN, 'subnets', {'network_id': network, 'cidr': '10.0.0.0/16'})
+    taken = [{'subnet_id': subnet['id'], 'ip_address': first['address']}, {'ip_address': second['address']}]
+    networks.resources.update(ADMIN, 'ports', second['port_id'], {'fixed_ips': taken})
+    address = networks.create_floating_ip(ADMIN).address
+    networks.associate_floating_ip(ADMIN, address, first['port_id'])
+    group = make_group(networks, direction='ingress', protocol='tcp', port_range_min=4711, port_range_max=4711)
+    networks.resources.update(ADMIN, 'ports', first['port_id'], {'security_groups': [group]})
+    bridges.refresh()
+    assert run('ip', 'address').count('10.0.0.1/16') == 1
+    assert bridges.guest_at(first['address']) == 'one' and bridges.guest_at(second['address']) == 'two'
+    assert 'dport 4711' in run('nft', 'list', 'ruleset') and address in run('nft', 'list', 'ruleset')
+    third = make_port(networks)
+    bridges.set_up('three', third)
+    assert {f'tap{port["port_id"][:11]}' for port in (first, second, third)} <= links()
+
+
+def test_what_comes_onto_the_host_later_takes_no_guests_off(networks, bridges):
+    port = make_port(networks)
+    bridges.set_up('server', port)
+    run('ip', 'link', 'add', 'office', 'type', 'bridge')
+    run('ip', 'address', 'add', '10.0.200.1/24', 'dev', 'office')
+    run('ip', 'link', 'set', 'office', 'up')
+    before = run('ip', 'address'), run('nft', 'list', 'ruleset')
+    bridges.refresh()
+    bridges.set_up('server', port)
+    assert (run('ip', 'address'), run('nft', 'list', 'ruleset')) == before
+
+
+def test_what_fails_with_one_network_is_no_matter_of_others(networks, bridges, monkeypatch):
+    first, second = make_port(networks), make_port(networks, make_network(networks, '192.168.7.0/24'))
+    serve = DhcpServer.serve
+
+    def fails(server, segment, wires):
+        if str(segment.subnets[0].network) == '192.168.7.0/24':
+            raise HypervisorError('dnsmasq failed on the host.')
+        serve(server, segment, wires)
+
+    monkeypatch.setattr(DhcpServer, 'serve', fails)
+    with pytest.raises(HypervisorError, match='dnsmasq failed'):
+        bridges.set_up('two', second)
+    bridges.set_up('one', first)
+    assert len([link for link in links() if link.startswith('tap')]) == 1
+
+
+@pytest.mark.parametrize('ethertype', ['IPv4', 'IPv6'])
+def test_whatever_a_security_group_may_say_the_firewall_takes(networks, bridges, ethertype):
+    """One that it did not take would keep all guests of the host as they are."""
+    anywhere, group = {'IPv4': '0.0.0.0/0', 'IPv6': '::/0'}[ethertype], networks.create_security_group(ADMIN, 'odd', '')
+    networks.resources.set_quotas(ADMIN, 'admin', {'security_group_rule': -1})
+    of_version = [n for n in {*NUMBERS.values(), 0, 255} if ethertype == 'IPv6' or n not in OF_IPV6]
+    names = [name for name, number in NUMBERS.items() if number in of_version]
+    rules = [{'protocol': each} for each in [*names, *map(str, of_version)]]
+    icmp = {'IPv4': 'icmp', 'IPv6': 'icmpv6'}[ethertype]
+    for low, high in ((0, 0), (0, 255), (255, 255), (255, None)):
+        rules.append({'protocol': icmp, 'port_range_min': low, 'port_range_max': high})
+    for protocol in ('tcp', 'udp', 'sctp', 'dccp', 'udplite'):
+        rules += [{'protocol': protocol, 'port_range_min': low, 'port_range_max': 65535} for low in (1, 65535)]
+    rules += [
+        {'remote_ip_prefix': anywhere},
+        {'remote_group_id': group.id},
+        {'protocol': 'tcp', 'remote_group_id': group.id},
+    ]
+    for direction in ('ingress', 'egress'):
+        for rule in rules:
+            given = {'security_group_id': group.id, 'direction': direction, 'ethertype': ethertype, **rule}
+            with contextlib.suppress(SecurityGroupRuleExists):
+                networks.resources.create(ADMIN, 'security-group-rules', given)
+    pairs = [{'ip_address': each} for each in ('0.0.0.0/0', '10.0.0.9', '10.0.0.0/16', '::/0', '255.255.255.255')]
+    bridges.set_up('server', make_port(networks, security_groups=[group.id], allowed_address_pairs=pairs))
+    assert 'dport 65535' in run('nft', 'list', 'ruleset') or ethertype == 'IPv6'
+
+
+def test_a_network_without_subnets_has_ports_too(networks, bridges):
+    network = networks.resources.create(ADMIN, 'networks', {'name': 'bare'})
+    port = networks.resources.create(ADMIN, 'ports', {'network_id': network['id']})
+    bridges.set_up('server', {'port_id': port['id']})
+    assert len(links()) == 2
+
+
+def test_whatever_a_subnet_may_say_its_dhcp_server_takes(networks, bridges):
+    far = [{'destination': f'198.51.{n}.128/25', 'nexthop': '192.168.7.1'} for n in range(20)]
+    facts = {
+        'host_routes': far,
+        'dns_nameservers': [f'198.51.100.{n}' for n in range(1, 6)],
+        'gateway_ip': '192.168.7.9',
+    }
+    bridges.set_up('one', make_port(networks, make_network(networks, '192.168.7.0/24', **facts)))
+    bridges.set_up('two', make_port(networks, make_network(networks, '192.168.8.0/30')))
 
 
 def test_a_port_that_there_is_not_is_not_wired(networks, bridges):
@@ -270,7 +392,7 @@ def test_nobody_asks_for_metadata_from_the_address_of_another(tmp_path, networks
     second = make_port(networks)
     with ExitStack() as stack:
         listening = stack.enter_context(socket.create_server(('127.0.0.1', 0)))
-        bridges = Bridges(tmp_path / 'bridges', networks.resources, listening.getsockname()[1])
+        bridges = bridges_in(tmp_path, networks, listening.getsockname()[1])
         for port in (second, first):
             stack.callback(bridges.tear_down, 'server', port)
         bridges.set_up('other', second)

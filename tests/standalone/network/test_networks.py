@@ -441,6 +441,40 @@ def test_subnets_of_a_network_do_not_overlap(ask, net, cidr):
     assert 'overlaps' in fault(refused)[1]
 
 
+@pytest.mark.parametrize(
+    ('facts', 'message'),
+    [
+        ({'cidr': '192.0.2.0/31'}, 'Subnet has a prefix length that is incompatible with DHCP service enabled'),
+        ({'cidr': '2001:db8::/127'}, 'Subnet has a prefix length that is incompatible with DHCP service enabled'),
+        ({'cidr': '224.0.0.0/24'}, 'Multicast IP subnet is not supported if enable_dhcp is True'),
+        ({'cidr': '127.0.3.0/24'}, 'Loopback IP subnet is not supported if enable_dhcp is True'),
+        ({'cidr': '0.0.0.0/8'}, "First IP '0.0.0.0' of network is not supported if enable_dhcp is True"),
+    ],
+)
+def test_addresses_are_given_out_where_devices_can_have_them(ask, create, facts, message):
+    facts = {'network_id': create('networks')['id'], **facts}
+    assert message in fault(ask('POST /subnets', {'subnet': facts}, expect=400))[1]
+    subnet = create('subnets', **facts, enable_dhcp=False)
+    changed = ask(f'PUT /subnets/{subnet["id"]}', {'subnet': {'enable_dhcp': True}}, expect=400)
+    assert message in fault(changed)[1]
+    ask(f'PUT /subnets/{subnet["id"]}', {'subnet': {'name': 'closed'}}, expect=200)
+
+
+@pytest.mark.parametrize(
+    ('facts', 'message'),
+    [
+        ({'dns_nameservers': ['192.0.2.9', '2001:db8::1']}, "dns_nameserver '2001:db8::1'"),
+        ({'host_routes': [{'destination': '2001:db8::/64', 'nexthop': '192.0.2.9'}]}, "destination '2001:db8::/64'"),
+        ({'host_routes': [{'destination': '10.0.0.0/8', 'nexthop': '2001:db8::1'}]}, "nexthop '2001:db8::1"),
+    ],
+)
+def test_what_devices_of_a_subnet_are_told_is_of_its_version(ask, net, create, facts, message):
+    changed = ask(f'PUT /subnets/{net[1]["id"]}', {'subnet': facts}, expect=400)
+    assert message in fault(changed)[1] and "does not match the ip_version '4'" in fault(changed)[1]
+    body = {'subnet': {'network_id': create('networks')['id'], 'cidr': '192.0.2.0/24', **facts}}
+    assert fault(ask('POST /subnets', body, expect=400))[1] == fault(changed)[1]
+
+
 def test_pools_do_not_overlap(ask, create):
     facts = {'network_id': create('networks')['id'], 'cidr': '192.0.2.0/24'}
     low, high = {'start': '192.0.2.2', 'end': '192.0.2.9'}, {'start': '192.0.2.9', 'end': '192.0.2.20'}
@@ -764,6 +798,14 @@ def test_a_rule_names_groups_and_addresses_that_fit(ask, body):
     mixed = body('security-group-rules', ethertype='IPv6', remote_ip_prefix='10.0.0.0/8')
     message = fault(ask('POST /security-group-rules', mixed, expect=400))[1]
     assert message == 'Conflicting value ethertype IPv6 for CIDR 10.0.0.0/8'
+
+
+@pytest.mark.parametrize('protocol', ['icmpv6', 'ipv6-icmp', '58', 'ipv6-opts', 44])
+def test_packets_of_ipv4_have_no_protocol_of_ipv6(ask, body, protocol):
+    mixed = ask('POST /security-group-rules', body('security-group-rules', protocol=protocol), expect=400)
+    assert fault(mixed)[1] == f'Invalid ethertype IPv4 for protocol {protocol}.'
+    fits = body('security-group-rules', protocol=protocol, ethertype='IPv6')
+    ask('POST /security-group-rules', fits, expect=201)
 
 
 # Quotas

@@ -4,6 +4,7 @@ import socket
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from ipaddress import IPv4Network
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -115,7 +116,14 @@ def networks_of(
         return Switched(state / 'networks', around.bindings, next(iter(hosts)), options.ovsdb_connection)
     if around.wires is None:
         raise cfg.ConfigFileValueError('[qemu]network: bridges are for the built-in networks, [network]backend = local')
-    return Bridges(state / 'networks', around.wires, options.metadata_port)
+    return Bridges(state / 'networks', around.wires, guest_subnets_of(options), options.metadata_port)
+
+
+def guest_subnets_of(options: cfg.ConfigOpts.GroupAttr) -> list[IPv4Network]:
+    try:
+        return [IPv4Network(text) for text in options.guest_subnets]
+    except ValueError as error:
+        raise cfg.ConfigFileValueError(f'[qemu]guest_subnets: {error}') from None
 
 
 def forwarding_of(options: cfg.ConfigOpts.GroupAttr, hosts: Sequence[Path], around: Around) -> Forwarding | None:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from computeapi import chance, errors
+from computeapi.backends.network import protocols
 from computeapi.backends.network.local import addresses
 from computeapi.db import network_projects, security_groups
 from computeapi.db.network_collection import Document, Work
@@ -13,35 +14,7 @@ ETHERTYPES = {'ipv4': 'IPv4', 'ipv6': 'IPv6'}
 VERSIONS = {4: 'IPv4', 6: 'IPv6'}
 MAX_PORT = 65535
 MAX_ICMP = 255
-
-# Names that a rule may call a protocol by, and their numbers.
-PROTOCOLS = {
-    'ah': 51,
-    'dccp': 33,
-    'egp': 8,
-    'esp': 50,
-    'gre': 47,
-    'icmp': 1,
-    'icmpv6': 58,
-    'igmp': 2,
-    'ipip': 4,
-    'ipv6-encap': 41,
-    'ipv6-frag': 44,
-    'ipv6-icmp': 58,
-    'ipv6-nonxt': 59,
-    'ipv6-opts': 60,
-    'ipv6-route': 43,
-    'ospf': 89,
-    'pgm': 113,
-    'rsvp': 46,
-    'sctp': 132,
-    'tcp': 6,
-    'udp': 17,
-    'udplite': 136,
-    'vrrp': 112,
-}
-WITH_PORTS = {PROTOCOLS[name] for name in ('tcp', 'udp', 'dccp', 'sctp', 'udplite')}
-ICMP = {PROTOCOLS['icmp'], PROTOCOLS['icmpv6']}
+BOTH_ICMP = {protocols.ICMP, protocols.ICMPV6}
 
 
 def create(work: Work, facts: Document) -> str:
@@ -144,6 +117,8 @@ def _checked_rule(facts: Document) -> Document:
     if ethertype is None:
         raise addresses.invalid('ethertype', facts['ethertype'], 'is neither IPv4 nor IPv6')
     protocol, number = _protocol(facts.get('protocol'))
+    if number in protocols.OF_IPV6 and ethertype == VERSIONS[4]:
+        raise errors.Invalid(f'Invalid ethertype {ethertype} for protocol {protocol}.')
     _check_ports(number, facts.get('port_range_min'), facts.get('port_range_max'))
     prefix, network = _remote_prefix(facts.get('remote_ip_prefix'), ethertype)
     if prefix and facts.get('remote_group_id'):
@@ -156,8 +131,8 @@ def _protocol(value: str | int | None) -> tuple[str | None, int | None]:
     text = str(value).lower() if value is not None else 'any'
     if text == 'any':
         return None, None
-    if text in PROTOCOLS:
-        return text, PROTOCOLS[text]
+    if text in protocols.NUMBERS:
+        return text, protocols.NUMBERS[text]
     if text.isdecimal() and len(text) <= 3 and int(text) <= 255:
         return str(int(text)), int(text)
     raise addresses.invalid('protocol', value, 'is neither the name of a protocol nor a number from 0 to 255')
@@ -171,9 +146,9 @@ def _check_ports(protocol: int | None, low: int | None, high: int | None) -> Non
         return
     if protocol is None:
         raise errors.Invalid('Must also specify protocol if port range is given.')
-    if protocol in ICMP:
+    if protocol in BOTH_ICMP:
         _check_icmp(low, high)
-    elif protocol not in WITH_PORTS:
+    elif protocol not in protocols.WITH_PORTS:
         raise addresses.invalid('port_range_min', low, f'makes no sense for protocol {protocol}')
     elif 0 in (low, high):
         raise errors.Invalid('Invalid value for port 0')

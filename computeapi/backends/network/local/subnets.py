@@ -1,6 +1,7 @@
 """What may be done with subnets."""
 
 import ipaddress
+from collections.abc import Iterable
 
 from computeapi import errors
 from computeapi.backends.network.local import addresses, subnet_pools
@@ -20,6 +21,7 @@ def create(work: Work, facts: Document) -> str:
     network = addresses.parse_cidr(facts['cidr'])
     _check_version(network, facts)
     _check_overlap(work, facts['network_id'], network)
+    _check_served(network, facts)
     gateway = _gateway(network, facts)
     pools = facts.get('allocation_pools')
     ours = {
@@ -32,13 +34,16 @@ def create(work: Work, facts: Document) -> str:
             else addresses.check_pools(network, pools, gateway)
         ),
     }
-    return SUBNETS.insert(work, {**facts, **ours, **_resolvers_and_routes(facts)})
+    return SUBNETS.insert(work, {**facts, **ours, **_resolvers_and_routes(network, facts)})
 
 
 def update(work: Work, subnet_id: str, facts: Document) -> None:
     NETWORKS.lock(work.elevated(), SUBNETS.get(work, subnet_id)['network_id'])
     subnet = SUBNETS.owned(work, subnet_id)
-    changed = {**facts, **_resolvers_and_routes(facts)}
+    network = ipaddress.ip_network(subnet['cidr'])
+    if not subnet['enable_dhcp']:
+        _check_served(network, {'enable_dhcp': False, **facts})
+    changed = {**facts, **_resolvers_and_routes(network, facts)}
     if {'gateway_ip', 'allocation_pools'} & facts.keys():
         changed |= _rearranged(work, subnet, facts)
     SUBNETS.update(work, subnet_id, changed)
@@ -76,6 +81,23 @@ def _check_overlap(work: Work, network_id: str, network: addresses.IPNetwork) ->
             )
 
 
+def _check_served(network: addresses.IPNetwork, facts: Document) -> None:
+    """Of a subnet whose addresses are to be given out by DHCP."""
+    if not facts.get('enable_dhcp', True):
+        return
+    problem = None
+    if network.prefixlen > network.max_prefixlen - 2:
+        problem = 'Subnet has a prefix length that is incompatible with DHCP service enabled'
+    elif network.is_multicast:
+        problem = 'Multicast IP subnet is not supported if enable_dhcp is True'
+    elif network.is_loopback:
+        problem = 'Loopback IP subnet is not supported if enable_dhcp is True'
+    elif network.version == 4 and network.network_address.is_unspecified:
+        problem = "First IP '0.0.0.0' of network is not supported if enable_dhcp is True"
+    if problem:
+        raise errors.Invalid(f'Invalid input for operation: {problem}.')
+
+
 def _gateway(network: addresses.IPNetwork, facts: Document) -> str | None:
     """The gateway that the facts say: the first host unless they name one, none if they say so."""
     if 'gateway_ip' not in facts:
@@ -98,15 +120,27 @@ def _rearranged(work: Work, subnet: Document, facts: Document) -> Document:
     return {'gateway_ip': gateway, 'allocation_pools': addresses.check_pools(network, pools, gateway)}
 
 
-def _resolvers_and_routes(facts: Document) -> Document:
-    """Name servers and routes in canonical form, those of them that are given."""
+def _resolvers_and_routes(network: addresses.IPNetwork, facts: Document) -> Document:
+    """Name servers and routes in canonical form, those of them that are given; Invalid for one of the other version."""
     given: Document = {}
     if 'dns_nameservers' in facts:
-        servers = facts['dns_nameservers']
-        given['dns_nameservers'] = [str(addresses.parse_address(text, 'dns_nameservers')) for text in servers]
+        servers = [addresses.parse_address(text, 'dns_nameservers') for text in facts['dns_nameservers']]
+        _check_versions(network, 'dns_nameserver', servers)
+        given['dns_nameservers'] = [str(server) for server in servers]
     if 'host_routes' in facts:
-        given['host_routes'] = parse_routes(facts['host_routes'], 'host_routes')
+        routes = parse_routes(facts['host_routes'], 'host_routes')
+        for name in ('destination', 'nexthop'):
+            _check_versions(network, name, [ipaddress.ip_interface(route[name]) for route in routes])
+        given['host_routes'] = routes
     return given
+
+
+def _check_versions(network: addresses.IPNetwork, name: str, given: Iterable[addresses.IPAddress]) -> None:
+    for address in given:
+        if address.version != network.version:
+            raise errors.Invalid(
+                f"Invalid input for operation: {name} '{address}' does not match the ip_version '{network.version}'."
+            )
 
 
 def parse_routes(routes: list[Document], field: str) -> list[Document]:

@@ -1,6 +1,7 @@
 """Networks as bridges of the host: one for each network, a tap for each port, a DHCP server beside them, and nftables.
 
     wires     what the network service says of the ports here
+    admission which subnets can be here
     links     bridges, taps, addresses
     taps      what guests are told of theirs
     dhcp      who gives guests their addresses
@@ -8,18 +9,22 @@
     command   programs that are run
 
 What is wanted is always told as a whole: which ports are here is noted in a folder, all else is asked of the network
-service. So it does not matter what was there, or who died in the middle of it.
+service. So it does not matter what was there, or who died in the middle of it. What cannot be is left out, and keeps
+nothing else from being as it should.
 """
 
 import hashlib
 import json
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from ipaddress import IPv4Network
 from pathlib import Path
+from typing import Any
 
 from computeapi.backends.hypervisor import HypervisorError
 from computeapi.backends.hypervisor.qemu.bridges import firewall, links
+from computeapi.backends.hypervisor.qemu.bridges.admission import admitted
 from computeapi.backends.hypervisor.qemu.bridges.command import run
 from computeapi.backends.hypervisor.qemu.bridges.dhcp import DhcpServer
 from computeapi.backends.hypervisor.qemu.bridges.taps import Interface, Taps, changing, port_of, tap_of
@@ -28,16 +33,21 @@ from computeapi.backends.whole_files import write
 from computeapi.context import Context
 
 LOG = logging.getLogger(__name__)
+NO_PORT = 'The network service knows no port'
 AMISS = 'The networks of the host are not as they should be: %s'
 
 
 class Bridges(Taps):
     """folder: where it is noted what is here.  service: the network service.
 
-    metadata_port: of the loopback, where guests are answered that ask the metadata address; None: nobody does."""
+    within: what subnets here may be part of.  metadata_port: of the loopback, where guests are answered that ask the
+    metadata address; None: nobody does."""
 
-    def __init__(self, folder: Path, service: Documents, metadata_port: int | None = None):
-        self.folder, self.service, self.metadata_port = folder, service, metadata_port
+    def __init__(
+        self, folder: Path, service: Documents, within: Sequence[IPv4Network], metadata_port: int | None = None
+    ):
+        self.folder, self.service, self.within, self.metadata_port = folder, service, within, metadata_port
+        self.said: dict[str, str] = {}
 
     # ------------------------------------------------------------ what the driver asks
 
@@ -45,9 +55,11 @@ class Bridges(Taps):
         port_id = port_of(interface)
         with self.locked() as ports:
             ports.add(port_id, server_id)
-            wiring = self.bring_about(ports)
-            if not any(wire.port_id == port_id for wire in wiring.wires):
-                raise HypervisorError(f'The network service knows no port {port_id}.')
+            problem = self.bring_about(ports).get(port_id)
+            if problem is not None:
+                ports.remove(port_id)
+                self.try_to_bring_about(ports)
+                raise HypervisorError(problem)
 
     def tear_down(self, server_id: str, interface: Interface) -> None:
         with self.locked() as ports:
@@ -57,18 +69,19 @@ class Bridges(Taps):
             self.try_to_bring_about(ports)
 
     def guest_at(self, address: str) -> str | None:
-        """Networks of one host do not overlap, and only who holds an address asks for metadata from it."""
-        known = PortsHere(self.path).known
-        held = self.service.find(Context().elevated(), 'ports', {'id': sorted(known)}) if known else []
-        holders = [port['id'] for port in held if address in {each['ip_address'] for each in port['fixed_ips']}]
-        return known[holders[0]] if len(holders) == 1 else None
+        """Subnets of one host do not overlap, and only who holds an address asks for metadata from it."""
+        here = PortsHere(self.path)
+        ports = self.service.find(Context().elevated(), 'ports', {'id': sorted(here.known)}) if here.known else []
+        held = [(port['id'], each) for port in ports for each in port['fixed_ips'] if each['subnet_id'] in here.subnets]
+        holders = [port_id for port_id, each in held if each['ip_address'] == address]
+        return here.known[holders[0]] if len(holders) == 1 else None
 
     def refresh(self) -> None:
         """What changed in the network service since, e.g. security groups; asked now and then."""
         try:
             with self.locked() as ports:
                 if ports.known or ports.bridges:
-                    self.bring_about(ports)
+                    self.try_to_bring_about(ports)
         except HypervisorError as error:
             LOG.warning(AMISS, error)
 
@@ -87,39 +100,38 @@ class Bridges(Taps):
     def try_to_bring_about(self, ports: 'PortsHere') -> None:
         """What goes wrong is tried again at the next occasion."""
         try:
-            self.bring_about(ports)
+            problems = self.bring_about(ports)
         except HypervisorError as error:
             LOG.warning(AMISS, error)
+        else:
+            for port_id in problems.keys() - self.said.keys():
+                LOG.warning('Port %s is not connected: %s', port_id, problems[port_id])
+            self.said = problems
 
-    def bring_about(self, ports: 'PortsHere') -> Wiring:
-        """Let the host be as the network service wants it for these ports."""
-        wiring = read(self.service, Context().elevated(), ports.known.keys())
-        bridges = {segment.bridge for segment in wiring.segments.values()}
-        taps = {wire.tap for wire in wiring.wires}
+    def bring_about(self, ports: 'PortsHere') -> dict[str, str]:
+        """Let the host be as the network service wants it for these ports; why some are not connected, by port."""
+        wanted = read(self.service, Context().elevated(), ports.known.keys())
+        bridges, taps = {each.bridge for each in wanted.segments.values()}, {wire.tap for wire in wanted.wires}
         self.remove_others(ports, bridges, taps)
-        ports.write(bridges, taps)
-        for segment in wiring.segments.values():
-            self.bridge(segment, wiring)
+        ways = links.ways()
+        wiring, refused = admitted(wanted, ports.subnets, ways, self.within)
+        ports.write(bridges, taps, {subnet.id for each in wiring.segments.values() for subnet in each.subnets})
+        others = [network for network, link in ways if link not in bridges]
+        broken = {each.id: problem_of(self.bridge, each, wiring, others) for each in wiring.segments.values()}
         self.guard(ports, wiring)
-        # A guest is plugged in when all is there that guards it.
-        for wire in wiring.wires:
-            segment = wiring.segments[wire.network_id]
-            links.make_tap(wire.tap, segment.mtu)
-            links.put_on(wire.tap, segment.bridge)
         ports.keep()
-        return wiring
+        problems: dict[str, str | None] = {port_id: f'{NO_PORT} {port_id}.' for port_id in ports.known}
+        for wire in wanted.wires:
+            reasons = [*(refused.get(subnet_id) for subnet_id, _ in wire.addresses), broken[wire.network_id]]
+            problems[wire.port_id] = next(filter(None, reasons), None) or problem_of(self.plug_in, wire, wiring)
+        return {port_id: problem for port_id, problem in problems.items() if problem}
 
-    def bridge(self, segment: Segment, wiring: Wiring) -> None:
-        ours = {each.bridge for each in wiring.segments.values()}
-        for subnet in segment.subnets:
-            links.check_free(subnet.network, {segment.bridge})
-            for other in wiring.segments.values():
-                if other.bridge != segment.bridge and any(subnet.network.overlaps(o.network) for o in other.subnets):
-                    raise HypervisorError(f'Two networks of the host overlap at {subnet.network}: {sorted(ours)}.')
+    def bridge(self, segment: Segment, wiring: Wiring, others: Iterable[IPv4Network]) -> None:
+        """others: what the host reaches by other links."""
         links.make_bridge(segment.bridge, segment.mtu)
         links.lead_to_loopback(segment.bridge, leads=self.metadata_port is not None)
         # The host is the world outside, too, but where there is another one.
-        outside = [f'{gateway}/32' for gateway in segment.outside if not links.is_elsewhere(gateway, ours)]
+        outside = [f'{gateway}/32' for gateway in segment.outside if not any(gateway in other for other in others)]
         links.set_addresses(segment.bridge, [*firewall.addresses_of(segment, wiring), *outside])
         DhcpServer(self.folder, segment.bridge).serve(segment, wiring.wires_of(segment))
 
@@ -145,26 +157,45 @@ class Bridges(Taps):
             stdin=firewall.guard(wiring, there, forgotten) + firewall.route(wiring, self.metadata_port),
         )
 
+    def plug_in(self, wire: Wire, wiring: Wiring) -> None:
+        """When all is there that guards it."""
+        segment = wiring.segments[wire.network_id]
+        links.make_tap(wire.tap, segment.mtu)
+        links.put_on(wire.tap, segment.bridge)
+
     def remove_others(self, ports: 'PortsHere', bridges: set[str], taps: set[str]) -> None:
-        """What was here and is not wanted any more."""
-        for tap in ports.taps - taps:
-            links.remove(tap)
-        for bridge in ports.bridges - bridges:
-            DhcpServer(self.folder, bridge).end()
-            links.remove(bridge)
+        """What was here and is not wanted any more; what cannot be removed stays noted."""
+        problems = [problem_of(links.remove, tap) for tap in ports.taps - taps]
+        problems += [problem_of(self.remove_bridge, bridge) for bridge in ports.bridges - bridges]
+        for problem in filter(None, problems):
+            LOG.warning(AMISS, problem)
+
+    def remove_bridge(self, bridge: str) -> None:
+        DhcpServer(self.folder, bridge).end()
+        links.remove(bridge)
+
+
+def problem_of(do: Callable[..., None], *arguments: Any) -> str | None:
+    """What goes wrong with one network or port is no matter of others."""
+    try:
+        do(*arguments)
+    except HypervisorError as error:
+        return str(error)
+    return None
 
 
 class PortsHere:
     """What is on the host, as a file keeps it.
 
-    known: the servers of ports, by port.  bridges, taps: links that were made, or were to be.  digests: by tap, of the
-    rules that hold."""
+    known: the servers of ports, by port.  bridges, taps: links that were made, or were to be.  subnets: ids of those
+    that are on them.  digests: by tap, of the rules that hold."""
 
     def __init__(self, path: Path):
         self.path = path
         found = json.loads(path.read_bytes()) if path.exists() else {}
         self.known: dict[str, str] = found.get('ports', {})
         self.bridges, self.taps = set(found.get('bridges', ())), set(found.get('taps', ()))
+        self.subnets = set(found.get('subnets', ()))
         self.digests: dict[str, str] = found.get('digests', {})
 
     def add(self, port_id: str, server_id: str) -> None:
@@ -180,8 +211,10 @@ class PortsHere:
         former, self.digests = self.digests, digests
         return [tap for tap, digest in digests.items() if former.get(tap) != digest]
 
-    def write(self, bridges: set[str], taps: set[str]) -> None:
-        self.bridges, self.taps = bridges, taps
+    def write(self, bridges: set[str], taps: set[str], subnets: set[str]) -> None:
+        """What is to be here; what was, and is there still, is not forgotten."""
+        left = links.names()
+        self.bridges, self.taps, self.subnets = bridges | self.bridges & left, taps | self.taps & left, subnets
         self.keep()
 
     def keep(self) -> None:
@@ -189,6 +222,7 @@ class PortsHere:
             'ports': self.known,
             'bridges': sorted(self.bridges),
             'taps': sorted(self.taps),
+            'subnets': sorted(self.subnets),
             'digests': self.digests,
         }
         write(self.path, json.dumps(facts).encode())

@@ -9,12 +9,11 @@ from ipaddress import IPv4Network, collapse_addresses
 from typing import Any
 
 from computeapi.backends.hypervisor.qemu.bridges.wires import Segment, Wire, WireRule, Wiring
+from computeapi.backends.network import protocols
 
 TABLE = 'computeapi'
 METADATA, LOOPBACK = '169.254.169.254', '127.0.0.0/8'
 MOST_FLOWS = 65535
-TCP, UDP, ICMP = 6, 17, 1
-WITH_PORTS = {TCP, UDP, 33, 132, 136}
 # How long a flow is remembered in which nothing comes: what RFC 5382 and RFC 4787 ask for.
 TCP_SECONDS, OTHER_SECONDS = 7440, 300
 # What a guest is called with, and what it answers with.
@@ -129,9 +128,9 @@ def matches(rules: Iterable[WireRule], *, ingress: bool) -> Iterator[str]:
         parts = [] if rule.remotes is None else [f'ip {side} {among(rule.remotes)}']
         if rule.protocol is not None:
             parts.append(f'meta l4proto {rule.protocol}')
-        if rule.protocol == ICMP:
+        if rule.protocol == protocols.ICMP:
             parts += [f'icmp {what} {n}' for what, n in (('type', rule.first), ('code', rule.last)) if n is not None]
-        elif rule.protocol in WITH_PORTS and rule.first is not None:
+        elif rule.protocol in protocols.WITH_PORTS and rule.first is not None:
             parts.append(f'th dport {rule.first}-{rule.last if rule.last is not None else rule.first}')
         yield ' '.join(parts)
 
@@ -212,7 +211,8 @@ def _inwards(floating: Sequence[tuple[Any, Any]]) -> Iterator[str]:
 def _outwards(wiring: Wiring, floating: Sequence[tuple[Any, Any]], ours: str) -> Iterator[str]:
     yield from (f'ip saddr {inside} oifname != {ours} snat to {outside}' for outside, inside in floating)
     # Who calls a neighbour, or is the host and calls from the very address that it calls, hears of the router.
-    yield f'oifname {ours} ct status dnat ip saddr {among(_local(wiring, floating))} masquerade'
+    if local := [*_local(wiring, floating)]:
+        yield f'oifname {ours} ct status dnat ip saddr {among(local)} masquerade'
     for segment in wiring.segments.values():
         for subnet in segment.subnets if segment.way_out else ():
             yield f'ip saddr {subnet.network} oifname != {ours} masquerade'

@@ -6,8 +6,8 @@ import json
 import os
 import socket
 import struct
-from collections.abc import Iterable, Iterator
-from ipaddress import IPv4Address, IPv4Network
+from collections.abc import Iterable
+from ipaddress import IPv4Network
 from pathlib import Path
 from typing import Any
 
@@ -94,24 +94,11 @@ def addresses(name: str) -> list[dict[str, Any]]:
     return [address for each in found for address in each.get('addr_info', ())]
 
 
-def check_free(network: IPv4Network, ours: Iterable[str]) -> None:
-    """HypervisorError when the host has a way to the network already, other than by these bridges."""
-    for device in _ways(network, ours):
-        raise HypervisorError(f'The host has a way to {network} already, by {device}.')
-
-
-def is_elsewhere(address: IPv4Address, ours: Iterable[str]) -> bool:
-    """Whether the host has a way to it, other than by these bridges and by the one that it takes to everywhere."""
-    return any(_ways(IPv4Network(address), ours))
-
-
-def _ways(network: IPv4Network, ours: Iterable[str]) -> Iterator[str]:
-    """What leads to some of the network beside these bridges."""
-    mine = set(ours)
-    for route in json.loads(run('ip', '-json', '-4', 'route', 'show') or '[]'):
-        to = str(route.get('dst', 'default'))
-        if to != 'default' and route.get('dev') not in mine and IPv4Network(to, strict=False).overlaps(network):
-            yield str(route.get('dev'))
+def ways() -> list[tuple[IPv4Network, str]]:
+    """What the host reaches, and by which link each, but for the one that it takes to everywhere else."""
+    routes = json.loads(run('ip', '-json', '-4', 'route', 'show') or '[]')
+    reached = [(str(route.get('dst', 'default')), str(route.get('dev'))) for route in routes]
+    return [(IPv4Network(to, strict=False), link) for to, link in reached if to != 'default']
 
 
 def forward() -> None:

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from computeapi.backends.hypervisor import HypervisorError
 from computeapi.backends.hypervisor.qemu.bridges.taps import tap_of
+from computeapi.backends.network.protocols import NUMBERS
 from computeapi.context import Context
 from computeapi.errors import Error
 
@@ -168,11 +169,25 @@ def _subnet(subnet: Document) -> Subnet:
     return Subnet(
         subnet['id'],
         IPv4Network(subnet['cidr']),
-        IPv4Address(subnet['gateway_ip']) if subnet['gateway_ip'] else None,
+        _gateway(subnet),
         bool(subnet['enable_dhcp']),
-        tuple(IPv4Address(each) for each in subnet['dns_nameservers']),
-        tuple((IPv4Network(each['destination']), IPv4Address(each['nexthop'])) for each in subnet['host_routes']),
+        tuple(IPv4Address(each) for each in subnet['dns_nameservers'] if _is_ipv4(each)),
+        tuple(
+            (IPv4Network(each['destination']), IPv4Address(each['nexthop']))
+            for each in subnet['host_routes']
+            if _is_ipv4(each['destination']) and _is_ipv4(each['nexthop'])
+        ),
     )
+
+
+def _gateway(subnet: Document) -> IPv4Address | None:
+    """The host has it, so that it is one of the subnet's own addresses, not just anybody's."""
+    gateway = IPv4Address(subnet['gateway_ip']) if subnet['gateway_ip'] else None
+    return gateway if gateway is not None and gateway in IPv4Network(subnet['cidr']) else None
+
+
+def _is_ipv4(written: str) -> bool:
+    return ':' not in written
 
 
 # ------------------------------------------------------------------ ports
@@ -185,7 +200,7 @@ def _wires(service: Documents, context: Context, ports: Sequence[Document]) -> l
 
 
 def _wire(port: Document, rules: Mapping[str, Sequence[WireRule]], floating: Iterable[Document]) -> Wire:
-    held = [(each['subnet_id'], each['ip_address']) for each in port['fixed_ips'] if ':' not in each['ip_address']]
+    held = [(each['subnet_id'], each['ip_address']) for each in port['fixed_ips'] if _is_ipv4(each['ip_address'])]
     pairs = port.get('allowed_address_pairs') or ()
     own = [str(address) for _, address in held]
     usable = [*own, *(each['ip_address'] for each in pairs)]
@@ -213,10 +228,6 @@ def _mac(written: str) -> str:
 
 # ------------------------------------------------------------------ security groups
 
-PROTOCOLS = {
-    'icmp': 1, 'igmp': 2, 'tcp': 6, 'egp': 8, 'udp': 17, 'dccp': 33, 'rsvp': 46, 'gre': 47, 'esp': 50, 'ah': 51,
-    'ospf': 89, 'vrrp': 112, 'pgm': 113, 'sctp': 132, 'udplite': 136,
-}  # fmt: skip
 ANY = (None, '', 'any', '0', 0)
 
 
@@ -229,7 +240,7 @@ def _rules(service: Documents, context: Context, group_ids: Collection[str]) -> 
     remote = sorted({rule['remote_group_id'] for rule in written if rule['remote_group_id']})
     inside: dict[str, set[IPv4Network]] = {group_id: set() for group_id in remote}
     for port in service.find(context, 'ports', {'security_groups': remote}) if remote else ():
-        addresses = {IPv4Network(each['ip_address']) for each in port['fixed_ips'] if ':' not in each['ip_address']}
+        addresses = {IPv4Network(each['ip_address']) for each in port['fixed_ips'] if _is_ipv4(each['ip_address'])}
         for group_id in inside.keys() & set(port['security_groups']):
             inside[group_id] |= addresses
     return {group['id']: list(_rules_of(group, inside)) for group in groups}
@@ -238,7 +249,7 @@ def _rules(service: Documents, context: Context, group_ids: Collection[str]) -> 
 def _rules_of(group: Document, inside: Mapping[str, set[IPv4Network]]) -> Iterable[WireRule]:
     for rule in group['security_group_rules']:
         protocol = rule['protocol']
-        if rule['ethertype'] != 'IPv4' or (protocol not in ANY and str(protocol).startswith('ipv6')):
+        if rule['ethertype'] != 'IPv4':
             continue
         number = None if protocol in ANY else _protocol(str(protocol))
         remotes: tuple[IPv4Network, ...] | None = None
@@ -251,7 +262,7 @@ def _rules_of(group: Document, inside: Mapping[str, set[IPv4Network]]) -> Iterab
 
 
 def _protocol(written: str) -> int:
-    number = PROTOCOLS[written] if written in PROTOCOLS else int(written)
+    number = NUMBERS[written] if written in NUMBERS else int(written)
     if not 0 < number < 256:
         raise ValueError(f'{written!r} is no protocol')
     return number
