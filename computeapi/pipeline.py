@@ -279,9 +279,8 @@ def authtoken(global_conf: dict[str, str], **local_conf: str) -> Callable[[WSGIA
     from computeapi.web.keystone import KeystoneAuthToken
 
     options = {**global_conf, **local_conf}
-    identify = auth.by_keystone_headers
     around = [each.neighbours for each in service.observers]
-    return lambda app: KeystoneAuthToken(auth.Authenticator(app, identify, challenge), service.conf, options, around)
+    return lambda app: KeystoneAuthToken(app, service.conf, options, challenge, around)
 
 
 def keystonecontext(global_conf: dict[str, str], **local_conf: str) -> Callable[[WSGIApp], WSGIApp]:

@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from contextlib import closing
+from datetime import timedelta
 from wsgiref.simple_server import make_server
 
 import pytest
@@ -14,17 +15,24 @@ import webob
 from oslo_config import cfg
 
 from computeapi import config
+from computeapi.clock import utcnow
+from computeapi.compute.flavors import FlavorManager
 from computeapi.errors import NotAuthenticated
 from computeapi.main import Service
 from computeapi.standalone.identity import keystone as keystone_app
-from computeapi.web.auth import TOKEN_INFO, by_keystone_headers
+from computeapi.web import keystone as filters
+from computeapi.web.auth import TOKEN_INFO, TOKEN_KEY, by_keystone_headers
+from computeapi.web.keystone import SERVICE_TOKEN_KEY, RememberedCallers
 from tests.api.test_auth import KEYSTONE, PRIVATE, Cloud, Quiet, identity  # noqa: F401
+from tests.backends.implementations import ALICE
 from tests.proxy import Proxy
 
 LOOK = 'GET /v3/auth/tokens'
 UNKNOWN = {'badRequest': {'code': 400, 'message': 'Project ID unknown is not a valid project.'}}
 AWAY = {'serviceUnavailable': {'code': 503, 'message': 'Keystone is currently unavailable.'}}
 NOWHERE = '127.0.0.1:9'
+UNCLOSED = pytest.mark.filterwarnings('ignore::pytest.PytestUnraisableExceptionWarning')
+"""The client of memcached does not close a socket that does not connect."""
 
 
 @pytest.fixture(scope='module')
@@ -106,6 +114,13 @@ CACHES = {
 }
 
 
+@pytest.fixture
+def forgetful(monkeypatch):
+    """What the middleware has is asked for each request."""
+    monkeypatch.setattr(filters, 'REMEMBERED_SECONDS', 0)
+
+
+@pytest.mark.usefixtures('forgetful')
 @pytest.mark.parametrize('cache', CACHES)
 def test_a_token_is_looked_at_once(cloud_with, recorded, url, cache, memcached):
     options = CACHES[cache].format(memcached=memcached)
@@ -118,8 +133,8 @@ def test_a_token_is_looked_at_once(cloud_with, recorded, url, cache, memcached):
     assert recorded.times(LOOK) == (1 if options else 2)
 
 
-# The client of memcached does not close a socket that does not connect.
-@pytest.mark.filterwarnings('ignore::pytest.PytestUnraisableExceptionWarning')
+@UNCLOSED
+@pytest.mark.usefixtures('forgetful')
 def test_without_its_cache_keystone_is_asked(cloud_with, recorded, url):
     cloud = cloud_with(url, f'memcached_servers = {NOWHERE}\n')
     demo = cloud.credentials('demo')
@@ -210,3 +225,139 @@ def test_what_the_middleware_left_to_us_to_refuse_is_refused(status):
     headers = {'X-User-Id': 'demo', status: 'Invalid'}
     with pytest.raises(NotAuthenticated):
         by_keystone_headers(webob.Request.blank('/', headers=headers, environ={TOKEN_INFO: {'token': {}}}))
+
+
+# ------------------------------------------------------------------ callers that are remembered
+
+
+class Hands:
+    """A clock that stands until it is moved."""
+
+    def __init__(self):
+        self.now = utcnow()
+
+    def __call__(self):
+        return self.now
+
+    def move(self, seconds):
+        self.now += timedelta(seconds=seconds)
+
+
+@pytest.fixture
+def hands(monkeypatch):
+    found = Hands()
+    monkeypatch.setattr(filters, 'utcnow', found)
+    return found
+
+
+def asked_with(token, expires_at='2999-01-01T00:00:00.000000Z', **facts):
+    """What the middleware leaves of a request with a good token."""
+    return {TOKEN_KEY: token, TOKEN_INFO: {'token': {'expires_at': expires_at, **facts}}}
+
+
+@UNCLOSED
+def test_a_caller_is_remembered_for_a_moment(cloud_with, recorded, url, hands):
+    """With a middleware that remembers nothing itself, as far as Keystone is asked."""
+    cloud = cloud_with(url, f'memcached_servers = {NOWHERE}\n')
+    demo, admin = cloud.credentials('demo'), cloud.credentials('admin')
+    answers = [cloud.ask('GET /v2.1/flavors', demo) for _ in range(3)]
+    assert [answer.status_code for answer in answers] == [200] * 3 and recorded.times(LOOK) == 1
+    # They are requests of their own all the same.
+    assert len({answer.headers['X-Compute-Request-Id'] for answer in answers}) == 3
+    assert cloud.ask('POST /v2.1/flavors', demo, {'flavor': PRIVATE}).status_code == 403
+    assert cloud.ask('POST /v2.1/flavors', admin, {'flavor': PRIVATE}).status_code == 200
+    assert cloud.ask('POST /v2.1/flavors', demo, {'flavor': PRIVATE}).status_code == 403
+    asked = recorded.times(LOOK)
+    hands.move(11)
+    assert cloud.ask('GET /v2.1/flavors', demo).status_code == 200 and recorded.times(LOOK) == asked + 1
+
+
+def test_who_is_remembered_is_not_who_the_headers_say(cloud_with, url):
+    cloud = cloud_with(url)
+    demo = cloud.credentials('demo')
+    forged = demo | {
+        'X-User-Id': 'admin',
+        'X-Roles': 'admin',
+        'X-Project-Id': 'admin',
+        'X-Identity-Status': 'Confirmed',
+    }
+    for _ in range(2):
+        assert cloud.ask('POST /v2.1/flavors', forged, {'flavor': PRIVATE}).status_code == 403
+    assert cloud.ask('GET /v2.1/flavors', forged | {'X-Auth-Token': 'x'}).status_code == 401
+
+
+@UNCLOSED
+def test_a_token_that_is_revoked_is_good_no_longer_than_is_said(cloud_with, identity, url, hands):
+    cloud = cloud_with(url, f'memcached_servers = {NOWHERE}\n')
+    demo = cloud.credentials('demo')
+    assert cloud.ask('GET /v2.1/flavors', demo).status_code == 200
+    identity.tokens.revoke(demo['X-Auth-Token'])
+    hands.move(9)
+    assert cloud.ask('GET /v2.1/flavors', demo).status_code == 200
+    hands.move(1)
+    assert cloud.ask('GET /v2.1/flavors', demo).status_code == 401
+
+
+def test_without_a_cache_nobody_is_remembered(cloud_with, recorded, url):
+    cloud = cloud_with(url, 'token_cache_time = -1\n')
+    demo = cloud.credentials('demo')
+    assert [cloud.ask('GET /v2.1/flavors', demo).status_code for _ in range(3)] == [200] * 3
+    assert recorded.times(LOOK) == 3
+
+
+def test_a_caller_is_not_remembered_beyond_its_token(hands):
+    callers = RememberedCallers(10)
+    ends = (hands.now + timedelta(seconds=4)).isoformat() + 'Z'
+    callers.remember(asked_with('one', ends), ALICE)
+    hands.move(3)
+    assert callers.of({TOKEN_KEY: 'one'}) is ALICE
+    hands.move(1)
+    assert callers.of({TOKEN_KEY: 'one'}) is None
+
+
+def test_nobody_is_remembered_when_the_clock_was_set_back(hands):
+    callers = RememberedCallers(10)
+    callers.remember(asked_with('one'), ALICE)
+    hands.move(-1)
+    assert callers.of({TOKEN_KEY: 'one'}) is None
+
+
+@pytest.mark.parametrize(
+    'facts', [{'application_credential': {'access_rules': []}}, {'bind': {'kerberos': 'x'}}], ids=['rules', 'bind']
+)
+def test_what_is_good_for_some_requests_is_not_remembered(facts):
+    callers = RememberedCallers(10)
+    callers.remember(asked_with('one', **facts), ALICE)
+    assert callers.of({TOKEN_KEY: 'one'}) is None
+    callers.remember(asked_with('one', application_credential={'id': 'x', 'restricted': True}), ALICE)
+    assert callers.of({TOKEN_KEY: 'one'}) is ALICE
+
+
+def test_nobody_is_remembered_beside_a_service():
+    callers = RememberedCallers(10)
+    callers.remember(asked_with('one') | {SERVICE_TOKEN_KEY: 'other'}, ALICE)
+    assert callers.of({TOKEN_KEY: 'one'}) is None
+    callers.remember(asked_with('one'), ALICE)
+    assert callers.of({TOKEN_KEY: 'one', SERVICE_TOKEN_KEY: 'other'}) is None
+    assert callers.of({}) is None
+
+
+def test_no_more_are_remembered_than_there_is_room_for():
+    callers = RememberedCallers(10)
+    for number in range(3 * filters.MOST_REMEMBERED):
+        callers.remember(asked_with(f'{number}'), ALICE)
+        assert len(callers.known) <= filters.MOST_REMEMBERED
+    assert callers.of({TOKEN_KEY: f'{number}'}) is ALICE
+
+
+def test_a_refusal_says_where_tokens_come_from_also_to_those_who_are_remembered(cloud_with, url, monkeypatch):
+    cloud = cloud_with(url)
+    demo = cloud.credentials('demo')
+    assert cloud.ask('GET /v2.1/flavors', demo).status_code == 200
+
+    def refuse(*arguments, **facts):
+        raise NotAuthenticated()
+
+    monkeypatch.setattr(FlavorManager, 'page', refuse)
+    answer = cloud.ask('GET /v2.1/flavors', demo)
+    assert (answer.status_code, answer.headers['WWW-Authenticate']) == (401, f'Keystone uri="{url}"')
