@@ -427,9 +427,11 @@ def test_a_floating_ip_leads_to_a_server(networks, private):
     assert (used.port_id, used.server_id) == (port.id, 's')
     assert used.fixed_address == addresses(port)[0]
     assert networks.floating_ip(ALICE, free.id) == used
-    assert networks.port(ALICE, port.id).floating_ips == (free.address,)
+    [led_to] = networks.ports(ALICE, ids=[port.id], floating=True)
+    assert led_to.floating_ips == (free.address,)
     assert networks.disassociate_floating_ip(ALICE, free.address) == free
-    assert networks.port(ALICE, port.id).floating_ips == ()
+    [led_to] = networks.ports(ALICE, server_ids=['s'], floating=True)
+    assert led_to.floating_ips == ()
 
 
 def test_a_floating_ip_is_free_when_its_port_is_gone(networks, private):

@@ -1,5 +1,7 @@
 """What only a real Neutron has of networks: who says what of a port, several bindings, what survives a crash."""
 
+import logging
+
 import pytest
 
 from computeapi import errors
@@ -55,6 +57,24 @@ def test_a_bound_port_says_where_and_whose_it_is(networks, private, shown):
     assert (facts['device_id'], facts['device_owner'], facts[HOST]) == ('s', 'compute:far', 'one')
     assert (facts['dns_name'], facts[VIF_TYPE]) == ('web', 'ovs')
     assert port.status == 'ACTIVE'
+
+
+def test_what_neutron_is_asked(networks, private, caplog):
+    """Floating IPs only where they are wanted; what networks are called is known for a while."""
+    port = networks.create_port(ALICE, private, server_id='s')
+    caplog.set_level(logging.DEBUG, 'keystoneauth')
+
+    def asked():
+        found = [record.message for record in caplog.records if record.message.startswith('REQ: ')]
+        caplog.clear()
+        return len(found)
+
+    for questions, ask in (
+        (1, lambda: networks.ports(ALICE, server_ids=['s'])),
+        (2, lambda: networks.ports(ALICE, server_ids=['s'], floating=True)),
+        (1, lambda: [networks.port(ALICE, port.id)]),
+    ):
+        assert [found.id for found in ask()] == [port.id] and asked() == questions
 
 
 def test_a_host_is_told_how_a_port_is_bound_there(service, networks, private, shown):

@@ -62,7 +62,8 @@ class Network:
 
 @dataclass(frozen=True)
 class Port:
-    """A port; `fixed_ips` are dicts with subnet_id and ip_address, `floating_ips` addresses that lead to it.
+    """A port; `fixed_ips` are dicts with subnet_id and ip_address, `floating_ips` addresses that lead to it, where the
+    look-up was for them, too.
 
     `security_groups` are ids; a port without port security can be in none. `resource_request` is what the port asks
     of a host (None: nothing). `made` says that compute made it, where that can be seen.
@@ -190,7 +191,8 @@ class Networks(FormerNetworks, Protocol):
     def check_auto_network(self, context: Context) -> None:
         """Invalid if no network could be made for the project."""
 
-    def port(self, context: Context, port_id: str) -> Port: ...
+    def port(self, context: Context, port_id: str) -> Port:
+        """Not for its floating IPs."""
 
     def ports(
         self,
@@ -200,10 +202,12 @@ class Networks(FormerNetworks, Protocol):
         addresses: Iterable[str] | None = None,
         server_ids: Iterable[str] | None = None,
         key: str | None = None,
+        floating: bool = False,
     ) -> list[Port]:
-        """Ports by id, by their addresses on whatever network, or by the servers that hold them, oldest first, with
-        addresses and floating IPs, in a constant number of queries; with the servers a key: only the port of each that
-        was made under it."""
+        """Ports by id, by their addresses on whatever network, or by the servers that hold them, oldest first, in a
+        constant number of queries; with the servers a key: only the port of each that was made under it.
+
+        floating: their floating IPs are wanted, too, which may be one more query."""
 
     def create_port(
         self,

@@ -62,7 +62,8 @@ class Addresses:
         # Who makes ports describes them when they are there.
         settled = [server for server in found if not are_planned(server.network_info)]
         self._put_off(context, [server.uuid for server in found if is_connecting(server)])
-        ports = self.networks.ports(context, server_ids=[server.uuid for server in settled]) if settled else []
+        ids = [server.uuid for server in settled]
+        ports = self.networks.ports(context, server_ids=ids, floating=True) if ids else []
         names = group_names(self.networks, context, ports)
         held: dict[str, dict[str, Port]] = {server.uuid: {} for server in settled}
         for port in ports:
@@ -126,7 +127,7 @@ def is_connecting(server: Server) -> bool:
 
 def described(networks: Networks, context: Context, server_id: str, entries: Sequence[Entry]) -> list[dict[str, Any]]:
     """The entries of network_info as the network service describes their ports now, in the same order."""
-    ports = {port.id: port for port in networks.ports(context, server_ids=[server_id])}
+    ports = {port.id: port for port in networks.ports(context, server_ids=[server_id], floating=True)}
     known = [{**entry, 'port_id': port_of(networks, context, server_id, entry)} for entry in entries]
     return updated(known, ports, group_names(networks, context, ports.values()))
 

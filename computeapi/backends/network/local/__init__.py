@@ -79,6 +79,7 @@ class LocalNetworks(LocalFormerNetworks):
         addresses: Iterable[str] | None = None,
         server_ids: Iterable[str] | None = None,
         key: str | None = None,
+        floating: bool = False,
     ) -> list[Port]:
         with self.reading(context) as work:
             if ids is not None:

@@ -43,6 +43,7 @@ class NeutronPorts(NeutronClient):
         addresses: Iterable[str] | None = None,
         server_ids: Iterable[str] | None = None,
         key: str | None = None,
+        floating: bool = False,
     ) -> list[Port]:
         if ids is not None:
             found = list(self.by_id(context, Proxy.ports, ids).values())
@@ -52,7 +53,8 @@ class NeutronPorts(NeutronClient):
         else:
             made_for = {} if key is None else {'description': mark(key)}
             found = self.found_by(context, Proxy.ports, 'device_id', server_ids or (), **made_for)
-        return self._described(context, sorted(found, key=lambda port: port.get('created_at') or ''))
+        found = sorted(found, key=lambda port: port.get('created_at') or '')
+        return self._described(context, found, floating=floating)
 
     def create_port(
         self,
@@ -81,7 +83,8 @@ class NeutronPorts(NeutronClient):
             description=mark(key) if key else '',
         )
         bound = self._bind(context, made, server_id, host, zone, hostname)
-        return self._described(context, [bound], fresh=before is None)[0]
+        # No floating IP leads to one that is new.
+        return self._described(context, [bound], floating=before is not None)[0]
 
     def bind_port(
         self,
@@ -100,7 +103,7 @@ class NeutronPorts(NeutronClient):
                 bound = self._bind(context, found, server_id, host, zone, hostname, allocation)
             except errors.RevisionMismatch:
                 continue
-            return self._described(context, [bound])[0]
+            return self._described(context, [bound], floating=True)[0]
         raise errors.PortInUse(id=port_id)
 
     def unbind_port(self, context: Context, port_id: str) -> None:
@@ -259,14 +262,13 @@ class NeutronPorts(NeutronClient):
             raise errors.PortBindingFailed(id=port['id'], host=host)
         return bound
 
-    def _described(self, context: Context, found: list[Document], *, fresh: bool = False) -> list[Port]:
-        """The ports with what belongs to them elsewhere; no floating IP leads to fresh ones. Whoever sees a port may
-        know what its network is called."""
+    def _described(self, context: Context, found: list[Document], *, floating: bool = False) -> list[Port]:
+        """The ports with what belongs to them elsewhere. Whoever sees a port may know what its network is called."""
         if not found:
             return []
         service = context.elevated()
         networks = self.on.of(service, {port['network_id'] for port in found})
-        leading = {} if fresh else self._leading(service, [port['id'] for port in found])
+        leading = self._leading(service, [port['id'] for port in found]) if floating else {}
         if has_token(context):
             found = self._with_requests(service, found)
         return [
