@@ -3,6 +3,7 @@
 import asyncio
 import functools
 import logging
+import socket
 import ssl
 import time
 from asyncio import StreamReader, StreamWriter
@@ -31,7 +32,7 @@ LOG = logging.getLogger(__name__)
 # The library's lines may hold what clients sent, tokens included.
 SILENT = logging.Logger('websockets', logging.CRITICAL + 1)
 LOOK_SECONDS = 2
-# Looking things up and connecting is done in threads.
+# Looking things up is done in threads.
 THREADS = 4
 OPEN_SECONDS, CLOSE_SECONDS = 10, 2
 # How many may be connected besides those who are at consoles: who has not said yet what it wants, or reads pages.
@@ -60,11 +61,14 @@ class ConsoleProxy:
         # Those who came first, first.
         self.clients = dict[Client, None]()
         self.threads = ThreadPoolExecutor(THREADS, 'console-proxy')
+        # One for each that can be at a console: who waits for a host that does not answer keeps nobody waiting.
+        self.connecting = ThreadPoolExecutor(self.options.max_connections, 'console-connect')
 
     async def run(self, doors: Iterable[OpenDoor], tls: ssl.SSLContext | None, stop: Awaitable[object]) -> None:
         """Let in at the doors until *stop*; then all connections are closed."""
         async with AsyncExitStack() as stack:
             stack.callback(self.threads.shutdown)
+            stack.callback(self.connecting.shutdown)
             watching = asyncio.create_task(self.watch())
             stack.callback(watching.cancel)
             for door in doors:
@@ -92,6 +96,9 @@ class ConsoleProxy:
         """What the function returns, which may take a while."""
         call = functools.partial(function, *arguments, **facts)
         return await asyncio.get_running_loop().run_in_executor(self.threads, call)
+
+    async def connected(self, token: ConsoleToken) -> socket.socket:
+        return await asyncio.get_running_loop().run_in_executor(self.connecting, self.consoles.connect, token)
 
     # ------------------------------------------------------------------ at the door
 
@@ -166,7 +173,7 @@ class ConsoleProxy:
 
     async def converse(self, client: Client, token: ConsoleToken) -> str:
         """Why it is over; OSError, HypervisorError, NotSupported when the console cannot be reached."""
-        with closing(await self.asked(self.consoles.connect, token)) as connection:
+        with closing(await self.connected(token)) as connection:
             connection.setblocking(False)
             reader, writer = await asyncio.open_connection(sock=connection)
             try:

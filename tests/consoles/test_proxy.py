@@ -3,8 +3,9 @@
 import logging
 import socket
 import time
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from datetime import timedelta
+from threading import Event
 
 import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
@@ -189,6 +190,23 @@ def test_one_address_does_not_open_all_places(monkeypatch, url):
         terminal.read_until('web> ')
         for another in (address, url('novnc')):
             assert refused(another) == (503, 'Too many consoles of this server are open')
+
+
+def test_hosts_that_are_slow_to_answer_keep_nobody_from_other_consoles(monkeypatch, service, url):
+    connect, answered = service.hypervisor.connect, Event()
+
+    def slowly(server, protocol, console):
+        if protocol == 'vnc':
+            assert answered.wait(PATIENCE)
+        return connect(server, protocol, console)
+
+    monkeypatch.setattr(service.hypervisor, 'connect', slowly)
+    with ExitStack() as stack:
+        stack.callback(answered.set)
+        for _ in range(module.THREADS):
+            stack.enter_context(Terminal(url('novnc')))
+        with Terminal(url('serial')) as terminal:
+            terminal.read_until('web> ')
 
 
 def test_so_many_are_at_the_doors_and_who_says_nothing_keeps_nobody_out(monkeypatch, proxy, url):
