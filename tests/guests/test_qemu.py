@@ -1,5 +1,6 @@
 """What servers are whose guests QEMU runs: what they boot, remember and lose."""
 
+import base64
 import json
 import os
 import signal
@@ -7,6 +8,7 @@ import subprocess
 import sys
 import time
 import uuid
+import zlib
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +17,7 @@ from oslo_config import cfg
 from pycdlib import PyCdlib
 
 from computeapi.backends.hypervisor import HypervisorError, NotYet, Outdated, PowerState, Unfit
-from computeapi.backends.hypervisor.qemu import departure
+from computeapi.backends.hypervisor.qemu import departure, landing
 from computeapi.backends.hypervisor.qemu.console_log import MOST_BYTES
 from computeapi.backends.hypervisor.qemu.process import GuestProcess, exporter_of
 from computeapi.backends.image import blank
@@ -682,6 +684,16 @@ def test_a_host_that_was_taken_over_describes_no_guest_that_reads_files_of_other
     with pytest.raises(HypervisorError, match='not as its server is'):
         prepare(server, 'compute2', taken)
     assert not process(driver, replace(server, host='compute2')).runs
+
+
+def test_a_host_that_was_taken_over_fills_no_memory_with_what_it_packed(driver, made):
+    server = made()
+    driver.spawn(server, [], {'openstack/latest/user_data': b'#!'})
+    described = driver.describe(server)
+    half = base64.b64encode(zlib.compress(bytes(landing.MOST_FILES_BYTES // 2 + 1))).decode()
+    with pytest.raises(HypervisorError, match='too much beside its disks'):
+        driver.prepare_migration(server, 'compute2', described | {'files': {'one.iso': half, 'two.iso': half}})
+    assert driver.prepare_migration(server, 'compute2', described)['port']
 
 
 def test_what_moves_switched_off_has_its_disk_there(driver, made):

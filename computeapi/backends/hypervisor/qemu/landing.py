@@ -9,7 +9,7 @@ import contextlib
 import os
 import secrets
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,8 @@ from computeapi.db.servers import Server
 # The file in which the other host writes that all is here.
 ARRIVED, MARK = 'arrived', b'arrived'
 MARK_BYTES = 512
+# All that comes with the description: a CD with the documents of the guest.
+MOST_FILES_BYTES = 64 * 2**20
 HERE = {'here': True}
 """What the other host is told of a guest that is here already."""
 
@@ -73,8 +75,8 @@ def make(work: GuestWork, machine: Mapping[str, Any], shared: GuestFolder | None
     check(guest, server)
     guest.started = guest.suspended = False
     work.folder.path.mkdir(mode=0o700, parents=True, exist_ok=True)
-    for name, packed in machine['files'].items():
-        write(work.folder / Path(name).name, zlib.decompress(base64.b64decode(packed)))
+    for name, data in unpacked(machine['files']):
+        write(work.folder / Path(name).name, data)
     guest.disks = [landed(work, disk, machine['sizes'], shared) for disk in guest.disks]
     if guest.kernel is not None:
         guest.kernel = str(work.named_image(server.kernel_id or '').path)
@@ -98,6 +100,17 @@ def check(guest: QemuGuest, server: Server) -> None:
         raise HypervisorError('The virtual machine is not as its server is.')
     for card in guest.cards:
         card.interface = dict(of_ports[card.port_id])
+
+
+def unpacked(files: Mapping[str, str]) -> Iterator[tuple[str, bytes]]:
+    """HypervisorError for more than there is room for: a little can be unpacked into very much."""
+    room = MOST_FILES_BYTES
+    for name, packed in files.items():
+        data = zlib.decompressobj().decompress(base64.b64decode(packed), room + 1)
+        room -= len(data)
+        if room < 0:
+            raise HypervisorError('The virtual machine has too much beside its disks.')
+        yield name, data
 
 
 def landed(work: GuestWork, disk: Disk, sizes: Mapping[str, int], shared: GuestFolder | None) -> Disk:
