@@ -2,6 +2,7 @@
 
 import json
 import os
+import uuid
 from contextlib import ExitStack
 
 import pytest
@@ -97,10 +98,10 @@ def test_a_guest_is_connected_again_when_it_starts_and_no_more_when_it_is_gone(d
 
 
 def test_a_guest_that_moves_leaves_no_connection_behind(driver, server, guests, cinder):
-    volume = cinder.volume('one')
+    volume = cinder.volume(str(uuid.uuid4()))
     cinder.attached[server.uuid, volume.id] = {'compute1'}
     driver.spawn(server, [device_of(volume)])
-    with pytest.raises(HypervisorError, match='volume one on host compute2'):
+    with pytest.raises(HypervisorError, match=f'volume {volume.id} on host compute2'):
         driver.prepare_live_migration(server, 'compute2', driver.describe(server))
     cinder.attached[server.uuid, volume.id] = {'compute1', 'compute2'}
     facts = driver.prepare_live_migration(server, 'compute2', driver.describe(server))

@@ -656,8 +656,12 @@ def test_only_disks_of_the_guest_itself_are_taken_over(driver, made, tmp_path):
     assert not driver.sees_disks(server, 'compute2', described | {'mark': 'another'})
     assert not driver.sees_disks(replace(server, host='../compute1'), 'compute2', described)
     [disk] = described['guest']['disks']
+    image = dict(disk['backing']['file'])
     disk['backing']['file']['filename'] = '/etc/passwd'
     with pytest.raises(HypervisorError, match='what is no image'):
+        driver.prepare_live_migration(server, 'compute2', described)
+    disk['backing']['file'], disk['format'] = image, 'vmdk'
+    with pytest.raises(HypervisorError, match='a format that no disk here has'):
         driver.prepare_live_migration(server, 'compute2', described)
     driver.destroy(replace(server, host='compute2'))
 
@@ -672,6 +676,10 @@ LEAKS = {'name': 'rescue', 'slot': 20, 'format': 'raw', 'file': {'driver': 'file
         {'rescue': LEAKS},
         {'machine': 'pc,firmware=/etc/passwd'},
         {'memory_mb': '16,maxmem=1T'},
+        {'memory_mb': 2**20},
+        {'vcpus': 200},
+        # The names of folders come of it, which are removed at the end.
+        {'disks': [LEAKS | {'name': 'more', 'volume_id': '../../../claims'}]},
         {'cards': [{'port_id': 'bbbb', 'mac_address': CARD['mac_address'], 'slot': 20, 'interface': {}}]},
     ],
 )
@@ -684,6 +692,25 @@ def test_a_host_that_was_taken_over_describes_no_guest_that_reads_files_of_other
     with pytest.raises(HypervisorError, match='not as its server is'):
         prepare(server, 'compute2', taken)
     assert not process(driver, replace(server, host='compute2')).runs
+
+
+def test_volumes_are_opened_as_they_are_whatever_another_host_says_of_them(driver, made):
+    server = made()
+    driver.spawn(server, [])
+    described = driver.describe(server)
+    volume = LEAKS | {'name': 'volume', 'volume_id': str(uuid.uuid4()), 'format': 'vmdk'}
+    volume |= {'backing': {'file': LEAKS['file'], 'format': 'raw'}}
+    more = {'guest': described['guest'] | {'disks': [*described['guest']['disks'], volume]}}
+    driver.prepare_migration(server, 'compute2', described | more)
+    disk = driver.folder(replace(server, host='compute2')).existing().disk('volume')
+    assert (disk.format, disk.file, disk.backing) == ('raw', {}, None)
+
+
+def test_a_host_that_was_taken_over_says_sizes_only(driver, made):
+    server = made()
+    driver.spawn(server, [])
+    with pytest.raises(HypervisorError, match='not as its server is'):
+        driver.prepare_migration(server, 'compute2', driver.describe(server) | {'sizes': {'root': '--help'}})
 
 
 def test_a_host_that_was_taken_over_fills_no_memory_with_what_it_packed(driver, made):

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import orjson
+from oslo_utils.uuidutils import is_uuid_like
 
 from computeapi.backends.hypervisor import HypervisorError, NotYet
 from computeapi.backends.hypervisor.qemu import disks, making, qemu_img, sharing, storage_daemon
@@ -72,7 +73,7 @@ def make(work: GuestWork, machine: Mapping[str, Any], shared: GuestFolder | None
     guest, server = QemuGuest.of(orjson.dumps(machine['guest'])), work.server
     if guest.server_id != server.uuid:
         raise HypervisorError('The virtual machine is another one.')
-    check(guest, server)
+    check(guest, server, machine['sizes'])
     guest.started = guest.suspended = False
     work.folder.path.mkdir(mode=0o700, parents=True, exist_ok=True)
     for name, data in unpacked(machine['files']):
@@ -85,17 +86,20 @@ def make(work: GuestWork, machine: Mapping[str, Any], shared: GuestFolder | None
     return guest
 
 
-def check(guest: QemuGuest, server: Server) -> None:
+def check(guest: QemuGuest, server: Server, sizes: Mapping[str, Any]) -> None:
     """HypervisorError for a guest that is more than its server, or would have its QEMU open what is not the guest's:
     who has taken over the other host could describe any."""
     of_ports = {making.card_of(server, entry, 0).port_id: entry for entry in server.network_info}
     slots = [*(disk.slot for disk in guest.disks), *(card.slot for card in guest.cards), *guest.ghosts]
-    numbers = [guest.vcpus, guest.memory_mb, *slots, guest.agent_slot or 0]
+    numbers = [guest.vcpus, guest.memory_mb, *slots, guest.agent_slot or 0, *sizes.values()]
     if not (
         guest.rescue is None
         and guest.machine in making.MACHINES
         and all(card.port_id in of_ports and card.model in making.CARDS.values() for card in guest.cards)
+        and all(is_uuid_like(disk.volume_id) for disk in guest.volumes)
         and all(type(number) is int for number in numbers)
+        and guest.vcpus <= server.vcpus
+        and guest.memory_mb <= server.memory_mb
     ):
         raise HypervisorError('The virtual machine is not as its server is.')
     for card in guest.cards:
@@ -115,7 +119,7 @@ def unpacked(files: Mapping[str, str]) -> Iterator[tuple[str, bytes]]:
 
 def landed(work: GuestWork, disk: Disk, sizes: Mapping[str, int], shared: GuestFolder | None) -> Disk:
     if disk.volume_id is not None:
-        return replace(disk, file={}, credentials=None)
+        return replace(disk, file={}, format='raw', backing=None, credentials=None)
     if disk.name in sizes and shared is not None:
         return sharing.taken(work, disk, shared)
     if disk.name in sizes:

@@ -20,6 +20,8 @@ from computeapi.backends.hypervisor.qemu.work import GuestWork
 from computeapi.backends.whole_files import write
 
 MARK = 'mark'
+FORMATS = {'raw', 'qcow2'}
+"""Of disks here. Others could say themselves what else is to be opened."""
 
 
 def mark(folder: GuestFolder) -> str:
@@ -72,6 +74,8 @@ def taken(work: GuestWork, disk: Disk, source: GuestFolder) -> Disk:
     images = work.host.images.folder
     if disk.backing is not None and Path(disk.backing['file']['filename']).parent != images:
         raise HypervisorError('A disk is laid over what is no image.')
+    if not {disk.format, (disk.backing or {}).get('format', 'raw')} <= FORMATS:
+        raise HypervisorError('A disk is in a format that no disk here has.')
     try:
         with contextlib.suppress(FileExistsError):
             os.link(source / name, work.folder / name, follow_symlinks=False)
