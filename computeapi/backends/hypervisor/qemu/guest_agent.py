@@ -78,14 +78,13 @@ class GuestAgent:
     def _synchronize(self) -> None:
         """Wait for the answer to a question of our own: what comes before it was for somebody else."""
         number, deadline = secrets.randbelow(2**31), time.monotonic() + SYNC_SECONDS
-        self.socket.sendall(DELIMITER)
-        self._say('guest-sync-delimited', {'id': number})
+        self._say('guest-sync-delimited', {'id': number}, before=DELIMITER)
         while self._answer(deadline).get('return') != number:
             pass
 
-    def _say(self, command: str, arguments: dict[str, Any]) -> None:
+    def _say(self, command: str, arguments: dict[str, Any], before: bytes = b'') -> None:
         try:
-            self.socket.sendall(orjson.dumps({'execute': command, 'arguments': arguments}) + b'\n')
+            self.socket.sendall(before + orjson.dumps({'execute': command, 'arguments': arguments}) + b'\n')
         except OSError:
             raise Silent() from None
 
