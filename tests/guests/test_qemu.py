@@ -17,9 +17,12 @@ from oslo_config import cfg
 from pycdlib import PyCdlib
 
 from computeapi.backends.hypervisor import HypervisorError, NotYet, Outdated, PowerState, Unfit
+from computeapi.backends.hypervisor.behaviour import at_once
 from computeapi.backends.hypervisor.qemu import departure, landing
+from computeapi.backends.hypervisor.qemu.child import Child
 from computeapi.backends.hypervisor.qemu.console_log import MOST_BYTES
 from computeapi.backends.hypervisor.qemu.process import GuestProcess, exporter_of
+from computeapi.backends.hypervisor.qemu.running import is_alive
 from computeapi.backends.image import blank
 from tests.conftest import FLAVOR
 from tests.guests import boot_sector
@@ -394,6 +397,35 @@ def test_a_snapshot_boots_from_where_the_server_was(guests, driver, made, disk_f
     copied = made(image_id=image_id, root_gb=0)
     driver.spawn(copied, [])
     assert wrote(driver, copied, f'{BANNER}02')
+
+
+def copying(driver, server, name):
+    """The numbers of the processes that copy its disk, and go on without whoever began that."""
+    child = Child(driver.folder(server) / name)
+    child.start(['sleep', '600'])
+    wait_until(lambda: child.running.pid)
+    listed = subprocess.run(['ps', '-o', 'pid=', '-s', str(child.running.pid)], capture_output=True, check=True)
+    return [int(pid) for pid in listed.stdout.split()]
+
+
+@pytest.mark.parametrize('act', ['power_on', 'destroy'])
+@pytest.mark.parametrize('name', ['snapshot-1.raw', 'sent-0123abcd-root'])
+def test_what_copies_a_disk_ends_when_its_guest_starts_or_goes(driver, made, act, name):
+    server = made()
+    driver.spawn(server, [])
+    driver.power_off(server)
+    pids = copying(driver, server, name)
+    getattr(driver, act)(server)
+    wait_until(lambda: not any(map(is_alive, pids)))
+
+
+def test_a_snapshot_ends_what_makes_one_that_nobody_waits_for(driver, made):
+    server = made()
+    driver.spawn(server, [])
+    driver.power_off(server)
+    pids = copying(driver, server, 'snapshot-1.raw')
+    assert b''.join(driver.during(at_once, 2, 2).snapshot(server, 'raw'))
+    wait_until(lambda: not any(map(is_alive, pids)))
 
 
 def test_who_can_wait_comes_again_for_a_snapshot(guests, driver, made):

@@ -8,11 +8,14 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from computeapi.backends.hypervisor.qemu.folder import GuestFolder
 from computeapi.backends.hypervisor.qemu.running import Running
 
 # What is made has another name until it is whole.
 SCRIPT = 'echo $$ > "$0.pid"; : > "$0.part"; "$@" && mv "$0.part" "$0"; rm -f "$0.pid"'
 START_SECONDS = 30
+NAMES = ('snapshot-*', 'sent-*')
+"""Of what is made so in the folders of guests."""
 
 
 class Child:
@@ -51,6 +54,13 @@ class Child:
                 os.killpg(pid, signal.SIGKILL)
         for path in (self.part, self.number):
             path.unlink(missing_ok=True)
+
+
+def end_those_of(folder: GuestFolder, but: Path | None = None) -> None:
+    """Of a guest: who began them does not come back. but: to what makes that file."""
+    for target in [number.with_suffix('') for name in NAMES for number in folder.path.glob(f'{name}.pid')]:
+        if target != but:
+            Child(target).end()
 
 
 def suffixed(path: Path, suffix: str) -> Path:

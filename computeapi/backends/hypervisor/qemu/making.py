@@ -7,6 +7,7 @@ from typing import Any
 
 from computeapi.backends.hypervisor import BusAddress, HypervisorError, Unfit
 from computeapi.backends.hypervisor.qemu import disks, machine
+from computeapi.backends.hypervisor.qemu.child import end_those_of
 from computeapi.backends.hypervisor.qemu.guest import Card, Disk, QemuGuest
 from computeapi.backends.hypervisor.qemu.work import GuestWork
 from computeapi.booleans import spoken
@@ -141,6 +142,8 @@ def renew(work: GuestWork, guest: QemuGuest) -> None:
             raise HypervisorError('The virtual machine has no room for so many devices.')
         guest.cards.append(card_of(server, entry, slot))
     unplugged(work, guest, gone.values())
+    # What still reads a disk would not let it start.
+    end_those_of(work.folder)
     for path in work.folder.path.glob('sent-*'):
         # What was copied to another host is not what it is from now on.
         path.unlink(missing_ok=True)
@@ -156,6 +159,7 @@ def destroy(work: GuestWork) -> None:
     guest = work.folder.read()
     for process in (work.process, work.exporter):
         process.end()
+    end_those_of(work.folder)
     if guest is not None:
         # Before anything is written: a server may be deleted because the disk is full.
         for disk in guest.own_disks:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from computeapi.backends.hypervisor import HypervisorError
 from computeapi.backends.hypervisor.qemu import disks, qemu_img
-from computeapi.backends.hypervisor.qemu.child import Child
+from computeapi.backends.hypervisor.qemu.child import Child, end_those_of
 from computeapi.backends.hypervisor.qemu.guest import Disk
 from computeapi.backends.hypervisor.qemu.guest_agent import frozen, thaw
 from computeapi.backends.hypervisor.qemu.monitor import Monitor
@@ -31,6 +31,7 @@ def take(work: GuestWork, disk_format: str, task: int) -> Iterator[bytes]:
 
 def copy(work: GuestWork, disk: Disk, target: Path, disk_format: str) -> None:
     child = Child(target)
+    end_those_of(work.folder, but=target)
     for path in work.folder.path.glob(f'{JOB}-*'):
         if path not in (child.part, child.number):
             path.unlink(missing_ok=True)
