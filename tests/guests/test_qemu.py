@@ -97,6 +97,12 @@ def test_a_kernel_must_be_one_that_its_project_may_see(guests, driver, made):
     assert not list((guests.state / 'images').glob(f'{secret}*'))
 
 
+def test_what_no_kernel_can_be_told_is_refused(guests, driver, made):
+    properties = {'os_command_line': 'console=ttyS0\0quiet'}
+    with pytest.raises(Unfit, match='os_command_line'):
+        driver.spawn(made(kernel_id=guests.image(b'no kernel', 'aki'), image_properties=properties), [])
+
+
 def qcow2(folder, *options):
     path = folder / 'made.qcow2'
     subprocess.run(['qemu-img', 'create', '-q', '-f', 'qcow2', *options, path, '1M'], check=True, cwd=folder)
@@ -290,6 +296,16 @@ def test_a_guest_that_heeds_no_power_button_is_given_time(guests, made):
         driver.during(lambda step: 0.0, 1).power_off(server)
     assert driver.power_state(server) is PowerState.RUNNING
     driver.during(lambda step: 8.0, 1).power_off(server)
+    assert driver.power_state(server) is PowerState.SHUTDOWN
+
+
+def test_an_image_gives_its_guests_no_time_without_end(driver, made):
+    server = made(image_properties={'os_shutdown_timeout': '9' * 20})
+    driver.spawn(server, [])
+    wrote(driver, server, BANNER)
+    with pytest.raises(NotYet):
+        driver.during(lambda step: 60.0, 1).power_off(server)
+    driver.during(lambda step: 3600.0, 1).power_off(server)
     assert driver.power_state(server) is PowerState.SHUTDOWN
 
 

@@ -54,6 +54,8 @@ def make(
         guest.kernel = str(work.named_image(kernel_id).path)
         guest.ramdisk = str(work.named_image(ramdisk_id).path) if ramdisk_id else None
         guest.command_line = str(server.image_properties.get('os_command_line') or 'console=ttyS0 root=/dev/vda')
+        if not guest.command_line.isprintable():
+            raise Unfit('There are characters in os_command_line that no kernel can be told.')
     slots = Slots()
     guest.disks = [disk_of(work, device, slots.next(), left) for device in in_order(server, devices)]
     guest.cards = [card_of(server, entry, slots.next()) for entry in server.network_info]

@@ -22,6 +22,8 @@ STATES = {
 }
 MEMORY, MEMORY_PART = 'memory', 'memory.part'
 LONGEST_SUSPEND, LONGEST_RESUME = 600, 600
+# Who makes an image keeps no operator from moving what runs of it.
+LONGEST_GRACE = 1800
 
 
 def on(work: GuestWork) -> None:
@@ -55,7 +57,7 @@ def off(work: GuestWork, step: str = 'power_off') -> None:
 def grace(work: GuestWork) -> float:
     """How many seconds the guest has to shut down."""
     wanted = str(work.server.image_properties.get('os_shutdown_timeout') or '')
-    return float(wanted) if wanted.isdecimal() else float(work.host.options.shutdown_timeout)
+    return min(float(wanted), LONGEST_GRACE) if wanted.isdecimal() else float(work.host.options.shutdown_timeout)
 
 
 def press(work: GuestWork) -> bool:
