@@ -25,13 +25,18 @@ def let_go(platform: Platform, task: Task, server: Server | None) -> None:
 
 
 def keep(job: Job, error: Exception) -> None:
-    """The old volume stays the server's, and nothing becomes of the new one."""
-    let_go(job.platform, job.task, job.server)
-    device = wanted(job)
+    """The old volume stays the server's, and nothing becomes of the new one; but the other way round where the server
+    has the new one already, whatever block storage says to it."""
+    volumes, device = job.platform.volumes, wanted(job)
+    if device is not None and device.volume_id == job.arguments['volume_id']:
+        volumes.release(job.elevated, job.arguments['old_attachment_id'])
+    else:
+        let_go(job.platform, job.task, job.server)
     if device is not None and device.volume_id is not None:
-        job.platform.volumes.stop_detaching(job.elevated, device.volume_id)
+        former = former_of(job, device)
+        volumes.stop_detaching(job.elevated, former)
         with suppress(Invalid, NotFound):
-            job.platform.volumes.swap(job.elevated, device.volume_id, job.arguments['volume_id'], failed=True)
+            volumes.swap(job.elevated, former, job.arguments['volume_id'], failed=True)
     abandon(job, error)
 
 
@@ -67,6 +72,7 @@ class VolumeSwaps:
         arguments = {
             'device_id': device.uuid,
             'volume_id': new.id,
+            'old_volume_id': volume_id,
             'old_attachment_id': device.attachment_id,
         }
         with self.store.write() as connection:
@@ -115,15 +121,25 @@ def swap(job: Job) -> None:
 
 def exchange(job: Job, device: BlockDevice) -> None:
     """The steps that block storage expects; it may give the new volume the old one's id in the end."""
-    former, new_volume = device.volume_id, job.arguments['volume_id']
-    if former is None or device.attachment_id != job.arguments['old_attachment_id']:
+    volumes, former, new_volume = job.platform.volumes, former_of(job, device), job.arguments['volume_id']
+    if device.attachment_id == job.arguments['old_attachment_id']:
+        take(job, device, new_volume)
+    if device.volume_id != new_volume:
         return
-    volumes = job.platform.volumes
-    held = volumes.reserve(job.elevated, new_volume, device.server_id)
+    volumes.complete(job.elevated, device.attachment_id or '')
+    volumes.release(job.elevated, job.arguments['old_attachment_id'])
+    disks.keep(job, device, volume_id=volumes.swap(job.elevated, former, new_volume))
+
+
+def take(job: Job, device: BlockDevice, new_volume: str) -> None:
+    """From here on the server has the new volume, whatever becomes of the rest."""
+    held = job.platform.volumes.reserve(job.elevated, new_volume, device.server_id)
     new = replace(device, volume_id=new_volume, attachment_id=held)
     disks.reach(job.platform, job.elevated, new, job.server.host or '')
     job.driver.swap(job.server, device, new)
-    volumes.complete(job.elevated, held)
-    volumes.release(job.elevated, job.arguments['old_attachment_id'])
-    known_as = volumes.swap(job.elevated, former, new_volume)
-    disks.keep(job, device, volume_id=known_as, attachment_id=held)
+    disks.keep(job, device, volume_id=new_volume, attachment_id=held)
+
+
+def former_of(job: Job, device: BlockDevice) -> str:
+    """The volume that the server is to give back. Who was asked by an older release did not note it."""
+    return str(job.arguments.get('old_volume_id') or device.volume_id)

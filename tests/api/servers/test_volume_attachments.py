@@ -3,7 +3,7 @@
 import pytest
 
 from computeapi.db import servers as rows
-from computeapi.errors import DatabaseTrouble, NeighbourAway, Unavailable
+from computeapi.errors import Conflict, DatabaseTrouble, NeighbourAway, Unavailable
 
 BOB, READER, ALICE, SERVICE = 'bob:project', 'rea:project:reader', 'alice:elsewhere', 'cinder:service:service'
 
@@ -538,6 +538,27 @@ def test_a_failed_swap_keeps_the_old_volume(api, path, moving, attached, settle,
     assert attached() == [old]
     assert (status(old), status(new)) == ('in-use', 'available')
     assert events()[0] == ('swap_volume', 'Error', [('compute_swap_volume', 'Error')])
+
+
+@pytest.mark.parametrize('step', ['complete', 'release', 'swap'])
+def test_a_swap_that_fails_when_the_guest_has_the_new_volume_leaves_it_there(
+    api, path, moving, attached, settle, status, world, events, monkeypatch, step
+):
+    old, new = moving
+    ask = getattr(world.volumes, step)
+
+    def refuse(*arguments, **facts):
+        monkeypatch.setattr(world.volumes, step, ask)
+        raise Conflict('It does not move any more.')
+
+    monkeypatch.setattr(world.volumes, step, refuse)
+    assert swap(api, path, old, new).status == 202
+    settle()
+    assert attached() == [new]
+    assert status(old) == 'available' and status(new) in ('in-use', 'attaching')
+    assert world.volumes.get(world.admin, old).migration_status is None
+    assert events()[0] == ('swap_volume', 'Error', [('compute_swap_volume', 'Error')])
+    assert api.get(path.rpartition('/')[0]).json['server']['status'] == 'ACTIVE'
 
 
 # ------------------------------------------------------------------ failures
