@@ -25,6 +25,7 @@ from computeapi.backends.hypervisor.remote.calls import (
     Signature,
     signature,
 )
+from computeapi.backends.hypervisor.remote.codec import UNREADABLE
 from computeapi.backends.hypervisor.remote.signing import is_signed
 from computeapi.db.servers import Server
 from computeapi.errors import Error, NeighbourAway, NotSupported
@@ -32,8 +33,6 @@ from computeapi.errors import Error, NeighbourAway, NotSupported
 LOG = logging.getLogger(__name__)
 AGAIN_SECONDS = 2.0
 """When to come again for what waits for another service."""
-UNFIT = (AttributeError, KeyError, TypeError, ValueError)
-"""What reading raises that makes no sense."""
 
 
 class AgentEndpoint:
@@ -91,7 +90,7 @@ class AgentEndpoint:
             if 'server' in arguments:
                 # Its id becomes the name of a file.
                 uuid.UUID(arguments['server'].uuid)
-        except UNFIT as error:
+        except UNREADABLE as error:
             LOG.warning('A call makes no sense: %s', error)
             return AgentAnswer(AnswerKind.FAILED, text=f'The agent of host {self._host} did not understand it.')
         if call.operation in OPERATIONS:

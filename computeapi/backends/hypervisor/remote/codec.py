@@ -16,10 +16,12 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 Convert = Callable[[Any], Any]
+UNREADABLE = (AttributeError, KeyError, TypeError, ValueError)
+"""What reading raises that makes no sense."""
 
 
 class Codec(typing.NamedTuple):
-    """How values of a type are written and read; ValueError, TypeError and KeyError for what is not of it.
+    """How values of a type are written and read; UNREADABLE for what is not of it.
 
     empty: makes one for who was not told any.
     """

@@ -4,7 +4,6 @@ What cannot be done now is done later: whoever can wait hears NotYet when a host
 what is told again with what became of it. Whoever cannot wait hears that the host does not respond.
 """
 
-import contextlib
 import copy
 import logging
 import socket
@@ -43,13 +42,14 @@ from computeapi.backends.hypervisor.remote.calls import (
     signature,
     topic_of,
 )
+from computeapi.backends.hypervisor.remote.codec import UNREADABLE, Codec
 from computeapi.backends.hypervisor.remote.signing import key_of, sign
 from computeapi.bus import Bus, Unanswered, Unheard
 from computeapi.clock import utcnow
 from computeapi.db import agents, hypervisors, services
 from computeapi.db.engine import Store
 from computeapi.db.servers import Server
-from computeapi.errors import NotSupported
+from computeapi.errors import Error, NotSupported
 
 LOG = logging.getLogger(__name__)
 # How long an agent is waited for that is at it; what takes longer is asked for again.
@@ -57,6 +57,8 @@ PATIENCE_SECONDS = 3.0
 # An agent that has not answered then is not there, or is not well. The broker keeps what it is told for no longer.
 ANSWER_SECONDS = 20.0
 AGAIN_SECONDS = 1.0
+# No host is waited for longer than that before it is told again.
+LONGEST_WAIT_SECONDS = 3600.0
 # For so long a host is left alone that did not answer.
 SILENCE_SECONDS = 5.0
 # What an agent can do is asked of the database as often.
@@ -146,11 +148,15 @@ class RemoteHypervisor:
         return None
 
     def machines(self) -> Iterable[tuple[str, str]]:
-        """Those on hosts that answer."""
+        """Those on hosts that answer, each of which speaks for itself."""
         for host in self.hosts():
             if host.on:
-                with contextlib.suppress(HostAway):
-                    yield from self._ask(host.name, 'machines')
+                try:
+                    found = self._ask(host.name, 'machines')
+                except Error as error:
+                    LOG.warning('Host %s does not say what machines it has: %s', host.name, error)
+                    continue
+                yield from ((server_id, there) for server_id, there in found if there == host.name)
 
     def connector(self, host: str) -> Mapping[str, Any]:
         """As its agent said last: volumes are let go also where nobody answers."""
@@ -191,7 +197,7 @@ class RemoteHypervisor:
     def _piece(self, host: str, stream: str, number: int) -> bytes:
         arguments = {'host': host, 'stream': stream, 'number': number}
         answer = self._persistently(host, 'piece', lambda: self._call(host, 'piece', arguments))
-        return cast(bytes, PIECE.read(result_of(answer)))
+        return cast(bytes, understood(host, PIECE, result_of(answer)))
 
     def __getattr__(self, name: str) -> Any:
         if name not in TOLD:
@@ -222,7 +228,7 @@ class RemoteHypervisor:
         call = CALL.write(Call(host, operation, words.write(arguments, facts), claim, patience=PATIENCE_SECONDS))
         answer = self._persistently(host, operation, lambda: self._call(host, 'tell', {'call': call}))
         value = result_of(answer)
-        return value if operation == 'snapshot' else words.returns.read(value)
+        return value if operation == 'snapshot' else understood(host, words.returns, value)
 
     def _persistently(self, host: str, operation: str, ask: Callable[[], AgentAnswer]) -> AgentAnswer:
         """Ask until there is an answer; NotYet when whoever asks can come again, HostAway when it took too long."""
@@ -230,7 +236,11 @@ class RemoteHypervisor:
         while True:
             try:
                 answer = ask()
-                if answer.kind is not AnswerKind.UNDER_WAY:
+                if answer.kind is AnswerKind.NOT_YET and not self.claim.waits:
+                    time.sleep(AGAIN_SECONDS)
+                elif answer.kind is AnswerKind.OUTDATED and not self.claim.token:
+                    raise HypervisorError(f'Host {host} says that another claim is newer than none.')
+                elif answer.kind is not AnswerKind.UNDER_WAY:
                     return answer
                 answered, wait, why = True, AGAIN_SECONDS, 'it is still at it'
             except Unanswered as error:
@@ -255,7 +265,16 @@ class RemoteHypervisor:
             LOG.error('The agent of host %s went wrong: %s', host, error)
             return AgentAnswer(AnswerKind.FAILED, text=f'The agent of host {host} went wrong.')
         self.silences.end(host)
-        return cast(AgentAnswer, ANSWER.read(found))
+        return cast(AgentAnswer, understood(host, ANSWER, found))
+
+
+def understood(host: str, words: Codec, found: Any) -> Any:
+    """What an agent said; HypervisorError for what makes no sense."""
+    try:
+        return words.read(found)
+    except UNREADABLE as error:
+        LOG.error('The agent of host %s says what makes no sense: %s', host, error)
+        raise HypervisorError(f'What host {host} answers makes no sense.') from None
 
 
 def result_of(answer: AgentAnswer) -> Any:
@@ -263,7 +282,8 @@ def result_of(answer: AgentAnswer) -> Any:
     if answer.kind is AnswerKind.DONE:
         return answer.value
     if answer.kind is AnswerKind.NOT_YET:
-        raise NotYet(answer.seconds)
+        seconds = answer.seconds or AGAIN_SECONDS
+        raise NotYet(seconds if 0 <= seconds <= LONGEST_WAIT_SECONDS else AGAIN_SECONDS)
     if answer.kind is AnswerKind.OUTDATED:
         raise Outdated(answer.text)
     if answer.kind is AnswerKind.NOT_SUPPORTED:

@@ -1,0 +1,104 @@
+"""What agents answer that makes no sense, or is not theirs to say: it harms no other host than theirs."""
+
+import time
+import uuid
+from dataclasses import replace
+
+import pytest
+
+from computeapi.backends.hypervisor import Host, HypervisorError, NotYet
+from computeapi.backends.hypervisor.remote import driver as module
+from computeapi.backends.hypervisor.remote.calls import ANSWER, REPORT, AgentAnswer, AnswerKind, Report
+from computeapi.backends.hypervisor.remote.driver import RemoteHypervisor
+from computeapi.compute.hearing import AgentHearing
+from computeapi.compute.hosts import HostRegistry
+
+HOSTS = ('alpha', 'beta')
+OWN, STRANGE = [[str(uuid.uuid4()), host] for host in HOSTS]
+
+
+class Answering:
+    """A bus on which agents answer; answers: by topic."""
+
+    def __init__(self):
+        self.answers, self.calls = {}, 0
+
+    def call(self, topic, method, seconds, **said):
+        self.calls += 1
+        found = self.answers[topic]
+        return ANSWER.write(found) if isinstance(found, AgentAnswer) else found
+
+
+def report_of(host, **facts):
+    said = Host(host, host, 'QEMU', 7002022, '127.0.0.1', 8, 1024, 10)
+    return REPORT.write(Report(replace(said, **facts), frozenset(), 'x', 'x', 1, 'x'))
+
+
+@pytest.fixture
+def hearing(store):
+    registry = HostRegistry(store, list, control=None, beat_seconds=0, clock=store.clock)
+    made = AgentHearing(store, registry, lambda host, machines: None)
+    for host in HOSTS:
+        made.report({}, report_of(host))
+    return made
+
+
+@pytest.fixture
+def bus():
+    return Answering()
+
+
+@pytest.fixture
+def driver(hearing, store, bus):
+    return RemoteHypervisor(bus, store, down_after=60, longest=1, clock=store.clock)
+
+
+def done(value):
+    return AgentAnswer(AnswerKind.DONE, value)
+
+
+@pytest.mark.parametrize(
+    'answer',
+    [
+        AgentAnswer(AnswerKind.FAILED, text='The agent of host beta does not know who says it.'),
+        AgentAnswer(AnswerKind.NOT_SUPPORTED, text='The agent of host beta is too old for this.'),
+        AgentAnswer(AnswerKind.NOT_YET, seconds=1),
+        AgentAnswer(AnswerKind.OUTDATED),
+        done('x'),
+        done([['x']]),
+        {'kind': 'x'},
+        [],
+    ],
+)
+def test_the_machines_of_other_hosts_are_told_whatever_one_answers(monkeypatch, driver, bus, answer):
+    monkeypatch.setattr(module, 'AGAIN_SECONDS', 0.1)
+    bus.answers = {'agent-alpha': done([OWN]), 'agent-beta': answer}
+    assert [*driver.machines()] == [tuple(OWN)]
+
+
+def test_a_host_tells_of_its_own_machines_alone(driver, bus):
+    bus.answers = {'agent-alpha': done([OWN, STRANGE]), 'agent-beta': done([])}
+    assert [*driver.machines()] == [tuple(OWN)]
+
+
+@pytest.mark.parametrize('answer', [done('on'), done(7), {'kind': 'x'}, None])
+def test_an_answer_without_sense_is_a_fault_of_that_host(driver, bus, servers, answer):
+    bus.answers = {'agent-alpha': answer}
+    with pytest.raises(HypervisorError, match='host alpha'):
+        driver.power_state(servers.get(servers.add(host='alpha')))
+
+
+@pytest.mark.parametrize('seconds', [float('inf'), float('nan'), 1e300, -1.0, None])
+def test_nobody_waits_for_a_host_as_long_as_it_likes(driver, bus, servers, seconds):
+    bus.answers = {'agent-alpha': AgentAnswer(AnswerKind.NOT_YET, seconds=seconds)}
+    with pytest.raises(NotYet) as wait:
+        driver.during(lambda step: 0.0, 1, 1).power_on(servers.get(servers.add(host='alpha')))
+    assert 0 <= wait.value.seconds <= 3600
+
+
+def test_who_cannot_wait_asks_again_until_his_time_is_over(monkeypatch, driver, bus, servers):
+    monkeypatch.setattr(module, 'AGAIN_SECONDS', 0.1)
+    bus.answers, began = {'agent-alpha': AgentAnswer(AnswerKind.NOT_YET, seconds=1)}, time.monotonic()
+    with pytest.raises(HypervisorError, match='does not respond'):
+        driver.power_on(servers.get(servers.add(host='alpha')))
+    assert bus.calls > 1 and time.monotonic() - began >= 1
