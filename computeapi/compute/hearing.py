@@ -5,10 +5,13 @@ import threading
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
+import sqlalchemy as sa
+
+from computeapi.backends.hypervisor import Host
 from computeapi.backends.hypervisor.remote.calls import EXPECTATION, REPORT, Expectation, Report
 from computeapi.backends.hypervisor.remote.signing import is_signed, key_of
 from computeapi.compute.hosts import HostRegistry
-from computeapi.db import audits
+from computeapi.db import audits, hypervisors
 from computeapi.db import servers as rows
 from computeapi.db.agents import Agent
 from computeapi.db.engine import Store
@@ -44,6 +47,10 @@ class AgentHearing:
         if not is_signed(key, 'report', {'report': report, **unknown}):
             LOG.warning('A report of host %s is refused: it is not signed with its key', said.host.name)
             return EXPECTATION.write(Expectation(refused=f'it is not signed with the key of host {said.host.name}'))
+        if self._store.ask(is_of_another, said.host):
+            hostname = said.host.hypervisor_hostname
+            LOG.warning('A report of host %s is refused: hypervisor %s is of another one', said.host.name, hostname)
+            return EXPECTATION.write(Expectation(refused=f'hypervisor {hostname} is of another host'))
         now = self._store.clock()
         agent = Agent(
             host=said.host.name,
@@ -83,3 +90,9 @@ class AgentHearing:
             # Whoever deletes one may have found the host down, and has its claim to the end.
             leaving = stray | audits.going(connection, said.machines)
         return Expectation(sorted(expected), sorted(claimed), sorted(leaving))
+
+
+def is_of_another(connection: sa.Connection, host: Host) -> bool:
+    """Whether another host than this one has a hypervisor of that name."""
+    hostname = host.hypervisor_hostname
+    return hypervisors.exists(connection, None, hostname) and not hypervisors.exists(connection, host.name, hostname)

@@ -102,3 +102,9 @@ def test_who_cannot_wait_asks_again_until_his_time_is_over(monkeypatch, driver, 
     with pytest.raises(HypervisorError, match='does not respond'):
         driver.power_on(servers.get(servers.add(host='alpha')))
     assert bus.calls > 1 and time.monotonic() - began >= 1
+
+
+def test_a_host_takes_no_hypervisor_from_another(hearing, driver):
+    answer = hearing.report({}, report_of('alpha', hypervisor_hostname='beta'))
+    assert answer['refused'] == 'hypervisor beta is of another host'
+    assert [(each.name, each.hypervisor_hostname) for each in driver.hosts()] == [(host, host) for host in HOSTS]
