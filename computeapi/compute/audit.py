@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
+from computeapi.backends.hypervisor import NotYet, Outdated
 from computeapi.backends.hypervisor.behaviour import at_once
 from computeapi.compute.platform import Platform
 from computeapi.compute.servers import placement
@@ -88,6 +89,9 @@ class CloudAudit:
             finding.mend()
         except Error:
             LOG.exception('The audit could not mend %s', finding)
+            return False
+        except (NotYet, Outdated):
+            # Somebody is at it.
             return False
         return True
 

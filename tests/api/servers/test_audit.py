@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 import sqlalchemy as sa
 
-from computeapi.backends.hypervisor import Outdated
+from computeapi.backends.hypervisor import NotYet, Outdated
 from computeapi.backends.hypervisor.behaviour import at_once
 from computeapi.clock import utcnow
 from computeapi.compute.audit import CloudAudit
@@ -104,6 +104,21 @@ def test_who_had_work_on_a_deleted_server_makes_no_machine_of_it_again(cloud, go
     with pytest.raises(Outdated):
         late.spawn(server, [])
     assert (gone, 'compute2') not in cloud.service.hypervisor.machines()
+
+
+@pytest.mark.parametrize('trouble', [NotYet(1), Outdated('Claim 1 is not the newest.')])
+def test_a_machine_at_which_others_are_is_left_to_the_next_audit(
+    service, gone, change, audit, repaired, monkeypatch, trouble
+):
+    change(domains.insert().values(server_id=gone, host='compute2', **MACHINE))
+
+    def destroy(self, server):
+        raise trouble
+
+    with monkeypatch.context() as patched:
+        patched.setattr(type(service.hypervisor), 'destroy', destroy)
+        assert [mended for _, mended in audit.repair()] == [False]
+    assert repaired() == ['the machine on compute2']
 
 
 def test_the_machine_of_a_server_that_nobody_knows_is_told_of_and_left_alone(cloud, audit, change):
