@@ -53,7 +53,9 @@ class AgentProcess:
         known = (self.host, self.driver, self.memory, self.lanes, self.gate)
         self.endpoint = AgentEndpoint(*known, conf.neighbour_timeout, options.key)
         self.reporter = Reporter(self.bus, self.host, self.driver, options.key)
-        self.beat = Periodic('report', self.reporter.report, conf.report_interval)
+        self.beat = Periodic('report', self.reporter.tell, conf.report_interval)
+        # It may take longer than a host may be unheard.
+        self.care = Periodic('upkeep', self.driver.upkeep, conf.report_interval)
         self.tidying = Periodic('memory', self.memory.forget, DAY)
 
     def start(self) -> None:
@@ -62,13 +64,14 @@ class AgentProcess:
         self.gate.start()
         # What is told may be told from the first report on.
         self.bus.serve(topic_of(self.host), self.endpoint, CALLS)
-        self.beat.alarm.set()
-        self.beat.start()
+        for each in (self.beat, self.care):
+            each.alarm.set()
+            each.start()
 
     def stop(self) -> None:
         """What is under way is told again when there is another agent."""
-        self.beat.stop(patience=0)
-        self.tidying.stop(patience=0)
+        for each in (self.beat, self.care, self.tidying):
+            each.stop(patience=0)
         self.bus.close()
         self.lanes.close()
         self.gate.close()

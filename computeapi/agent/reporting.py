@@ -28,11 +28,6 @@ class Reporter:
         self.arriving, self.compared, self.answered = True, False, True
         self.id = str(uuid.uuid4())
 
-    def report(self) -> None:
-        """Once, and see to the host."""
-        self.tell()
-        self.driver.upkeep()
-
     def tell(self) -> None:
         """What goes wrong is logged when it begins."""
         try:

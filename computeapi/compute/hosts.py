@@ -34,14 +34,18 @@ class HostRegistry:
         clock: Callable[[], datetime] = utcnow,
         upkeep: Callable[[], None] = lambda: None,
     ):
-        self.store, self.hosts, self.control, self.clock, self.upkeep = store, hosts, control, clock, upkeep
+        self.store, self.hosts, self.control, self.clock = store, hosts, control, clock
         self.beat = Periodic('heartbeat', self.report, beat_seconds)
+        # It may take longer than a host may be unheard.
+        self.care = Periodic('upkeep', upkeep, beat_seconds)
 
     def start(self) -> None:
         """Say from now on that the hosts are up, which are registered."""
         self.beat.start()
+        self.care.start()
 
     def stop(self) -> None:
+        self.care.stop()
         self.beat.stop()
 
     def register(self) -> None:
@@ -88,9 +92,8 @@ class HostRegistry:
         return [host.name for host in self.hosts() if host.on]
 
     def report(self) -> None:
-        """Say that the hosts that are on live, and the control services, and see to the hosts."""
+        """Say that the hosts that are on live, and the control services."""
         self.store.tell(self._seen, self.running(), self.clock())
-        self.upkeep()
 
     def _seen(self, connection: sa.Connection, running: Sequence[str], now: datetime) -> None:
         services.are_seen(connection, running, now)

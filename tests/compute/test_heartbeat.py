@@ -70,6 +70,23 @@ def test_a_machine_that_works_does_not_keep_a_compute_host_of_its_name_alive(sto
     assert seen == {services.COMPUTE: begun, **dict.fromkeys(services.CONTROL, clock())}
 
 
+def test_hosts_live_while_what_is_on_them_is_seen_to_for_long(store):
+    heard, over = threading.Semaphore(0), threading.Event()
+
+    def hosts():
+        heard.release()
+        return []
+
+    facts = {'control': None, 'beat_seconds': 0.05, 'upkeep': lambda: over.wait(PATIENCE)}
+    registry = HostRegistry(store, hosts, **facts)
+    registry.start()
+    try:
+        assert all(heard.acquire(timeout=PATIENCE / 4) for _ in range(3))
+    finally:
+        over.set()
+        registry.stop()
+
+
 def test_a_process_that_died_is_remembered_for_a_while(store, clock, known):
     first, second, third = (Heartbeat(Tasks(store, 12, clock), 'computeapi-api', 'control', 0) for _ in range(3))
     first.begin()
