@@ -511,6 +511,20 @@ def test_a_qemu_without_spice_is_named_where_guests_are_to_have_it(guests):
         guests.driver()
 
 
+def test_what_goes_wrong_with_one_guest_keeps_nobody_from_the_others(driver, made, monkeypatch):
+    broken, server, seen = made(), made(host='compute2'), []
+    for each in (broken, server):
+        driver.spawn(each, [])
+    networks = driver.host('compute1').networks
+    monkeypatch.setattr(networks, 'refresh', lambda: seen.append('networks'))
+    (driver.folder(broken) / 'guest.json').write_bytes(b'{')
+    log = driver.folder(server) / 'console.log'
+    with log.open('ab') as file:
+        file.write(bytes(MOST_BYTES + 1))
+    driver.upkeep()
+    assert log.stat().st_size < MOST_BYTES and seen == ['networks']
+
+
 def test_a_console_log_is_kept_short(driver, made):
     server = made()
     driver.spawn(server, [])

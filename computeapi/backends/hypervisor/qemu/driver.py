@@ -2,10 +2,12 @@
 
 import copy
 import errno
+import logging
 import socket
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from computeapi.backends.hypervisor import (
@@ -40,6 +42,7 @@ from computeapi.backends.hypervisor.qemu.work import GuestWork
 from computeapi.db.server_shares import AttachedShare
 from computeapi.db.servers import BlockDevice, Server
 
+LOG = logging.getLogger(__name__)
 SOCKETS = {'vnc': machine.VNC, 'serial': machine.SERIAL, 'spice': machine.SPICE}
 """The sockets of consoles, by protocol."""
 CONNECT_SECONDS = 5
@@ -96,11 +99,14 @@ class QemuHypervisor:
         return [host.facts() for host in self.driven.values()]
 
     def upkeep(self) -> None:
-        for host in self.driven.values():
-            landing.settle_running(host.folder)
-            host.tidy()
-        for networks in {host.networks for host in self.driven.values()}:
-            networks.refresh()
+        """What goes wrong with one thing keeps nobody from the others."""
+        hosts = self.driven.values()
+        acts = [act for host in hosts for act in (partial(landing.settle_running, host.folder), host.tidy)]
+        for act in (*acts, *{host.networks.refresh for host in hosts}):
+            try:
+                act()
+            except Exception:
+                LOG.exception('The guests of this machine could not be seen to')
 
     def connector(self, host: str) -> Mapping[str, Any]:
         return {**self.host(host).volumes.connector(), 'host': host}
