@@ -785,6 +785,15 @@ def test_a_host_that_was_taken_over_fills_no_memory_with_what_it_packed(driver, 
     assert driver.prepare_migration(server, 'compute2', described)['port']
 
 
+def test_a_guest_of_a_later_release_moves_as_one_of_this(driver, made):
+    server = made(network_info=[CARD])
+    driver.spawn(server, [])
+    described = json.loads(json.dumps(driver.describe(server)))
+    for each in (described['guest'], *described['guest']['disks'], *described['guest']['cards']):
+        each['later'] = 'more'
+    assert driver.prepare_migration(server, 'compute2', described)['port']
+
+
 def test_what_moves_switched_off_has_its_disk_there(driver, made):
     server, there = made(), None
     driver.spawn(server, [])

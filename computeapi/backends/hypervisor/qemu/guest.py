@@ -1,5 +1,6 @@
 """What a guest is made of: all that its QEMU is started from, which its folder keeps as guest.json."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Self
 
@@ -84,16 +85,14 @@ class QemuGuest:
 
     @classmethod
     def of(cls, text: bytes) -> Self:
-        found = orjson.loads(text)
-        # A later version may have noted more.
-        known = {each.name: found[each.name] for each in fields(cls) if each.name in found}
-        rescue = known.get('rescue')
-        known |= {
-            'disks': [Disk(**each) for each in found['disks']],
-            'cards': [Card(**each) for each in found['cards']],
-            'rescue': rescue and Disk(**rescue),
+        found = known(cls, orjson.loads(text))
+        rescue = found.get('rescue')
+        found |= {
+            'disks': [Disk(**known(Disk, each)) for each in found['disks']],
+            'cards': [Card(**known(Card, each)) for each in found['cards']],
+            'rescue': rescue and Disk(**known(Disk, rescue)),
         }
-        return cls(**known)
+        return cls(**found)
 
     def text(self) -> bytes:
         return orjson.dumps(self, option=orjson.OPT_INDENT_2)
@@ -121,3 +120,8 @@ class QemuGuest:
         disks = [*self.disks, *([self.rescue] if self.rescue else [])]
         taken = {disk.slot for disk in disks} | {card.slot for card in self.cards} | {*self.ghosts, self.agent_slot}
         return next((slot for slot in range(first, last + 1) if slot not in taken), None)
+
+
+def known(kind: type[Any], found: Mapping[str, Any]) -> dict[str, Any]:
+    """What was noted of a guest, a disk or a card, as far as it is known here: a later version may have noted more."""
+    return {each.name: found[each.name] for each in fields(kind) if each.name in found}
