@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from computeapi.backends.hypervisor import Capability, Hypervisor, HypervisorError
+from computeapi.backends.hypervisor import Capability, Hypervisor, HypervisorError, PowerState
 from computeapi.compute.scheduler import HostState, NoValidHost
 from computeapi.compute.servers import bandwidth, disks, moves, placement, plugging, ports
 from computeapi.compute.servers.changes import Changes, locked
@@ -27,13 +27,19 @@ KIND, DECISION = 'live-migration', 'conductor_live_migrate_instance'
 # other one to be ready; then the server is copied.
 RUNNING = (MigrationStatus.RUNNING,)
 WAITING = (MigrationStatus.ACCEPTED, MigrationStatus.QUEUED, MigrationStatus.PREPARING)
+# What its machine is on the host on which it is for good.
+RUNS = (PowerState.RUNNING, PowerState.PAUSED)
 UNDER_WAY = (*WAITING, *RUNNING, MigrationStatus.CANCELLING, MigrationStatus.FORCING)
 
 
 def remain(job: Job, error: Exception) -> None:
-    """The server goes on where it is; the allocation on the other host is given back."""
+    """The server goes on where it is; the allocation on the other host is given back. It is on the other one for good
+    where it runs there alone, whatever went wrong with telling so."""
     migration = moves.migration_of(job)
     found = migration.dest_host is not None
+    reachable = found and moves.is_host_up(job.platform, migration.dest_host)
+    if reachable and has_arrived(job, migration):
+        return arrive(job, migration)
     if found:
         disks.stay(job.platform, job.elevated, job.server)
     # Clients are told apart that no host was ready for it and that it did not get there.
@@ -211,12 +217,26 @@ def live_migrate(job: Job) -> None:
         if migration.dest_host is None:
             moves.check_up(job.platform, job.server)
         migration = moves.find_host(job, migration, moves.spec_elsewhere(job))
-    arrived = job.server.host == migration.dest_host or moves.has_moved(job.platform, job.server, migration)
-    if not arrived and not copy(job, migration):
-        disks.stay(job.platform, job.elevated, job.server)
-        placement.leave_others(job.platform, job.server)
-        finish(job, migration, MigrationStatus.CANCELLED)
-        return
+    arrived = job.server.host == migration.dest_host or has_arrived(job, migration)
+    if arrived or copy(job, migration):
+        return arrive(job, migration)
+    disks.stay(job.platform, job.elevated, job.server)
+    placement.leave_others(job.platform, job.server)
+    finish(job, migration, MigrationStatus.CANCELLED)
+
+
+def has_arrived(job: Job, migration: Migration) -> bool:
+    """Whether the machine is on the other host and no more on that from which it comes; where that one is down, or has
+    lost it, whether it runs there, which it does not before all of it has come."""
+    there = job.driver.power_state(placement.at(job.server, migration.dest_host))
+    if not moves.is_host_up(job.platform, job.server.host):
+        return there in RUNS
+    here = job.driver.power_state(job.server)
+    return (there is not None and here is None) or (there in RUNS and here == PowerState.SHUTDOWN)
+
+
+def arrive(job: Job, migration: Migration) -> None:
+    """The server is on the other host from now on."""
     with job.event('compute_post_live_migration_at_destination', migration.dest_host):
         if job.server.host != migration.dest_host:
             moves.follow(job.platform, job.server, migration)

@@ -2,7 +2,10 @@
 
 import pytest
 
+from computeapi.backends.hypervisor import HypervisorError, PowerState
+from computeapi.db import services as services_rows
 from computeapi.db.allocations import Amounts, replace
+from computeapi.db.domains import DOMAINS
 from computeapi.db.tables.compute import allocations, services
 from computeapi.db.tables.servers import tasks
 
@@ -82,6 +85,46 @@ def test_a_server_moves_while_it_runs(api, migrate, shown, running, held, settle
     settle()
     assert shown() == ('ACTIVE', None, other(before)) and held() == [other(before)]
     assert running() == [] and last(api) == ('completed', before, other(before))
+
+
+# ------------------------------------------------------------------ hosts that fail meanwhile
+
+
+def ended(cloud, server_id, host):
+    cloud.store.tell(DOMAINS.update, {'power_state': int(PowerState.SHUTDOWN)}, server_id=server_id, host=host)
+
+
+def down(cloud, server_id, host):
+    cloud.store.tell(services_rows.is_gone, host)
+
+
+def nothing(cloud, server_id, host):
+    pass
+
+
+@pytest.mark.parametrize(
+    ('trouble', 'status', 'moves'), [(ended, 'completed', True), (down, 'completed', True), (nothing, 'failed', False)]
+)
+def test_a_server_that_runs_on_the_other_host_alone_stays_there(
+    cloud, api, server, migrate, shown, held, settle, monkeypatch, trouble, status, moves
+):
+    """Whoever was to say that it has gone does not come to it."""
+    before, driver = shown()[-1], type(cloud.service.hypervisor)
+
+    def live_migrate(self, server, host, facts, wish):
+        with self.store.write() as connection:
+            machine = DOMAINS.find(connection, server_id=server.uuid, host=server.host)
+            DOMAINS.insert(connection, **machine._replace(host=host)._asdict())
+        trouble(cloud, server.uuid, server.host)
+        raise HypervisorError('The virtual machine does not run.')
+
+    monkeypatch.setattr(driver, 'live_migrate', live_migrate)
+    migrate('2.34')
+    settle()
+    there = other(before) if moves else before
+    assert shown() == ('ACTIVE', None, there) and held() == [there]
+    assert last(api) == (status, before, other(before))
+    assert (server, there) in cloud.service.hypervisor.machines()
 
 
 # ------------------------------------------------------------------ checks
