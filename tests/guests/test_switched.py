@@ -122,6 +122,19 @@ def test_a_port_is_in_the_switch_under_the_name_that_neutron_looks_for(switched,
     assert tap not in links()
 
 
+def test_ports_come_and_go_while_neutron_is_slow_to_answer_for_another(switched, neutron, monkeypatch):
+    port, slow, server_id, ask = neutron.port(), neutron.port(), str(uuid.uuid4()), neutron.binding
+    switched.set_up(server_id, port)
+
+    def slowly(*arguments):
+        switched.tear_down(server_id, port)
+        return ask(*arguments)
+
+    monkeypatch.setattr(neutron, 'binding', slowly)
+    switched.set_up(str(uuid.uuid4()), slow)
+    assert ports() == [f'tap{slow["port_id"][:11]}']
+
+
 def test_where_neutron_filters_by_the_rules_of_bridges_one_is_in_between(switched, neutron):
     port, server_id = neutron.port(ovs_hybrid_plug=True), str(uuid.uuid4())
     short = port['port_id'][:11]

@@ -46,8 +46,9 @@ class Switched(Taps):
 
     def set_up(self, server_id: str, interface: Interface) -> None:
         port_id = port_of(interface)
+        # Others on the host do not wait for what the network service says of this one.
+        binding = self.binding(port_id)
         with self.noting(port_id) as note:
-            binding = self.binding(port_id)
             card = vif_of(port_id, interface['mac_address'], binding)
             write(note, json.dumps([server_id, interface['mac_address'], asdict(binding)]).encode())
             tap = tap_of(port_id)
