@@ -1,5 +1,6 @@
 """Volumes of a Cinder: os-brick connects them, here as what Cinder calls local, a path on the host."""
 
+import fcntl
 import json
 import os
 import uuid
@@ -109,6 +110,19 @@ def test_a_guest_that_moves_leaves_no_connection_behind(driver, server, guests, 
     assert driver.live_migrate(server, 'compute2', facts, 'running')
     [note] = notes(guests)
     assert str(note).startswith('compute2')
+
+
+def test_others_do_not_wait_for_what_cinder_says_of_a_volume(driver, server, cinder, monkeypatch):
+    volume, ask, lock = cinder.volume('one'), cinder.connection, driver.host('compute1').volumes.lock
+    cinder.attached[server.uuid, volume.id] = {'compute1'}
+
+    def slowly(*arguments):
+        with lock.open('a') as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return ask(*arguments)
+
+    monkeypatch.setattr(cinder, 'connection', slowly)
+    driver.spawn(server, [device_of(volume)])
 
 
 def test_what_was_connected_is_in_no_description(driver, server, guests, cinder):
