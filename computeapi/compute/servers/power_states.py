@@ -3,12 +3,13 @@
 import logging
 from collections.abc import Callable
 
-from computeapi.backends.hypervisor import HypervisorError, PowerState
+from computeapi.backends.hypervisor import PowerState
 from computeapi.compute.platform import Platform
 from computeapi.compute.servers.events import POWER_UPDATE, Event, ExternalEvents
 from computeapi.context import Context
 from computeapi.db import servers as rows
 from computeapi.db.servers import Server
+from computeapi.errors import Error
 from computeapi.states import VMState
 
 LOG = logging.getLogger(__name__)
@@ -41,6 +42,6 @@ class PowerStates:
             return False
         try:
             return self.platform.hypervisor.power_state(server) is PowerState.SHUTDOWN
-        except HypervisorError as error:
+        except Error as error:
             LOG.info('Whether %s runs cannot be seen: %s', server.uuid, error)
             return False

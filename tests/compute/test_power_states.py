@@ -1,0 +1,25 @@
+"""Servers whose guests switched themselves off are found, whatever hosts answer of others."""
+
+import pytest
+
+from computeapi.backends.hypervisor import HypervisorError
+from computeapi.compute.servers.power_states import PowerStates
+from computeapi.errors import NotSupported
+
+
+@pytest.mark.parametrize('trouble', [NotSupported('The agent is too old.'), HypervisorError('It does not respond.')])
+def test_a_host_that_does_not_say_keeps_nobody_from_the_others(service, servers, monkeypatch, trouble):
+    silent, off = (servers.get(servers.add(host=host)) for host in ('compute2', 'compute1'))
+    for server in (silent, off):
+        service.hypervisor.spawn(server, [])
+        service.hypervisor.power_off(server)
+    ask = service.hypervisor.power_state
+
+    def power_state(server):
+        if server.uuid == silent.uuid:
+            raise trouble
+        return ask(server)
+
+    monkeypatch.setattr(service.hypervisor, 'power_state', power_state)
+    PowerStates(service.platform, service.cloud.external_events).take_turn(lambda: True)
+    assert [servers.get(each.uuid).task_state for each in (silent, off)] == [None, 'powering-off']
