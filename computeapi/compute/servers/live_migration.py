@@ -228,6 +228,9 @@ def live_migrate(job: Job) -> None:
 def has_arrived(job: Job, migration: Migration) -> bool:
     """Whether the machine is on the other host and no more on that from which it comes; where that one is down, or has
     lost it, whether it runs there, which it does not before all of it has come."""
+    if migration.status in WAITING:
+        # What runs there is none that was sent.
+        return False
     there = job.driver.power_state(placement.at(job.server, migration.dest_host))
     if not moves.is_host_up(job.platform, job.server.host):
         return there in RUNS
