@@ -62,6 +62,8 @@ def test_a_bound_port_says_where_and_whose_it_is(networks, private, shown):
 def test_what_neutron_is_asked(networks, private, caplog):
     """Floating IPs only where they are wanted; what networks are called is known for a while."""
     port = networks.create_port(ALICE, private, server_id='s')
+    # What extensions there are is asked once.
+    networks.ports(ALICE, server_ids=['s'], floating=True)
     caplog.set_level(logging.DEBUG, 'keystoneauth')
 
     def asked():
