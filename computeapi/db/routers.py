@@ -103,11 +103,18 @@ def floating_ips_on(work: Work, host: str) -> list[Document]:
 
 
 def dissociate_ports(work: Work, port_ids: Iterable[str], address: str | None = None) -> None:
-    """No floating IP leads to these ports (or to this address of theirs) any more."""
+    """No floating IP leads to these ports (or to this address of theirs), which are locked, any more."""
     clauses: list[Clause] = [floating_ips.c.port_id.in_(list(port_ids))]
     if address is not None:
         clauses.append(floating_ips.c.fixed_ip_address == address)
-    work.connection.execute(floating_ips.update().where(*clauses).values(**NOWHERE, updated_at=work.clock()))
+    ids = list(work.connection.scalars(sa.select(floating_ips.c.id).where(*clauses)))
+    if ids:
+        # By their own ids: InnoDB would lock the entries of another index before the rows, and who takes a floating IP
+        # from its port changes the row before the entry.
+        locking = sa.select(floating_ips.c.id).where(floating_ips.c.id.in_(ids)).order_by(floating_ips.c.id)
+        work.connection.execute(locking.with_for_update())
+        leading = floating_ips.update().where(floating_ips.c.id.in_(ids), *clauses)
+        work.connection.execute(leading.values(**NOWHERE, updated_at=work.clock()))
 
 
 def floating_ip_leads_to(work: Work, port_id: str, fixed_address: str, *, but: str) -> bool:

@@ -1,5 +1,6 @@
 """What the built-in networks do besides: roles, quotas and owners hold also when many ask at once."""
 
+import threading
 from contextlib import suppress
 from threading import Barrier, BrokenBarrierError
 
@@ -10,6 +11,7 @@ from computeapi.backends.network.local import ports as rules
 from computeapi.backends.network.local import subnets as rules_of_subnets
 from computeapi.db import networks as rows
 from computeapi.db import routers
+from computeapi.db.routers import FLOATING_IPS
 from tests.backends.implementations import ADMIN, ALICE, READER, SERVICE, OwnNetworks
 from tests.backends.test_network import addresses, together
 
@@ -112,6 +114,25 @@ def test_no_floating_ip_leads_to_an_address_that_leaves_its_port_meanwhile(netwo
 
     together(2, act)
     assert networks.floating_ip(ALICE, floating_ip.id).port_id is None
+
+
+@pytest.mark.several_writers
+def test_a_floating_ip_is_taken_from_a_port_that_goes_meanwhile(networks, private, monkeypatch):
+    port, floating_ip = networks.create_port(ALICE, private, server_id='s'), networks.create_floating_ip(ALICE)
+    networks.associate_floating_ip(ALICE, floating_ip.address, port.id)
+    going, owned = threading.Thread(target=networks.delete_port, args=(ALICE, port.id)), FLOATING_IPS.owned
+
+    def later(*facts):
+        found = owned(*facts)
+        going.start()
+        going.join(0.5)
+        return found
+
+    monkeypatch.setattr(FLOATING_IPS, 'owned', later)
+    networks.disassociate_floating_ip(ALICE, floating_ip.address)
+    going.join()
+    assert networks.floating_ip(ALICE, floating_ip.id).port_id is None
+    assert networks.ports(ALICE, ids=[port.id]) == []
 
 
 @pytest.mark.several_writers
