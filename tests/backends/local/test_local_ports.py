@@ -1,6 +1,7 @@
 """What the built-in networks do besides: roles, quotas and owners hold also when many ask at once."""
 
 import threading
+import time
 from contextlib import suppress
 from threading import Barrier, BrokenBarrierError
 
@@ -11,6 +12,7 @@ from computeapi.backends.network.local import ports as rules
 from computeapi.backends.network.local import subnets as rules_of_subnets
 from computeapi.db import networks as rows
 from computeapi.db import routers
+from computeapi.db.network_collection import Collection
 from computeapi.db.routers import FLOATING_IPS
 from tests.backends.implementations import ADMIN, ALICE, READER, SERVICE, OwnNetworks
 from tests.backends.test_network import addresses, together
@@ -76,6 +78,58 @@ def meet(monkeypatch):
         monkeypatch.setattr(module, name, later)
 
     return meet
+
+
+@pytest.fixture
+def slow_locks(monkeypatch):
+    """Who has locked something takes a moment before the next."""
+    lock = Collection.lock
+
+    def slowly(*facts):
+        found = lock(*facts)
+        time.sleep(0.3)
+        return found
+
+    monkeypatch.setattr(Collection, 'lock', slowly)
+
+
+def _port(service, networks, private):
+    port = service.port(ALICE, private)
+    return port, {'fixed_ips': [{'ip_version': 4}]}, lambda: networks.add_fixed_ip(ADMIN, port)
+
+
+def _subnet(service, networks, private):
+    resources = service.own.resources
+    [subnet] = resources.get(ADMIN, 'networks', private)['subnets']
+    return subnet, {'name': 'new'}, lambda: resources.update(ADMIN, 'subnets', subnet, {'name': 'other'})
+
+
+def _floating_ip(service, networks, private):
+    port, floating_ip = service.port(ALICE, private), networks.create_floating_ip(ALICE)
+    networks.associate_floating_ip(ALICE, floating_ip.address, port)
+    return floating_ip.id, {'port_id': port}, lambda: networks.delete_port(ALICE, port)
+
+
+def _policy(service, networks, private):
+    policy = service.own.resources.create(ADMIN, 'qos/policies', {'name': 'gold'})['id']
+    return policy, {'is_default': True}, lambda: service.network(ADMIN, qos_policy_id=policy)
+
+
+MINDED = {'ports': _port, 'subnets': _subnet, 'floatingips': _floating_ip, 'qos/policies': _policy}
+"""By kind: a resource that is there, how it changes, and what somebody else does to it at the same moment."""
+
+
+@pytest.mark.several_writers
+@pytest.mark.usefixtures('slow_locks')
+@pytest.mark.parametrize('kind', MINDED)
+def test_who_minds_the_revision_locks_in_the_order_of_others(service, networks, private, kind):
+    resources = service.own.resources
+    changed, facts, beside = MINDED[kind](service, networks, private)
+    revision = resources.get(ADMIN, kind, changed)['revision_number']
+    acts = (lambda: resources.update(ADMIN, kind, changed, facts, revision)), beside
+    made, failures = together(2, lambda i: acts[i]())
+    assert len(made) + len(failures) == 2
+    assert {type(failure) for failure in failures} <= {errors.RevisionMismatch, errors.PortNotFound}
 
 
 @pytest.mark.several_writers

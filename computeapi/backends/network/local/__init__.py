@@ -170,7 +170,7 @@ class LocalNetworks(LocalFormerNetworks):
 
     def add_fixed_ip(self, context: Context, port_id: str) -> Port:
         with self.changing(context) as work:
-            ports.add_address(work, PORTS.get(work, port_id))
+            ports.add_address(work, port_id)
             return _port(work, port_id)
 
     def remove_fixed_ip(self, context: Context, port_id: str, address: str) -> Port:

@@ -32,6 +32,13 @@ def create(work: Work, facts: Document) -> str:
     return floating_ip_id
 
 
+def hold_port(work: Work, floating_ip_id: str, facts: Document) -> None:
+    """The port that the floating IP is to lead to is locked before it."""
+    port_id = facts.get('port_id', FLOATING_IPS.get(work, floating_ip_id)['port_id'])
+    if port_id:
+        PORTS.lock(work, port_id)
+
+
 def update(work: Work, floating_ip_id: str, facts: Document) -> None:
     floating_ip = FLOATING_IPS.get(work, floating_ip_id)
     port_id = facts.get('port_id', floating_ip['port_id'])

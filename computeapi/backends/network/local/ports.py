@@ -45,10 +45,14 @@ def add(work: Work, facts: Document) -> str:
     return port_id
 
 
+def hold_network(work: Work, port_id: str, facts: Document | None = None) -> None:
+    """Who locks the network, too, does so before the port."""
+    NETWORKS.lock(work.elevated(), PORTS.get(work, port_id)['network_id'])
+
+
 def update(work: Work, port_id: str, facts: Document) -> None:
     if 'fixed_ips' in facts or 'mac_address' in facts:
-        # Who holds both holds the network first.
-        NETWORKS.lock(work.elevated(), PORTS.get(work, port_id)['network_id'])
+        hold_network(work, port_id)
     PORTS.lock(work, port_id)
     port = PORTS.get(work, port_id)
     _check_device_owner(work, facts)
@@ -82,9 +86,11 @@ def remove(work: Work, port_ids: Iterable[str]) -> None:
     PORTS.delete(work, id=ids)
 
 
-def add_address(work: Work, port: Document) -> None:
+def add_address(work: Work, port_id: str) -> None:
     """One more IPv4 address, or IPv6 where there is nothing else."""
-    NETWORKS.lock(work.elevated(), port['network_id'])
+    hold_network(work, port_id)
+    PORTS.lock(work, port_id)
+    port = PORTS.get(work, port_id)
     versions = {6 if ':' in held['ip_address'] else 4 for held in port['fixed_ips']} or {4}
     addresses.allocate(work, port, [{'ip_version': min(versions)}])
 

@@ -13,9 +13,14 @@ def create(work: Work, facts: Document) -> str:
     return POLICIES.insert(work, {**facts, 'project_id': project_id})
 
 
+def hold_project(work: Work, policy_id: str, facts: Document | None = None) -> None:
+    """The project, for which networks with the policy are made, is locked before the policy."""
+    network_projects.lock_project(work, POLICIES.get(work, policy_id)['project_id'])
+
+
 def update(work: Work, policy_id: str, facts: Document) -> None:
+    hold_project(work, policy_id)
     policy = POLICIES.owned(work, policy_id)
-    network_projects.lock_project(work, policy['project_id'])
     _check_default(work, policy['project_id'], facts, policy_id)
     POLICIES.update(work, policy_id, facts)
 

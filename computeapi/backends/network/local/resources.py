@@ -41,19 +41,33 @@ from computeapi.db.subnet_pools import ADDRESS_SCOPES, SUBNET_POOLS
 MAX_TAGS = 50
 
 
+def _nothing(work: Work, resource_id: str, facts: Document) -> None:
+    """Most resources are locked first of all."""
+
+
 @dataclass(frozen=True)
 class Kind:
-    """One kind of resource: where it is kept, and its rules."""
+    """One kind of resource: where it is kept, and its rules.
+
+    hold: locks what a change locks before the resource.
+    """
 
     collection: Collection
     create: Callable[[Work, Document], str]
     update: Callable[[Work, str, Document], None]
     delete: Callable[[Work, str], None]
+    hold: Callable[[Work, str, Document], None] = _nothing
+
+    def check_revision(self, work: Work, resource_id: str, expected: int | None, facts: Document) -> None:
+        """RevisionMismatch if the resource, before this change, is not at the revision that the caller means."""
+        if expected is not None:
+            self.hold(work, resource_id, facts)
+            self.collection.check_revision(work, resource_id, expected)
 
 
 KINDS = {
     'networks': Kind(NETWORKS, networks.create, networks.update, networks.delete),
-    'subnets': Kind(SUBNETS, subnets.create, subnets.update, subnets.delete),
+    'subnets': Kind(SUBNETS, subnets.create, subnets.update, subnets.delete, subnets.hold_network),
     'address-scopes': Kind(
         ADDRESS_SCOPES, subnet_pools.create_scope, subnet_pools.update_scope, subnet_pools.delete_scope
     ),
@@ -61,11 +75,13 @@ KINDS = {
     'rbac-policies': Kind(RBAC_POLICIES, rbac_policies.create, rbac_policies.update, rbac_policies.delete),
     'flavors': Kind(NETWORK_FLAVORS, flavors.create, flavors.update, flavors.delete),
     'service_profiles': Kind(SERVICE_PROFILES, flavors.create_profile, flavors.update_profile, flavors.delete_profile),
-    'ports': Kind(PORTS, ports.create, ports.update, ports.delete),
+    'ports': Kind(PORTS, ports.create, ports.update, ports.delete, ports.hold_network),
     'routers': Kind(ROUTERS, routers.create, routers.update, routers.delete),
-    'qos/policies': Kind(POLICIES, qos.create, qos.update, qos.delete),
+    'qos/policies': Kind(POLICIES, qos.create, qos.update, qos.delete, qos.hold_project),
     'qos/rules': Kind(POLICY_RULES, qos.create_rule, qos.update_rule, qos.delete_rule),
-    'floatingips': Kind(FLOATING_IPS, floating_ips.create, floating_ips.update, floating_ips.delete),
+    'floatingips': Kind(
+        FLOATING_IPS, floating_ips.create, floating_ips.update, floating_ips.delete, floating_ips.hold_port
+    ),
     'security-groups': Kind(GROUPS, security_groups.create, security_groups.update, security_groups.delete),
     'security-group-rules': Kind(
         RULES, security_groups.create_rule, security_groups.update_rule, security_groups.delete_rule
@@ -135,8 +151,7 @@ class Resources:
     ) -> Document:
         """RevisionMismatch if the resource is not at the revision that the caller means."""
         with self.changing(context) as work:
-            if revision is not None:
-                KINDS[kind].collection.check_revision(work, resource_id, revision)
+            KINDS[kind].check_revision(work, resource_id, revision, facts)
             touched = servers_on(work, kind, resource_id)
             KINDS[kind].update(work, resource_id, facts)
             document = KINDS[kind].collection.get(work, resource_id)
@@ -147,8 +162,7 @@ class Resources:
     def delete(self, context: Context, kind: str, resource_id: str, revision: int | None = None) -> None:
         """As `update`."""
         with self.changing(context) as work:
-            if revision is not None:
-                KINDS[kind].collection.check_revision(work, resource_id, revision)
+            KINDS[kind].check_revision(work, resource_id, revision, {})
             notice = self.notices.note(work, servers_on(work, kind, resource_id, ending=True))
             KINDS[kind].delete(work, resource_id)
         self.notices.send(context, notice)

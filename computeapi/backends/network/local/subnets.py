@@ -37,8 +37,13 @@ def create(work: Work, facts: Document) -> str:
     return SUBNETS.insert(work, {**facts, **ours, **_resolvers_and_routes(network, facts)})
 
 
-def update(work: Work, subnet_id: str, facts: Document) -> None:
+def hold_network(work: Work, subnet_id: str, facts: Document | None = None) -> None:
+    """The network is locked before the subnet."""
     NETWORKS.lock(work.elevated(), SUBNETS.get(work, subnet_id)['network_id'])
+
+
+def update(work: Work, subnet_id: str, facts: Document) -> None:
+    hold_network(work, subnet_id)
     subnet = SUBNETS.owned(work, subnet_id)
     network = ipaddress.ip_network(subnet['cidr'])
     if not subnet['enable_dhcp']:
@@ -50,9 +55,8 @@ def update(work: Work, subnet_id: str, facts: Document) -> None:
 
 
 def delete(work: Work, subnet_id: str) -> None:
-    subnet = SUBNETS.get(work, subnet_id)
-    NETWORKS.lock(work.elevated(), subnet['network_id'])
-    SUBNETS.owned(work, subnet_id)
+    hold_network(work, subnet_id)
+    subnet = SUBNETS.owned(work, subnet_id)
     # Guests that chose their addresses on it find others; a router would be left without one.
     if ports.subnet_is_used(work, subnet_id, ROUTER_INTERFACE if addresses.is_stateless(subnet) else None):
         raise errors.SubnetInUse(id=subnet_id)
