@@ -14,7 +14,7 @@ from computeapi.db import networks as rows
 from computeapi.db import routers
 from computeapi.db.network_collection import Collection
 from computeapi.db.routers import FLOATING_IPS
-from tests.backends.implementations import ADMIN, ALICE, READER, SERVICE, OwnNetworks
+from tests.backends.implementations import ADMIN, ALICE, BOB, READER, SERVICE, OwnNetworks
 from tests.backends.test_network import addresses, together
 
 
@@ -130,6 +130,16 @@ def test_who_minds_the_revision_locks_in_the_order_of_others(service, networks, 
     made, failures = together(2, lambda i: acts[i]())
     assert len(made) + len(failures) == 2
     assert {type(failure) for failure in failures} <= {errors.RevisionMismatch, errors.PortNotFound}
+
+
+@pytest.mark.several_writers
+@pytest.mark.usefixtures('slow_locks')
+def test_two_make_ports_on_the_same_networks_in_another_order(service, make):
+    on, callers = [make(ADMIN, f'192.0.2.{first}/28', shared=True) for first in (16, 32)], (ALICE, BOB)
+    orders = [[{'network_id': network} for network in order] for order in (on, on[::-1])]
+    made, failures = together(2, lambda i: service.own.resources.create_all(callers[i], 'ports', orders[i]))
+    assert [len(ports) for ports in made] == [2, 2]
+    assert failures == []
 
 
 @pytest.mark.several_writers
