@@ -1,5 +1,6 @@
 """What the local volumes have besides: what their REST API offers and compute does not ask for."""
 
+import time
 import uuid
 
 import pytest
@@ -7,7 +8,9 @@ import pytest
 from computeapi import errors
 from computeapi.backends.image.local import LocalImages
 from computeapi.backends.volume.local import LocalVolumes
+from computeapi.backends.volume.local.types import DEFAULT
 from computeapi.context import Context
+from computeapi.db.facts import FactTable
 from tests.backends.implementations import ADMIN, ALICE, BOB, READER, SERVICE, SHARED
 from tests.backends.test_volume import OTHER_SERVER, SERVER, together
 
@@ -393,3 +396,35 @@ def test_types_that_go_while_a_group_of_them_is_made(volumes):
     with pytest.raises(errors.GroupTypeNotFound):
         create(group_type, lambda type_id: volumes.groups.kinds.delete(ADMIN, type_id))
     assert volumes.groups.list(ALICE) == []
+
+
+@pytest.fixture
+def slow_locks(monkeypatch):
+    """Who has locked something takes a moment before the next."""
+    lock = FactTable.lock
+
+    def slowly(*facts):
+        lock(*facts)
+        time.sleep(0.3)
+
+    monkeypatch.setattr(FactTable, 'lock', slowly)
+
+
+@pytest.mark.several_writers
+@pytest.mark.usefixtures('slow_locks')
+def test_who_changes_groups_locks_in_one_order(volumes):
+    kind, default = volumes.groups.kinds.create('pairs', description=None, is_public=True, group_specs=None), DEFAULT
+    groups = [volumes.groups.create(ALICE, kind.id, [default], availability_zone='nova').id for _ in range(2)]
+    one, other, third = (volumes.create(ALICE, 1).id for _ in range(3))
+    refused = together(
+        lambda: volumes.groups.move(ALICE, groups[0], [one, other], []),
+        lambda: volumes.groups.move(ALICE, groups[1], [other, one], []),
+    )
+    assert refused == [errors.Invalid]
+    [first] = {volumes.get(ALICE, volume).group_id for volume in (one, other)}
+    refused = together(
+        lambda: volumes.create(ALICE, 1, source_volume_id=third, group_id=first),
+        lambda: volumes.groups.move(ALICE, first, [third], [one]),
+    )
+    assert refused == []
+    assert len(volumes.groups.get(ALICE, first).volumes) == 3

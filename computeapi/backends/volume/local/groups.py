@@ -116,8 +116,11 @@ class VolumeGroups(Kept[VolumeGroup]):
     def move(self, context: Context, group_id: str, add: Collection[str], remove: Collection[str]) -> None:
         """Change which volumes are in the group; Invalid for one that cannot be."""
         with self._locked(context, group_id) as (connection, group):
+            # Who locks several volumes does so in their order, and after the group.
+            for volume_id in sorted({*add, *remove}):
+                VOLUMES.lock(connection, volume_id)
             for volume_id in add:
-                volume = Volume(**VOLUMES.get(connection, context, volume_id, lock=True))
+                volume = Volume(**VOLUMES.get(connection, context, volume_id))
                 check_member(group, volume, ready=volume.status in ('available', 'in-use'))
             if strange := set(remove) - set(group.volumes):
                 raise errors.Invalid(f'Cannot remove volume {min(strange)} from group {group_id}: it is not in it.')

@@ -67,6 +67,8 @@ class VolumeMaking(VolumeStore):
         image = None if image_id is None else self._image(context, image_id)
         contents = contents_of(image_id, snapshot_id or source_volume_id or backup_id)
         with self.store.write() as connection:
+            # Who moves volumes to a group or deletes it locks it before them.
+            group = None if group_id is None else VolumeGroup(**GROUPS.get(connection, context, group_id, lock=True))
             source = self._source(connection, context, image, snapshot_id, source_volume_id, backup_id)
             kind = keep_type(connection, wanted.id if wanted else source.volume_type_id or default.id)
             volume = Volume(
@@ -84,8 +86,9 @@ class VolumeMaking(VolumeStore):
                 metadata=dict(metadata or {}),
             )
             self._insert(connection, volume)
-            if group_id is not None:
-                volume = self._join(connection, context, volume, group_id)
+            if group is not None:
+                check_member(group, volume)
+                volume = self._write(connection, volume, {'group_id': group.id})
             if volume.status == 'error':
                 self.messages.add(connection, context, volume, *NO_BACKEND)
             filling = self.filler.begin(volume.id, contents, volume.size, volume.status)
@@ -136,10 +139,6 @@ class VolumeMaking(VolumeStore):
         size = volume.size
         self.quotas.take(connection, volume.project_id, volumes=1, gigabytes=size, per_volume_gigabytes=size)
         VOLUMES.insert(connection, vars(volume))
-
-    def _join(self, connection: sa.Connection, context: Context, volume: Volume, group_id: str) -> Volume:
-        check_member(VolumeGroup(**GROUPS.get(connection, context, group_id, lock=True)), volume)
-        return self._write(connection, volume, {'group_id': group_id})
 
     def _facts(self, source: Origin, kind: VolumeType, contents: Contents | None) -> dict[str, Any]:
         """What is so whatever was asked for."""
