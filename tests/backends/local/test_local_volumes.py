@@ -1,5 +1,6 @@
 """What the local volumes have besides: what their REST API offers and compute does not ask for."""
 
+import threading
 import time
 import uuid
 
@@ -11,6 +12,7 @@ from computeapi.backends.volume.local import LocalVolumes
 from computeapi.backends.volume.local.types import DEFAULT
 from computeapi.context import Context
 from computeapi.db.facts import FactTable
+from computeapi.db.volumes import SNAPSHOTS
 from tests.backends.implementations import ADMIN, ALICE, BOB, READER, SERVICE, SHARED
 from tests.backends.test_volume import OTHER_SERVER, SERVER, together
 
@@ -428,3 +430,32 @@ def test_who_changes_groups_locks_in_one_order(volumes):
     )
     assert refused == []
     assert len(volumes.groups.get(ALICE, first).volumes) == 3
+
+
+@pytest.mark.several_writers
+@pytest.mark.usefixtures('slow_locks')
+def test_an_offer_is_taken_back_while_its_volume_goes(volumes):
+    volume = volumes.create(ALICE, 1)
+    transfer, _ = volumes.transfers.create(ALICE, volume.id)
+    refused = together(
+        lambda: volumes.transfers.delete(ALICE, transfer.id), lambda: volumes.delete(ADMIN, volume.id, force=True)
+    )
+    assert refused in ([], [errors.TransferNotFound])
+    assert volumes.list(ALICE) == []
+
+
+@pytest.mark.several_writers
+def test_a_snapshot_is_deleted_while_its_volume_goes_with_all_it_has(volumes, monkeypatch):
+    volume, lock = volumes.create(ALICE, 1), SNAPSHOTS.lock
+    snapshot = volumes.snapshots.create(ALICE, volume.id)
+    going = threading.Thread(target=volumes.delete, args=(ALICE, volume.id), kwargs={'cascade': True})
+
+    def later(*facts):
+        lock(*facts)
+        going.start()
+        going.join(0.5)
+
+    monkeypatch.setattr(SNAPSHOTS, 'lock', later)
+    volumes.snapshots.delete(ALICE, snapshot.id)
+    going.join()
+    assert volumes.list(ALICE) == volumes.snapshots.list(ALICE) == []

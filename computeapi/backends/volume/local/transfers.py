@@ -3,7 +3,8 @@
 import hashlib
 import hmac
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -73,8 +74,15 @@ class VolumeTransfers(Kept[Transfer]):
             TRANSFERS.delete(connection, TRANSFERS.among([transfer_id]))
         return transfer
 
+    @contextmanager
+    def _locked(self, context: Context, thing_id: str) -> Iterator[tuple[sa.Connection, Transfer]]:
+        """The volume is locked first, as by those who delete it or offer it anew, and the transfer with it."""
+        with self.store.write() as connection:
+            VOLUMES.lock(connection, TRANSFERS.get(connection, context, thing_id)['volume_id'])
+            yield connection, self._lock(connection, context, thing_id)
+
     def _take(self, connection: sa.Connection, context: Context, transfer: Transfer, project_id: str) -> None:
-        volume = Volume(**VOLUMES.get(connection, context.elevated(), transfer.volume_id, lock=True))
+        volume = Volume(**VOLUMES.get(connection, context.elevated(), transfer.volume_id))
         if volume.status != AWAITING:
             raise unfit(volume, 'transferred')
         snapshots = [] if transfer.no_snapshots else SNAPSHOTS.select(connection, volumes.snapshots_of(volume.id))
@@ -89,7 +97,7 @@ class VolumeTransfers(Kept[Transfer]):
         """Take back the offer."""
         with self._locked(context, transfer_id) as (connection, transfer):
             TRANSFERS.delete(connection, TRANSFERS.among([transfer_id]))
-            volume = Volume(**VOLUMES.get(connection, context.elevated(), transfer.volume_id, lock=True))
+            volume = Volume(**VOLUMES.get(connection, context.elevated(), transfer.volume_id))
             if volume.status == AWAITING:
                 VOLUMES.update(connection, volume.id, {'status': 'available', 'updated_at': self.clock()})
 
