@@ -92,6 +92,11 @@ def lock_project(work: Work, project_id: str) -> None:
     lock_row(work.connection, quota_locks, {'project_id': project_id})
 
 
+def lock_cloud(work: Work) -> None:
+    """One at a time makes what there is one of in the whole cloud."""
+    lock_project(work, '')
+
+
 def owner(work: Work, facts: Mapping[str, Any]) -> str:
     """The project that the facts name, or the caller's; only an administrator may name another."""
     project_id: str | None = facts.get('project_id', work.context.project_id)

@@ -3,6 +3,7 @@
 import threading
 import time
 from contextlib import suppress
+from dataclasses import replace
 from threading import Barrier, BrokenBarrierError
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from computeapi import errors
 from computeapi.backends.network.local import ports as rules
 from computeapi.backends.network.local import subnets as rules_of_subnets
+from computeapi.backends.network.local.resources import KINDS
 from computeapi.db import networks as rows
 from computeapi.db import routers
 from computeapi.db.network_collection import Collection
@@ -140,6 +142,44 @@ def test_two_make_ports_on_the_same_networks_in_another_order(service, make):
     made, failures = together(2, lambda i: service.own.resources.create_all(callers[i], 'ports', orders[i]))
     assert [len(ports) for ports in made] == [2, 2]
     assert failures == []
+
+
+EXTERNAL = {'name': 'outside', 'router:external': True, 'is_default': True}
+POOL = {'prefixes': ['10.8.0.0/16'], 'is_default': True}
+
+
+@pytest.mark.several_writers
+@pytest.mark.parametrize(('kind', 'facts'), [('networks', EXTERNAL), ('subnetpools', POOL)])
+def test_one_default_is_left_when_two_are_made_at_once(service, meet, kind, facts):
+    resources, callers = service.own.resources, (ADMIN, replace(ADMIN, project_id='other'))
+    meet(KINDS[kind].collection, 'insert')
+    made, failures = together(2, lambda i: resources.create(callers[i], kind, facts))
+    assert (len(made), failures) == (2, [])
+    assert len(resources.find(ADMIN, kind, {'is_default': ['true']})) == 1
+
+
+@pytest.mark.several_writers
+@pytest.mark.parametrize(('kind', 'facts'), [('networks', EXTERNAL), ('subnetpools', POOL)])
+def test_one_default_is_left_when_two_become_it_at_once(service, meet, kind, facts):
+    resources = service.own.resources
+    there = [resources.create(ADMIN, kind, {**facts, 'is_default': False}) for _ in range(2)]
+    meet(KINDS[kind].collection, 'update')
+
+    def change(i):
+        return resources.update(ADMIN, kind, there[i]['id'], {'is_default': True}, there[i]['revision_number'])
+
+    made, failures = together(2, change)
+    assert (len(made), failures) == (2, [])
+    assert len(resources.find(ADMIN, kind, {'is_default': ['true']})) == 1
+
+
+@pytest.mark.several_writers
+def test_one_network_is_on_a_segment_when_two_are_made_at_once(service, meet):
+    resources, callers = service.own.resources, (ADMIN, replace(ADMIN, project_id='other'))
+    segment = {'provider:network_type': 'vlan', 'provider:physical_network': 'p', 'provider:segmentation_id': 7}
+    meet(KINDS['networks'].collection, 'insert')
+    made, failures = together(2, lambda i: resources.create(callers[i], 'networks', {'name': 'n', **segment}))
+    assert (len(made), [type(failure) for failure in failures]) == (1, [errors.Conflict])
 
 
 @pytest.mark.several_writers

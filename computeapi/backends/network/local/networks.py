@@ -18,6 +18,7 @@ TAGGED, PHYSICAL = ('vlan', 'vxlan', 'gre', 'geneve'), ('flat', 'vlan')
 def create(work: Work, facts: Document) -> str:
     project_id = network_projects.owner(work, facts)
     network_projects.reserve(work, project_id, 'network')
+    hold_cloud(work, '', facts)
     _check_default(work, facts)
     _check_segment(work, facts)
     network = {**qos.default_policy(work, project_id), **facts, 'project_id': project_id}
@@ -25,7 +26,14 @@ def create(work: Work, facts: Document) -> str:
     return NETWORKS.insert(work, network)
 
 
+def hold_cloud(work: Work, network_id: str, facts: Document) -> None:
+    """Who says which network is the default one, or on which segment one is, waits for others before it locks any."""
+    if facts.get('is_default') or any(facts.get(name) is not None for name in SEGMENT):
+        network_projects.lock_cloud(work)
+
+
 def update(work: Work, network_id: str, facts: Document) -> None:
+    hold_cloud(work, network_id, facts)
     network = NETWORKS.owned(work, network_id)
     _check_default(work, network | facts)
     if any(network[name] != facts.get(name, network[name]) for name in SEGMENT):

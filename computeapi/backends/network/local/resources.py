@@ -69,12 +69,14 @@ class Kind:
 
 
 KINDS = {
-    'networks': Kind(NETWORKS, networks.create, networks.update, networks.delete),
+    'networks': Kind(NETWORKS, networks.create, networks.update, networks.delete, networks.hold_cloud),
     'subnets': Kind(SUBNETS, subnets.create, subnets.update, subnets.delete, subnets.hold_network),
     'address-scopes': Kind(
         ADDRESS_SCOPES, subnet_pools.create_scope, subnet_pools.update_scope, subnet_pools.delete_scope
     ),
-    'subnetpools': Kind(SUBNET_POOLS, subnet_pools.create, subnet_pools.update, subnet_pools.delete),
+    'subnetpools': Kind(
+        SUBNET_POOLS, subnet_pools.create, subnet_pools.update, subnet_pools.delete, subnet_pools.hold_cloud
+    ),
     'rbac-policies': Kind(RBAC_POLICIES, rbac_policies.create, rbac_policies.update, rbac_policies.delete),
     'flavors': Kind(NETWORK_FLAVORS, flavors.create, flavors.update, flavors.delete),
     'service_profiles': Kind(SERVICE_PROFILES, flavors.create_profile, flavors.update_profile, flavors.delete_profile),

@@ -41,11 +41,19 @@ def delete_scope(work: Work, scope_id: str) -> None:
 def create(work: Work, facts: Document) -> str:
     project_id = network_projects.owner(work, facts)
     network_projects.reserve(work, project_id, 'subnetpool')
+    hold_cloud(work, '', facts)
     pool = _checked(work, {'id': '', **facts})
     return SUBNET_POOLS.insert(work, {**pool, 'id': None, 'project_id': project_id})
 
 
+def hold_cloud(work: Work, pool_id: str, facts: Document) -> None:
+    """Who says which pool is the default one waits for others before it locks any."""
+    if facts.get('is_default'):
+        network_projects.lock_cloud(work)
+
+
 def update(work: Work, pool_id: str, facts: Document) -> None:
+    hold_cloud(work, pool_id, facts)
     pool = SUBNET_POOLS.owned(work, pool_id)
     prefixes = [ipaddress.ip_network(text) for text in pool['prefixes']]
     if 'prefixes' in facts and not _within(prefixes, _parsed(facts['prefixes'])):
