@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from typing import Any, Concatenate, NamedTuple, ParamSpec, Self, TypeVar
+from typing import Any, Concatenate, NamedTuple, ParamSpec, Self, TypeVar, cast
 
 import orjson
 import sqlalchemy as sa
@@ -34,6 +34,7 @@ Transaction = Callable[[sa.Connection], AbstractContextManager[object]]
 
 P = ParamSpec('P')
 T = TypeVar('T')
+M = TypeVar('M', bound=Callable[..., Any])
 
 
 class Connections(NamedTuple):
@@ -133,13 +134,21 @@ class Store:
 
     def tell(self, change: Callable[Concatenate[sa.Connection, P], T], *args: P.args, **facts: P.kwargs) -> T:
         """One change in a transaction of its own, made again when it was in the way of others."""
-        for attempt in range(1, MOST_TRIES):
-            with suppress(errors.Deadlock), self.write() as connection:
+
+        def act() -> T:
+            with self.write() as connection:
                 return change(connection, *args, **facts)
+
+        return self.repeat(act)
+
+    def repeat(self, act: Callable[[], T]) -> T:
+        """What the act answers, which is one transaction, and is made again when that was in the way of others."""
+        for attempt in range(1, MOST_TRIES):
+            with suppress(errors.Deadlock):
+                return act()
             # Whoever was in the way is at it for a moment.
             time.sleep(attempt * PAUSE_SECONDS)
-        with self.write() as connection:
-            return change(connection, *args, **facts)
+        return act()
 
     @contextmanager
     def _patient(self) -> Iterator[sa.Engine]:
@@ -162,6 +171,16 @@ class Store:
     def close(self) -> None:
         self.views.close()
         self.engine.dispose()
+
+
+def repeated(method: M) -> M:
+    """A method that is one transaction in its object's store, which is made again when it was in the way of others."""
+
+    @functools.wraps(method)
+    def act(self: Any, *args: Any, **facts: Any) -> Any:
+        return self.store.repeat(lambda: method(self, *args, **facts))
+
+    return cast(M, act)
 
 
 @contextmanager

@@ -1,6 +1,8 @@
 """How the local identity issues and revokes tokens, and what it keeps."""
 
+import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import datetime, timedelta
 
 import pytest
@@ -9,6 +11,7 @@ import sqlalchemy as sa
 from computeapi import errors
 from computeapi.backends.identity.local import SYSTEM, LocalIdentity, Target
 from computeapi.clock import utcnow
+from computeapi.db import identity as queries
 from computeapi.db.tables import identity as tables
 from tests.backends.implementations import DEFAULT
 
@@ -581,3 +584,31 @@ def test_a_user_has_so_many_application_credentials(store):
     with pytest.raises(errors.Forbidden, match='at most 2'):
         make(token, 'c')
     make(cloud.identity.tokens.get(cloud.token('admin', 'admin-secret')), 'c')
+
+
+@pytest.mark.several_writers
+def test_who_logs_in_while_the_project_goes_is_in_nobodys_way(cloud, monkeypatch):
+    identity = cloud.identity
+    project = identity.projects.create('work')
+    user = identity.users.create('worker', password='w', default_project_id=project.id)
+    [member] = identity.roles.list(name='member')
+    identity.grants.add(user.id, Target('project', project.id), member.id)
+    ended, insert = [], queries.insert_token
+
+    def delete():
+        identity.projects.delete(project.id)
+        ended.append(project.id)
+
+    going = threading.Thread(target=delete)
+
+    def later(*facts, **values):
+        if going.ident is None:
+            going.start()
+            going.join(0.5)
+        return insert(*facts, **values)
+
+    monkeypatch.setattr(queries, 'insert_token', later)
+    with suppress(errors.NotAuthenticated):
+        identity.tokens.issue(identity.logins.with_password({'id': user.id}, 'w'))
+    going.join()
+    assert ended == [project.id]

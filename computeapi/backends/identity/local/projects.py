@@ -9,6 +9,7 @@ from computeapi import errors
 from computeapi.backends.identity.local.managers import PlainManager, RecordManager
 from computeapi.db import identity as queries
 from computeapi.db import role_assignments
+from computeapi.db.engine import repeated
 from computeapi.db.identity import Domain, Project
 from computeapi.db.records import Rows
 
@@ -38,6 +39,7 @@ class DomainManager(TaggedManager[Domain], PlainManager[Domain]):
     noun = 'domain'
     defaults = {'description': '', 'enabled': True, 'tags': [], 'options': {}, 'extra': {}}
 
+    @repeated
     def update(self, record_id: str, **changes: Any) -> Domain:
         """Change some columns; who is in a disabled domain, or works in it, does so no longer."""
         with self.change() as connection:
@@ -47,6 +49,7 @@ class DomainManager(TaggedManager[Domain], PlainManager[Domain]):
                 queries.delete_tokens_of_domain(connection, record_id)
             return self.change_record(connection, domain, record_id, changes)
 
+    @repeated
     def delete(self, record_id: str) -> None:
         """Delete a disabled domain with all that is in it."""
         with self.change() as connection:
@@ -109,6 +112,7 @@ class ProjectManager(TaggedManager[Project]):
             raise errors.Forbidden(f'Projects are no more than {DEEPEST} below each other.')
         return parent.domain_id
 
+    @repeated
     def update(self, project_id: str, **changes: Any) -> Project:
         """Change some columns. Disabling a project revokes its tokens."""
         with self.change() as connection:
@@ -119,6 +123,7 @@ class ProjectManager(TaggedManager[Project]):
                 queries.delete_tokens(connection, project_id=project_id)
             return self.change_record(connection, project, project_id, changes)
 
+    @repeated
     def delete(self, project_id: str) -> None:
         with self.change() as connection:
             project = self.require(connection, project_id, lock=True)

@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from computeapi import errors
 from computeapi.backends.identity.local.managers import Manager, RecordManager
 from computeapi.db import identity as queries
+from computeapi.db.engine import repeated
 from computeapi.db.identity import DOMAINS
 from computeapi.db.records import Rows
 from computeapi.db.role_assignments import (
@@ -63,6 +64,7 @@ class RoleManager(RecordManager[Role]):
                 self._refuse_twin(connection, changes['name'], role.domain_id, role_id)
             return self.change_record(connection, role, role_id, changes)
 
+    @repeated
     def delete(self, role_id: str) -> None:
         with self.change() as connection:
             if self.require(connection, role_id, lock=True).immutable:
@@ -113,6 +115,7 @@ class GrantManager(Manager):
 
     noun = 'role assignment'
 
+    @repeated
     def add(self, actor_id: str, target: Target, role_id: str, *, kind: str = 'user', inherited: bool = False) -> None:
         """Give a user or group a role on a target; to do so again changes nothing."""
         with self.change() as connection:
@@ -137,6 +140,7 @@ class GrantManager(Manager):
             values = {'target_kind': target.kind, 'target_id': target.id}
             return given_roles(connection, actor_id=actor_id, inherited=inherited, **values)
 
+    @repeated
     def remove(
         self, actor_id: str, target: Target, role_id: str, *, kind: str = 'user', inherited: bool = False
     ) -> None:

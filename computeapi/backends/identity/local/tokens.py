@@ -18,7 +18,7 @@ from computeapi.backends.identity.local.trusts import spend
 from computeapi.backends.identity.local.users import UserManager
 from computeapi.context import Context, Permission
 from computeapi.db import identity as queries
-from computeapi.db.engine import Store
+from computeapi.db.engine import Store, repeated
 from computeapi.db.identity import ApplicationCredential, CredentialRule, Domain, Project, Reference, Token, Trust, User
 from computeapi.db.role_assignments import Role, effective_roles
 
@@ -146,24 +146,24 @@ class TokenManager(Manager):
         # Base64 may begin with "-", which commands take for an option.
         token, now = secrets.token_hex(32), self.clock()
         try:
-            with self.store.write() as connection:
-                _require_unchanged(connection, login.user)
-                login = _trusted(connection, login, scope, now)
-                target, _ = scoped(connection, login, scope)
-                expires_at = min(now + self.lifetime, login.expires_at)
-                queries.insert_token(
-                    connection,
-                    hash=hash_of(token),
-                    issued_at=now,
-                    expires_at=expires_at,
-                    **_kept(login, target),
-                )
+            login = self.store.tell(self._insert, token, login, scope, now)
         except sa.exc.IntegrityError:
             # The project or the application credential has just been deleted.
             raise errors.NotAuthenticated() from None
         self.purge(now, login)
         return token
 
+    def _insert(self, connection: sa.Connection, token: str, login: Login, scope: Scope | None, now: datetime) -> Login:
+        """Let the token be there; the login as a trust has it, if it is by one."""
+        _require_unchanged(connection, login.user)
+        login = _trusted(connection, login, scope, now)
+        target, _ = scoped(connection, login, scope)
+        expires_at = min(now + self.lifetime, login.expires_at)
+        facts = {'hash': hash_of(token), 'issued_at': now, 'expires_at': expires_at}
+        queries.insert_token(connection, **facts, **_kept(login, target))
+        return login
+
+    @repeated
     def purge(self, now: datetime, login: Login | None = None) -> None:
         """Delete what has expired, and what a user, or who acts by a trust, has too many of, the oldest first.
 

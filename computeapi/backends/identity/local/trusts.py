@@ -10,7 +10,7 @@ from computeapi import errors
 from computeapi.backends.identity.local.application_credentials import require_unrestricted
 from computeapi.backends.identity.local.managers import Clock, Recent, RecordManager
 from computeapi.db import identity as queries
-from computeapi.db.engine import Store
+from computeapi.db.engine import Store, repeated
 from computeapi.db.identity import Reference, Token, Trust
 from computeapi.db.role_assignments import Role, effective_roles
 
@@ -28,6 +28,7 @@ class TrustManager(RecordManager[Trust]):
         super().__init__(store, recent)
         self.clock = clock
 
+    @repeated
     def create(
         self,
         token: Token,

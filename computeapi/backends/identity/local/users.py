@@ -8,7 +8,7 @@ from computeapi.backends.identity.local.passwords import Passwords
 from computeapi.backends.identity.local.projects import DEFAULT_DOMAIN
 from computeapi.db import identity as queries
 from computeapi.db import role_assignments
-from computeapi.db.engine import Store
+from computeapi.db.engine import Store, repeated
 from computeapi.db.identity import User, UserGroup
 
 
@@ -49,6 +49,7 @@ class UserManager(RecordManager[User]):
                 extra=extra or {},
             )
 
+    @repeated
     def update(self, user_id: str, **changes: Any) -> User:
         """Change some columns or the `password`. A disabled user and one with a new password lose their tokens."""
         if 'password' in changes:
@@ -81,6 +82,7 @@ class UserManager(RecordManager[User]):
         self.store.tell(self.records.update, anew, id=user.id, password_hash=password_hash)
         return user._replace(**anew)
 
+    @repeated
     def delete(self, user_id: str) -> None:
         with self.change() as connection:
             self.require(connection, user_id, lock=True)
@@ -95,6 +97,7 @@ class GroupManager(PlainManager[UserGroup]):
     around = 'domain_id'
     defaults = {'domain_id': DEFAULT_DOMAIN, 'description': '', 'extra': {}}
 
+    @repeated
     def delete(self, record_id: str) -> None:
         with self.change() as connection:
             self.require(connection, record_id, lock=True)

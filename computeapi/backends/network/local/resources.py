@@ -1,10 +1,9 @@
 """Reading and changing every kind of resource in the same way, each call in one transaction."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TypeVar
 
 from computeapi import errors
 from computeapi.backends.network import NetworkListener
@@ -22,12 +21,12 @@ from computeapi.backends.network.local import (
     subnets,
     topology,
 )
-from computeapi.backends.network.local.notices import Notice, Notices
+from computeapi.backends.network.local.notices import Notices
 from computeapi.backends.rights import check_writer
 from computeapi.clock import utcnow
 from computeapi.context import Context
 from computeapi.db import network_projects
-from computeapi.db.engine import Store, conflicts
+from computeapi.db.engine import Store, conflicts, repeated
 from computeapi.db.listing import WHOLE, Page
 from computeapi.db.network_collection import Collection, Document, Work, set_tags
 from computeapi.db.network_flavors import NETWORK_FLAVORS, SERVICE_PROFILES
@@ -40,8 +39,6 @@ from computeapi.db.security_groups import GROUPS, RULES
 from computeapi.db.subnet_pools import ADDRESS_SCOPES, SUBNET_POOLS
 
 MAX_TAGS = 50
-PROBLEM = 'Another request changed the same resources at the same moment; try again.'
-T = TypeVar('T')
 
 
 def _nothing(work: Work, resource_id: str, facts: Document) -> None:
@@ -115,17 +112,11 @@ class Resources:
         with self._making(context) as work:
             yield work
 
-    def _changed(self, context: Context, change: Callable[[Work], T]) -> T:
-        """What the change answers, made again when it was in the way of others: who makes several at once locks in the
-        order in which they were asked for."""
-        check_writer(context)
-        with conflicts(PROBLEM):
-            return self.store.tell(lambda connection: change(Work(connection, context, self.clock)))
-
     @contextmanager
     def _making(self, context: Context) -> Iterator[Work]:
         """The same for what is there as soon as anybody asks for it."""
-        with conflicts(PROBLEM), self.store.write() as connection:
+        problem = 'Another request changed the same resources at the same moment; try again.'
+        with conflicts(problem), self.store.write() as connection:
             yield Work(connection, context, self.clock)
 
     def find(
@@ -147,46 +138,39 @@ class Resources:
     def create(self, context: Context, kind: str, facts: Document) -> Document:
         return self.create_all(context, kind, [facts])[0]
 
-    def create_all(self, context: Context, kind: str, several: Iterable[Document]) -> list[Document]:
+    @repeated
+    def create_all(self, context: Context, kind: str, several: Sequence[Document]) -> list[Document]:
         """Make all of them or none."""
-        asked = list(several)
-
-        def make(work: Work) -> tuple[list[Document], Notice]:
-            ids = [KINDS[kind].create(work, facts) for facts in asked]
+        with self.changing(context) as work:
+            ids = [KINDS[kind].create(work, facts) for facts in several]
             documents = [KINDS[kind].collection.get(work, resource_id) for resource_id in ids]
             touched = {server_id for resource_id in ids for server_id in servers_on(work, kind, resource_id)}
-            return documents, self.notices.note(work, touched)
-
-        documents, notice = self._changed(context, make)
+            notice = self.notices.note(work, touched)
         self.notices.send(context, notice)
         return documents
 
+    @repeated
     def update(
         self, context: Context, kind: str, resource_id: str, facts: Document, revision: int | None = None
     ) -> Document:
         """RevisionMismatch if the resource is not at the revision that the caller means."""
-
-        def change(work: Work) -> tuple[Document, Notice]:
+        with self.changing(context) as work:
             KINDS[kind].check_revision(work, resource_id, revision, facts)
             touched = servers_on(work, kind, resource_id)
             KINDS[kind].update(work, resource_id, facts)
             document = KINDS[kind].collection.get(work, resource_id)
-            return document, self.notices.note(work, touched | servers_on(work, kind, resource_id))
-
-        document, notice = self._changed(context, change)
+            notice = self.notices.note(work, touched | servers_on(work, kind, resource_id))
         self.notices.send(context, notice)
         return document
 
+    @repeated
     def delete(self, context: Context, kind: str, resource_id: str, revision: int | None = None) -> None:
         """As `update`."""
-
-        def remove(work: Work) -> Notice:
+        with self.changing(context) as work:
             KINDS[kind].check_revision(work, resource_id, revision, {})
             notice = self.notices.note(work, servers_on(work, kind, resource_id, ending=True))
             KINDS[kind].delete(work, resource_id)
-            return notice
-
-        self.notices.send(context, self._changed(context, remove))
+        self.notices.send(context, notice)
 
     def set_tags(self, context: Context, kind: str, resource_id: str, tags: list[str]) -> None:
         with self.changing(context) as work:
