@@ -10,6 +10,7 @@ import sqlalchemy as sa
 
 from computeapi import errors
 from computeapi.backends.identity.local import SYSTEM, LocalIdentity, Target
+from computeapi.backends.identity.local.passwords import Passwords
 from computeapi.clock import utcnow
 from computeapi.db import identity as queries
 from computeapi.db.tables import identity as tables
@@ -135,6 +136,36 @@ def test_a_password_is_hashed_anew_at_a_login(cloud, store):
     assert cloud.is_live(other.tokens.issue(login))
     assert cloud.user('demo').password_hash.startswith('$2b$05$')
     assert cloud.login() and cloud.is_live(token)
+
+
+def test_a_password_is_hashed_anew_at_two_logins_at_once(cloud, monkeypatch):
+    dearer, others = Passwords(5), []
+    monkeypatch.setattr(cloud.identity.users, 'passwords', dearer)
+
+    def later(password):
+        monkeypatch.undo()
+        monkeypatch.setattr(cloud.identity.users, 'passwords', dearer)
+        others.append(cloud.token())
+        return dearer.hash(password)
+
+    monkeypatch.setattr(dearer, 'hash', later)
+    assert all(map(cloud.is_live, [cloud.token(), *others]))
+    assert len(others) == 1
+
+
+def test_a_change_of_the_password_is_of_the_one_that_was_proved(cloud, monkeypatch):
+    users, matches = cloud.identity.users, cloud.identity.users.passwords.matches
+
+    def later(*facts):
+        found = matches(*facts)
+        users.update(cloud.user('demo').id, password='of the administrator')
+        return found
+
+    monkeypatch.setattr(users.passwords, 'matches', later)
+    with pytest.raises(errors.NotAuthenticated):
+        users.change_password(cloud.user('demo').id, 'demo-secret', 'of a thief')
+    monkeypatch.undo()
+    assert cloud.login('demo', 'of the administrator')
 
 
 def test_secrets_are_stored_as_hashes_only(cloud, store):

@@ -74,6 +74,7 @@ class ProjectManager(TaggedManager[Project]):
     noun = 'project'
     parts = {'domain_id': queries.DOMAINS}
 
+    @repeated
     def create(
         self,
         name: str,

@@ -1,5 +1,6 @@
 """Users, and the groups that they are in."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from computeapi import errors
@@ -49,27 +50,32 @@ class UserManager(RecordManager[User]):
                 extra=extra or {},
             )
 
-    @repeated
     def update(self, user_id: str, **changes: Any) -> User:
         """Change some columns or the `password`. A disabled user and one with a new password lose their tokens."""
         if 'password' in changes:
             password = changes.pop('password')
             changes['password_hash'] = None if password is None else self.passwords.hash(password)
+        return self._update(user_id, changes)
+
+    @repeated
+    def _update(self, user_id: str, changes: Mapping[str, Any], proved: str | None = None) -> User:
+        """proved: the hash of the password that somebody knows, who is nobody if it is another one now."""
         with self.change() as connection:
             user = self.require(connection, user_id, lock=True)
+            if proved not in (None, user.password_hash):
+                raise errors.NotAuthenticated()
             if 'password_hash' in changes or not changes.get('enabled', True):
                 queries.delete_tokens(connection, user_id=user_id)
             return self.change_record(connection, user, user_id, changes)
 
     def change_password(self, user_id: str, original: str, password: str) -> None:
         """A user's own change, who proves to know the password so far."""
-        with self.store.read() as connection:
-            user = self.records.find(connection, id=user_id)
-        if self.verified(user, original) is None or user is None:
+        user = self.verified(self._found(user_id), original)
+        if user is None:
             raise errors.NotAuthenticated()
         if user.options.get('lock_password'):
             raise errors.Forbidden('The password of this user is locked.')
-        self.update(user_id, password=password)
+        self._update(user_id, {'password_hash': self.passwords.hash(password)}, user.password_hash)
 
     def verified(self, user: User | None, password: str) -> User | None:
         """The user, if it is enabled and this is its password; it takes as long if there is no such user."""
@@ -78,9 +84,14 @@ class UserManager(RecordManager[User]):
             return None
         if password_hash is None or self.passwords.is_current(password_hash):
             return user
-        anew: dict[str, Any] = {'password_hash': self.passwords.hash(password)}
+        anew = {'password_hash': self.passwords.hash(password)}
         self.store.tell(self.records.update, anew, id=user.id, password_hash=password_hash)
-        return user._replace(**anew)
+        # Another login may have done so at the same moment, or somebody may have changed the password.
+        return self.verified(self._found(user.id), password)
+
+    def _found(self, user_id: str) -> User | None:
+        with self.store.read() as connection:
+            return self.records.find(connection, id=user_id)
 
     @repeated
     def delete(self, user_id: str) -> None:
