@@ -606,6 +606,34 @@ def test_a_user_has_so_many_tokens_and_the_oldest_goes(store):
     assert cloud.is_live(others)
 
 
+@pytest.mark.several_writers
+def test_no_credential_is_bound_to_a_rule_that_goes_meanwhile(cloud, monkeypatch):
+    identity, delete, refused = cloud.identity, queries.ACCESS_RULES.delete, []
+    make, token = identity.application_credentials.create, identity.tokens.get(cloud.token())
+    make(token, 'first', access_rules=[{'service': 'compute', 'method': 'GET', 'path': '/v2.1/servers'}])
+    [rule], [first] = identity.access_rules.list(), identity.application_credentials.list()
+    identity.application_credentials.delete(token, token.user_id, first.id)
+
+    def bind():
+        try:
+            make(token, 'second', access_rules=[{'id': rule.id}])
+        except errors.Invalid as error:
+            refused.append(error)
+
+    binding = threading.Thread(target=bind)
+
+    def later(*facts, **values):
+        binding.start()
+        binding.join(0.5)
+        return delete(*facts, **values)
+
+    monkeypatch.setattr(queries.ACCESS_RULES, 'delete', later)
+    identity.access_rules.delete(token.user_id, rule.id)
+    binding.join()
+    assert len(refused) == 1
+    assert identity.application_credentials.list() == identity.access_rules.list() == []
+
+
 def test_a_user_has_so_many_application_credentials(store):
     cloud = Cloud(store, cache_seconds=0, most_credentials=2)
     make = cloud.identity.application_credentials.create

@@ -151,6 +151,8 @@ class AccessRuleManager(RecordManager[CredentialRule]):
     def delete(self, user_id: str, rule_id: str) -> None:
         """Delete a rule that no credential is bound to."""
         with self.change() as connection:
+            # Who makes a credential with it at the same moment waits for the user.
+            queries.USERS.find(connection, lock=True, id=user_id)
             used = queries.CREDENTIALS.named(connection, user_id=user_id)
             if any(rule_id in (credential.access_rule_ids or ()) for credential in used):
                 raise errors.Forbidden(f'Access rule {rule_id} is in use by an application credential.')
