@@ -1,6 +1,6 @@
 """Images in the store: who sees which, filters, and their properties, tags and members."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import sqlalchemy as sa
@@ -67,7 +67,7 @@ def matches(filters: Mapping[str, Any]) -> list[Clause]:
 def _match(name: str, value: Any) -> Clause:
     several = value if isinstance(value, list | tuple | set | frozenset) else (value,)
     if name == 'tags':
-        return sa.and_(*(_tagged(tag) for tag in several))
+        return _tagged(set(several)) == len(set(several))
     if name == 'size_min':
         return listing.compared(images.c.size, ('gte', value))
     if name == 'size_max':
@@ -77,8 +77,10 @@ def _match(name: str, value: Any) -> Clause:
     return pairs.has(image_properties, images.c.id, name, *several)
 
 
-def _tagged(tag: str) -> Clause:
-    return sa.select(image_tags.c.tag).where(image_tags.c.image_id == images.c.id, image_tags.c.tag == tag).exists()
+def _tagged(tags: Collection[str]) -> sa.ScalarSelect[int]:
+    """How many of these tags an image has."""
+    same = (image_tags.c.image_id == images.c.id) & image_tags.c.tag.in_(tags)
+    return sa.select(sa.func.count()).select_from(image_tags).where(same).scalar_subquery()
 
 
 def count_of(connection: sa.Connection, project_id: str | None) -> int:

@@ -247,3 +247,16 @@ def test_a_caller_without_a_project_sees_what_is_public(images):
     images.create(replace(ADMIN, project_id=None), 'lost')
     images.create(ADMIN, 'open', visibility='public')
     assert names(images.list(nobody)) == ['open']
+
+
+@pytest.mark.parametrize('kind', ['properties', 'tags'])
+def test_a_list_by_many_properties_or_tags_is_planned_at_once(images, kind):
+    wanted = [f'name{number}' for number in range(120)]
+    kept = {'tags': wanted, 'properties': dict.fromkeys(wanted, 'value')}[kind]
+    image = images.create(ALICE, 'one', **RAW, **{kind: kept})
+    images.create(ALICE, 'other', **RAW, **{kind: kept[1:] if kind == 'tags' else {**kept, 'name9': 'other'}})
+    filters = {'tags': wanted} if kind == 'tags' else kept
+    assert [each.id for each in images.list(ALICE, filters=filters)] == [image.id]
+    more = [f'no{number}' for number in range(130)]
+    beside = {'tags': [*wanted, *more]} if kind == 'tags' else filters | dict.fromkeys(more, 'value')
+    assert images.list(ALICE, filters=beside) == []

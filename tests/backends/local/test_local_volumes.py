@@ -459,3 +459,11 @@ def test_a_snapshot_is_deleted_while_its_volume_goes_with_all_it_has(volumes, mo
     volumes.snapshots.delete(ALICE, snapshot.id)
     going.join()
     assert volumes.list(ALICE) == volumes.snapshots.list(ALICE) == []
+
+
+def test_a_list_by_much_metadata_is_planned_at_once(volumes):
+    metadata = {f'name{number}': 'value' for number in range(120)}
+    volume = volumes.create(ALICE, 1, metadata=metadata)
+    volumes.create(ALICE, 1, metadata={**metadata, 'name9': 'other'})
+    assert [each.id for each in volumes.list(ALICE, filters={'metadata': metadata})] == [volume.id]
+    assert volumes.list(ALICE, filters={'metadata': {**metadata, **{f'no{number}': '' for number in range(130)}}}) == []
