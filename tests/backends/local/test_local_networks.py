@@ -1,5 +1,7 @@
 """What the local networks have besides: how they begin, and what a look costs."""
 
+from ipaddress import IPv4Network
+
 import pytest
 
 from computeapi import errors
@@ -99,3 +101,22 @@ def test_what_a_port_is_for_is_of_one_project(networks, private):
     networks.create_port(ALICE, private, server_id='s', key='0')
     with pytest.raises(errors.Conflict):
         networks.create_port(BOB, private, server_id='s', key='0')
+
+
+def test_pools_of_many_prefixes_are_compared_with_few_others(networks, monkeypatch):
+    """Neighbours lie in each other, or beside each other, in any order; each prefix is looked at with the next one."""
+    resources, looks, overlaps = networks.resources, [], IPv4Network.overlaps
+    monkeypatch.setattr(IPv4Network, 'overlaps', lambda *pair: looks.append(pair) or overlaps(*pair))
+    scope = resources.create(ALICE, 'address-scopes', {'name': 'scope', 'ip_version': 4})['id']
+
+    def make(*prefixes):
+        facts = {'prefixes': prefixes, 'default_prefixlen': 32, 'address_scope_id': scope}
+        return resources.create(ALICE, 'subnetpools', facts)
+
+    make(*(f'10.0.{number}.0/24' for number in range(199, 0, -2)))
+    make(*(f'10.0.{number}.0/24' for number in range(0, 200, 2)))
+    assert len(looks) == 199
+    for prefix in ('10.0.198.7/32', '10.0.0.0/8', '10.0.199.0/24', '10.0.4.0/22'):
+        with pytest.raises(errors.Conflict, match='overlap'):
+            make(prefix)
+    make('10.0.200.0/24', '9.0.0.0/24')

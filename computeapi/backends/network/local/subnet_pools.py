@@ -2,7 +2,7 @@
 
 import ipaddress
 from collections.abc import Iterable
-from itertools import combinations
+from itertools import pairwise
 from typing import Any
 
 from computeapi import errors
@@ -169,8 +169,9 @@ def _collapsed(prefixes: Iterable[IPNetwork]) -> list[IPNetwork]:
     return list(collapse(prefixes))
 
 
-def _overlap(prefixes: Iterable[IPNetwork]) -> bool:
-    return any(one.overlaps(other) for one, other in combinations(prefixes, 2))
+def _overlap(prefixes: Iterable[Any]) -> bool:
+    """Whether some of the prefixes, all of one version, do: in order, what overlaps is side by side."""
+    return any(one.overlaps(other) for one, other in pairwise(sorted(prefixes)))
 
 
 def _within(inner: Iterable[IPNetwork], outer: Iterable[IPNetwork]) -> bool:
