@@ -25,6 +25,8 @@ DEEPEST = 50
 """How deep the objects and lists of a body may be nested."""
 PIECE = 16 * 1024
 """Bytes of a body of unknown length that are read at a time."""
+SAFE = "/~!$&'()*+,;=:@"
+"""What stands in paths of URLs as it is."""
 
 # Keys of the WSGI environment that filters leave for the app; the last one: that a proxy passed the request on.
 CONTEXT = 'computeapi.context'
@@ -195,6 +197,12 @@ class Request(BaseRequest):
     def link_prefix(self) -> str:
         """Scheme and host of links: the configured ones, or those that the client used."""
         return self.configured_link_prefix or self.host_url
+
+    @property
+    def path_url(self) -> str:
+        """The URL that the client asked for without its query, also where the bytes of the path are no text."""
+        path = self.environ['SCRIPT_NAME'] + self.environ['PATH_INFO']
+        return self.host_url + quote(path, safe=SAFE, encoding='latin-1')
 
     @property
     def _project(self) -> str:

@@ -71,6 +71,11 @@ def test_keys_for_ec2(ask, admin, demo, id_of):
     ask(f'GET {path}/{keys["access"]}', by=demo, expect=404)
 
 
+def test_lists_of_a_user_whose_id_is_no_text_are_empty(ask, admin):
+    links = ask('GET /v3/users/%ff/credentials/OS-EC2', by=admin, expect=200).json['links']
+    assert links['self'].endswith('/v3/users/%FF/credentials/OS-EC2')
+
+
 def test_what_is_to_be_keys_for_ec2_has_an_access_key(ask, admin, demo, credential, id_of):
     path, keys = f'/v3/credentials/{credential["id"]}', f'/v3/users/{id_of("users", "demo")}/credentials/OS-EC2'
     ask(f'PATCH {path}', {'credential': {'type': 'ec2'}}, by=demo, expect=400)
