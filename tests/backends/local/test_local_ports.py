@@ -136,6 +136,21 @@ def test_who_minds_the_revision_locks_in_the_order_of_others(service, networks, 
 
 @pytest.mark.several_writers
 @pytest.mark.usefixtures('slow_locks')
+def test_an_automatic_network_goes_while_its_router_is_given_an_interface(service, networks, make):
+    resources, [subnet] = service.own.resources, [{'cidr': '10.7.0.0/24'}]
+    resources.auto_topology(ALICE, 'apples')
+    network = resources.get(ALICE, 'networks', make(ALICE, subnet))
+    [router] = resources.find(ALICE, 'routers')
+    acts = (
+        lambda: resources.delete_auto_topology(ALICE, 'apples'),
+        lambda: resources.add_router_interface(ALICE, router['id'], {'subnet_id': network['subnets'][0]}),
+    )
+    _, failures = together(2, lambda i: acts[i]())
+    assert {type(failure) for failure in failures} <= {errors.RouterNotFound, errors.RouterInUse}
+
+
+@pytest.mark.several_writers
+@pytest.mark.usefixtures('slow_locks')
 def test_two_make_ports_on_the_same_networks_in_another_order(service, make):
     on, callers = [make(ADMIN, f'192.0.2.{first}/28', shared=True) for first in (16, 32)], (ALICE, BOB)
     orders = [[{'network_id': network} for network in order] for order in (on, on[::-1])]

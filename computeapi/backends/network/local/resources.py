@@ -191,10 +191,12 @@ class Resources:
             set_tags(work, resource_id, [other for other in tags if other != tag])
             return tag in tags
 
+    @repeated
     def add_router_interface(self, context: Context, router_id: str, facts: Document) -> Document:
         with self.changing(context) as work:
             return routers.add_interface(work, router_id, facts)
 
+    @repeated
     def remove_router_interface(self, context: Context, router_id: str, facts: Document) -> Document:
         with self.changing(context) as work:
             return routers.remove_interface(work, router_id, facts)
@@ -269,6 +271,7 @@ class Resources:
         with self.reading(context) as work:
             topology.external_network(work)
 
+    @repeated
     def delete_auto_topology(self, context: Context, project_id: str) -> None:
         with self.changing(context) as work:
             topology.delete_auto_network(work, project_id)
