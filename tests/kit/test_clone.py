@@ -1,5 +1,6 @@
 """A cloud is read through its APIs into a file that makes another one like it."""
 
+import json
 import re
 
 import pytest
@@ -50,6 +51,43 @@ def test_a_clone_answers_as_its_original(loaded, http):
         assert [each for each in problems(other) if 'pictures' not in each] == []
     for path in LISTS:
         assert found[path] == expected[path], path
+
+
+def test_a_clone_is_whole_however_short_the_pages_of_lists_are(loaded):
+    there, _ = clone(loaded.connection())
+    with Cloud(hosts=2, load=SCENE, options={('api', 'max_limit'): 1}) as short:
+        admin = short.connection()
+        for name in ('one', 'two'):
+            admin.compute.create_keypair(name=name)
+            admin.compute.create_server_group(name=name, policy='affinity')
+        server = next(admin.compute.servers(all_projects=True, status='ACTIVE'))
+        admin.compute.migrate_server(server)
+        admin.compute.wait_for_server(server, 'VERIFY_RESIZE')
+        document, left_out = clone(admin)
+    assert left_out == ['passwords, user data of servers, data of images']
+    assert [each['name'] for each in document['keypairs']] == ['one', 'two']
+    assert len(document['server_groups']) == len(there['server_groups']) + 2
+    for what in ('actions', 'migrations'):
+        short, whole = [sum(len(server.get(what, ())) for server in each['servers']) for each in (document, there)]
+        assert short == whole + 1 > 1, what
+
+
+def test_what_a_cloud_keeps_back_is_said(loaded, monkeypatch):
+    connection = loaded.connection()
+    get = connection.identity.get
+
+    def some(url, **facts):
+        answer = get(url, **facts)
+        if url.endswith('/v3/users'):
+            answer._content = json.dumps(answer.json() | {'truncated': True}).encode()
+        elif url.endswith('/v3/domains'):
+            answer._content = b'<html>'
+        return answer
+
+    monkeypatch.setattr(connection.identity, 'get', some)
+    left_out = clone(connection)[1]
+    assert any(each.startswith('identity /v3/users: what is beyond the limit') for each in left_out)
+    assert any(each.startswith('identity /v3/domains: ') for each in left_out)
 
 
 def test_a_user_clones_what_it_may_see(loaded):

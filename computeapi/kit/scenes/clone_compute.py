@@ -2,10 +2,11 @@
 
 from collections import defaultdict
 from collections.abc import Iterator
+from operator import itemgetter
 from typing import Any
 
 from computeapi.kit.scenes.clone_network import port_of
-from computeapi.kit.scenes.clone_reader import Json, Reader, moved, named, project_of
+from computeapi.kit.scenes.clone_reader import BY_ID, Json, Pages, Reader, moved, named, project_of
 
 NEWEST = '2.96'
 """Of the versions that are known here; an older cloud is asked for its own newest one."""
@@ -57,6 +58,10 @@ MOVES = {
     'updated_at': 'updated_at',
 }
 
+BY_NAME = Pages(lambda each: str(each['keypair']['name']))
+BY_NUMBER = Pages(numbered=True)
+BY_UUID, BY_REQUEST = Pages(itemgetter('uuid')), Pages(itemgetter('request_id'))
+
 
 class ClonedCompute:
     """What compute tells of itself, at the newest version that both know."""
@@ -72,19 +77,19 @@ class ClonedCompute:
         most = getattr(data, 'max_microversion', None) or (2, 1)
         return '.'.join(map(str, min(tuple(most), tuple(map(int, wanted.split('.'))))))
 
-    def all(self, path: str, key: str, *, paged: bool = True, newest: str = NEWEST) -> list[Json]:
-        return self.reader.all('compute', path, key, paged=paged, microversion=self._version(newest))
+    def all(self, path: str, key: str, *, pages: Pages | None = BY_ID, newest: str = NEWEST) -> list[Json]:
+        return self.reader.all('compute', path, key, pages=pages, microversion=self._version(newest))
 
     def surroundings(self) -> dict[str, Any]:
         """All but servers."""
         found: dict[str, Any] = {'flavors': list(self._flavors()), 'hosts': self._hosts()}
         found['aggregates'] = [
             named(each, ('id', 'uuid', 'name', 'hosts', 'metadata', 'created_at', 'updated_at'))
-            for each in self.all('/os-aggregates', 'aggregates', paged=False)
+            for each in self.all('/os-aggregates', 'aggregates', pages=None)
         ]
         found['keypairs'] = [
             named(each['keypair'], ('name', 'type', 'public_key', 'fingerprint')) | {'user': self._me()}
-            for each in self.all('/os-keypairs', 'keypairs', paged=False)
+            for each in self.all('/os-keypairs', 'keypairs', pages=BY_NAME)
         ]
         found['server_groups'] = list(self._groups())
         return found
@@ -97,14 +102,12 @@ class ClonedCompute:
             entry = named(each, FLAVOR) | moved(each, FLAVOR_NAMES) | {'swap': each.get('swap') or 0}
             if not entry.get('is_public', True):
                 path = f'/flavors/{each["id"]}/os-flavor-access'
-                entry['access'] = [one['tenant_id'] for one in self.all(path, 'flavor_access', paged=False)]
+                entry['access'] = [one['tenant_id'] for one in self.all(path, 'flavor_access', pages=None)]
             self.flavors[each['name']] = entry
             yield entry
 
     def _hosts(self) -> list[Json]:
-        services = {
-            each['host']: each for each in self.all('/os-services?binary=nova-compute', 'services', paged=False)
-        }
+        services = {each['host']: each for each in self.all('/os-services?binary=nova-compute', 'services', pages=None)}
         hosts = []
         for each in self.all('/os-hypervisors/detail', 'hypervisors', newest=HYPERVISORS):
             service = services.get(each['service']['host'], {})
@@ -115,7 +118,7 @@ class ClonedCompute:
         return hosts
 
     def _groups(self) -> Iterator[Json]:
-        for each in self.all('/os-server-groups?all_projects=true', 'server_groups', paged=False):
+        for each in self.all('/os-server-groups?all_projects=true', 'server_groups', pages=BY_NUMBER):
             policy = each.get('policy') or next(iter(each.get('policies', ())), 'affinity')
             for member in each.get('members', ()):
                 self.group_of[member] = each['id']
@@ -130,7 +133,7 @@ class ClonedCompute:
         for port in all_ports:
             ports[port['device_id']].append(port)
         moves: dict[str, list[Json]] = defaultdict(list)
-        for move in self.all('/os-migrations', 'migrations', paged=False, newest=MIGRATIONS):
+        for move in self.all('/os-migrations', 'migrations', pages=BY_UUID, newest=MIGRATIONS):
             moves[move['instance_uuid']].append(moved(move, MOVES))
         for each in self.reader.everyones('compute', '/servers/detail', 'servers', microversion=self.version):
             entry = named(each, SERVER) | moved(each, SERVER_NAMES) | self._beside(each)
@@ -168,7 +171,7 @@ class ClonedCompute:
 
     def _disks(self, server: Json) -> list[Json]:
         path = f'/servers/{server["id"]}/os-volume_attachments'
-        found = self.all(path, 'volumeAttachments', paged=False) if server.get(VOLUMES) else []
+        found = self.all(path, 'volumeAttachments', pages=None) if server.get(VOLUMES) else []
         root = server.get(f'{ATTRIBUTE}root_device_name')
         disks = []
         for each in found:
@@ -180,7 +183,7 @@ class ClonedCompute:
 
     def _actions(self, server_id: str) -> list[Json]:
         path, found = f'/servers/{server_id}/os-instance-actions', []
-        for each in reversed(self.all(path, 'instanceActions', paged=False)):
+        for each in reversed(self.all(path, 'instanceActions', pages=BY_REQUEST)):
             one = self.reader.one(
                 'compute', f'{path}/{each["request_id"]}', 'instanceAction', microversion=self.version
             )

@@ -1,7 +1,8 @@
 """The APIs of a cloud, read with the rights of a user; what is refused is noted and left out."""
 
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlencode
 
 if TYPE_CHECKING:
@@ -14,6 +15,19 @@ SERVICES = {name: name for name in ('identity', 'image', 'network', 'compute')} 
 """By the name that the SDK has for a service, its type."""
 
 
+class Pages(NamedTuple):
+    """How a list is read piece by piece.
+
+    mark: what tells its entries apart, by which the next piece begins.  numbered: it begins by a number instead.
+    """
+
+    mark: Callable[[Json], str] = itemgetter('id')
+    numbered: bool = False
+
+
+BY_ID = Pages()
+
+
 class Reader:
     """Lists of the services of one cloud."""
 
@@ -22,20 +36,28 @@ class Reader:
         self.left_out: list[str] = []
 
     def all(
-        self, service: str, path: str, key: str, *, paged: bool = True, microversion: str | None = None
+        self, service: str, path: str, key: str, *, pages: Pages | None = BY_ID, microversion: str | None = None
     ) -> list[Json]:
-        """All that a list has; nothing, and a note of it, where it cannot be had."""
+        """All that a list has; nothing, and a note of it, where it cannot be had. pages: None reads it at once."""
+        if pages is None:
+            return self._page(service, path, key, microversion)
         found: dict[str, Json] = {}
         while True:
-            query = {'limit': PAGE, **({'marker': next(reversed(found))} if found else {})} if paged else {}
-            page: list[Json] = (self._get(service, _with(path, query), microversion) or {}).get(key, [])
-            if not paged:
-                return page
-            new = {each['id']: each for each in page if each['id'] not in found}
+            begin = {'offset': len(found)} if pages.numbered else {'marker': next(reversed(found), None)}
+            query = {'limit': PAGE} | (begin if found else {})
+            page = self._page(service, _with(path, query), key, microversion)
+            new = {pages.mark(each): each for each in page if pages.mark(each) not in found}
             # Whoever does not know of pages gives the same one again.
             if not new:
                 return list(found.values())
             found |= new
+
+    def _page(self, service: str, path: str, key: str, microversion: str | None) -> list[Json]:
+        document = self._get(service, path, microversion) or {}
+        if document.get('truncated'):
+            self.left_out.append(f'{service} {path.partition("?")[0]}: what is beyond the limit of lists there')
+        entries: list[Json] = document.get(key, [])
+        return entries
 
     def everyones(self, service: str, path: str, key: str, *, microversion: str | None = None) -> list[Json]:
         """The same of all projects, or else of the user's own."""
@@ -64,10 +86,10 @@ class Reader:
             else:
                 answer = proxy.get(path, microversion=microversion)
             exceptions.raise_from_response(answer)
-        except (exceptions.SDKException, AttributeError, TypeError) as error:
+            document: Json = answer.json()
+        except (exceptions.SDKException, AttributeError, TypeError, ValueError) as error:
             self.left_out.append(f'{service} {path.partition("?")[0]}: {str(error)[:200]}')
             return None
-        document: Json = answer.json()
         return document
 
 

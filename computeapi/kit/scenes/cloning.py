@@ -61,16 +61,16 @@ def clone(connection: 'Connection') -> tuple[dict[str, Any], list[str]]:
 
 def _identity(reader: Reader) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    domains = reader.all('identity', '/v3/domains', 'domains', paged=False)
+    domains = reader.all('identity', '/v3/domains', 'domains', pages=None)
     found['domains'] = [named(each, ('id', 'name', 'description', 'enabled', 'tags')) for each in domains]
-    projects = reader.all('identity', '/v3/projects', 'projects', paged=False)
-    projects = projects or reader.all('identity', '/v3/auth/projects', 'projects', paged=False)
+    projects = reader.all('identity', '/v3/projects', 'projects', pages=None)
+    projects = projects or reader.all('identity', '/v3/auth/projects', 'projects', pages=None)
     found['projects'] = [_project(each) for each in projects]
     roles: dict[str, list[Json]] = defaultdict(list)
-    for each in reader.all('identity', '/v3/role_assignments?include_names=true', 'role_assignments', paged=False):
+    for each in reader.all('identity', '/v3/role_assignments?include_names=true', 'role_assignments', pages=None):
         if 'user' in each:
             roles[each['user']['id']].append(_role(each))
-    users = reader.all('identity', '/v3/users', 'users', paged=False)
+    users = reader.all('identity', '/v3/users', 'users', pages=None)
     facts = {'id': 'id', 'name': 'name', 'description': 'description', 'enabled': 'enabled'}
     facts |= {'domain_id': 'domain', 'default_project_id': 'default_project'}
     found['users'] = [moved(each, facts) | {'roles': roles.get(each['id'], [])} for each in users]
