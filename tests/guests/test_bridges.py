@@ -294,13 +294,26 @@ def test_what_cannot_be_connected_keeps_nothing_else_from_being_so(tmp_path, net
     assert {f'tap{port["port_id"][:11]}' for port in (first, second, third)} <= links()
 
 
+def test_what_was_here_goes_before_what_was_not_whoever_noted_it(networks, bridges):
+    """An older release did not note which subnets were here, and kept ports that it could not connect."""
+    first = make_port(networks)
+    bridges.set_up('server', first)
+    second = make_port(networks, make_network(networks, '10.0.0.0/16'))
+    with bridges.locked() as ports:
+        ports.subnets = set()
+        ports.add(second['port_id'], 'other')
+        assert bridges.bring_about(ports).keys() == {second['port_id']}
+
+
 def test_what_comes_onto_the_host_later_takes_no_guests_off(networks, bridges):
+    """Nor what is said later of where subnets may be."""
     port = make_port(networks)
     bridges.set_up('server', port)
     run('ip', 'link', 'add', 'office', 'type', 'bridge')
     run('ip', 'address', 'add', '10.0.200.1/24', 'dev', 'office')
     run('ip', 'link', 'set', 'office', 'up')
     before = run('ip', 'address'), run('nft', 'list', 'ruleset')
+    bridges.within = WITHIN[1:]
     bridges.refresh()
     bridges.set_up('server', port)
     assert (run('ip', 'address'), run('nft', 'list', 'ruleset')) == before

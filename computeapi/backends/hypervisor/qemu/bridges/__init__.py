@@ -179,7 +179,7 @@ def problem_of(do: Callable[..., None], *arguments: Any) -> str | None:
     """What goes wrong with one network or port is no matter of others."""
     try:
         do(*arguments)
-    except HypervisorError as error:
+    except (HypervisorError, OSError) as error:
         return str(error)
     return None
 

@@ -20,10 +20,9 @@ def admitted(
     others = [way for way in ways if way[1] not in ours]
     taken: list[Way] = []
     refused = {}
-    for bridge, subnet in sorted(_offered(wanted), key=lambda each: each[1].id not in known):
-        way = (subnet.network, bridge)
-        # What came onto the host later than the bridge does not take its guests off.
-        problem = _problem(way, taken, () if way in ways else others, within)
+    for way, subnet in sorted(_offered(wanted), key=lambda each: (each[0] not in ways, each[1].id not in known)):
+        # What came onto the host, or was said, later than the bridge does not take its guests off.
+        problem = _overlap(way, taken) or (None if way in ways else _intrusion(way, others, within))
         if problem is None:
             taken.append(way)
         else:
@@ -31,18 +30,23 @@ def admitted(
     return _without(wanted, refused), refused
 
 
-def _offered(wanted: Wiring) -> Iterator[tuple[str, Subnet]]:
+def _offered(wanted: Wiring) -> Iterator[tuple[Way, Subnet]]:
     for segment in wanted.segments.values():
         for subnet in segment.subnets:
-            yield segment.bridge, subnet
+            yield (subnet.network, segment.bridge), subnet
 
 
-def _problem(way: Way, taken: Sequence[Way], others: Sequence[Way], within: Sequence[IPv4Network]) -> str | None:
+def _overlap(way: Way, taken: Sequence[Way]) -> str | None:
     network, bridge = way
-    if not any(network.subnet_of(each) for each in within):
-        return f'Subnets of guests may not be at {network} on this host.'
     if any(network.overlaps(other) and bridge != by for other, by in taken):
         return f'Two networks of the host overlap at {network}.'
+    return None
+
+
+def _intrusion(way: Way, others: Sequence[Way], within: Sequence[IPv4Network]) -> str | None:
+    network = way[0]
+    if not any(network.subnet_of(each) for each in within):
+        return f'Subnets of guests may not be at {network} on this host.'
     for other, by in others:
         if network.overlaps(other):
             return f'The host has a way to {network} already, by {by}.'

@@ -109,7 +109,9 @@ def read(service: Documents, context: Context, port_ids: Collection[str]) -> Wir
         ports = service.find(context, 'ports', {'id': sorted(port_ids)})
         network_ids = sorted({port['network_id'] for port in ports})
         wires = _wires(service, context, ports)
-        return Wiring(_segments(service, context, network_ids) if network_ids else {}, wires)
+        segments = _segments(service, context, network_ids) if network_ids else {}
+        # A network may have gone with its ports meanwhile.
+        return Wiring(segments, [wire for wire in wires if wire.network_id in segments])
 
 
 def read_wires(service: Documents, context: Context, port_ids: Collection[str]) -> list[Wire]:
