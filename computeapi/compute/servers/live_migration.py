@@ -38,7 +38,7 @@ def remain(job: Job, error: Exception) -> None:
     migration = moves.migration_of(job)
     found = migration.dest_host is not None
     reachable = found and moves.is_host_up(job.platform, migration.dest_host)
-    if reachable and has_arrived(job, migration):
+    if found and job.server.host == migration.dest_host or reachable and has_arrived(job, migration):
         return arrive(job, migration)
     if found:
         disks.stay(job.platform, job.elevated, job.server)

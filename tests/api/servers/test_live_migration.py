@@ -3,6 +3,7 @@
 import pytest
 
 from computeapi.backends.hypervisor import HypervisorError, PowerState
+from computeapi.compute.servers import ports
 from computeapi.db import services as services_rows
 from computeapi.db.allocations import Amounts, replace
 from computeapi.db.domains import DOMAINS
@@ -125,6 +126,30 @@ def test_a_server_that_runs_on_the_other_host_alone_stays_there(
     assert shown() == ('ACTIVE', None, there) and held() == [there]
     assert last(api) == (status, before, other(before))
     assert (server, there) in cloud.service.hypervisor.machines()
+
+
+@pytest.mark.parametrize(('times', 'state', 'status'), [(1, 'ACTIVE', 'completed'), (9, 'ERROR', 'running')])
+def test_a_server_that_has_arrived_keeps_what_is_there(
+    cloud, api, server, world, migrate, shown, settle, monkeypatch, times, state, status
+):
+    """Though something beside it went wrong: what it left is not given back to it."""
+    before, volume, switch = shown()[-1], world.volume(1), ports.switch
+    wanted = {'volumeAttachment': {'volumeId': volume}}
+    assert api.post(f'/servers/{server}/os-volume_attachments', wanted, '2.1').status == 200
+    settle()
+    failures = iter(range(times))
+
+    def switch_badly(job, host):
+        if next(failures, None) is not None:
+            raise HypervisorError('The port does not go there.')
+        switch(job, host)
+
+    monkeypatch.setattr(ports, 'switch', switch_badly)
+    migrate('2.34')
+    settle()
+    assert (shown()[0], shown()[-1], last(api)[0]) == (state, other(before), status)
+    held = world.volumes.attachments(world.admin, server_ids=[server])
+    assert other(before) in {attachment.host for attachment in held}
 
 
 # ------------------------------------------------------------------ checks
