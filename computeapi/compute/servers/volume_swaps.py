@@ -18,6 +18,8 @@ from computeapi.db.tasks import Task
 from computeapi.errors import Conflict, Invalid, NotFound, VolumeNotFound
 from computeapi.states import VMState
 
+REFUSALS = (Conflict, Invalid, NotFound)
+
 
 def let_go(platform: Platform, task: Task, server: Server | None) -> None:
     """The server does not get the new volume."""
@@ -29,15 +31,26 @@ def keep(job: Job, error: Exception) -> None:
     has the new one already, whatever block storage says to it."""
     volumes, device = job.platform.volumes, wanted(job)
     if device is not None and device.volume_id == job.arguments['volume_id']:
-        volumes.release(job.elevated, job.arguments['old_attachment_id'])
-    else:
-        let_go(job.platform, job.task, job.server)
+        insist(job, device)
+        return abandon(job, error)
+    let_go(job.platform, job.task, job.server)
     if device is not None and device.volume_id is not None:
-        former = former_of(job, device)
-        volumes.stop_detaching(job.elevated, former)
+        volumes.stop_detaching(job.elevated, device.volume_id)
         with suppress(Invalid, NotFound):
-            volumes.swap(job.elevated, former, job.arguments['volume_id'], failed=True)
+            volumes.swap(job.elevated, device.volume_id, job.arguments['volume_id'], failed=True)
     abandon(job, error)
+
+
+def insist(job: Job, device: BlockDevice) -> None:
+    """Say the rest once more to block storage, which is not told that the swap failed: it would delete the new volume,
+    which has all that was written since. What it refuses again is for its operator."""
+    volumes, new_volume = job.platform.volumes, job.arguments['volume_id']
+    with suppress(*REFUSALS):
+        volumes.complete(job.elevated, device.attachment_id or '')
+    with suppress(*REFUSALS):
+        volumes.release(job.elevated, job.arguments['old_attachment_id'])
+    with suppress(*REFUSALS):
+        disks.keep(job, device, volume_id=volumes.swap(job.elevated, former_of(job, device), new_volume))
 
 
 SWAP = Transition(

@@ -545,6 +545,8 @@ def test_a_swap_that_fails_when_the_guest_has_the_new_volume_leaves_it_there(
     api, path, moving, attached, settle, status, world, events, monkeypatch, step
 ):
     old, new = moving
+    told, exchange = [], world.volumes.swap
+    monkeypatch.setattr(world.volumes, 'swap', lambda *ids, **facts: told.append(facts) or exchange(*ids, **facts))
     ask = getattr(world.volumes, step)
 
     def refuse(*arguments, **facts):
@@ -556,6 +558,8 @@ def test_a_swap_that_fails_when_the_guest_has_the_new_volume_leaves_it_there(
     settle()
     assert attached() == [new]
     assert status(old) == 'available' and status(new) in ('in-use', 'attaching')
+    # A Cinder would delete the new volume.
+    assert {'failed': True} not in told
     assert world.volumes.get(world.admin, old).migration_status is None
     assert events()[0] == ('swap_volume', 'Error', [('compute_swap_volume', 'Error')])
     assert api.get(path.rpartition('/')[0]).json['server']['status'] == 'ACTIVE'

@@ -1,6 +1,8 @@
 """Volumes as disks of guests, which come and go while a guest runs, or before it does."""
 
 import contextlib
+import logging
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,8 @@ from computeapi.backends.hypervisor.qemu.plugging import devices, objects
 from computeapi.backends.hypervisor.qemu.volume_access import NBD
 from computeapi.backends.hypervisor.qemu.work import COPY_SECONDS, GuestWork, TooSlow
 from computeapi.db.servers import BlockDevice
+
+LOG = logging.getLogger(__name__)
 
 
 def of(guest: QemuGuest, device: BlockDevice) -> Disk | None:
@@ -148,10 +152,22 @@ def swap(work: GuestWork, old: BlockDevice, new: BlockDevice) -> None:
         work.reach(taken)
         with work.monitor() as monitor:
             mirror(work, monitor, disk, taken)
-            work.until(f'close {disk.node}', lambda: forget(monitor, disk), work.host.options.detach_seconds)
+            # The guest has the new one: what goes wrong with the former one takes it from nobody.
+            with what_is_left_of(old):
+                work.until(f'close {disk.node}', lambda: forget(monitor, disk), work.host.options.detach_seconds)
         guest.disks[guest.disks.index(disk)] = taken
         work.folder.write(guest)
-    work.host.volumes.disconnect(work.folder, old.volume_id or '')
+    with what_is_left_of(old):
+        work.host.volumes.disconnect(work.folder, old.volume_id or '')
+
+
+@contextlib.contextmanager
+def what_is_left_of(device: BlockDevice) -> Iterator[None]:
+    """What the host does not let go of is for its operator."""
+    try:
+        yield
+    except HypervisorError as error:
+        LOG.warning('Volume %s is not let go of: %s', device.volume_id, error)
 
 
 def mirror(work: GuestWork, monitor: Monitor, disk: Disk, taken: Disk) -> None:
