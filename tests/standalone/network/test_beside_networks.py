@@ -120,6 +120,7 @@ def test_there_is_a_default_pool(ask, create, net):
     pool = create('subnetpools', by='admin', prefixes=['10.0.0.0/8'], is_default=True, shared=True)
     create('subnetpools', by='admin', prefixes=['fd00::/48'], is_default=True, shared=True)
     assert ask('POST /subnets', asked, expect=201).json['subnet']['subnetpool_id'] == pool['id']
+    ask(f'PUT /subnetpools/{pool["id"]}', {'subnetpool': {'description': 'changed'}}, by='admin', expect=200)
     assert ask(f'GET /subnetpools/{pool["id"]}').json['subnetpool']['is_default']
 
 

@@ -416,6 +416,9 @@ def test_there_is_one_default_external_network(ask, create, public):
     ask(f'PUT /networks/{public}', {'network': {'is_default': True}}, by='admin', expect=200)
     create('networks', by='admin', name='new', **{'router:external': True, 'is_default': True})
     assert ask(f'GET /networks/{public}').json['network']['is_default'] is False
+    [default] = ask('GET /networks?is_default=true').json['networks']
+    changed = ask(f'PUT /networks/{default["id"]}', {'network': {'description': 'changed'}}, by='admin', expect=200)
+    assert changed.json['network']['is_default'] is True
     ask('POST /networks', {'network': {'is_default': True}}, by='admin', expect=400)
 
 

@@ -19,7 +19,7 @@ def create(work: Work, facts: Document) -> str:
     project_id = network_projects.owner(work, facts)
     network_projects.reserve(work, project_id, 'network')
     hold_cloud(work, '', facts)
-    _check_default(work, facts)
+    _check_default(work, facts, facts)
     _check_segment(work, facts)
     network = {**qos.default_policy(work, project_id), **facts, 'project_id': project_id}
     qos.check_policy(work, network)
@@ -35,7 +35,7 @@ def hold_cloud(work: Work, network_id: str, facts: Document) -> None:
 def update(work: Work, network_id: str, facts: Document) -> None:
     hold_cloud(work, network_id, facts)
     network = NETWORKS.owned(work, network_id)
-    _check_default(work, network | facts)
+    _check_default(work, network | facts, facts)
     if any(network[name] != facts.get(name, network[name]) for name in SEGMENT):
         _check_segment(work, network | facts)
     if _turned_off(network, facts, 'shared') and ports.network_has_foreign_ports(
@@ -62,11 +62,11 @@ def _turned_off(network: Document, facts: dict[str, Any], name: str) -> bool:
     return network[name] and facts.get(name) is False
 
 
-def _check_default(work: Work, network: Document) -> None:
-    """Only one external network is the default one."""
-    if network.get('is_default'):
-        if not network.get('router:external'):
-            raise errors.Invalid('Invalid input for is_default. Reason: only an external network can be the default.')
+def _check_default(work: Work, network: Document, facts: Document) -> None:
+    """Only one external network is the default one: that which is said to be so last."""
+    if network.get('is_default') and not network.get('router:external'):
+        raise errors.Invalid('Invalid input for is_default. Reason: only an external network can be the default.')
+    if facts.get('is_default'):
         networks.clear_default(work)
 
 

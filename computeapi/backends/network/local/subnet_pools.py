@@ -43,6 +43,7 @@ def create(work: Work, facts: Document) -> str:
     network_projects.reserve(work, project_id, 'subnetpool')
     hold_cloud(work, '', facts)
     pool = _checked(work, {'id': '', **facts})
+    _clear_default(work, facts, pool)
     return SUBNET_POOLS.insert(work, {**pool, 'id': None, 'project_id': project_id})
 
 
@@ -59,6 +60,7 @@ def update(work: Work, pool_id: str, facts: Document) -> None:
     if 'prefixes' in facts and not _within(prefixes, _parsed(facts['prefixes'])):
         raise errors.Invalid('Illegal subnetpool update : Existing prefixes must be a subset of the new prefixes.')
     changed = _checked(work, pool | facts)
+    _clear_default(work, facts, changed)
     SUBNET_POOLS.update(work, pool_id, {name: changed[name] for name in facts})
 
 
@@ -141,9 +143,13 @@ def _checked(work: Work, pool: Document) -> Document:
         raise errors.Invalid('The lengths of prefixes must be min <= default <= max.')
     if pool.get('address_scope_id'):
         _check_scope(work, pool, version, prefixes)
-    if pool.get('is_default'):
-        subnet_pools.clear_default_pool(work, version)
     return {**pool, **lengths, 'ip_version': version, 'prefixes': [str(prefix) for prefix in prefixes]}
+
+
+def _clear_default(work: Work, facts: Document, pool: Document) -> None:
+    """Only one pool of each version is the default one: that which is said to be so last."""
+    if facts.get('is_default'):
+        subnet_pools.clear_default_pool(work, pool['ip_version'])
 
 
 def _check_scope(work: Work, pool: Document, version: int, prefixes: list[IPNetwork]) -> None:
