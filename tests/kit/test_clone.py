@@ -8,6 +8,7 @@ import yaml
 
 from computeapi.cli import main
 from computeapi.kit.scenes.anonymity import Anonymity
+from computeapi.kit.scenes.clone_compute import ClonedCompute
 from computeapi.kit.scenes.cloning import clone
 from computeapi.testing import Cloud
 from tests.kit.conftest import HTTP
@@ -70,6 +71,12 @@ def test_a_clone_is_whole_however_short_the_pages_of_lists_are(loaded):
     for what in ('actions', 'migrations'):
         short, whole = [sum(len(server.get(what, ())) for server in each['servers']) for each in (document, there)]
         assert short == whole + 1 > 1, what
+
+
+def test_an_older_cloud_is_cloned_too(loaded, monkeypatch):
+    monkeypatch.setattr(ClonedCompute, '_version', lambda self, wanted: '2.53')
+    document, _ = clone(loaded.connection())
+    assert any(server.get('migrations') for server in document['servers'])
 
 
 def test_what_a_cloud_keeps_back_is_said(loaded, monkeypatch):

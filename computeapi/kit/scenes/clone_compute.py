@@ -60,7 +60,8 @@ MOVES = {
 
 BY_NAME = Pages(lambda each: str(each['keypair']['name']))
 BY_NUMBER = Pages(numbered=True)
-BY_UUID, BY_REQUEST = Pages(itemgetter('uuid')), Pages(itemgetter('request_id'))
+# Older clouds have no UUIDs of migrations, nor pages of them.
+BY_UUID, BY_REQUEST = Pages(lambda each: str(each.get('uuid') or each['id'])), Pages(itemgetter('request_id'))
 
 
 class ClonedCompute:
