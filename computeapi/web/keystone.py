@@ -89,7 +89,7 @@ class KeystoneAuthToken(AuthProtocol):  # type: ignore[misc]
             ) from error
 
 
-class Remembered(NamedTuple):
+class KnownCaller(NamedTuple):
     caller: Context
     since: datetime
     until: datetime
@@ -105,7 +105,7 @@ class RememberedCallers:
 
     def __init__(self, seconds: float):
         self.kept = timedelta(seconds=seconds)
-        self.known: dict[str, Remembered] = {}
+        self.known: dict[str, KnownCaller] = {}
 
     def of(self, environ: Mapping[str, Any]) -> Context | None:
         found = self.known.get(environ.get(auth.TOKEN_KEY, ''))
@@ -120,7 +120,7 @@ class RememberedCallers:
         now = utcnow()
         if len(self.known) >= MOST_REMEMBERED:
             self.known = {}
-        self.known[written] = Remembered(caller, now, min(now + self.kept, parsed(token['expires_at'])))
+        self.known[written] = KnownCaller(caller, now, min(now + self.kept, parsed(token['expires_at'])))
 
 
 def is_restricted(token: Mapping[str, Any]) -> bool:
