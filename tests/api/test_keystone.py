@@ -15,7 +15,6 @@ import webob
 from oslo_config import cfg
 
 from computeapi import config
-from computeapi.clock import utcnow
 from computeapi.compute.flavors import FlavorManager
 from computeapi.errors import NotAuthenticated
 from computeapi.main import Service
@@ -25,6 +24,7 @@ from computeapi.web.auth import TOKEN_INFO, TOKEN_KEY, by_keystone_headers
 from computeapi.web.keystone import SERVICE_TOKEN_KEY, RememberedCallers
 from tests.api.test_auth import KEYSTONE, PRIVATE, Cloud, Quiet, identity  # noqa: F401
 from tests.backends.implementations import ALICE
+from tests.clock import StandingClock
 from tests.proxy import Proxy
 
 LOOK = 'GET /v3/auth/tokens'
@@ -230,22 +230,9 @@ def test_what_the_middleware_left_to_us_to_refuse_is_refused(status):
 # ------------------------------------------------------------------ callers that are remembered
 
 
-class Hands:
-    """A clock that stands until it is moved."""
-
-    def __init__(self):
-        self.now = utcnow()
-
-    def __call__(self):
-        return self.now
-
-    def move(self, seconds):
-        self.now += timedelta(seconds=seconds)
-
-
 @pytest.fixture
 def hands(monkeypatch):
-    found = Hands()
+    found = StandingClock()
     monkeypatch.setattr(filters, 'utcnow', found)
     return found
 
@@ -268,7 +255,7 @@ def test_a_caller_is_remembered_for_a_moment(cloud_with, recorded, url, hands):
     assert cloud.ask('POST /v2.1/flavors', admin, {'flavor': PRIVATE}).status_code == 200
     assert cloud.ask('POST /v2.1/flavors', demo, {'flavor': PRIVATE}).status_code == 403
     asked = recorded.times(LOOK)
-    hands.move(11)
+    hands.forward(11)
     assert cloud.ask('GET /v2.1/flavors', demo).status_code == 200 and recorded.times(LOOK) == asked + 1
 
 
@@ -292,9 +279,9 @@ def test_a_token_that_is_revoked_is_good_no_longer_than_is_said(cloud_with, iden
     demo = cloud.credentials('demo')
     assert cloud.ask('GET /v2.1/flavors', demo).status_code == 200
     identity.tokens.revoke(demo['X-Auth-Token'])
-    hands.move(9)
+    hands.forward(9)
     assert cloud.ask('GET /v2.1/flavors', demo).status_code == 200
-    hands.move(1)
+    hands.forward(1)
     assert cloud.ask('GET /v2.1/flavors', demo).status_code == 401
 
 
@@ -309,16 +296,16 @@ def test_a_caller_is_not_remembered_beyond_its_token(hands):
     callers = RememberedCallers(10)
     ends = (hands.now + timedelta(seconds=4)).isoformat() + 'Z'
     callers.remember(asked_with('one', ends), ALICE)
-    hands.move(3)
+    hands.forward(3)
     assert callers.of({TOKEN_KEY: 'one'}) is ALICE
-    hands.move(1)
+    hands.forward(1)
     assert callers.of({TOKEN_KEY: 'one'}) is None
 
 
 def test_nobody_is_remembered_when_the_clock_was_set_back(hands):
     callers = RememberedCallers(10)
     callers.remember(asked_with('one'), ALICE)
-    hands.move(-1)
+    hands.forward(-1)
     assert callers.of({TOKEN_KEY: 'one'}) is None
 
 

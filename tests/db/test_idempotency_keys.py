@@ -14,6 +14,7 @@ from computeapi.db import archive, cells
 from computeapi.db.engine import Store
 from computeapi.db.idempotency_keys import LEASE, KeyClaims
 from computeapi.errors import IdempotencyKeyReused, OutcomeUnknown, RequestUnderWay, TooManyIdempotencyKeys
+from tests.clock import StandingClock
 
 KEPT, MOST = timedelta(hours=1), 20
 LAPSE = LEASE + timedelta(seconds=1)
@@ -34,22 +35,9 @@ with claims.doing(claims.take('key', 'bob', 'print')):
 """A process that never comes to an answer."""
 
 
-class Time:
-    """A clock that is set by hand."""
-
-    def __init__(self):
-        self.now = utcnow()
-
-    def __call__(self):
-        return self.now
-
-    def step(self, seconds):
-        self.now += seconds
-
-
 @pytest.fixture
 def time():
-    return Time()
+    return StandingClock()
 
 
 @pytest.fixture
@@ -112,13 +100,13 @@ def test_what_was_rolled_back_changed_nothing(claims, store):
 
 def test_others_do_not_wait_for_ever(claims, time):
     claims.take('key', 'bob', 'print')
-    time.step(LAPSE)
+    time.forward(LAPSE.total_seconds())
     assert claims.take('key', 'bob', 'print').answer is None
 
 
 def test_who_is_taken_for_dead_changes_nothing_more(claims, store, other, time):
     slow, others = claims.take('key', 'bob', 'print'), KeyClaims(other, KEPT.seconds, MOST)
-    time.step(LAPSE)
+    time.forward(LAPSE.total_seconds())
     quick = others.take('key', 'bob', 'print')
     with claims.doing(slow), pytest.raises(RequestUnderWay):
         change(store, 'slow')
@@ -135,7 +123,7 @@ def test_who_was_slow_still_has_its_answer_kept(claims, store, time):
     slow = claims.take('key', 'bob', 'print')
     with claims.doing(slow):
         change(store)
-        time.step(LAPSE)
+        time.forward(LAPSE.total_seconds())
         with pytest.raises(OutcomeUnknown):
             claims.take('key', 'bob', 'print')
         change(store, 'more')
@@ -150,14 +138,14 @@ def test_a_key_is_free_when_its_time_is_over(claims, store, time, answered):
         change(store)
     if answered:
         claims.keep(claim, 'done')
-    time.step(KEPT + LAPSE)
+    time.forward((KEPT + LAPSE).total_seconds())
     assert claims.take('key', 'bob', 'other').answer is None
 
 
 def test_what_is_over_is_purged(claims, store, time):
-    time.step(timedelta(days=-2))
+    time.forward(days=-2)
     claims.keep(claims.take('old', 'bob', 'print'), 'done')
-    time.step(timedelta(days=2))
+    time.forward(days=2)
     claims.keep(claims.take('new', 'bob', 'print'), 'done')
     assert archive.purge(store, utcnow() + timedelta(days=1), batch=10) == {'idempotency_keys': 1}
     assert claims.take('new', 'bob', 'print').answer == 'done'
@@ -171,7 +159,7 @@ def test_a_user_has_so_many_at_a_time(claims, store, time):
     # What is refused takes no room, what is there goes on, and so do others.
     assert claims.take('1', 'bob', 'print').answer == 'done'
     assert claims.drop(claims.take('more', 'alice', 'print'))
-    time.step(KEPT + LAPSE)
+    time.forward((KEPT + LAPSE).total_seconds())
     assert claims.take('more', 'bob', 'print').answer is None
 
 
@@ -217,7 +205,7 @@ def test_a_process_that_was_killed(claims, store, time, when):
                 claims.take('key', 'bob', 'print')
         finally:
             holder.kill()
-    time.step(LAPSE + timedelta(minutes=10))
+    time.forward(LAPSE.total_seconds(), minutes=10)
     if when == 'early':
         assert claims.take('key', 'bob', 'print').answer is None
         return

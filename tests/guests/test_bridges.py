@@ -21,7 +21,7 @@ from oslo_config import cfg
 from computeapi.backends.hypervisor import HypervisorError
 from computeapi.backends.hypervisor.qemu.bridges import Bridges
 from computeapi.backends.hypervisor.qemu.bridges.dhcp import DhcpServer
-from computeapi.backends.hypervisor.qemu.drivers import Around, local_driver
+from computeapi.backends.hypervisor.qemu.drivers import Around, guest_subnets_of, local_driver
 from computeapi.backends.network.local import LocalNetworks
 from computeapi.backends.network.protocols import NUMBERS, OF_IPV6
 from computeapi.errors import SecurityGroupRuleExists
@@ -93,6 +93,13 @@ def started(stack, folder, bridges, port, image=None):
 
 def run(*arguments):
     return subprocess.check_output(arguments, text=True, timeout=SECONDS)
+
+
+def make_office(address):
+    """A link of the host's own."""
+    run('ip', 'link', 'add', 'office', 'type', 'bridge')
+    run('ip', 'address', 'add', address, 'dev', 'office')
+    run('ip', 'link', 'set', 'office', 'up')
 
 
 def links():
@@ -238,9 +245,7 @@ def test_what_is_there_is_not_disturbed(tmp_path, networks, bridges):
 
 
 def test_addresses_that_the_host_has_a_way_to_are_not_taken_over(networks, bridges):
-    run('ip', 'link', 'add', 'office', 'type', 'bridge')
-    run('ip', 'address', 'add', '10.0.200.1/24', 'dev', 'office')
-    run('ip', 'link', 'set', 'office', 'up')
+    make_office('10.0.200.1/24')
     with pytest.raises(HypervisorError, match='a way to 10.0.0.0/16 already, by office'):
         bridges.set_up('server', make_port(networks))
 
@@ -248,9 +253,7 @@ def test_addresses_that_the_host_has_a_way_to_are_not_taken_over(networks, bridg
 @pytest.mark.parametrize('there', [True, False])
 def test_the_host_is_the_gateway_outside_where_there_is_no_other(networks, bridges, there):
     if there:
-        run('ip', 'link', 'add', 'office', 'type', 'bridge')
-        run('ip', 'address', 'add', '203.0.113.7/24', 'dev', 'office')
-        run('ip', 'link', 'set', 'office', 'up')
+        make_office('203.0.113.7/24')
     bridges.set_up('server', make_port(networks))
     assert ('inet 203.0.113.1/32' in run('ip', 'address')) != there
 
@@ -309,9 +312,7 @@ def test_what_comes_onto_the_host_later_takes_no_guests_off(networks, bridges):
     """Nor what is said later of where subnets may be."""
     port = make_port(networks)
     bridges.set_up('server', port)
-    run('ip', 'link', 'add', 'office', 'type', 'bridge')
-    run('ip', 'address', 'add', '10.0.200.1/24', 'dev', 'office')
-    run('ip', 'link', 'set', 'office', 'up')
+    make_office('10.0.200.1/24')
     before = run('ip', 'address'), run('nft', 'list', 'ruleset')
     bridges.within = WITHIN[1:]
     bridges.refresh()
@@ -476,3 +477,12 @@ def test_bridges_are_of_one_host_and_for_built_in_networks(guests, networks):
     guests.conf.set_override('hosts', 1, 'qemu')
     with pytest.raises(cfg.ConfigFileValueError, match='built-in'):
         local_driver(guests.conf, guests.images)
+    guests.conf.set_override('guest_subnets', ['10.0.0.1/8'], 'qemu')
+    with pytest.raises(cfg.ConfigFileValueError, match='guest_subnets: 10.0.0.1/8 has host bits set'):
+        local_driver(guests.conf, guests.images, Around(networks.resources))
+
+
+def test_guests_may_be_on_the_built_in_networks(guests, networks):
+    within = guest_subnets_of(guests.conf.qemu)
+    cidrs = [IPv4Network(each['cidr']) for each in networks.resources.find(ADMIN, 'subnets') if each['ip_version'] == 4]
+    assert cidrs and all(any(cidr.subnet_of(each) for each in within) for cidr in cidrs)

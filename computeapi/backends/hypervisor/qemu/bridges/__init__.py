@@ -16,7 +16,7 @@ nothing else from being as it should.
 import hashlib
 import json
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from ipaddress import IPv4Network
 from pathlib import Path
@@ -33,7 +33,6 @@ from computeapi.backends.whole_files import write
 from computeapi.context import Context
 
 LOG = logging.getLogger(__name__)
-NO_PORT = 'The network service knows no port'
 AMISS = 'The networks of the host are not as they should be: %s'
 
 
@@ -120,11 +119,9 @@ class Bridges(Taps):
         broken = {each.id: problem_of(self.bridge, each, wiring, others) for each in wiring.segments.values()}
         self.guard(ports, wiring)
         ports.keep()
-        problems: dict[str, str | None] = {port_id: f'{NO_PORT} {port_id}.' for port_id in ports.known}
-        for wire in wanted.wires:
-            reasons = [*(refused.get(subnet_id) for subnet_id, _ in wire.addresses), broken[wire.network_id]]
-            problems[wire.port_id] = next(filter(None, reasons), None) or problem_of(self.plug_in, wire, wiring)
-        return {port_id: problem for port_id, problem in problems.items() if problem}
+        unknown = ports.known.keys() - {wire.port_id for wire in wanted.wires}
+        problems = {port_id: f'The network service knows no port {port_id}.' for port_id in unknown}
+        return problems | self.plug_in_all(wanted, refused | broken)
 
     def bridge(self, segment: Segment, wiring: Wiring, others: Iterable[IPv4Network]) -> None:
         """others: what the host reaches by other links."""
@@ -157,9 +154,18 @@ class Bridges(Taps):
             stdin=firewall.guard(wiring, there, forgotten) + firewall.route(wiring, self.metadata_port),
         )
 
-    def plug_in(self, wire: Wire, wiring: Wiring) -> None:
-        """When all is there that guards it."""
-        segment = wiring.segments[wire.network_id]
+    def plug_in_all(self, wiring: Wiring, amiss: Mapping[str, str | None]) -> dict[str, str]:
+        """When all is there that guards them. amiss: why a subnet or a network is not here, by id."""
+        problems = {}
+        for wire in wiring.wires:
+            around = [*(subnet_id for subnet_id, _ in wire.addresses), wire.network_id]
+            reason = next(filter(None, map(amiss.get, around)), None)
+            problem = reason or problem_of(self.plug_in, wire, wiring.segments[wire.network_id])
+            if problem:
+                problems[wire.port_id] = problem
+        return problems
+
+    def plug_in(self, wire: Wire, segment: Segment) -> None:
         links.make_tap(wire.tap, segment.mtu)
         links.put_on(wire.tap, segment.bridge)
 
