@@ -258,6 +258,31 @@ def test_a_snippet_for_the_sdk_runs(go, logged_in, cloud, tmp_path):
     assert done.stdout.startswith('200 ') and "it's" in done.stdout, done.stderr
 
 
+SNIPPETS = """async () => {
+  const { snippets } = await import('./snippets.js')
+  const request = { method: 'GET', path: '/os-keypairs/a%3Fb', version: '2.1', statuses: [200], cloud: "it's $HOME", command: 'keypair list' }
+  return Object.fromEntries(snippets(request, 'http://cloud').map(({ name, text }) => [name, text]))
+}"""
+
+
+def in_a_shell(text):
+    """What `openstack` would be called with."""
+    return subprocess.check_output(['bash', '-c', f'openstack() {{ printf "%s\\n" "$@"; }}\n{text}'], text=True).splitlines()
+
+
+def test_what_is_copied_does_nothing_else_whatever_names_are(go, logged_in):
+    page = go('v=2.100&op=DELETE /servers/{server_id}&server_id=web; echo $(id)')
+    logged_in()
+    page.get_by_text('Copy it as').click()
+    page.get_by_role('button', name='openstack', exact=True).click()
+    text = page.get_by_label('openstack', exact=True).inner_text()
+    assert in_a_shell(text)[-3:] == ['server', 'delete', 'web; echo $(id)']
+    told = page.evaluate(SNIPPETS)
+    assert in_a_shell(told['openstack'])[:2] == ['--os-cloud', "it's $HOME"]
+    assert 'connect(cloud="it\'s $HOME")' in told['openstacksdk']
+    assert 'ServiceURL("os-keypairs", "a%3Fb")' in told['gophercloud']
+
+
 def test_who_logs_out_is_nobody(go, logged_in):
     page = go('v=2.100&op=GET /servers')
     logged_in()

@@ -20,14 +20,14 @@ function curl({ method, path, version, body }, origin) {
 }
 
 function openstack({ command, version, cloud }) {
-  return `openstack --os-cloud ${cloud} --os-compute-api-version ${version} ${command}`
+  return `openstack --os-cloud ${shell(cloud)} --os-compute-api-version ${version} ${command}`
 }
 
 function sdk({ method, path, version, body, cloud }) {
   const json = body === undefined ? '' : `    json=${python(body, '    ')},\n`
   return `import openstack
 
-compute = openstack.connect(cloud='${cloud}').compute
+compute = openstack.connect(cloud=${python(cloud)}).compute
 answer = compute.${method.toLowerCase()}(
     ${python(path)},
 ${json}    microversion='${version}',
@@ -38,7 +38,7 @@ print(answer.status_code, answer.text)
 
 function gophercloud({ method, path, version, body, statuses, answers }) {
   const [place, query] = path.slice(1).split('?')
-  const url = `client.ServiceURL(${place.split('/').map((part) => JSON.stringify(decodeURIComponent(part))).join(', ')})${query === undefined ? '' : `+${JSON.stringify(`?${query}`)}`}`
+  const url = `client.ServiceURL(${place.split('/').map((part) => JSON.stringify(part)).join(', ')})${query === undefined ? '' : `+${JSON.stringify(`?${query}`)}`}`
   const sent = method === 'POST' || method === 'PUT' || method === 'PATCH' ? [body === undefined ? 'nil' : 'body'] : []
   const taken = method === 'DELETE' ? [] : [answers ? '&answer' : 'nil']
   const options = `&gophercloud.RequestOpts{OkCodes: []int{${statuses.join(', ')}}}`

@@ -4,7 +4,7 @@ import { fill, h } from './dom.js'
 import { BodyEditor } from './body.js'
 import { least } from './samples.js'
 import { rows } from './schemas.js'
-import { snippets } from './snippets.js'
+import { shell, snippets } from './snippets.js'
 
 // A form for an operation; it is kept while it is about the same, so that nothing that was written is lost.
 export class Trial {
@@ -113,10 +113,11 @@ export class Trial {
     }, name)), h('button', { type: 'button', class: 'copy', onclick: (event) => copied(event.currentTarget, shown.text) }, 'Copy')), code)
   }
 
-  // The command with the ids that were written; null where there is none.
+  // The command with the ids that were written, which an address may have brought; null where there is none.
   get command() {
     const { command } = this.operation
-    return command?.replaceAll(/{(\w+)}/g, (all, name) => this.inPath.find((each) => each.name === name)?.input.value || `${all}`) ?? null
+    const written = (name) => this.inPath.find((each) => each.name === name)?.input.value
+    return command?.replaceAll(/{(\w+)}/g, (all, name) => (written(name) ? shell(written(name)) : all)) ?? null
   }
 }
 
