@@ -1,14 +1,19 @@
 """Floating addresses of guests in user mode, in a namespace of the tests' own, whose loopback has no other ports."""
 
 import contextlib
+import os
+import signal
 import socket
 from ipaddress import IPv4Address, IPv4Network
+from operator import itemgetter
 
 import pytest
 
+from computeapi.backends.hypervisor.qemu import monitor
 from computeapi.backends.hypervisor.qemu.bridges.wires import WireRule
 from computeapi.backends.hypervisor.qemu.drivers import Around, local_driver
 from computeapi.backends.hypervisor.qemu.forwarding import Forward, admits, forwards_of, loopback_of
+from computeapi.backends.hypervisor.qemu.process import GuestProcess
 from computeapi.errors import Error
 from tests.backends.implementations import ADMIN
 from tests.conftest import FLAVOR
@@ -108,6 +113,38 @@ def test_a_port_that_is_taken_is_told_and_the_others_are_passed_on(networks, dri
         driver.upkeep()
     assert answers(here, 10080)
     assert len([each for each in caplog.messages if 'is not passed on' in each]) == 1
+    driver.upkeep()
+    assert answers(here, 10022)
+
+
+def test_an_address_goes_from_one_guest_to_another(networks, driver, boot, floating):
+    ports = [make_port(networks, **OPEN) for _ in range(2)]
+    servers = [boot(port) for port in ports]
+    (_, first), (_, second) = sorted(zip((server.uuid for server in servers), ports, strict=True), key=itemgetter(0))
+    address, here = floating(second)
+    driver.upkeep()
+    networks.disassociate_floating_ip(ADMIN, address)
+    networks.associate_floating_ip(ADMIN, address, first['port_id'])
+    # The one that gets it is told before the one that has it.
+    driver.upkeep()
+    driver.upkeep()
+    assert answers(here, 10022)
+
+
+def test_a_guest_that_did_not_answer_is_told_when_it_does(networks, driver, boot, floating, monkeypatch):
+    port = make_port(networks, **OPEN)
+    server = boot(port)
+    address, here = floating(port)
+    driver.upkeep()
+    networks.disassociate_floating_ip(ADMIN, address)
+    pid = GuestProcess(driver.folder(server)).pid
+    os.kill(pid, signal.SIGSTOP)
+    with monkeypatch.context() as patched:
+        patched.setattr(monitor, 'CONNECT_SECONDS', 0.5)
+        driver.upkeep()
+    os.kill(pid, signal.SIGCONT)
+    driver.upkeep()
+    assert not answers(here, 10022)
 
 
 def test_a_network_service_that_is_away_changes_nothing(networks, driver, boot, floating, caplog, monkeypatch):

@@ -49,8 +49,9 @@ class Forwarding:
     def __init__(self, hosts: Sequence[Path], service: Documents, ports: Iterable[int], lowest: int):
         self.hosts, self.service, self.lowest = [HostFolder(path) for path in hosts], service, lowest
         self.ports = [*ports]
-        # By QEMU, what it was last told, or could not do.
+        # By QEMU, what it passes on, where that is all that it is to.
         self.told: dict[tuple[str, int], frozenset[Forward]] = {}
+        self.amiss: set[str] = set()
 
     def refresh(self) -> None:
         """Let all guests that run be reached as the network service says now."""
@@ -61,12 +62,18 @@ class Forwarding:
         except HypervisorError as error:
             LOG.warning(AMISS, error)
             return
+        amiss: set[str] = set()
         for key, (folder, guest) in guests.items():
             wanted = frozenset(self._wanted(guest, wires))
             # One that was never told may have forwards of a process before this one.
-            if self.told.get(key) != wanted:
-                self._tell(folder, wanted)
+            if self.told.pop(key, None) != wanted and (problems := self._tell(folder, wanted)):
+                # It is told again: what is in the way may go, such as another guest that had the address until now.
+                amiss |= problems
+            else:
                 self.told[key] = wanted
+        for problem in sorted(amiss - self.amiss):
+            LOG.warning(problem)
+        self.amiss = amiss
 
     def _running(self) -> Iterator[tuple[GuestFolder, int, QemuGuest]]:
         for folder in (folder for host in self.hosts for folder in host.all()):
@@ -90,7 +97,9 @@ class Forwarding:
                         here = port if port >= self.lowest else port + RAISED_BY
                         yield Forward(machine.netdev_of(card), loopback_of(floating), here, str(fixed), port)
 
-    def _tell(self, folder: GuestFolder, wanted: frozenset[Forward]) -> None:
+    def _tell(self, folder: GuestFolder, wanted: frozenset[Forward]) -> set[str]:
+        """What came in the way."""
+        problems = set()
         try:
             with Monitor(folder / QMP) as monitor:
                 there = forwards_of(commanded(monitor, 'info usernet'))
@@ -100,9 +109,10 @@ class Forwarding:
                     rule = f'tcp:{each.address}:{each.port}-{each.guest}:{each.to}'
                     problem = commanded(monitor, f'hostfwd_add {each.netdev} {rule}').strip()
                     if problem:
-                        LOG.warning('%s is not passed on to %s: %s', rule, folder.server_id, problem)
+                        problems.add(f'{rule} is not passed on to {folder.server_id}: {problem}')
         except HypervisorError as error:
-            LOG.warning(AMISS, error)
+            problems.add(AMISS % error)
+        return problems
 
 
 def lowest_port(*, privileged: bool) -> int:
