@@ -15,6 +15,7 @@ from computeapi.backends.network.local.resources import KINDS
 from computeapi.db import networks as rows
 from computeapi.db import routers
 from computeapi.db.network_collection import Collection
+from computeapi.db.ports import ROUTER_INTERFACE
 from computeapi.db.routers import FLOATING_IPS
 from tests.backends.implementations import ADMIN, ALICE, BOB, READER, SERVICE, OwnNetworks
 from tests.backends.test_network import addresses, together
@@ -252,6 +253,29 @@ def test_a_floating_ip_is_taken_from_a_port_that_goes_meanwhile(networks, privat
     going.join()
     assert networks.floating_ip(ALICE, floating_ip.id).port_id is None
     assert networks.ports(ALICE, ids=[port.id]) == []
+
+
+@pytest.mark.several_writers
+def test_no_floating_ip_leads_through_an_interface_that_goes_meanwhile(service, networks, private, monkeypatch):
+    port, floating_ip = networks.create_port(ALICE, private, server_id='s'), networks.create_floating_ip(ALICE)
+    resources, remove = service.own.resources, rules.remove
+    [interface] = resources.find(ADMIN, 'ports', {'network_id': [private], 'device_owner': [ROUTER_INTERFACE]})
+
+    def associate():
+        with suppress(errors.Unreachable):
+            networks.associate_floating_ip(ALICE, floating_ip.address, port.id)
+
+    coming = threading.Thread(target=associate)
+
+    def later(*facts):
+        coming.start()
+        coming.join(0.5)
+        return remove(*facts)
+
+    monkeypatch.setattr(rules, 'remove', later)
+    resources.remove_router_interface(ADMIN, interface['device_id'], {'port_id': interface['id']})
+    coming.join()
+    assert networks.floating_ip(ALICE, floating_ip.id).port_id is None
 
 
 @pytest.mark.several_writers

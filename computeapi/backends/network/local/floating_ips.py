@@ -1,6 +1,7 @@
 """What may be done with floating IPs."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 from computeapi import chance, errors
 from computeapi.backends.network.local import addresses, ports
@@ -8,7 +9,7 @@ from computeapi.db import network_projects, routers
 from computeapi.db.network_collection import Document, Work
 from computeapi.db.networks import NETWORKS
 from computeapi.db.ports import FLOATING_IP, PORTS
-from computeapi.db.routers import FLOATING_IPS, NOWHERE
+from computeapi.db.routers import FLOATING_IPS, NOWHERE, ROUTERS
 
 
 def create(work: Work, facts: Document) -> str:
@@ -88,8 +89,21 @@ def _associate(work: Work, floating_ip: Document, port_id: str, fixed_address: s
     if routers.floating_ip_leads_to(work, port_id, address, but=floating_ip['id']):
         raise errors.FloatingIPInUse(address=floating_ip['floating_ip_address'], port_id=port_id, fixed_address=address)
     FLOATING_IPS.update(work, floating_ip['id'], {'port_id': port_id, 'fixed_ip_address': address})
-    if FLOATING_IPS.get(work, floating_ip['id'])['router_id'] is None:
+    if _leading_router(work, floating_ip['id']) is None:
         raise errors.Unreachable(network_id=floating_ip['floating_network_id'], port_id=port_id)
+
+
+def _leading_router(work: Work, floating_ip_id: str) -> str | None:
+    """What leads from the floating IP to its port, and does so as long as the transaction lasts."""
+    router_id: str | None = FLOATING_IPS.get(work, floating_ip_id)['router_id']
+    if router_id is None:
+        return None
+    # Whoever takes an interface or the gateway from it does so first, and then it leads nowhere, or waits and finds
+    # the floating IP.
+    with suppress(errors.RouterNotFound):
+        ROUTERS.lock(work.elevated(), router_id)
+    found: str | None = FLOATING_IPS.get(work, floating_ip_id)['router_id']
+    return found
 
 
 def _fixed_address(port: Document, wanted: str | None) -> str:
