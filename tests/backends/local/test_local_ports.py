@@ -2,7 +2,7 @@
 
 import threading
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from threading import Barrier, BrokenBarrierError
 
@@ -276,6 +276,42 @@ def test_no_floating_ip_leads_through_an_interface_that_goes_meanwhile(service, 
     resources.remove_router_interface(ADMIN, interface['device_id'], {'port_id': interface['id']})
     coming.join()
     assert networks.floating_ip(ALICE, floating_ip.id).port_id is None
+
+
+@pytest.fixture
+def deadlock(monkeypatch, store):
+    """Once it is called, the next transaction was in the way of another one."""
+    write, ends = store.write, []
+
+    @contextmanager
+    def fails():
+        with write() as connection:
+            yield connection
+            if ends:
+                raise ends.pop()
+
+    monkeypatch.setattr(store, 'write', fails)
+    yield lambda: ends.append(errors.Deadlock('Another one was first.'))
+    assert not ends
+
+
+def test_what_was_in_the_way_of_others_is_done_again(networks, private, deadlock):
+    group = networks.create_security_group(ALICE, 'group', '').id
+
+    def done(change, *facts, **more):
+        deadlock()
+        return change(ALICE, *facts, **more)
+
+    port = done(networks.create_port, private, server_id='s')
+    port = done(networks.add_fixed_ip, port.id)
+    first, second = addresses(port)
+    assert addresses(done(networks.remove_fixed_ip, port.id, second)) == [first]
+    assert done(networks.set_port_security_groups, port.id, [group]).security_groups == (group,)
+    done(networks.activate_binding, port.id, 'h')
+    done(networks.unbind_port, port.id)
+    assert done(networks.bind_port, port.id, server_id='other', host='h').id == port.id
+    done(networks.delete_port, port.id)
+    assert networks.ports(ALICE, ids=[port.id]) == []
 
 
 @pytest.mark.several_writers

@@ -11,6 +11,7 @@ from computeapi.backends.network.local.former import LocalFormerNetworks
 from computeapi.context import Context
 from computeapi.db import network_projects, networks, qos, routers, security_groups
 from computeapi.db import ports as stored_ports
+from computeapi.db.engine import repeated
 from computeapi.db.network_collection import Document, Work, grouped
 from computeapi.db.networks import NETWORKS
 from computeapi.db.ports import PORTS
@@ -92,6 +93,7 @@ class LocalNetworks(LocalFormerNetworks):
                 held = [port for port in held if port['id'] == _made_id(port['device_id'], key)]
             return _ports(work, held)
 
+    @repeated
     def create_port(
         self,
         context: Context,
@@ -126,6 +128,7 @@ class LocalNetworks(LocalFormerNetworks):
                 return _ports(work, there)[0]
             return _port(work, ports.create(work, facts))
 
+    @repeated
     def bind_port(
         self,
         context: Context,
@@ -150,6 +153,7 @@ class LocalNetworks(LocalFormerNetworks):
             PORTS.get(work, port_id)
         return False
 
+    @repeated
     def activate_binding(self, context: Context, port_id: str, host: str) -> None:
         with self.changing(context) as work:
             ports.update(work, port_id, {'binding:host_id': host})
@@ -157,22 +161,26 @@ class LocalNetworks(LocalFormerNetworks):
     def delete_binding(self, context: Context, port_id: str, host: str) -> None:
         return
 
+    @repeated
     def unbind_port(self, context: Context, port_id: str) -> None:
         with self.changing(context) as work:
             for port in PORTS.find(work, id=port_id):
                 free = {'device_id': '', 'device_owner': '', 'binding:host_id': ''}
                 ports.update(work, port_id, free | {'binding:profile': profile_of(port['binding:profile'])})
 
+    @repeated
     def delete_port(self, context: Context, port_id: str) -> None:
         with self.changing(context) as work:
             if PORTS.find(work, id=port_id):
                 ports.delete(work, port_id)
 
+    @repeated
     def add_fixed_ip(self, context: Context, port_id: str) -> Port:
         with self.changing(context) as work:
             ports.add_address(work, port_id)
             return _port(work, port_id)
 
+    @repeated
     def remove_fixed_ip(self, context: Context, port_id: str, address: str) -> Port:
         with self.changing(context) as work:
             # A floating IP on its way to the address waits, and finds it gone.
@@ -180,6 +188,7 @@ class LocalNetworks(LocalFormerNetworks):
             ports.remove_address(work, PORTS.get(work, port_id), address)
             return _port(work, port_id)
 
+    @repeated
     def set_port_security_groups(self, context: Context, port_id: str, group_ids: Sequence[str]) -> Port:
         with self.changing(context) as work:
             ports.update(work, port_id, {'security_groups': list(group_ids)})

@@ -15,6 +15,6 @@ class NetworkStore:
     def __init__(
         self, store: Store, *, clock: Callable[[], datetime] = utcnow, listeners: Iterable[NetworkListener] = ()
     ):
-        self.resources = Resources(store, clock, listeners)
+        self.store, self.resources = store, Resources(store, clock, listeners)
         self.reading = self.resources.reading
         self.changing = self.resources.changing
