@@ -12,7 +12,8 @@ from computeapi.backends.volume.local import LocalVolumes
 from computeapi.backends.volume.local.types import DEFAULT
 from computeapi.context import Context
 from computeapi.db.facts import FactTable
-from computeapi.db.volumes import SNAPSHOTS
+from computeapi.db.volume_types import TYPES
+from computeapi.db.volumes import BACKUPS, SNAPSHOTS
 from tests.backends.implementations import ADMIN, ALICE, BOB, READER, SERVICE, SHARED
 from tests.backends.test_volume import OTHER_SERVER, SERVER, together
 
@@ -459,6 +460,44 @@ def test_a_snapshot_is_deleted_while_its_volume_goes_with_all_it_has(volumes, mo
     volumes.snapshots.delete(ALICE, snapshot.id)
     going.join()
     assert volumes.list(ALICE) == volumes.snapshots.list(ALICE) == []
+
+
+@pytest.mark.several_writers
+def test_no_backup_is_of_what_changed_since_one_that_goes_meanwhile(volumes, monkeypatch):
+    volume, select = volumes.create(ALICE, 1), BACKUPS.select
+    first, second = (volumes.backups.create(ALICE, volume.id).id for _ in range(2))
+    going = threading.Thread(target=volumes.backups.delete, args=(ALICE, second))
+
+    def later(*facts):
+        found = select(*facts)
+        monkeypatch.setattr(BACKUPS, 'select', select)
+        going.start()
+        going.join(0.5)
+        return found
+
+    monkeypatch.setattr(BACKUPS, 'select', later)
+    made = volumes.backups.create(ALICE, volume.id, incremental=True)
+    going.join()
+    assert made.parent_id in {each.id for each in volumes.backups.list(ALICE)}
+
+
+@pytest.mark.several_writers
+def test_qos_specs_and_a_type_that_has_them_go_at_once(volumes, monkeypatch):
+    kind, lock = volumes.types.create('gold'), TYPES.lock
+    qos = volumes.qos.create('fast', 'front-end', {})
+    volumes.qos.associate(ADMIN, qos.id, kind.id)
+    going = threading.Thread(target=volumes.qos.delete, args=(ADMIN, qos.id), kwargs={'force': True})
+
+    def later(*facts):
+        lock(*facts)
+        going.start()
+        going.join(0.5)
+
+    monkeypatch.setattr(TYPES, 'lock', later)
+    volumes.types.delete(kind.id)
+    going.join()
+    assert volumes.qos.list(ADMIN) == []
+    assert 'gold' not in {each.name for each in volumes.types.list(ADMIN)}
 
 
 def test_a_list_by_much_metadata_is_planned_at_once(volumes):

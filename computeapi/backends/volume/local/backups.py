@@ -114,12 +114,15 @@ class VolumeBackups(KeptWithSize[Backup]):
         return volume.size, None
 
     def _newest(self, connection: sa.Connection, context: Context, volume_id: str) -> str:
-        where = BACKUPS.matches({'volume_id': volume_id, 'status': 'available'})
-        found = BACKUPS.select(connection, BACKUPS.visible(context), *where)
-        if not found:
-            raise errors.Invalid('No backups available to do an incremental backup.')
-        newest: str = max(found, key=lambda facts: (facts['data_timestamp'], facts['created_at']))['id']
-        return newest
+        """What the next one holds the changes since, which nobody deletes before that is there."""
+        where = BACKUPS.visible(context), *BACKUPS.matches({'volume_id': volume_id, 'status': 'available'})
+        while found := BACKUPS.select(connection, *where):
+            newest: str = max(found, key=lambda facts: (facts['data_timestamp'], facts['created_at']))['id']
+            BACKUPS.lock(connection, newest)
+            # Somebody may have deleted it just before.
+            if BACKUPS.select(connection, BACKUPS.among([newest])):
+                return newest
+        raise errors.Invalid('No backups available to do an incremental backup.')
 
     def delete(self, context: Context, backup_id: str, *, force: bool = False) -> None:
         """`force` does not mind the status."""
