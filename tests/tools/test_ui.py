@@ -350,12 +350,50 @@ def test_changes_of_servers_come_by_themselves(go, logged_in, page, cloud, serve
     logged_in()
     with page.expect_response('**/ui/news'):
         page.get_by_role('link', name='Servers', exact=True).click()
+    with page.expect_response(re.compile('name=we')):
+        page.get_by_label('Servers whose name has this in it').fill('we')
     row = seen_to_stop(page, cloud, server)
     row.get_by_role('link', name='web', exact=True).click()
     expect(page.locator('.about .status')).to_have_text('SHUTOFF')
     cloud.connection().compute.start_server(server)
     expect(page.locator('.about .status')).to_have_text('ACTIVE')
     page.get_by_role('link', name='Projects', exact=True).click()
+
+
+SERVERS = """async () => {
+  const { ServersView } = await import('./servers.js')
+  const at = (second) => `2026-01-01T00:00:${String(second).padStart(2, '0')}Z`
+  const there = [...Array(500).keys()].map((number) => ({ id: `${number}`, name: '', status: 'ACTIVE', created: at(30), updated: at(30) }))
+  const asked = []
+  const get = async (path, { status, 'changes-since': since, marker, limit }) => {
+    asked.push(since)
+    const found = there.filter((each) => (!status || each.status === status) && (!since || each.updated >= since))
+    if (since) found.sort((one, other) => (one.updated < other.updated) - (one.updated > other.updated))
+    const from = marker ? found.findIndex(({ id }) => id === marker) + 1 : 0
+    return { servers: found.slice(from, from + limit).map((each) => ({ ...each })) }
+  }
+  const view = new ServersView({ get, session: { who: {} }, news: { listen() {}, leave() {} } })
+  const all = async () => { view.begin(); while (!view.ended) { await null; view.fetchMore() } }
+  await all()
+  await view.read()
+  const quiet = asked.splice(0).filter(Boolean).length
+  for (const each of there.slice(0, 450)) Object.assign(each, { status: 'SHUTOFF', updated: at(40) })
+  await view.read()
+  const stopped = [...view.known.values()].filter(({ status }) => status === 'SHUTOFF').length
+  const busy = asked.splice(0).length
+  view.status.append(new Option('SHUTOFF'))
+  view.status.value = 'SHUTOFF'
+  await all()
+  await view.read()
+  there.push({ id: 'old', name: '', status: 'SHUTOFF', created: at(10), updated: at(50) })
+  await view.read()
+  return { quiet, stopped, busy, last: [...view.known.keys()].at(-1) }
+}"""
+
+
+def test_of_many_servers_that_change_at_once_each_is_seen(go):
+    """Those, too, that come to be of the status that is asked for, and are old."""
+    assert go().evaluate(SERVERS) == {'quiet': 1, 'stopped': 450, 'busy': 3, 'last': 'old'}
 
 
 def test_where_there_is_no_stream_one_looks_now_and_then(go, logged_in, page, cloud, server):

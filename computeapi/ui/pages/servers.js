@@ -39,8 +39,8 @@ export class ServersView extends Following {
   }
 
   later() {
-    clearTimeout(this.waiting)
-    this.waiting = setTimeout(() => this.begin(), 200)
+    clearTimeout(this.typing)
+    this.typing = setTimeout(() => this.begin(), 200)
   }
 
   get wanted() {
@@ -50,7 +50,7 @@ export class ServersView extends Following {
   // From the first page on.
   begin() {
     this.owner = this.cloud.session.who
-    Object.assign(this, { known: new Map(), changed: new Map(), oldest: null, ended: false, fetching: false, since: null, turn: {} })
+    Object.assign(this, { known: new Map(), changed: new Map(), last: null, ended: false, fetching: false, since: null, turn: {} })
     this.list.scroller.scrollTop = 0
     this.fetchMore()
   }
@@ -58,12 +58,14 @@ export class ServersView extends Following {
   async fetchMore() {
     if (this.fetching || this.ended || !this.known) return
     this.fetching = true
-    const turn = this.turn
+    const { turn, since } = this
     try {
-      const { servers } = await this.cloud.get('/v2.1/servers/detail', { ...this.wanted, limit: PAGE, marker: this.oldest })
+      const { servers } = await this.cloud.get('/v2.1/servers/detail', { ...this.wanted, limit: PAGE, marker: this.last?.id ?? null })
       if (turn !== this.turn) return
-      for (const server of servers) this.keep(server)
-      this.oldest = servers.at(-1)?.id ?? this.oldest
+      for (const server of servers) this.known.set(server.id, server)
+      this.last = servers.at(-1) ?? this.last
+      // What a look saw meanwhile the page may not show yet.
+      if (since !== null) this.since = since
       this.ended = servers.length < PAGE
       fill(this.trouble)
     } catch (error) {
@@ -77,23 +79,27 @@ export class ServersView extends Following {
     this.paint()
   }
 
-  keep(server) {
-    this.known.set(server.id, server)
-    if (this.since === null || server.updated > this.since) this.since = server.updated
-  }
-
   // What changed since: deleted ones, too, which go.
   async read() {
     // What changed since is asked for when something is there.
-    if (!this.known || (this.since === null && !this.ended)) return
-    const { turn } = this
+    if (!this.known || (!this.known.size && !this.ended)) return
+    const { turn, since } = this
     const { all_tenants, name } = this.wanted
-    const query = { all_tenants, name, 'changes-since': this.since, sort_key: 'updated_at', sort_dir: 'desc', limit: CHANGED_AT_MOST }
+    const from = since ?? [...this.known.values()].map(({ updated }) => updated).sort().at(-1) ?? null
+    const query = { all_tenants, name, 'changes-since': from, sort_key: 'updated_at', sort_dir: 'desc', limit: CHANGED_AT_MOST }
     try {
-      const { servers } = await this.cloud.get('/v2.1/servers/detail', query)
-      if (turn === this.turn) this.take(servers)
+      let last = null
+      do {
+        const { servers } = await this.cloud.get('/v2.1/servers/detail', { ...query, marker: last?.id ?? null })
+        if (turn !== this.turn) return
+        this.take(servers)
+        last = servers.length < CHANGED_AT_MOST ? null : servers.at(-1)
+        // The first look is at what changed while a page came; those of that very second are in each answer.
+      } while (last && (from === null || (since !== null && last.updated > from)))
     } catch (error) {
-      if (turn === this.turn) throw error
+      if (turn !== this.turn) return
+      this.since = since
+      throw error
     }
   }
 
@@ -101,24 +107,22 @@ export class ServersView extends Following {
     const fresh = []
     let moved = false
     for (const server of servers) {
+      if (server.updated > (this.since ?? '')) this.since = server.updated
       const before = this.known.get(server.id)
       const fits = server.status !== 'DELETED' && (!this.status.value || server.status === this.status.value)
       if (before && JSON.stringify(before) === JSON.stringify(server)) continue
       if (!fits) moved = this.known.delete(server.id) || moved
-      else if (before) { this.changed.set(server.id, Date.now()); this.keep(server); moved = true }
-      else if (this.isNew(server)) fresh.push(server)
-      if (server.updated > (this.since ?? '')) this.since = server.updated
+      else if (before) { this.changed.set(server.id, Date.now()); this.known.set(server.id, server); moved = true }
+      else if (this.belongs(server)) fresh.push([server.id, server])
     }
     // The newest stand first, as in the pages.
-    fresh.sort((one, other) => (one.created < other.created ? 1 : -1))
-    if (fresh.length) this.known = new Map([...fresh.map((server) => [server.id, server]), ...this.known])
+    if (fresh.length) this.known = new Map([...fresh, ...this.known].sort(([, one], [, other]) => (one.created < other.created) - (one.created > other.created)))
     if (fresh.length || moved) this.paint()
   }
 
-  // Whether it belongs before what was fetched: what is older comes with its page.
-  isNew(server) {
-    const [first] = this.known.values()
-    return !first || server.created >= first.created
+  // Whether it stands among those that were fetched: what is older comes with its page.
+  belongs(server) {
+    return this.ended || server.created >= this.last.created
   }
 
   paint() {
