@@ -215,6 +215,18 @@ def test_a_body_is_a_form_and_json(go, logged_in, page):
     expect(body).to_have_value('{')
 
 
+def test_a_field_may_be_called_as_what_every_object_has(go, logged_in, page):
+    go('v=2.100&op=POST /servers/{server_id}/metadata')
+    logged_in()
+    page.get_by_label('New name in metadata').fill('constructor')
+    page.get_by_role('button', name='Add a name to metadata').click()
+    page.get_by_label('constructor', exact=True).fill('x')
+    page.get_by_role('button', name='JSON', exact=True).click()
+    assert json.loads(page.get_by_label('Request body, JSON').input_value()) == {'metadata': {'constructor': 'x'}}
+    page.get_by_role('button', name='Form', exact=True).click()
+    expect(page.get_by_label('constructor', exact=True)).to_have_value('x')
+
+
 def test_each_body_at_each_version_is_a_form_of_the_same_document(go):
     """Nothing is lost or made up by looking at it."""
     wrong = go().evaluate(FORMS)

@@ -72,7 +72,7 @@ export class BodyForm {
   object(field, kind, { other, away, again }) {
     const node = this.nodes[kind.number]
     const { value, name } = field
-    const of = (each) => node.properties?.[each] ?? Object.entries(node.patternProperties ?? {}).find(([pattern]) => new RegExp(pattern).test(each))?.[1] ?? node.additionalProperties?.node
+    const of = (each) => own(node.properties, each) ?? Object.entries(node.patternProperties ?? {}).find(([pattern]) => new RegExp(pattern).test(each))?.[1] ?? node.additionalProperties?.node
     const required = new Set(node.required)
     const part = (each) => {
       const known = of(each)
@@ -82,7 +82,7 @@ export class BodyForm {
       })
       return made
     }
-    const absent = Object.keys(node.properties ?? {}).filter((each) => !(each in value))
+    const absent = Object.keys(node.properties ?? {}).filter((each) => !Object.hasOwn(value, each))
     const parts = h('div', { class: 'parts-of' }, Object.keys(value).map(part))
     return this.group(field, other, away, parts, this.adders(name, value, absent, node, again, (each) => {
       value[each] = this.firstOf(of(each))
@@ -105,7 +105,7 @@ export class BodyForm {
     const key = free && h('input', { type: 'text', 'aria-label': `New name in ${name || 'the body'}`, placeholder: 'Name', autocomplete: 'off', spellcheck: 'false', autocapitalize: 'none', onkeydown: (event) => { if (event.key === 'Enter') { event.preventDefault(); named() } } })
     const named = () => {
       const given = key.value
-      if (!given || given in value) return key.focus()
+      if (!given || Object.hasOwn(value, given)) return key.focus()
       key.value = ''
       add(given)
     }
@@ -205,5 +205,8 @@ export class BodyForm {
     this.marked = null
   }
 }
+
+// What somebody called so, and not what every object has.
+const own = (things, name) => (Object.hasOwn(things ?? {}, name) ? things[name] : undefined)
 
 const mark = () => h('span', { class: 'needed' }, ' required')
