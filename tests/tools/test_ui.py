@@ -295,6 +295,33 @@ def test_what_is_copied_does_nothing_else_whatever_names_are(go, logged_in):
     assert 'ServiceURL("os-keypairs", "a%3Fb")' in told['gophercloud']
 
 
+TOLD = """async () => {
+  const [{ Session }, { Cloud }, { ControlForm }] = await Promise.all(['./session.js', './cloud.js', './control.js'].map((each) => import(each)))
+  const session = new Session()
+  session.take({ login: true, session: { user: 'one' } })
+  const { fetch } = window
+  let answer
+  window.fetch = () => new Promise((resolve) => { answer = resolve })
+  const asked = session.ask('/v2.1')
+  session.take({ login: true, session: { user: 'other' } })
+  answer(new Response('{"message": "Nobody is logged in."}', { status: 401 }))
+  window.fetch = fetch
+  const cloud = new Cloud(session, { newest: 0, name: () => '2.1' })
+  const told = await asked.then((each) => cloud.taken(each)).catch(({ message }) => message)
+  const path = { '/faults': { post: { requestBody: { content: { 'application/json': { schema: { type: 'object' } } } } } } }
+  const answers = [Promise.reject(new Error('It is away.')), Promise.resolve({ paths: path })]
+  const form = new ControlForm({ getControl: () => answers.shift() }, '/faults', { text: 'Add' })
+  await form.show().catch(() => {})
+  await form.show()
+  return { who: session.who.user, told, shown: form.shown }
+}"""
+
+
+def test_what_goes_wrong_for_a_moment_is_told_and_over(go):
+    told = go().evaluate(TOLD)
+    assert told == {'who': 'other', 'told': 'Nobody is logged in.', 'shown': True}
+
+
 def test_who_logs_out_is_nobody(go, logged_in):
     page = go('v=2.100&op=GET /servers')
     logged_in()

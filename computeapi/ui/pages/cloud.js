@@ -29,8 +29,9 @@ export class Cloud {
   taken({ status, text }) {
     const document = text.startsWith('{') ? JSON.parse(text) : null
     if (status < 400) return document
-    const fault = document && Object.values(document)[0]
-    throw new Trouble(fault?.message ?? `The cloud answered ${status}.`, status)
+    const [fault] = Object.values(document ?? {})
+    // The page's own server says why without an envelope.
+    throw new Trouble(fault?.message ?? document?.message ?? `The cloud answered ${status}.`, status)
   }
 
   // The same of the control API.

@@ -18,9 +18,9 @@ export class ControlForm {
   }
 
   async show() {
+    const { nodes, number } = await bodyOf(this.cloud, this.path)
     if (this.shown) return
     this.shown = true
-    const { nodes, number } = await bodyOf(this.cloud, this.path)
     this.editor.show(nodes, number, JSON.stringify(this.example ?? least(nodes, number), null, 2))
   }
 
@@ -38,8 +38,8 @@ export class ControlForm {
 
 // The schema of what is sent to a path, as nodes: { nodes, number }.
 async function bodyOf(cloud, path) {
-  cloud.controlled ??= cloud.getControl('/openapi.json')
-  const { paths } = await cloud.controlled
+  cloud.controlled ??= await cloud.getControl('/openapi.json')
+  const { paths } = cloud.controlled
   const nodes = []
   return { nodes, number: numbered(nodes, paths[path].post.requestBody.content['application/json'].schema) }
 }

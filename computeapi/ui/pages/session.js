@@ -39,11 +39,11 @@ export class Session extends EventTarget {
     if (look) headers['X-Computeapi-Look'] = '1'
     if (version) headers['OpenStack-API-Version'] = `compute ${version}`
     if (body !== undefined) headers['Content-Type'] = 'application/json'
-    const begun = performance.now()
+    const [begun, { who }] = [performance.now(), this]
     const answer = await fetch(at + path, { method, headers, body })
     const text = await answer.text()
-    // A token that the cloud takes no more is a session that is over.
-    if (answer.status === 401) this.take({ login: this.offered, session: null })
+    // A token that the cloud takes no more is a session that is over, unless another one has begun meanwhile.
+    if (answer.status === 401 && who === this.who) this.take({ login: this.offered, session: null })
     return {
       status: answer.status, phrase: answer.statusText, headers: [...answer.headers], text, milliseconds: performance.now() - begun,
     }
