@@ -501,6 +501,56 @@ def test_hosts_networks_and_projects(go, logged_in, page, cloud, server):
     assert len(list(compute.servers())) == 1
 
 
+@pytest.fixture
+def refusing(browser):
+    """A page of its own, for a browser reports what is refused as an error; nothing else goes wrong in it."""
+    page, trouble = browser.new_page(), []
+    page.on('pageerror', lambda error: trouble.append(str(error)))
+    yield page
+    page.context.clear_cookies()
+    page.close()
+    assert not trouble
+
+
+def test_nobody_is_shown_what_the_one_before_them_saw(refusing, cloud, url, server):
+    def log_in(user):
+        page.get_by_role('banner').get_by_role('button', name='Log in').click()
+        page.get_by_label('User').fill(user)
+        page.get_by_label('Password').fill(cloud.passwords[user])
+        page.keyboard.press('Enter')
+
+    page = refusing
+    page.goto(f'{url}#/servers/{server.id}')
+    log_in('admin')
+    page.get_by_text('Console log').click()
+    expect(page.get_by_label('Console log')).to_contain_text('ready')
+    expect(page.locator('.past')).to_contain_text('create')
+    page.goto(f'{url}#/api?v=2.100&op=GET /os-hypervisors')
+    page.get_by_role('button', name='Send').click()
+    expect(page.locator('.answer')).to_contain_text('compute1')
+    page.get_by_role('button', name='Log out').click()
+    log_in('demo')
+    expect(page.get_by_role('button', name='Send')).to_be_visible()
+    expect(page.locator('.answer')).to_be_empty()
+    page.goto(f'{url}#/servers/{server.id}')
+    expect(page.get_by_role('heading', name='There is no such server')).to_be_visible()
+    for part in ('.past', '.log pre', '.server .facts'):
+        expect(page.locator(part)).to_be_empty()
+
+
+@pytest.mark.parametrize('place', ['constructor', 'tests/constructor', 'servers/%'])
+def test_an_address_that_is_none_breaks_nothing(refusing, cloud, url, place):
+    page = refusing
+    page.goto(f'{url}#/tests')
+    page.get_by_role('banner').get_by_role('button', name='Log in').click()
+    page.get_by_label('User').fill('admin')
+    page.get_by_label('Password').fill(cloud.passwords['admin'])
+    page.keyboard.press('Enter')
+    expect(page.get_by_role('navigation', name='Of tests')).to_be_visible()
+    page.goto(f'{url}#/{place}')
+    expect(page.locator('#main')).to_contain_text(re.compile('What 2.104 changed|Requests|Any answer|There is no such server'))
+
+
 def test_who_is_no_administrator_sees_their_own(go, logged_in, page, server):
     go()
     logged_in('demo')

@@ -16,20 +16,27 @@ const bar = document.querySelector('.top')
 
 class Page {
   constructor(session, open, api, requirements) {
-    const cloud = new Cloud(session, api.reference)
-    Object.assign(this, { session, open, api })
-    // Those after the first are for who is logged in.
+    Object.assign(this, { session, open, api, requirements, cloud: new Cloud(session, api.reference) })
+    this.begin()
+    this.links = [['api', 'The API', '#/api'], ['servers', 'Servers', '#/servers'], ['hosts', 'Hosts', '#/hosts'],
+      ['networks', 'Networks', '#/networks'], ['projects', 'Projects', '#/projects'],
+      ['tests', 'Tests', '#/tests']]
+    this.nav = h('nav', { class: 'views', 'aria-label': 'Views' })
+    this.door = h('div', { class: 'waiting' }, h('p', {}, 'What is in the cloud is for who is logged in.'),
+      h('button', { type: 'button', class: 'main', onclick: open }, 'Log in'))
+  }
+
+  // What somebody was shown is not for who logs in after them. All views but the first are for who is logged in.
+  begin() {
+    const { api, cloud, requirements, session: { who } } = this
+    const user = who && `${who.user} in ${who.project}`
+    if (this.views && (!user || user === this.user)) return
+    for (const each of Object.values(this.views ?? {})) each.hide()
+    this.user = user
     this.views = {
       api, servers: new ServersView(cloud), server: new ServerView(cloud, requirements), hosts: new HostsView(cloud),
       networks: new NetworksView(cloud), projects: new ProjectsView(cloud), tests: new TestsView(cloud),
     }
-    this.links = [['api', 'The API', '#/api'], ['servers', 'Servers', '#/servers'], ['hosts', 'Hosts', '#/hosts'],
-      ['networks', 'Networks', '#/networks'], ['projects', 'Projects', '#/projects'],
-      ['tests', 'Tests', '#/tests']]
-    this.cloud = cloud
-    this.nav = h('nav', { class: 'views', 'aria-label': 'Views' })
-    this.door = h('div', { class: 'waiting' }, h('p', {}, 'What is in the cloud is for who is logged in.'),
-      h('button', { type: 'button', class: 'main', onclick: open }, 'Log in'))
   }
 
   // Hosts are there for who is let to them, which is administrators by default; tests are there with the control API.
@@ -40,21 +47,31 @@ class Page {
 
   // The address is #/VIEW, or #/VIEW/ID, and parameters.
   show() {
+    this.begin()
     const [path, query] = location.hash.slice(1).split('?')
     const [, name, id] = path.split('/')
     // Who logs in may be let to it.
     const unsure = name === 'tests' && !this.session.who
-    const view = id !== undefined && name === 'servers' ? 'server' : name in this.views && this.session.offered && (unsure || this.isFor(name)) ? name : 'api'
+    const view = id !== undefined && name === 'servers' ? 'server' : Object.hasOwn(this.views, name) && this.session.offered && (unsure || this.isFor(name)) ? name : 'api'
     fill(this.nav, this.session.offered && this.links.filter(([each]) => this.isFor(each)).map(([each, text, href]) => (
       h('a', { href, 'aria-current': each === name || (each === 'api' && view === 'api') ? 'page' : null }, text))))
     this.nav.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' })
     const closed = view !== 'api' && !this.session.who
     const shown = this.views[view]
     for (const each of Object.values(this.views)) if (each !== shown || closed) each.hide()
-    if (!closed) shown.show(id === undefined ? null : decodeURIComponent(id), new URLSearchParams(query))
+    if (!closed) shown.show(id === undefined ? null : decoded(id), new URLSearchParams(query))
     if (view !== 'api' && view !== 'server') document.title = `${this.links.find(([each]) => each === view)[1]} – computeapi`
     const element = closed ? this.door : shown.element
     if (main.firstElementChild !== element) fill(main, element)
+  }
+}
+
+// What is no such text stands for itself.
+function decoded(text) {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
   }
 }
 

@@ -30,7 +30,7 @@ export class ServerView extends Following {
 
   show(id) {
     if (id !== this.id) {
-      Object.assign(this, { id, of: null, server: null, told: new Map(), shown: null })
+      Object.assign(this, { id, of: null, server: null, told: new Map(), shown: null, happened: null })
       fill(this.head, h('p', { class: 'quiet' }, 'Loading …'))
       for (const part of [this.buttons, this.facts, this.past, this.log, this.trouble]) fill(part)
       this.logged.open = false
@@ -160,8 +160,11 @@ export class ServerView extends Following {
 
   async readLog() {
     if (!this.logged.open || !this.server) return
+    const { id } = this
     try {
       const told = await this.cloud.send('POST', `${this.path}/action`, { 'os-getConsoleOutput': { length: LINES } })
+      // Another one may be looked at by now.
+      if (id !== this.id) return
       fill(this.log, told.output || 'It wrote nothing yet.')
       this.log.scrollTop = this.log.scrollHeight
     } catch (error) {

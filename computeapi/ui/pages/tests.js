@@ -26,7 +26,7 @@ export class TestsView {
   }
 
   show(id) {
-    const name = id in this.parts ? id : 'journal'
+    const name = Object.hasOwn(this.parts, id) ? id : 'journal'
     const part = this.parts[name]
     for (const each of Object.values(this.parts)) if (each !== part) each.hide()
     fill(this.nav, Object.entries(NAMES).map(([each, text]) => h('a', { href: `#/tests/${each}`, 'aria-current': each === name ? 'page' : null }, text)))

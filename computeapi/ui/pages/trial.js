@@ -21,7 +21,8 @@ export class Trial {
     this.send = h('button', { type: 'submit', class: 'main' }, 'Send')
     this.element = h('section', { class: 'trial' }, h('h3', {}, 'Try it'), this.inside = h('div', {}))
     this.chosen = 'curl'
-    session.addEventListener('change', () => this.render())
+    // What somebody was answered is not for who logs in after them.
+    session.addEventListener('change', () => { fill(this.answer); this.render() })
   }
 
   // What inputs of the path hold, where a name is one of theirs.
