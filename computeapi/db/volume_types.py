@@ -98,7 +98,7 @@ def types_with_qos(qos_id: str) -> Clause:
 
 def set_qos(connection: sa.Connection, where: Clause, qos_id: str | None) -> None:
     """Let these types ask this of a host; None: nothing."""
-    # By their own ids: InnoDB would lock the entries of another index before the rows, and who deletes a type has locked
-    # the row before the entry.
+    # By their own ids: InnoDB would lock the entries of another index before the rows, and who deletes a type locks the
+    # row before the entry.
     ids = list(connection.scalars(sa.select(volume_types.c.id).where(where)))
     connection.execute(sa.update(volume_types).where(volume_types.c.id.in_(ids)).values(qos_specs_id=qos_id))
