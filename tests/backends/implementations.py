@@ -349,7 +349,8 @@ class OwnShares:
 
     def share(self, context, protocol='NFS', **facts):
         """The id of a new share of the caller's."""
-        return self.own.create(context, 1, protocol, name='share', **facts).id
+        made = self.own.create(context, 1, protocol, name='share')
+        return self.own.update(ADMIN, made.id, **facts).id
 
     def delete(self, context, share_id):
         self.own.delete(context, share_id)

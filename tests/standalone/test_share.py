@@ -73,10 +73,10 @@ def test_its_versions_are_told_to_anybody(ask):
 
 
 def test_a_new_share(ask, create):
-    made = create(share_proto='cephfs', size=3, name='home', description='mine', metadata={'a': 'b'}, is_public='true')
+    made = create(share_proto='cephfs', size=3, name='home', description='mine', metadata={'a': 'b'})
     shown = ask(f'GET /v2/shares/{made["id"]}').json['share']
     assert shown == made
-    assert (made['share_proto'], made['size'], made['status'], made['is_public']) == ('CEPHFS', 3, 'available', True)
+    assert (made['share_proto'], made['size'], made['status'], made['is_public']) == ('CEPHFS', 3, 'available', False)
     assert (made['name'], made['metadata'], made['project_id'], made['user_id']) == (
         'home',
         {'a': 'b'},
@@ -98,7 +98,7 @@ def test_where_it_is_mounted_from(ask, create):
 
 def test_lists(ask, create):
     first, second = create(name='first')['id'], create(name='second', share_proto='CEPHFS')['id']
-    theirs, everybodys = create('bob')['id'], create('bob', is_public=True)['id']
+    theirs, everybodys = create('bob')['id'], create('admin', is_public=True)['id']
     assert ids(ask('GET /v2/shares')) == [second, first]
     assert set(ids(ask('GET /v2/shares/detail?all_tenants=1', by='admin'))) == {first, second, theirs, everybodys}
     assert ids(ask('GET /v2/shares?name=first')) == ids(ask('GET /v2/shares?limit=1&offset=1')) == [first]
@@ -110,13 +110,24 @@ def test_lists(ask, create):
 
 def test_changes(ask, create):
     share_id = create()['id']
-    changed = ask(f'PUT /v2/shares/{share_id}', {'share': {'display_name': 'new', 'is_public': True}}).json['share']
+    public = {'share': {'display_name': 'new', 'is_public': True}}
+    changed = ask(f'PUT /v2/shares/{share_id}', public, by='admin').json['share']
     assert (changed['name'], changed['is_public']) == ('new', True)
     ask(f'PUT /v2/shares/{share_id}', {'share': {'display_name': 'x'}}, by='bob', expect=403)
     ask(f'DELETE /v2/shares/{share_id}', by='bob', expect=403)
     ask(f'DELETE /v2/shares/{share_id}', by='reader', expect=403)
     ask(f'DELETE /v2/shares/{share_id}', expect=202)
     ask(f'GET /v2/shares/{share_id}', expect=404)
+
+
+def test_what_is_everybodys_administrators_say(ask, create):
+    create(is_public='true', expect=403)
+    share_id = create()['id']
+    ask(f'PUT /v2/shares/{share_id}', {'share': {'is_public': True}}, expect=403)
+    ask(f'PUT /v2/shares/{share_id}', {'share': {'is_public': True}}, by='admin')
+    for public in (True, False):
+        ask(f'PUT /v2/shares/{share_id}', {'share': {'is_public': public}})
+    ask(f'GET /v2/shares/{share_id}', by='bob', expect=404)
 
 
 @pytest.mark.parametrize(
@@ -190,7 +201,8 @@ def test_what_is_locked_stays(ask, create, allow):
 
 
 def test_rules_of_other_projects_are_not_shown(ask, create, allow):
-    share_id = create(is_public=True)['id']
+    share_id = create()['id']
+    ask(f'PUT /v2/shares/{share_id}', {'share': {'is_public': True}}, by='admin')
     rule = allow(share_id)
     assert ask(f'GET /v2/share-access-rules?share_id={share_id}', by='bob').json['access_list'] == []
     ask(f'GET /v2/share-access-rules/{rule["id"]}', by='bob', expect=404)

@@ -74,6 +74,7 @@ class LocalShares:
         """A share that is available at once. facts: name, description, metadata, is_public; OverQuota."""
         if context.project_id is None:
             raise errors.Forbidden('This takes a token that is scoped to a project.')
+        check_public(context, facts)
         share_id, now = chance.new_id(), self.clock()
         share = Share(
             id=share_id,
@@ -95,6 +96,7 @@ class LocalShares:
     def update(self, context: Context, share_id: str, **facts: Any) -> Share:
         """Change name, description, is_public or metadata."""
         with self._own(context, share_id) as (connection, share):
+            check_public(context, facts, share)
             facts['updated_at'] = self.clock()
             SHARES.update(connection, share_id, facts)
         return replace(share, **facts)
@@ -179,6 +181,13 @@ class LocalShares:
 def exported(protocol: str, share_id: str) -> str:
     """Where such a share is mounted from: as it looks, for nothing is there."""
     return f'{HOST}:6789:/volumes/{share_id}' if protocol == 'CEPHFS' else f'{HOST}:/shares/{share_id}'
+
+
+def check_public(context: Context, facts: Mapping[str, Any], share: Share | None = None) -> None:
+    """Forbidden to make a share everybody's, which is for administrators, as by a Manila's usual rules."""
+    was_public = share is not None and share.is_public
+    if facts.get('is_public') and not was_public and not context.is_admin:
+        raise errors.Forbidden('You are not authorized to make a share public.')
 
 
 def check_quota(connection: sa.Connection, context: Context, size: int) -> None:
