@@ -22,6 +22,8 @@ LOOK_SECONDS = 0.02
 MOST_BANDWIDTH = 2**40
 UNDER_WAY = frozenset({'setup', 'active', 'pre-switchover', 'device', 'cancelling', 'wait-unplug'})
 """What QEMU calls a migration that has neither ended nor failed."""
+BROKEN = (OSError, QMPError, TimeoutError, EOFError, ValueError, AssertionError)
+"""What the library raises where a QEMU goes, or says what it should not: it takes some of it for impossible."""
 # The library tells of what it raises, too, and of each QEMU that ends.
 logging.getLogger('qemu.qmp').setLevel(logging.CRITICAL)
 
@@ -49,7 +51,7 @@ class Monitor:
         self.runner = asyncio.Runner()
         try:
             self._wait(self.client.connect(self._connected()), CONNECT_SECONDS)
-        except (OSError, QMPError, TimeoutError) as error:
+        except BROKEN as error:
             self._close()
             raise silent(self.path) from error
         return self
@@ -80,7 +82,7 @@ class Monitor:
         except ExecuteError as error:
             LOG.info('%s refused %s: %s', self.path.parent.name, command, error)
             raise Refusal(command, str(error)) from None
-        except (OSError, QMPError, TimeoutError) as error:
+        except BROKEN as error:
             raise silent(self.path) from error
 
     def nodes(self) -> set[str]:
@@ -144,7 +146,7 @@ class Monitor:
     def _close(self) -> None:
         try:
             self._wait(self.client.disconnect(), CONNECT_SECONDS)
-        except (OSError, QMPError, TimeoutError, EOFError):
+        except BROKEN:
             LOG.debug('The conversation with %s broke', self.path.parent.name)
         finally:
             self.runner.close()
