@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from computeapi.backends.hypervisor.qemu.folder import GuestFolder
-from computeapi.backends.hypervisor.qemu.running import Running
+from computeapi.backends.hypervisor.qemu.running import LOOK_SECONDS, Running, lives
 
 # What is made has another name until it is whole.
 SCRIPT = 'echo $$ > "$0.pid"; : > "$0.part"; "$@" && mv "$0.part" "$0"; rm -f "$0.pid"'
@@ -48,10 +48,14 @@ class Child:
         subprocess.run(command, stdin=null, stdout=null, stderr=null, check=True, timeout=START_SECONDS)
 
     def end(self) -> None:
-        pid = self.running.pid
-        if pid is not None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(pid, signal.SIGKILL)
+        """With all that it began, which keeps to its end what it has open; it may have to say its number first."""
+        group, deadline = 0, time.monotonic() + START_SECONDS
+        while (self.is_under_way or (group and lives(group))) and time.monotonic() < deadline:
+            if (pid := self.running.pid) is not None:
+                group = pid
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(group, signal.SIGKILL)
+            time.sleep(LOOK_SECONDS)
         for path in (self.part, self.number):
             path.unlink(missing_ok=True)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 # How long one has to put away what it has in memory before it is ended by force.
 END_SECONDS = 5
 LOOK_SECONDS = 0.02
+OVER = 'ZX'
 
 
 class Running:
@@ -53,7 +54,19 @@ def ended(pid: int, way: signal.Signals) -> bool:
 
 def is_alive(pid: int) -> bool:
     """Nobody may have asked yet how one ended that is not."""
+    return state_of(Path(f'/proc/{pid}'))[0] not in OVER
+
+
+def lives(group: int) -> bool:
+    """Whether a process of the group is alive."""
+    found = (state_of(path) for path in Path('/proc').glob('[0-9]*'))
+    return any(of == group and state not in OVER for state, of in found)
+
+
+def state_of(process: Path) -> tuple[str, int]:
+    """The letter of its state, and its group."""
     try:
-        return Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()[0] not in 'ZX'
+        state, _, group = (process / 'stat').read_text().rpartition(')')[2].split()[:3]
     except OSError:
-        return False
+        return 'X', 0
+    return state, int(group)

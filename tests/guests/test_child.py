@@ -1,0 +1,43 @@
+"""Commands that go on without whoever began them."""
+
+import time
+
+import pytest
+
+from computeapi.backends.hypervisor.qemu import child as module
+from computeapi.backends.hypervisor.qemu.child import Child
+from computeapi.backends.hypervisor.qemu.running import lives
+
+PATIENCE = 20
+COPIES = ['sh', '-c', 'dd if=/dev/zero bs=1M count=64 of="$0.copy" 2>"$0.said"; sleep 60']
+
+
+@pytest.fixture
+def child(tmp_path):
+    made = Child(tmp_path / 'made')
+    yield made
+    made.end()
+
+
+def until(happens):
+    deadline = time.monotonic() + PATIENCE
+    while not happens():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_nothing_of_it_is_left_when_it_was_ended(child):
+    for _ in range(10):
+        child.start([*COPIES, str(child.target)])
+        until(lambda: child.running.pid is not None)
+        group = child.running.pid
+        child.end()
+        assert not lives(group) and not child.is_under_way and not child.is_done
+
+
+def test_one_that_has_just_begun_is_ended(child, monkeypatch):
+    monkeypatch.setattr(module, 'SCRIPT', f'sleep 0.3; {module.SCRIPT}')
+    child.start(['sh', '-c', 'sleep 60', str(child.part)])
+    child.end()
+    time.sleep(0.6)
+    assert not child.is_under_way
