@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
+from urllib.parse import parse_qsl
 
 import orjson
 import webob
@@ -116,7 +117,7 @@ class PageLogin:
 
     def of(self, req: webob.Request) -> LoggedIn | None:
         """The session that the browser is in."""
-        name = req.cookies.get(COOKIE)
+        name = name_in(req)
         return self.sessions.get(name) if name else None
 
     def show(self, req: webob.Request, session: LoggedIn | None) -> webob.Response:
@@ -152,7 +153,7 @@ class PageLogin:
         seconds = (parsed(token['expires_at']) - parsed(token['issued_at'])).total_seconds()
         if 'project' not in token:
             return _refusal(403, 'This user has no project of their own.')
-        self.sessions.close(req.cookies.get(COOKIE, ''))
+        self.sessions.close(name_in(req))
         roles = tuple(sorted(role['name'] for role in token.get('roles', ())))
         secret = answer.headers['X-Subject-Token']
         name = self.sessions.open(token['user']['name'], token['project']['name'], roles, secret, seconds)
@@ -175,7 +176,7 @@ class PageLogin:
 
     def log_out(self, req: webob.Request) -> webob.Response:
         """The token is revoked, too."""
-        session = self.sessions.close(req.cookies.get(COOKIE, ''))
+        session = self.sessions.close(name_in(req))
         if session is not None:
             headers = {'X-Auth-Token': session.token, 'X-Subject-Token': session.token}
             req.environ[ASKED] = webob.Request.blank(TOKENS, method='DELETE', headers=headers)
@@ -200,7 +201,8 @@ class PageLogin:
         """Those that refuse the user, for what is of a project and a user that the query names, or their own."""
         if self.callers is None:
             return _refusal(404, 'The rules are not known here.')
-        target = {name: req.GET[name] for name in ('project_id', 'user_id') if name in req.GET}
+        given = dict(parse_qsl(req.query_string))
+        target = {name: given[name] for name in ('project_id', 'user_id') if name in given}
         try:
             return _answer(self.callers.rights(session.token, target))
         except NotAuthenticated:
@@ -208,14 +210,14 @@ class PageLogin:
 
     def over(self, req: webob.Request) -> webob.Response:
         """The token is worth nothing any more, such as after a reset."""
-        self.sessions.close(req.cookies.get(COOKIE, ''))
+        self.sessions.close(name_in(req))
         return _refusal(401, 'The session is over.')
 
     def listen(self, req: webob.Request, session: LoggedIn) -> webob.Response:
         """Tell which servers change, of the user's project or of all, for as long as the session lasts."""
         if self.callers is None or self.news is None or not req.environ.get(TAKEN):
             return _refusal(404, 'There is no stream here.')
-        callers, name = self.callers, req.cookies[COOKIE]
+        callers, name = self.callers, name_in(req)
         try:
             hears = callers.hears(session.token)
             if hears is None:
@@ -249,7 +251,7 @@ class PageLogin:
         def start(status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> Any:
             if status.startswith('401'):
                 # A token that is worth nothing any more, such as after a reset.
-                self.sessions.close(req.cookies.get(COOKIE, ''))
+                self.sessions.close(name_in(req))
             kept = [each for each in headers if each[0].lower() not in NOT_PASSED_ON]
             return start_response(status, [*kept, ('Cache-Control', 'no-store')], exc_info)
 
@@ -279,6 +281,16 @@ def is_from_the_page(req: webob.Request, own: str) -> bool:
         and req.headers.get('Sec-Fetch-Site', 'same-origin') == 'same-origin'
         and req.headers.get('Origin', own) == own
     )
+
+
+def name_in(req: webob.Request) -> str:
+    """That of the session, or ''. WebOb would refuse all cookies where one is no UTF-8, and a browser has one jar for
+    all ports of a machine."""
+    for each in req.headers.get('Cookie', '').split(';'):
+        name, _, value = each.strip().partition('=')
+        if name == COOKIE:
+            return value
+    return ''
 
 
 def is_open(path: str, method: str) -> bool:

@@ -53,6 +53,17 @@ def test_nobody_is_logged_in_at_first(browser):
     assert browser.ask('/cloud/v2.1/servers').status_code == 401
 
 
+def test_what_is_no_text_beside_a_session_is_in_nobodys_way(logged_in):
+    jar = f'other=\xff; {COOKIE}={logged_in.name}; more="\\377"'.encode('latin-1')
+    with requests.Session() as bare:
+        headers = {**OWN, 'Cookie': jar}
+        assert (
+            bare.get(f'{logged_in.cloud.url}/ui/session', headers=headers, timeout=30).json()['session']['user']
+            == 'demo'
+        )
+    assert logged_in.ask('/rules?project_id=%ff&%ff').status_code == 200
+
+
 def test_a_session_asks_the_cloud_as_its_user(logged_in, cloud):
     shown = logged_in.ask('/session').json()['session']
     assert (shown['user'], shown['project']) == ('demo', 'demo') and 'admin' not in shown['roles']
