@@ -481,6 +481,16 @@ def test_a_server_is_asked_for_what_its_state_allows(go, logged_in, page, url, c
     expect(page.get_by_role('row', name='web')).to_have_count(0)
 
 
+def test_a_window_that_the_browser_keeps_back_is_told(go, logged_in, page, url, server):
+    page.add_init_script('window.open = () => null')
+    go()
+    logged_in()
+    page.goto(f'{url}#/servers/{server.id}')
+    page.locator('.possible').get_by_role('button', name='console', exact=True).click()
+    expect(page.get_by_text('let this page open one')).to_be_visible()
+    page.goto('about:blank')
+
+
 def test_hosts_networks_and_projects(go, logged_in, page, cloud, server):
     compute = cloud.connection().compute
     go()

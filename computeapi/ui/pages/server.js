@@ -148,12 +148,13 @@ export class ServerView extends Following {
   async openConsole() {
     // A window that is opened later than the click would be kept back.
     const opened = open('', '_blank')
+    if (!opened) return fill(this.trouble, 'The browser keeps the window of the console back: let this page open one.')
     try {
       const { remote_console: console } = await this.cloud.send('POST', `${this.path}/remote-consoles`, { remote_console: { protocol: 'vnc', type: 'novnc' } })
       opened.opener = null
       opened.location = console.url
     } catch (error) {
-      opened?.close()
+      opened.close()
       fill(this.trouble, error.message)
     }
   }
