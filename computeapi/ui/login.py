@@ -201,8 +201,8 @@ class PageLogin:
         """Those that refuse the user, for what is of a project and a user that the query names, or their own."""
         if self.callers is None:
             return _refusal(404, 'The rules are not known here.')
-        given = dict(parse_qsl(req.query_string))
-        target = {name: given[name] for name in ('project_id', 'user_id') if name in given}
+        given = parse_qsl(req.query_string)
+        target = {name: value for name, value in given if name in ('project_id', 'user_id')}
         try:
             return _answer(self.callers.rights(session.token, target))
         except NotAuthenticated:
