@@ -4,10 +4,11 @@ import hashlib
 import secrets
 import threading
 import time
+from collections import Counter
 from dataclasses import dataclass, field
 
 MOST = 100
-"""Sessions at a time; the oldest ends where there would be more."""
+"""Sessions at a time; where there would be more, the oldest ends of who has most: nobody ends those of others."""
 LONGEST = 8 * 3600.0
 """Seconds that one lasts at most."""
 
@@ -44,7 +45,7 @@ class PageSessions:
         with self._lock:
             self._forget_those_that_ended()
             while len(self._open) >= MOST:
-                del self._open[next(iter(self._open))]
+                self._end_one()
             self._open[_key(name)] = LoggedIn(user, project, roles, token, time.monotonic() + min(seconds, LONGEST))
         return name
 
@@ -57,6 +58,10 @@ class PageSessions:
         """The session of that name, which is over now."""
         with self._lock:
             return self._open.pop(_key(name), None)
+
+    def _end_one(self) -> None:
+        [(greedy, _)] = Counter(session.user for session in self._open.values()).most_common(1)
+        del self._open[next(key for key, session in self._open.items() if session.user == greedy)]
 
     def _forget_those_that_ended(self) -> None:
         now = time.monotonic()

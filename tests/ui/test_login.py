@@ -265,6 +265,14 @@ def test_sessions_end_and_are_not_many(monkeypatch):
     assert own.get(names[0]) is None and all(map(own.get, names[1:]))
 
 
+def test_who_logs_in_again_and_again_logs_out_nobody_else():
+    own = PageSessions()
+    first = own.open('admin', 'admin', (), 'token', 1000)
+    for _ in range(sessions.MOST + 1):
+        own.open('demo', 'demo', (), 'token', 1000)
+    assert own.get(first) is not None
+
+
 def test_the_control_api_is_for_administrators(browser, cloud):
     browser.log_in('demo')
     assert browser.ask('/session').json()['session']['control'] is False
