@@ -553,6 +553,22 @@ def test_nobody_is_shown_what_the_one_before_them_saw(refusing, cloud, url, serv
         expect(page.locator(part)).to_be_empty()
 
 
+def test_what_a_port_is_of_leads_nowhere_else(refusing, cloud, url):
+    network, page, asked = cloud.connection('demo').network, refusing, []
+    port = network.create_port(
+        network_id=network.find_network('demo').id, device_id='../../../session', device_owner='compute:nova'
+    )
+    page.goto(f'{url}#/networks')
+    page.get_by_role('banner').get_by_role('button', name='Log in').click()
+    page.get_by_label('User').fill('admin')
+    page.get_by_label('Password').fill(cloud.passwords['admin'])
+    page.on('request', lambda request: asked.append((request.method, request.url)))
+    page.keyboard.press('Enter')
+    expect(page.locator('.drawing')).to_contain_text('../../../session')
+    network.delete_port(port)
+    assert ('GET', f'{url}session') not in asked
+
+
 @pytest.mark.parametrize('place', ['constructor', 'tests/constructor', 'servers/%'])
 def test_an_address_that_is_none_breaks_nothing(refusing, cloud, url, place):
     page = refusing

@@ -60,12 +60,12 @@ export class NetworksView extends Following {
     }
   }
 
-  // The names of servers, of which some may just have gone.
+  // The names of servers, of which some may just have gone. What a port says it is of is any text of who made it.
   async namesOf(ids) {
     this.names ??= new Map()
     await Promise.all([...new Set(ids)].filter((id) => id && !this.names.has(id)).map(async (id) => {
       try {
-        this.names.set(id, (await this.cloud.get(`/v2.1/servers/${id}`)).server.name)
+        this.names.set(id, (await this.cloud.get(`/v2.1/servers/${encodeURIComponent(id)}`)).server.name)
       } catch {
         this.names.set(id, id)
       }

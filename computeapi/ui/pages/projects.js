@@ -51,7 +51,7 @@ export class ProjectsView {
   async read(place) {
     try {
       const id = place.dataset.id
-      const quotas = id ? (await this.cloud.get(`/v2.1/os-quota-sets/${id}/detail`)).quota_set : ofLimits(await this.cloud.get('/v2.1/limits'))
+      const quotas = id ? (await this.cloud.get(`/v2.1/os-quota-sets/${encodeURIComponent(id)}/detail`)).quota_set : ofLimits(await this.cloud.get('/v2.1/limits'))
       fill(place, QUOTAS.filter(([name]) => quotas[name]).map(([name, text, unit]) => {
         const { in_use: used, limit } = quotas[name]
         return name === 'ram' ? load(text, memory(used), limit < 0 ? limit : memory(limit), unit) : load(text, used, limit)
