@@ -1,5 +1,6 @@
 """Volumes of the built-in service are reached from other hosts, by whom they are for."""
 
+import socket
 import subprocess
 import uuid
 
@@ -98,6 +99,17 @@ def test_it_is_exported_as_long_as_it_is_attached(guests, volumes, hold):
     volumes.release(ADMIN, held)
     volumes.detach(ADMIN, volumes.attachment(ADMIN, other).volume_id, other)
     assert not listed(found['port']) and not [*guests.folder.glob('exports/*/')]
+
+
+def test_a_port_that_somebody_else_has_by_now_is_another_one(guests, volumes, hold):
+    held = hold(str(uuid.uuid4()), volumes.create(ADMIN, 1))
+    former = volumes.connection(ADMIN, held).connection
+    exporter_of(guests, held).end()
+    with socket.create_server(('127.0.0.1', former['port'])):
+        found = volumes.connection(ADMIN, held).connection
+        assert exporter_of(guests, held).runs and found['port'] != former['port']
+    assert volumes.connection(ADMIN, held).connection == found
+    assert found['key'] == former['key']
 
 
 def test_a_guest_goes_on_with_another_one(guests, driver, servers, volumes, hold):

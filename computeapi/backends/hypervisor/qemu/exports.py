@@ -21,7 +21,7 @@ from computeapi.backends.hypervisor import HypervisorError
 from computeapi.backends.hypervisor.qemu import storage_daemon
 from computeapi.backends.hypervisor.qemu.folder import GuestFolder, alone
 from computeapi.backends.hypervisor.qemu.process import FolderProcess
-from computeapi.backends.hypervisor.qemu.storage_daemon import ServedFile, free_port, listens
+from computeapi.backends.hypervisor.qemu.storage_daemon import ServedFile, free_port, is_free, listens
 from computeapi.backends.hypervisor.qemu.volume_access import KEYS, NBD, VolumePath, key_line
 from computeapi.backends.whole_files import write
 
@@ -42,6 +42,9 @@ class VolumeExports:
         with self._alone():
             export = self._of(attachment_id)
             facts = export.facts() or {'volume_id': volume_id, 'key': secrets.token_hex(32)}
+            if 'port' in facts and not export.process.runs and not is_free(self.address, facts['port']):
+                # Somebody else has it by now, such as after a restart of the machine: who asks is told another one.
+                del facts['port']
             facts = export.start(facts, self.path_of(volume_id), self.address)
         return {
             'driver_volume_type': NBD,

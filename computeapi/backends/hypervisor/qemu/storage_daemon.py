@@ -43,6 +43,14 @@ def free_port(address: str) -> int:
         return int(unused.getsockname()[1])
 
 
+def is_free(address: str, port: int) -> bool:
+    try:
+        socket.create_server((address, port)).close()
+    except OSError:
+        return False
+    return True
+
+
 def listens(address: str, port: int) -> bool:
     try:
         socket.create_connection((address, port), 1).close()
