@@ -81,7 +81,7 @@ def test_a_host_tells_of_its_own_machines_alone(driver, bus):
     assert [*driver.machines()] == [tuple(OWN)]
 
 
-@pytest.mark.parametrize('answer', [done('on'), done(7), {'kind': 'x'}, None])
+@pytest.mark.parametrize('answer', [done('on'), done(7), {'kind': 'x'}, {}, {'value': 'RUNNING'}, None])
 def test_an_answer_without_sense_is_a_fault_of_that_host(driver, bus, servers, answer):
     bus.answers = {'agent-alpha': answer}
     with pytest.raises(HypervisorError, match='host alpha'):

@@ -37,7 +37,7 @@ def codec(kind: Any) -> Codec:
     if isinstance(kind, type) and kind in LEAVES:
         return LEAVES[kind]
     if isinstance(kind, type) and issubclass(kind, Enum):
-        return Codec(lambda value: value.name, lambda name: kind[name], lambda: next(iter(kind)))
+        return Codec(lambda value: value.name, lambda name: kind[name], _unsaid)
     if isinstance(kind, type) and (dataclasses.is_dataclass(kind) or hasattr(kind, '_fields')):
         return _record(kind)
     origin, arguments = get_origin(kind), get_args(kind)
@@ -59,6 +59,11 @@ def codec(kind: Any) -> Codec:
     if isinstance(origin, type) and issubclass(origin, Iterable):
         return _several(frozenset if issubclass(origin, frozenset) else list, arguments[0])
     raise TypeError(f'{kind} cannot be written')
+
+
+def _unsaid() -> Any:
+    """No member of an Enum stands for all."""
+    raise ValueError('nothing is said where it must be one of several')
 
 
 def _record(kind: Any) -> Codec:
