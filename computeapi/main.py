@@ -21,12 +21,12 @@ from computeapi.backends.seal import Seal
 from computeapi.backends.share import Shares
 from computeapi.backends.volume import Volume, Volumes
 from computeapi.compute.audit import CloudAudit
-from computeapi.compute.hosts import HostRegistry
+from computeapi.compute.hosts import HostRegistry, is_host_up
 from computeapi.compute.mirror import Mirror
 from computeapi.compute.periodic import Periodic
 from computeapi.compute.platform import Platform
 from computeapi.compute.scheduler import Scheduler
-from computeapi.compute.servers import TRANSITIONS, evacuation, moves
+from computeapi.compute.servers import TRANSITIONS, evacuation
 from computeapi.compute.servers.deletion import leave_nothing
 from computeapi.compute.servers.events import VOLUME_EXTENDED, Event
 from computeapi.compute.servers.healing import Healing
@@ -334,7 +334,7 @@ class Service:
     def take_back(self, host: str, machines: Collection[str]) -> None:
         """Do what was left for the time when that host is there again, on which these servers have machines."""
         evacuation.return_agent(self.platform, host)
-        if moves.is_host_up(self.platform, host):
+        if is_host_up(self.platform, host):
             self.audit.return_agent(host, machines)
 
     def recover(self) -> None:

@@ -10,6 +10,8 @@ from sqlalchemy.exc import IntegrityError
 from computeapi.backends.hypervisor import Host
 from computeapi.clock import utcnow
 from computeapi.compute.periodic import Periodic
+from computeapi.compute.platform import Platform
+from computeapi.compute.scheduler.hosts import is_up
 from computeapi.db import agents, cells, hypervisors, services
 from computeapi.db.agents import Agent
 from computeapi.db.engine import Store
@@ -98,6 +100,12 @@ class HostRegistry:
     def _seen(self, connection: sa.Connection, running: Sequence[str], now: datetime) -> None:
         services.are_seen(connection, running, now)
         self._control(connection, now)
+
+
+def is_host_up(platform: Platform, host: str | None) -> bool:
+    """Whether the host was heard of lately, and is none that nobody knows."""
+    service = platform.store.ask(services.of_compute_host, host)
+    return service is not None and is_up(service, platform.clock(), platform.conf.service_down_time)
 
 
 def _register(connection: sa.Connection, hosts: Sequence[Host], now: datetime) -> None:

@@ -220,6 +220,31 @@ def test_a_server_can_be_deleted_though_its_host_is_down(cloud):
     assert f'the machine on alpha of server {server}; it is mended' in cloud.workers[0].log.read_text()
 
 
+def test_a_server_can_be_deleted_though_it_was_on_its_way_to_a_host_that_is_down(cloud):
+    [server] = cloud.boot(1, 'alpha')
+    cloud.wait([server])
+    cloud.act(server, 'os-migrateLive', {'host': 'beta', 'block_migration': 'auto'}, '2.30')
+    cloud.agents['beta'].kill()
+    cloud.until(lambda: not cloud.is_up('beta'))
+    assert cloud.is_doing(server, 'migrating')
+    cloud.delete([server])
+    cloud.agents['beta'].start()
+
+
+def test_an_evacuation_that_finds_no_host_is_over_though_the_server_s_own_is_down(cloud):
+    [server] = cloud.boot(1, 'alpha')
+    cloud.wait([server])
+    [service] = [each for each in cloud.api.get('/os-services', '2.53').json['services'] if each['host'] == 'beta']
+    cloud.api.put(f'/os-services/{service["id"]}', {'status': 'disabled'}, '2.53')
+    cloud.agents['alpha'].kill()
+    cloud.until(lambda: not cloud.is_up('alpha'))
+    cloud.act(server, 'evacuate', {}, '2.29', status=200)
+    cloud.wait([server], 'ERROR')
+    assert cloud.show(server)['OS-EXT-STS:power_state'] == 1
+    cloud.api.put(f'/os-services/{service["id"]}', {'status': 'enabled'}, '2.53')
+    cloud.agents['alpha'].start()
+
+
 def test_what_was_deleted_goes_though_whoever_removes_it_is_killed(cloud):
     """The worker when it was told what is there, and the agent when it was told to remove it."""
     servers = cloud.boot(3, 'alpha')

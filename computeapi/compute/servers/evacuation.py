@@ -5,6 +5,7 @@ import time
 from collections.abc import Collection
 
 from computeapi.backends.hypervisor import HypervisorError, PowerState
+from computeapi.compute.hosts import is_host_up
 from computeapi.compute.platform import Platform
 from computeapi.compute.servers import config_drive, disks, moves, placement, plugging, signatures
 from computeapi.compute.servers.changes import Changes, check, locked
@@ -140,7 +141,7 @@ def return_hosts(platform: Platform, names: Collection[str]) -> None:
 def return_agent(platform: Platform, host: str) -> None:
     """The same for a host whose agent has begun. It is told until it has answered, or is down once more: who had been
     waiting for it may leave it alone for a moment yet."""
-    while moves.is_host_up(platform, host):
+    while is_host_up(platform, host):
         try:
             return return_hosts(platform, [host])
         except HypervisorError as error:

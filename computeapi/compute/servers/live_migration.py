@@ -7,17 +7,21 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from computeapi.backends.hypervisor import Capability, Hypervisor, HypervisorError, PowerState
+from computeapi.compute.hosts import is_host_up
+from computeapi.compute.platform import Platform
 from computeapi.compute.scheduler import HostState, NoValidHost
 from computeapi.compute.servers import bandwidth, disks, moves, placement, plugging, ports
 from computeapi.compute.servers.changes import Changes, locked
 from computeapi.compute.tasks.fence import Superseded
 from computeapi.compute.tasks.job import Job, fault_of, unchanged
+from computeapi.compute.tasks.queue import thawed
 from computeapi.compute.tasks.transition import Transition, beside
 from computeapi.context import Context
 from computeapi.db import allocations, server_migrations
 from computeapi.db import servers as rows
 from computeapi.db.server_migrations import Migration
 from computeapi.db.servers import Server, is_volume_backed
+from computeapi.db.tasks import Task
 from computeapi.errors import Invalid, MigrationNotFound, NotSupported
 from computeapi.states import MigrationStatus, TaskState, VMState
 
@@ -37,8 +41,7 @@ def remain(job: Job, error: Exception) -> None:
     where it runs there alone, whatever went wrong with telling so."""
     migration = moves.migration_of(job)
     found = migration.dest_host is not None
-    reachable = found and moves.is_host_up(job.platform, migration.dest_host)
-    if found and job.server.host == migration.dest_host or reachable and has_arrived(job, migration):
+    if found and job.server.host == migration.dest_host or is_found_there(job.platform, job.server, migration):
         return arrive(job, migration)
     if found:
         disks.stay(job.platform, job.elevated, job.server)
@@ -46,6 +49,16 @@ def remain(job: Job, error: Exception) -> None:
     ready = found and migration.status != MigrationStatus.PREPARING
     moves.end(job, MigrationStatus.FAILED if ready else MigrationStatus.ERROR)
     unchanged(job, error)
+
+
+def settle(platform: Platform, task: Task, server: Server | None) -> None:
+    """Nobody goes on with it: the server is where its machine is."""
+    migration = platform.store.ask(server_migrations.get, task.arguments['migration_id'])
+    if server is not None and migration is not None and is_found_there(platform, server, migration):
+        moves.follow(platform, server, migration)
+        ready = task.arguments.get(disks.READY_THERE, {})
+        disks.follow(platform, thawed(task.context).elevated(), server, ready)
+    moves.undo(platform, task, server)
 
 
 LIVE_MIGRATE = Transition(
@@ -56,7 +69,7 @@ LIVE_MIGRATE = Transition(
     capability=Capability.LIVE_MIGRATION,
     shares=False,
     failed=remain,
-    undo=moves.undo,
+    undo=settle,
 )
 
 
@@ -217,7 +230,7 @@ def live_migrate(job: Job) -> None:
         if migration.dest_host is None:
             moves.check_up(job.platform, job.server)
         migration = moves.find_host(job, migration, moves.spec_elsewhere(job))
-    arrived = job.server.host == migration.dest_host or has_arrived(job, migration)
+    arrived = job.server.host == migration.dest_host or has_arrived(job.platform, job.server, migration)
     if arrived or copy(job, migration):
         return arrive(job, migration)
     disks.stay(job.platform, job.elevated, job.server)
@@ -225,17 +238,23 @@ def live_migrate(job: Job) -> None:
     finish(job, migration, MigrationStatus.CANCELLED)
 
 
-def has_arrived(job: Job, migration: Migration) -> bool:
+def has_arrived(platform: Platform, server: Server, migration: Migration) -> bool:
     """Whether the machine is on the other host and no more on that from which it comes; where that one is down, or has
     lost it, whether it runs there, which it does not before all of it has come."""
     if migration.status in WAITING:
         # What runs there is none that was sent.
         return False
-    there = job.driver.power_state(placement.at(job.server, migration.dest_host))
-    if not moves.is_host_up(job.platform, job.server.host):
+    there = platform.hypervisor.power_state(placement.at(server, migration.dest_host))
+    if not is_host_up(platform, server.host):
         return there in RUNS
-    here = job.driver.power_state(job.server)
+    here = platform.hypervisor.power_state(server)
     return (there is not None and here is None) or (there in RUNS and here == PowerState.SHUTDOWN)
+
+
+def is_found_there(platform: Platform, server: Server, migration: Migration) -> bool:
+    """The same for whoever gives it up, and does not wait for a host that is down."""
+    host = migration.dest_host
+    return host is not None and is_host_up(platform, host) and has_arrived(platform, server, migration)
 
 
 def arrive(job: Job, migration: Migration) -> None:

@@ -5,9 +5,9 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from computeapi.compute.hosts import is_host_up
 from computeapi.compute.platform import Platform
 from computeapi.compute.scheduler import HostState, Spec
-from computeapi.compute.scheduler.hosts import is_up
 from computeapi.compute.servers import bandwidth, disks, placement
 from computeapi.compute.servers.changes import not_ready
 from computeapi.compute.tasks.fence import Superseded
@@ -18,7 +18,7 @@ from computeapi.db import servers as rows
 from computeapi.db.server_migrations import Migration
 from computeapi.db.servers import Server
 from computeapi.db.tasks import Task
-from computeapi.errors import ComputeHostNotFound, Conflict, Invalid
+from computeapi.errors import Conflict, Invalid
 from computeapi.states import MigrationStatus
 
 # ------------------------------------------------------------------ requests
@@ -58,13 +58,6 @@ def check_reachable(platform: Platform, server: Server, host: str | None) -> Non
         raise not_ready(server)
     if not is_host_up(platform, host):
         raise Conflict('Service is unavailable at this time.')
-
-
-def is_host_up(platform: Platform, host: str | None) -> bool:
-    service = platform.store.ask(services.of_compute_host, host)
-    if service is None:
-        raise ComputeHostNotFound(host=host)
-    return is_up(service, platform.clock(), platform.conf.service_down_time)
 
 
 # ------------------------------------------------------------------ work
@@ -153,9 +146,6 @@ def undo(platform: Platform, task: Task, server: Server | None) -> None:
     if server is None or migration is None:
         return
     context = thawed(task.context).elevated()
-    if has_moved(platform, server, migration):
-        follow(platform, server, migration)
-        disks.follow(platform, context, server, task.arguments.get(disks.READY_THERE, {}))
     placement.leave_others(platform, server)
     placement.bind(platform, context, server, server.host)
     disks.stay(platform, context, server)
@@ -164,14 +154,6 @@ def undo(platform: Platform, task: Task, server: Server | None) -> None:
         with platform.store.write() as connection:
             values = {'status': MigrationStatus.ERROR, 'updated_at': platform.clock()}
             server_migrations.change(connection, migration.id, values)
-
-
-def has_moved(platform: Platform, server: Server, migration: Migration) -> bool:
-    """Whether the machine is on the new host and no more on that which the server is said to be on."""
-    if migration.dest_host in (None, server.host):
-        return False
-    there = platform.hypervisor.power_state(placement.at(server, migration.dest_host))
-    return there is not None and platform.hypervisor.power_state(server) is None
 
 
 def follow(platform: Platform, server: Server, migration: Migration) -> None:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from computeapi.backends.hypervisor import Hypervisor, NotYet, PowerState
+from computeapi.compute.hosts import is_host_up
 from computeapi.compute.platform import Platform
 from computeapi.compute.tasks.fence import OVERTAKEN, Fence, Superseded
 from computeapi.compute.tasks.queue import thawed
@@ -218,8 +219,12 @@ class Job:
         return fault_of(error, self.clock())
 
     def power(self) -> PowerState:
-        """The power state of the server's machine."""
-        found = None if self.server.host is None else self.driver.power_state(self.server)
+        """The power state of the server's machine; as it was last where its host is down, and may never tell."""
+        if self.server.host is None:
+            return PowerState.NOSTATE
+        if not is_host_up(self.platform, self.server.host):
+            return PowerState(self.server.power_state)
+        found = self.driver.power_state(self.server)
         return PowerState.NOSTATE if found is None else found
 
     @functools.cached_property
