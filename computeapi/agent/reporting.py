@@ -57,7 +57,7 @@ class Reporter:
         [host] = [each for each in self.driver.hosts() if each.name == self.host]
         report = Report(
             host=host,
-            capabilities=self.driver.capabilities - NOT_HERE,
+            capabilities=self.driver.capabilities_of(self.host) - NOT_HERE,
             release=__version__,
             id=self.id,
             pid=os.getpid(),

@@ -70,7 +70,7 @@ class Consoles:
         if server.host is None:
             raise not_ready(server)
         base = self.base_url(protocol, kind)
-        require(self.hypervisor, CONSOLES[protocol])
+        require(self.hypervisor, CONSOLES[protocol], server.host)
         address = self.hypervisor.console(server, protocol)
         token = str(uuid.uuid4())
         now = self.clock()

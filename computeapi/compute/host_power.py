@@ -27,7 +27,7 @@ class HostPower:
 
     def shut_down(self, host: str) -> None:
         """Switch the host off: its servers stop, and it takes its leave, for nobody hears of it any more."""
-        require(self.platform.hypervisor, Capability.HOST_POWER)
+        require(self.platform.hypervisor, Capability.HOST_POWER, host)
         self.platform.hypervisor.switch_host(host, False)
         with self.store.write() as connection:
             services.is_gone(connection, host)
@@ -37,7 +37,7 @@ class HostPower:
 
     def start_up(self, host: str) -> None:
         """Switch the host on; its servers stay stopped."""
-        require(self.platform.hypervisor, Capability.HOST_POWER)
+        require(self.platform.hypervisor, Capability.HOST_POWER, host)
         self.platform.hypervisor.switch_host(host, True)
         evacuation.return_hosts(self.platform, [host])
         self.store.tell(services.is_seen, host, COMPUTE, self.platform.clock())
@@ -48,7 +48,7 @@ class HostPower:
 
     def maintain(self, context: Context, service: ComputeService) -> None:
         """Let no servers come to the host, and those that run go to others, as far as they can."""
-        require(self.platform.hypervisor, Capability.HOST_MAINTENANCE)
+        require(self.platform.hypervisor, Capability.HOST_MAINTENANCE, service.host)
         self.services.disable(service, MAINTENANCE)
         for server in self.store.ask(servers.on_host, service.host, RUNNING):
             try:

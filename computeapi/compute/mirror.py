@@ -198,7 +198,8 @@ class Mirror:
             name: Inventory(total, ratio, max_unit=max(1, min(int(total * ratio), 2**31 - 1)))
             for name, total, ratio in (*amounts, ('DISK_GB', facts.local_gb, self.ratios.disk))
         }
-        traits = {name: needed in self.hypervisor.capabilities for name, needed in OF_CAPABILITY.items()}
+        can = self.hypervisor.capabilities_of(facts.host)
+        traits = {name: needed in can for name, needed in OF_CAPABILITY.items()}
         traits |= dict.fromkeys(ALWAYS, True) | {DISABLED: facts.disabled}
         return Provider(facts.uuid, facts.hypervisor_hostname, inventories, traits, facts.aggregates)
 

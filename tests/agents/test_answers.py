@@ -6,12 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from computeapi.backends.hypervisor import Host, HypervisorError, NotYet
+from computeapi.backends.hypervisor import Capability, Host, HypervisorError, NotYet, require
 from computeapi.backends.hypervisor.remote import driver as module
 from computeapi.backends.hypervisor.remote.calls import ANSWER, REPORT, AgentAnswer, AnswerKind, Report
 from computeapi.backends.hypervisor.remote.driver import RemoteHypervisor
 from computeapi.compute.hearing import AgentHearing
 from computeapi.compute.hosts import HostRegistry
+from computeapi.errors import NotSupported
 
 HOSTS = ('alpha', 'beta')
 OWN, STRANGE = [[str(uuid.uuid4()), host] for host in HOSTS]
@@ -29,9 +30,9 @@ class Answering:
         return ANSWER.write(found) if isinstance(found, AgentAnswer) else found
 
 
-def report_of(host, **facts):
+def report_of(host, *capabilities, **facts):
     said = Host(host, host, 'QEMU', 7002022, '127.0.0.1', 8, 1024, 10)
-    return REPORT.write(Report(replace(said, **facts), frozenset(), 'x', 'x', 1, 'x'))
+    return REPORT.write(Report(replace(said, **facts), frozenset(capabilities), 'x', 'x', 1, 'x'))
 
 
 @pytest.fixture
@@ -102,6 +103,15 @@ def test_who_cannot_wait_asks_again_until_his_time_is_over(monkeypatch, driver, 
     with pytest.raises(HypervisorError, match='does not respond'):
         driver.power_on(servers.get(servers.add(host='alpha')))
     assert bus.calls > 1 and time.monotonic() - began >= 1
+
+
+def test_what_one_host_cannot_do_others_can(hearing, driver):
+    hearing.report({}, report_of('alpha', Capability.PAUSE))
+    require(driver, Capability.PAUSE, 'alpha')
+    for capability, host in ((Capability.SUSPEND, 'alpha'), (Capability.PAUSE, 'beta')):
+        with pytest.raises(NotSupported):
+            require(driver, capability, host)
+    assert driver.capabilities_of(None) == driver.capabilities_of('unheard') == set(Capability)
 
 
 def test_a_host_takes_no_hypervisor_from_another(hearing, driver):

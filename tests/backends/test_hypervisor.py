@@ -123,16 +123,16 @@ def test_a_machine_that_is_not_there_cannot_be_switched(driver, server):
 
 
 def test_a_machine_is_held_and_goes_on(driver, running):
-    if Capability.PAUSE in driver.capabilities:
+    if Capability.PAUSE in driver.capabilities_of(running.host):
         driver.pause(running)
         assert driver.power_state(running) is PowerState.PAUSED
         driver.unpause(running)
         assert driver.power_state(running) is PowerState.RUNNING
-    if Capability.SUSPEND in driver.capabilities:
+    if Capability.SUSPEND in driver.capabilities_of(running.host):
         driver.suspend(running)
         assert driver.power_state(running) is PowerState.SHUTDOWN
         driver.resume(running)
-    if Capability.RESCUE in driver.capabilities:
+    if Capability.RESCUE in driver.capabilities_of(running.host):
         driver.rescue(running, None)
         assert driver.power_state(running) is PowerState.RUNNING
         driver.unrescue(running)
@@ -140,7 +140,7 @@ def test_a_machine_is_held_and_goes_on(driver, running):
 
 
 def test_a_host_that_is_off_runs_nothing(driver, running, here):
-    if Capability.HOST_POWER not in driver.capabilities:
+    if Capability.HOST_POWER not in driver.capabilities_of(running.host):
         return
     for _ in range(2):
         driver.switch_host(here, False)
@@ -163,7 +163,7 @@ def test_what_a_driver_says_it_can_do_it_does_and_the_rest_it_refuses(driver, ru
 
 
 def check_capability(driver, running, capability):
-    if capability in driver.capabilities:
+    if capability in driver.capabilities_of(running.host):
         OPTIONAL[capability](driver, running)
     else:
         with pytest.raises(NotSupported):
@@ -171,24 +171,24 @@ def check_capability(driver, running, capability):
 
 
 @pytest.mark.parametrize('capability', Capability)
-def test_what_a_driver_cannot_do_is_refused_before_it_is_begun(driver, capability):
-    if capability in driver.capabilities:
-        require(driver, capability)
+def test_what_a_driver_cannot_do_is_refused_before_it_is_begun(driver, here, capability):
+    if capability in driver.capabilities_of(here):
+        require(driver, capability, here)
     else:
         with pytest.raises(NotSupported, match=f'^The current driver does not support {capability.value}.$'):
-            require(driver, capability)
+            require(driver, capability, here)
 
 
 @pytest.mark.parametrize('protocol', CONSOLES)
 def test_a_console_is_somewhere(driver, running, protocol):
-    if CONSOLES[protocol] in driver.capabilities:
+    if CONSOLES[protocol] in driver.capabilities_of(running.host):
         console = driver.console(running, protocol)
         assert console.host.startswith('/') if console.port == 0 else console.host and console.port < 65536
 
 
 @pytest.mark.parametrize('protocol', CONSOLES)
 def test_who_connects_to_a_console_is_answered_as_long_as_the_machine_runs(driver, running, protocol):
-    if CONSOLES[protocol] not in driver.capabilities:
+    if CONSOLES[protocol] not in driver.capabilities_of(running.host):
         return
     console = driver.console(running, protocol)
     try:
@@ -242,9 +242,9 @@ def test_a_snapshot_has_data(driver, running):
 def test_volumes_and_interfaces_come_and_go(driver, running):
     device, interface = disk(running), {'mac_address': 'fa:16:3e:00:00:02'}
     driver.attach(running, device)
-    if Capability.EXTEND_VOLUME in driver.capabilities:
+    if Capability.EXTEND_VOLUME in driver.capabilities_of(running.host):
         driver.extend(running, device)
-    if Capability.SWAP_VOLUME in driver.capabilities:
+    if Capability.SWAP_VOLUME in driver.capabilities_of(running.host):
         driver.swap(running, device, disk(running))
     driver.detach(running, device)
     driver.plug(running, [interface])
@@ -253,7 +253,7 @@ def test_volumes_and_interfaces_come_and_go(driver, running):
 
 
 def test_volumes_in_use_have_their_snapshots(driver, running):
-    if Capability.SNAPSHOT_VOLUME not in driver.capabilities:
+    if Capability.SNAPSHOT_VOLUME not in driver.capabilities_of(running.host):
         return
     device, snapshot = disk(running), str(uuid.uuid4())
     facts = {'snapshot_id': snapshot, 'type': 'qcow2', 'new_file': 'new'}

@@ -244,13 +244,10 @@ class Operations(Protocol):
 
 
 class Hypervisor(Operations, Protocol):
-    """A driver: what it is told to do, and what it answers at once.
+    """A driver: what it is told to do, and what it answers at once."""
 
-    capabilities: what it can do of what not all drivers can.
-    """
-
-    @property
-    def capabilities(self) -> frozenset[Capability]: ...
+    def capabilities_of(self, host: str | None) -> frozenset[Capability]:
+        """What it can do on that host of what not all drivers can; None: on some host."""
 
     def during(self, passed: Callable[[str], float], token: int = 0, task: int = 0) -> 'Hypervisor':
         """The driver for one piece of work, which can wait: NotYet. It has no time for others, and does it at once.
@@ -308,9 +305,9 @@ class Hypervisor(Operations, Protocol):
         here any more. HypervisorError when nobody answers there, NotSupported for what nobody can connect to."""
 
 
-def require(hypervisor: Hypervisor, capability: Capability) -> None:
-    """NotSupported for what the driver cannot do; asked before anything is begun."""
-    if capability not in hypervisor.capabilities:
+def require(hypervisor: Hypervisor, capability: Capability, host: str | None) -> None:
+    """NotSupported for what the driver cannot do on that host; asked before anything is begun."""
+    if capability not in hypervisor.capabilities_of(host):
         raise unsupported(capability)
 
 

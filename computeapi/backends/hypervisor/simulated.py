@@ -73,6 +73,9 @@ class SimulatedHypervisor:
         driver.behaviour.passed = passed
         return driver
 
+    def capabilities_of(self, host: str | None) -> frozenset[Capability]:
+        return self.capabilities
+
     def hosts(self) -> Sequence[Host]:
         return self.simulated_hosts.all()
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from computeapi.backends.hypervisor import unsupported
+from computeapi.backends.hypervisor import require
 from computeapi.compute.platform import Platform
 from computeapi.compute.tasks.job import FAULT, fault_of
 from computeapi.compute.tasks.queue import PREPARING
@@ -112,11 +112,10 @@ class Changes:
         self.tasks.wake()
 
     def check(self, context: Context, server: Server, transition: Transition) -> None:
-        """Refuse what can be refused by looking at the server as it was found, and at the driver."""
+        """Refuse what can be refused by looking at the server as it was found, and at its driver."""
         check(context, server, transition)
-        needed = transition.capability
-        if needed is not None and needed not in self.platform.hypervisor.capabilities:
-            raise unsupported(needed)
+        if transition.capability is not None:
+            require(self.platform.hypervisor, transition.capability, server.host)
 
     def record(
         self,

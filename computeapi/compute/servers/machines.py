@@ -50,7 +50,7 @@ class Machines:
         if server.power_state != PowerState.RUNNING:
             state = POWER_NAMES.get(server.power_state, 'pending')
             raise Conflict(f"Cannot 'get_diagnostics' instance {server.uuid} while it is in power state {state}")
-        require(self.hypervisor, Capability.DIAGNOSTICS)
+        require(self.hypervisor, Capability.DIAGNOSTICS, server.host)
         devices = self.store.ask(rows.block_devices_of, [server.uuid])
         try:
             return Diagnosis(server, devices, dict(self.hypervisor.diagnostics(server, devices)))
@@ -61,14 +61,14 @@ class Machines:
         """The last *lines* of the serial console; None: all that is kept."""
         if server.host is None:
             raise not_ready(server)
-        require(self.hypervisor, Capability.CONSOLE_OUTPUT)
+        require(self.hypervisor, Capability.CONSOLE_OUTPUT, server.host)
         return self.hypervisor.console_output(server, lines)
 
     def change_password(self, context: Context, server: Server, password: str) -> None:
         """Set the administrator's password in the server. It is handed over at once: it is kept for the owner of the
         server's key only."""
         check(context, server, CHANGE_PASSWORD)
-        require(self.hypervisor, Capability.SET_PASSWORD)
+        require(self.hypervisor, Capability.SET_PASSWORD, server.host)
         try:
             self.hypervisor.set_password(server, password)
         except HypervisorError as error:

@@ -209,7 +209,7 @@ def check_possible(job: Job) -> None:
     """Whether it can be done, while nothing is lost yet."""
     server = job.server
     if job.arguments['preserve_ephemeral']:
-        require(job.driver, Capability.PRESERVE_EPHEMERAL)
+        require(job.driver, Capability.PRESERVE_EPHEMERAL, server.host)
     if job.arguments['former']:
         spec = Spec.of(server, on_volume=job.on_volume, host=server.host, node=server.node)
         job.platform.scheduler.check(spec, 'ImagePropertiesFilter')

@@ -39,7 +39,8 @@ class Rescues:
         check(context, server, RESCUE)
         wanted = image_id or server.image_id
         properties = self.properties(context, wanted) if wanted else server.image_properties
-        possible = even_on_volume and Capability.RESCUE_ON_VOLUME in self.changes.platform.hypervisor.capabilities
+        can = self.changes.platform.hypervisor.capabilities_of(server.host)
+        possible = even_on_volume and Capability.RESCUE_ON_VOLUME in can
         if not server.image_id and not (possible and properties.keys() >= NEEDED_ON_VOLUME):
             reason = 'Cannot rescue a volume-backed instance'
             raise Invalid(f'Instance {server.uuid} cannot be rescued: {reason}')

@@ -44,7 +44,7 @@ class ServerShareManager:
     def attach(self, context: Context, server: Server, share_id: str, tag: str | None = None) -> AttachedShare:
         """Let a worker see to it that the server's host may mount the share; the guest knows it by the tag."""
         check(context, server, CREATE)
-        if Capability.SHARES not in self.hypervisor.capabilities:
+        if Capability.SHARES not in self.hypervisor.capabilities_of(server.host):
             raise Conflict('Feature not supported because either compute or instance are not configured correctly.')
         share = self.shares.get(context, share_id)
         check_share(share)

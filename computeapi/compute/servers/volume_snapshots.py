@@ -32,7 +32,6 @@ class AssistedSnapshots:
         self._queue(context, DELETE, volume_id, arguments)
 
     def _queue(self, context: Context, transition: Transition, volume_id: str, arguments: dict[str, Any]) -> None:
-        require(self.hypervisor, Capability.SNAPSHOT_VOLUME)
         with self.store.write() as connection:
             devices = rows.on_volume(connection, volume_id)
             if not devices:
@@ -42,6 +41,7 @@ class AssistedSnapshots:
             server = rows.get(connection, devices[0].server_id)
             if server is None or server.host is None:
                 raise Invalid(f'Instance {devices[0].server_id} is not ready')
+            require(self.hypervisor, Capability.SNAPSHOT_VOLUME, server.host)
             self.tasks.add(connection, transition, server.uuid, context, {'volume_id': volume_id, **arguments})
         self.tasks.wake()
 

@@ -95,6 +95,10 @@ class QemuHypervisor:
 
     # ------------------------------------------------------------ hosts
 
+    def capabilities_of(self, host: str | None) -> frozenset[Capability]:
+        """They are of one machine, and alike."""
+        return self.capabilities
+
     def hosts(self) -> Sequence[Host]:
         return [host.facts() for host in self.driven.values()]
 
@@ -295,12 +299,12 @@ class QemuHypervisor:
         return ConsoleLog(self.folder(server)).read(lines)
 
     def console(self, server: Server, protocol: str) -> Console:
-        require(self, CONSOLES[protocol])
+        require(self, CONSOLES[protocol], server.host)
         return Console(str(self.folder(server) / SOCKETS[protocol]), 0)
 
     def connect(self, server: Server, protocol: str, console: Console) -> socket.socket:
         work = self.look(server)
-        require(self, CONSOLES[protocol])
+        require(self, CONSOLES[protocol], server.host)
         try:
             if work.process.runs:
                 return connected(work.folder / SOCKETS[protocol], CONNECT_SECONDS)

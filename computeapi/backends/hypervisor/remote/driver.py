@@ -61,8 +61,6 @@ AGAIN_SECONDS = 1.0
 LONGEST_WAIT_SECONDS = 3600.0
 # For so long a host is left alone that did not answer.
 SILENCE_SECONDS = 5.0
-# What an agent can do is asked of the database as often.
-REMEMBERED_SECONDS = 5.0
 
 
 class Silences:
@@ -112,7 +110,6 @@ class RemoteHypervisor:
         self.silences = Silences()
         self.passed: Callable[[str], float] = at_once
         self.claim = WorkClaim()
-        self.known: tuple[float, frozenset[Capability]] = (0.0, frozenset())
 
     def during(self, passed: Callable[[str], float], token: int = 0, task: int = 0) -> 'RemoteHypervisor':
         driver = copy.copy(self)
@@ -120,16 +117,11 @@ class RemoteHypervisor:
         driver.claim = WorkClaim(token, task, f'task {task}' if task else '', passed is not at_once)
         return driver
 
-    @property
-    def capabilities(self) -> frozenset[Capability]:
-        """What the agents of all hosts can do that are there: everything, as long as none has been."""
-        looked, found = self.known
-        if not found or time.monotonic() - looked > REMEMBERED_SECONDS:
-            said = [each.capabilities for each in self.store.ask(agents.select)]
-            names = set.intersection(*map(set, said)) if said else set(Capability.__members__)
-            found = frozenset(each for name, each in Capability.__members__.items() if name in names)
-            self.known = time.monotonic(), found
-        return found
+    def capabilities_of(self, host: str | None) -> frozenset[Capability]:
+        """As its agent said last; whatever there is, where none has been."""
+        agent = None if host is None else self.store.ask(agents.get, host)
+        known = Capability.__members__
+        return frozenset(known[name] for name in known if agent is None or name in agent.capabilities)
 
     def hosts(self) -> Sequence[Host]:
         """As their agents said last; those that are down are off."""
