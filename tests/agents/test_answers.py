@@ -3,6 +3,7 @@
 import time
 import uuid
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
@@ -103,6 +104,19 @@ def test_who_cannot_wait_asks_again_until_his_time_is_over(monkeypatch, driver, 
     with pytest.raises(HypervisorError, match='does not respond'):
         driver.power_on(servers.get(servers.add(host='alpha')))
     assert bus.calls > 1 and time.monotonic() - began >= 1
+
+
+def test_who_waits_for_a_host_that_is_down_does_not_for_a_server_that_is_to_go(driver, bus, servers):
+    bus.answers = {'agent-alpha': AgentAnswer(AnswerKind.UNDER_WAY)}
+    staying, going = servers.add(host='alpha'), servers.add(host='alpha', task_state='deleting')
+    told = driver.during(lambda step: 0.0, 1, 1)
+    with pytest.raises(NotYet):
+        told.power_on(servers.get(going))
+    told.down_after = timedelta(seconds=-1)
+    with pytest.raises(NotYet):
+        told.power_on(servers.get(staying))
+    with pytest.raises(HypervisorError, match='Host alpha does not respond'):
+        told.power_on(servers.get(going))
 
 
 def test_what_one_host_cannot_do_others_can(hearing, driver):

@@ -193,6 +193,19 @@ def test_a_host_stays_down_when_a_snapshot_is_restored_and_not_when_all_is_reset
     assert hypervisors()['compute2'] == 'up'
 
 
+def test_a_server_goes_though_its_host_is_down_and_other_work_waits_for_that(cloud, http, status):
+    server = http.boot()
+    status(server, 'ACTIVE')
+    volume = http.post('/volume/v3/volumes', {'volume': {'size': 1}}).json()['volume']['id']
+    cloud.hosts.down(http.get(f'/v2.1/servers/{server}').json()['server']['OS-EXT-SRV-ATTR:host'])
+    http.post(f'/v2.1/servers/{server}/os-volume_attachments', {'volumeAttachment': {'volumeId': volume}})
+    time.sleep(0.2)
+    assert http.get(f'/volume/v3/volumes/{volume}').json()['volume']['status'] == 'attaching'
+    http.delete(f'/v2.1/servers/{server}')
+    cloud.events.wait_for(type='server.deleted', server=server, timeout=5)
+    assert http.get(f'/volume/v3/volumes/{volume}').json()['volume']['status'] == 'available'
+
+
 def test_a_cell_is_down(cloud, http, status):
     server = http.boot()
     status(server, 'ACTIVE')

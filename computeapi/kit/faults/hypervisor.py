@@ -13,6 +13,7 @@ from computeapi.db.servers import Server
 from computeapi.kit.faults import Faults
 from computeapi.kit.outages import HostOutages
 from computeapi.kit.plans import Plans
+from computeapi.states import TaskState
 
 DESTROY, LIVE_MIGRATE = 'destroy', 'live_migrate'
 
@@ -81,9 +82,11 @@ class FaultyHypervisor:
         return self.driver
 
     def check_host(self, operation: str, server: Server) -> None:
-        """What a host is told that is down waits until it is back; what is to go from it is as good as gone."""
+        """What a host is told that is down waits until it is back; what is to go from it is as good as gone, and
+        nothing else is done with that."""
         if server.host not in self.cloud.hosts.names or operation == DESTROY:
             return
-        if self.behaviour.passed(f'{operation} on {server.host} that is down') == math.inf:
+        going = server.task_state == TaskState.DELETING
+        if going or self.behaviour.passed(f'{operation} on {server.host} that is down') == math.inf:
             raise HypervisorError(f'Host {server.host} does not respond.')
         raise NotYet(LOOK_AGAIN_SECONDS)

@@ -50,6 +50,7 @@ from computeapi.db import agents, hypervisors, services
 from computeapi.db.engine import Store
 from computeapi.db.servers import Server
 from computeapi.errors import Error, NotSupported
+from computeapi.states import TaskState
 
 LOG = logging.getLogger(__name__)
 # How long an agent is waited for that is at it; what takes longer is asked for again.
@@ -135,6 +136,10 @@ class RemoteHypervisor:
         seen = service.seen_at
         return not service.forced_down and seen is not None and self.clock() - seen <= self.down_after
 
+    def _is_down(self, host: str | None) -> bool:
+        service = self.store.ask(services.of_compute_host, host)
+        return service is None or not self._is_up(service)
+
     def guest_at(self, address: str) -> str | None:
         """What their guests ask hosts, their agents hear."""
         return None
@@ -168,8 +173,7 @@ class RemoteHypervisor:
 
     def destroy(self, server: Server) -> None:
         """What is on a host that is down is as good as gone; what is found there when it is back goes then."""
-        service = self.store.ask(services.of_compute_host, server.host)
-        if service is None or not self._is_up(service):
+        if self._is_down(server.host):
             LOG.warning('Host %s is down: the machine of %s is left there for now', server.host, server.uuid)
             return
         self._tell(server.host or '', 'destroy', server)
@@ -200,6 +204,9 @@ class RemoteHypervisor:
             host = given['host'] if name in AT_THE_OTHER else server.host
             if host is None:
                 raise HypervisorError(f'Server {server.uuid} is on no host.')
+            # What else was to be done with a server that is to go keeps it until the host is back.
+            if server.task_state == TaskState.DELETING and self._is_down(host):
+                raise HostAway(host=host)
             do = self._tell if name in OPERATIONS else self._ask
             return do(host, name, server, *arguments, **facts)
 
