@@ -33,6 +33,7 @@ from computeapi.db.engine import Store
 from computeapi.db.tables.servers import domains
 from tests import broker, databases
 from tests.agents.cloud import MACHINE, OUTAGE, SECRET, AgentCloud
+from tests.api.servers.conftest import NETWORK
 
 HOSTS = ('alpha', 'beta')
 ARRIVES = 'The agent of host alpha arrives'
@@ -205,6 +206,18 @@ def test_what_was_evacuated_from_a_host_goes_when_it_is_back(cloud):
     assert f'The machine of server {server} is here, and not expected' in cloud.agents['alpha'].log.read_text()
     cloud.wait([moving])
     cloud.check([server, moving])
+
+
+def test_a_server_with_a_config_drive_that_tells_of_devices_is_evacuated(cloud):
+    wanted = {'config_drive': True, 'networks': [{'uuid': NETWORK, 'tag': 'outside'}]}
+    [server] = cloud.boot(1, 'alpha', **wanted)
+    cloud.wait([server])
+    cloud.agents['alpha'].kill()
+    cloud.until(lambda: not cloud.is_up('alpha'))
+    cloud.act(server, 'evacuate', {'host': 'beta'}, '2.29', status=200)
+    cloud.wait([server])
+    cloud.agents['alpha'].start()
+    cloud.until(lambda: cloud.places() == [(server, 'beta')])
 
 
 def test_a_server_can_be_deleted_though_its_host_is_down(cloud):

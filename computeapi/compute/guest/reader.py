@@ -1,6 +1,7 @@
 """Reading the documents of a server as its guest does."""
 
 import secrets
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -8,13 +9,14 @@ from typing import Any, NamedTuple
 import orjson
 from oslo_config import cfg
 
+from computeapi.backends.hypervisor import BusAddress
 from computeapi.compute.guest import ec2, openstack
 from computeapi.compute.guest.facts import LATEST, Guest
 from computeapi.compute.platform import Platform
 from computeapi.context import Context
 from computeapi.db import server_shares
 from computeapi.db import servers as rows
-from computeapi.db.servers import Server
+from computeapi.db.servers import BlockDevice, Server
 from computeapi.errors import Conflict, Invalid
 from computeapi.states import ShareStatus
 
@@ -74,13 +76,18 @@ class GuestDocuments:
         return Guest(
             server=server,
             disks=disks,
-            buses=self.hypervisor.bus_addresses(server, disks) if server.host else {},
+            buses=self._buses(server, disks),
             networks={network.id: network for network in networks},
             shares=[share for share in shares if share.status == ShareStatus.ACTIVE],
             domain=self.domain,
             seed=secrets.token_bytes(SEED_BYTES),
             vendor_data=self.vendor_data,
         )
+
+    def _buses(self, server: Server, disks: Sequence[BlockDevice]) -> Mapping[str, BusAddress]:
+        """Its host is not asked where the guest is told of no device."""
+        tagged = any(entry.get('tag') for entry in server.network_info) or any(disk.tag for disk in disks)
+        return self.hypervisor.bus_addresses(server, disks) if server.host and tagged else {}
 
     def set_password(self, server: Server, password: bytes) -> None:
         """Keep the password that the guest made and encrypted, as long as there is none: Conflict. Invalid."""

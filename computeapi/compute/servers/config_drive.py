@@ -6,15 +6,16 @@ from typing import Any
 from computeapi.compute.guest.reader import GuestDocuments
 from computeapi.compute.platform import Platform
 from computeapi.compute.tasks.job import Job
+from computeapi.db.servers import Server
 
 MANDATORY = 'mandatory'
 # Among the arguments of a task, sealed.
 PASSWORD = 'password'
 
 
-def of(job: Job) -> Mapping[str, bytes] | None:
-    """What the server's driver is to put there; None: the server has no config drive."""
-    server, conf = job.server, job.platform.conf
+def of(job: Job, server: Server) -> Mapping[str, bytes] | None:
+    """What the driver is to put there, for the job's server on the host that makes it; None: it has no config drive."""
+    conf = job.platform.conf
     wanted = server.config_drive or server.image_properties.get('img_config_drive') == MANDATORY
     if not wanted and not conf.force_config_drive:
         return None

@@ -111,7 +111,7 @@ def boot(job: Job, migration: Migration, runs: bool) -> None:
     signatures.check_own(job)
     disks.reconnect(job.platform, job.elevated, job.server, migration.dest_host)
     there = placement.at(job.server, migration.dest_host)
-    job.driver.spawn(there, job.devices(), config_drive.of(job), migration.source_host)
+    job.driver.spawn(there, job.devices(), config_drive.of(job, there), migration.source_host)
     if not runs:
         job.driver.power_off(there)
     job.save(**placement.on(job.platform, migration.dest_host, migration.dest_node))

@@ -192,7 +192,7 @@ def rebuild(job: Job) -> None:
     with job.event('compute_rebuild_instance'):
         remove(job)
         renew_disk(job)
-        job.driver.spawn(job.server, job.devices(), config_drive.of(job))
+        job.driver.spawn(job.server, job.devices(), config_drive.of(job, job.server))
         if stopped:
             job.driver.power_off(job.server)
     vm_state, power_state = (VMState.STOPPED, PowerState.SHUTDOWN) if stopped else (VMState.ACTIVE, PowerState.RUNNING)

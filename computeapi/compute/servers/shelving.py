@@ -185,7 +185,7 @@ def unshelve(job: Job) -> None:
         with job.event('compute_unshelve_instance'):
             disks.attach_all(job, job.devices())
             placement.connect(job)
-            job.driver.spawn(job.server, job.devices(), config_drive.of(job))
+            job.driver.spawn(job.server, job.devices(), config_drive.of(job, job.server))
             plugging.wait(job)
     discard_shelved(job)
     now = job.clock()

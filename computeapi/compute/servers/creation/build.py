@@ -199,7 +199,7 @@ def attach(job: Job, devices: list[BlockDevice]) -> None:
 
 def spawn(job: Job, devices: list[BlockDevice]) -> None:
     signatures.check_own(job)
-    job.driver.spawn(job.server, devices, config_drive.of(job))
+    job.driver.spawn(job.server, devices, config_drive.of(job, job.server))
     plugging.wait(job)
     now = job.clock()
     job.finish(vm_state=VMState.ACTIVE, power_state=PowerState.RUNNING, launched_at=now)
