@@ -1,4 +1,4 @@
-"""Servers whose guests switched themselves off, found now and then: nobody else tells of it."""
+"""Servers whose guests switched themselves off or broke down, found now and then: nobody else tells of it."""
 
 import logging
 from collections.abc import Callable
@@ -15,6 +15,7 @@ from computeapi.states import VMState
 LOG = logging.getLogger(__name__)
 NOBODY = Context(user_id='', project_id='', user_name='power').elevated()
 AT_ONCE = 200
+OFF = (PowerState.SHUTDOWN, PowerState.CRASHED)
 
 
 class PowerStates:
@@ -41,7 +42,7 @@ class PowerStates:
         if server.vm_state != VMState.ACTIVE or server.task_state is not None:
             return False
         try:
-            return self.platform.hypervisor.power_state(server) is PowerState.SHUTDOWN
+            return self.platform.hypervisor.power_state(server) in OFF
         except Error as error:
             LOG.info('Whether %s runs cannot be seen: %s', server.uuid, error)
             return False
