@@ -1,4 +1,4 @@
-"""Passwords of administrators of servers. They go to the client and are kept nowhere."""
+"""Passwords of administrators of servers, as they are made for clients who bring none."""
 
 from computeapi import chance
 

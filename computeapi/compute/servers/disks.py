@@ -288,7 +288,7 @@ def hold_once(platform: Platform, context: Context, device: BlockDevice, attachm
 
 def release_all(job: Job) -> None:
     """Detach every volume, and delete those that go with the server."""
-    devices = [device for device in job.devices() if device.destination_type == 'volume']
+    devices = [device for device in job.devices() if is_volume(device)]
     if devices:
         release(job.platform, job.elevated, job.server.uuid)
     for device in devices:

@@ -74,7 +74,7 @@ def reset(job: Job) -> None:
 
 def settle_volumes(job: Job) -> None:
     """A volume is the server's if it is reserved for it, by one attachment."""
-    devices = [device for device in job.devices() if device.destination_type == 'volume']
+    devices = [device for device in job.devices() if disks.is_volume(device)]
     if not devices:
         return
     held = job.platform.volumes.attachments(job.elevated, server_ids=[job.server.uuid])

@@ -214,7 +214,7 @@ class AttachedVolumes:
 
 
 def is_attached(device: BlockDevice) -> bool:
-    return device.destination_type == 'volume' and device.volume_id is not None
+    return disks.is_volume(device) and device.volume_id is not None
 
 
 def find(connection: sa.Connection, server: Server, volume_id: str) -> BlockDevice:
