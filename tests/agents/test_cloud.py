@@ -33,7 +33,7 @@ from computeapi.db.engine import Store
 from computeapi.db.tables.servers import domains
 from tests import broker, databases
 from tests.agents.cloud import MACHINE, OUTAGE, SECRET, AgentCloud
-from tests.api.servers.conftest import NETWORK
+from tests.api.servers.conftest import IMAGE, NETWORK
 
 HOSTS = ('alpha', 'beta')
 ARRIVES = 'The agent of host alpha arrives'
@@ -206,6 +206,22 @@ def test_what_was_evacuated_from_a_host_goes_when_it_is_back(cloud):
     assert f'The machine of server {server} is here, and not expected' in cloud.agents['alpha'].log.read_text()
     cloud.wait([moving])
     cloud.check([server, moving])
+
+
+def test_a_server_whose_host_is_down_is_rebuilt_when_that_is_back(cloud):
+    [server] = cloud.boot(1, 'alpha')
+    cloud.wait([server])
+    [former] = cloud.machines()['alpha']
+    cloud.agents['alpha'].kill()
+    cloud.until(lambda: not cloud.is_up('alpha'))
+    cloud.act(server, 'rebuild', {'imageRef': IMAGE})
+    # The worker has come to it, and to it again.
+    time.sleep(3)
+    cloud.agents['alpha'].start()
+    cloud.wait([server])
+    [made] = cloud.machines()['alpha']
+    assert made.created_at > former.created_at
+    cloud.check([server])
 
 
 def test_a_server_with_a_config_drive_that_tells_of_devices_is_evacuated(cloud):

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from computeapi.backends.hypervisor import Capability, PowerState, require
+from computeapi.compute.hosts import is_host_up
 from computeapi.compute.keypairs import KeypairManager
 from computeapi.compute.quotas import Quotas, check_injected_files, check_metadata
 from computeapi.compute.scheduler import Spec
@@ -26,6 +27,7 @@ from computeapi.states import REBUILD_STEPS, TaskState, VMState
 
 # The status of a volume that an image is being written over, and the argument of a task that began it.
 WRITING, BEGUN_TO_WRITE = 'downloading', 'writing'
+AGAIN_SECONDS = 5.0
 
 
 def not_rebuilt(job: Job, error: Exception) -> None:
@@ -200,7 +202,10 @@ def rebuild(job: Job) -> None:
 
 
 def remove(job: Job) -> None:
+    """The machine goes. Of a host that is down that is only said, and it would be there still when the host is back."""
     if job.server.task_state == TaskState.REBUILDING:
+        if not is_host_up(job.platform, job.server.host):
+            disks.wait(job, 'its host is back', AGAIN_SECONDS, job.platform.conf.task_timeout)
         job.driver.destroy(job.server)
         job.save(task_state=TaskState.REBUILD_BLOCK_DEVICE_MAPPING)
 
