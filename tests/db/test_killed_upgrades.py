@@ -19,7 +19,7 @@ from tests.db.test_identity_revision import former, test_rights_are_what_they_we
 
 SEED = os.environ.get('COMPUTEAPI_TEST_KILL_SEED', '1')
 # Where a killed upgrade is taken back as a whole each death costs as much as all before it.
-STEPS = {'sqlite': 60, 'postgresql': 60, 'mariadb': 30}
+STEPS = {'sqlite': 60, 'postgresql': 150, 'mariadb': 60}
 
 
 def upgrade(url, step):

@@ -288,7 +288,7 @@ THOROUGH = bool(os.environ.get('COMPUTEAPI_TEST_THOROUGH'))
 
 def steps(name, interruption, database):
     """How many steps are over when something happens; other numbers for every name and database."""
-    often, seldom = (4, 12) if database == 'sqlite' else (12, 36)
+    often, seldom = (6, 18) if database == 'sqlite' else (18, 54)
     stride = 1 if THOROUGH else often if interruption == 'killed' else seldom
     return range(zlib.crc32(f'{name} {interruption} {database}'.encode()) % stride, MOST_STEPS, stride)
 
