@@ -171,7 +171,7 @@ COMPUTE = [
         'reclaim_instance_interval',
         default=0,
         min=0,
-        help='Seconds that a deleted server can be restored; 0: it is deleted at once.',
+        help='Seconds that a deleted server can be restored, unless its host is down; 0: it is deleted at once.',
     ),
     cfg.BoolOpt(
         'force_config_drive',

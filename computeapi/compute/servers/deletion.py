@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 from computeapi.backends.hypervisor import PowerState
+from computeapi.compute.hosts import is_host_up
 from computeapi.compute.platform import Platform
 from computeapi.compute.quotas import Quotas
 from computeapi.compute.servers import disks, placement, ports, shares
@@ -37,10 +38,14 @@ class Deletion:
         """Delete the server, whatever it is doing; where servers are reclaimed later it is kept for that time.
 
         Asking twice is no error."""
-        if server.task_state in GOING:
-            return
-        kept = self.conf.reclaim_instance_interval and server.host and server.vm_state not in AT_ONCE
-        self.changes.begin(context, server, SOFT_DELETE if kept else DELETE, progress=0)
+        if server.task_state not in GOING:
+            self.changes.begin(context, server, SOFT_DELETE if self.is_kept(server) else DELETE, progress=0)
+
+    def is_kept(self, server: Server) -> bool:
+        """None that a host has which is down, and cannot switch it off, nor one whose state says that all is lost."""
+        if not self.conf.reclaim_instance_interval or server.host is None or server.vm_state in AT_ONCE:
+            return False
+        return is_host_up(self.changes.platform, server.host)
 
     def force_delete(self, context: Context, server: Server) -> None:
         """Delete it now, also one that is kept for a while."""

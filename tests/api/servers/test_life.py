@@ -416,6 +416,14 @@ def test_deferred_delete(act, api, state, world, service, server, settle):
     assert api.get(f'/servers/{server}').status == 404
 
 
+def test_a_server_is_deleted_at_once_whose_host_is_down(api, state, world, service, server, settle):
+    service.conf.set_override('reclaim_instance_interval', 3600)
+    world.down(state(server)[-1])
+    assert api.delete(f'/servers/{server}', as_=BOB).status == 204
+    settle()
+    assert api.get(f'/servers/{server}').status == 404
+
+
 def test_a_server_counts_from_when_its_restoration_is_asked_for(act, api, create, state, world, service, settle):
     service.conf.set_override('reclaim_instance_interval', 3600)
     one, other = (create().json['server']['id'] for _ in range(2))
