@@ -216,14 +216,26 @@ def insert_token(connection: sa.Connection, **values: Any) -> None:
     connection.execute(sa.insert(tokens).values(values))
 
 
+def delete_tokens_of_user(connection: sa.Connection, user_id: str) -> None:
+    """Delete the tokens of a user, and those by trusts that it gave or was given."""
+    _delete_tokens(connection, sa.union(*_tokens_of(sa.select(users.c.id).where(users.c.id == user_id))))
+
+
 def delete_tokens_of_domain(connection: sa.Connection, domain_id: str) -> None:
-    """Delete the tokens of a domain's users, and those for the domain and its projects."""
-    inside = (
+    """Delete the tokens of a domain's users, those by their trusts, and those for the domain and its projects."""
+    scoped = sa.or_(
         tokens.c.domain_id == domain_id,
-        tokens.c.user_id.in_(sa.select(users.c.id).where(users.c.domain_id == domain_id)),
         tokens.c.project_id.in_(sa.select(projects.c.id).where(projects.c.domain_id == domain_id)),
     )
-    _delete_tokens(connection, sa.select(tokens.c.hash).where(sa.or_(*inside)))
+    inside = sa.select(users.c.id).where(users.c.domain_id == domain_id)
+    _delete_tokens(connection, sa.union(sa.select(tokens.c.hash).where(scoped), *_tokens_of(inside)))
+
+
+def _tokens_of(user_ids: sa.Select[tuple[str]]) -> list[sa.Select[tuple[str]]]:
+    """What finds the hashes of the users' tokens: a statement for each way in which a token is a user's."""
+    parties = (trusts.c.trustor_user_id, trusts.c.trustee_user_id)
+    ways = [tokens.c.trust_id.in_(sa.select(trusts.c.id).where(party.in_(user_ids))) for party in parties]
+    return [sa.select(tokens.c.hash).where(way) for way in (tokens.c.user_id.in_(user_ids), *ways)]
 
 
 def delete_tokens(connection: sa.Connection, **values: Any) -> None:
@@ -243,7 +255,7 @@ def purge_tokens_of(connection: sa.Connection, user_id: str, trust_id: str | Non
     _delete_tokens(connection, newest_first.offset(most).limit(BATCH))
 
 
-def _delete_tokens(connection: sa.Connection, query: sa.Select[tuple[str]]) -> None:
+def _delete_tokens(connection: sa.Connection, query: sa.Executable) -> None:
     # MariaDB locks index entries as it scans. Two deletions that meet would lock each other out, were
     # they not by primary key and in its order.
     hashes = sorted(connection.execute(query).scalars())

@@ -159,6 +159,28 @@ def test_both_must_be_enabled(ask, admin, give, act, token, facts, party, impers
     act(trust, expect=401)
 
 
+@pytest.mark.parametrize('party', ['trustor_user_id', 'trustee_user_id'])
+@pytest.mark.parametrize('impersonation', [True, False])
+def test_a_new_password_ends_what_either_party_began(ask, admin, give, token, facts, party, impersonation):
+    trust = give(impersonation=impersonation)
+    acting = token(trust)
+    ask(f'PATCH /v3/users/{facts[party]}', {'user': {'password': 'another-secret'}}, by=admin)
+    ask('GET /v3/auth/catalog', by=acting, expect=401)
+
+
+@pytest.mark.parametrize('impersonation', [True, False])
+def test_a_domain_that_is_enabled_again_lets_nobody_go_on(ask, admin, give, facts, make, impersonation):
+    domain = make('domains', name='elsewhere')
+    ann = make('users', name='ann', password='ann-secret', domain_id=domain['id'])
+    body = proof('ann', domain={'id': domain['id']})
+    trust = give(trustee_user_id=ann['id'], impersonation=impersonation)
+    body['auth']['scope'] = {'OS-TRUST:trust': {'id': trust['id']}}
+    acting = ask('POST /v3/auth/tokens', body, expect=201).headers['X-Subject-Token']
+    for enabled in (False, True):
+        ask(f'PATCH /v3/domains/{domain["id"]}', {'domain': {'enabled': enabled}}, by=admin)
+        ask('GET /v3/auth/catalog', by=acting, expect=401)
+
+
 def test_a_trust_is_good_for_so_many_tokens(ask, demo, give, act, token):
     trust = give(remaining_uses=2)
     first = token(trust)

@@ -51,7 +51,8 @@ class UserManager(RecordManager[User]):
             )
 
     def update(self, user_id: str, **changes: Any) -> User:
-        """Change some columns or the `password`. A disabled user and one with a new password lose their tokens."""
+        """Change some columns or the `password`. A disabled user and one with a new password lose their tokens, as does
+        who acts by their trusts."""
         if 'password' in changes:
             password = changes.pop('password')
             changes['password_hash'] = None if password is None else self.passwords.hash(password)
@@ -65,7 +66,7 @@ class UserManager(RecordManager[User]):
             if proved not in (None, user.password_hash):
                 raise errors.NotAuthenticated()
             if 'password_hash' in changes or not changes.get('enabled', True):
-                queries.delete_tokens(connection, user_id=user_id)
+                queries.delete_tokens_of_user(connection, user_id)
             return self.change_record(connection, user, user_id, changes)
 
     def change_password(self, user_id: str, original: str, password: str) -> None:
