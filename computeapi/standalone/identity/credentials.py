@@ -97,14 +97,14 @@ class EC2Credentials(KeystoneController):
     def show(self, req: Request, user_id: str, access: str) -> dict[str, Any]:
         require_self(req, user_id)
         require_direct(self.token(req))
-        found = self.identity.credentials.get(_id_of(access), user_id=user_id)
+        found = self.identity.credentials.get(_id_of(access), user_id=user_id, type=EC2)
         return {'credential': ec2_view(req, found)}
 
     @operation('DELETE', '/{access}', policy=CALLER, status=204)
     def delete(self, req: Request, user_id: str, access: str) -> None:
         require_self(req, user_id)
         require_unrestricted(self.token(req))
-        self.identity.credentials.delete(_id_of(access), user_id=user_id)
+        self.identity.credentials.delete(_id_of(access), user_id=user_id, type=EC2)
 
 
 def require_direct(token: Token) -> None:

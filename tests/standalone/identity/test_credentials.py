@@ -96,6 +96,17 @@ def test_what_is_to_be_keys_for_ec2_has_an_access_key(ask, admin, demo, credenti
     assert [each['access'] for each in ask(f'GET {keys}', by=demo).json['credentials']] == ['a']
 
 
+def test_what_was_keys_for_ec2_is_none_any_more(ask, demo, id_of):
+    body = {'credential': {'type': 'ec2', 'blob': '{"access": "a", "secret": "b"}'}}
+    made = ask('POST /v3/credentials', body, by=demo, expect=201).json['credential']
+    path = f'/v3/credentials/{made["id"]}'
+    ask(f'PATCH {path}', {'credential': {'type': 'cert', 'blob': 'hush-hush'}}, by=demo)
+    keys = f'/v3/users/{id_of("users", "demo")}/credentials/OS-EC2/a'
+    for method in ('GET', 'DELETE'):
+        ask(f'{method} {keys}', by=demo, expect=404)
+    assert ask(f'GET {path}', by=demo).json['credential']['blob'] == 'hush-hush'
+
+
 def test_keys_with_something_odd_beside_them_are_shown(ask, demo, id_of):
     path, odd = f'/v3/users/{id_of("users", "demo")}/credentials/OS-EC2', '[' * 1000 + ']' * 1000
     body = {'credential': {'type': 'ec2', 'blob': f'{{"access": "a", "odd": {odd}}}'}}
