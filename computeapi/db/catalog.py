@@ -26,7 +26,7 @@ from computeapi.db.tables.catalog import (
     registered_limits,
     services,
 )
-from computeapi.db.tables.identity import projects
+from computeapi.db.tables.identity import projects, stored_credentials
 
 __all__ = ['CatalogEndpoint', 'CatalogService', 'EndpointGroup', 'PolicyFile', 'Region', 'RegisteredLimit']
 
@@ -76,6 +76,13 @@ def find_limits(connection: sa.Connection, **values: Any) -> list[Limit]:
     matching = [columns[name] == value for name, value in values.items()]
     order = (registered_limits.c.resource_name, limits.c.id)
     return WHOLE_LIMITS.all(connection, query.where(*matching).order_by(*order))
+
+
+def delete_belongings(connection: sa.Connection, owner_id: str) -> None:
+    """Delete the limits of a project, or of a domain and its projects, and the secrets that were left for them."""
+    inside = sa.select(projects.c.id).where(projects.c.domain_id == owner_id)
+    for owner in (limits.c.owner_id, stored_credentials.c.project_id):
+        connection.execute(sa.delete(owner.table).where(sa.or_(owner == owner_id, owner.in_(inside))))
 
 
 def endpoints_of_project(connection: sa.Connection, project_id: str) -> list[CatalogEndpoint]:

@@ -99,5 +99,30 @@ def test_a_limit_needs_a_registered_one(ask, admin, limited, registered, id_of):
     assert ask('GET /v3/limits', by=admin).json['limits'] == [limited]
 
 
+@pytest.mark.parametrize('kind', ['projects', 'domains'])
+def test_limits_and_credentials_go_with_their_project(ask, admin, registered, limited, make, kind):
+    """A limit of a project that was gone was said to be that of a domain."""
+    domain = make('domains', name='orchard')
+    project = make('projects', name='apples', domain_id=domain['id'])
+    facts = {'service_id': registered['service_id'], 'resource_name': 'cores', 'resource_limit': 6}
+    of_domain, of_project = ask(
+        'POST /v3/limits',
+        {'limits': [facts | {'domain_id': domain['id']}, facts | {'project_id': project['id']}]},
+        by=admin,
+        expect=201,
+    ).json['limits']
+    kept = make('credentials', type='x', blob='x')
+    make('credentials', type='x', blob='x', project_id=project['id'])
+    gone = project if kind == 'projects' else domain
+    ask(f'PATCH /v3/{kind}/{gone["id"]}', {kind[:-1]: {'enabled': False}}, by=admin)
+    ask(f'DELETE /v3/{kind}/{gone["id"]}', by=admin, expect=204)
+    left = [limited] if kind == 'domains' else [limited, of_domain]
+    assert sorted(each['id'] for each in ask('GET /v3/limits', by=admin).json['limits']) == sorted(
+        each['id'] for each in left
+    )
+    ask(f'GET /v3/limits/{of_project["id"]}', by=admin, expect=404)
+    assert ask('GET /v3/credentials', by=admin).json['credentials'] == [kept]
+
+
 def test_the_model(ask, demo):
     assert ask('GET /v3/limits/model', by=demo).json['model']['name'] == 'flat'

@@ -7,8 +7,8 @@ import sqlalchemy as sa
 
 from computeapi import errors
 from computeapi.backends.identity.local.managers import PlainManager, RecordManager
+from computeapi.db import catalog, role_assignments
 from computeapi.db import identity as queries
-from computeapi.db import role_assignments
 from computeapi.db.engine import repeated
 from computeapi.db.identity import Domain, Project
 from computeapi.db.records import Rows
@@ -58,6 +58,7 @@ class DomainManager(TaggedManager[Domain], PlainManager[Domain]):
             if domain.enabled or record_id == DEFAULT_DOMAIN:
                 raise errors.Forbidden('Cannot delete a domain that is enabled, or the default one. Disable it first.')
             role_assignments.delete_grants_of_domain(connection, record_id)
+            catalog.delete_belongings(connection, record_id)
             inside: list[Rows[Any]] = [queries.PROJECTS, queries.USERS, queries.GROUPS, role_assignments.ROLES]
             for records in inside:
                 records.delete(connection, domain_id=record_id)
@@ -132,6 +133,7 @@ class ProjectManager(TaggedManager[Project]):
             if queries.projects_below(connection, project_id):
                 raise errors.Forbidden(f'Cannot delete project {project_id}: there are projects below it.')
             role_assignments.GRANTS.delete(connection, target_kind='project', target_id=project_id)
+            catalog.delete_belongings(connection, project_id)
             self.records.delete(connection, id=project_id)
 
     def above(self, project_id: str) -> list[Project]:
