@@ -218,6 +218,10 @@ def test_what_is_above_others_stays(ask, admin, make, tree):
         ask(f'PATCH {path}', {'project': {'enabled': False}}, by=admin)
     below = {'project': {'name': 'd', 'parent_id': tree['c']['id']}}
     ask('POST /v3/projects', below, by=admin, expect=403)
+    ask(f'PATCH {b}', {'project': {'enabled': True}}, by=admin, expect=403)
+    ask(f'PATCH {b}', {'project': {'enabled': False, 'name': 'B'}}, by=admin)
+    for path in (a, b):
+        ask(f'PATCH {path}', {'project': {'enabled': True}}, by=admin)
     for path in (c, b, a):
         ask(f'DELETE {path}', by=admin, expect=204)
 

@@ -123,6 +123,8 @@ class ProjectManager(TaggedManager[Project]):
             if not changes.get('enabled', True):
                 self._require_disabled_below(connection, project_id)
                 queries.delete_tokens(connection, project_id=project_id)
+            elif not project.enabled and 'enabled' in changes:
+                self._require_enabled_above(connection, project)
             return self.change_record(connection, project, project_id, changes)
 
     @repeated
@@ -153,3 +155,9 @@ class ProjectManager(TaggedManager[Project]):
     def _require_disabled_below(self, connection: sa.Connection, project_id: str) -> None:
         if any(project.enabled for project in queries.projects_below(connection, project_id)):
             raise errors.Forbidden(f'Cannot disable project {project_id}: there are enabled projects below it.')
+
+    def _require_enabled_above(self, connection: sa.Connection, project: Project) -> None:
+        """The parent stays as it is until the transaction ends; it is none where the project is right in its domain."""
+        parent = self.records.find(connection, lock=True, id=project.parent_id)
+        if parent is not None and not parent.enabled:
+            raise errors.Forbidden(f'Cannot enable project {project.id}: the project above it is disabled.')
