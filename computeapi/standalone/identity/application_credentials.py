@@ -16,6 +16,7 @@ from computeapi.standalone.identity.base import (
     filters,
     reference,
     require_self,
+    require_self_or_reader,
     shown,
     written_moment,
 )
@@ -58,7 +59,7 @@ class KeystoneApplicationCredentials(KeystoneController):
 
     @operation('GET', policy=CALLER)
     def list(self, req: Request, user_id: str) -> dict[str, Any]:
-        require_self(req, user_id)
+        require_self_or_reader(req, user_id)
         self.identity.users.get(user_id)
         wanted = filters(req, 'name')
         found = self.identity.application_credentials.list(user_id=user_id, **wanted)
@@ -89,7 +90,7 @@ class KeystoneApplicationCredentials(KeystoneController):
 
     @operation('GET', '/{credential_id}', policy=CALLER)
     def show(self, req: Request, user_id: str, credential_id: str) -> dict[str, Any]:
-        require_self(req, user_id)
+        require_self_or_reader(req, user_id)
         row = self.identity.application_credentials.of(user_id, credential_id)
         return {'application_credential': credential_view(req, row, self.role_names(), self.rules(user_id))}
 
@@ -111,14 +112,14 @@ class KeystoneAccessRules(KeystoneController):
 
     @operation('GET', policy=CALLER)
     def list(self, req: Request, user_id: str) -> dict[str, Any]:
-        require_self(req, user_id)
+        require_self_or_reader(req, user_id)
         self.identity.users.get(user_id)
         found = self.identity.access_rules.list(user_id=user_id, **filters(req, 'service', 'path', 'method'))
         return collection(req, 'access_rules', found, rule_view)
 
     @operation('GET', '/{rule_id}', policy=CALLER)
     def show(self, req: Request, user_id: str, rule_id: str) -> dict[str, Any]:
-        require_self(req, user_id)
+        require_self_or_reader(req, user_id)
         return {'access_rule': rule_view(req, self.identity.access_rules.of(user_id, rule_id))}
 
     @operation('DELETE', '/{rule_id}', policy=CALLER, status=204)

@@ -197,8 +197,13 @@ class OpenCollection(KeystoneCollection):
 
 
 def require_self(req: Request, user_id: str) -> None:
-    """Only administrators may see another user."""
+    """Only administrators may change what is another user's."""
     require(req.context.is_admin or req.context.user_id == user_id)
+
+
+def require_self_or_reader(req: Request, user_id: str | None) -> None:
+    """Only readers of the system may see another user, and what is its."""
+    require(req.allows(SYSTEM_READER) or req.context.user_id == user_id)
 
 
 def url(req: Request, *parts: str) -> str:

@@ -15,6 +15,7 @@ from computeapi.standalone.identity.base import (
     collection,
     filters,
     require_self,
+    require_self_or_reader,
     shown,
     url,
 )
@@ -53,7 +54,7 @@ class KeystoneCredentials(KeystoneController):
     def show(self, req: Request, credential_id: str) -> dict[str, Any]:
         require_direct(self.token(req))
         found = self.identity.credentials.get(credential_id)
-        require(req.allows(SYSTEM_READER) or found.user_id == req.context.user_id)
+        require_self_or_reader(req, found.user_id)
         return {'credential': credential_view(req, found)}
 
     @operation('PATCH', '/{credential_id}', policy=CALLER, body=UPDATE)
@@ -80,7 +81,7 @@ class EC2Credentials(KeystoneController):
 
     @operation('GET', policy=CALLER)
     def list(self, req: Request, user_id: str) -> dict[str, Any]:
-        require_self(req, user_id)
+        require_self_or_reader(req, user_id)
         require_direct(self.token(req))
         found = self.identity.credentials.list(user_id=user_id, type=EC2)
         return collection(req, 'credentials', found, ec2_view)
@@ -95,7 +96,7 @@ class EC2Credentials(KeystoneController):
 
     @operation('GET', '/{access}', policy=CALLER)
     def show(self, req: Request, user_id: str, access: str) -> dict[str, Any]:
-        require_self(req, user_id)
+        require_self_or_reader(req, user_id)
         require_direct(self.token(req))
         found = self.identity.credentials.get(_id_of(access), user_id=user_id, type=EC2)
         return {'credential': ec2_view(req, found)}

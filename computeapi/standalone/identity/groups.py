@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from computeapi.standalone.access import ADMIN, CALLER, SYSTEM_READER, require
+from computeapi.standalone.access import ADMIN, CALLER, SYSTEM_READER
 from computeapi.standalone.identity.base import (
     ID,
     TEXT,
@@ -10,6 +10,7 @@ from computeapi.standalone.identity.base import (
     KeystoneController,
     Noun,
     collection,
+    require_self_or_reader,
     shown,
 )
 from computeapi.standalone.identity.users import user_view
@@ -46,7 +47,7 @@ class GroupsOfUser(KeystoneController):
 
     @operation('GET', policy=CALLER)
     def list(self, req: Request, user_id: str) -> dict[str, Any]:
-        require(req.allows(SYSTEM_READER) or req.context.user_id == user_id)
+        require_self_or_reader(req, user_id)
         self.identity.users.get(user_id)
         found = self.identity.groups.of_user(user_id)
         return collection(req, 'groups', found, lambda req, group: shown(req, 'groups', group, PROPERTIES))

@@ -18,7 +18,7 @@ from computeapi.standalone.identity.base import (
     filters,
     flag,
     record,
-    require_self,
+    require_self_or_reader,
     shown,
 )
 from computeapi.standalone.schema import Schema, having, optional
@@ -149,7 +149,7 @@ class ProjectsOfUser(KeystoneController):
 
     @operation('GET', policy=CALLER)
     def list(self, req: Request, user_id: str) -> dict[str, Any]:
-        require_self(req, user_id)
+        require_self_or_reader(req, user_id)
         self.identity.users.get(user_id)
         wanted = filters(req, 'name', 'domain_id', 'enabled')
         found = [

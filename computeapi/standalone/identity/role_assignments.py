@@ -6,8 +6,8 @@ from typing import Any
 from computeapi import errors
 from computeapi.backends.identity.local.roles import SYSTEM, Target
 from computeapi.db.role_assignments import Assignment
-from computeapi.standalone.access import ADMIN, CALLER, SYSTEM_READER, require
-from computeapi.standalone.identity.base import KeystoneController, collection, flag, url
+from computeapi.standalone.access import ADMIN, CALLER, SYSTEM_READER
+from computeapi.standalone.identity.base import KeystoneController, collection, flag, require_self_or_reader, url
 from computeapi.standalone.identity.roles import role_view
 from computeapi.web.controller import operation
 from computeapi.web.request import Request
@@ -31,7 +31,7 @@ class RoleGrants(KeystoneController):
 
     @operation('GET', policy=CALLER)
     def list(self, req: Request, **ids: str) -> dict[str, Any]:
-        require(req.allows(SYSTEM_READER) or req.context.user_id == ids.get('user_id'))
+        require_self_or_reader(req, ids.get('user_id'))
         return collection(req, 'roles', self.identity.grants.roles(**self.grant(ids)), role_view)
 
     @operation('PUT', '/{role_id}', policy=ADMIN, status=204)

@@ -8,7 +8,7 @@ from computeapi import errors
 from computeapi.backends.identity.local import LocalIdentity
 from computeapi.backends.identity.local.tokens import TRUST, Login
 from computeapi.db.identity import Token
-from computeapi.standalone.access import ANYBODY, CALLER, require
+from computeapi.standalone.access import ANYBODY, CALLER, SYSTEM_READER, require
 from computeapi.standalone.identity.application_credentials import rule_document
 from computeapi.standalone.identity.base import (
     ID,
@@ -75,11 +75,12 @@ class KeystoneTokens(KeystoneController):
 
     @operation('GET', policy=CALLER)
     def show(self, req: Request) -> Reply:
-        return self.reply(req, *self.subject_token(req, 'service'))
+        may_see = req.allows(SYSTEM_READER) or 'service' in req.context.roles
+        return self.reply(req, *self.subject_token(req, may_see))
 
     @operation('DELETE', policy=CALLER, status=204)
     def revoke(self, req: Request) -> None:
-        token, _ = self.subject_token(req)
+        token, _ = self.subject_token(req, req.context.is_admin)
         self.identity.tokens.revoke(token)
 
     def log_in(self, method: str, proof: dict[str, Any], address: str | None) -> Login:
@@ -89,15 +90,14 @@ class KeystoneTokens(KeystoneController):
             return self.identity.logins.with_token(proof['id'])
         return self.identity.logins.with_credential(proof, proof['secret'], address)
 
-    def subject_token(self, req: Request, *roles: str) -> tuple[str, Token]:
-        """The token that the request is about; another user's is for administrators and holders of these roles."""
+    def subject_token(self, req: Request, others: bool) -> tuple[str, Token]:
+        """The token that the request is about; others: whether it may be another user's."""
         token = req.headers.get('X-Subject-Token', '')
-        context = req.context
         try:
             row = self.identity.tokens.get(token)
         except errors.NotAuthenticated:
             raise errors.NotFound('Could not find token.') from None
-        require(context.is_admin or not context.roles.isdisjoint(roles) or row.user_id == context.user_id)
+        require(others or row.user_id == req.context.user_id)
         return token, row
 
     def reply(self, req: Request, token: str, row: Token) -> Reply:

@@ -4,7 +4,7 @@ from typing import Any
 
 from computeapi.backends.identity.local.projects import DEFAULT_DOMAIN
 from computeapi.db.identity import User
-from computeapi.standalone.access import ADMIN, ANYBODY, CALLER, SYSTEM_READER, require
+from computeapi.standalone.access import ADMIN, ANYBODY, CALLER, SYSTEM_READER
 from computeapi.standalone.identity.base import (
     BOOLEAN,
     ID,
@@ -16,6 +16,7 @@ from computeapi.standalone.identity.base import (
     fields,
     filters,
     record,
+    require_self_or_reader,
     shown,
 )
 from computeapi.standalone.schema import having, optional, wrapped
@@ -71,7 +72,7 @@ class KeystoneUsers(KeystoneController):
 
     @operation('GET', '/{user_id}', policy=CALLER)
     def show(self, req: Request, user_id: str) -> dict[str, Any]:
-        require(req.allows(SYSTEM_READER) or req.context.user_id == user_id)
+        require_self_or_reader(req, user_id)
         return {'user': user_view(req, self.identity.users.get(user_id))}
 
     @operation('PATCH', '/{user_id}', policy=ADMIN, body=UPDATE)

@@ -227,6 +227,26 @@ def test_a_service_validates_tokens(ask, admin, demo, log_in, id_of):
     ask('DELETE /v3/auth/tokens', by=service, X_Subject_Token=demo, expect=403)
 
 
+def test_a_reader_of_the_system_sees_all_and_changes_nothing(ask, admin, demo, log_in, make, id_of):
+    auditor, user = make('users', name='auditor', password='auditor-secret'), f'/v3/users/{id_of("users", "demo")}'
+    ask(f'PUT /v3/system/users/{auditor["id"]}/roles/{id_of("roles", "reader")}', by=admin, expect=204)
+    reader = log_in('auditor', scope={'system': {'all': True}})
+    credentials = f'{user}/application_credentials'
+    rules = [{'service': 'compute', 'method': 'GET', 'path': '/'}]
+    body = {'application_credential': {'name': 'robot', 'access_rules': rules}}
+    made = ask(f'POST {credentials}', body, by=demo, expect=201).json['application_credential']
+    keys = ask(f'POST {user}/credentials/OS-EC2', {'tenant_id': made['project_id']}, by=demo, expect=201)
+    one, rule = f'{credentials}/{made["id"]}', f'{user}/access_rules/{made["access_rules"][0]["id"]}'
+    pair = f'{user}/credentials/OS-EC2/{keys.json["credential"]["access"]}'
+    for path in (user, f'{user}/projects', f'{user}/groups', credentials, one, rule, rule.rpartition('/')[0], pair):
+        ask(f'GET {path}', by=reader)
+    ask(f'GET {user}/credentials/OS-EC2', by=reader)
+    ask('GET /v3/auth/tokens', by=reader, X_Subject_Token=demo)
+    ask('DELETE /v3/auth/tokens', by=reader, X_Subject_Token=demo, expect=403)
+    for path in (user, one, rule, pair):
+        ask(f'DELETE {path}', by=reader, expect=403)
+
+
 def test_users_see_their_own_tokens_only(ask, admin, demo):
     ask('GET /v3/auth/tokens', by=demo, X_Subject_Token=demo)
     for method in ('GET', 'HEAD', 'DELETE'):
