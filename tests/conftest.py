@@ -8,7 +8,7 @@ import json
 import os
 import uuid
 import zlib
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 import coverage
@@ -16,7 +16,7 @@ import pytest
 import sqlalchemy as sa
 import webob
 
-from computeapi import config
+from computeapi import config, errors
 from computeapi.clock import utcnow
 from computeapi.db import servers as rows
 from computeapi.db.clock import MOMENTS
@@ -166,6 +166,23 @@ def emptied(store):
             if filled[table.name]:
                 connection.execute(table.delete())
     return store
+
+
+@pytest.fixture
+def deadlock(monkeypatch, store):
+    """Once it is called, the next transaction was in the way of another one."""
+    write, ends = store.write, []
+
+    @contextmanager
+    def fails():
+        with write() as connection:
+            yield connection
+            if ends:
+                raise ends.pop()
+
+    monkeypatch.setattr(store, 'write', fails)
+    yield lambda: ends.append(errors.Deadlock('Another one was first.'))
+    assert not ends
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import replace
 from threading import Barrier, BrokenBarrierError
 
@@ -276,23 +276,6 @@ def test_no_floating_ip_leads_through_an_interface_that_goes_meanwhile(service, 
     resources.remove_router_interface(ADMIN, interface['device_id'], {'port_id': interface['id']})
     coming.join()
     assert networks.floating_ip(ALICE, floating_ip.id).port_id is None
-
-
-@pytest.fixture
-def deadlock(monkeypatch, store):
-    """Once it is called, the next transaction was in the way of another one."""
-    write, ends = store.write, []
-
-    @contextmanager
-    def fails():
-        with write() as connection:
-            yield connection
-            if ends:
-                raise ends.pop()
-
-    monkeypatch.setattr(store, 'write', fails)
-    yield lambda: ends.append(errors.Deadlock('Another one was first.'))
-    assert not ends
 
 
 def test_what_was_in_the_way_of_others_is_done_again(networks, private, deadlock):

@@ -729,3 +729,28 @@ def test_who_guesses_the_password_to_change_has_to_wait(ask, identity):
     for _ in range(5):
         ask(f'POST /v3/users/{demo.id}/password', guess, expect=401)
     ask(f'POST /v3/users/{demo.id}/password', guess, expect=429)
+
+
+def test_what_was_in_the_way_of_others_is_done_again(identity, demo, deadlock, id_of, make):
+    service, project = make('services', type='x'), id_of('projects', 'demo')
+    place = {'service_id': service['id'], 'resource_name': 'cores'}
+    identity.registered_limits.create(**place, default_limit=1)
+    token = identity.tokens.get(demo)
+    role, other = make('roles', name='one')['id'], make('roles', name='other')['id']
+
+    def done(change, *facts, **more):
+        deadlock()
+        return change(*facts, **more)
+
+    rule = {'service': 'compute', 'method': 'GET', 'path': '/'}
+    credential, secret = done(identity.application_credentials.create, token, 'robot', access_rules=[rule])
+    assert identity.application_credentials.verify(credential, secret)
+    identity.application_credentials.delete(token, token.user_id, credential.id)
+    [rule_id] = credential.access_rule_ids
+    done(identity.access_rules.delete, token.user_id, rule_id)
+    assert identity.access_rules.list() == []
+    assert done(identity.roles.update, role, name='new').name == 'new'
+    done(identity.roles.imply, role, other)
+    assert identity.roles.implications()[role] == [other]
+    [limit] = done(identity.limits.create_all, [{**place, 'resource_limit': 2, 'project_id': project}])
+    assert limit.project_id == project

@@ -1,7 +1,10 @@
 """Limits that services ask for: registered ones, and those of a project or domain."""
 
+import threading
+
 import pytest
 
+from computeapi.db import catalog
 from tests.standalone.identity.conftest import UNKNOWN
 
 
@@ -122,6 +125,24 @@ def test_limits_and_credentials_go_with_their_project(ask, admin, registered, li
     )
     ask(f'GET /v3/limits/{of_project["id"]}', by=admin, expect=404)
     assert ask('GET /v3/credentials', by=admin).json['credentials'] == [kept]
+
+
+def test_no_limit_outlives_its_project(ask, admin, identity, registered, make, monkeypatch):
+    """It goes while a limit of its is made."""
+    project = make('projects', name='apples')
+    going = threading.Thread(target=identity.projects.delete, args=(project['id'],))
+    insert = catalog.LIMITS.insert
+
+    def later(*args, **values):
+        going.start()
+        going.join(0.5)
+        insert(*args, **values)
+
+    monkeypatch.setattr(catalog.LIMITS, 'insert', later)
+    facts = {'service_id': registered['service_id'], 'resource_name': 'cores', 'resource_limit': 6}
+    ask('POST /v3/limits', {'limits': [facts | {'project_id': project['id']}]}, by=admin, expect=201)
+    going.join()
+    assert ask('GET /v3/limits', by=admin).json['limits'] == []
 
 
 def test_the_model(ask, demo):

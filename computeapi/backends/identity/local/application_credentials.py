@@ -11,7 +11,7 @@ from computeapi import chance, errors
 from computeapi.backends.identity.local.managers import Clock, Recent, RecordManager
 from computeapi.backends.identity.local.passwords import Passwords
 from computeapi.db import identity as queries
-from computeapi.db.engine import Store
+from computeapi.db.engine import Store, repeated
 from computeapi.db.identity import ApplicationCredential, CredentialRule, Reference, Token
 from computeapi.db.role_assignments import Role, effective_roles
 
@@ -27,6 +27,7 @@ class ApplicationCredentialManager(RecordManager[ApplicationCredential]):
         self.clock = clock
         self.most = most
 
+    @repeated
     def create(
         self,
         token: Token,
@@ -148,6 +149,7 @@ class AccessRuleManager(RecordManager[CredentialRule]):
             raise self.missing(rule_id)
         return rule
 
+    @repeated
     def delete(self, user_id: str, rule_id: str) -> None:
         """Delete a rule that no credential is bound to."""
         with self.change() as connection:

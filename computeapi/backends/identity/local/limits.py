@@ -10,6 +10,7 @@ from computeapi.backends.identity.local.managers import Manager, PlainManager
 from computeapi.db import catalog as queries
 from computeapi.db import identity
 from computeapi.db.catalog import Limit, RegisteredLimit
+from computeapi.db.engine import repeated
 
 PLACE = ('service_id', 'region_id', 'resource_name')
 
@@ -56,6 +57,7 @@ class LimitManager(Manager):
             raise self.missing(limit_id)
         return found[0]
 
+    @repeated
     def create_all(self, several: Sequence[Mapping[str, Any]]) -> Sequence[Limit]:
         """All of them, or none; each is of a project or of a domain."""
         with self.change() as connection:
@@ -84,7 +86,7 @@ class LimitManager(Manager):
         **place: str,
     ) -> str:
         owners = identity.PROJECTS if project_id else identity.DOMAINS
-        owner = owners.find(connection, id=project_id or domain_id)
+        owner = owners.find(connection, lock=True, id=project_id or domain_id)
         registered = queries.REGISTERED_LIMITS.find(connection, lock=True, **{'region_id': '', **place})
         if owner is None or registered is None:
             raise errors.Invalid('There is no such project or domain, or no registered limit of the resource.')

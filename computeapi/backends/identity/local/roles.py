@@ -55,6 +55,7 @@ class RoleManager(RecordManager[Role]):
             values = {'name': name, 'description': description, 'domain_id': domain_id, 'immutable': immutable}
             return self.insert(connection, **values)
 
+    @repeated
     def update(self, role_id: str, **changes: Any) -> Role:
         with self.change() as connection:
             role = self.require(connection, role_id, lock=True)
@@ -77,6 +78,7 @@ class RoleManager(RecordManager[Role]):
             found = IMPLICATIONS.all(connection, IMPLICATIONS.select)
         return _grouped(found)
 
+    @repeated
     def imply(self, prior_role_id: str, implied_role_id: str) -> None:
         """Let one role imply another; to do so again changes nothing."""
         with self.change() as connection:
