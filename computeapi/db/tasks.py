@@ -109,10 +109,15 @@ def hasten(connection: sa.Connection, server_id: str, waiting: str, now: datetim
     was any of that."""
     over = sa.case((tasks.c.owner == waiting, LONG_AGO), else_=tasks.c.lease_until)
     held = tasks.c.owner.is_not(None)
-    if connection.execute(HELD_OF, {'server': server_id}).first() is None:
+    if not is_held(connection, server_id):
         return False
     hurried = sa.update(tasks).where(_among(connection, server_id, held), held)
     return connection.execute(hurried.values(not_before=now, lease_until=over)).rowcount > 0
+
+
+def is_held(connection: sa.Connection, server_id: str) -> bool:
+    """Whether somebody has a task of the server, at work or waiting."""
+    return connection.execute(HELD_OF, {'server': server_id}).first() is not None
 
 
 def held_servers(connection: sa.Connection) -> list[str]:

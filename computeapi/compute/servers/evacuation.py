@@ -1,10 +1,12 @@
 """Evacuation: the server of a host that is down is booted on another one."""
 
+import contextlib
 import logging
 import time
 from collections.abc import Collection
 
-from computeapi.backends.hypervisor import HypervisorError, PowerState
+from computeapi.backends.hypervisor import HypervisorError, Outdated, PowerState
+from computeapi.backends.hypervisor.behaviour import at_once
 from computeapi.compute.hosts import is_host_up
 from computeapi.compute.platform import Platform
 from computeapi.compute.servers import config_drive, disks, moves, placement, plugging, signatures
@@ -12,7 +14,7 @@ from computeapi.compute.servers.changes import Changes, check, locked
 from computeapi.compute.tasks.job import Job
 from computeapi.compute.tasks.transition import Transition
 from computeapi.context import Context
-from computeapi.db import allocations, hypervisors, server_migrations
+from computeapi.db import allocations, hypervisors, server_migrations, tasks
 from computeapi.db import servers as rows
 from computeapi.db.server_migrations import EVACUATION, Migration
 from computeapi.db.servers import Server
@@ -126,14 +128,21 @@ def abandon(job: Job, migration: Migration) -> None:
 
 
 def return_hosts(platform: Platform, names: Collection[str]) -> None:
-    """These hosts are back: what was evacuated from them while they were down is removed there."""
+    """These hosts are back: what was evacuated from them while they were down is removed there. What somebody is at
+    who may bring it there again is left to him, and to the audit."""
     for migration in platform.store.ask(server_migrations.evacuations_from, names):
-        with platform.store.read() as connection:
-            server = rows.get(connection, migration.server_id, deleted=True)
-            held = allocations.hosts_of(connection, migration.server_id)
+        with platform.store.write() as connection:
+            server = rows.get(connection, migration.server_id, deleted=True, lock=True)
+            is_held, newest = (ask(connection, migration.server_id) for ask in (tasks.is_held, tasks.newest_claim))
+            hosts = allocations.hosts_of(connection, migration.server_id)
         # It may have come back in another way.
-        if server is not None and migration.source_host not in held:
-            platform.hypervisor.destroy(placement.at(server, migration.source_host))
+        if server is not None and migration.source_host not in hosts:
+            if is_held:
+                continue
+            # Whoever begins something with it from now on has a later claim.
+            with contextlib.suppress(Outdated):
+                driver = platform.hypervisor.during(at_once, newest)
+                driver.destroy(placement.at(server, migration.source_host))
         values = {'status': MigrationStatus.COMPLETED, 'updated_at': platform.clock()}
         platform.store.tell(server_migrations.change, migration.id, values, [MigrationStatus.DONE])
 

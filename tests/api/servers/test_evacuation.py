@@ -3,6 +3,7 @@
 import pytest
 import sqlalchemy as sa
 
+from computeapi.compute.servers import evacuation
 from computeapi.db.tables.servers import domains
 
 
@@ -92,6 +93,23 @@ def test_a_host_learns_what_was_evacuated_before_it_is_up(api, act, server, show
     assert machines(service, server) == {shown()[2]}
     assert force_down(before, False).status == 200
     assert api.get('/os-migrations').json['migrations'][0]['status'] == 'completed'
+
+
+def test_what_somebody_is_at_is_not_removed_from_a_host_that_is_back(act, server, shown, force_down, service, settle):
+    """He may be bringing it there again."""
+    before = shown()[2]
+    force_down(before, True)
+    service.conf.set_override('fail', ['destroy'], 'simulated')
+    act('evacuate', {})
+    service.conf.clear_override('fail', 'simulated')
+    service.conf.set_override('passing_seconds', 3600, 'simulated')
+    assert act('os-stop', None).status == 202
+    service.conf.clear_override('passing_seconds', 'simulated')
+    for left in ({'compute1', 'compute2'}, {shown()[2]}):
+        evacuation.return_hosts(service.platform, [before])
+        assert machines(service, server) == left
+        settle(later=True)
+    assert force_down(before, False).status == 200
 
 
 @pytest.mark.parametrize(('version', 'status'), [('2.33', 400), ('2.34', 202)])
