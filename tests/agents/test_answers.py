@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from computeapi.backends.hypervisor import Capability, Host, HypervisorError, NotYet, require
+from computeapi.backends.hypervisor import Capability, Host, HostDown, HypervisorError, NotYet, require
 from computeapi.backends.hypervisor.remote import driver as module
 from computeapi.backends.hypervisor.remote.calls import ANSWER, REPORT, AgentAnswer, AnswerKind, Report
 from computeapi.backends.hypervisor.remote.driver import RemoteHypervisor
@@ -117,6 +117,13 @@ def test_who_waits_for_a_host_that_is_down_does_not_for_a_server_that_is_to_go(d
         told.power_on(servers.get(staying))
     with pytest.raises(HypervisorError, match='Host alpha does not respond'):
         told.power_on(servers.get(going))
+
+
+def test_what_is_to_go_from_a_host_that_is_down_is_not_said_to_be_gone(driver, bus, servers):
+    driver.down_after = timedelta(seconds=-1)
+    with pytest.raises(HostDown, match='Host alpha is down'):
+        driver.destroy(servers.get(servers.add(host='alpha')))
+    assert not bus.calls
 
 
 def test_what_one_host_cannot_do_others_can(hearing, driver):

@@ -36,6 +36,7 @@ from tests.agents.cloud import MACHINE, OUTAGE, SECRET, AgentCloud
 from tests.api.servers.conftest import IMAGE, NETWORK
 
 HOSTS = ('alpha', 'beta')
+LEFT = MACHINE | {'console_log': 'left behind'}
 ARRIVES = 'The agent of host alpha arrives'
 RESIZING = ('resize_prep', 'resize_migrating', 'resize_migrated', 'resize_finish')
 
@@ -221,6 +222,49 @@ def test_a_server_whose_host_is_down_is_rebuilt_when_that_is_back(cloud):
     cloud.wait([server])
     [made] = cloud.machines()['alpha']
     assert made.created_at > former.created_at
+    cloud.check([server])
+
+
+def moved_while_it_runs(cloud, server):
+    cloud.act(server, 'os-migrateLive', {'host': 'alpha', 'block_migration': 'auto'}, '2.30')
+    cloud.wait([server])
+
+
+def moved(cloud, server):
+    cloud.act(server, 'migrate', {'host': 'alpha'})
+    cloud.wait([server], 'VERIFY_RESIZE')
+    cloud.act(server, 'confirmResize', status=204)
+    cloud.wait([server])
+
+
+def unshelved(cloud, server):
+    cloud.act(server, 'shelve')
+    cloud.wait([server], 'SHELVED_OFFLOADED')
+    cloud.act(server, 'unshelve', {'host': 'alpha'}, '2.91')
+    cloud.wait([server])
+
+
+def evacuated(cloud, server):
+    cloud.agents['beta'].kill()
+    cloud.until(lambda: not cloud.is_up('beta'))
+    cloud.act(server, 'evacuate', {'host': 'alpha'}, '2.29', status=200)
+    cloud.wait([server])
+    cloud.agents['beta'].start()
+    cloud.until(lambda: cloud.places() == [(server, 'alpha')])
+
+
+@pytest.mark.parametrize('come', [moved_while_it_runs, moved, unshelved, evacuated])
+def test_a_machine_that_was_left_on_a_host_is_not_what_comes_there(cloud, come):
+    """Somebody is told of it only when the agent begins; here one has been since."""
+    [server] = cloud.boot(1, 'beta')
+    cloud.wait([server])
+    own = Store(f'sqlite:///{cloud.folder}/alpha/driver.db')
+    with own.write() as connection:
+        connection.execute(domains.insert().values(server_id=server, host='alpha', **LEFT))
+    own.close()
+    come(cloud, server)
+    [found] = cloud.machines()['alpha']
+    assert found.created_at < LEFT['created_at'] and 'left behind' not in found.console_log
     cloud.check([server])
 
 

@@ -12,7 +12,7 @@ import requests
 from computeapi.backends.hypervisor.qemu.folder import HostFolder
 from computeapi.backends.hypervisor.qemu.process import GuestProcess, exporter_of
 from computeapi.backends.hypervisor.qemu.sockets import connected
-from computeapi.db import agents
+from computeapi.db import agents, services
 from computeapi.db.engine import Store
 from computeapi.db.tables.servers import domains, tasks
 from tests import broker, soundness
@@ -175,6 +175,11 @@ class GuestCloud(Watched):
 
     def act(self, server, name, argument=None):
         self.ask('POST', f'/v2.1/servers/{server}/action', {name: argument})
+
+    def force_down(self, host, down):
+        """Let it be said to be down, whatever its agent says, or no more, as the API lets nobody before all is gone."""
+        with self.store.write() as connection:
+            services.update(connection, services.of_compute_host(connection, host), {'forced_down': down})
 
     def servers(self):
         found = self.ask('GET', '/v2.1/servers/detail')['servers']

@@ -61,3 +61,21 @@ def test_every_guest_boots_and_moves_once_whoever_is_killed_meanwhile(cloud):
 
     cloud.delete(servers)
     cloud.check([])
+
+
+def test_a_guest_that_was_left_on_a_host_does_not_become_the_one_that_comes_there(cloud):
+    """Nobody could be told there that it was evacuated, nor has its agent begun since."""
+    [server] = cloud.boot(1)
+    cloud.until(lambda: cloud.are_at_rest([server]))
+    [(former, left)] = cloud.guests()
+    cloud.force_down(former, True)
+    cloud.act(server, 'evacuate', {})
+    cloud.until(lambda: cloud.are_at_rest([server]))
+    assert sorted(cloud.processes()) == [server, server]
+    cloud.force_down(former, False)
+    (left / 'left').touch()
+    cloud.act(server, 'os-migrateLive', {'host': former, 'block_migration': 'auto'})
+    cloud.until(lambda: cloud.are_at_rest([server]))
+    assert cloud.servers()[server]['OS-EXT-SRV-ATTR:host'] == former
+    assert not (left / 'left').exists()
+    cloud.check([server])

@@ -77,6 +77,12 @@ class Unfit(HypervisorError):
     """What is asked for cannot be done on any host: an image is not what it says it is, for one."""
 
 
+class HostDown(HypervisorError):
+    """The host is told nothing: what is there stays there for now."""
+
+    text = 'Host {host} is down.'
+
+
 class NotYet(BaseException):
     """What the driver was told is under way and over in so many seconds: whoever told it tells it again then.
 
@@ -148,7 +154,7 @@ class Operations(Protocol):
         former_host: which is down; what the server had on local disks there stays, where its host has them, too."""
 
     def destroy(self, server: Server) -> None:
-        """Remove the virtual machine and its local disks."""
+        """Remove the virtual machine and its local disks, where there is one; HostDown if nobody can be told."""
 
     def power_on(self, server: Server) -> None: ...
 

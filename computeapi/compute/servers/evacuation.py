@@ -109,6 +109,7 @@ def evacuate(job: Job) -> None:
 def boot(job: Job, migration: Migration, runs: bool) -> None:
     """Make the machine on the new host; only then the server is there."""
     if job.server.task_state != TaskState.REBUILD_SPAWNING:
+        placement.clear(job, migration.dest_host)
         job.save(task_state=TaskState.REBUILD_SPAWNING)
     signatures.check_own(job)
     disks.reconnect(job.platform, job.elevated, job.server, migration.dest_host)

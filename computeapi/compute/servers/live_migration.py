@@ -301,6 +301,8 @@ def copy(job: Job, migration: Migration) -> bool:
         job.driver.check_live_migration(job.server, host)
         if moves.migration_of(job).status in WAITING:
             check_storage(job.driver, job.server, host, job.arguments.get('copies'))
+    if moves.migration_of(job).status == MigrationStatus.QUEUED:
+        placement.clear(job, host)
     advance(job, MigrationStatus.QUEUED, MigrationStatus.PREPARING)
     with job.event('compute_pre_live_migration', host):
         told_of = ports.prepare(job, host)

@@ -1,12 +1,14 @@
 """The hosts on which a server has an allocation: where its machine is, and where its ports and volumes are used."""
 
 import contextlib
+import logging
 from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
 import sqlalchemy as sa
 
+from computeapi.backends.hypervisor import HostDown, Hypervisor
 from computeapi.compute.platform import Platform
 from computeapi.compute.scheduler.spec import needs_of
 from computeapi.compute.servers import disks, ports
@@ -17,6 +19,8 @@ from computeapi.db import servers as rows
 from computeapi.db.servers import Server, is_volume_backed
 from computeapi.errors import PortInUse, PortNotFound
 
+LOG = logging.getLogger(__name__)
+AGAIN_SECONDS = 5.0
 NOWHERE: dict[str, Any] = {'host': None, 'node': None, 'availability_zone': None}
 
 
@@ -32,11 +36,29 @@ def on(platform: Platform, host: str | None, node: str | None) -> dict[str, Any]
         return {'host': host, 'node': node, 'availability_zone': zone}
 
 
+def clear(job: Job, host: str | None) -> None:
+    """Before the server's machine is made on a host: one that is there was to go when that host was down, and goes now.
+    It must be known to be gone, so a host that is down is waited for."""
+    try:
+        job.driver.destroy(at(job.server, host))
+    except HostDown:
+        disks.wait(job, f'host {host} is back', AGAIN_SECONDS, job.platform.conf.task_timeout)
+
+
+def remove_machine(driver: Hypervisor, server: Server) -> None:
+    """Destroy it. On a host that is down it is as good as gone: it goes when that is back, or before one is made there
+    once more."""
+    try:
+        driver.destroy(server)
+    except HostDown:
+        LOG.warning('Host %s is down: the machine of %s is left there for now', server.host, server.uuid)
+
+
 def remove_machines(platform: Platform, server: Server, *, keep: str | None = None) -> None:
     """Destroy the server's machine on every host on which it has an allocation, but for one."""
     held = platform.store.ask(allocations.hosts_of, server.uuid)
     for host in sorted((held | {server.host}) - {keep, None}, key=str):
-        platform.hypervisor.destroy(at(server, host))
+        remove_machine(platform.hypervisor, at(server, host))
 
 
 def leave_others(platform: Platform, server: Server) -> None:
@@ -52,7 +74,7 @@ def leave_others(platform: Platform, server: Server) -> None:
 def leave_stray(job: Job, hosts: Collection[str]) -> None:
     """Give back what the server has on hosts on which it has no business."""
     for host in hosts:
-        job.driver.destroy(at(job.server, host))
+        remove_machine(job.driver, at(job.server, host))
     if hosts:
         job.store.tell(allocations.leave, job.server.uuid, hosts)
 

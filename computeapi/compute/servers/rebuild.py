@@ -5,11 +5,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from computeapi.backends.hypervisor import Capability, PowerState, require
-from computeapi.compute.hosts import is_host_up
 from computeapi.compute.keypairs import KeypairManager
 from computeapi.compute.quotas import Quotas, check_injected_files, check_metadata
 from computeapi.compute.scheduler import Spec
-from computeapi.compute.servers import config_drive, disks, signatures
+from computeapi.compute.servers import config_drive, disks, placement, signatures
 from computeapi.compute.servers.changes import Changes, check, not_ready
 from computeapi.compute.servers.creation import boot
 from computeapi.compute.servers.creation.boot import Source
@@ -27,7 +26,6 @@ from computeapi.states import REBUILD_STEPS, TaskState, VMState
 
 # The status of a volume that an image is being written over, and the argument of a task that began it.
 WRITING, BEGUN_TO_WRITE = 'downloading', 'writing'
-AGAIN_SECONDS = 5.0
 
 
 def not_rebuilt(job: Job, error: Exception) -> None:
@@ -202,11 +200,8 @@ def rebuild(job: Job) -> None:
 
 
 def remove(job: Job) -> None:
-    """The machine goes. Of a host that is down that is only said, and it would be there still when the host is back."""
     if job.server.task_state == TaskState.REBUILDING:
-        if not is_host_up(job.platform, job.server.host):
-            disks.wait(job, 'its host is back', AGAIN_SECONDS, job.platform.conf.task_timeout)
-        job.driver.destroy(job.server)
+        placement.clear(job, job.server.host)
         job.save(task_state=TaskState.REBUILD_BLOCK_DEVICE_MAPPING)
 
 

@@ -171,6 +171,8 @@ def resize(job: Job) -> None:
         with job.event('conductor_migrate_server', here), job.event('cold_migrate', here):
             migration = prepare(job, migration)
     with job.event('compute_prep_resize', migration.dest_host):
+        if job.server.task_state == TaskState.RESIZE_PREP and migration.dest_host != job.server.host:
+            placement.clear(job, migration.dest_host)
         step(job, migration, TaskState.RESIZE_PREP, TaskState.RESIZE_MIGRATING, MigrationStatus.MIGRATING)
     with job.event('compute_resize_instance'):
         if job.server.task_state == TaskState.RESIZE_MIGRATING:
@@ -275,7 +277,7 @@ def revert(job: Job) -> None:
     running = migration.old_vm_state == VMState.ACTIVE
     with job.event('compute_revert_resize'):
         if job.server.host != migration.source_host:
-            job.driver.destroy(job.server)
+            placement.remove_machine(job.driver, job.server)
             disks.disconnect(job.platform, job.elevated, job.server)
         return_home(job, migration)
     with job.event('compute_finish_revert_resize', migration.source_host):

@@ -183,6 +183,9 @@ def unshelve(job: Job) -> None:
     else:
         schedule(job)
         with job.event('compute_unshelve_instance'):
+            if job.server.task_state == TaskState.UNSHELVING:
+                placement.clear(job, job.server.host)
+                job.later(task_state=TaskState.SPAWNING)
             disks.attach_all(job, job.devices())
             placement.connect(job)
             job.driver.spawn(job.server, job.devices(), config_drive.of(job, job.server))
@@ -209,4 +212,4 @@ def schedule(job: Job) -> None:
     with job.event('schedule_instances', job.platform.conf.host):
         spec = Spec.of(job.server, on_volume=job.on_volume, host=job.arguments.get('host'))
         asking = functools.partial(bandwidth.asked_by, job.platform, job.elevated, job.server)
-        bandwidth.find(job, spec, asking, task_state=TaskState.SPAWNING)
+        bandwidth.find(job, spec, asking)

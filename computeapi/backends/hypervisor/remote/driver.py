@@ -19,6 +19,7 @@ from computeapi.backends.hypervisor import (
     Capability,
     Console,
     Host,
+    HostDown,
     HypervisorError,
     NotYet,
     Outdated,
@@ -172,10 +173,9 @@ class RemoteHypervisor:
         return consoles.connect(console, protocol)
 
     def destroy(self, server: Server) -> None:
-        """What is on a host that is down is as good as gone; what is found there when it is back goes then."""
+        """Nobody waits with it for a host that is down: HostDown."""
         if self._is_down(server.host):
-            LOG.warning('Host %s is down: the machine of %s is left there for now', server.host, server.uuid)
-            return
+            raise HostDown(host=server.host)
         self._tell(server.host or '', 'destroy', server)
 
     def snapshot(self, server: Server, disk_format: str) -> Iterator[bytes]:
