@@ -19,7 +19,7 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 from oslo_config import cfg
 
 from computeapi import __version__
-from computeapi.backends.hypervisor import Hypervisor, NotYet
+from computeapi.backends.hypervisor import Capability, Hypervisor, NotYet
 from computeapi.compute.tasks.job import FAULT
 from computeapi.compute.tasks.queue import tries
 from computeapi.context import STEPS
@@ -186,6 +186,10 @@ class TracedDriver:
 
     def during(self, passed: Callable[[str], float], token: int = 0, task: int = 0) -> 'TracedDriver':
         return TracedDriver(self._driver.during(passed, token, task), self._traces)
+
+    def capabilities_of(self, host: str | None) -> frozenset[Capability]:
+        """This is known, and the host is not asked."""
+        return self._driver.capabilities_of(host)
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._driver, name)

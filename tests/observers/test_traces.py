@@ -157,6 +157,15 @@ def test_neighbours_are_told_of_the_trace(service, spans):
     )
 
 
+def test_what_a_host_can_do_is_no_question_to_it(create, settle, api, spans):
+    server_id = create().json['server']['id']
+    settle()
+    assert api.post(f'/servers/{server_id}/action', {'pause': None}).status == 202
+    settle()
+    found = set(spans())
+    assert 'hypervisor pause' in found and 'hypervisor capabilities_of' not in found
+
+
 def test_the_driver_is_what_it_was(service, conf, store):
     plain = Service(conf, store, around=lambda driver: driver).hypervisor
     assert service.hypervisor.capabilities_of(None) == plain.capabilities_of(None)
