@@ -214,7 +214,7 @@ class Service:
 
     @functools.cached_property
     def auditor(self) -> Periodic:
-        return Periodic('audit', lambda: self.audit.take_turn(self.heartbeat.is_first), self.conf.audit_interval)
+        return Periodic('audit', self.take_audit_turn, self.conf.audit_interval)
 
     @functools.cached_property
     def healer(self) -> Periodic:
@@ -336,6 +336,13 @@ class Service:
         evacuation.return_agent(self.platform, host)
         if is_host_up(self.platform, host):
             self.audit.return_agent(host, machines)
+
+    def take_audit_turn(self) -> None:
+        """Mend what nobody is at, if it is for this process to do."""
+        self.audit.take_turn(self.heartbeat.is_first)
+        if self.heartbeat.is_first():
+            # Somebody may have been at it when these hosts came back.
+            evacuation.return_hosts(self.platform, self.hosts.running())
 
     def recover(self) -> None:
         """Do what whoever died did not come to."""

@@ -9,6 +9,7 @@ import re
 import time
 import uuid
 from dataclasses import replace
+from datetime import datetime
 
 import pytest
 
@@ -36,7 +37,7 @@ from tests.agents.cloud import MACHINE, OUTAGE, SECRET, AgentCloud
 from tests.api.servers.conftest import IMAGE, NETWORK
 
 HOSTS = ('alpha', 'beta')
-LEFT = MACHINE | {'console_log': 'left behind'}
+LEFT = MACHINE | {'console_log': 'left behind', 'created_at': datetime(2020, 1, 1)}
 ARRIVES = 'The agent of host alpha arrives'
 RESIZING = ('resize_prep', 'resize_migrating', 'resize_migrated', 'resize_finish')
 
@@ -264,7 +265,7 @@ def test_a_machine_that_was_left_on_a_host_is_not_what_comes_there(cloud, come):
     own.close()
     come(cloud, server)
     [found] = cloud.machines()['alpha']
-    assert found.created_at < LEFT['created_at'] and 'left behind' not in found.console_log
+    assert found.created_at > LEFT['created_at'] and 'left behind' not in found.console_log
     cloud.check([server])
 
 

@@ -71,6 +71,18 @@ def test_it_fails_so_often(cloud, http, status):
     assert rule.hits == 2
 
 
+def test_what_goes_wrong_with_a_deletion_does_not_with_a_move(cloud, http, status):
+    """Though whatever was left of the server on the other host would go before it comes there."""
+    server = http.boot()
+    status(server, 'ACTIVE')
+    rule = cloud.faults.add(hypervisor='destroy', effect='fail', count=1)
+    http.post(f'/v2.1/servers/{server}/action', {'migrate': None})
+    assert status(server, 'VERIFY_RESIZE', 'ERROR') == 'VERIFY_RESIZE'
+    assert rule.hits == 0
+    http.delete(f'/v2.1/servers/{server}')
+    assert status(server, 'ERROR') == 'ERROR'
+
+
 def test_it_hangs_until_the_rule_is_gone(cloud, http, status):
     with cloud.faults.add(hypervisor='spawn', effect='hang', count=1) as rule:
         hung, other = http.boot('one'), http.boot('other')

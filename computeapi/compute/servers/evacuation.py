@@ -130,7 +130,7 @@ def abandon(job: Job, migration: Migration) -> None:
 
 def return_hosts(platform: Platform, names: Collection[str]) -> None:
     """These hosts are back: what was evacuated from them while they were down is removed there. What somebody is at
-    who may bring it there again is left to him, and to the audit."""
+    who may bring it there again is left to him, and to the next audit."""
     for migration in platform.store.ask(server_migrations.evacuations_from, names):
         with platform.store.write() as connection:
             server = rows.get(connection, migration.server_id, deleted=True, lock=True)

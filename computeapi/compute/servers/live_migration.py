@@ -252,9 +252,13 @@ def has_arrived(platform: Platform, server: Server, migration: Migration) -> boo
 
 
 def is_found_there(platform: Platform, server: Server, migration: Migration) -> bool:
-    """The same for whoever gives it up, and does not wait for a host that is down."""
-    host = migration.dest_host
-    return host is not None and is_host_up(platform, host) and has_arrived(platform, server, migration)
+    """The same for whoever gives it up, and does not wait for a host that is down: what was sent there is nowhere else
+    if the host from which it comes has it no more."""
+    if migration.dest_host is None or migration.status in WAITING:
+        return False
+    if is_host_up(platform, migration.dest_host):
+        return has_arrived(platform, server, migration)
+    return is_host_up(platform, server.host) and platform.hypervisor.power_state(server) is None
 
 
 def arrive(job: Job, migration: Migration) -> None:

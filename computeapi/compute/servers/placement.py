@@ -37,8 +37,8 @@ def on(platform: Platform, host: str | None, node: str | None) -> dict[str, Any]
 
 
 def clear(job: Job, host: str | None) -> None:
-    """Before the server's machine is made on a host: one that is there was to go when that host was down, and goes now.
-    It must be known to be gone, so a host that is down is waited for."""
+    """Before the server's machine is made on a host: what is there of it goes, such as what was to go while that host
+    was down. It must be known to be gone, so a host that is down is waited for."""
     try:
         job.driver.destroy(at(job.server, host))
     except HostDown:

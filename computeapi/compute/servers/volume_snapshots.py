@@ -32,16 +32,17 @@ class AssistedSnapshots:
         self._queue(context, DELETE, volume_id, arguments)
 
     def _queue(self, context: Context, transition: Transition, volume_id: str, arguments: dict[str, Any]) -> None:
-        with self.store.write() as connection:
+        with self.store.read() as connection:
             devices = rows.on_volume(connection, volume_id)
-            if not devices:
-                raise Invalid(f'No volume Block Device Mapping with id {volume_id}.')
-            if len(devices) > 1:
-                raise Invalid(f'Volume {volume_id} is attached to several servers.')
-            server = rows.get(connection, devices[0].server_id)
-            if server is None or server.host is None:
-                raise Invalid(f'Instance {devices[0].server_id} is not ready')
-            require(self.hypervisor, Capability.SNAPSHOT_VOLUME, server.host)
+            server = rows.get(connection, devices[0].server_id) if len(devices) == 1 else None
+        if not devices:
+            raise Invalid(f'No volume Block Device Mapping with id {volume_id}.')
+        if len(devices) > 1:
+            raise Invalid(f'Volume {volume_id} is attached to several servers.')
+        if server is None or server.host is None:
+            raise Invalid(f'Instance {devices[0].server_id} is not ready')
+        require(self.hypervisor, Capability.SNAPSHOT_VOLUME, server.host)
+        with self.store.write() as connection:
             self.tasks.add(connection, transition, server.uuid, context, {'volume_id': volume_id, **arguments})
         self.tasks.wake()
 

@@ -57,6 +57,9 @@ class FaultyHypervisor:
 
     def act(self, operation: str, server: Server, *arguments: Any, **options: Any) -> Any:
         """Have the driver do it when nothing is in the way."""
+        if operation == DESTROY and self.driver.power_state(server) is None:
+            # What is not there takes no time, and does not go wrong.
+            return self.driver.destroy(server)
         try:
             wish = arguments[-1] if operation == LIVE_MIGRATE else ''
             driver = self.driver if wish == 'cancelling' else self.ready(operation, server, waits=wish != 'forcing')

@@ -95,7 +95,7 @@ export class ServersView extends Following {
         this.take(servers)
         last = servers.length < CHANGED_AT_MOST ? null : servers.at(-1)
         // The first look is at what changed while a page came; those of that very second are in each answer.
-      } while (last && (from === null || (since !== null && last.updated > from)))
+      } while (last && since !== null && last.updated > from)
     } catch (error) {
       if (turn !== this.turn) return
       this.since = since

@@ -99,12 +99,19 @@ def down(cloud, server_id, host):
     cloud.store.tell(services_rows.is_gone, host)
 
 
+def lost(cloud, server_id, host):
+    """All of it was sent, and the host that has it is not heard of any more."""
+    cloud.store.tell(DOMAINS.delete, server_id=server_id, host=host)
+    down(cloud, server_id, other(host))
+
+
 def nothing(cloud, server_id, host):
     pass
 
 
 @pytest.mark.parametrize(
-    ('trouble', 'status', 'moves'), [(ended, 'completed', True), (down, 'completed', True), (nothing, 'failed', False)]
+    ('trouble', 'status', 'moves'),
+    [(ended, 'completed', True), (down, 'completed', True), (lost, 'completed', True), (nothing, 'failed', False)],
 )
 def test_a_server_that_runs_on_the_other_host_alone_stays_there(
     cloud, api, server, migrate, shown, held, settle, monkeypatch, trouble, status, moves

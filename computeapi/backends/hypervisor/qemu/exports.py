@@ -32,7 +32,8 @@ class VolumeExports:
     """folder: has one for each attachment.  path_of: where the data of volumes are.  address: at which hosts reach this
     machine.
 
-    The processes outlive this one, as guests do. Where one has died, it comes back as it was: guests wait for it."""
+    The processes outlive this one, as guests do. Where one has died, it comes back as it was, for guests wait for it;
+    who asks anew is told another port, if somebody else has that one."""
 
     def __init__(self, folder: Path, path_of: VolumePath, address: str):
         self.folder, self.path_of, self.address = folder, path_of, address

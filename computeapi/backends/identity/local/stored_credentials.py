@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from computeapi import chance, errors
 from computeapi.backends.identity.local.managers import Manager, Recent
 from computeapi.db import identity as queries
-from computeapi.db.engine import Store
+from computeapi.db.engine import Store, repeated
 from computeapi.db.identity import StoredCredential
 
 if TYPE_CHECKING:
@@ -50,11 +50,15 @@ class CredentialManager(Manager):
             raise self.missing(credential_id)
         return self._decrypted(row)
 
+    @repeated
     def create(self, user_id: str, type: str, blob: str, project_id: str | None = None) -> Credential:
         credential_id = chance.new_hex_id() if type != EC2 else id_of_access_key(blob)
         row = StoredCredential(credential_id, user_id, project_id, type, self._encrypted(blob))
         with self.change() as connection:
             _check_user(connection, user_id)
+            if project_id is not None:
+                # Who deletes the project waits, and takes this along.
+                queries.PROJECTS.find(connection, lock=True, id=project_id)
             queries.STORED_CREDENTIALS.insert(connection, **row._asdict())
         return self.get(credential_id)
 
