@@ -136,8 +136,9 @@ def test_what_comes_from_another_host_is_not_taken_for_what_was_removed(agent, r
     elsewhere = replace(running, host='beta')
     agent.tell('destroy', running)
     agent.tell('prepare_live_migration', elsewhere, HOST, {})
+    agent.driver.spawn(running, [])
     agent.tell('destroy', running)
-    assert agent.driver.heard == ['destroy', 'prepare_live_migration', 'destroy']
+    assert agent.driver.heard == ['destroy', 'prepare_live_migration', 'spawn', 'destroy']
 
 
 def test_what_only_looks_changes_nothing_of_what_was_done(agent, running):
