@@ -20,7 +20,6 @@ from computeapi.pipeline import load
 
 VERSION = '2.96'
 TOKEN = 'user:project'
-REST_SECONDS = 0.001
 
 
 def main() -> None:
@@ -37,8 +36,6 @@ def main() -> None:
         for name, ours, other, calls in compared:
             check(name, ours, other)
             report(name, [ratio(ours, other, calls) for _ in range(options.rounds)])
-        _, ours, _, calls = compared[1]
-        report('rested', [rested(ours, calls) for _ in range(options.rounds)], sides=('rest', 'loop'))
         service.close()
 
 
@@ -85,23 +82,6 @@ def ratio(ours: Callable[[], bytes], other: Callable[[], bytes], calls: int) -> 
     """Seconds of a call to each side, taken in turn, and their ratio."""
     first, second = seconds(ours, calls), seconds(other, calls)
     return first, second, first / second
-
-
-def rested(call: Callable[[], bytes], calls: int) -> tuple[float, float, float]:
-    """Seconds of a processor that a call takes while others had its caches, and right after another call."""
-    first, second = spent(call, calls, REST_SECONDS), spent(call, calls, 0)
-    return first, second, first / second
-
-
-def spent(call: Callable[[], bytes], calls: int, rest: float) -> float:
-    total = 0
-    for _ in range(calls):
-        if rest:
-            time.sleep(rest)
-        started = time.thread_time_ns()
-        call()
-        total += time.thread_time_ns() - started
-    return total / calls / 1e9
 
 
 def seconds(call: Callable[[], bytes], calls: int) -> float:
