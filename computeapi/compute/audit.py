@@ -14,7 +14,6 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from computeapi.backends.hypervisor import NotYet, Outdated
-from computeapi.backends.hypervisor.behaviour import at_once
 from computeapi.compute.platform import Platform
 from computeapi.compute.servers import placement
 from computeapi.compute.servers.deletion import DELETE, SOFT_DELETE
@@ -221,7 +220,7 @@ class CloudAudit:
         server = self.store.ask(rows.get, server_id, deleted=True)
         if server is not None:
             newest = self.store.ask(tasks.newest_claim, server_id)
-            self.platform.hypervisor.during(at_once, newest).destroy(placement.at(server, host))
+            placement.remove_stray(self.platform, server, host, newest)
 
     def _free(self, connection: sa.Connection, server_id: str) -> rows.Server | None:
         """The server, unless it is gone or somebody is at it."""

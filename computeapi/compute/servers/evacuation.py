@@ -6,7 +6,6 @@ import time
 from collections.abc import Collection
 
 from computeapi.backends.hypervisor import HypervisorError, Outdated, PowerState
-from computeapi.backends.hypervisor.behaviour import at_once
 from computeapi.compute.hosts import is_host_up
 from computeapi.compute.platform import Platform
 from computeapi.compute.servers import config_drive, disks, moves, placement, plugging, signatures
@@ -140,10 +139,8 @@ def return_hosts(platform: Platform, names: Collection[str]) -> None:
         if server is not None and migration.source_host not in hosts:
             if is_held:
                 continue
-            # Whoever begins something with it from now on has a later claim.
             with contextlib.suppress(Outdated):
-                driver = platform.hypervisor.during(at_once, newest)
-                driver.destroy(placement.at(server, migration.source_host))
+                placement.remove_stray(platform, server, migration.source_host, newest)
         values = {'status': MigrationStatus.COMPLETED, 'updated_at': platform.clock()}
         platform.store.tell(server_migrations.change, migration.id, values, [MigrationStatus.DONE])
 

@@ -9,6 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from computeapi.backends.hypervisor import HostDown, Hypervisor
+from computeapi.backends.hypervisor.behaviour import at_once
 from computeapi.compute.platform import Platform
 from computeapi.compute.scheduler.spec import needs_of
 from computeapi.compute.servers import disks, ports
@@ -52,6 +53,11 @@ def remove_machine(driver: Hypervisor, server: Server) -> None:
         driver.destroy(server)
     except HostDown:
         LOG.warning('Host %s is down: the machine of %s is left there for now', server.host, server.uuid)
+
+
+def remove_stray(platform: Platform, server: Server, host: str | None, newest: int) -> None:
+    """Destroy what is left of it on a host, unless somebody has begun something with it since that claim: Outdated."""
+    platform.hypervisor.during(at_once, newest).destroy(at(server, host))
 
 
 def remove_machines(platform: Platform, server: Server, *, keep: str | None = None) -> None:

@@ -73,45 +73,48 @@ def test_its_record_tells_no_flavors(api, act, server, shown, force_down):
     assert move['old_instance_type_id'] is move['new_instance_type_id'] is None
 
 
-def test_a_host_learns_what_was_evacuated_before_it_is_up(api, act, server, shown, force_down, service):
-    """The former machine, which nobody could remove, does not come back with it."""
+@pytest.fixture
+def left(act, shown, force_down, service):
+    """The host that is down, from which the server was evacuated, and where nobody could remove its former machine."""
     before = shown()[2]
     force_down(before, True)
     service.conf.set_override('fail', ['destroy'], 'simulated')
     act('evacuate', {})
     service.conf.clear_override('fail', 'simulated')
+    return before
+
+
+def test_a_host_learns_what_was_evacuated_before_it_is_up(api, server, shown, force_down, service, left):
+    """The former machine does not come back with it."""
     assert machines(service, server) == {'compute1', 'compute2'}
-    refused = force_down(before, False)
+    refused = force_down(left, False)
     assert refused.status == 400
     assert refused.json['badRequest']['message'] == (
-        f'Unable to force up host {before} as `done` evacuation migration records remain associated with the host. '
+        f'Unable to force up host {left} as `done` evacuation migration records remain associated with the host. '
         'Ensure the compute service has been restarted, allowing these records to move to `completed` before retrying '
         'this request.'
     )
     service.start()
     service.stop()
     assert machines(service, server) == {shown()[2]}
-    assert force_down(before, False).status == 200
+    assert force_down(left, False).status == 200
     assert api.get('/os-migrations').json['migrations'][0]['status'] == 'completed'
 
 
-def test_what_somebody_is_at_is_not_removed_from_a_host_that_is_back(act, server, shown, force_down, service, settle):
+def test_what_somebody_is_at_is_not_removed_from_a_host_that_is_back(
+    act, server, shown, force_down, service, settle, left
+):
     """He may be bringing it there again."""
-    before = shown()[2]
-    force_down(before, True)
-    service.conf.set_override('fail', ['destroy'], 'simulated')
-    act('evacuate', {})
-    service.conf.clear_override('fail', 'simulated')
     service.conf.set_override('passing_seconds', 3600, 'simulated')
     assert act('os-stop', None).status == 202
     service.conf.clear_override('passing_seconds', 'simulated')
-    evacuation.return_hosts(service.platform, [before])
+    evacuation.return_hosts(service.platform, [left])
     assert machines(service, server) == {'compute1', 'compute2'}
     settle(later=True)
     service.heartbeat.beat()
     service.auditor.act()
     assert machines(service, server) == {shown()[2]}
-    assert force_down(before, False).status == 200
+    assert force_down(left, False).status == 200
 
 
 @pytest.mark.parametrize(('version', 'status'), [('2.33', 400), ('2.34', 202)])
