@@ -226,7 +226,7 @@ class Service:
     @functools.cached_property
     def watchman(self) -> Periodic:
         """What is simulated does nothing by itself."""
-        states = PowerStates(self.platform, self.cloud.external_events)
+        states = PowerStates(self.cloud.changes)
         seconds = 0 if self.conf.hypervisor.backend == 'simulated' else self.conf.sync_power_state_interval
         return Periodic('power states', lambda: states.take_turn(self.heartbeat.is_first), seconds)
 

@@ -241,8 +241,9 @@ COMPUTE = [
         'sync_power_state_interval',
         default=60,
         min=0,
-        help='Seconds after which some more servers that should run are looked at, for those that switched themselves '
-        'off: they are SHUTOFF then; 0: never. All of them are looked at by turns; simulated ones do not.',
+        help='Seconds after which some more servers are looked at, for those that switched themselves off, or run '
+        'though they are stopped: they are SHUTOFF then; 0: never. All of them are looked at by turns; simulated ones '
+        'do not.',
     ),
     cfg.IntOpt('task_timeout', default=3600, min=1, help='Seconds after which a task that does not end has failed.'),
     cfg.IntOpt(

@@ -1,4 +1,4 @@
-"""Servers whose guests switched themselves off are found, whatever hosts answer of others."""
+"""Servers whose machines are otherwise than they should be are found, whatever hosts answer of others."""
 
 import pytest
 
@@ -21,13 +21,38 @@ def test_a_host_that_does_not_say_keeps_nobody_from_the_others(service, servers,
         return ask(server)
 
     monkeypatch.setattr(service.hypervisor, 'power_state', power_state)
-    PowerStates(service.platform, service.cloud.external_events).take_turn(lambda: True)
+    PowerStates(service.cloud.changes).take_turn(lambda: True)
     assert [servers.get(each.uuid).task_state for each in (silent, off)] == [None, 'powering-off']
 
 
-@pytest.mark.parametrize(('found', 'follows'), [(PowerState.CRASHED, 'powering-off'), (PowerState.PAUSED, None)])
-def test_who_broke_down_is_stopped(service, servers, monkeypatch, found, follows):
-    server = servers.add(host='compute1')
+@pytest.mark.parametrize(
+    ('vm_state', 'found', 'follows'),
+    [
+        ('active', PowerState.CRASHED, 'powering-off'),
+        ('active', PowerState.PAUSED, None),
+        ('paused', PowerState.SHUTDOWN, 'powering-off'),
+        ('paused', PowerState.RUNNING, None),
+        ('stopped', PowerState.RUNNING, 'powering-off'),
+        ('stopped', PowerState.CRASHED, None),
+        ('stopped', None, None),
+        ('suspended', PowerState.SHUTDOWN, None),
+        ('rescued', PowerState.SHUTDOWN, None),
+    ],
+)
+def test_who_is_otherwise_than_told_is_stopped(service, servers, monkeypatch, vm_state, found, follows):
+    server = servers.add(host='compute1', vm_state=vm_state)
     monkeypatch.setattr(service.hypervisor, 'power_state', lambda server: found)
-    PowerStates(service.platform, service.cloud.external_events).take_turn(lambda: True)
+    PowerStates(service.cloud.changes).take_turn(lambda: True)
     assert servers.get(server).task_state == follows
+
+
+def test_who_was_started_meanwhile_runs_on(service, servers, monkeypatch):
+    server = servers.add(host='compute1', vm_state='stopped')
+
+    def power_state(_):
+        servers.change(server, vm_state='active')
+        return PowerState.RUNNING
+
+    monkeypatch.setattr(service.hypervisor, 'power_state', power_state)
+    PowerStates(service.cloud.changes).take_turn(lambda: True)
+    assert servers.get(server).task_state is None

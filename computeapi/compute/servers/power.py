@@ -1,5 +1,7 @@
 """Whether and how a server runs: start, stop, reboot, pause, suspend, crash dumps."""
 
+from dataclasses import replace
+
 from computeapi.backends.hypervisor import Capability, PowerState
 from computeapi.compute.servers import shares
 from computeapi.compute.tasks.job import Job, into_error, unchanged
@@ -35,6 +37,9 @@ POWERED_OFF = Transition(
     hosted=True,
     failed=not_switched,
 )
+# What follows when a machine is found to be otherwise than its server.
+PAUSED_IS_OFF = replace(POWERED_OFF, kind='paused_is_off', allowed={VMState.PAUSED})
+STOPPED_IS_ON = replace(POWERED_OFF, kind='stopped_is_on', allowed={VMState.STOPPED})
 
 
 @START.work
@@ -49,6 +54,8 @@ def start(job: Job) -> None:
 
 @STOP.work
 @POWERED_OFF.work
+@PAUSED_IS_OFF.work
+@STOPPED_IS_ON.work
 def stop(job: Job) -> None:
     with job.event('compute_stop_instance'):
         job.driver.power_off(job.server)

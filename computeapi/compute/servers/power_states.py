@@ -1,28 +1,47 @@
-"""Servers whose guests switched themselves off or broke down, found now and then: nobody else tells of it."""
+"""Servers whose machines are otherwise than they should be are found now and then, for nobody tells of it: a guest
+switched itself off or broke down, or somebody started it on its host."""
 
 import logging
 from collections.abc import Callable
+from typing import NamedTuple
 
 from computeapi.backends.hypervisor import PowerState
-from computeapi.compute.platform import Platform
-from computeapi.compute.servers.events import POWER_UPDATE, Event, ExternalEvents
+from computeapi.compute.servers.changes import Changes
+from computeapi.compute.servers.power import PAUSED_IS_OFF, POWERED_OFF, STOPPED_IS_ON
+from computeapi.compute.tasks.transition import Transition
 from computeapi.context import Context
 from computeapi.db import servers as rows
 from computeapi.db.servers import Server
-from computeapi.errors import Error
+from computeapi.errors import Conflict, Error, ServerNotFound
 from computeapi.states import VMState
 
 LOG = logging.getLogger(__name__)
 NOBODY = Context(user_id='', project_id='', user_name='power').elevated()
 AT_ONCE = 200
 OFF = (PowerState.SHUTDOWN, PowerState.CRASHED)
+ON = (PowerState.RUNNING, PowerState.PAUSED)
+
+
+class Stray(NamedTuple):
+    """What the machine of a server must not be, and what follows where it is."""
+
+    power: tuple[PowerState, ...]
+    follows: Transition
+
+
+STRAYS = {
+    VMState.ACTIVE: Stray(OFF, POWERED_OFF),
+    VMState.PAUSED: Stray(OFF, PAUSED_IS_OFF),
+    VMState.STOPPED: Stray(ON, STOPPED_IS_ON),
+}
+"""By the state of a server."""
 
 
 class PowerStates:
     """Looks at the servers by turns, some at a time; then it begins anew."""
 
-    def __init__(self, platform: Platform, events: ExternalEvents, at_once: int = AT_ONCE):
-        self.platform, self.events, self.at_once = platform, events, at_once
+    def __init__(self, changes: Changes, at_once: int = AT_ONCE):
+        self.changes, self.platform, self.at_once = changes, changes.platform, at_once
         self.last = ''
 
     def take_turn(self, is_mine: Callable[[], bool]) -> None:
@@ -30,19 +49,22 @@ class PowerStates:
         if not is_mine():
             return
         server_ids = self.platform.store.ask(rows.on_hosts, self.last, self.at_once)
-        found = self.platform.store.ask(rows.alive, server_ids)
-        off = [Event(POWER_UPDATE, server.uuid, 'POWER_OFF') for server in found if self.is_off(server)]
-        if off:
-            # As if somebody had told: a server on which somebody works by now is left to that one.
-            self.events.take(NOBODY, off)
+        for server in self.platform.store.ask(rows.alive, server_ids):
+            stray = STRAYS.get(VMState(server.vm_state))
+            if stray is not None and server.task_state is None and self._power(server) in stray.power:
+                self._follow(server, stray.follows)
         self.last = server_ids[-1] if len(server_ids) == self.at_once else ''
 
-    def is_off(self, server: Server) -> bool:
-        """Whether it should run, and its machine does not."""
-        if server.vm_state != VMState.ACTIVE or server.task_state is not None:
-            return False
+    def _power(self, server: Server) -> PowerState | None:
         try:
-            return self.platform.hypervisor.power_state(server) in OFF
+            return self.platform.hypervisor.power_state(server)
         except Error as error:
             LOG.info('Whether %s runs cannot be seen: %s', server.uuid, error)
-            return False
+            return None
+
+    def _follow(self, server: Server, transition: Transition) -> None:
+        """A server on which somebody works by now is left to that one."""
+        try:
+            self.changes.begin(NOBODY, server, transition)
+        except (Conflict, ServerNotFound):
+            return
