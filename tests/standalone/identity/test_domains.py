@@ -79,6 +79,21 @@ def test_tokens_end_with_the_domain_of_their_user_or_project(ask, admin, make, d
     ask('POST /v3/auth/tokens', login, expect=201)
 
 
+def test_projects_in_a_domain_that_is_disabled_are_neither_made_nor_enabled(ask, admin, make, domain):
+    inside, body = {'domain_id': domain['id']}, {'project': {'enabled': True}}
+    outer = make('projects', name='outer', **inside)
+    inner = make('projects', name='inner', parent_id=outer['id'], enabled=False, **inside)
+    other = make('projects', name='other', enabled=False, **inside)
+    ask(f'PATCH /v3/domains/{domain["id"]}', {'domain': {'enabled': False}}, by=admin)
+    for place in (inside, {'parent_id': outer['id']}, {'parent_id': domain['id']}):
+        ask('POST /v3/projects', {'project': {'name': 'new', 'enabled': False} | place}, by=admin, expect=403)
+    for each in (inner, other):
+        ask(f'PATCH /v3/projects/{each["id"]}', body, by=admin, expect=403)
+    ask(f'PATCH /v3/domains/{domain["id"]}', {'domain': {'enabled': True}}, by=admin)
+    for each in (inner, other):
+        ask(f'PATCH /v3/projects/{each["id"]}', body, by=admin)
+
+
 @pytest.mark.parametrize('kind', ['domains', 'projects', 'roles'])
 def test_what_is_immutable_stays_until_that_is_lifted(ask, admin, make, kind):
     record = make(kind, name='rock', options={'immutable': True})

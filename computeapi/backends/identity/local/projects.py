@@ -93,6 +93,7 @@ class ProjectManager(TaggedManager[Project]):
         more = {'options': options or {}, 'extra': extra or {}}
         with self.change() as connection:
             domain_id = self._domain_of(connection, domain_id, parent_id)
+            require_enabled(queries.DOMAINS.find(connection, id=domain_id), 'create')
             project = self.insert(
                 connection, name=name, domain_id=domain_id, parent_id=parent_id or domain_id, **values, **more
             )
@@ -108,8 +109,7 @@ class ProjectManager(TaggedManager[Project]):
         parent = self.records.find(connection, lock=True, id=parent_id)
         if parent is None or parent.domain_id != (domain_id or parent.domain_id):
             raise errors.Invalid('Invalid input for field/attribute parent_id. The domain has no such project.')
-        if not parent.enabled:
-            raise errors.Forbidden(f'Cannot create a project below {parent_id}, which is disabled.')
+        require_enabled(parent, 'create')
         if len(queries.projects_above(connection, parent_id)) + 2 > DEEPEST:
             raise errors.Forbidden(f'Projects are no more than {DEEPEST} below each other.')
         return parent.domain_id
@@ -158,6 +158,10 @@ class ProjectManager(TaggedManager[Project]):
 
     def _require_enabled_above(self, connection: sa.Connection, project: Project) -> None:
         """The parent stays as it is until the transaction ends; it is none where the project is right in its domain."""
-        parent = self.records.find(connection, lock=True, id=project.parent_id)
-        if parent is not None and not parent.enabled:
-            raise errors.Forbidden(f'Cannot enable project {project.id}: the project above it is disabled.')
+        require_enabled(self.records.find(connection, lock=True, id=project.parent_id), 'enable')
+        require_enabled(queries.DOMAINS.find(connection, id=project.domain_id), 'enable')
+
+
+def require_enabled(above: Project | Domain | None, do: str) -> None:
+    if above is not None and not above.enabled:
+        raise errors.Forbidden(f'Cannot {do} a project below {above.id}, which is disabled.')
