@@ -21,6 +21,7 @@ from computeapi.backends.hypervisor.behaviour import at_once
 from computeapi.backends.hypervisor.qemu import departure, landing
 from computeapi.backends.hypervisor.qemu.child import Child
 from computeapi.backends.hypervisor.qemu.console_log import MOST_BYTES
+from computeapi.backends.hypervisor.qemu.monitor import Monitor
 from computeapi.backends.hypervisor.qemu.process import GuestProcess, exporter_of
 from computeapi.backends.hypervisor.qemu.running import is_alive
 from computeapi.backends.image import blank
@@ -320,6 +321,30 @@ def test_memory_outlives_a_suspension(driver, made):
     driver.resume(server)
     assert echoes(driver, server, 'as it was')
     assert f'{BANNER}02' not in driver.console_output(server, None)
+
+
+def test_a_guest_that_was_cut_off_just_when_it_ran_again_does_not_go_back_in_time(driver, made, monkeypatch):
+    server = made()
+    driver.spawn(server, [])
+    wrote(driver, server, f'{BANNER}01')
+    driver.suspend(server)
+    execute = Monitor.execute
+
+    def cut_off(monitor, command, **arguments):
+        told = execute(monitor, command, **arguments)
+        if command == 'cont':
+            process(driver, server).end()
+            raise HypervisorError('The power of the host failed.')
+        return told
+
+    with monkeypatch.context() as failing:
+        failing.setattr(Monitor, 'execute', cut_off)
+        with pytest.raises(HypervisorError, match='power'):
+            driver.resume(server)
+    with pytest.raises(HypervisorError, match='is not suspended'):
+        driver.resume(server)
+    driver.reboot(server, hard=True)
+    assert wrote(driver, server, f'{BANNER}02')
 
 
 def test_a_suspended_guest_that_is_rebooted_begins_anew(driver, made):

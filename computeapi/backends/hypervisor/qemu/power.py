@@ -157,9 +157,10 @@ def resume(work: GuestWork) -> None:
             os.close(file)
     with work.monitor() as monitor:
         work.until('resume', lambda: monitor.execute('query-status')['status'] != 'inmigrate', LONGEST_RESUME)
+        # Once it runs it writes to its disks, which what was in its memory then knows nothing of.
+        guest.suspended = False
+        work.folder.write(guest)
         monitor.execute('cont')
-    guest.suspended = False
-    work.folder.write(guest)
     (work.folder / MEMORY).unlink(missing_ok=True)
 
 
