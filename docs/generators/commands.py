@@ -12,9 +12,9 @@ from generators.markdown import code, plain, table
 
 HEAD = """# Commands
 
-Each takes `--help`, which is what stands here.
+The output of `--help` for each command.
 """
-CONTROL = """What it can do to a cloud of `run` or `serve`, each with the request to the control API that it makes:
+CONTROL = """What it can do to a cloud of `run` or `serve`, and the control API request that each command sends:
 """
 
 
