@@ -81,7 +81,7 @@ def policies(conf: cfg.ConfigOpts) -> tuple[Result, str]:
 
 
 def backends(conf: cfg.ConfigOpts) -> tuple[Result, str]:
-    """With Keystone authentication, images, networks and volumes must be external services, not built-in ones."""
+    """Warn about built-in backends with Keystone authentication: its callers cannot create anything in them."""
     chosen = {kind: conf[kind].backend for kind in ('identity', 'image', 'network', 'volume')}
     said = ', '.join(f'[{kind}]backend is {name}' for kind, name in chosen.items())
     if conf.api.auth_strategy == 'keystone' and 'local' in chosen.values():

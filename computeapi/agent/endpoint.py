@@ -98,7 +98,7 @@ class AgentEndpoint:
         return self._outcome(call, words, self._driver, arguments)
 
     def _unbelieved(self, *, waits: bool) -> AgentAnswer:
-        """Let callers with a wrong key or clock retry, so that an administrator can fix that; others fail."""
+        """Callers that can wait may retry, so that a wrong key or clock can be fixed meanwhile; others fail."""
         LOG.warning('A call is not done: it is not signed with the key of host %s, or not just now', self._host)
         kind = AnswerKind.NOT_YET if waits else AnswerKind.FAILED
         text = f'The agent of host {self._host} does not know who says it.'

@@ -1,4 +1,4 @@
-"""The gate to the consoles of this host: one port, on which a proxy sends the key that it was given for a console."""
+"""The gate to the consoles of this host: one port, on which a proxy first sends the secret word for a console."""
 
 import logging
 import secrets
@@ -15,10 +15,10 @@ from computeapi.listening import listening_at
 
 LOG = logging.getLogger(__name__)
 WORD_SECONDS = 10.0
-# How long a key is valid; a console that is open by then stays open.
+# How long a word is valid; a console that is open by then stays open.
 VALID_SECONDS = 3600.0
 MOST_WORDS = 4096
-# Repeated requests for one console must not displace the keys of others, nor use up memory: each key holds its server.
+# Repeated requests for one console must not displace the words of others, nor use up memory: each holds its server.
 MOST_WORDS_OF_ONE = 16
 MOST_CONNECTIONS = 256
 # How long the gate pauses if the machine has no resources for another connection.
@@ -124,7 +124,7 @@ class ConsoleGate:
             back.join()
 
     def _way(self, outside: socket.socket) -> Way | None:
-        """The route for the key that the other side sends first."""
+        """The route for the word that the other side sends first."""
         said, deadline = b'', time.monotonic() + WORD_SECONDS
         while not said.endswith(END):
             outside.settimeout(max(0.01, deadline - time.monotonic()))

@@ -46,8 +46,7 @@ class Lanes:
         return self._outcome(server_id, errand, identity, call.patience)
 
     def _refusal(self, server_id: str, call: Call) -> AgentAnswer | None:
-        """The refusal for a caller that has lost its claim on the server; otherwise its claim is the newest from now
-        on."""
+        """The refusal for a caller that has lost its claim on the server; otherwise its claim is now the newest."""
         known, token = self.memory.of(server_id), call.claim.token
         if token and token < known.token:
             return AgentAnswer(AnswerKind.OUTDATED, text=f'Claim {token} on {server_id} is not the newest.')

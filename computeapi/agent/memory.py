@@ -27,8 +27,7 @@ class Recollection:
     """The memory of one server.
 
     token: the newest claim seen.  did: the identity of the last operation, with its result in `value`; forgotten after
-    a boot of the machine.  work: the task that the steps belong to; steps: the time at which it first reached each
-    step.
+    a boot of the machine.  work: the work that the steps belong to.  steps: when it first reached each step.
     """
 
     token: int = 0
@@ -47,8 +46,7 @@ CODEC = codec(Recollection)
 
 
 class Memory:
-    """A directory of recollections. Only the operation that runs for a server changes its recollection, except for the
-    token.
+    """A directory of recollections. Only the operation that runs for a server changes its own, except for the token.
 
     held: the recollections of servers with an operation in progress.
     """
@@ -69,8 +67,8 @@ class Memory:
             return known
 
     def keep(self, server_id: str) -> None:
-        """Write the recollection that `of` returned and the caller changed. If the disk is full, it is kept in memory
-        for the life of this process, so that servers can be deleted to make room."""
+        """Write the recollection that `of` returned and the caller changed. If that fails, e.g. on a full disk, it is
+        kept in memory for the life of this process, so that servers can be deleted to make room."""
         path, known = self._path(server_id), self.of(server_id)
         with known.writing:
             try:

@@ -44,7 +44,7 @@ class Reporter:
         if self.arriving and not self.compared:
             self.compare(expected.servers, expected.moving)
             self.compared = True
-        # The worker that removes machines which do not belong here may be killed meanwhile.
+        # Report as starting until nothing is left to remove: the worker that removes it may be killed.
         self.arriving = bool(expected.leaving)
 
     def go_unheard(self, why: str) -> None:

@@ -62,13 +62,12 @@ class CloudAudit:
             yield from look()
 
     def repair(self) -> Iterator[tuple[Finding, bool]]:
-        """Each finding, and whether it was repaired; each is logged. Repairs of existing servers are queued as tasks
-        for the workers."""
+        """Each finding, and whether it was repaired; each is logged. Repairs of existing servers are
+        queued as tasks."""
         yield from self._repaired(list(self.findings()))
 
     def return_agent(self, host: str, machines: Collection[str]) -> None:
-        """Remove the machines that a starting agent found on its host, of servers that are deleted or elsewhere by
-        now."""
+        """Remove the machines that a starting agent found on its host, of servers that are now deleted or elsewhere."""
         list(self._repaired(list(self._strays([(server_id, host) for server_id in machines]))))
 
     def _repaired(self, findings: Iterable[Finding]) -> Iterator[tuple[Finding, bool]]:
@@ -217,7 +216,7 @@ class CloudAudit:
             quota_usages.count(connection, dict(quota_usages.differences(connection, held)))
 
     def _destroy(self, server_id: str, host: str) -> None:
-        """A deleted server does not come back, but a worker that was at work on it may; the newest claim fences it
+        """A deleted server does not come back, but a worker that had a task for it may; the newest claim fences it
         off."""
         server = self.store.ask(rows.get, server_id, deleted=True)
         if server is not None:

@@ -22,8 +22,7 @@ def using(context: Context) -> str | None:
 
 
 class FlavorManager:
-    """Flavors in the store; callers other than administrators see the public ones and those their project has access
-    to."""
+    """Flavors in the store. Unless they are administrators, callers see public ones and those with access for them."""
 
     def __init__(self, store: Store, clock: Callable[[], datetime] = utcnow):
         self.store, self.clock = store, clock
@@ -107,8 +106,7 @@ class FlavorManager:
             return rows.projects(connection, flavor.id)
 
     def grant(self, context: Context, flavorid: str, project_id: str, *, even_public: bool) -> list[str]:
-        """Give a project access to the flavor; Conflict if it has access, or if the flavor is public unless
-        even_public."""
+        """Give a project access to the flavor; Conflict if it has access, or for a public flavor unless even_public."""
         with self.store.write() as connection:
             flavor = self._get(connection, context, flavorid, lock=True)
             if flavor.is_public and not even_public:

@@ -19,8 +19,8 @@ from computeapi.db.services import COMPUTE, CONTROL
 
 
 class HostRegistry:
-    """Maintains the rows of the hosts that this process drives, and of the control services whose work it does, and
-    sends their heartbeats.
+    """Maintains the rows of the hosts that this process drives, and of its control services, and sends their
+    heartbeats.
 
     hosts: returns those hosts; hosts with agents report by themselves.  control: the host name of the control services;
     None: the process does none of their work.  upkeep: maintains the hosts.
@@ -103,7 +103,7 @@ class HostRegistry:
 
 
 def is_host_up(platform: Platform, host: str | None) -> bool:
-    """Whether the host has sent a heartbeat lately; False for an unknown host."""
+    """Whether the host has sent a heartbeat lately and was not forced down; False for an unknown host."""
     service = platform.store.ask(services.of_compute_host, host)
     return service is not None and is_up(service, platform.clock(), platform.conf.service_down_time)
 

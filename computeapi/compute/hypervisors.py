@@ -58,8 +58,7 @@ class HypervisorManager:
         return self.store.ask(rows.all_enabled, needs=[USAGE])
 
     def resources(self, host: str) -> list[HostResources]:
-        """The resources of a host: its total, what is used, and what its servers are sized for, in all and by
-        project."""
+        """The resources of a host: its total, what is used, and the sizes of its servers, in all and by project."""
         with self.store.read() as connection:
             found = rows.of_host(connection, host, needs=[USAGE])
             shares = [HostResources(project, *amounts) for project, amounts in rows.shares(connection, host).items()]

@@ -140,7 +140,7 @@ class Mirror:
         LOG.log(level, 'Placement could not be told of %s %s: %s', change.kind, change.id, error)
         self.store.tell(changes.put_off, change, now + timedelta(seconds=pause), change.attempts + 1)
 
-    # ------------------------------------------------------------ what is told
+    # ------------------------------------------------------------ what is sent
 
     def _tell_of_host(self, change: PlacementChange) -> None:
         facts = self.store.ask(holdings.host, change.id)
@@ -160,8 +160,7 @@ class Mirror:
             self.placement.hold([_emptied(there, there.type if there.type == INSTANCE else MIGRATION)])
 
     def _tell_of_server(self, change: PlacementChange) -> str | None:
-        """Send the claims of a server and of its migration; returns the ID of the migration's consumer, if there is
-        one."""
+        """Send the claims of a server and its migration; returns the ID of the migration's consumer, if any."""
         for _ in range(MOST_TRIES):
             compared = self._compare(change.id, change.move_id)
             if compared is None:

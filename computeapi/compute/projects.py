@@ -8,7 +8,7 @@ LONGEST_ID = 255
 
 
 class KnownProjects:
-    """identity: None if there is no identity service to ask (auth_strategy none, or tokens of an unknown origin)."""
+    """identity: None if there is none (auth_strategy none), or if projects are not verified."""
 
     def __init__(self, identity: Identity | None):
         self.identity = identity

@@ -167,15 +167,13 @@ class Quotas:
     def reserve_group_members(
         self, connection: sa.Connection, project_id: str, user_id: str, group_id: str, count: int = 1
     ) -> None:
-        """Like `reserve`, for more servers of the user in a server group; call it after `reserve`, which takes the
-        lock."""
+        """Like `reserve`, for more servers of the user in a server group; `reserve` must come first, for its lock."""
         limit = self._limits(connection, project_id, user_id)['server_group_members']
         if not within(limit, rows.group_members(connection, group_id, user_id) + count):
             raise OverQuota('Quota exceeded, too many servers in group')
 
     def _lock(self, connection: sa.Connection, project_id: str, user_id: str) -> list[Scope]:
-        """Lock the project's reservations; returns the scope of the project, and the user's if it has limits of its
-        own."""
+        """Lock the project's reservations; returns the scope of the project, and of the user if it has own limits."""
         rows.lock(connection, project_id)
         bounds = rows.bounds(connection, DEFAULT_CLASS, project_id, user_id)
         scopes = [Scope(self.configured | bounds.of_class | bounds.project, bounds.used)]
@@ -192,7 +190,8 @@ def within(limit: int, amount: float) -> bool:
 
 
 def check_room(scopes: Sequence[Scope], wanted: Mapping[str, int]) -> None:
-    """OverQuota, naming the resources that are short and whose limit is exceeded first: the project's or the user's."""
+    """OverQuota, naming what is short, with the usage and limits of the project, or of the user if only
+    the user's are short."""
     short = {name: scope for scope in reversed(scopes) for name in scope.short_of(wanted)}
     if short:
         over = sorted(short)

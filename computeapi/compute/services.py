@@ -100,8 +100,8 @@ class ServiceManager:
             return self._statuses(connection, [service._replace(**values)])[0]
 
     def delete(self, identifier: str) -> None:
-        """Delete the service with that ID or UUID; Conflict for a compute host that still has servers, or that is part
-        of migrations in progress."""
+        """Delete the service with that ID or UUID; Conflict for a compute host with servers or migrations in
+        progress."""
         with self.store.write() as connection:
             service = rows.get(connection, identifier)
             if service is None:

@@ -50,8 +50,7 @@ def _cookie(headers: Headers, name: str) -> str:
 
 
 def comes_from(request: Request, allowed: Collection[str]) -> bool:
-    """Whether the request is from a page of this host or of an allowed one; clients other than browsers send no
-    Origin."""
+    """Whether a page of this host or of an allowed one sent the request; only browsers send an Origin."""
     origins = request.headers.get_all('Origin')
     hosts = request.headers.get_all('Host')
     if not origins:

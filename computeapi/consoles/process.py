@@ -18,8 +18,7 @@ LOG = logging.getLogger(__name__)
 
 
 def run(conf: cfg.ConfigOpts) -> None:
-    """Serve until SIGTERM or SIGINT; OSError if an address is not available, cfg.Error if no console type is
-    enabled."""
+    """Serve until SIGTERM or SIGINT; OSError if an address is not available, cfg.Error without console types."""
     log.start(conf)
     tls = doors.tls(conf)
     with ExitStack() as stack:

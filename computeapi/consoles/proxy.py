@@ -103,8 +103,7 @@ class ConsoleProxy:
     # ------------------------------------------------------------------ at the door
 
     def came(self, client: Client) -> None:
-        """Register a client. If there are too many waiting, the oldest is disconnected, so idle ones keep nobody
-        out."""
+        """Register a client. If too many wait, the oldest one is disconnected, so that idle ones keep nobody out."""
         self.clients[client] = None
         waiting = [each for each in self.clients if each.token is None]
         if len(waiting) > MOST_AT_DOORS:
@@ -173,8 +172,7 @@ class ConsoleProxy:
         await client.close(code, why.encode()[:LONGEST_REASON].decode(errors='ignore'))
 
     async def converse(self, client: Client, token: ConsoleToken) -> str:
-        """Forward data, and return why it ended; OSError, HypervisorError, NotSupported if the console is
-        unreachable."""
+        """Forward data, and return why it ended; OSError, HypervisorError, NotSupported if the console is away."""
         with closing(await self.connected(token)) as connection:
             connection.setblocking(False)
             reader, writer = await asyncio.open_connection(sock=connection)

@@ -54,7 +54,7 @@ class KeystoneAuthToken(AuthProtocol):  # type: ignore[misc]
             self._session.request = each(lambda url: 'Keystone', self._session.request)
         for name, value in DEFAULTS.items():
             conf.set_default(name, value, 'keystone_authtoken')
-        # With a cache in the environment of requests, that one is used instead.
+        # If `cache` is set, the cache in the WSGI environment is used instead.
         if not self._conf.get('cache'):
             try:
                 self._token_cache.initialize({})

@@ -170,8 +170,8 @@ class _QueryRules:
         return {name: values for name, values in query.items() if self.knows(name)}
 
     def _is_right(self, query: dict[str, list[str]]) -> bool:
-        """Whether the cache says that it is valid: validation takes a seventh of the time of a list, and polling
-        repeats."""
+        """Whether it is known to be valid. Short queries are cached: validation takes a seventh of the time of a list,
+        and polling repeats them."""
         if sum(len(text) + 1 for text in itertools.chain(query, *query.values())) > LONGEST_KEPT:
             return False
         return _fits(self, tuple((name, *values) for name, values in query.items()))

@@ -153,7 +153,7 @@ class Scheduler:
         return Survey(known, steps, best)
 
     def refusal(self, spec: Spec, survey: Survey) -> NoValidHost:
-        """The reason for a failure: the host does not exist, no host passes the filters, or those that pass have no
+        """The reason for a failure: there is no such host, no host passes the filters, or those that pass have no
         room."""
         if not any(host.is_asked_for(spec) for host in survey.known) and (spec.host or spec.node):
             return NoValidHost(reason=f'No such host - host: {spec.host} node: {spec.node} ')

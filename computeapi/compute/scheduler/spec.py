@@ -15,8 +15,7 @@ from computeapi.db.servers import Server
 class Spec:
     """Memory in MiB, disk in GiB.
 
-    host, node: the only acceptable one.  forced: the filters are skipped.  ignored_hosts: hosts that are not
-    acceptable.
+    host, node: the only acceptable one.  forced: the filters are skipped.  ignored_hosts: unacceptable hosts.
     current_host: where the server is; it does not leave the cell of that host.
     hints: the scheduler hints of the request.  group_id: the server's group.
     """
@@ -46,7 +45,7 @@ class Spec:
 
     @classmethod
     def of(cls, server: Server, *, on_volume: bool, **more: Any) -> Spec:
-        """The requirements of *server* by its row; *more* overrides single facts. on_volume: its root disk is a
+        """The requirements of *server* by its row; *more* overrides some. on_volume: whether its root disk is a
         volume."""
         facts: dict[str, Any] = {
             'server_id': server.uuid,

@@ -91,8 +91,7 @@ def is_told(platform: Platform, server: Server, host: str) -> bool:
 
 
 def hold(job: Job, port_id: str) -> None:
-    """Let one more port of the server hold its resources on the server's host; Invalid if the host does not have
-    them."""
+    """Let one more port of the server hold its resources on the server's host; Invalid if they are not available."""
     server, mirror = job.server, job.platform.mirror
     asking = [port for port in job.platform.networks.ports(job.elevated, ids=[port_id]) if port.resource_request]
     if mirror is None or not asking:

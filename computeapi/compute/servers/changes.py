@@ -55,16 +55,14 @@ class Changes:
         self.tasks.add(connection, transition, server.uuid, context, arguments, action_id=action_id)
 
     def withdraw(self, connection: sa.Connection, server: Server, transition: Transition) -> None:
-        """Take back a transition: the state, the action and the task. A worker that has the task can do nothing
-        more."""
+        """Take back a transition: the state, the action and the task. A worker that has the task can do no more."""
         now = self.clock()
         rows.change(connection, server.uuid, {'task_state': None, 'updated_at': now}, task_states=transition.doing)
         for action_id in self.tasks.remove(connection, transition, server.uuid):
             actions.finish(connection, action_id, now)
 
     def _enter(self, connection: sa.Connection, server: Server, transition: Transition, **values: Any) -> None:
-        """Set the new state, if the current one allows it, and if the server has nothing that the transition
-        forbids."""
+        """Set the new state, if the current one allows it and the server has nothing that the transition forbids."""
         new = {'task_state': transition.during, 'updated_at': self.clock(), **values}
         allowed, doing = transition.allowed, transition.while_doing
         if not rows.change(connection, server.uuid, new, vm_states=allowed, task_states=doing):
@@ -95,8 +93,8 @@ class Changes:
     def accepting(self, context: Context, server: Server, transition: Transition, task: Task) -> Iterator[None]:
         """The part of a task that may be refused; the workers do the rest, which is an action of the server.
 
-        If a neighbour or the database is away, what was done may be unknown: a worker takes it back, as for failed
-        work."""
+        If a neighbour or the database is away, what was done may be unknown: a worker takes it back, as after a
+        failure."""
         try:
             yield
         except (NeighbourAway, DatabaseTrouble) as trouble:

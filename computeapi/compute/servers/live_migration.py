@@ -180,8 +180,7 @@ class LiveMigrations:
         return migration
 
     def abort(self, context: Context, server: Server, migration: Migration, *, even_waiting: bool) -> None:
-        """Abort a live migration that is running or, with even_waiting, one that is still waiting, which ends at
-        once."""
+        """Abort a live migration that is running or, with even_waiting, that still waits; then it ends at once."""
         if not (even_waiting and self._withdraw(context, server, migration)):
             self._steer(context, server, migration, CANCEL, MigrationStatus.CANCELLING)
 
@@ -296,8 +295,7 @@ def finish(job: Job, migration: Migration, status: MigrationStatus) -> None:
 
 
 def copy(job: Job, migration: Migration) -> bool:
-    """Let the driver move the server, during which it can be aborted or forced to complete; returns whether it
-    moved."""
+    """Let the driver move the server, which can be aborted or forced meanwhile; returns whether it moved."""
     host = migration.dest_host or ''
     advance(job, MigrationStatus.ACCEPTED, MigrationStatus.QUEUED)
     with (

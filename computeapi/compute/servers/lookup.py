@@ -176,8 +176,7 @@ class ServerManager:
             setattr(server, name, value)
 
     def _locked(self, connection: sa.Connection, context: Context, server: Server, requirement: Requirement) -> Server:
-        """The server as it is now, locked until the transaction ends; refused if its state does not allow the
-        request."""
+        """The server as it is now, locked until the transaction ends; refused if its state does not allow this."""
         current = rows.get(connection, server.uuid, needs=(TAGS,), lock=True)
         if current is None:
             raise ServerNotFound(id=server.uuid)

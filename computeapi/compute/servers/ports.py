@@ -139,8 +139,7 @@ def held(networks: Networks, context: Context, server: Server) -> list[Port]:
 
 
 def belongs(port: Port, server: Server) -> bool:
-    """Whether the port belongs to the server: it names the server, and is of its project or was given to compute for
-    it.
+    """Whether the port belongs to the server: it names the server, and is of its project or was given to compute.
 
     The second condition is needed because any project can name the server of another one on its ports, maliciously.
     """
@@ -274,8 +273,7 @@ def automatic(job: Job) -> Network:
 
 
 def connect(job: Job, entries: Sequence[Entry]) -> list[dict[str, Any]]:
-    """Create or bind the port of each entry on the server's host; returns the entries as the network service has
-    them."""
+    """Create or bind the port of each entry on the server's host; returns the entries as they are then."""
     ports = [connected(job, entry) for entry in entries]
     names = group_names(job.platform.networks, job.elevated, ports)
     return [_entry(entry, port, names) for entry, port in zip(entries, ports, strict=True)]

@@ -184,8 +184,7 @@ def former(server: Server, values: Mapping[str, Any]) -> dict[str, Any]:
 
 @REBUILD.work
 def rebuild(job: Job) -> None:
-    """Create another machine under the same name, with a new root disk. A stopped server is stopped again at the
-    end."""
+    """Create another machine under the same name, with a new root disk. A stopped server ends up stopped."""
     stopped = job.server.vm_state == VMState.STOPPED
     if job.server.task_state == TaskState.REBUILDING:
         with job.event('rebuild_server', job.platform.conf.host):

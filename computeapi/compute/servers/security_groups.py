@@ -12,8 +12,7 @@ from computeapi.errors import Invalid, SecurityGroupNotFound
 
 
 class ServerSecurityGroupManager:
-    """Errors: SecurityGroupNotFound, Conflict for a name that several groups have, Invalid if ports cannot have
-    groups."""
+    """Errors: SecurityGroupNotFound, Conflict for a name that several groups have, Invalid for unsuitable ports."""
 
     def __init__(self, platform: Platform):
         self.networks, self.addresses = platform.networks, Addresses(platform)

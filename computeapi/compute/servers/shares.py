@@ -166,8 +166,7 @@ def addresses(job: Job) -> list[str]:
 
 
 def mount(job: Job) -> None:
-    """Mount the shares before the server starts. Access is granted again: a detachment elsewhere may have revoked
-    it."""
+    """Mount the shares before the server starts. Grant access again: a detachment elsewhere may have revoked it."""
     for share in held(job):
         with or_broken(job, share):
             allow(job, share)

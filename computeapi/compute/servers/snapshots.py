@@ -134,8 +134,7 @@ class ServerSnapshots:
     def create_backup(
         self, context: Context, server: Server, name: str, kind: str, rotation: int, metadata: Mapping[str, str]
     ) -> str:
-        """Begin a backup, an image of which *rotation* are kept; returns its ID, even if rotation 0 deletes it at
-        once."""
+        """Begin a backup, an image of which *rotation* are kept; returns its ID, even if it is deleted at once (0)."""
         check(context, server, CREATE_BACKUP)
         if is_volume_backed(server, self.devices(server)):
             raise Invalid('Backup is not supported for volume-backed instances.')

@@ -42,8 +42,7 @@ def topology_of(server: Server) -> Topology:
 
 
 class Wishes:
-    """The properties of a server's flavor about CPUs and memory, or else those of its image; invalid ones are
-    ignored."""
+    """What a server's flavor, or else its image, says about CPUs and memory; invalid values are ignored."""
 
     def __init__(self, server: Server):
         specs, properties = server.flavor.get('extra_specs') or {}, server.image_properties

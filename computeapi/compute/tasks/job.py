@@ -58,8 +58,7 @@ class Job:
     """
 
     def __init__(self, task: Task, server: Server, platform: Platform, *, waits: bool = True):
-        """waits: whether the job can be resumed when the driver raises NotYet; else the driver does everything at
-        once."""
+        """waits: whether the job can be resumed when the driver raises NotYet; else the driver never does so."""
         self.task, self.server, self.fence = task, server, Fence(platform, task, waits=waits, settle=self.settle)
         self.platform = platform = self.fence.platform
         self.arguments = task.arguments
@@ -82,8 +81,7 @@ class Job:
 
     @contextmanager
     def event(self, name: str, host: str | None = None, *, soon: bool = False) -> Iterator[None]:
-        """Record a step of the action, with its result. soon: its beginning is written together with the next
-        change."""
+        """Record a step of the action, with its result. soon: write its beginning together with the next change."""
         if self.task.action_id is None:
             yield
             return
@@ -174,8 +172,7 @@ class Job:
         self.beginning.clear()
 
     def _changes(self, steps: list[UnwrittenStep]) -> list[UnwrittenStep]:
-        """Merge all steps into one, because nobody can see the states between them; followers of the server get each
-        step."""
+        """Merge all steps into one, because the states between them are not visible; followers get each step."""
         if len(steps) < 2 or self.store.followed():
             return steps
         values = functools.reduce(operator.or_, (step.values for step in steps))
@@ -195,8 +192,7 @@ class Job:
         self.close(connection)
 
     def close(self, connection: sa.Connection, message: str | None = None) -> None:
-        """Close the action and remove the task, whatever the state of the server; Superseded if another worker has
-        it."""
+        """Close the action and remove the task, whatever the server's state; Superseded if another worker has it."""
         self.fence.close(connection)
         # They stay open here, because a transaction that ran into a conflict is repeated.
         events = [*self.open.items()]

@@ -83,8 +83,7 @@ class Tasks:
         not_before: datetime | None = None,
         leased: bool = False,
     ) -> Task:
-        """Queue work in the caller's transaction. The caller's token is stored, if it can be encrypted, until the task
-        ends.
+        """Queue work in the caller's transaction. If the caller's token can be encrypted, it is stored with the task.
 
         leased: to this process, which does the work itself, or part of it before it releases the task; if it dies,
         another takes over.
@@ -143,7 +142,7 @@ class Tasks:
         """For a request that creates things elsewhere before it can record what they are for.
 
         The block ends with `release` or `done`. If it fails, `undo` takes back what it created; if that fails, too, or
-        if this process dies in the block, a worker does so, by the undo of that kind of work.
+        this process dies in the block, a worker does so, as defined by that kind of work.
         """
         task = self.store.tell(self.add, work, server_id, context, arguments, leased=True)
         try:
@@ -212,8 +211,7 @@ class Tasks:
         """Claim one due task; None if there is none."""
         for look in itertools.count(1):
             patient = look >= PATIENT_LOOK
-            # Threads that look at the same time find the same tasks. One that waits for a lock does not delay the
-            # others.
+            # Threads that look at the same time find the same tasks. One that waits for a lock delays no other.
             with nullcontext() if patient else self.looking:
                 now = self.clock()
                 candidates = self.store.ask(rows.due, now)
@@ -246,7 +244,7 @@ class Tasks:
             self.wake()
 
     def give_up(self, task: Task, facts: Mapping[str, Any]) -> bool:
-        """Take a task from its worker and leave it to the next one, with these facts; False if another worker has it
+        """Take a task from its worker and leave it to the next, with these facts; False if it was taken over
         already."""
         left = {'owner': NOBODY, 'lease_until': rows.LONG_AGO, 'arguments': {**task.arguments, **facts}}
         return self.store.tell(rows.update, task, left)

@@ -110,8 +110,7 @@ class Runner:
             LOG.info('%s of server %s is done after %.3f s', task.kind, task.server_id, self.age(task, begun))
 
     def call(self, transition: Transition, job: Job) -> None:
-        """Call the function. A neighbour that has been away for longer than the time limit is an error like any
-        other."""
+        """Call the function. A neighbour that is away for longer than the time limit is an error like any other."""
         assert transition.function is not None
         try:
             transition.function(job)
