@@ -87,7 +87,7 @@ class AgentHearing:
             expected = {each.uuid for each in rows.on_host(connection, host, WITH_MACHINES)}
             claimed = {server_id for server_id, there in audits.claims_of(connection, said.machines) if there == host}
             stray = audits.known(connection, set(said.machines) - claimed)
-            # The deletion of a server may have found the host down, and keeps its claim until the machine is removed.
+            # A deletion in progress may have found the host down; it keeps its claim there until it ends.
             leaving = stray | audits.going(connection, said.machines)
         return Expectation(sorted(expected), sorted(claimed), sorted(leaving))
 

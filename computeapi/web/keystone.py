@@ -101,8 +101,8 @@ class RememberedCallers:
     """The callers whose tokens were valid a moment ago. The middleware, whose cache is outside of the process, would
     double the time of a small request.
 
-    A caller is not remembered if the decision of the middleware depends on more than the token: if the token has access
-    rules, or if it comes with a service token, which may have expired.
+    A caller is not remembered if the decision of the middleware depends on more than the token: if the token is bound
+    or has access rules, or if it comes with a service token, which may have expired.
     """
 
     def __init__(self, seconds: float):

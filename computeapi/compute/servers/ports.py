@@ -141,7 +141,7 @@ def held(networks: Networks, context: Context, server: Server) -> list[Port]:
 def belongs(port: Port, server: Server) -> bool:
     """Whether the port belongs to the server: it names the server, and is of its project or was given to compute.
 
-    The second condition is needed because any project can name the server of another one on its ports, maliciously.
+    Naming the server is not enough: any project can do so on its own ports, with bad intent.
     """
     known = port.project_id == server.project_id or port.id in {entry['port_id'] for entry in server.network_info}
     return known and port.device_id == server.uuid

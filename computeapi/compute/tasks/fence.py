@@ -81,7 +81,7 @@ class Fence:
         return cast(T, Before(neighbour, self.look))
 
     def look(self) -> None:
-        """Superseded if another worker has taken over. Within a quarter of the lease after a check, none can have."""
+        """Superseded if another worker has taken over. The claim is looked up at most once per quarter of the lease."""
         self.settle()
         if not self.closed and elapsed() - self.looked > self.outside.tasks.lease_time.total_seconds() / 4:
             if not self.outside.tasks.is_mine(self.task):
