@@ -3,6 +3,7 @@
 import copy
 import functools
 import operator
+import threading
 import time
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
@@ -138,16 +139,19 @@ class Policies:
         self.enforcer.suppress_deprecation_warnings = True
         self.enforcer.register_defaults(rules)
         self.answers: dict[tuple[Any, ...], bool] = {}
+        self.reloading = threading.Lock()
         self.reload()
 
     def reload(self) -> None:
         """Read the operator's files if they have changed; oslo.policy would check for changes at every call."""
+        # Other threads use the previous enforcer meanwhile: while it loads a file, oslo.policy has no defaults.
+        enforcer = copy.copy(self.enforcer)
         with warnings.catch_warnings():
             warnings.simplefilter('ignore')
-            self.enforcer.use_conf = True
-            self.enforcer.load_rules()
-        self.enforcer.use_conf = False
-        self.answers = {}
+            enforcer.use_conf = True
+            enforcer.load_rules()
+        enforcer.use_conf = False
+        self.enforcer, self.answers = enforcer, {}
         self.reload_at = time.monotonic() + RELOAD_SECONDS
 
     def allows(self, context: Context, policy: Policy, target: Mapping[str, Any] | None = None) -> bool:
@@ -159,20 +163,24 @@ class Policies:
         return self._answer('context_is_admin', context, {})
 
     def _answer(self, rule: str, context: Context, target: Mapping[str, Any]) -> bool:
-        if time.monotonic() > self.reload_at:
-            self.reload()
+        if time.monotonic() > self.reload_at and self.reloading.acquire(blocking=False):
+            try:
+                self.reload()
+            finally:
+                self.reloading.release()
+        enforcer, answers = self.enforcer, self.answers
         question = (rule, *FACTS(context), *target.items())
-        answer = self.answers.get(question)
+        answer = answers.get(question)
         if answer is None:
             facts = credentials(context)
-            if len(self.answers) >= MOST_ANSWERS:
-                self.answers = {}
+            if len(answers) >= MOST_ANSWERS:
+                answers = self.answers = {}
             lists = {name: list(facts[name]) for name in ('roles', 'service_roles')}
             try:
-                answer = bool(self.enforcer.authorize(rule, target, facts | lists))
+                answer = bool(enforcer.authorize(rule, target, facts | lists))
             except oslo_policy.InvalidScope:
                 answer = False
-            self.answers[question] = answer
+            answers[question] = answer
         return answer
 
     def check(self, context: Context, policy: Policy, target: Mapping[str, Any] | None = None) -> None:

@@ -25,10 +25,12 @@ class Healing:
         """Check the next servers, if this process is the one that does so for all."""
         if not is_mine():
             return
-        server_ids = self.platform.store.ask(rows.on_hosts, self.last, self.at_once)
+        before = self.last
+        server_ids = self.platform.store.ask(rows.on_hosts, before, self.at_once)
+        # Any error but an outage concerns these servers alone, and keeps the next ones from nothing.
+        self.last = server_ids[-1] if len(server_ids) == self.at_once else ''
         try:
             self.addresses.refresh(NOBODY, server_ids)
         except NeighbourAway as away:
             LOG.warning('The addresses of servers are not looked at: %s', away)
-            return
-        self.last = server_ids[-1] if len(server_ids) == self.at_once else ''
+            self.last = before
