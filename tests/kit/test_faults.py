@@ -2,11 +2,13 @@
 
 import threading
 import time
+from datetime import timedelta
 
 import pytest
 import requests
 from openstack import exceptions
 
+from computeapi.clock import utcnow
 from computeapi.errors import Invalid
 from tests.kit.conftest import HTTP
 
@@ -169,6 +171,14 @@ def test_the_journal_has_what_clients_saw(cloud, http, add):
     assert cloud.journal.last('POST /servers').status is None
     stopped = cloud.journal.last('POST /servers/{server_id}/action os-stop')
     assert (stopped.status, stopped.request.body) == (503, {'os-stop': None})
+
+
+def test_the_journal_has_when_what_was_delayed_had_come(cloud, http, add):
+    add(operation='GET /flavors', delay=0.3)
+    came = utcnow()
+    assert flavors(http) == 200
+    entry = cloud.journal.last('GET /flavors')
+    assert entry.time - came < timedelta(seconds=0.3) <= timedelta(seconds=entry.duration)
 
 
 # ------------------------------------------------------------------ which requests
