@@ -139,6 +139,8 @@ class Recording:
             microversion_used=microversion_of(response),
             user=caller.user_id,
             project=caller.project_id,
+            user_name=caller.user_name,
+            project_name=caller.project_name,
             request=request,
             status=None if error else self.status,
             response=response,
