@@ -13,6 +13,9 @@ import pytest
 if TYPE_CHECKING:
     from computeapi.testing import Cloud
 
+CLOUD = pytest.StashKey['Cloud']()
+"""That of a test, as soon as it has one."""
+
 
 @pytest.fixture(scope='session')
 def openstack_cloud_options() -> dict[str, Any]:
@@ -31,20 +34,21 @@ def openstack_cloud_of_session(openstack_cloud_options: dict[str, Any]) -> Itera
 
 
 @pytest.fixture
-def openstack_cloud(openstack_cloud_of_session: Cloud) -> Iterator[Cloud]:
+def openstack_cloud(openstack_cloud_of_session: Cloud, request: pytest.FixtureRequest) -> Iterator[Cloud]:
     """An OpenStack cloud in this process, a computeapi.testing.Cloud; each test finds it in its initial state."""
+    request.node.stash[CLOUD] = openstack_cloud_of_session
     yield openstack_cloud_of_session
     openstack_cloud_of_session.reset()
 
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, None]:
-    """Add the requests to the cloud to the report of a failed test."""
+    """Add the requests to the cloud to the report of a failed test, or of a failed fixture before it."""
     outcome = yield
     report = outcome.get_result()
-    journal = getattr(getattr(item, 'funcargs', {}).get('openstack_cloud'), 'journal', None)
-    if report.failed and call.when == 'call' and journal:
-        report.sections.append(('What was asked of the cloud', repr(journal)))
+    cloud = item.stash.get(CLOUD, None)
+    if report.failed and call.when != 'teardown' and cloud is not None and cloud.journal:
+        report.sections.append(('What was asked of the cloud', repr(cloud.journal)))
 
 
 def pytest_assertrepr_compare(left: object, right: object, op: str) -> list[str] | None:
