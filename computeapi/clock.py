@@ -14,6 +14,11 @@ def parsed(text: str) -> datetime:
     """Parse an ISO 8601 time and convert it to UTC, the default if it names no zone; ValueError."""
     moment: datetime = timeutils.parse_isotime(text)
     try:
-        return moment.astimezone(UTC).replace(tzinfo=None)
+        return naive(moment)
     except OverflowError:
         raise ValueError(text) from None
+
+
+def naive(moment: datetime) -> datetime:
+    """The same moment as the store keeps it: in UTC, which is meant where it says no zone; OverflowError."""
+    return moment if moment.tzinfo is None else moment.astimezone(UTC).replace(tzinfo=None)

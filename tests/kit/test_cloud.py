@@ -121,6 +121,8 @@ def test_options_are_those_of_the_configuration():
         assert http.get('/v2.1/limits').json()['limits']['absolute']['maxTotalInstances'] == 7
     with pytest.raises(cfg.Error):
         Cloud(options={('quota', 'instances'): 'many'})
+    with pytest.raises(cfg.Error, match="as \\('quota', 'instances'\\)"):
+        Cloud(options={'quota.instances': 3})
 
 
 def test_a_port_that_is_taken_is_told(cloud):

@@ -283,6 +283,7 @@ def test_a_time_by_the_clock_of_the_cloud(cloud, http, add):
         ({'path': 'servers', 'status': 500}, 'is it /servers, or */servers?'),
         ({'path': '^' + '(a{1000}){1000}', 'status': 500}, 'path: '),
         ({'min_version': '2.999', 'status': 500}, 'no microversion 2.999'),
+        ({'min_version': '2.50', 'max_version': '2.10', 'status': 500}, 'no microversion from 2.50 to 2.10'),
         ({'status': 99}, '99'),
         ({'status': 500, 'cut': 'before'}, 'cut has no `status`'),
         ({'retry_after': 1, 'delay': 1}, 'with a `status`'),
