@@ -126,6 +126,8 @@ class Tools:
         self.service.found_otherwise()
         self.hosts.found_otherwise()
         self.cells.found_otherwise()
+        # What work waited for then may be no more, and plans have to know what waits now.
+        self.service.platform.tasks.hasten_all()
 
     def forget(self, name: str) -> None:
         """Delete a snapshot; NotFound, Conflict for that of the beginning."""
