@@ -321,7 +321,7 @@ HOST = entry(
     disabled=about(BOOLEAN, 'it gets no new servers'),
     disabled_reason=STRING,
     forced_down=BOOLEAN,
-    down=about(BOOLEAN, 'it is off'),
+    down=about(BOOLEAN, 'it is off, until `GET /os-hosts/NAME/startup` of 2.1'),
 )
 AGGREGATE = entry(
     ('name',),
