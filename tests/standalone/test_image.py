@@ -358,6 +358,7 @@ def test_filters(ask, create, query, expected):
         '&'.join(f'p{number}=x' for number in range(1000)),
         'hidden=maybe',
         'name=in:a%0Db,c',
+        pytest.param('name=in:' + ','.join(['a'] * 70_000), id='more values than parameters of a statement'),
         'name=%00',
         'name=%FF',
     ],

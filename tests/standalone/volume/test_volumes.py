@@ -8,6 +8,7 @@ from computeapi.web.app import App
 
 SERVER = '5b5ab8b0-7a65-4ba5-a1f9-6e8ad8d0c6a4'
 NOWHERE = '00000000-0000-4000-8000-00000000dead'
+MANY_PAIRS = urllib.parse.quote('{' + ','.join(f'"{chr(number)}":""' for number in range(256, 766)) + '}')
 
 
 @pytest.mark.parametrize('path,status', [('/', 300), ('/v3', 200), ('/v3/', 200)])
@@ -224,6 +225,7 @@ def test_administrators_see_all_projects_when_they_ask(ask, create):
         'bootable=maybe',
         'metadata=junk',
         'metadata=%5B%5D',
+        pytest.param(f'metadata={MANY_PAIRS}&glance_metadata={MANY_PAIRS}', id='many pairs'),
         'created_at=soon',
         'sort=secret',
         'sort=' + ','.join(['name'] * 11),
