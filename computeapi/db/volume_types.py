@@ -44,6 +44,7 @@ TYPES = FactTable(
     pairs={'extra_specs': volume_type_specs},
     found={'encryption': _encryptions},
     order=[volume_types.c.name],
+    sorts={name: volume_types.c[name] for name in ('id', 'name', 'created_at', 'updated_at')},
 )
 QOS = FactTable(
     volume_qos,

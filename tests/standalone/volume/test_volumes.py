@@ -584,8 +584,21 @@ def test_delete_with_its_snapshots(ask, create):
     assert ask('GET /v3/snapshots').json['snapshots'] == []
 
 
+def test_types_have_pages(ask):
+    ordered = 'sort_key=name&sort_dir=asc'
+    page = ask(f'GET /v3/types?limit=2&{ordered}').json
+    assert [kind['name'] for kind in page['volume_types']] == ['__DEFAULT__', 'fake']
+    [link] = page['volume_type_links']
+    address = urllib.parse.urlsplit(link['href'])
+    rest = ask(f'GET {address.path}?{address.query}').json
+    assert [kind['name'] for kind in rest['volume_types']] == ['multiattach']
+    assert 'volume_type_links' not in rest
+    assert names(ask(f'GET /v3/types?offset=1&{ordered}'), 'volume_types') == ['fake', 'multiattach']
+    ask(f'GET /v3/types?marker={NOWHERE}', expect=404)
+
+
 def test_types(ask):
-    assert names(ask('GET /v3/types'), 'volume_types') == ['__DEFAULT__', 'fake', 'multiattach']
+    assert set(names(ask('GET /v3/types'), 'volume_types')) == {'__DEFAULT__', 'fake', 'multiattach'}
     assert ask('GET /v3/types/default').json['volume_type']['name'] == '__DEFAULT__'
     asked = {'name': 'fast', 'description': 'd', 'extra_specs': {'a': 'b'}}
     ask('POST /v3/types', {'volume_type': asked}, expect=403)
