@@ -731,6 +731,24 @@ def test_a_floating_ip_goes_through_a_router(ask, create, router, net, plug, pub
     plug(router, 'remove', subnet_id=net[1]['id'])
 
 
+def test_an_interface_does_not_leave_what_needs_it(ask, create, router, net, plug, public):
+    network, subnet = net
+    other = create('subnets', network_id=network['id'], cidr='198.51.100.0/24')['id']
+    port = create('ports', network_id=network['id'], fixed_ips=[{'subnet_id': subnet['id']}])
+    path = f'/ports/{plug(router, subnet_id=subnet["id"])["port_id"]}'
+    floating = create('floatingips', floating_network_id=public, port_id=port['id'])
+    away, beside = ({'port': {'fixed_ips': [{'subnet_id': each}]}} for each in (other, subnet['id']))
+    assert 'floating IPs' in fault(ask(f'PUT {path}', away, expect=409))[1]
+    ask(f'PUT {path}', {'port': {'fixed_ips': [{'ip_address': '192.0.2.7'}]}}, expect=200)
+    ask(f'PUT {path}', beside, expect=200)
+    ask(f'DELETE /floatingips/{floating["id"]}', expect=204)
+    route = {'destination': '10.9.0.0/16', 'nexthop': '192.0.2.9'}
+    ask(f'PUT /routers/{router["id"]}', {'router': {'routes': [route]}}, expect=200)
+    assert 'routes' in fault(ask(f'PUT {path}', away, expect=409))[1]
+    ask(f'PUT /routers/{router["id"]}', {'router': {'routes': []}}, expect=200)
+    ask(f'PUT {path}', away, expect=200)
+
+
 def test_a_floating_ip_keeps_its_port_unless_told(ask, create, router, net, plug, public):
     port = create('ports', network_id=net[0]['id'])
     path = f'/floatingips/{create("floatingips", floating_network_id=public)["id"]}'

@@ -80,22 +80,9 @@ def remove_interface(work: Work, router_id: str, facts: Document) -> Document:
     if not {'port_id', 'subnet_id'} & facts.keys():
         raise errors.Invalid('Either subnet_id or port_id must be specified')
     port = _find_interface(work, router_id, facts)
-    for held in port['fixed_ips']:
-        if users := _users(work, router, held['subnet_id']):
-            raise errors.Conflict(
-                f'Router interface for subnet {held["subnet_id"]} on router {router_id} cannot be deleted, as it is '
-                f'required by one or more {users}.'
-            )
+    ports.check_unneeded(work, port)
     ports.remove(work, [port['id']])
     return _interface(router, port)
-
-
-def _users(work: Work, router: Document, subnet_id: str) -> str | None:
-    """What needs the router's interface to the subnet."""
-    network = ipaddress.ip_network(SUBNETS.get(work.elevated(), subnet_id)['cidr'])
-    if any(ipaddress.ip_address(route['nexthop']) in network for route in router['routes']):
-        return 'routes'
-    return 'floating IPs' if routers.floating_ips_through(work, router['id'], subnet_id) else None
 
 
 def _check_target(facts: Document) -> None:
