@@ -129,12 +129,18 @@ def floating_ip_leads_to(work: Work, port_id: str, fixed_address: str, *, but: s
 
 def floating_ips_through(work: Work, router_id: str, subnet_id: str | None = None) -> bool:
     """Whether floating IPs lead through the router (to this subnet)."""
-    statement = sa.select(floating_ips.c.id).where(_leading_router() == router_id)
-    if subnet_id is not None:
-        behind = sa.exists().where(
-            fixed_ips.c.port_id == floating_ips.c.port_id,
-            fixed_ips.c.ip_address == floating_ips.c.fixed_ip_address,
-            fixed_ips.c.subnet_id == subnet_id,
+    # Looked for from the router, not among all of the cloud.
+    beside, behind = fixed_ips.alias(), fixed_ips.alias()
+    statement = (
+        sa.select(floating_ips.c.id)
+        .join_from(ports, beside, beside.c.port_id == ports.c.id)
+        .join(behind, behind.c.subnet_id == beside.c.subnet_id)
+        .join(
+            floating_ips,
+            (floating_ips.c.port_id == behind.c.port_id) & (floating_ips.c.fixed_ip_address == behind.c.ip_address),
         )
-        statement = statement.where(behind)
+        .where(ports.c.device_id == router_id, _leading_router() == router_id)
+    )
+    if subnet_id is not None:
+        statement = statement.where(beside.c.subnet_id == subnet_id)
     return work.connection.scalar(statement.limit(1)) is not None
