@@ -77,7 +77,7 @@ def test_subnets_take_ranges_from_pools(ask, create, take):
     assert pool['prefixes'] == ['10.0.0.0/23', '10.0.2.0/24']
     assert take(pool) == '10.0.0.0/25'
     assert take(pool, prefixlen=24) == '10.0.1.0/24'
-    assert take(pool, prefixlen=24) == '10.0.2.0/24'
+    assert take(pool, prefixlen=24.0) == '10.0.2.0/24'
     assert take(pool, cidr='10.0.0.192/26') == '10.0.0.192/26'
     take(pool, cidr='10.0.0.192/26', expect=409)
     take(pool, cidr='10.9.0.0/26', expect=409)
