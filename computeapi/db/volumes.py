@@ -124,6 +124,9 @@ def metadata_values(connection: sa.Connection, *where: Clause) -> dict[str, list
 
 # What belongs to a volume
 
+HELD_STATUSES = ('available', 'reserved', 'attaching', 'detaching', 'in-use')
+"""Those that follow from the attachments; any other stays until somebody changes it."""
+
 
 def expired_messages(moment: datetime) -> Clause:
     return volume_messages.c.guaranteed_until < moment
@@ -149,6 +152,15 @@ def attachments_of(volume_id: str) -> Clause:
 def attachment_statuses(connection: sa.Connection, volume_id: str) -> set[str]:
     """What the attachments of the volume are doing."""
     return set(connection.scalars(sa.select(volume_attachments.c.status).where(attachments_of(volume_id))))
+
+
+def held_status(connection: sa.Connection, volume_id: str) -> str:
+    """The status of the volume that follows from its attachments."""
+    held = attachment_statuses(connection, volume_id)
+    for attachment, volume in (('attached', 'in-use'), ('attaching', 'attaching'), ('reserved', 'reserved')):
+        if attachment in held:
+            return volume
+    return 'available'
 
 
 # Quotas

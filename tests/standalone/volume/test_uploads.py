@@ -1,6 +1,7 @@
 """Images that are made of volumes."""
 
 import shutil
+import threading
 import time
 
 import pytest
@@ -72,6 +73,23 @@ class TestWithData:
         assert (status(volume), image.status, image.size) == ('available', 'active', MIB)
         with images.download(alice, image_id).file as file:
             assert file.read(5) == b'data\0'
+
+    def test_a_volume_that_its_server_leaves_meanwhile_is_available(
+        self, ask, create, act, status, images, monkeypatch
+    ):
+        left, volume = threading.Event(), create()
+        held = {'volume_uuid': volume['id'], 'instance_uuid': None, 'connector': {'host': 'here'}}
+        attachment = ask('POST /v3/attachments', {'attachment': held}, version='3.43').json['attachment']['id']
+        assert status(volume) == 'in-use'
+        monkeypatch.setattr(images, 'upload', lambda *asked: left.wait(60))
+        act(volume, UPLOAD, {'image_name': 'made', 'force': True})
+        ask(f'DELETE /v3/attachments/{attachment}')
+        left.set()
+        deadline = time.monotonic() + 60
+        while status(volume) == 'uploading':
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        assert status(volume) == 'available'
 
     @pytest.fixture
     def group(self, ask):
