@@ -616,6 +616,24 @@ def test_a_router_leads_out(ask, router, public):
     ask(f'PUT {path}', {'router': {'external_gateway_info': again['external_gateway_info']}}, expect=200)
 
 
+def test_a_gateway_has_other_addresses_while_floating_ips_lead_through_it(ask, create, router, net, plug, public):
+    plug(router, subnet_id=net[1]['id'])
+    port = create('ports', network_id=net[0]['id'])
+    floating = create('floatingips', floating_network_id=public, port_id=port['id'])
+
+    def move(*addresses):
+        gateway = {'network_id': public, 'external_fixed_ips': [*addresses]}
+        asked = {'router': {'external_gateway_info': gateway}}
+        changed = ask(f'PUT /routers/{router["id"]}', asked, by='admin', expect=200).json['router']
+        return changed['external_gateway_info']['external_fixed_ips']
+
+    [held] = router['external_gateway_info']['external_fixed_ips']
+    assert move({'subnet_id': held['subnet_id']}) == [held]
+    assert move({'ip_address': '203.0.113.50'}) == [{**held, 'ip_address': '203.0.113.50'}]
+    assert ask(f'GET /floatingips/{floating["id"]}').json['floatingip']['router_id'] == router['id']
+    ask(f'PUT /routers/{router["id"]}', {'router': {'external_gateway_info': {}}}, by='admin', expect=409)
+
+
 def test_a_gateway_is_on_an_external_network(ask, net):
     body = {'router': {'external_gateway_info': {'network_id': net[0]['id']}}}
     assert 'external' in fault(ask('POST /routers', body, expect=400))[1]

@@ -71,7 +71,7 @@ def update(work: Work, port_id: str, facts: Document) -> None:
     if 'allowed_address_pairs' in facts:
         changed['allowed_address_pairs'] = _address_pairs({**port, **changed})
     if facts.get('fixed_ips') is not None:
-        _set_fixed_ips(work, port, facts['fixed_ips'])
+        set_fixed_ips(work, port, facts['fixed_ips'])
     if {'security_groups', 'port_security_enabled'} & facts.keys():
         ports.set_security_groups(work, port_id, _groups(work, {**port, **facts}))
     PORTS.update(work, port_id, changed)
@@ -187,7 +187,7 @@ def _groups(work: Work, port: Document) -> Sequence[str]:
     return [security_groups.default_group(work, port['project_id'])]
 
 
-def _set_fixed_ips(work: Work, port: Document, wanted: Iterable[Mapping[str, Any]]) -> None:
+def set_fixed_ips(work: Work, port: Document, wanted: Iterable[Mapping[str, Any]]) -> None:
     """Make these the addresses of the port; what it has and keeps stays untouched. Conflict if a router would leave a
     subnet that something needs it on."""
     needed = _needed(work, port) if port['device_owner'] == ROUTER_INTERFACE else {}
