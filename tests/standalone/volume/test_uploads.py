@@ -7,7 +7,7 @@ import time
 import pytest
 
 from computeapi.backends.volume.local import LocalVolumes
-from computeapi.backends.volume.local.files import VolumeFiles
+from computeapi.backends.volume.local.files import FileFilling, VolumeFiles
 from computeapi.errors import Error
 from computeapi.standalone.volume import cinder
 from tests.standalone.volume.conftest import authenticate
@@ -90,6 +90,24 @@ class TestWithData:
             assert time.monotonic() < deadline
             time.sleep(0.05)
         assert status(volume) == 'available'
+
+    def test_what_a_volume_is_made_of_may_go_at_once(self, ask, create, status, monkeypatch, tmp_path):
+        volume, begin = create(), FileFilling.begin
+        (tmp_path / 'volumes' / volume['id']).write_bytes(b'data')
+
+        def later(*asked):
+            ask(f'DELETE /v3/volumes/{volume["id"]}', expect=202)
+            begin(*asked)
+
+        monkeypatch.setattr(FileFilling, 'begin', later)
+        copy = create(source_volid=volume['id'])
+        deadline = time.monotonic() + 60
+        while status(copy) == 'creating':
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        assert status(copy) == 'available'
+        with (tmp_path / 'volumes' / copy['id']).open('rb') as file:
+            assert file.read(5) == b'data\0'
 
     @pytest.fixture
     def group(self, ask):

@@ -31,7 +31,7 @@ class Filler:
         if contents is None:
             self.files.make_blank(thing_id, size)
             return None
-        return self.files.begin(thing_id)
+        return self.files.begin(thing_id, contents)
 
     def giving(self, thing_id: str) -> FileFilling | SimulatedData:
         """Let others know that its data are given away."""
