@@ -3,6 +3,7 @@
 import shutil
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -39,10 +40,14 @@ def test_what_cannot_be_uploaded_leaves_no_image(create, act, status, images, al
 
 class TestWithData:
     @pytest.fixture
-    def app(self, store, images, tmp_path):
+    def volumes(self, store, images, tmp_path):
         files = VolumeFiles(tmp_path / 'volumes', lambda *asked: None)
         volumes = LocalVolumes(store, images, types={'fake': {}}, files=files)
         volumes.populate()
+        return volumes
+
+    @pytest.fixture
+    def app(self, volumes):
         return cinder(volumes, authenticate)
 
     def test_an_image_has_what_the_volume_has(self, create, act, status, images, alice, tmp_path):
@@ -125,6 +130,17 @@ class TestWithData:
         assert {each.name for each in files.iterdir()} == {alone['id'], member['id']}
         ask(f'POST /v3/groups/{group}/action', {'delete': {'delete-volumes': True}}, expect=202)
         assert [each.name for each in files.iterdir()] == [alone['id']]
+
+    def test_what_goes_while_a_service_starts_keeps_it_from_nothing(self, volumes, create, tmp_path, monkeypatch):
+        create()
+        listed = Path.glob
+
+        def late(folder, pattern):
+            yield from listed(folder, pattern)
+            yield folder / 'gone.part'
+
+        monkeypatch.setattr(Path, 'glob', late)
+        volumes.recover()
 
     def test_there_is_as_much_room_as_on_the_disk(self, ask, tmp_path):
         [pool] = ask('GET /v3/scheduler-stats/get_pools?detail=true', by='admin').json['pools']

@@ -4,6 +4,7 @@ holes."""
 import contextlib
 import fcntl
 import logging
+import math
 import shutil
 import subprocess
 import threading
@@ -94,7 +95,7 @@ class VolumeFiles:
     def left(self) -> list[str]:
         """What files are of that nobody has touched for a while; what whoever died was writing goes."""
         before = time.time() - SETTLED_SECONDS
-        old = [path for path in self.directory.glob('*') if path.stat().st_mtime < before]
+        old = [path for path in self.directory.glob('*') if touched(path) < before]
         for path in old:
             if path.suffix and not self.is_being_filled(path.stem):
                 path.unlink(missing_ok=True)
@@ -113,6 +114,14 @@ class VolumeFiles:
             raise Unfillable(f'There are no data of {contents.source_id}.')
         with part.open('ab') as file:
             file.truncate(size)
+
+
+def touched(path: Path) -> float:
+    """When it was; of what another process has just removed, at the end of time."""
+    try:
+        return path.stat().st_mtime
+    except FileNotFoundError:
+        return math.inf
 
 
 class FileFilling:
