@@ -1,4 +1,4 @@
-"""Who may call what of a built-in service: a fact of each operation, told by the roles of the caller."""
+"""Access rules of the built-in services: each operation names the rule that the caller's roles must pass."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,9 +11,9 @@ from computeapi.web.contract import Policy
 
 @dataclass(frozen=True, eq=False)
 class RoleRule(Policy):
-    """A rule that administrators pass, and who has one of these roles; None: everybody.
+    """A rule that administrators pass, and callers with one of these roles; None: everybody.
 
-    system_roles: those that count when they are held on the system.
+    system_roles: roles that count when they are held on the system.
     """
 
     default: str = ''
@@ -29,7 +29,7 @@ WRITER = RoleRule('writer', roles=WRITERS, description='Not who may only read.')
 
 
 class RoleRules:
-    """What Policies is to compute: these rules are the same everywhere."""
+    """The counterpart of compute's Policies; operators cannot override these rules."""
 
     def allows(self, context: Context, policy: Policy, target: Mapping[str, Any] | None = None) -> bool:
         """Whether the caller passes."""
@@ -41,11 +41,11 @@ class RoleRules:
         return roles is None or not roles.isdisjoint(context.roles)
 
     def check(self, context: Context, policy: Policy, target: Mapping[str, Any] | None = None) -> None:
-        """Forbidden if the caller does not pass."""
+        """Raises Forbidden if the caller does not pass."""
         require(self.allows(context, policy))
 
 
 def require(allowed: bool) -> None:
-    """Forbidden unless it is allowed."""
+    """Raises Forbidden if not allowed."""
     if not allowed:
         raise Forbidden('You are not authorized to perform the requested action.')

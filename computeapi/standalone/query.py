@@ -1,4 +1,4 @@
-"""What the queries of lists have in common: numbers, truth, moments, sorting."""
+"""Parsers for the query parameters of lists: numbers, booleans, times and sorting."""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -13,7 +13,7 @@ from computeapi.web.request import Request
 MAX_INTEGER = 2**31 - 1
 MAX_SORT_KEYS = 10
 MAX_VALUES = 1000
-"""How many values a list is looked for by: databases take so many in a statement."""
+"""The maximum number of values in a filter: databases limit the parameters of a statement."""
 
 
 def boolean(name: str, value: str) -> bool:
@@ -23,7 +23,7 @@ def boolean(name: str, value: str) -> bool:
 
 
 def truth(name: str, value: str) -> bool:
-    """A boolean in any of the words that clients have for it."""
+    """A boolean in any spelling that clients use."""
     try:
         return strutils.bool_from_string(value, strict=True)
     except ValueError:
@@ -37,7 +37,7 @@ def number(name: str, value: str, maximum: int = MAX_INTEGER) -> int:
 
 
 def comparison(name: str, value: str) -> tuple[str, datetime]:
-    """`gte:2030-01-01T00:00:00Z`, or a moment alone."""
+    """`gte:2030-01-01T00:00:00Z`, or a time without an operator."""
     operator, _, rest = value.partition(':')
     if operator not in COMPARISONS:
         operator, rest = 'eq', value
@@ -57,8 +57,8 @@ def one_of(*choices: str) -> Callable[[str, str], str]:
 
 
 def sort(req: Request) -> list[tuple[str, str]]:
-    """`sort=name:asc,size`, or sort_key and sort_dir, each as often as it takes; Invalid for too many keys, with which
-    a marker would take for ever."""
+    """`sort=name:asc,size`, or sort_key and sort_dir, each repeated as needed. Raises Invalid for too many keys:
+    finding the page after a marker would take too long."""
     keys, directions = req.query.get('sort_key', ()), req.query.get('sort_dir', ())
     if 'sort' not in req.query:
         order = _keys_and_directions(keys or ['created_at'], directions or ['desc'])

@@ -1,4 +1,4 @@
-"""JSON schemas of request bodies, and errors that name the field that does not fit."""
+"""JSON schemas of request bodies, and errors that name the invalid field."""
 
 import itertools
 from collections.abc import Iterable, Mapping
@@ -11,25 +11,25 @@ from computeapi.web.validation import STRICT
 
 MAX_MESSAGE = 500
 MOST_ERRORS = 100
-"""Among how many errors the one is looked for that says most: a long list can be wrong in each item."""
+"""The number of errors among which the most telling one is chosen: every item of a long list can be wrong."""
 
 SECRETS = ('password', 'original_password', 'secret')
-"""Fields whose values an error must not repeat."""
+"""Fields whose values an error message must not repeat."""
 
 
 class Schema:
-    """A JSON schema of what is not the body as it came, compiled once."""
+    """A JSON schema, compiled once, for documents other than the body as it was received."""
 
     def __init__(self, schema: dict[str, Any]):
         self.validator = STRICT(schema)
 
     def check(self, document: Any) -> None:
-        """Invalid if the document does not fit."""
+        """Raises Invalid if the document does not match."""
         refuse(self.validator.iter_errors(document))
 
 
 def refuse(found: Iterable[jsonschema.ValidationError]) -> None:
-    """Invalid, with the field and what is wrong with it, if there is an error."""
+    """Raises Invalid with the field and its problem if there are errors."""
     error = jsonschema.exceptions.best_match(itertools.islice(found, MOST_ERRORS))
     if error is not None:
         field = '/'.join(map(str, error.absolute_path))
@@ -40,15 +40,15 @@ def refuse(found: Iterable[jsonschema.ValidationError]) -> None:
 
 
 def having(properties: Mapping[str, Any], *required: str, **more: Any) -> dict[str, Any]:
-    """The schema of an object with these properties and maybe others. more: further keywords."""
+    """The schema of an object with these properties and possibly others. more: further keywords."""
     return {'type': 'object', 'properties': properties, 'required': required, **more}
 
 
 def wrapped(name: str, properties: Mapping[str, Any], *required: str, extra: bool = False) -> dict[str, Any]:
-    """The schema of {name: {properties}}; `extra` tolerates members that are not named."""
+    """The schema of {name: {properties}}; `extra` allows members that are not listed."""
     return having({name: having(properties, *required, additionalProperties=extra)}, name)
 
 
 def optional(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The same, or null."""
+    """The same schema, with null allowed."""
     return {**schema, 'type': [schema['type'], 'null']}

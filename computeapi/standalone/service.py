@@ -1,4 +1,4 @@
-"""What the built-in services have in common: an app that finds its caller, and where it stands."""
+"""Common parts of the built-in services: the app that authenticates callers, version pages and mounting."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -27,23 +27,23 @@ MAX_DOCUMENT = 1024 * 1024
 """The longest JSON body, in bytes, that is read into memory."""
 
 Authenticate = Callable[[str], Context]
-"""From a token to the caller; NotAuthenticated."""
+"""Returns the caller for a token; raises NotAuthenticated."""
 Claims = ClaimedKeys[Any] | None
-"""Where Idempotency-Keys are known, if they are looked at."""
+"""The store of Idempotency-Keys; None: the header is ignored."""
 
 
 class ServiceController(Controller):
-    """A resource of a built-in service: it reads the parameters of its queries by itself."""
+    """A resource of a built-in service; its handlers parse query parameters themselves."""
 
     parameters = ABSENT
 
 
 class ServiceApp(App):
-    """The API of a built-in service, which finds its callers by their tokens.
+    """The API of a built-in service, which authenticates callers by their tokens.
 
-    Who asks, and whether it may, counts before what it says. A body is read when the operation takes one, whatever
-    media type it is said to be.  statuses: what differs from the statuses of compute's errors.  names: what errors are
-    called, by status.  service_types: what clients call the service.
+    Authentication and authorization come before validation. If the operation takes a body, it is read whatever its
+    media type.  statuses: overrides of the statuses of compute's errors.  names: names of errors, by status.
+    service_types: the service types that clients know.
     """
 
     service_types: tuple[str, ...] = ()
@@ -56,8 +56,8 @@ class ServiceApp(App):
         self.authenticate = authenticate
 
     def answer(self, req: Request, endpoint: Endpoint, parameters: dict[str, Any]) -> webob.Response:
-        """Find the caller, then run the operation; any Error may come out of it."""
-        # A client may send the token that has just expired while it asks for the next.
+        """Find the caller, then run the operation; may raise any Error."""
+        # Anonymous operations ignore the token: a client may send an expired one while it requests the next.
         anonymous = all(each.policy is ANYBODY for each in endpoint.operations)
         caller = Context() if anonymous else faults.repeated(lambda: self.caller(req))
         req.environ[CONTEXT] = replace(caller, request_id=req.environ.get(REQUEST_ID))
@@ -67,25 +67,26 @@ class ServiceApp(App):
         return self.run(req, self.choose(req, endpoint, body), parameters, body)
 
     def caller(self, req: Request) -> Context:
-        """Who has the token; NotAuthenticated also for an application credential that is not for this."""
+        """The owner of the token. Raises NotAuthenticated, also if an application credential does not cover the
+        request."""
         context = self.authenticate(req.headers.get('X-Auth-Token', ''))
         if not context.may_send(self.service_types, req.method, raw_path(req.environ)):
             raise errors.NotAuthenticated()
         return context
 
     def minding(self, claims: Claims, app: WSGIApp | None = None) -> WSGIApp:
-        """This service, or the app around it, that does once what comes with an Idempotency-Key."""
+        """Wraps the service, or the app around it, so that a request with an Idempotency-Key is carried out once."""
         return app or self if claims is None else Idempotency(app or self, claims, self.known_caller, self.fault)
 
     def known_caller(self, environ: Environ) -> Context | None:
-        """Who asks; None who is nobody, or need not say so, and is told as without a key."""
+        """The caller; None if the request has no valid token, in which case its Idempotency-Key is ignored."""
         try:
             return faults.repeated(lambda: self.caller(Request(environ)))
         except errors.NotAuthenticated:
             return None
 
     def run(self, req: Request, bound: Bound, parameters: dict[str, Any], body: Any) -> webob.Response:
-        """Authorize, validate, handle, render; the handler of an action has its argument as the body."""
+        """Authorize, validate, handle and render. The handler of an action gets the action's argument as the body."""
         operation = req.operation = bound.operation
         req.check(operation.policy)
         if operation.takes_body:
@@ -95,12 +96,12 @@ class ServiceApp(App):
         return self.bounded(req, lambda: operation.handler(self.controllers[bound.kind], req, **parameters))
 
     def document(self, req: Request) -> Any:
-        """The JSON value in the body, which has a limit of its own where the pipeline has none."""
+        """The JSON value in the body, limited to MAX_DOCUMENT because the pipeline may have no limit."""
         req.data(MAX_DOCUMENT)
         return req.document()
 
     def render(self, req: Request, result: Any) -> webob.Response:
-        """As for compute, but for what a handler answers in its own way; nothing is of no type."""
+        """Like compute, except that handlers may return complete responses and that 204 has no content type."""
         if isinstance(result, webob.Response):
             return result
         response = super().render(req, result)
@@ -117,14 +118,14 @@ class ServiceApp(App):
 
     @classmethod
     def refusal(cls, req: Request, status: int, message: str, error: Exception) -> webob.Response:
-        """An error in the service's own words; unless it has others, in those of compute."""
+        """An error in the service's own format; by default that of compute."""
         return json_response(status, faults.document(status, message, cls.names))
 
 
 class VersionPage:
-    """What a service tells anybody, whatever version they speak, about its versions: GET and HEAD of one path.
+    """A page about the versions of a service, open to anybody and to any version: GET and HEAD of one path.
 
-    document: made from the URL that the service stands at.
+    document: builds the document from the base URL of the service.
     """
 
     def __init__(self, service: ServiceApp, document: Callable[[str], Any], path: str = '', status: int = 200):
@@ -138,7 +139,7 @@ class VersionPage:
 
 
 def microversions(history: History, url: str, updated: str, media_type: str) -> dict[str, Any]:
-    """What such a page tells about a service that has microversions."""
+    """The version document of a service that has microversions."""
     version = {
         'id': f'v{history.min}',
         'status': 'CURRENT',
@@ -156,6 +157,6 @@ def json_response(status: int, document: Any) -> webob.Response:
 
 
 def mounted(app: WSGIApp, path: str, *pages: VersionPage) -> WSGIApp:
-    """A service at its paths: the API below that of its version, and the pages about versions beside it."""
+    """The service at its paths: the API below the path of its version, and the version pages next to it."""
     apps: dict[str, WSGIApp] = {page.path or '/': page for page in pages}
     return RequestId(URLMap({**apps, f'{path}/+': app}), ['x-openstack-request-id'])

@@ -1,4 +1,4 @@
-"""Keystone v3 in front of the local identity; docs/reference/what-works.md names what is left out."""
+"""Keystone v3 on the local identity backend; docs/reference/what-works.md lists what is left out."""
 
 from computeapi.backends.identity.local import LocalIdentity
 from computeapi.standalone.identity.application_credentials import KeystoneAccessRules, KeystoneApplicationCredentials

@@ -1,4 +1,4 @@
-"""Application credentials of a user, and the rules that they may be bound to."""
+"""Application credentials of users, and the access rules that can restrict them."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -29,7 +29,7 @@ RULE = {
     'method': {'enum': ['POST', 'GET', 'HEAD', 'PATCH', 'PUT', 'DELETE']},
     'service': NAME,
 }
-# One that there is, or a new one.
+# An existing rule, or a new one.
 ACCESS_RULE = {
     'oneOf': [
         having({'id': ID}, 'id', additionalProperties=False),
@@ -129,7 +129,7 @@ class KeystoneAccessRules(KeystoneController):
 
 
 def rule_document(rule: CredentialRule) -> dict[str, str]:
-    """A rule as a part of what it binds."""
+    """A rule as shown inside a token or a credential that it restricts."""
     return {name: getattr(rule, name) for name in ('id', *RULE)}
 
 
@@ -142,7 +142,7 @@ def credential_view(
 ) -> dict[str, Any]:
     others: dict[str, Any] = {
         'roles': [{'id': each, 'name': roles[each], 'domain_id': None} for each in row.role_ids if each in roles],
-        # Clients read this moment, unlike those of a token, without a zone.
+        # Clients expect this time, unlike those of tokens, without a time zone.
         'expires_at': row.expires_at.isoformat(timespec='microseconds') if row.expires_at else None,
         'system': None,
     }

@@ -1,4 +1,4 @@
-"""What the resources of the identity service share: its faults, its links, and its filters."""
+"""Common parts of the identity resources: errors, links and filters."""
 
 import functools
 from collections.abc import Callable, Iterable, Mapping
@@ -31,15 +31,15 @@ SECRET = {'type': 'string', 'minLength': 1, 'maxLength': 1024}
 BOOLEAN = {'type': 'boolean'}
 OPTIONS = having({'immutable': {'type': ['boolean', 'null']}}, additionalProperties=False)
 
-# Terraform and others keep attributes of their own beside the known ones, such as a user's email.
+# Terraform and others store attributes of their own next to the known ones, such as a user's email.
 EXTRA = {'type': ['string', 'number', 'boolean', 'null'], 'maxLength': 1024}
 
-# What a client may send back with the rest of a record, if it leaves it as it is.
+# Attributes that a client may send back with the rest of a record if their values are unchanged.
 FIXED = ('id', 'links', 'domain_id', 'parent_id', 'is_domain', 'password_expires_at')
 
 LIKENED = ('name', 'type')
 LIKE = {'contains': str.__contains__, 'startswith': str.startswith, 'endswith': str.endswith}
-"""How a text may be like another; after an i, without regard to case."""
+"""Comparisons in the suffix of a filter; with the prefix i they ignore case."""
 
 KEYSTONE = History({'3.14': 'The only version.'})
 
@@ -53,17 +53,17 @@ class KeystoneController(ServiceController):
         self.identity = identity
 
     def token(self, req: Request) -> Token:
-        """The token of who asks."""
+        """The token of the caller."""
         return self.identity.tokens.get(req.context.auth_token or '')
 
 
 class KeystoneApp(ServiceApp):
-    """Every answer depends on the token."""
+    """Every response depends on the token."""
 
     service_types = ('identity',)
 
     def find(self, req: Request) -> Match | None:
-        """A slash at the end of a path says nothing; what HEAD is not said to do is what GET does."""
+        """Ignores a trailing slash. HEAD falls back to GET where it has no operation of its own."""
         environ = {**req.environ, 'PATH_INFO': req.environ['PATH_INFO'].rstrip('/')}
         found = self.routes.find(environ)
         if found is None and environ['REQUEST_METHOD'] == 'HEAD':
@@ -86,19 +86,20 @@ class KeystoneApp(ServiceApp):
 
 
 def record(name: str, properties: dict[str, Any], *required: str) -> dict[str, Any]:
-    """The schema of {name: {properties}} with room for attributes of the client's own."""
+    """The schema of {name: {properties}}, with room for attributes that the client defines."""
     limits = {'additionalProperties': EXTRA, 'propertyNames': {'maxLength': 255}, 'maxProperties': 64}
     return having({name: having({'links': {'type': 'object'}, **properties}, *required, **limits)}, name)
 
 
 def reference(properties: dict[str, Any], *unless_id: str) -> dict[str, Any]:
-    """The schema of an object with an `id`, or without it with these other properties."""
+    """The schema of an object with an `id`, or without one but with these other properties."""
     without_id = {'if': {'not': {'required': ['id']}}, 'then': {'required': list(unless_id)}}
     return {'type': 'object', 'properties': {'id': ID, 'name': NAME, **properties}, **without_id}
 
 
 def fields(document: Mapping[str, Any], columns: Iterable[str], current: Mapping[str, Any]) -> dict[str, Any]:
-    """What a body says of these columns, and its other attributes as `extra`; Invalid if it changes what is fixed."""
+    """The values in a body for these columns, and its other attributes as `extra`. Raises Invalid if a fixed attribute
+    changes."""
     columns = set(columns)
     values = {name: '' if name == 'description' and value is None else value for name, value in document.items()}
     for name in FIXED:
@@ -110,9 +111,9 @@ def fields(document: Mapping[str, Any], columns: Iterable[str], current: Mapping
 
 @dataclass(frozen=True)
 class Noun:
-    """A kind of record: what its documents hold, which are its columns, and what it is found by.
+    """A kind of record: the schema of its documents, its columns, and its filters.
 
-    fixed: what stays as it was made.  closed: whether a client may not think of attributes of its own.
+    fixed: columns that cannot be changed.  closed: whether attributes defined by the client are refused.
     """
 
     name: str
@@ -131,12 +132,12 @@ class Noun:
         return self._schema()
 
     def new(self, body: Any) -> dict[str, Any]:
-        """What a body says of a new record; Invalid if it does not fit."""
+        """The values for a new record; raises Invalid if the body does not match."""
         self.creation.check(body)
         return fields(body[self.name], self.properties, {})
 
     def changes(self, body: Any, current: Mapping[str, Any]) -> dict[str, Any]:
-        """What a body changes of the record that is shown as *current*."""
+        """The changes in a body to the record that is shown as *current*."""
         self.change.check(body)
         return fields(body[self.name], self.properties.keys() - set(self.fixed), current)
 
@@ -146,7 +147,7 @@ class Noun:
 
 
 class KeystoneCollection(KeystoneController):
-    """The records of one kind, which administrators make and change; `kind` is the manager that has them."""
+    """The records of one kind, managed by administrators; `kind` names the manager that stores them."""
 
     kind: str
     noun: Noun
@@ -185,7 +186,7 @@ class KeystoneCollection(KeystoneController):
 
 
 class OpenCollection(KeystoneCollection):
-    """Records that whoever has a token may see."""
+    """Records that anyone with a token may see."""
 
     @operation('GET', policy=CALLER)
     def list(self, req: Request) -> dict[str, Any]:
@@ -197,12 +198,12 @@ class OpenCollection(KeystoneCollection):
 
 
 def require_self(req: Request, user_id: str) -> None:
-    """Only administrators may change what is another user's."""
+    """Allows users themselves, and administrators."""
     require(req.context.is_admin or req.context.user_id == user_id)
 
 
 def require_self_or_reader(req: Request, user_id: str | None) -> None:
-    """Only readers of the system may see another user, and what is its."""
+    """Allows users themselves, and readers of the system."""
     require(req.allows(SYSTEM_READER) or req.context.user_id == user_id)
 
 
@@ -211,7 +212,7 @@ def url(req: Request, *parts: str) -> str:
 
 
 def shown(req: Request, collection: str, record: Any, names: Iterable[str], **others: Any) -> dict[str, Any]:
-    """A record as clients see it: these attributes, others, its link, and what clients thought of themselves."""
+    """A record as clients see it: these attributes, others, its link, and attributes that clients defined."""
     attributes = {name: getattr(record, name) for name in ('id', *names)}
     links = {'self': url(req, collection, record.id)}
     return {**getattr(record, 'extra', {}), **attributes, **others, 'links': links}
@@ -229,7 +230,7 @@ def moment(when: datetime) -> str:
 
 
 def written_moment(name: str, text: str | None) -> datetime | None:
-    """A moment in ISO 8601, in UTC unless it says otherwise."""
+    """A time in ISO 8601, in UTC unless it has an offset."""
     if not text:
         return None
     try:
@@ -239,13 +240,13 @@ def written_moment(name: str, text: str | None) -> datetime | None:
 
 
 def flag(req: Request, name: str) -> bool:
-    """Whether the query has this parameter with a true value, or none."""
+    """Whether the query has this parameter with a true value, or without a value."""
     value = req.parameter(name, 'false')
     return not value or truth(f"The query parameter '{name}'", value)
 
 
 def is_like(req: Request, document: Mapping[str, Any]) -> bool:
-    """Whether all is so that the query asks of names and types in the way of `name__contains=web`."""
+    """Whether the document matches all filters such as `name__contains=web` on names and types."""
     for parameter in req.query:
         name, _, how = parameter.partition('__')
         compare = LIKE.get(how.removeprefix('i'))
@@ -258,6 +259,6 @@ def is_like(req: Request, document: Mapping[str, Any]) -> bool:
 
 
 def filters(req: Request, *names: str) -> dict[str, Any]:
-    """The columns among `names` that the query asks to be equal to something."""
+    """The columns among `names` that the query filters by, with the values."""
     asked = {name: req.parameter(name) for name in names if name in req.query}
     return {**asked, 'enabled': flag(req, 'enabled')} if 'enabled' in asked else asked

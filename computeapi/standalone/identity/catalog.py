@@ -1,4 +1,4 @@
-"""Where services are, as records and as the catalog that a token shows."""
+"""Services and endpoints, as records and as the service catalog of a token."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -65,7 +65,7 @@ class KeystoneEndpoints(KeystoneCollection):
     kind = 'endpoints'
     noun = Noun(
         'endpoint',
-        # What its region was called before there were records of them.
+        # The former name of region_id, from before regions were records.
         ENDPOINT_PROPERTIES | {'region': optional(REGION_ID)},
         ('service_id', 'interface', 'url'),
         ('service_id', 'interface', 'region_id'),
@@ -90,7 +90,7 @@ class KeystoneEndpointGroups(KeystoneCollection):
 
 
 class EndpointFilter(KeystoneController):
-    """What the projects are given to see: endpoints, and groups of them."""
+    """The endpoints and endpoint groups that projects are associated with."""
 
     path = '/OS-EP-FILTER'
 
@@ -112,7 +112,7 @@ class EndpointFilter(KeystoneController):
 
 
 class Associations(KeystoneController):
-    """One thing that one project is given to see; subclasses have both in their paths."""
+    """The association of one record with one project; subclasses have both in their paths."""
 
     what: Association
 
@@ -146,7 +146,7 @@ def endpoint_group_view(req: Request, group: EndpointGroup) -> dict[str, Any]:
 def endpoint_view(
     req: Request, endpoint: CatalogEndpoint, facts: Mapping[str, str | None] | None = None
 ) -> dict[str, Any]:
-    """An endpoint; facts: what its URL is completed with, if it is not shown as it is written."""
+    """An endpoint. facts: the values to substitute in its URL; None: they are not substituted."""
     url = resolved(endpoint.url, req.host_url, facts) if facts is not None else address(endpoint.url, req.host_url)
     return shown(req, 'endpoints', endpoint, ENDPOINT_PROPERTIES, url=url, region=endpoint.region_id)
 

@@ -1,4 +1,4 @@
-"""Secrets that users leave here for other services, and pairs of keys for EC2 among them."""
+"""Secrets that users store for other services, including EC2 key pairs."""
 
 from typing import Any
 
@@ -38,7 +38,7 @@ class KeystoneCredentials(KeystoneController):
 
     @operation('GET', policy=CALLER)
     def list(self, req: Request) -> dict[str, Any]:
-        """All for readers of the system; their own for others."""
+        """List all credentials for readers of the system, the caller's own for others."""
         require_direct(self.token(req))
         own = {} if req.allows(SYSTEM_READER) else {'user_id': req.context.user_id}
         found = self.identity.credentials.list(**filters(req, 'user_id', 'type') | own)
@@ -71,7 +71,7 @@ class KeystoneCredentials(KeystoneController):
         self.identity.credentials.delete(credential_id)
 
     def require_owner(self, req: Request, user_id: str) -> None:
-        """A user may change what it left here, and administrators may; not who holds a restricted secret of theirs."""
+        """Only the owner and administrators may change a credential, and not with a restricted token."""
         require_self(req, user_id)
         require_unrestricted(self.token(req))
 
@@ -88,7 +88,7 @@ class EC2Credentials(KeystoneController):
 
     @operation('POST', policy=CALLER, body=having({'tenant_id': ID}, 'tenant_id'), status=201)
     def create(self, req: Request, user_id: str, body: dict[str, Any]) -> dict[str, Any]:
-        """A pair of keys for a project on which the user has a role."""
+        """Create a key pair for a project on which the user has a role."""
         require_self(req, user_id)
         require_unrestricted(self.token(req))
         require(any(project.id == body['tenant_id'] for project in self.identity.projects.granted(user_id)))
@@ -109,7 +109,7 @@ class EC2Credentials(KeystoneController):
 
 
 def require_direct(token: Token) -> None:
-    """Who acts by a trust would keep the secrets that it sees."""
+    """Forbidden for a trust: the trustee could keep the secrets that it sees."""
     require(token.trust_id is None)
 
 

@@ -1,4 +1,4 @@
-"""Domains, which projects, users and groups are in."""
+"""Domains, which contain projects, users and groups."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Groups of users: what a group is given, each of its members has."""
+"""Groups of users: each member has the roles of the group."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Limits that services ask for: what any project may have of a resource, and what one may have instead."""
+"""Limits for other services: the default limit of a resource, and overrides for a project or domain."""
 
 from typing import Any
 
@@ -44,7 +44,7 @@ class RegisteredLimits(OpenCollection):
 
     @operation('POST', policy=ADMIN, body=REGISTER, status=201)
     def create(self, req: Request, body: Any) -> dict[str, Any]:
-        """All of a list, or none."""
+        """Create all limits of the list, or none."""
         made = self.identity.registered_limits.create_all([_columns(each) for each in body['registered_limits']])
         return {'registered_limits': [self.view(req, limit) for limit in made]}
 
@@ -67,7 +67,7 @@ class KeystoneLimits(KeystoneController):
 
     @operation('GET', policy=CALLER)
     def list(self, req: Request) -> dict[str, Any]:
-        """All for readers of the system; those of their project or domain for others."""
+        """List all limits for readers of the system, those of the caller's project or domain for others."""
         wanted = filters(req, *PLACE)
         owner = req.parameter('project_id') or req.parameter('domain_id')
         if not req.allows(SYSTEM_READER):
@@ -102,11 +102,11 @@ def limit_view(req: Request, limit: Limit) -> dict[str, Any]:
 
 
 def _absent(limit: Limit | RegisteredLimit) -> dict[str, str | None]:
-    """The texts of a limit, of which an empty one is none."""
+    """The texts of a limit, with null for empty ones."""
     return {'region_id': limit.region_id or None, 'description': limit.description or None}
 
 
 def _columns(document: dict[str, Any]) -> dict[str, Any]:
-    """What is not said of a text is that it is empty."""
+    """The columns for a document, with the empty string for texts that are null."""
     texts = ('region_id', 'description')
     return {name: '' if name in texts and value is None else value for name, value in document.items()}

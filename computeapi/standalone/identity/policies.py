@@ -1,4 +1,4 @@
-"""Rules that operators keep here for other services."""
+"""Policies that operators store for other services."""
 
 from computeapi.standalone.identity.base import NAME, KeystoneCollection, Noun
 

@@ -47,7 +47,7 @@ TAG_FILTERS: dict[str, Callable[[set[str], set[str]], bool]] = {
 }
 COLUMNS = ('name', 'description', 'enabled', 'tags', 'options')
 PLACE = ('domain_id', 'parent_id')
-# A domain is a project, too, which is in nothing.
+# A domain also acts as a project, which has neither a parent nor a domain.
 AS_DOMAIN = {'domain_id': None, 'parent_id': None, 'is_domain': True}
 CREATE = record('project', PROPERTIES, 'name')
 UPDATE = record('project', PROPERTIES)
@@ -92,7 +92,8 @@ class KeystoneProjects(KeystoneController):
         self.identity.place(project_id).delete(project_id)
 
     def hierarchy(self, req: Request, project: Mapping[str, Any]) -> dict[str, Any]:
-        """What is above and below a project, as far as the query asks: all ids, or where the caller has a role."""
+        """The ancestors and descendants that the query asks for: the IDs of all, or those on which the caller has a
+        role."""
         shown: dict[str, Any] = {}
         for name, find, ids in (
             ('parents', self.identity.projects.above, _ids_above),
@@ -161,12 +162,12 @@ class ProjectsOfUser(KeystoneController):
 
 
 def require_reader(req: Request, project_id: str) -> None:
-    """A project is for those who work in it, and for readers of the system."""
+    """Allows readers of the system, and tokens scoped to the project."""
     require(req.allows(SYSTEM_READER) or req.context.project_id == project_id)
 
 
 def tagged(req: Request, projects: Iterable[Project | Domain]) -> list[Project | Domain]:
-    """Those of the projects whose tags are what the query asks for."""
+    """The projects whose tags match the tag filters of the query."""
     asked = [(name, value) for name in TAG_FILTERS for value in req.query.get(name, ())]
     tests = [(TAG_FILTERS[name], set(value.split(','))) for name, value in asked]
     return [project for project in projects if all(test(wanted, set(project.tags)) for test, wanted in tests)]
@@ -179,13 +180,13 @@ def project_view(req: Request, project: Project | Domain) -> dict[str, Any]:
 
 
 def _ids_above(project: Mapping[str, Any], above: Sequence[Project]) -> dict[str, Any] | None:
-    """{parent: {its parent: ... {domain: None}}}, and None above a domain."""
+    """{parent: {its parent: ... {domain: None}}}; None for a domain."""
     parent_id = project['parent_id']
     parent = next((each._asdict() for each in above if each.id == parent_id), {'parent_id': None})
     return {parent_id: _ids_above(parent, above)} if parent_id else None
 
 
 def _ids_below(project: Mapping[str, Any], below: Sequence[Project]) -> dict[str, Any] | None:
-    """{child: {its child: ...}}, and None where there is none."""
+    """{child: {its child: ...}}; None if there are no children."""
     children = [each for each in below if each.parent_id == project['id']]
     return {each.id: _ids_below(each._asdict(), below) for each in children} or None

@@ -1,4 +1,4 @@
-"""Who was given which role where, and what that comes to."""
+"""Role assignments, as granted and as effective."""
 
 import types
 from typing import Any
@@ -24,7 +24,7 @@ INHERITED = 'inherited_to_projects'
 
 
 class RoleGrants(KeystoneController):
-    """The roles that one user or group was given on one target, which subclasses have in their paths."""
+    """The roles granted to one user or group on one target; subclasses have both in their paths."""
 
     actor: str
     inherited = False
@@ -47,7 +47,7 @@ class RoleGrants(KeystoneController):
         self.identity.grants.remove(role_id=role_id, **self.grant(ids))
 
     def grant(self, ids: dict[str, str]) -> dict[str, Any]:
-        """Who is given a role, on what and how, by the ids in the path."""
+        """The actor, the target and the inheritance of a grant, from the IDs in the path."""
         targets = [Target(kind, ids[f'{kind}_id']) for kind in ('project', 'domain') if f'{kind}_id' in ids]
         return {
             'kind': self.actor,
@@ -58,7 +58,7 @@ class RoleGrants(KeystoneController):
 
 
 class InheritedGrants(RoleGrants):
-    """The roles that one user or group was given for all projects below a target."""
+    """The roles granted to one user or group for all projects below a target."""
 
     inherited = True
 
@@ -110,7 +110,7 @@ class RoleAssignments(KeystoneController):
 
 
 def assignment_view(req: Request, item: Assignment, domains: dict[str, str] | None) -> dict[str, Any]:
-    """An assignment; with the names of domains, all names are shown."""
+    """An assignment. domains: the names of domains by ID; if given, all names are shown."""
     if item.group_id:
         actor = {'group': _named(item.group_id, item.group_name, item.group_domain_id, domains)}
     else:
@@ -138,7 +138,7 @@ def _links(req: Request, item: Assignment) -> dict[str, str]:
 def _scope(item: Assignment, domains: dict[str, str] | None) -> dict[str, Any]:
     if item.target_kind == 'system':
         return {'system': {'all': True}}
-    # Where it is effective, what is inherited is simply held on a project.
+    # An effective inherited assignment is shown as a plain one on the project.
     inherited = {'OS-INHERIT:inherited_to': 'projects'} if item.inherited and item.target_id == item.origin_id else {}
     if item.target_kind == 'project':
         return {'project': _named(item.target_id, item.project_name, item.project_domain_id, domains), **inherited}
@@ -155,7 +155,7 @@ def _named(
 
 
 def _filters(req: Request, effective: bool) -> dict[str, Any]:
-    """The columns that the query asks for; Invalid for what contradicts itself."""
+    """The columns that the query filters by; raises Invalid for contradictory filters."""
     wanted: dict[str, Any] = {column: req.parameter(name) for name, column in COLUMNS.items() if name in req.query}
     kinds = [kind for kind in ('project', 'domain') if f'scope.{kind}.id' in req.query]
     kinds += ['system'] if 'scope.system' in req.query else []

@@ -1,4 +1,4 @@
-"""Roles, and which of them imply others."""
+"""Roles, and the roles that they imply."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -62,7 +62,7 @@ class KeystoneRoles(KeystoneController):
 
 
 class ImpliedRoles(KeystoneController):
-    """The roles that come with a role."""
+    """The roles that a role implies."""
 
     path = '/roles/{role_id}/implies'
 
@@ -113,7 +113,7 @@ def inference_view(req: Request, prior: Role, implied: Iterable[Role]) -> dict[s
 
 
 def reference_view(req: Request, role: Role) -> dict[str, Any]:
-    """A role as far as rules about roles name it."""
+    """A role as shown in implications."""
     return {'id': role.id, 'name': role.name, 'links': {'self': url(req, 'roles', role.id)}}
 
 

@@ -1,4 +1,4 @@
-"""Logging in, looking at tokens, and what a token's holder may scope to."""
+"""Authentication, tokens, and the scopes available to a token's holder."""
 
 from functools import reduce
 from operator import add
@@ -91,7 +91,7 @@ class KeystoneTokens(KeystoneController):
         return self.identity.logins.with_credential(proof, proof['secret'], address)
 
     def subject_token(self, req: Request, others: bool) -> tuple[str, Token]:
-        """The token that the request is about; others: whether it may be another user's."""
+        """The token that the request is about. others: whether it may belong to another user."""
         token = req.headers.get('X-Subject-Token', '')
         try:
             row = self.identity.tokens.get(token)
@@ -108,7 +108,7 @@ class KeystoneTokens(KeystoneController):
 
 
 class TokenScopes(KeystoneController):
-    """What the holder of a token may do with it, and where."""
+    """The catalog and the scopes that are available to the holder of a token."""
 
     path = '/auth'
 
@@ -139,7 +139,7 @@ class TokenScopes(KeystoneController):
 def seen_catalog(
     identity: LocalIdentity, req: Request, project_id: str | None, user_id: str | None
 ) -> list[dict[str, Any]]:
-    """The catalog for a user in a project, whose ids its URLs may have in them."""
+    """The catalog of a user in a project; its URLs may contain the IDs of both."""
     facts = {'project_id': project_id, 'tenant_id': project_id, 'user_id': user_id}
     return catalog_document(req, identity.catalog.seen(project_id), facts)
 

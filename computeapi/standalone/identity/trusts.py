@@ -1,4 +1,4 @@
-"""Trusts, which users give each other; none can be handed on."""
+"""Trusts between users; they cannot be redelegated."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -50,7 +50,7 @@ class KeystoneTrusts(KeystoneController):
 
     @operation('GET', policy=CALLER)
     def list(self, req: Request) -> dict[str, Any]:
-        """All for readers of the system; for others what they gave or were given, if that is what they ask for."""
+        """List all trusts for readers of the system. Others must filter by their own ID as trustor or trustee."""
         wanted = filters(req, *PARTIES)
         require(req.allows(SYSTEM_READER) or req.context.user_id in wanted.values())
         return collection(req, 'trusts', self.identity.trusts.list(**wanted), trust_view)
@@ -92,7 +92,7 @@ class KeystoneTrusts(KeystoneController):
         return {'role': role_view(req, roles[role_id])}
 
     def known(self, req: Request, trust_id: str) -> Trust:
-        """A trust that the caller gave or was given, or may see as a reader of the system."""
+        """A trust, if the caller is its trustor or trustee or a reader of the system."""
         trust = self.identity.trusts.get(trust_id)
         parties = (trust.trustor_user_id, trust.trustee_user_id)
         require(req.allows(SYSTEM_READER) or req.context.user_id in parties)

@@ -23,7 +23,8 @@ from computeapi.standalone.schema import having, optional, wrapped
 from computeapi.web.controller import operation
 from computeapi.web.request import Request
 
-# Passwords never expire, and who guesses is slowed down where he guesses, so the `ignore_` options hold by themselves.
+# Passwords never expire, and failed logins are slowed down by user and address without locking the account, so the
+# `ignore_` options are always in effect.
 SWITCHES = (
     'ignore_change_password_upon_first_use',
     'ignore_password_expiry',

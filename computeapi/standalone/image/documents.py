@@ -1,4 +1,4 @@
-"""Images and members as clients read and write them, and the schemas that say so."""
+"""Images and members as clients read and write them, and their schemas."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -34,7 +34,7 @@ WRITABLE: dict[str, dict[str, Any]] = {
 }
 
 RENAMED = {'os_hidden': 'hidden'}
-"""The attributes of Image that have other names."""
+"""Attributes that have another name in Image."""
 
 READ_ONLY: dict[str, dict[str, Any]] = {
     'status': {'type': 'string', 'enum': ['queued', 'saving', 'active', 'deactivated']},
@@ -54,7 +54,7 @@ READ_ONLY: dict[str, dict[str, Any]] = {
 }
 
 RESERVED = 'os_glance'
-"""What the names of properties begin with that are the image service's own."""
+"""The prefix of properties that are reserved for the image service."""
 
 IMAGE = Schema(
     {
@@ -124,7 +124,7 @@ def time(moment: datetime | None) -> str | None:
 
 
 def writable(image: Image) -> dict[str, Any]:
-    """What a client may change of the image; properties stand beside the attributes."""
+    """The attributes of the image that a client may change, together with its properties."""
     attributes = {name: getattr(image, RENAMED.get(name, name)) for name in WRITABLE}
     return {**image.properties, **attributes, 'tags': list(image.tags)}
 
@@ -144,8 +144,8 @@ def view(image: Image) -> dict[str, Any]:
 
 
 def facts(document: dict[str, Any]) -> dict[str, Any]:
-    """The document as attributes of Image; Invalid if it does not fit. What names clients can set is checked elsewhere:
-    what compute makes images of may have given one others."""
+    """The document as attributes of Image; raises Invalid if it does not match. check_names checks separately which
+    names clients can set, because images that compute creates may have other properties."""
     IMAGE.check(document)
     known = {name: value for name, value in document.items() if name in WRITABLE}
     for name in {'min_disk', 'min_ram'} & known.keys():
@@ -155,7 +155,7 @@ def facts(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def check_names(names: Iterable[str]) -> None:
-    """Forbidden if a client cannot set one of them."""
+    """Raises Forbidden if a client cannot set one of the names."""
     for name in names:
         if name in READ_ONLY:
             raise errors.Forbidden(f"Attribute '{name}' is read-only.")

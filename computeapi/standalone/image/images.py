@@ -110,7 +110,7 @@ class GlanceImageResources(GlanceController):
 
 
 def chunks(req: Request) -> Iterator[bytes]:
-    """The body in pieces, however long it is; Invalid when the client went away before its end."""
+    """The body in chunks, of any length. Raises Invalid if the client disconnects before its end."""
     try:
         yield from iter(lambda: req.body_file.read(CHUNK), b'')
     except OSError:

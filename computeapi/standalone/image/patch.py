@@ -6,7 +6,7 @@ from computeapi import errors
 from computeapi.standalone.image.documents import WRITABLE, check_names
 from computeapi.standalone.schema import Schema, having
 
-# In this type an operation is the name of a member, whose value is the path: {"replace": "/name", "value": "new"}.
+# In this media type the operation is a key whose value is the path: {"replace": "/name", "value": "new"}.
 OLD_TYPE = 'application/openstack-images-v2.0-json-patch'
 KINDS = ('add', 'replace', 'remove')
 OPERATION = {
@@ -18,7 +18,7 @@ OPERATIONS = Schema({'type': 'array', 'maxItems': 1000, 'items': OPERATION})
 
 
 def operations_of(document: Any, content_type: str) -> list[dict[str, Any]]:
-    """The operations in a request's body; Invalid if it is no list of them."""
+    """The operations in a request body; raises Invalid if it is not a list of them."""
     if content_type == OLD_TYPE and isinstance(document, list):
         document = [_renamed(operation) for operation in document]
     OPERATIONS.check(document)
@@ -27,7 +27,7 @@ def operations_of(document: Any, content_type: str) -> list[dict[str, Any]]:
 
 
 def _renamed(operation: Any) -> Any:
-    """An operation of the old type as one of today."""
+    """An operation of the old media type, converted to the current one."""
     kinds = [kind for kind in KINDS if kind in operation] if isinstance(operation, dict) else []
     if len(kinds) != 1:
         return operation
@@ -36,7 +36,7 @@ def _renamed(operation: Any) -> Any:
 
 
 def patched(document: dict[str, Any], operations: list[dict[str, Any]]) -> dict[str, Any]:
-    """The document after the operations; Forbidden, Conflict or Invalid if one of them cannot be done."""
+    """The document after the operations; raises Forbidden, Conflict or Invalid if one of them is not possible."""
     document = {**document, 'tags': list(document['tags'])}
     for operation in operations:
         name, *rest = (step.replace('~1', '/').replace('~0', '~') for step in operation['path'][1:].split('/'))
@@ -64,7 +64,7 @@ def _change(document: dict[str, Any], name: str, operation: dict[str, Any]) -> N
 
 
 def _change_tag(tags: list[Any], place: str, operation: dict[str, Any]) -> None:
-    """Clients that compare two lists of tags change them one by one."""
+    """Changes a single tag; clients that compare two lists of tags send such operations."""
     if not isinstance(tags, list):
         raise errors.Invalid('tags must be a list.')
     index = _index(tags, place, operation)

@@ -1,4 +1,4 @@
-"""What the query of an image list asks for."""
+"""The query parameters of image lists."""
 
 import csv
 from collections.abc import Callable
@@ -15,11 +15,11 @@ DEFAULT_PAGE = 25
 PAGING = ('limit', 'marker', 'sort', 'sort_key', 'sort_dir')
 RENAMED = {'os_hidden': 'hidden', 'os_hash_value': 'hash_value'}
 SEVERAL = ('id', 'name', 'status', 'container_format', 'disk_format')
-"""What takes `in:` and a list of values."""
+"""Filters that accept `in:` and a list of values."""
 
 
 def filters(req: Request) -> dict[str, Any]:
-    """The filters in the words of the backend; a name that means nothing else is that of a property."""
+    """The filters in the backend's terms; unknown names are treated as those of properties."""
     found: dict[str, Any] = {'tags': req.query['tag']} if 'tag' in req.query else {}
     for name, (*_, value) in req.query.items():
         if name not in PAGING and name != 'tag':
@@ -32,7 +32,7 @@ def size(name: str, value: str) -> int:
 
 
 def several(name: str, value: str) -> str | list[str]:
-    """`in:one,two,"three, too"`, or a single value."""
+    """Parses `in:one,two,"three, too"`, or a single value."""
     if not value.startswith('in:'):
         return value
     try:

@@ -1,4 +1,4 @@
-"""What the resources of the image service share: its versions, its schemas, and its way to say no."""
+"""Common parts of the image resources: versions, schemas and errors."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ from computeapi.web.controller import operation
 from computeapi.web.request import Request
 
 GLANCE = History({'2.7': 'Images can be hidden, and have secure hashes.'})
-"""What came later is about several stores, caches and tasks."""
+"""Later versions are about multiple stores, caches and tasks."""
 
 
 class GlanceController(ServiceController):
@@ -28,7 +28,7 @@ class GlanceController(ServiceController):
 
 
 class GlanceApp(ServiceApp):
-    """Errors are pages of text or HTML."""
+    """Errors are text or HTML pages."""
 
     service_types = ('image',)
 
@@ -48,7 +48,7 @@ def versions(url: str) -> dict[str, Any]:
 
 
 class GlanceInformation(GlanceController):
-    """The schemas of documents, and the parts of v2 that this service leaves out."""
+    """The schemas of documents, and empty answers for the parts of v2 that this service leaves out."""
 
     @operation('GET', '/schemas/{name}', policy=CALLER)
     def schema(self, req: Request, name: str) -> dict[str, Any]:
@@ -58,10 +58,10 @@ class GlanceInformation(GlanceController):
 
     @operation('GET', '/schemas/metadefs/{name}', policy=CALLER)
     def definition_schema(self, req: Request, name: str) -> dict[str, Any]:
-        """Clients ask for it before they list what there is none of."""
+        """Show a metadata definition schema, which clients read before they list the (empty) definitions."""
         return self.schema(req, f'metadefs/{name}')
 
-    # Clients of later versions ask, whatever the version here.
+    # Clients of later versions call this without checking the version.
     @operation('GET', '/images/{image_id}/tasks', policy=CALLER)
     def tasks(self, req: Request, image_id: str) -> dict[str, Any]:
         self.images.get(req.context, image_id)
@@ -69,12 +69,12 @@ class GlanceInformation(GlanceController):
 
     @operation('GET', '/tasks', policy=CALLER)
     def all_tasks(self, req: Request) -> dict[str, Any]:
-        """None: what is asked for is done before the answer."""
+        """List no tasks: requests are completed before they are answered."""
         return {'tasks': [], 'first': '/v2/tasks', 'schema': '/v2/schemas/tasks'}
 
     @operation('GET', '/metadefs/namespaces', policy=CALLER)
     def namespaces(self, req: Request) -> dict[str, Any]:
-        """None: properties of images have no definitions here."""
+        """List no namespaces: there are no metadata definitions."""
         path = '/v2/metadefs/namespaces'
         return {'namespaces': [], 'first': path, 'schema': '/v2/schemas/metadefs/namespaces'}
 

@@ -1,4 +1,4 @@
-"""What clients may say about each kind of resource, and what they get to see of it."""
+"""The attributes of each kind of resource that clients can set and see."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -51,7 +51,7 @@ GATEWAY = optional(
     having(
         {'network_id': UUID, 'enable_snat': BOOLEAN, 'external_fixed_ips': several(FIXED_IP)},
         additionalProperties=False,
-        # None, and nothing in it, are no gateway.
+        # null and an empty object both mean no gateway.
         **{'if': {'type': 'object', 'minProperties': 1}, 'then': {'required': ['network_id']}},
     )
 )
@@ -69,17 +69,17 @@ PROVIDER = {
     'provider:segmentation_id': {'type': ['integer', 'null'], 'minimum': 1, 'maximum': (1 << 24) - 1},
 }
 
-# Of everything; and of what is being made.
+# Attributes of all resources, and further ones for creation.
 COMMON = {'description': NAME}
 NEW = {'tenant_id': PROJECT, 'project_id': PROJECT, 'tags': TAGS}
 
 
 class NeutronResource:
-    """One kind: its names, what clients may say of it, and what they get to see.
+    """A kind of resource: its names, and the attributes that clients can set and see.
 
-    both: the attributes of POST and PUT.  create, update: those of one of them, of which some are required for POST.
-    privileged, hidden: what only administrators may set, and see.  key, kind: several of them in a document, and in
-    URLs, where that is not the name with an s.
+    both: the attributes of POST and PUT.  create, update: those of only one of them; required: those that POST
+    requires. privileged, hidden: what only administrators may set, and see.  key, kind: the plural in documents and in
+    URLs, if it is not the name with an s.
     """
 
     def __init__(
@@ -102,11 +102,11 @@ class NeutronResource:
         self.types = {name: schema.get('type', ()) for name, schema in {**both, **create}.items()}
 
     def facts(self, context: Context, schema: Schema, document: dict[str, Any]) -> dict[str, Any]:
-        """What the body says, in the words of the service."""
+        """The attributes in a body, in the backend's terms."""
         document = converted(self.name, self.types, document)
         schema.check(document)
         facts: dict[str, Any] = document[self.name]
-        # What is new may be said to be what it is anyway.
+        # Anyone may set a privileged attribute of a new resource to false, its default.
         usual = {name for name in facts if facts[name] is False} if schema is self.create else set()
         forbidden = sorted(self.privileged & facts.keys() - usual)
         if forbidden and not context.is_admin:
@@ -118,7 +118,7 @@ class NeutronResource:
         return facts
 
     def view(self, context: Context, document: Mapping[str, Any], fields: list[str]) -> dict[str, Any]:
-        """The document as this caller sees it; `fields`, if any, are all that is wanted of it."""
+        """The document as this caller sees it. `fields`: the only attributes to show, if any are given."""
         hidden = frozenset() if context.is_admin else self.hidden
         return {
             name: _rendered(value)
@@ -128,7 +128,7 @@ class NeutronResource:
 
 
 def converted(name: str, types: Mapping[str, Any], document: dict[str, Any]) -> dict[str, Any]:
-    """The body {name: {...}} with what clients may give as text, numbers and truth, as what it means."""
+    """The body {name: {...}} with numbers and booleans that were sent as text converted."""
     member = document.get(name)
     if not isinstance(member, dict):
         return document
@@ -148,7 +148,7 @@ def _converted(value: Any, types: str | Sequence[str]) -> Any:
 
 
 def _rendered(value: Any) -> Any:
-    """The value with the moments in it as text."""
+    """The value with all times formatted as text."""
     if isinstance(value, datetime):
         return value.strftime('%Y-%m-%dT%H:%M:%SZ')
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""QoS policies, and the rules that they are made of: one type, one path."""
+"""QoS policies and their rules, with one path for each type of rule."""
 
 from typing import Any
 
@@ -37,7 +37,7 @@ ATTRIBUTES = {
 
 
 class QosPolicies(NeutronCollection):
-    """Policies, which administrators make, for themselves and others."""
+    """QoS policies, which administrators create for themselves and for others."""
 
     path = f'/{POLICY.kind}'
     kind = POLICY.kind
@@ -57,7 +57,7 @@ class QosPolicies(NeutronCollection):
 
 
 class QosPolicyTags(NeutronTags):
-    """The labels of policies, as clients call them here."""
+    """Tags of policies, at the path that clients use."""
 
     path = '/policies'
     kind = POLICY.kind
@@ -66,8 +66,8 @@ class QosPolicyTags(NeutronTags):
 class QosRules(NeutronController):
     """The rules of one type in a policy.
 
-    needed: what a rule must say.  usual: what it says where the client says nothing.
-    attributes: how what it says is written.
+    needed: the required attribute.  usual: the defaults of attributes that the client leaves out. attributes: the
+    schemas of attributes.
     """
 
     type: str
@@ -107,7 +107,7 @@ class QosRules(NeutronController):
         self.networks.delete(req.context, RULES, rule_id)
 
     def rule(self, req: Request, policy_id: str, rule_id: str) -> dict[str, Any]:
-        """The rule, if it is of this type and in this policy."""
+        """The rule; raises QosRuleNotFound unless it is of this type and in this policy."""
         rule = self.networks.get(req.context, RULES, rule_id)
         if (rule['qos_policy_id'], rule['type']) != (policy_id, self.type):
             raise errors.QosRuleNotFound(id=rule_id)
@@ -124,14 +124,14 @@ class QosRules(NeutronController):
 
 
 class MinimumBandwidthRules(QosRules):
-    """How much a port must be able to send or receive."""
+    """The bandwidth that a port is guaranteed, by direction."""
 
     path = '/qos/policies/{policy_id}/minimum_bandwidth_rules'
     type, needed, usual = MINIMUM_BANDWIDTH, 'min_kbps', {'direction': 'egress'}
 
 
 class MinimumPacketRateRules(QosRules):
-    """How many packets a port must be able to send or receive."""
+    """The packet rate that a port is guaranteed, by direction."""
 
     path = '/qos/policies/{policy_id}/minimum_packet_rate_rules'
     type, needed, usual = MINIMUM_PACKET_RATE, 'min_kpps', {'direction': 'egress'}
@@ -139,21 +139,21 @@ class MinimumPacketRateRules(QosRules):
 
 
 class BandwidthLimitRules(QosRules):
-    """How much a port may send or receive."""
+    """The bandwidth that a port may use at most, by direction."""
 
     path = '/qos/policies/{policy_id}/bandwidth_limit_rules'
     type, needed, usual = 'bandwidth_limit', 'max_kbps', {'direction': 'egress', 'max_burst_kbps': 0}
 
 
 class DscpMarkingRules(QosRules):
-    """How the packets of a port are marked."""
+    """The DSCP mark of the packets of a port."""
 
     path = '/qos/policies/{policy_id}/dscp_marking_rules'
     type, needed = 'dscp_marking', 'dscp_mark'
 
 
 class QosRuleTypes(NeutronController):
-    """The types that rules can be of."""
+    """The types of rules."""
 
     path = '/qos/rule-types'
 
@@ -163,7 +163,7 @@ class QosRuleTypes(NeutronController):
 
     @operation('GET', '/{name}', policy=CALLER)
     def show(self, req: Request, name: str) -> dict[str, Any]:
-        """No agent applies a rule, so that there are no drivers of it."""
+        """Show a rule type. It has no drivers because no agent applies the rules."""
         if name not in FACTS:
             raise errors.NotFound(f'QoS rule type {name} could not be found.')
         return {'rule_type': {'type': name, 'drivers': []}}

@@ -1,4 +1,4 @@
-"""What the query of a list asks for: filters, fields, order and page."""
+"""The query parameters of network lists: filters, fields, order and page."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ RESERVED = ('fields', 'limit', 'marker', 'sort_key', 'sort_dir')
 
 
 def filters(req: Request) -> dict[str, list[str]]:
-    """Every parameter that says nothing about the page is an attribute with the values that fit."""
+    """Every parameter other than those for paging and fields is a filter: an attribute with its accepted values."""
     if sum(map(len, req.query.values())) > MAX_VALUES:
         raise errors.Invalid(f'A query may have no more than {MAX_VALUES} parameters.')
     return {name: [*values] for name, values in req.query.items() if name not in RESERVED}
@@ -29,7 +29,7 @@ def page(req: Request) -> Page:
 
 
 def links(req: Request, key: str, documents: list[Document], limit: int | None) -> dict[str, Any]:
-    """The way to the next page, if this one is full."""
+    """The link to the next page, if this one is full."""
     further = next_link(req, documents, limit, documents[-1]['id'] if documents else '')
     return {f'{key}_links': further} if further else {}
 
@@ -46,5 +46,5 @@ def _sort(req: Request) -> list[tuple[str, bool]]:
 
 
 def _limit(req: Request) -> int:
-    """As many as asked for, but never more than one answer should hold; 0 is no wish at all."""
+    """The requested limit, at most MAX_PAGE; 0 means no limit was requested."""
     return min(number('limit', req.parameter('limit', '0')) or MAX_PAGE, MAX_PAGE)

@@ -1,4 +1,4 @@
-"""How much projects may have."""
+"""Network quotas of projects."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from computeapi.web.controller import operation
 from computeapi.web.request import Request
 
 HOW = ('check_limit', 'force')
-"""Whether a limit may be below what is used: not if it is to be checked, unless by force."""
+"""Options of an update. A limit below the current usage is refused if check_limit is set and force is not."""
 
 LIMITS = Schema(wrapped('quota', {**dict.fromkeys(RESOURCES, number(-1, 2**31 - 1)), **dict.fromkeys(HOW, BOOLEAN)}))
 TYPES = {**dict.fromkeys(RESOURCES, 'integer'), **dict.fromkeys(HOW, 'boolean')}
@@ -23,7 +23,7 @@ class NeutronQuotas(NeutronController):
 
     @operation('GET', policy=ADMIN)
     def list(self, req: Request) -> dict[str, Any]:
-        """Of the projects that have quotas of their own."""
+        """List the projects that have quotas of their own."""
         every = self.networks.all_quotas(req.context)
         return {'quotas': [{**limits, **_named(project_id)} for project_id, limits in every.items()]}
 

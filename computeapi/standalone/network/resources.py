@@ -1,4 +1,4 @@
-"""Listing, showing, making, changing, deleting and labelling: the same for every kind of resource."""
+"""The operations that every kind of resource has: list, show, create, update, delete and tag."""
 
 import re
 import types
@@ -20,7 +20,7 @@ ONE_TAG = Schema(having({'tag': TAG}))
 
 
 class NeutronTags(NeutronController):
-    """The labels of resources of one kind."""
+    """The tags of resources of one kind."""
 
     kind: str
 
@@ -69,7 +69,7 @@ class NeutronCollection(NeutronTags):
 
     @operation('POST', policy=WRITER, body=OBJECT, status=201)
     def create(self, req: Request, body: dict[str, Any]) -> dict[str, Any]:
-        """One, or all of a list."""
+        """Create one resource, or all of a list."""
         if self.resource.key in body:
             return self.create_all(req, body[self.resource.key])
         facts = self.resource.facts(req.context, self.resource.create, body)
@@ -97,7 +97,7 @@ class NeutronCollection(NeutronTags):
 
 
 def revision(req: Request) -> int | None:
-    """The revision that the resource must have, `If-Match: revision_number=N`; Invalid for anything else."""
+    """The revision required by `If-Match: revision_number=N`; raises Invalid for any other value."""
     text = req.headers.get('If-Match')
     if text is None:
         return None
@@ -113,7 +113,7 @@ def _check_found(tag: str, found: bool) -> None:
 
 
 def _collection(resource: NeutronResource) -> type[NeutronCollection]:
-    """The controller of one kind, which differs from the others by its path."""
+    """The controller of one kind, at its own path."""
     facts = {'path': f'/{resource.kind}', 'kind': resource.kind, 'resource': resource}
     name = f'NeutronCollection[{resource.kind}]'
     return types.new_class(name, (NeutronCollection,), exec_body=lambda body: body.update(facts))

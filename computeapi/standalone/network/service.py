@@ -1,4 +1,4 @@
-"""What the resources of the network service share: its version, its extensions, and Neutron's way to say no."""
+"""Common parts of the network resources: the version, the extensions, and errors in Neutron's format."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from computeapi.versions import History
 from computeapi.web.controller import operation
 from computeapi.web.request import Request
 
-# Neutron's names of errors, where they are not those of our classes.
+# Neutron's names of errors, where they differ from the names of our classes.
 TYPES: dict[type[Exception], str] = {
     errors.NoMoreAddresses: 'IpAddressGenerationFailure',
     errors.AddressInUse: 'IpAddressAlreadyAllocated',
@@ -41,7 +41,7 @@ class NeutronController(ServiceController):
 
 
 class NeutronApp(ServiceApp):
-    """Neutron calls a full quota a conflict, and names the kind of an error."""
+    """Like Neutron, answers 409 when a quota is exceeded, and errors include their type."""
 
     service_types = ('network', 'networking')
     statuses = ((errors.RevisionMismatch, 412), (errors.OverQuota, 409))
@@ -56,7 +56,7 @@ class NeutronApp(ServiceApp):
         return json_response(status, {'NeutronError': {'type': kind, 'message': message, 'detail': ''}})
 
 
-# What of Neutron beyond networks, subnets and ports is here, by alias: its name, and what it is.
+# The supported extensions of the core API, by alias: name and description.
 EXTENSIONS = {
     'address-scope': ('Address scope', 'Scopes in which addresses do not overlap.'),
     'allowed-address-pairs': ('Allowed Address Pairs', 'Addresses beside its own that may be used behind a port.'),
@@ -104,7 +104,7 @@ EXTENSIONS = {
     'qos-port-network-policy': ('QoS network policy of a port', 'The policy of the network that a port is on.'),
 }
 
-# Neutron says when an extension came to be; all of these came with this service.
+# Neutron shows when an extension was introduced; all of these were introduced with this service.
 UPDATED = '2026-01-01T00:00:00-00:00'
 
 
@@ -125,7 +125,7 @@ def _self_link(url: str) -> list[dict[str, str]]:
 
 
 class NeutronInformation(NeutronController):
-    """Extensions, and the lists that are empty where no agents run."""
+    """Extensions, and lists that are empty because no agents run."""
 
     @operation('GET', '/extensions', policy=CALLER)
     def extensions(self, req: Request) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Routers' interfaces and routes, profiles of flavors, the room in networks, and automatic networks."""
+"""Router interfaces and routes, profiles of flavors, IP availability, and auto-allocated topologies."""
 
 from typing import Any
 
@@ -78,7 +78,8 @@ class AutoAllocatedTopology(NeutronController):
 
     @operation('GET', policy=CALLER)
     def show(self, req: Request, project_id: str) -> dict[str, Any]:
-        """Make the project's automatic network unless it is there; `fields=dry-run` asks whether that could be."""
+        """Create the project's auto-allocated topology if it does not exist; `fields=dry-run` checks whether it
+        could."""
         project_id = _project(req, project_id)
         if DRY_RUN in req.query.get('fields', ()):
             self.networks.check_auto_topology(req.context)
@@ -93,7 +94,8 @@ class AutoAllocatedTopology(NeutronController):
 
 
 def _counted(found: dict[str, Any]) -> dict[str, Any]:
-    """The same with its total as JSON: of IPv6 there are more addresses than the 64 bits that orjson writes."""
+    """The same with totals as raw JSON: IPv6 networks have more addresses than fit in the 64 bits that orjson
+    supports."""
     counted = {**found, 'total_ips': orjson.Fragment(str(found['total_ips']))}
     if 'subnet_ip_availability' in found:
         counted['subnet_ip_availability'] = [_counted(subnet) for subnet in found['subnet_ip_availability']]
@@ -101,7 +103,7 @@ def _counted(found: dict[str, Any]) -> dict[str, Any]:
 
 
 def _project(req: Request, project_id: str) -> str:
-    """The project of the path; clients say None or null for their own."""
+    """The project of the path; clients send None or null for their own."""
     own = req.context.project_id
     wanted = own if project_id in ('None', 'null') else project_id
     if not wanted:

@@ -1,4 +1,4 @@
-"""Who may use a share: rules that are granted and denied by actions of the share, and listed."""
+"""Access rules of a share: granted and denied by actions of the share, and listed."""
 
 from typing import Any
 

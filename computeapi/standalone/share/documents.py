@@ -1,4 +1,4 @@
-"""What the share service has, as clients read it."""
+"""The resources of the share service as clients read them."""
 
 import uuid
 from collections.abc import Callable
@@ -21,7 +21,7 @@ TYPE = {
     'required_extra_specs': {'driver_handles_share_servers': 'False'},
     'extra_specs': {'driver_handles_share_servers': 'False'},
 }
-"""The only type there is: shares differ in size and protocol."""
+"""The only share type: shares differ in size and protocol."""
 
 
 def time(moment: datetime | None) -> str | None:
@@ -33,12 +33,12 @@ def read(get: Callable[..., Any], **facts: Any) -> Field:
 
 
 def each(*names: str) -> dict[str, Field]:
-    """Fields that show attributes of their own names."""
+    """Fields that show the attributes of the same names."""
     return {name: read(attr(name)) for name in names}
 
 
 def constant(value: Any, **facts: Any) -> Field:
-    """A field of what this service does not have."""
+    """A field for a feature that this service does not have."""
     return read(lambda _: value, **facts)
 
 
@@ -82,7 +82,7 @@ RULE = View(
 
 
 def export_location(share: Share) -> dict[str, Any]:
-    """The one place that a share is mounted from."""
+    """The only export location of a share."""
     return {
         'id': str(uuid.uuid5(uuid.NAMESPACE_URL, share.id)),
         'path': share.export_location,

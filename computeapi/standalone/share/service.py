@@ -1,4 +1,4 @@
-"""What the resources of the share service share: its versions, and its way to say no."""
+"""Common parts of the share resources: the API versions and the app."""
 
 import re
 from typing import Any
@@ -38,7 +38,7 @@ class ManilaController(ServiceController):
 
 
 class ManilaApp(ServiceApp):
-    """Everything is at /v2/... and, as catalogs of old have it, at /v2/{project_id}/... too."""
+    """Serves everything at /v2/... and, for old catalogs, at /v2/{project_id}/... too."""
 
     service_types = ('sharev2', 'shared-file-system', 'share')
     project = re.compile('[0-9a-f]{32}|[0-9a-f-]{36}')

@@ -1,4 +1,4 @@
-"""Shares, where they are mounted from, and their type."""
+"""Shares, their export locations, and the share type."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -34,7 +34,7 @@ CREATE = wrapped(
         'description': NAME,
         'metadata': PAIRS,
         'is_public': BOOLEAN,
-        # What this service does not have can only be left out.
+        # Unsupported features: only empty values are accepted.
         'snapshot_id': NOTHING,
         'share_network_id': NOTHING,
         'share_group_id': NOTHING,
@@ -62,7 +62,7 @@ class ManilaShares(ManilaController):
     def _list(self, req: Request, view: View) -> dict[str, Any]:
         filters = {COLUMNS.get(name, name): req.parameter(name) for name in FILTERS if req.parameter(name)}
         if truth('is_soft_deleted', req.parameter('is_soft_deleted') or '0'):
-            # Clients look for names among these, too; here nothing waits before it is deleted.
+            # Clients also look up names among soft-deleted shares; this service deletes shares at once.
             return {'shares': []}
         found = self.shares.list(
             req.context,

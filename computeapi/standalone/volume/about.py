@@ -1,4 +1,4 @@
-"""What clients ask about the service itself."""
+"""Information about the volume service itself."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ from computeapi.versions import resolve
 from computeapi.web.controller import api_version, operation
 from computeapi.web.request import Request
 
-# By alias: the name, which dashboards look for, and what it is.
+# By alias: the name, which dashboards look for, and the description.
 EXTENSIONS = {
     'backups': ('Backups', 'Backups support.'),
     'capabilities': ('Capabilities', 'Capabilities support.'),
@@ -44,10 +44,10 @@ EXTENSIONS = {
     'scheduler-stats': ('Scheduler_stats', 'Scheduler stats support.'),
 }
 
-# What services show since some version.
+# Attributes of services that later versions add.
 LATER = {'cluster': added('3.7', None), 'backend_state': added('3.49', 'up')}
 
-# By what is listed.
+# The filters of each kind of list.
 FILTERED = {
     'volume': VOLUME_FILTERS,
     'snapshot': SNAPSHOT_FILTERS,
@@ -83,7 +83,7 @@ class CinderInformation(CinderController):
 
     @operation('GET', '/os-services', policy=ADMIN)
     def services(self, req: Request) -> dict[str, Any]:
-        """Each is up as long as this one answers: a scheduler, and the storage of each zone."""
+        """List the scheduler, the backup service, and the volume service of each zone; all are always up."""
         zones = self.volumes.availability_zones(req.context)
         binaries = [(binary, BACKEND, zones[0]) for binary in ('cinder-scheduler', 'cinder-backup')]
         binaries += [('cinder-volume', host_of(zone), zone) for zone in zones]

@@ -1,4 +1,4 @@
-"""What can be done to a volume besides changing what is written about it."""
+"""Actions on volumes other than changes to their descriptive attributes."""
 
 from collections.abc import Callable
 from typing import Any
@@ -124,7 +124,8 @@ class CinderVolumeActions(CinderController):
 
     @argued('os-initialize_connection', CONNECTION, 'connector', status=200, policy=USER)
     def initialize_connection(self, req: Request, id: str, body: Body) -> dict[str, Any]:
-        """How the host of the connector reaches the volume: where one has data, only hosts in this process do."""
+        """Describe how the connector's host reaches the volume. If the volume has data, only hosts in this process
+        can."""
         volume = self.volumes.get(req.context, id)
         return {'connection_info': {'driver_volume_type': BACKEND, 'data': {'volume_id': volume.id}}}
 
@@ -143,7 +144,7 @@ class CinderVolumeActions(CinderController):
     @action('os-detach', policy=USER, body={})
     def detach(self, req: Request, id: str, body: Any) -> None:
         attachment_id = body.get('attachment_id') if isinstance(body, dict) else None
-        # Also what is no more than reserved: the server is about to use it.
+        # A merely reserved attachment is checked too: the server is about to use it.
         for held in self.volumes.attachments(req.context, volume_id=id):
             if attachment_id in (None, held.id):
                 check_release(req, self.volumes, id, held.server_id)

@@ -26,7 +26,7 @@ CREATE = wrapped(
 )
 CONNECTOR = {'type': 'object', 'minProperties': 1, 'maxProperties': 64}
 UPDATE = wrapped('attachment', {'connector': CONNECTOR}, 'connector', extra=True)
-# Before there was os-complete, a volume was in use as soon as somebody knew how to reach it.
+# Before os-complete was introduced, a volume was in use as soon as its attachment had a connector.
 IN_USE_AT_ONCE = removed('3.44', True)
 
 
@@ -75,7 +75,7 @@ class CinderAttachments(CinderCollection):
         return self.volumes.attachment(req.context, attachment_id)
 
     def _shown(self, req: Request, attachment_id: str) -> Attachment:
-        """Hosts ask as administrators or services; what opens a volume is nothing for its owner."""
+        """The attachment with its connection info for administrators and services (hosts), without it for the owner."""
         if req.context.is_admin or req.context.is_service:
             return self.volumes.connection(req.context, attachment_id)
         return self._attachment(req, attachment_id)
@@ -87,6 +87,7 @@ class CinderAttachments(CinderCollection):
 
 
 def check_release(req: Request, volumes: LocalVolumes, volume_id: str, server_id: str | None) -> None:
-    """Whoever took a volume from a server behind its back could give it to another one with data on it."""
+    """Raises Conflict if a server uses the volume and the caller is not a service: a volume taken away behind the
+    server's back could be attached, with its data, to another server."""
     if server_id is not None and 'service' not in req.context.roles and volumes.used(volume_id, server_id):
         raise errors.Conflict(f'Detach volume from instance {server_id} using the Compute API')

@@ -1,4 +1,4 @@
-"""What administrators see of the storage itself: one pool for each zone."""
+"""The storage backend as administrators see it: one pool for each zone."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from computeapi.standalone.volume.service import CinderController
 from computeapi.web.controller import operation
 from computeapi.web.request import Request
 
-# In the words of Cinder's drivers.
+# In the terms of Cinder's drivers.
 KIND = {
     'volume_backend_name': BACKEND,
     'vendor_name': 'computeapi',
@@ -18,7 +18,7 @@ KIND = {
 }
 ABILITIES = {'thin_provisioning_support': True, 'multiattach': True, 'QoS_support': False}
 ENDLESS = ('infinite', 'infinite')
-"""The room for volumes without data."""
+"""The capacity for volumes without data."""
 PROPERTIES = {
     'thin_provisioning': ('Thin provisioning', 'Sets thin provisioning.', 'thin_provisioning_support'),
     'qos': ('QoS', 'Enables QoS.', 'QoS_support'),
@@ -37,7 +37,7 @@ class CinderBackends(CinderController):
         return {'pools': pools}
 
     def _capabilities(self) -> dict[str, Any]:
-        """The same of all pools: they share one disk."""
+        """The capabilities of every pool: all pools share one disk."""
         files = self.volumes.filler.files
         total, free = ENDLESS if files is None else files.room()
         room = {'total_capacity_gb': total, 'free_capacity_gb': free, 'reserved_percentage': 0}
@@ -46,7 +46,7 @@ class CinderBackends(CinderController):
 
     @operation('GET', '/capabilities/{host}', policy=ADMIN)
     def capabilities(self, req: Request, host: str) -> dict[str, Any]:
-        """What extra specs of volume types may ask for."""
+        """Show what the extra specs of volume types may require."""
         if host not in map(host_of, self.volumes.availability_zones(req.context)):
             raise NotFound(f'Service {host} could not be found.')
         properties = {

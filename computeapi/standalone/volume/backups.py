@@ -106,7 +106,7 @@ class CinderBackups(CinderCollection):
 
     @operation('POST', '/{backup_id}/restore', policy=WRITER, body=RESTORE, status=202)
     def restore(self, req: Request, backup_id: str, body: dict[str, Any]) -> dict[str, Any]:
-        """Into the volume that is named, or a new one."""
+        """Restore into the given volume, or into a new one."""
         asked, backup = body['restore'], self.volumes.backups.get(req.context, backup_id)
         if asked.get('volume_id'):
             volume = self.volumes.backups.restore(req.context, backup, asked['volume_id'])

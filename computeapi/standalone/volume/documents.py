@@ -1,4 +1,4 @@
-"""What the volume service has, as clients read it, and the leaves of the schemas of what they write."""
+"""The resources of the volume service as clients read them, and basic schemas for request bodies."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -45,7 +45,7 @@ def time(moment: datetime | None) -> str | None:
 
 
 def each(*names: str) -> dict[str, Field]:
-    """Fields that show attributes of their own names."""
+    """Fields that show the attributes of the same names."""
     return {name: read(attr(name)) for name in names}
 
 
@@ -54,7 +54,7 @@ def read(get: Callable[..., Any], **facts: Any) -> Field:
 
 
 def constant(value: Any, **facts: Any) -> Field:
-    """A field of what this service does not have."""
+    """A field for a feature that this service does not have."""
     return read(lambda _: value, **facts)
 
 
@@ -84,7 +84,7 @@ LINKS = links_to('volumes')
 
 VOLUME_SUMMARY = View({**each('id', 'name'), 'links': LINKS})
 
-# What whoever makes or changes a volume gets back.
+# The volume as shown in the response to its creation or update.
 _WRITTEN = {
     **each('id', 'name', 'description', 'status', 'size', 'volume_type', 'availability_zone', 'multiattach'),
     **each('snapshot_id', 'migration_status', 'user_id'),
@@ -140,7 +140,7 @@ ATTACHMENT_SUMMARY = View(_ATTACHMENT_SUMMARY)
 
 
 def _connection_info(attachment: Attachment) -> dict[str, Any]:
-    """How a host reaches the volume, or would: most volumes here hold no data."""
+    """How a host reaches the volume; a placeholder if the volume holds no data, as most do here."""
     if not attachment.connector:
         return {}
     return dict(attachment.connection) or {
@@ -162,17 +162,17 @@ ATTACHMENT = View(
 )
 
 VISIBLE_SPECS = ('RESKEY:availability_zones', 'multiattach', 'replication_enabled')
-"""Those extra specs of a type that everybody sees; the others tell what the storage is like."""
+"""The extra specs of a type that everybody sees; the others describe the storage."""
 
 
 def shown_specs(req: Request) -> Callable[[VolumeType], Mapping[str, str]]:
-    """The extra specs of a type, as far as the caller sees them."""
+    """The extra specs of a type that the caller may see."""
     if req.context.is_admin:
         return lambda kind: kind.extra_specs
     return lambda kind: {name: kind.extra_specs[name] for name in VISIBLE_SPECS if name in kind.extra_specs}
 
 
-# What whoever changes a type gets back, and whoever makes one.
+# The type as shown in the response to an update, and to its creation.
 _CHANGED_TYPE = {
     **each('id', 'name', 'description', 'is_public'),
     'extra_specs': read(shown_specs, request=True),

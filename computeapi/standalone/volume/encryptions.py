@@ -1,4 +1,4 @@
-"""How the volumes of a type are encrypted: one encryption for a type, which clients address by an id all the same."""
+"""Encryption of volume types. A type has at most one encryption, although clients address it by an ID."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ class CinderEncryptions(CinderController):
 
     @operation('GET', policy=ADMIN)
     def show(self, req: Request, type_id: str) -> dict[str, Any]:
-        """Nothing, if volumes of the type are not encrypted."""
+        """Show the encryption; empty if volumes of the type are not encrypted."""
         kind = self.volumes.types.get(req.context, type_id)
         return _document(kind) if kind.encryption else {}
 
@@ -43,7 +43,7 @@ class CinderEncryptions(CinderController):
     @operation('GET', '/{encryption_id}', policy=ADMIN)
     def show_fact(self, req: Request, type_id: str, encryption_id: str) -> dict[str, Any]:
         kind = self.volumes.types.get(req.context, type_id)
-        fact = encryption_id  # clients ask for one fact by its name, where they change all by the id
+        fact = encryption_id  # clients read a single fact by its name here, but update and delete by the ID
         return {fact: present(_document(kind) if kind.encryption else {}, fact, MISSING.format(type_id))}
 
     @operation('PUT', '/{encryption_id}', policy=ADMIN, body=UPDATE)
@@ -58,13 +58,14 @@ class CinderEncryptions(CinderController):
         self.volumes.types.encrypt(type_id, None)
 
     def _check(self, req: Request, type_id: str) -> None:
-        """The type has one only, and python-cinderclient says `provider` for its id."""
+        """Raises NotFound if the type has no encryption. The ID is not checked, as a type has only one and
+        python-cinderclient sends `provider` instead."""
         if not self.volumes.types.get(req.context, type_id).encryption:
             raise errors.NotFound(MISSING.format(type_id))
 
 
 class CinderVolumeEncryption(CinderController):
-    """How one volume is encrypted; no key is kept here."""
+    """The encryption of one volume; no keys are stored."""
 
     path = '/volumes/{volume_id}/encryption'
 

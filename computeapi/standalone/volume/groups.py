@@ -1,4 +1,4 @@
-"""Groups of volumes, and their kinds."""
+"""Groups of volumes, and group types."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -176,7 +176,7 @@ class CinderGroups(CinderCollection):
 
 
 class CinderGroupSnapshots(CinderController):
-    """Groups are not taken snapshots of, so that dashboards find none."""
+    """Snapshots of groups are not supported; the lists are empty for the sake of dashboards."""
 
     path = '/group_snapshots'
     versions = Bounds('3.14')
@@ -191,5 +191,5 @@ class CinderGroupSnapshots(CinderController):
 
 
 def _ids(text: str | None) -> list[str]:
-    """Ids between commas."""
+    """IDs separated by commas."""
     return [part for part in (text or '').split(',') if part]

@@ -1,4 +1,4 @@
-"""Lists of volumes, snapshots and attachments: filters, pages, counts."""
+"""Lists of the volume service: filters, pages and counts."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -27,14 +27,14 @@ def text(name: str, value: str) -> str:
 
 
 def mapping(name: str, value: str) -> dict[str, str]:
-    """`{"key": "value"}`; clients write it with either kind of quotes."""
+    """Parses `{"key": "value"}`; clients use either kind of quotes."""
     try:
         found = orjson.loads(value[:MAX_MAPPING].replace("'", '"'))
     except ValueError:
         found = None
     if not isinstance(found, dict) or not all(isinstance(item, str) for item in found.values()):
         raise errors.Invalid(f'{name} must be a mapping of names to values.')
-    # Each is a part of the statement, of which SQLite takes a thousand.
+    # Each item adds to the statement, and SQLite allows a thousand.
     if len(found) > MAX_IMAGE_METADATA:
         raise errors.Invalid(f'{name} must not have more than {MAX_IMAGE_METADATA} items.')
     return found
@@ -61,14 +61,14 @@ MESSAGE_FILTERS: Parsers = dict.fromkeys(
 ATTACHMENT_FILTERS: Parsers = dict.fromkeys(('status', 'project_id', 'volume_id', 'instance_id'), text)
 
 RENAMED = {'glance_metadata': 'image_metadata', 'instance_id': 'server_id'}
-"""What the backend calls otherwise."""
+"""Filters that have another name in the backend."""
 
 COUNT = {'with_count': added('3.45', True)}
-"""Whether a list tells how many items there are in all pages, as `with_count` asks for."""
+"""Whether a list can show the total number of items, requested by `with_count`."""
 
 
 class CinderCollection(CinderController):
-    """What is listed in pages, under this noun, with or without details."""
+    """A paged list of the items named by the noun, with or without details."""
 
     noun: str
     summary: View
@@ -81,7 +81,7 @@ class CinderCollection(CinderController):
         raise NotImplementedError
 
     def count(self, req: Request, **asked: Any) -> int:
-        """How many items there are in all pages: filters, all_projects."""
+        """The number of items on all pages: filters, all_projects."""
         raise NotImplementedError
 
     @operation('GET', policy=CALLER, behaviour=COUNT)
@@ -105,7 +105,7 @@ class CinderCollection(CinderController):
         return document
 
     def asked(self, req: Request) -> dict[str, Any]:
-        """The filters in the words of the backend, and whether all projects are meant; others mean nothing."""
+        """The filters in the backend's terms, and whether to include all projects; unknown parameters are ignored."""
         known = [(name, values[-1]) for name, values in req.query.items() if name in self.filters]
         return {
             'filters': {RENAMED.get(name, name): self.filters[name](name, value) for name, value in known},
@@ -114,11 +114,11 @@ class CinderCollection(CinderController):
 
 
 def page(req: Request) -> dict[str, Any]:
-    """The part of a list that is asked for, where it does not say what comes next."""
+    """The order and page that the query asks for; limit is None if it is not given."""
     limit = number('limit', req.parameter('limit')) if 'limit' in req.query else None
     return {**window(req), 'limit': limit, 'marker': req.parameter('marker') or None}
 
 
 def window(req: Request) -> dict[str, Any]:
-    """In which order the items are, and how many of them are passed over."""
+    """The order of the items, and the number of items to skip."""
     return {'sort': sort(req), 'offset': number('offset', req.parameter('offset')) if 'offset' in req.query else None}

@@ -1,4 +1,4 @@
-"""What users are told about what went wrong after a request."""
+"""Messages that tell users why a request failed later on."""
 
 from collections.abc import Iterable
 from typing import Any

@@ -82,13 +82,13 @@ class CinderSnapshotMetadata(CinderMetadata):
 
 
 def present(pairs: Pairs, key: str, missing: str) -> Any:
-    """The value of a key; NotFound, with this text."""
+    """The value of a key; raises NotFound with the given text."""
     if key not in pairs:
         raise errors.NotFound(missing)
     return pairs[key]
 
 
 def without(pairs: Pairs, key: str, missing: str) -> Pairs:
-    """The pairs less one; NotFound, with this text."""
+    """The pairs without one key; raises NotFound with the given text."""
     present(pairs, key, missing)
     return {name: value for name, value in pairs.items() if name != key}

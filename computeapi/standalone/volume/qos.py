@@ -1,4 +1,4 @@
-"""What types of volumes ask of hosts or storage."""
+"""QoS specs: what volume types require of hosts or of the storage."""
 
 from typing import Any
 
@@ -83,7 +83,7 @@ class CinderQos(CinderController):
 
 
 def type_in(req: Request) -> str:
-    """The type that the query names."""
+    """The volume type given in the query."""
     if not (given := req.query.get('vol_type_id')):
         raise errors.Invalid('Volume Type id must not be None.')
     return given[-1]

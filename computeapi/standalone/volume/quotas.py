@@ -1,4 +1,4 @@
-"""How much each project may use."""
+"""Volume quotas of projects."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from computeapi.web.controller import operation
 from computeapi.web.request import Request
 
 NO_LIMITS = ('id', 'tenant_id')
-"""What python-cinderclient says besides."""
+"""Members that python-cinderclient sends along with the limits."""
 LIMIT = {'type': 'integer', 'minimum': -1, 'maximum': MAX_INTEGER}
 SET = wrapped('quota_set', dict.fromkeys(DEFAULTS, LIMIT) | dict.fromkeys(NO_LIMITS, {}))
 

@@ -1,4 +1,4 @@
-"""What the resources of the volume service share: its versions, and its way to say no."""
+"""Common parts of the volume resources: the API versions, the app and its errors."""
 
 import re
 from collections.abc import Callable
@@ -63,7 +63,7 @@ added, removed = CINDER.added, CINDER.removed
 UPDATED = '2023-08-31T00:00:00Z'
 
 USER = RoleRule('user', roles=WRITERS | {SERVICE})
-"""Who may connect volumes: compute does so as a service."""
+"""Who may connect volumes; compute does so as a service."""
 
 
 class CinderController(ServiceController):
@@ -78,12 +78,12 @@ class CinderController(ServiceController):
 def argued(
     name: str, properties: dict[str, Any], *required: str, policy: RoleRule = WRITER, **facts: Any
 ) -> Callable[[Function], Function]:
-    """An action whose argument is an object with these properties, and maybe others."""
+    """An action whose argument is an object with these properties and possibly others."""
     return action(name, policy=policy, body={'properties': {name: having(properties, *required)}}, **facts)
 
 
 class CinderApp(ServiceApp):
-    """Everything is at /v3/... and, as catalogs of old have it, at /v3/{project_id}/... too."""
+    """Serves everything at /v3/... and, for old catalogs, at /v3/{project_id}/... too."""
 
     service_types = ('volumev3', 'block-storage', 'block-store', 'volume', 'volumev2')
     project = re.compile('[^/]+')

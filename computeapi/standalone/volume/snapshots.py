@@ -79,7 +79,7 @@ class CinderSnapshots(CinderCollection):
 
 
 def _force(req: Request, given: Any) -> bool:
-    """Whether a volume in use may be snapshot too; since 3.66 that goes without saying, and cannot be denied."""
+    """Whether a volume in use may be snapshotted; since 3.66 always, and false is refused."""
     if not req.behaviour.always_forced:
         return spoken(given)
     if given is not None and not spoken(given):

@@ -1,4 +1,4 @@
-"""Volumes on their way from one project to another."""
+"""Transfers of volumes between projects."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -64,7 +64,7 @@ class CinderTransfers(CinderCollection):
 
 
 class CinderVolumeTransfers(CinderTransfers):
-    """The same under its later path, where snapshots can be left out."""
+    """Transfers at their later path, where snapshots can be excluded."""
 
     path = '/volume-transfers'
     versions = Bounds('3.55')

@@ -1,4 +1,4 @@
-"""Kinds of volumes, which administrators define."""
+"""Volume types, which administrators define."""
 
 from collections.abc import Callable
 from typing import Any
@@ -50,7 +50,7 @@ class CinderTypes(CinderController):
 
     @operation('GET', policy=CALLER)
     def list(self, req: Request) -> dict[str, Any]:
-        """An administrator sees the private ones when it asks for them; others see those that they may use."""
+        """List types. Administrators can ask for private ones; others see the types that they may use."""
         asked = req.parameter('is_public', 'none' if not req.context.is_admin else 'true')
         public = None if asked.lower() == 'none' or not req.context.is_admin else truth('is_public', asked)
         part = page(req)
@@ -130,7 +130,7 @@ class CinderTypes(CinderController):
         self.volumes.types.revoke(self._type(req, id).id, body['project'])
 
     def _type(self, req: Request, type_id: str) -> VolumeType:
-        """By id only: clients look for a name in the list after it was not found as an id."""
+        """The type, by ID only: clients look up a name in the list after it was not found as an ID."""
         kind = self.volumes.types.get(req.context, type_id)
         if kind.id != type_id:
             raise errors.VolumeTypeNotFound(id=type_id)

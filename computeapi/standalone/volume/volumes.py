@@ -40,7 +40,7 @@ CREATE = wrapped(
         'multiattach': {'anyOf': [BOOLEAN, NOTHING]},
         'backup_id': added('3.47', ID),
         'group_id': added('3.13', ID),
-        # What this service does not have can only be left out.
+        # Unsupported features: only null is accepted.
         'consistencygroup_id': NOTHING,
     },
     extra=True,
