@@ -1,4 +1,4 @@
-"""Images of this service itself: what is known about them in the store, their data in files."""
+"""The built-in image service: records in the store, data in files."""
 
 import builtins
 import contextlib
@@ -27,19 +27,19 @@ from computeapi.db.listing import NEWEST_FIRST, bounded
 VISIBILITIES = ('public', 'private', 'shared', 'community')
 MAX_BYTES = 10 * 1024**3
 MAX_IMAGES = 1000
-"""How many images a project may have where nobody says another number."""
+"""The default for the number of images that a project may have."""
 MAX_PROPERTIES = 128
 MAX_PROPERTY_BYTES = 64 * 1024
-"""What the names and values of all properties of an image may take together."""
+"""The maximum size of the names and values of all properties of an image together."""
 MAX_TAGS = 128
 MAX_FILTERS = MAX_TAGS + MAX_PROPERTIES
 
 Change = Callable[[Image], Mapping[str, Any]]
-"""From an image as it is to the facts that shall differ."""
+"""Returns the attributes to change, given the current image."""
 
 
 class LocalImages:
-    """The images in this store, with their data in `directory`; see `computeapi.backends.image.Images`."""
+    """The images in this store, with their data in `directory`; implements `computeapi.backends.image.Images`."""
 
     trusted_certificates: Sequence[str] = ()
 
@@ -59,9 +59,9 @@ class LocalImages:
         self.members = ImageMembers(store, clock)
 
     def populate(self, project_id: str | None) -> None:
-        """Give the project one small public image, if it is not there yet."""
+        """Create one small public image in the project if it does not exist yet."""
         context = Context(project_id=project_id, is_admin=True)
-        # Another process may be doing the same, and one before it may have been stopped half way.
+        # Another process may be doing the same, and an earlier one may have stopped halfway.
         with contextlib.suppress(errors.Conflict):
             self.create(context, blank.NAME, image_id=blank.IMAGE_ID, **blank.FACTS)
         with contextlib.suppress(errors.Conflict):
@@ -89,7 +89,7 @@ class LocalImages:
         marker: str | None = None,
     ) -> builtins.list[Image]:
         wanted = {'hidden': False, **(filters or {})}
-        # Each is a part of the statement, which databases take so many of.
+        # Each filter adds to the statement, which databases limit.
         if len(wanted) + len(wanted.get('tags', ())) > MAX_FILTERS:
             raise errors.Invalid(f'Images are looked for by no more than {MAX_FILTERS} filters.')
         where = [images.listed(context, wanted.pop('visibility', None), wanted.pop('member_status', None))]
@@ -123,7 +123,8 @@ class LocalImages:
         return Image(**new)
 
     def _reserve(self, connection: sa.Connection, project_id: str | None) -> None:
-        """OverQuota if the project has as many images as it may; others that make one wait until this one is there."""
+        """Raises OverQuota if the project has its maximum number of images. Holds the project's lock until the
+        transaction ends, so that concurrent creations wait."""
         if self.max_images < 0:
             return
         quotas.lock(connection, project_id or '')
@@ -134,7 +135,8 @@ class LocalImages:
         return self.change(context, image_id, lambda image: facts)
 
     def change(self, context: Context, image_id: str, change: Change) -> Image:
-        """Like `update`, with facts that depend on the image as it is: nothing comes between reading and writing."""
+        """Like `update`, with changes computed from the current image, which stays locked between reading and
+        writing."""
         with self.store.write() as connection:
             image = self._own(connection, context, image_id)
             facts = {**_checked(context, change(image), image), 'updated_at': self.clock()}
@@ -149,8 +151,8 @@ class LocalImages:
         self.files.delete(image_id)
 
     def recover(self) -> None:
-        """Remove the files of images that are gone, which whoever died in between did not come to."""
-        # In this order: an image is there before its files are.
+        """Delete the files of images that no longer exist, left by a process that died before it could delete them."""
+        # List the files first: an image is created before its files.
         found = self.files.image_ids()
         with self.store.read() as connection:
             there = images.all_ids(connection)
@@ -170,9 +172,9 @@ class LocalImages:
             self.files.discard(written)
 
     def _keep(self, image: Image, written: Written) -> dict[str, Any]:
-        """Of two uploads at once, the first one to end wins."""
+        """Of two concurrent uploads, the first to finish wins."""
         _saving(image)
-        # The file is in place before the status says so; nobody reads it earlier.
+        # The file is in place before the status is active; nobody reads it before that.
         self.files.keep(image.id, written)
         return {
             'status': 'active',
@@ -200,18 +202,18 @@ class LocalImages:
             raise errors.ImageNotFound(f'The data of image {image_id} could not be found.') from None
 
     def check_signature(self, context: Context, image_id: str, trusted: Sequence[str]) -> bool:
-        """The data are this service's own: nobody stands between it and them."""
+        """Always False: the data are stored by this service itself, so nobody in between could change them."""
         return False
 
     def deactivate(self, context: Context, image_id: str) -> Image:
-        """Forbid downloads for all but administrators."""
+        """Forbid downloads except by administrators."""
         return self.change(context, image_id, lambda image: _switch(image, 'active', 'deactivated'))
 
     def reactivate(self, context: Context, image_id: str) -> Image:
         return self.change(context, image_id, lambda image: _switch(image, 'deactivated', 'active'))
 
     def _own(self, connection: sa.Connection, context: Context, image_id: str) -> Image:
-        """The image, locked; Forbidden if the caller sees it but may not change it."""
+        """The image, locked; raises Forbidden if the caller can see it but may not change it."""
         check_writer(context)
         image = Image(**IMAGES.get(connection, context, image_id, lock=True))
         if not owns(context, image.owner):
@@ -220,7 +222,7 @@ class LocalImages:
 
 
 def _checked(context: Context, facts: Mapping[str, Any], image: Image | None = None) -> dict[str, Any]:
-    """The facts as the store keeps them; Forbidden, Invalid or TooLarge if the image must not have them."""
+    """The attributes as they are stored; raises Forbidden, Invalid or TooLarge if the image must not have them."""
     _check_rights(context, facts, image)
     checked = dict(facts)
     if checked.get('visibility', 'private') not in VISIBILITIES:
@@ -257,7 +259,7 @@ def _uuid(text: str) -> str:
 
 
 def _saving(image: Image) -> dict[str, Any]:
-    # An image that is saving already may be saved again: the process that saved it may be gone.
+    # An image that is being saved may be saved again: the process that was saving it may be gone.
     if image.status not in ('queued', 'saving'):
         raise errors.Conflict(f'Image status transition from {image.status} to saving is not allowed')
     if not image.disk_format or not image.container_format:

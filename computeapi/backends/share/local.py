@@ -1,4 +1,4 @@
-"""Shares of this service itself: they are kept in the store, and nothing can be written to them."""
+"""The built-in share service: shares exist in the store only, and nothing can be written to them."""
 
 import builtins
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,9 +25,9 @@ HOST = '127.0.0.1'
 
 @dataclass(frozen=True)
 class AccessRule:
-    """Who may use a share: an `ip`, `user`, `cert` or `cephx` name, rw or ro.
+    """Who may use a share: an `ip`, `user`, `cert` or `cephx` name, with level rw or ro.
 
-    locked: whether a service holds it, so that neither it nor the share is deleted by others.
+    locked: whether a service holds the rule, so that others can delete neither it nor the share.
     """
 
     id: str
@@ -42,7 +42,7 @@ class AccessRule:
 
 
 class LocalShares:
-    """The shares in this store; see `computeapi.backends.share.Shares`, and what their REST API needs besides."""
+    """The shares in this store; implements `computeapi.backends.share.Shares`, and what the REST API needs besides."""
 
     def __init__(self, store: Store, clock: Callable[[], datetime] = utcnow):
         self.store, self.clock = store, clock
@@ -64,14 +64,15 @@ class LocalShares:
         public: bool = False,
         all_projects: bool = False,
     ) -> builtins.list[Share]:
-        """public: also what is everybody's.  all_projects: for administrators; for others it means nothing."""
+        """public: include public shares.  all_projects: for administrators; ignored for others."""
         where = [listed(context, public=public, all_projects=all_projects), *SHARES.matches(filters or {})]
         with self.store.read() as connection:
             found = SHARES.page(connection, context, *where, sort=sort, page=bounded(limit, None), offset=offset)
         return [Share(**facts) for facts in found]
 
     def create(self, context: Context, size: int, protocol: str, **facts: Any) -> Share:
-        """A share that is available at once. facts: name, description, metadata, is_public; OverQuota."""
+        """Create a share, which is available at once; raises OverQuota. facts: name, description, metadata,
+        is_public."""
         if context.project_id is None:
             raise errors.Forbidden('This takes a token that is scoped to a project.')
         check_public(context, facts)
@@ -102,7 +103,7 @@ class LocalShares:
         return replace(share, **facts)
 
     def delete(self, context: Context, share_id: str) -> None:
-        """Forbidden while a service holds it."""
+        """Raises Forbidden while a service holds an access rule of the share."""
         with self._own(context, share_id) as (connection, share):
             if any(rule['locked'] for rule in ACCESS_RULES.select(connection, rules_of(share_id))):
                 raise errors.Forbidden(f'Share {share_id} is locked: servers use it.')
@@ -110,14 +111,14 @@ class LocalShares:
 
     @contextmanager
     def _own(self, context: Context, share_id: str) -> Iterator[tuple[sa.Connection, Share]]:
-        """A transaction in which nobody else changes the share; Forbidden where it is only public."""
+        """A transaction that locks the share; raises Forbidden for a public share of another project."""
         with self.store.write() as connection:
             share = Share(**SHARES.get(connection, context, share_id, lock=True))
             if not context.is_admin and share.project_id != context.project_id:
                 raise errors.Forbidden(f'Share {share_id} is of another project.')
             yield connection, share
 
-    # ------------------------------------------------------------ who may use them
+    # ------------------------------------------------------------ access rules
 
     def allow(self, context: Context, share_id: str, address: str) -> None:
         with self.store.write() as connection:
@@ -135,21 +136,22 @@ class LocalShares:
             ACCESS_RULES.delete(connection, ACCESS_RULES.among(found))
 
     def rules(self, context: Context, share_id: str) -> builtins.list[AccessRule]:
-        """None of a share that is only public."""
+        """The access rules of a share; empty for a public share of another project."""
         with self.store.read() as connection:
             SHARES.get(connection, context, share_id)
             found = ACCESS_RULES.select(connection, rules_of(share_id), ACCESS_RULES.visible(context))
         return [AccessRule(**facts) for facts in found]
 
     def rule(self, context: Context, rule_id: str) -> AccessRule:
-        """ShareAccessNotFound."""
+        """Raises ShareAccessNotFound."""
         with self.store.read() as connection:
             return AccessRule(**ACCESS_RULES.get(connection, context, rule_id))
 
     def grant(
         self, context: Context, share_id: str, kind: str, name: str, level: str, *, locked: bool = False
     ) -> AccessRule:
-        """Let somebody use the share; Invalid if there is a rule about the same one, or no room for more."""
+        """Create an access rule; raises Invalid if there is one for the same name, or if the share has too many
+        rules."""
         with self._own(context, share_id) as (connection, share):
             rules = ACCESS_RULES.select(connection, rules_of(share_id))
             if any((rule['access_type'], rule['access_to']) == (kind, name) for rule in rules):
@@ -160,7 +162,8 @@ class LocalShares:
             return AccessRule(**ACCESS_RULES.get(connection, context, rule_id))
 
     def revoke(self, context: Context, share_id: str, rule_id: str, *, unrestrict: bool = False) -> None:
-        """Forbidden for a rule that a service holds, unless the caller lifts that; ShareAccessNotFound."""
+        """Delete an access rule. Raises ShareAccessNotFound, or Forbidden if the rule is locked, unless an
+        administrator passes `unrestrict`."""
         with self._own(context, share_id) as (connection, share):
             rule = ACCESS_RULES.get(connection, context, rule_id)
             if rule['share_id'] != share_id:
@@ -179,19 +182,20 @@ class LocalShares:
 
 
 def exported(protocol: str, share_id: str) -> str:
-    """Where such a share is mounted from: as it looks, for nothing is there."""
+    """An export location in the format of the protocol; nothing is served there."""
     return f'{HOST}:6789:/volumes/{share_id}' if protocol == 'CEPHFS' else f'{HOST}:/shares/{share_id}'
 
 
 def check_public(context: Context, facts: Mapping[str, Any], share: Share | None = None) -> None:
-    """Forbidden to make a share everybody's, which is for administrators, as by a Manila's usual rules."""
+    """Raises Forbidden if a caller other than an administrator makes a share public, as under Manila's default
+    policy."""
     was_public = share is not None and share.is_public
     if facts.get('is_public') and not was_public and not context.is_admin:
         raise errors.Forbidden('You are not authorized to make a share public.')
 
 
 def check_quota(connection: sa.Connection, context: Context, size: int) -> None:
-    """OverQuota if the project may not have a share of that size."""
+    """Raises OverQuota if the project may not have another share of that size."""
     assert context.project_id is not None
     lock_project(connection, context.project_id)
     count, gigabytes = SHARES.count(connection, *SHARES.listed(context, None, False))

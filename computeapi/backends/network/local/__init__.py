@@ -1,4 +1,4 @@
-"""A network service in this process: everything is kept, nothing is wired."""
+"""The built-in network service: everything is recorded, nothing is wired."""
 
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,7 +20,7 @@ from computeapi.db.security_groups import GROUPS
 
 MADE_PORTS = uuid.UUID('6d8f0f4e-53d6-4f27-9a34-52f3b8d6f0a1')
 
-# How compute's proxies name the resources that have quotas.
+# The names that compute's proxy APIs use for resources with quotas.
 QUOTA_NAMES = {
     'floatingip': 'floating_ips',
     'network': 'networks',
@@ -31,14 +31,15 @@ QUOTA_NAMES = {
 
 
 class LocalNetworks(LocalFormerNetworks):
-    """The `Networks` of compute; `resources` is the same service as its REST API sees it."""
+    """Implements compute's `Networks`; `resources` is the same service as the REST API sees it."""
 
     def populate(self, context: Context, *, shared: bool = True) -> None:
-        """An external network `public` and, behind a router, `private`, in the caller's project; again is no error."""
+        """Create an external network `public` and, behind a router, a network `private` in the caller's project.
+        Idempotent."""
         self.resources.populate(context, shared=shared)
 
     def recover(self) -> None:
-        """Tell the listeners what others noted for them and did not come to say."""
+        """Send the notices that processes stored but did not send before they died."""
         self.resources.notices.send_left()
 
     # Networks
@@ -148,7 +149,7 @@ class LocalNetworks(LocalFormerNetworks):
             return _port(work, port_id)
 
     def add_binding(self, context: Context, port_id: str, host: str, *, allocation: Allocation | None = None) -> bool:
-        """Nothing is wired: a port is ready everywhere."""
+        """Nothing is wired, so a port is ready on every host."""
         with self.reading(context) as work:
             PORTS.get(work, port_id)
         return False
@@ -183,7 +184,8 @@ class LocalNetworks(LocalFormerNetworks):
     @repeated
     def remove_fixed_ip(self, context: Context, port_id: str, address: str) -> Port:
         with self.changing(context) as work:
-            # A floating IP on its way to the address waits, and finds it gone.
+            # A request that associates a floating IP with the address waits for the lock, and then finds the address
+            # gone.
             PORTS.lock(work, port_id)
             ports.remove_address(work, PORTS.get(work, port_id), address)
             return _port(work, port_id)
@@ -302,7 +304,7 @@ class LocalNetworks(LocalFormerNetworks):
 
 
 def _made_id(server_id: str, key: str) -> str:
-    """The id of the server's port that is made under the key."""
+    """The ID of the server's port that is created under the key."""
     return str(uuid.uuid5(MADE_PORTS, f'{server_id}/{key}'))
 
 
@@ -327,7 +329,7 @@ def _port(work: Work, port_id: str) -> Port:
 
 
 def _ports(work: Work, found: list[Document]) -> list[Port]:
-    """The ports with what belongs to them elsewhere, but for those that have gone since they were found."""
+    """The ports with their related records, except ports that were deleted since they were found."""
     if not found:
         return []
     around = routers.around_ports(work, [port['id'] for port in found])
@@ -335,7 +337,7 @@ def _ports(work: Work, found: list[Document]) -> list[Port]:
 
 
 def _floating_ips(work: Work, found: list[Document]) -> list[FloatingIP]:
-    """The floating IPs with their networks, but for those that have gone with these since they were found."""
+    """The floating IPs with their networks, except those that were deleted together with them since they were found."""
     if not found:
         return []
     on = networks.wires(work, (floating_ip['floating_network_id'] for floating_ip in found))
@@ -344,7 +346,7 @@ def _floating_ips(work: Work, found: list[Document]) -> list[FloatingIP]:
 
 
 def _groups_called(work: Work, project_id: str, names_or_ids: list[str]) -> list[Document]:
-    """One group for each; an id means more than a name."""
+    """The group for each name or ID; a matching ID takes precedence over names."""
     found = security_groups.groups_called(work, project_id, names_or_ids)
     return [_group_called(found, wanted) for wanted in dict.fromkeys(names_or_ids)]
 

@@ -1,6 +1,6 @@
-"""IP and MAC addresses: how they are written and counted, and which of them ports get, never one address twice.
+"""IP and MAC addresses: parsing, counting and allocation; no address is allocated twice.
 
-Who gives addresses of a network holds the lock on the network's row.
+A transaction that allocates addresses of a network holds the lock on the network's row.
 """
 
 import ipaddress
@@ -25,7 +25,7 @@ MAC = re.compile(r'([0-9a-f]{2}:){5}[0-9a-f]{2}')
 STATELESS = ('slaac', 'dhcpv6-stateless')
 
 LOOKS = (1, 64)
-"""Among how many of the next addresses a free one is looked for, before all of a crowded subnet are."""
+"""How many of the next addresses are checked, in turn, before all addresses of a crowded subnet are read."""
 
 
 def invalid(field: str, value: object, reason: str) -> errors.Invalid:
@@ -33,7 +33,7 @@ def invalid(field: str, value: object, reason: str) -> errors.Invalid:
 
 
 def parse_cidr(text: str, field: str = 'cidr') -> IPNetwork:
-    """The network that the text means; bits beyond the prefix are dropped."""
+    """The network that the text denotes; bits beyond the prefix are dropped."""
     try:
         if '/' not in text:
             raise ValueError(text)
@@ -50,7 +50,7 @@ def parse_address(text: str, field: str = 'ip_address') -> IPAddress:
 
 
 def parse_prefix(text: str, field: str) -> IPInterface:
-    """An address with the length of its prefix, which is the whole address if none is given."""
+    """An address with its prefix length, which defaults to the full length of the address."""
     try:
         return ipaddress.ip_interface(_without_scope(text))
     except ValueError:
@@ -58,7 +58,7 @@ def parse_prefix(text: str, field: str) -> IPInterface:
 
 
 def _without_scope(text: str) -> str:
-    """The text; ValueError for a scope ("fe80::1%eth0"), which means something on one host only."""
+    """The text; raises ValueError for a scope ("fe80::1%eth0"), which is meaningful on one host only."""
     if '%' in text:
         raise ValueError(text)
     return text
@@ -77,7 +77,7 @@ def random_mac() -> str:
 
 
 def eui64(cidr: str, mac_address: str) -> str:
-    """The address that a device gives itself by SLAAC."""
+    """The address that a device configures by SLAAC."""
     octets = bytes.fromhex(mac_address.replace(':', ''))
     interface = bytes([octets[0] ^ 2]) + octets[1:3] + b'\xff\xfe' + octets[3:]
     network = ipaddress.IPv6Network(cidr)
@@ -109,7 +109,7 @@ def first_host(network: IPNetwork) -> str:
 
 
 def default_pools(network: IPNetwork, gateway: str | None) -> list[dict[str, str]]:
-    """All hosts but the gateway."""
+    """All host addresses except the gateway."""
     first, last = hosts(network)
     if gateway is None or not first <= (skipped := int(ipaddress.ip_address(gateway))) <= last:
         ranges = [(first, last)]
@@ -120,7 +120,7 @@ def default_pools(network: IPNetwork, gateway: str | None) -> list[dict[str, str
 
 
 def check_pools(network: IPNetwork, pools: Iterable[Mapping[str, str]], gateway: str | None) -> list[dict[str, str]]:
-    """The pools in order and in canonical form; Invalid or Conflict if they do not fit the subnet."""
+    """The pools, sorted and in canonical form; raises Invalid or Conflict if they do not fit the subnet."""
     ranges = sorted((_check_range(network, pool) for pool in pools), key=lambda ends: int(ends[0]))
     for (_, end), (start, _) in zip(ranges, ranges[1:], strict=False):
         if int(start) <= int(end):
@@ -144,7 +144,7 @@ def check_gateway_outside(ranges: Iterable[tuple[IPAddress, IPAddress]], gateway
 
 
 def after(pools: Iterable[Mapping[str, str]], last: str | None) -> Iterator[str]:
-    """Every address of the pools once, beginning with the one after `last` and coming round to it."""
+    """Every address of the pools once, starting after `last` and wrapping around."""
     turn = -1 if last is None else int(ipaddress.ip_address(last))
     ranges = [(ipaddress.ip_address(pool['start']), ipaddress.ip_address(pool['end'])) for pool in pools]
     for start, end in ranges:
@@ -154,18 +154,19 @@ def after(pools: Iterable[Mapping[str, str]], last: str | None) -> Iterator[str]
 
 
 def _texts(version: int, first: int, last: int) -> Iterator[str]:
-    """The addresses from one number to another; the system writes those of IPv4 much faster than Python."""
+    """The addresses between two numbers, inclusive; inet_ntoa formats IPv4 addresses much faster than ipaddress
+    does."""
     for number in range(first, last + 1):
         yield socket.inet_ntoa(number.to_bytes(4, 'big')) if version == 4 else str(ipaddress.IPv6Address(number))
 
 
-# ------------------------------------------------------------------ giving addresses to ports
+# ------------------------------------------------------------------ allocation for ports
 
 
 def allocate(work: Work, port: Document, wanted: Iterable[Mapping[str, Any]] | None) -> None:
-    """Give the port the addresses that are wanted: of each a subnet_id, an ip_address or both, or else an ip_version.
+    """Allocate the wanted addresses for the port. Each has a subnet_id, an ip_address or both, or else an ip_version.
 
-    None means one of each IP version that the network has.
+    None means one address of each IP version that the network has.
     """
     subnets = ranges_on(work, port['network_id'])
     if wanted is None:
@@ -221,7 +222,7 @@ def _give(work: Work, port: Document, subnet: Document, address: str) -> None:
 
 
 def _allocate_from(work: Work, port: Document, subnets: list[Document]) -> None:
-    """An address of the first of the subnets that has one to give."""
+    """Allocates an address from the first of the subnets that has a free one."""
     for subnet in subnets:
         address = _free_address(work, subnet)
         if address is not None:
@@ -233,7 +234,7 @@ def _allocate_from(work: Work, port: Document, subnets: list[Document]) -> None:
 
 
 def _free_address(work: Work, subnet: Document) -> str | None:
-    """Mostly the next one; only a crowded subnet is read as a whole."""
+    """A free address, usually the next one; all addresses are read only if the subnet is crowded."""
     last = _drawn_address(subnet) if chance.is_repeatable() else subnet['last_address']
     for count in LOOKS:
         next_ones = list(islice(_addresses(subnet, last), count))
@@ -246,7 +247,7 @@ def _free_address(work: Work, subnet: Document) -> str | None:
 
 
 def _drawn_address(subnet: Mapping[str, Any]) -> str | None:
-    """One somewhere in the pools; the next in turn would depend on who else has come."""
+    """A random position in the pools: the next address in turn would depend on the order of other requests."""
     pools = subnet['allocation_pools']
     if not pools:
         return None

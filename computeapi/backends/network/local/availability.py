@@ -1,4 +1,4 @@
-"""How many addresses there are in networks, and how many of them are used."""
+"""IP availability: the number of addresses in networks, and how many are used."""
 
 import ipaddress
 
@@ -7,7 +7,7 @@ from computeapi.db.network_collection import Document, Work, grouped, ids_of
 
 
 def of_networks(work: Work, found: list[Document]) -> list[Document]:
-    """By network and subnet, in three queries for all of them."""
+    """The availability by network and subnet, in three queries for any number of networks."""
     ids = ids_of(found)
     used = networks.used_addresses(work, ids)
     on = grouped((subnet['network_id'], subnet) for subnet in networks.subnets_of(work, ids))

@@ -1,4 +1,4 @@
-"""What the chapters of the local networks share: the resources, and transactions on them."""
+"""The common base of the built-in network service: the resources, and transactions on them."""
 
 from collections.abc import Callable, Iterable
 from datetime import datetime
@@ -10,7 +10,8 @@ from computeapi.db.engine import Store
 
 
 class NetworkStore:
-    """`listeners` are told which servers a change of a resource touched; not of the changes compute makes by itself."""
+    """`listeners` are told which servers are affected by a change of a resource, except by changes that compute
+    makes."""
 
     def __init__(
         self, store: Store, *, clock: Callable[[], datetime] = utcnow, listeners: Iterable[NetworkListener] = ()

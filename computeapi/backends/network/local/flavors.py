@@ -1,4 +1,4 @@
-"""What administrators may do with flavors of network services and their profiles."""
+"""Rules for flavors of network services and their profiles, which administrators manage."""
 
 from computeapi import errors
 from computeapi.db import network_flavors, network_projects

@@ -1,4 +1,4 @@
-"""What may be done with floating IPs."""
+"""Rules for floating IPs."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -34,7 +34,7 @@ def create(work: Work, facts: Document) -> str:
 
 
 def hold_port(work: Work, floating_ip_id: str, facts: Document) -> None:
-    """The port that the floating IP is to lead to is locked before it."""
+    """Locks the port that the floating IP is to be associated with, before the floating IP."""
     port_id = facts.get('port_id', FLOATING_IPS.get(work, floating_ip_id)['port_id'])
     if port_id:
         PORTS.lock(work, port_id)
@@ -56,14 +56,14 @@ def delete(work: Work, floating_ip_id: str) -> None:
 
 
 def remove(work: Work, ids: Sequence[str]) -> None:
-    """Delete floating IPs, whosever they are."""
+    """Delete floating IPs of any project."""
     FLOATING_IPS.delete(work, id=ids)
     held = PORTS.find(work.elevated(), device_id=ids, device_owner=FLOATING_IP)
     ports.remove(work, [port['id'] for port in held])
 
 
 def _take_address(work: Work, floating_ip_id: str, facts: Document) -> str:
-    """An IPv4 address of the external network, held by a port as all addresses are."""
+    """An IPv4 address of the external network, held by a port like every address."""
     names = {'subnet_id': 'subnet_id', 'floating_ip_address': 'ip_address'}
     want = {ours: facts[theirs] for theirs, ours in names.items() if facts.get(theirs)}
     port = {
@@ -79,8 +79,8 @@ def _take_address(work: Work, floating_ip_id: str, facts: Document) -> str:
 
 
 def _associate(work: Work, floating_ip: Document, port_id: str, fixed_address: str | None) -> None:
-    # Two floating IPs on their way to one address wait here for each other. The port comes before the floating IP
-    # in every transaction that holds both, so that none waits for one that waits for it.
+    # Two requests that associate floating IPs with the same address are serialized here. Every transaction that locks
+    # both locks the port before the floating IP, so that there are no deadlocks.
     PORTS.lock(work, port_id)
     port = PORTS.get(work, port_id)
     if port['project_id'] != floating_ip['project_id']:
@@ -94,12 +94,12 @@ def _associate(work: Work, floating_ip: Document, port_id: str, fixed_address: s
 
 
 def _leading_router(work: Work, floating_ip_id: str) -> str | None:
-    """What leads from the floating IP to its port, and does so as long as the transaction lasts."""
+    """The router between the floating IP and its port, locked so that it stays in place until the transaction ends."""
     router_id: str | None = FLOATING_IPS.get(work, floating_ip_id)['router_id']
     if router_id is None:
         return None
-    # Whoever takes an interface or the gateway from it does so first, and then it leads nowhere, or waits and finds
-    # the floating IP.
+    # A request that removes an interface or the gateway locks the router first. Either it wins, and the floating IP has
+    # no router, or it waits and then finds the floating IP.
     with suppress(errors.RouterNotFound):
         ROUTERS.lock(work.elevated(), router_id)
     found: str | None = FLOATING_IPS.get(work, floating_ip_id)['router_id']
@@ -107,7 +107,7 @@ def _leading_router(work: Work, floating_ip_id: str) -> str | None:
 
 
 def _fixed_address(port: Document, wanted: str | None) -> str:
-    """The IPv4 address of the port that is meant: the wanted one, or its only one."""
+    """The IPv4 address of the port: the wanted one, or the only one."""
     held: list[str] = [fixed['ip_address'] for fixed in port['fixed_ips'] if ':' not in fixed['ip_address']]
     if wanted is not None:
         address = str(addresses.parse_address(wanted, 'fixed_ip_address'))

@@ -1,4 +1,4 @@
-"""What networks were asked for when compute kept them by itself."""
+"""The operations of the former nova-network, on the built-in networks."""
 
 import ipaddress
 
@@ -14,7 +14,7 @@ from computeapi.db.ports import PORTS
 
 
 class LocalFormerNetworks(NetworkStore):
-    """The `FormerNetworks` of compute."""
+    """Implements compute's `FormerNetworks`."""
 
     # Fixed addresses
 
@@ -55,7 +55,7 @@ class LocalFormerNetworks(NetworkStore):
             notice = notices.note(work, pools.remove(work, addresses))
         notices.send(context, notice)
 
-    # Names
+    # DNS names
 
     def dns_domains(self, context: Context) -> list[DNSDomain]:
         with self.reading(context) as work:
@@ -102,7 +102,7 @@ def _canonical(address: str) -> str:
 
 
 def _subnets_with(work: Work, address: str) -> dict[str, str]:
-    """The CIDRs of the subnets that the address is of, by their ids, oldest first."""
+    """The CIDRs, by ID, of the subnets that contain the address, oldest first."""
     parsed = ipaddress.ip_address(address)
     subnets = SUBNETS.find(work, ip_version=parsed.version)
     having = {
@@ -114,7 +114,7 @@ def _subnets_with(work: Work, address: str) -> dict[str, str]:
 
 
 def _use(work: Work, address: str) -> dict[str, str | None]:
-    """By subnet, the device that has the address there."""
+    """By subnet, the device that holds the address there."""
     ports = PORTS.find(work, filters={'fixed_ips': [f'ip_address={address}']})
     held = [(port['device_id'] or None, fixed) for port in ports for fixed in port['fixed_ips']]
     return {fixed['subnet_id']: device_id for device_id, fixed in held if fixed['ip_address'] == address}

@@ -1,4 +1,4 @@
-"""What may be done with networks."""
+"""Rules for networks."""
 
 from typing import Any
 
@@ -9,10 +9,10 @@ from computeapi.db.network_collection import Document, Work
 from computeapi.db.networks import NETWORKS, SUBNETS
 
 SEGMENT = ('provider:network_type', 'provider:physical_network', 'provider:segmentation_id')
-"""What an administrator says of how the network is made."""
+"""The provider attributes, which only an administrator sets."""
 
 TAGGED, PHYSICAL = ('vlan', 'vxlan', 'gre', 'geneve'), ('flat', 'vlan')
-"""The types whose networks have a number, and those that are on a physical network."""
+"""The network types that have a segmentation ID, and those that are on a physical network."""
 
 
 def create(work: Work, facts: Document) -> str:
@@ -27,7 +27,7 @@ def create(work: Work, facts: Document) -> str:
 
 
 def hold_cloud(work: Work, network_id: str, facts: Document) -> None:
-    """Who says which network is the default one, or on which segment one is, waits for others before it locks any."""
+    """Locks the cloud, before any network, for a change of the default network or of a segment."""
     if facts.get('is_default') or any(facts.get(name) is not None for name in SEGMENT):
         network_projects.lock_cloud(work)
 
@@ -63,7 +63,7 @@ def _turned_off(network: Document, facts: dict[str, Any], name: str) -> bool:
 
 
 def _check_default(work: Work, network: Document, facts: Document) -> None:
-    """Only one external network is the default one: that which is said to be so last."""
+    """Only one external network is the default: the one most recently set."""
     if network.get('is_default') and not network.get('router:external'):
         raise errors.Invalid('Invalid input for is_default. Reason: only an external network can be the default.')
     if facts.get('is_default'):
@@ -71,7 +71,8 @@ def _check_default(work: Work, network: Document, facts: Document) -> None:
 
 
 def _check_segment(work: Work, network: Document) -> None:
-    """Invalid if the parts do not go together, Conflict if another network is made so."""
+    """Raises Invalid if the provider attributes do not go together, Conflict if another network has the same
+    segment."""
     kind, physical, number = (network.get(name) for name in SEGMENT)
     if kind is None and (physical or number is not None):
         raise errors.Invalid('Invalid input for operation: network_type required.')

@@ -1,4 +1,4 @@
-"""Telling others which servers a change touched, even when the process that made it dies."""
+"""Notices about the servers that a change affects; they are sent even if the process that made the change dies."""
 
 import logging
 from collections.abc import Collection, Iterable
@@ -21,7 +21,7 @@ class Notice(NamedTuple):
 
 
 class Notices:
-    """What is noted in the transaction of a change is sent after it, and forgotten when all listeners know."""
+    """Notices are stored in the transaction of a change, sent after it, and deleted when all listeners were told."""
 
     def __init__(self, store: Store, listeners: Iterable[NetworkListener] = ()):
         self.store, self.listeners = store, tuple(listeners)
@@ -32,7 +32,7 @@ class Notices:
         return notice
 
     def send(self, context: Context, notice: Notice) -> None:
-        """What goes wrong with it does not undo the change; it is sent again when the service starts."""
+        """A failure does not undo the change; the notice is sent again when the service starts."""
         if not notice.server_ids:
             return
         try:
@@ -46,7 +46,7 @@ class Notices:
             LOG.error('Nobody knows that the network of these servers changed: %s', changed, exc_info=bug)
 
     def send_left(self) -> None:
-        """What others noted and did not send."""
+        """Send the notices that were stored but not sent."""
         with self.store.read() as connection:
             left = network_notices.find(connection)
         for notice_id, server_ids in left.items():

@@ -1,4 +1,4 @@
-"""What may be done with the addresses that floating IPs can have: the allocation pools of external networks."""
+"""Rules for the addresses that floating IPs can have: the allocation pools of external networks."""
 
 from collections.abc import Iterable, Iterator
 from ipaddress import IPv4Address, IPv4Network
@@ -14,14 +14,14 @@ from computeapi.db.networks import NETWORKS, SUBNETS
 from computeapi.db.routers import FLOATING_IPS
 
 Range = tuple[int, int]
-"""The first and the last of some addresses, as numbers."""
+"""The first and the last address of a range, as numbers."""
 
-# What is smaller is written address by address, and what is larger is a mistake.
+# Smaller ranges must be given as single addresses; larger ones are taken for a mistake.
 PREFIXES = range(13, 31)
 
 
 def find(work: Work, host: str | None, most: int) -> list[PoolAddress]:
-    """What floating IPs have (those that lead to the host), and then what is free."""
+    """The addresses of floating IPs and then the free ones; with a host, only those of floating IPs that lead to it."""
     around = subnet_addresses.floating_subnets(work)
     if host is not None:
         return [_held(each, around) for each in routers.floating_ips_on(work, host)[:most]]
@@ -30,7 +30,7 @@ def find(work: Work, host: str | None, most: int) -> list[PoolAddress]:
 
 
 def add(work: Work, text: str, pool: str | None, interface: str | None) -> str:
-    """The name of the pool."""
+    """Returns the name of the pool."""
     wanted = _parse(text)
     _check_new(work, wanted)
     network = _pool(work, pool)
@@ -41,7 +41,7 @@ def add(work: Work, text: str, pool: str | None, interface: str | None) -> str:
 
 
 def remove(work: Work, text: str) -> set[str]:
-    """The devices that floating IPs with these addresses led to."""
+    """Also deletes the floating IPs with these addresses; returns the devices that they led to."""
     gone = addresses.hosts(_parse(text))
     lost = [each for each in FLOATING_IPS.find(work) if gone[0] <= _number(each['floating_ip_address']) <= gone[1]]
     floating_ips.remove(work, [each['id'] for each in lost])
@@ -51,7 +51,7 @@ def remove(work: Work, text: str) -> set[str]:
 
 
 def _parse(text: str) -> IPv4Network:
-    """The network that the text means; an address alone is one, too."""
+    """The network that the text denotes; a single address is one, too."""
     network = addresses.parse_prefix(text, 'ip_range').network
     if not isinstance(network, IPv4Network):
         raise addresses.invalid('ip_range', text, 'is not IPv4')
@@ -95,7 +95,7 @@ def _free(work: Work, around: Iterable[Document]) -> Iterator[PoolAddress]:
 
 
 def _check_new(work: Work, wanted: IPv4Network) -> None:
-    """Conflict if a floating IP can have one of the addresses already."""
+    """Raises Conflict if floating IPs can already have one of the addresses."""
     first, last = addresses.hosts(wanted)
     for subnet in subnet_addresses.floating_subnets(work):
         for start, end in _ranges(subnet):
@@ -104,7 +104,7 @@ def _check_new(work: Work, wanted: IPv4Network) -> None:
 
 
 def _pool(work: Work, wanted: str | None) -> Document:
-    """The external network of that name or id, or the first one; it is made if there is none."""
+    """The external network of that name or ID, or the first one; it is created if there is none."""
     for network in NETWORKS.find(work, external=True):
         if wanted in (None, network['id'], network['name']):
             return network
@@ -112,7 +112,7 @@ def _pool(work: Work, wanted: str | None) -> Document:
 
 
 def _widen(work: Work, network: Document, wanted: IPv4Network) -> str | None:
-    """Let the subnet that has the addresses give them away; its id, if there is one."""
+    """Adds the addresses to the pools of the subnet that contains them; returns its ID, or None if there is none."""
     for subnet in SUBNETS.find(work.elevated(), network_id=network['id'], ip_version=4):
         around = IPv4Network(subnet['cidr'])
         if wanted.subnet_of(around):
@@ -132,7 +132,7 @@ def _add_subnet(work: Work, network: Document, wanted: IPv4Network) -> str:
 
 
 def _shrink(work: Work, subnet: Document, gone: Range) -> None:
-    """Let the subnet give these addresses away no more; one that has nothing else, and nothing on it, leaves."""
+    """Removes the addresses from the subnet's pools; a subnet with no pools, gateway or ports left is deleted."""
     before = _ranges(subnet)
     left = [part for each in before for part in _without(each, gone)]
     if left == before:
@@ -145,6 +145,6 @@ def _shrink(work: Work, subnet: Document, gone: Range) -> None:
 
 
 def _without(whole: Range, gone: Range) -> list[Range]:
-    """What is left of the one before and after the other."""
+    """The parts of the first range before and after the second."""
     parts = [(whole[0], min(whole[1], gone[0] - 1)), (max(whole[0], gone[1] + 1), whole[1])]
     return [(first, last) for first, last in parts if first <= last]

@@ -1,4 +1,4 @@
-"""What may be done with ports."""
+"""Rules for ports."""
 
 import ipaddress
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,13 +12,13 @@ from computeapi.db.networks import NETWORKS, SUBNETS, is_owner
 from computeapi.db.ports import FLOATING_IP, PORTS, ROUTER_GATEWAY, ROUTER_INTERFACE
 from computeapi.db.routers import ROUTERS
 
-# Ports that routers and floating IPs make for themselves.
+# Owners of ports that routers and floating IPs create for themselves.
 SERVICE_OWNERS = (FLOATING_IP, ROUTER_GATEWAY, ROUTER_INTERFACE)
 
-# What of such a port is not its project's to change.
+# Attributes of such ports that their project may not change.
 BOUND = {'device_id', 'device_owner', 'fixed_ips', 'mac_address'}
 
-# What others than the owner of the network do not choose, for with it a port can pass for another one.
+# Attributes that only the owner of the network may choose, because with them a port can impersonate another one.
 FORGERIES = ('mac_address', 'port_security_enabled', 'allowed_address_pairs')
 
 
@@ -31,7 +31,8 @@ def create(work: Work, facts: Document) -> str:
 
 
 def add(work: Work, facts: Document) -> str:
-    """A port that counts against no quota (what belongs to the network itself has the project '')."""
+    """Create a port that does not count against a quota; ports that belong to the network itself have the project
+    ''."""
     (secured,) = NETWORKS.lock(work, facts['network_id'], 'port_security_enabled')
     port = {
         'port_security_enabled': secured,
@@ -48,8 +49,8 @@ def add(work: Work, facts: Document) -> str:
 
 
 def hold_network(work: Work, port_id: str, facts: Document | None = None) -> None:
-    """Who locks the network, too, does so before the port; and the router that the port is an interface of before both,
-    for who leads a floating IP through that waits for it."""
+    """Locks the network before the port, for requests that need both, and before them the router if the port is an
+    interface of one: a request that associates a floating IP through the router waits for it."""
     port = PORTS.get(work, port_id)
     if port['device_owner'] == ROUTER_INTERFACE:
         ROUTERS.lock(work.elevated(), port['device_id'])
@@ -86,14 +87,14 @@ def delete(work: Work, port_id: str) -> None:
 
 
 def remove(work: Work, port_ids: Iterable[str]) -> None:
-    """Delete ports, whatever they are for; floating IPs lead to them no more."""
+    """Delete ports of any owner; dissociates their floating IPs."""
     ids = list(port_ids)
     routers.dissociate_ports(work, ids)
     PORTS.delete(work, id=ids)
 
 
 def add_address(work: Work, port_id: str) -> None:
-    """One more IPv4 address, or IPv6 where there is nothing else."""
+    """Adds one more IPv4 address, or an IPv6 address if the port has no others."""
     hold_network(work, port_id)
     PORTS.lock(work, port_id)
     port = PORTS.get(work, port_id)
@@ -107,7 +108,8 @@ def remove_address(work: Work, port: Document, address: str) -> None:
 
 
 def _check_service(port: Document, facts: Document) -> None:
-    """Conflict for what is not its project's to change; a router's interface may have other addresses, but not none."""
+    """Raises Conflict for attributes that a project may not change; a router interface may get other addresses, but at
+    least one."""
     owner = port['device_owner']
     if owner not in SERVICE_OWNERS:
         return
@@ -125,7 +127,8 @@ def _check_device_owner(work: Work, facts: Document) -> None:
 
 
 def _check_rights(work: Work, network_id: str, port: Document, facts: Document) -> None:
-    """Forbidden for what a port, as it is so far, is not given by guests on a shared network."""
+    """Raises Forbidden if a caller that does not own the network chooses attributes or addresses that the port does not
+    have yet."""
     chosen = [name for name in FORGERIES if facts.get(name) not in (None, '', [], port.get(name))]
     if not _holds(port, facts.get('fixed_ips') or ()):
         chosen.append('fixed_ips:ip_address')
@@ -134,7 +137,7 @@ def _check_rights(work: Work, network_id: str, port: Document, facts: Document) 
 
 
 def _holds(port: Document, wanted: Iterable[Mapping[str, Any]]) -> bool:
-    """Whether the port has all addresses that are chosen here."""
+    """Whether the port already has all addresses that are chosen here."""
     held = {fixed['ip_address'] for fixed in port.get('fixed_ips', ())}
     return held.issuperset(want['ip_address'] for want in wanted if 'ip_address' in want)
 
@@ -158,7 +161,7 @@ def _new_mac_address(work: Work, port: Document, facts: Document) -> str:
 
 
 def _address_pairs(port: Document) -> list[Document]:
-    """Addresses beside the port's own that may be used behind it; its own MAC address where a pair names none."""
+    """Further addresses that may be used behind the port; the MAC address defaults to the port's own."""
     return [
         {
             'ip_address': _address_or_cidr(pair['ip_address']),
@@ -174,7 +177,7 @@ def _address_or_cidr(text: str) -> str:
 
 
 def _groups(work: Work, port: Document) -> Sequence[str]:
-    """The security groups of a port with these facts: the project's default one where they say nothing."""
+    """The security groups of a port with these attributes: by default the project's default group."""
     wanted = port.get('security_groups')
     if not port['port_security_enabled']:
         if wanted:
@@ -188,8 +191,8 @@ def _groups(work: Work, port: Document) -> Sequence[str]:
 
 
 def set_fixed_ips(work: Work, port: Document, wanted: Iterable[Mapping[str, Any]]) -> None:
-    """Make these the addresses of the port; what it has and keeps stays untouched. Conflict if a router would leave a
-    subnet that something needs it on."""
+    """Sets the addresses of the port; addresses that it keeps are not touched. Raises Conflict if a router would leave
+    a subnet where something needs it."""
     needed = _needed(work, port) if port['device_owner'] == ROUTER_INTERFACE else {}
     leaving, new = list(port['fixed_ips']), []
     for want in wanted:
@@ -207,7 +210,7 @@ def set_fixed_ips(work: Work, port: Document, wanted: Iterable[Mapping[str, Any]
 
 
 def check_unneeded(work: Work, interface: Document) -> None:
-    """Conflict if something needs the interface of a router."""
+    """Raises Conflict if something needs the router interface."""
     _check_left(interface, _needed(work, interface))
 
 
@@ -220,7 +223,7 @@ def _check_left(interface: Document, needed: Mapping[str, str]) -> None:
 
 
 def _needed(work: Work, interface: Document) -> dict[str, str]:
-    """By subnet, what needs the interface of a router to it: routes or floating IPs."""
+    """By subnet, what needs the router interface to it: routes or floating IPs."""
     router = ROUTERS.get(work.elevated(), interface['device_id'])
     hops = [ipaddress.ip_address(route['nexthop']) for route in router['routes']]
     found = {}

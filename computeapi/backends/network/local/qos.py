@@ -1,4 +1,4 @@
-"""What may be done with QoS policies and their rules."""
+"""Rules for QoS policies and their rules."""
 
 from computeapi import errors
 from computeapi.db import network_projects, qos, rbac_policies
@@ -14,7 +14,7 @@ def create(work: Work, facts: Document) -> str:
 
 
 def hold_project(work: Work, policy_id: str, facts: Document | None = None) -> None:
-    """The project, for which networks with the policy are made, is locked before the policy."""
+    """Locks the project before the policy, in the same order as the creation of networks that get the policy."""
     network_projects.lock_project(work, POLICIES.get(work, policy_id)['project_id'])
 
 
@@ -34,16 +34,17 @@ def delete(work: Work, policy_id: str) -> None:
 
 
 def _check_default(work: Work, project_id: str, facts: Document, policy_id: str = '') -> None:
-    """Only one policy is a project's default."""
+    """A project has at most one default policy."""
     other = qos.default_policy(work, project_id, but=policy_id) if facts.get('is_default') else None
     if other is not None:
         raise errors.Conflict(f'A default QoS policy exists for project {project_id}: {other}.')
 
 
 def check_policy(work: Work, facts: Document, before: Document | None = None) -> None:
-    """QosPolicyNotFound for the policy that something shall have, which stays until this transaction ends.
+    """Raises QosPolicyNotFound if the policy to use does not exist; locks it until the transaction ends.
 
-    before: what is changed; Forbidden to take a policy from it that the caller does not see.
+    before: the resource that is changed; Forbidden if its policy would be replaced and the caller cannot see that
+    policy.
     """
     former = before and before['qos_policy_id']
     if former and facts.get('qos_policy_id', former) != former and not POLICIES.find(work, id=former):
@@ -53,12 +54,12 @@ def check_policy(work: Work, facts: Document, before: Document | None = None) ->
 
 
 def default_policy(work: Work, project_id: str) -> Document:
-    """What the project's new networks have if they are not told."""
+    """The default attributes of the project's new networks."""
     return {'qos_policy_id': qos.default_policy(work, project_id)}
 
 
 def create_rule(work: Work, facts: Document) -> str:
-    """A policy has one rule of each type for each direction."""
+    """A policy has at most one rule of each type for each direction."""
     policy = POLICIES.owned(work, facts['qos_policy_id'])
     _check_only(policy, facts)
     return POLICY_RULES.insert(work, {**facts, 'project_id': policy['project_id']})

@@ -1,4 +1,4 @@
-"""Sharing networks, pools and scopes with one project or all."""
+"""RBAC policies: sharing networks, QoS policies, subnet pools and address scopes with one project or all."""
 
 from collections.abc import Mapping
 
@@ -49,7 +49,7 @@ def _check_target(work: Work, facts: Document) -> None:
 
 
 def _check_unused(work: Work, policy: Document) -> None:
-    """Conflict while the network has ports of others, who may be those that the policy is for."""
+    """Raises Conflict while the network has ports of other projects, which may depend on the policy."""
     if policy['object_type'] == 'network' and ports.network_has_foreign_ports(
         work, policy['object_id'], NETWORKS.get(work, policy['object_id'])['project_id']
     ):

@@ -1,4 +1,4 @@
-"""Reading and changing every kind of resource in the same way, each call in one transaction."""
+"""Uniform access to every kind of resource; each call is one transaction."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -42,14 +42,14 @@ MAX_TAGS = 50
 
 
 def _nothing(work: Work, resource_id: str, facts: Document) -> None:
-    """Most resources are locked first of all."""
+    """The default for `hold`: most resources are locked before anything else."""
 
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of resource: where it is kept, and its rules.
+    """One kind of resource: its collection, and its rules.
 
-    hold: locks what a change locks before the resource.
+    hold: takes the locks that a change takes before it locks the resource.
     """
 
     collection: Collection
@@ -59,7 +59,7 @@ class Kind:
     hold: Callable[[Work, str, Document], None] = _nothing
 
     def check_revision(self, work: Work, resource_id: str, expected: int | None, facts: Document) -> None:
-        """RevisionMismatch if the resource, before this change, is not at the revision that the caller means."""
+        """Raises RevisionMismatch if the resource, before this change, is not at the expected revision."""
         if expected is not None:
             self.hold(work, resource_id, facts)
             self.collection.check_revision(work, resource_id, expected)
@@ -92,7 +92,7 @@ KINDS = {
 
 
 class Resources:
-    """The local network service in Neutron's words: resources are dicts, kinds are named as in its URLs."""
+    """The built-in network service in Neutron's terms: resources are dicts, and kinds are named as in its URLs."""
 
     def __init__(self, store: Store, clock: Callable[[], datetime] = utcnow, listeners: Iterable[NetworkListener] = ()):
         self.store = store
@@ -106,15 +106,15 @@ class Resources:
 
     @contextmanager
     def changing(self, context: Context) -> Iterator[Work]:
-        """A transaction; what two callers do to each other in spite of locks is a Conflict. Forbidden to who may only
-        read."""
+        """A transaction, in which conflicts between requests that locks do not prevent are raised as Conflict. Raises
+        Forbidden if the caller may only read."""
         check_writer(context)
         with self._making(context) as work:
             yield work
 
     @contextmanager
     def _making(self, context: Context) -> Iterator[Work]:
-        """The same for what is there as soon as anybody asks for it."""
+        """Like `changing`, without the check for write access: for resources that are created on first use."""
         problem = 'Another request changed the same resources at the same moment; try again.'
         with conflicts(problem), self.store.write() as connection:
             yield Work(connection, context, self.clock)
@@ -140,7 +140,7 @@ class Resources:
 
     @repeated
     def create_all(self, context: Context, kind: str, several: Sequence[Document]) -> list[Document]:
-        """Make all of them or none."""
+        """Create all of them or none."""
         with self.changing(context) as work:
             ids = [KINDS[kind].create(work, facts) for facts in several]
             documents = [KINDS[kind].collection.get(work, resource_id) for resource_id in ids]
@@ -153,7 +153,7 @@ class Resources:
     def update(
         self, context: Context, kind: str, resource_id: str, facts: Document, revision: int | None = None
     ) -> Document:
-        """RevisionMismatch if the resource is not at the revision that the caller means."""
+        """Raises RevisionMismatch if the resource is not at the expected revision."""
         with self.changing(context) as work:
             KINDS[kind].check_revision(work, resource_id, revision, facts)
             touched = servers_on(work, kind, resource_id)
@@ -165,7 +165,7 @@ class Resources:
 
     @repeated
     def delete(self, context: Context, kind: str, resource_id: str, revision: int | None = None) -> None:
-        """As `update`."""
+        """Raises RevisionMismatch like `update`."""
         with self.changing(context) as work:
             KINDS[kind].check_revision(work, resource_id, revision, {})
             notice = self.notices.note(work, servers_on(work, kind, resource_id, ending=True))
@@ -185,7 +185,7 @@ class Resources:
             set_tags(work, resource_id, sorted(tags))
 
     def delete_tag(self, context: Context, kind: str, resource_id: str, tag: str) -> bool:
-        """Whether it was there."""
+        """Returns whether the resource had the tag."""
         with self.changing(context) as work:
             tags = KINDS[kind].collection.owned(work, resource_id)['tags']
             set_tags(work, resource_id, [other for other in tags if other != tag])
@@ -215,12 +215,12 @@ class Resources:
             flavors.disassociate(work, flavor_id, profile_id)
 
     def ip_availability(self, context: Context, filters: Mapping[str, list[str]]) -> list[Document]:
-        """How many addresses networks have, and how many are used."""
+        """The number of addresses of networks, and how many are used."""
         with self.reading(context) as work:
             return availability.of_networks(work, NETWORKS.find(work, filters=filters))
 
     def ensure_default_group(self, context: Context, filters: Mapping[str, list[str]] | None = None) -> None:
-        """Make the default group of the caller's project, or of the one that an administrator asks for."""
+        """Create the default group of the caller's project, or of the project that an administrator filters by."""
         asked = (filters or {}).get('project_id') or (filters or {}).get('tenant_id')
         project_id = asked[0] if asked and context.is_admin else context.project_id
         if not project_id or len(project_id) > network_projects.LONGEST_PROJECT:
@@ -232,7 +232,7 @@ class Resources:
             security_groups.default_group(work, project_id)
 
     def quota_details(self, context: Context, project_id: str) -> dict[str, dict[str, int]]:
-        """By resource: its limit and how much of it is used."""
+        """By resource: the limit, and how much of it is used."""
         with self.reading(context) as work:
             used = network_projects.usage(work, project_id)
             limits = network_projects.limits(work, project_id)
@@ -243,14 +243,14 @@ class Resources:
             return network_projects.limits(work, project_id)
 
     def all_quotas(self, context: Context) -> dict[str, dict[str, int]]:
-        """By project, for those that have limits of their own."""
+        """By project, for the projects that have limits of their own."""
         with self.reading(context) as work:
             return network_projects.all_limits(work)
 
     def set_quotas(
         self, context: Context, project_id: str, limits: dict[str, int], *, check: bool = False
     ) -> dict[str, int]:
-        """check: Invalid for a limit below what the project uses."""
+        """check: raise Invalid for a limit below the project's usage."""
         with self.changing(context) as work:
             if check:
                 network_projects.check_limits(work, project_id, limits)
@@ -262,12 +262,12 @@ class Resources:
             network_projects.reset_limits(work, project_id)
 
     def auto_topology(self, context: Context, project_id: str) -> str:
-        """The id of the project's automatic network, made with its subnet and router when first asked for."""
+        """The ID of the project's auto-allocated network, created with its subnet and router on first use."""
         with self._making(context) as work:
             return topology.auto_network(work, project_id)
 
     def check_auto_topology(self, context: Context) -> None:
-        """Invalid if an automatic network could not be made."""
+        """Raises Invalid if an auto-allocated network could not be created."""
         with self.reading(context) as work:
             topology.external_network(work)
 
@@ -277,11 +277,11 @@ class Resources:
             topology.delete_auto_network(work, project_id)
 
     def populate(self, context: Context, *, shared: bool = True) -> None:
-        """Networks to begin with, in the caller's project: `public` to the outside, `private` behind it."""
+        """Create the initial networks in the caller's project: `public`, which is external, and `private` behind it."""
         with self.changing(context.elevated()) as work:
             topology.populate(work, shared)
 
     def populate_project(self, context: Context, name: str) -> None:
-        """A network to begin with, of the caller's project alone."""
+        """Create an initial network that belongs to the caller's project alone."""
         with self.changing(context.elevated()) as work:
             topology.populate_project(work, name)

@@ -1,4 +1,4 @@
-"""What may be done with routers."""
+"""Rules for routers."""
 
 import ipaddress
 
@@ -32,7 +32,7 @@ def update(work: Work, router_id: str, facts: Document) -> None:
 
 
 def change_routes(work: Work, router_id: str, given: list[Document], *, add: bool) -> None:
-    """Add routes to those of the router, or take some away; what is there, or is not, is no error."""
+    """Add routes to the router, or remove them. Routes that exist already, or do not exist, are no error."""
     known, meant = ROUTERS.owned(work, router_id)['routes'], parse_routes(given, 'routes')
     kept = [route for route in known if route not in meant]
     routes = _checked_routes(work, router_id, [*kept, *meant]) if add else kept
@@ -48,7 +48,7 @@ def delete(work: Work, router_id: str) -> None:
 
 
 def _checked_routes(work: Work, router_id: str, given: list[Document]) -> list[Document]:
-    """Routes in canonical form; Invalid if the router cannot reach the next hop of one."""
+    """The routes in canonical form; raises Invalid if the router cannot reach a next hop."""
     routes = parse_routes(given, 'routes')
     if routes:
         own = [
@@ -75,7 +75,7 @@ def add_interface(work: Work, router_id: str, facts: Document) -> Document:
 
 
 def remove_interface(work: Work, router_id: str, facts: Document) -> Document:
-    """By port_id, by subnet_id, or by both if they agree."""
+    """Identify the interface by port_id, by subnet_id, or by both if they agree."""
     router = ROUTERS.owned(work, router_id)
     if not {'port_id', 'subnet_id'} & facts.keys():
         raise errors.Invalid('Either subnet_id or port_id must be specified')
@@ -91,7 +91,7 @@ def _check_target(facts: Document) -> None:
 
 
 def _add_port(work: Work, router: Document, subnet: Document) -> str:
-    """A port at the subnet's gateway address."""
+    """Creates a port at the subnet's gateway address."""
     if not work.context.is_admin and subnet['project_id'] != work.context.project_id:
         raise errors.Invalid(
             f'Cannot add interface to router because subnet {subnet["id"]} is not owned by project making the request'
@@ -157,7 +157,7 @@ def _interface(router: Document, port: Document) -> Document:
 
 
 def _set_gateway(work: Work, router_id: str, info: Document) -> None:
-    """Lead to the external network that `info` names; nowhere if it names none."""
+    """Set the external network given in `info`, or clear the gateway if there is none."""
     current = ROUTERS.get(work, router_id)['external_gateway_info'] or {}
     network_id, addresses, enable_snat = info.get('network_id'), info.get('external_fixed_ips'), info.get('enable_snat')
     if enable_snat not in (None, current.get('enable_snat', True)) and not work.context.is_admin:
@@ -194,7 +194,7 @@ def _check_chooser(work: Work, network_id: str) -> None:
 
 
 def _move_gateway(work: Work, router_id: str, addresses: list[Document]) -> None:
-    """To other addresses of its network: floating IPs lead through it as before."""
+    """Change the gateway's addresses on the same network; floating IPs through it keep working."""
     for port in ports_of_routers(work, [router_id], ROUTER_GATEWAY):
         _check_chooser(work, port['network_id'])
         NETWORKS.lock(work, port['network_id'])

@@ -1,4 +1,4 @@
-"""What may be done with security groups and their rules."""
+"""Rules for security groups and their rules."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -47,18 +47,18 @@ def has_default_group(work: Work, project_id: str) -> bool:
 
 
 def default_group(work: Work, project_id: str) -> str:
-    """The id of the project's default group, made when it is first asked for."""
+    """The ID of the project's default group, created on first use."""
     group_id = security_groups.default_group(work, project_id)
     if group_id is None:
         network_projects.lock_project(work, project_id)
-        # Whatever request is the first to need it.
+        # The random values must not depend on which request needs the group first.
         with chance.apart('default security group', project_id):
             group_id = security_groups.default_group(work, project_id) or _add_default_group(work, project_id)
     return group_id
 
 
 def check_groups(work: Work, project_id: str, ids: Iterable[str]) -> Sequence[str]:
-    """The ids, all of which are groups of the project; SecurityGroupNotFound for the first that is none."""
+    """The IDs, without duplicates; raises SecurityGroupNotFound for the first that is not a group of the project."""
     wanted = list(dict.fromkeys(ids))
     unknown = security_groups.unknown_groups(work, project_id, wanted)
     for group_id in wanted:
@@ -75,7 +75,7 @@ def _add_default_group(work: Work, project_id: str) -> str:
 
 
 def _add_group(work: Work, facts: Document) -> str:
-    """A group that lets everything out."""
+    """Creates a group that allows all egress traffic."""
     group_id = GROUPS.insert(work, facts)
     for ethertype in VERSIONS.values():
         _add_rule(work, group_id, facts['project_id'], direction='egress', ethertype=ethertype)
@@ -112,7 +112,7 @@ def delete_rule(work: Work, rule_id: str) -> None:
 
 
 def _checked_rule(facts: Document) -> Document:
-    """The facts that have more than one way to be written, in the one that is kept."""
+    """The normalized form of the attributes that can be written in several ways."""
     ethertype = ETHERTYPES.get((facts.get('ethertype') or 'IPv4').lower())
     if ethertype is None:
         raise addresses.invalid('ethertype', facts['ethertype'], 'is neither IPv4 nor IPv6')
@@ -127,7 +127,7 @@ def _checked_rule(facts: Document) -> Document:
 
 
 def _protocol(value: str | int | None) -> tuple[str | None, int | None]:
-    """How the protocol is kept (a name in lower case, or its number as text) and its number."""
+    """The stored form of the protocol (a name in lower case, or its number as text), and its number."""
     text = str(value).lower() if value is not None else 'any'
     if text == 'any':
         return None, None
@@ -167,7 +167,7 @@ def _check_icmp(kind: int | None, code: int | None) -> None:
 
 
 def _remote_prefix(text: str | None, ethertype: str) -> tuple[str | None, str | None]:
-    """The prefix with its length, and the network that it means: the bits of a host in it stay as they were given."""
+    """The prefix with its length, and the network that it denotes; the prefix keeps its host bits."""
     if not text:
         return None, None
     address = addresses.parse_prefix(text, 'remote_ip_prefix')

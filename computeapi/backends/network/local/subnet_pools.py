@@ -1,4 +1,4 @@
-"""What may be done with pools of addresses and their scopes, and how subnets take their ranges from them."""
+"""Rules for subnet pools and address scopes, and the allocation of subnets from pools."""
 
 import ipaddress
 from collections.abc import Iterable
@@ -13,10 +13,10 @@ from computeapi.db.network_collection import Document, Work
 from computeapi.db.subnet_pools import ADDRESS_SCOPES, SUBNET_POOLS
 
 SHORTEST = {4: 8, 6: 64}
-"""The prefix of the largest subnet, where a pool says none."""
+"""The default for min_prefixlen, by IP version."""
 
 UNITS = {4: 32, 6: 64}
-"""The prefix of what the quota of a pool counts: addresses, or networks of such a size."""
+"""The prefix length of the unit in which the quota of a pool counts: addresses, or /64 networks."""
 
 
 def create_scope(work: Work, facts: Document) -> str:
@@ -48,7 +48,7 @@ def create(work: Work, facts: Document) -> str:
 
 
 def hold_cloud(work: Work, pool_id: str, facts: Document) -> None:
-    """Who says which pool is the default one waits for others before it locks any."""
+    """Locks the cloud, before any pool, for a change of the default pool."""
     if facts.get('is_default'):
         network_projects.lock_cloud(work)
 
@@ -73,7 +73,7 @@ def delete(work: Work, pool_id: str) -> None:
 
 
 def taken(work: Work, subnet: Document) -> Document:
-    """The facts of a subnet with the range that it gets: its own, or a free one of the pool it names."""
+    """The attributes of a subnet with the range that it gets: its own, or a free one of the pool that it names."""
     pool = _pool_of(work, subnet)
     if pool is None:
         if not subnet.get('cidr'):
@@ -99,14 +99,14 @@ def taken(work: Work, subnet: Document) -> Document:
 
 
 def _check_quota(pool: Document, lengths: Iterable[int]) -> None:
-    """OverQuota if a project may not have ranges of these lengths of the pool; 0 is no quota."""
+    """Raises OverQuota if a project may not have ranges of these lengths from the pool; 0 means no quota."""
     units = sum((1 << UNITS[pool['ip_version']]) >> each for each in lengths)
     if pool['default_quota'] and units > pool['default_quota']:
         raise errors.OverQuota('Per-tenant subnet pool prefix quota exceeded.')
 
 
 def first_free(prefix: IPNetwork, length: int, held: Iterable[IPNetwork]) -> IPNetwork | None:
-    """The first range of this length in the prefix that overlaps none that is held."""
+    """The first range of this length in the prefix that does not overlap with any of the held ones."""
     if length < prefix.prefixlen:
         return None
     kind, size = type(prefix), 1 << (prefix.max_prefixlen - length)
@@ -131,7 +131,7 @@ def _pool_of(work: Work, subnet: Document) -> Document | None:
 
 
 def _checked(work: Work, pool: Document) -> Document:
-    """The pool with what it does not say; Invalid if its parts do not go together."""
+    """The pool with its defaults filled in; raises Invalid if its attributes contradict each other."""
     prefixes = _collapsed(_parsed(pool['prefixes']))
     version, most = prefixes[0].version, prefixes[0].max_prefixlen
     if not work.context.is_admin and (pool.get('shared') or pool.get('is_default')):
@@ -147,7 +147,7 @@ def _checked(work: Work, pool: Document) -> Document:
 
 
 def _clear_default(work: Work, facts: Document, pool: Document) -> None:
-    """Only one pool of each version is the default one: that which is said to be so last."""
+    """Only one pool of each version is the default: the one most recently set."""
     if facts.get('is_default'):
         subnet_pools.clear_default_pool(work, pool['ip_version'])
 
@@ -170,18 +170,18 @@ def _parsed(texts: Iterable[str]) -> list[IPNetwork]:
 
 
 def _collapsed(prefixes: Iterable[IPNetwork]) -> list[IPNetwork]:
-    """The same ranges in as few prefixes as they take."""
+    """The same ranges in the smallest number of prefixes."""
     collapse: Any = ipaddress.collapse_addresses
     return list(collapse(prefixes))
 
 
 def _overlap(prefixes: Iterable[Any]) -> bool:
-    """Whether some of the prefixes, all of one version, do: in order, what overlaps is side by side."""
+    """Whether any of the prefixes, all of one version, overlap: when sorted, overlapping ones are adjacent."""
     return any(one.overlaps(other) for one, other in pairwise(sorted(prefixes)))
 
 
 def _within(inner: Iterable[IPNetwork], outer: Iterable[IPNetwork]) -> bool:
-    """Whether each prefix lies in another one."""
+    """Whether each of the inner prefixes lies in one of the outer ones."""
     around = [*outer]
     return all(any(_lies_in(each, other) for other in around) for each in inner)
 

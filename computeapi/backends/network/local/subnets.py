@@ -1,4 +1,4 @@
-"""What may be done with subnets."""
+"""Rules for subnets."""
 
 import ipaddress
 from collections.abc import Iterable
@@ -38,7 +38,7 @@ def create(work: Work, facts: Document) -> str:
 
 
 def hold_network(work: Work, subnet_id: str, facts: Document | None = None) -> None:
-    """The network is locked before the subnet."""
+    """Locks the network before the subnet."""
     NETWORKS.lock(work.elevated(), SUBNETS.get(work, subnet_id)['network_id'])
 
 
@@ -57,7 +57,8 @@ def update(work: Work, subnet_id: str, facts: Document) -> None:
 def delete(work: Work, subnet_id: str) -> None:
     hold_network(work, subnet_id)
     subnet = SUBNETS.owned(work, subnet_id)
-    # Guests that chose their addresses on it find others; a router would be left without one.
+    # On a stateless subnet, ports that chose their own addresses do not prevent deletion, but a router interface does:
+    # it would be left without an address.
     if ports.subnet_is_used(work, subnet_id, ROUTER_INTERFACE if addresses.is_stateless(subnet) else None):
         raise errors.SubnetInUse(id=subnet_id)
     ports.remove_addresses_on(work, subnet_id)
@@ -86,7 +87,7 @@ def _check_overlap(work: Work, network_id: str, network: addresses.IPNetwork) ->
 
 
 def _check_served(network: addresses.IPNetwork, facts: Document) -> None:
-    """Of a subnet whose addresses are to be given out by DHCP."""
+    """Raises Invalid if DHCP is enabled and cannot serve the subnet."""
     if not facts.get('enable_dhcp', True):
         return
     problem = None
@@ -103,7 +104,7 @@ def _check_served(network: addresses.IPNetwork, facts: Document) -> None:
 
 
 def _gateway(network: addresses.IPNetwork, facts: Document) -> str | None:
-    """The gateway that the facts say: the first host unless they name one, none if they say so."""
+    """The gateway: by default the first host; None if it is set to null."""
     if 'gateway_ip' not in facts:
         return addresses.first_host(network)
     if facts['gateway_ip'] is None:
@@ -115,7 +116,7 @@ def _gateway(network: addresses.IPNetwork, facts: Document) -> str | None:
 
 
 def _rearranged(work: Work, subnet: Document, facts: Document) -> Document:
-    """New pools and gateway, fitting each other and what is there."""
+    """New pools and gateway, checked against each other and against existing ports."""
     network = ipaddress.ip_network(subnet['cidr'])
     gateway = _gateway(network, subnet | facts)
     if gateway != subnet['gateway_ip'] and ports.held_addresses(work, subnet['id'], [subnet['gateway_ip'] or '']):
@@ -125,7 +126,7 @@ def _rearranged(work: Work, subnet: Document, facts: Document) -> Document:
 
 
 def _resolvers_and_routes(network: addresses.IPNetwork, facts: Document) -> Document:
-    """Name servers and routes in canonical form, those of them that are given; Invalid for one of the other version."""
+    """The given name servers and routes in canonical form; raises Invalid for one of the other IP version."""
     given: Document = {}
     if 'dns_nameservers' in facts:
         servers = [addresses.parse_address(text, 'dns_nameservers') for text in facts['dns_nameservers']]

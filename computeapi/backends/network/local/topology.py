@@ -1,4 +1,4 @@
-"""Networks that are there without being asked for piece by piece."""
+"""Complete topologies: auto-allocated networks, and the networks that a new cloud or project starts with."""
 
 from dataclasses import replace
 
@@ -23,11 +23,11 @@ PROJECT_CIDR = '10.1.0.0/16'
 
 
 def auto_network(work: Work, project_id: str) -> str:
-    """The id of the project's automatic network, made when it is first asked for."""
+    """The ID of the project's auto-allocated network, created on first use."""
     network_projects.lock_project(work, project_id)
     network_id = stored_networks.auto_network(work, project_id)
     if network_id is None:
-        # Whatever request is the first to need it.
+        # The random values must not depend on which request needs the network first.
         with chance.apart('automatic network', project_id):
             network_id = _add_auto_network(work, project_id)
         stored_networks.set_auto_network(work, network_id)
@@ -35,7 +35,7 @@ def auto_network(work: Work, project_id: str) -> str:
 
 
 def external_network(work: Work) -> Document:
-    """The one that automatic networks lead to: the default one, or else the first."""
+    """The external network for auto-allocated networks: the default one, or else the first."""
     found = sorted(NETWORKS.find(work, external=True), key=lambda network: not network['is_default'])
     if not found:
         raise errors.Invalid('Deployment error: there is no external network that an automatic network could lead to.')
@@ -43,7 +43,7 @@ def external_network(work: Work) -> Document:
 
 
 def delete_auto_network(work: Work, project_id: str) -> None:
-    """With its router; NotFound if there is none, Conflict while servers use it."""
+    """Delete the network and its router; raises NotFound if there is none, Conflict while servers use it."""
     network_projects.lock_project(work, project_id)
     network_id = stored_networks.auto_network(work, project_id)
     if network_id is None:
@@ -55,7 +55,7 @@ def delete_auto_network(work: Work, project_id: str) -> None:
 
 
 def populate(work: Work, shared: bool) -> None:
-    """Make those of the networks to begin with that are not there."""
+    """Create the initial networks that do not exist."""
     network_projects.lock_project(work, work.context.project_id or '')
     names = {network['name'] for network in NETWORKS.find(work, name=[PUBLIC, PRIVATE])}
     if PUBLIC not in names:
@@ -65,28 +65,28 @@ def populate(work: Work, shared: bool) -> None:
 
 
 def populate_project(work: Work, name: str) -> None:
-    """Make the network of this name, behind a router, that the caller's project begins with, unless it is there."""
+    """Create the initial network of this name, behind a router, in the caller's project, unless it exists."""
     network_projects.lock_project(work, work.context.project_id or '')
     if not NETWORKS.find(work, name=name):
         _add_routed(work, {'name': name}, {'name': f'{name}-subnet', 'cidr': PROJECT_CIDR}, f'{name}-router')
 
 
 def _add_auto_network(work: Work, project_id: str) -> str:
-    # An administrator may make it for a project, and the project itself may not see the external network's subnets.
+    # An administrator may create it for a project, and the project may not see the external network's subnets.
     work = replace(work.elevated(), context=replace(work.context.elevated(), project_id=project_id))
     external_network(work)
     return _add_routed(work, {'name': AUTO}, AUTO_SUBNET, AUTO_ROUTER)
 
 
 def _add_routed(work: Work, network: Document, subnet: Document, router: str) -> str:
-    """A network whose subnet has a way to the outside; its id."""
+    """Creates a network whose subnet is routed to the external network; returns its ID."""
     network_id, subnet_id = _add_network(work, network, subnet)
     _add_router(work, router, subnet_id)
     return network_id
 
 
 def _add_network(work: Work, network: Document, subnet: Document) -> tuple[str, str]:
-    """A network with a subnet; the ids of the two."""
+    """Creates a network with a subnet; returns the IDs of both."""
     network_id = networks.create(work, network)
     return network_id, subnets.create(work, {**subnet, 'network_id': network_id})
 

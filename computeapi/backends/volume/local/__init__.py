@@ -1,4 +1,4 @@
-"""Volumes of this service itself: what is known about them in the store and, where guests run, their data in files."""
+"""The built-in volume service: records in the store and, where guests run, data in files."""
 
 import builtins
 import functools
@@ -17,18 +17,18 @@ from computeapi.context import Context
 
 
 class LocalVolumes(VolumeLife, VolumeUse, VolumeUpload):
-    """The volumes in this store; see `computeapi.backends.volume.Volumes`.
+    """The volumes in this store; implements `computeapi.backends.volume.Volumes`.
 
-    What their REST API needs besides: `types`, `quotas`, what stands beside the volumes, and changes that only block
-    storage itself makes.
+    For the REST API it also has `types`, `quotas`, the other resources, and the changes that only block storage itself
+    makes.
     """
 
     def populate(self) -> None:
-        """Make the volume types that are missing."""
+        """Create the volume types that are missing."""
         self.types.populate()
 
     def recover(self) -> None:
-        """What whoever died did not come to fill is in error."""
+        """Set what dead processes left unfilled to error, and restore the exports."""
         self.filler.recover()
         self.upkeep()
 
@@ -52,7 +52,7 @@ class LocalVolumes(VolumeLife, VolumeUse, VolumeUpload):
     def qos(self) -> VolumeQos:
         return VolumeQos(self.store, self.clock)
 
-    # ------------------------------------------------------------ what compute asks about snapshots
+    # ------------------------------------------------------------ snapshots, as compute uses them
 
     def get_snapshot(self, context: Context, snapshot_id: str) -> Snapshot:
         return self.snapshots.get(context, snapshot_id)

@@ -1,7 +1,7 @@
-"""Who holds or uses a volume.
+"""Attachments of volumes.
 
-An attachment is reserved, then attaching once it is known from where, then attached. The status of the
-volume follows from its attachments.
+An attachment is reserved, then attaching once its connector is known, then attached. The status of the volume follows
+from its attachments.
 """
 
 import builtins
@@ -54,7 +54,7 @@ class VolumeUse(VolumeStore):
         return reserved
 
     def connect(self, context: Context, attachment_id: str, connector: Mapping[str, Any]) -> Attachment:
-        """Note from where the volume will be used."""
+        """Record the connector of the host that will use the volume."""
         facts = {'status': 'attaching', **_place(connector)}
         with self._held(context, attachment_id) as (connection, volume, attachment):
             if attachment.status == 'attached':
@@ -64,7 +64,7 @@ class VolumeUse(VolumeStore):
         return self.attachment(context, attachment_id)
 
     def complete(self, context: Context, attachment_id: str, connector: Mapping[str, Any] | None = None) -> None:
-        """Without a connector it stays what `connect` said."""
+        """Without a connector, the one given to `connect` is kept."""
         place = {} if connector is None else _place(connector)
         with self._held(context, attachment_id) as (connection, volume, attachment):
             facts = {'status': 'attached', 'attached_at': attachment.attached_at or self.clock(), **place}
@@ -81,7 +81,7 @@ class VolumeUse(VolumeStore):
         self.unexport([attachment_id])
 
     def connection(self, context: Context, attachment_id: str) -> Attachment:
-        """The attachment with how its host reaches the volume, where that is told."""
+        """The attachment with the information that its host needs to connect to the volume, if volumes are exported."""
         attachment = self.attachment(context, attachment_id)
         if self.exports is None or not attachment.connector:
             return attachment
@@ -92,7 +92,7 @@ class VolumeUse(VolumeStore):
         return replace(attachment, connection=found)
 
     def upkeep(self) -> None:
-        """Hosts reach what they hold, and nothing else."""
+        """Restore the exports for existing attachments, and end all others."""
         if self.exports is not None:
             self.exports.upkeep(self._is_held)
 
@@ -120,7 +120,7 @@ class VolumeUse(VolumeStore):
         marker: str | None = None,
         all_projects: bool = False,
     ) -> builtins.list[Attachment]:
-        """Newest first, in every state; `all_projects` is for administrators."""
+        """Attachments in every state, newest first; `all_projects` is for administrators."""
         where = [*VOLUMES.listed(context, None, all_projects), *ATTACHMENTS.matches(filters or {})]
         page = bounded(limit, marker)
         with self.store.read() as connection:
@@ -137,7 +137,7 @@ class VolumeUse(VolumeStore):
         device: str | None = None,
         mode: str = 'rw',
     ) -> None:
-        """Use a volume at once, without reserving it before."""
+        """Attach a volume at once, without a prior reservation."""
         with self._locked(serving(context), volume_id) as (connection, volume):
             shares = volume.multiattach and volume.status == 'in-use'
             if volume.status not in ('available', 'attaching') and not shares:
@@ -149,7 +149,8 @@ class VolumeUse(VolumeStore):
     def detach(
         self, context: Context, volume_id: str, attachment_id: str | None = None, *, force: bool = False
     ) -> None:
-        """Without an id the only attachment there is; Invalid if there are several. `force`: whatever the status."""
+        """Without an ID, detach the only attachment; raises Invalid if there are several. force: ignore the volume's
+        status."""
         with self._locked(serving(context), volume_id) as (connection, volume):
             found = ATTACHMENTS.select(connection, volumes.attachments_of(volume_id))
             chosen = [one['id'] for one in found if attachment_id in (None, one['id'])]
@@ -162,7 +163,7 @@ class VolumeUse(VolumeStore):
         self.unexport(chosen)
 
     def begin_attaching(self, context: Context, volume_id: str) -> None:
-        """Keep others off the volume before it is attached."""
+        """Reserve the volume before it is attached."""
 
         def change(volume: Volume) -> dict[str, Any]:
             if volume.status == 'available':
@@ -193,11 +194,11 @@ class VolumeUse(VolumeStore):
 
     @contextmanager
     def _held(self, context: Context, attachment_id: str) -> Iterator[tuple[sa.Connection, Volume, Attachment]]:
-        """A transaction in which nobody else changes the attachment or its volume."""
+        """A transaction that locks the volume of the attachment, so that neither changes."""
         with self.store.write() as connection:
             volume_id = _find(connection, context, attachment_id).volume_id
             volume = self._lock(connection, serving(context), volume_id)
-            # It may have gone before the volume was locked.
+            # The attachment may have been deleted before the volume was locked.
             yield connection, volume, _find(connection, context, attachment_id)
 
     def _add(self, connection: sa.Connection, volume: Volume, **facts: Any) -> str:
@@ -207,19 +208,19 @@ class VolumeUse(VolumeStore):
         return attachment_id
 
     def _settle(self, connection: sa.Connection, volume: Volume) -> None:
-        """Let the status of the volume say what its attachments do."""
+        """Sets the status of the volume according to its attachments."""
         if volume.status in HELD_STATUSES:
             self._write(connection, volume, {'status': volumes.held_status(connection, volume.id)})
 
 
 def _held_by(connection: sa.Connection, volume_id: str, server_id: str) -> list[str]:
-    """The attachments that the server has of the volume."""
+    """The IDs of the server's attachments of the volume."""
     found = ATTACHMENTS.select(connection, volumes.attachments_of(volume_id))
     return [each['id'] for each in found if each['server_id'] == server_id]
 
 
 def _place(connector: Mapping[str, Any]) -> dict[str, Any]:
-    """From where a volume is used."""
+    """The columns for a connector."""
     return {
         'host': _text(connector, 'host'),
         'device': _text(connector, 'mountpoint'),

@@ -1,4 +1,4 @@
-"""Backups of volumes: what is known about one, and all of its data where it has any."""
+"""Backups of volumes: records and, where volumes have data, full copies of them."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -24,7 +24,10 @@ DELETABLE = ('available', 'error')
 
 @dataclass(frozen=True)
 class Backup:
-    """`size` in GiB; with a parent it holds only what changed since that one; `data_timestamp` is what it is of."""
+    """A backup; `size` in GiB. A backup with a parent counts as incremental, although its data are complete.
+
+    data_timestamp: the time of the backed-up state.
+    """
 
     id: str
     project_id: str
@@ -67,7 +70,8 @@ class VolumeBackups(KeptWithSize[Backup]):
         container: str | None = None,
         metadata: Mapping[str, str] | None = None,
     ) -> Backup:
-        """Of an available volume, with force also of one in use, or of a snapshot of it; OverQuota, Invalid."""
+        """Back up an available volume (with force also one in use), or a snapshot of it; raises OverQuota or
+        Invalid."""
         check_metadata({'metadata': metadata or {}})
         check_writer(context)
         with self.store.write() as connection:
@@ -103,7 +107,7 @@ class VolumeBackups(KeptWithSize[Backup]):
     def _source(
         self, connection: sa.Connection, context: Context, volume: Volume, snapshot_id: str | None, force: bool
     ) -> tuple[int, datetime | None]:
-        """The size of what is backed up, and of when it is."""
+        """The size of the source, and the time of a snapshot's state; None: the state is the current one."""
         if snapshot_id is not None:
             snapshot = SNAPSHOTS.get(connection, context, snapshot_id)
             if snapshot['volume_id'] != volume.id or snapshot['status'] != 'available':
@@ -114,18 +118,19 @@ class VolumeBackups(KeptWithSize[Backup]):
         return volume.size, None
 
     def _newest(self, connection: sa.Connection, context: Context, volume_id: str) -> str:
-        """What the next one holds the changes since, which nobody deletes before that is there."""
+        """The newest available backup, as the parent of the next one; locked, so that nobody deletes it before that
+        exists."""
         where = BACKUPS.visible(context), *BACKUPS.matches({'volume_id': volume_id, 'status': 'available'})
         while found := BACKUPS.select(connection, *where):
             newest: str = max(found, key=lambda facts: (facts['data_timestamp'], facts['created_at']))['id']
             BACKUPS.lock(connection, newest)
-            # Somebody may have deleted it just before.
+            # It may have been deleted just before the lock was taken.
             if BACKUPS.select(connection, BACKUPS.among([newest])):
                 return newest
         raise errors.Invalid('No backups available to do an incremental backup.')
 
     def delete(self, context: Context, backup_id: str, *, force: bool = False) -> None:
-        """`force` does not mind the status."""
+        """force: ignore the status."""
         with self._locked(context, backup_id) as (connection, backup):
             if not force and backup.status not in DELETABLE:
                 raise errors.Invalid('Invalid backup: Backup status must be available or error')
@@ -135,7 +140,7 @@ class VolumeBackups(KeptWithSize[Backup]):
         self.filler.delete([backup_id])
 
     def restore(self, context: Context, backup: Backup, volume_id: str) -> Volume:
-        """Write the backup, if it is whole, over an available volume that is large enough."""
+        """Write an available backup over an available volume that is large enough."""
         if backup.status != 'available':
             raise errors.Invalid(f'Invalid backup: Backup {backup.id} is {backup.status}.')
         with self.store.write() as connection:
@@ -154,5 +159,5 @@ class VolumeBackups(KeptWithSize[Backup]):
 
 
 def contents(backup: Backup) -> dict[str, Any]:
-    """What a volume has from its backup."""
+    """The attributes that a volume takes over from its backup."""
     return {'bootable': backup.bootable, 'image_metadata': backup.image_metadata}

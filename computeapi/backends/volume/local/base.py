@@ -1,4 +1,4 @@
-"""What the chapters of the local volumes share."""
+"""Common parts of the built-in volume service."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
@@ -20,36 +20,39 @@ from computeapi.db.engine import Store
 from computeapi.db.volumes import VOLUMES
 
 BACKEND = 'local'
-"""What this storage is called: by types that ask for it, as the host of its services, as the driver of its volumes."""
+"""The name of this storage: the backend name in extra specs, the host of its services, and the driver of its
+volumes."""
 
 
 def host_of(zone: str) -> str:
-    """What the storage of a zone is called among the hosts of volumes."""
+    """The host of the volumes of a zone."""
     return f'{BACKEND}@{zone}'
 
 
 def pool_of(zone: str) -> str:
-    """What the volumes of a zone are in."""
+    """The pool of the volumes of a zone."""
     return f'{host_of(zone)}#{BACKEND}'
 
 
 class Exports(Protocol):
-    """How hosts on other machines reach volumes, each by its attachment."""
+    """Exports of volumes to hosts on other machines, one for each attachment."""
 
     def connection(self, attachment_id: str, volume_id: str) -> dict[str, Any]:
-        """As Cinder says it: `driver_volume_type`, and what that takes; from now on and until `end`."""
+        """The connection info in Cinder's format: `driver_volume_type` and its data. It is valid until `end` is
+        called."""
 
     def end(self, attachment_id: str) -> None: ...
 
     def upkeep(self, is_held: Callable[[str], bool]) -> None:
-        """Let those work that should, and end those of attachments that are not there any more."""
+        """Restart the exports that should work, and end those of attachments that no longer exist."""
 
 
 class VolumeStore(KeptWithSize[Volume]):
-    """Volumes made from `images`, in availability `zones`; `types` are those to begin with and their extra specs.
+    """Volumes created from `images`, in availability `zones`; `types` are the initial types with their extra specs.
 
-    `files` hold their data; without these they have none. `exports` let the hosts of agents reach them. `listeners`
-    are told when a volume that servers use has grown; `used` tells whether a server really uses one.
+    `files` stores the data of volumes; without it they have none. `exports` makes volumes available to the hosts of
+    agents. `listeners` are told when a volume that servers use was extended; `used` reports whether a server really
+    uses a volume.
     """
 
     table, record = VOLUMES, Volume
@@ -79,14 +82,14 @@ class VolumeStore(KeptWithSize[Volume]):
         self.exports = exports
 
     def unexport(self, attachment_ids: Iterable[str]) -> None:
-        """Whoever uses volumes by these attachments, which are gone, does not any more."""
+        """End the exports of these attachments, which no longer exist."""
         if self.exports is not None:
             for attachment_id in attachment_ids:
                 self.exports.end(attachment_id)
 
 
 def project_of(context: Context) -> str:
-    """The project that what the caller makes belongs to; Forbidden to who may make nothing."""
+    """The project that owns what the caller creates; raises Forbidden if the caller may not create anything."""
     check_writer(context)
     if context.project_id is None:
         raise errors.Forbidden('This takes a token that is scoped to a project.')

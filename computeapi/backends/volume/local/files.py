@@ -1,5 +1,4 @@
-"""The data of volumes, snapshots and backups where guests are to see them: raw files, as long as the volume and mostly
-holes."""
+"""The data of volumes, snapshots and backups, if guests are to see them: sparse raw files of the size of the volume."""
 
 import contextlib
 import fcntl
@@ -22,15 +21,16 @@ from computeapi.errors import Error
 LOG = logging.getLogger(__name__)
 GIB = 1024**3
 LONGEST_SECONDS = 6 * 3600
-# After which a file has the row that it is of, or none.
+# The age in seconds from which a file without a record is an orphan: the record of a newer one may not be committed
+# yet.
 SETTLED_SECONDS = 3600
 
 UPLOADED = ('raw', 'qcow2')
-"""The formats of images that are made of volumes."""
+"""The formats of images that can be created from volumes."""
 CHUNK = 256 * 1024
 
 ImageFile = Callable[[Context, str], tuple[Path, str, int]]
-"""An image as a file that was looked at: its path, its format, and the size of its disk in bytes."""
+"""Returns an image as an inspected file: its path, its format, and the size of its disk in bytes."""
 
 
 class Unfillable(Error):
@@ -39,25 +39,25 @@ class Unfillable(Error):
 
 @dataclass(frozen=True)
 class Contents:
-    """What a file begins with: the disk of an image, or another file's data."""
+    """The initial contents of a file: the disk of an image, or another file's data."""
 
     image_id: str | None = None
     source_id: str | None = None
 
     @property
     def passing(self) -> str:
-        """The status of a volume that is being filled."""
+        """The status of a volume while it is being filled."""
         return 'creating' if self.image_id is None else 'downloading'
 
 
 class VolumeFiles:
-    """Files named by what they are of; the directory is made when it is first written to."""
+    """Files named by the ID of their record; the directory is created on first write."""
 
     def __init__(self, directory: Path, image: ImageFile):
         self.directory, self.image = directory, image
 
     def room(self) -> tuple[int, int]:
-        """Of the disk, in GiB: all, and what is free."""
+        """The total and the free size of the disk, in GiB."""
         there = next(folder for folder in (self.directory, *self.directory.parents) if folder.exists())
         usage = shutil.disk_usage(there)
         return usage.total // GIB, usage.free // GIB
@@ -77,7 +77,7 @@ class VolumeFiles:
         self.path(thing_id).unlink(missing_ok=True)
 
     def begin(self, thing_id: str, contents: Contents | None = None) -> 'FileFilling':
-        """Let others know that somebody fills it, or gives its data away."""
+        """Lock the file while it is filled, or while its data are read for an image."""
         self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         source_id = None if contents is None else contents.source_id
         return FileFilling(self, thing_id, None if source_id is None else self.path(source_id))
@@ -93,7 +93,7 @@ class VolumeFiles:
         return False
 
     def left(self) -> list[str]:
-        """What files are of that nobody has touched for a while; what whoever died was writing goes."""
+        """The IDs of files that were not touched for SETTLED_SECONDS. Deletes the partial files of dead processes."""
         before = time.time() - SETTLED_SECONDS
         old = [path for path in self.directory.glob('*') if touched(path) < before]
         for path in old:
@@ -102,7 +102,7 @@ class VolumeFiles:
         return [path.name for path in old if not path.suffix]
 
     def write(self, part: Path, contents: Contents, opened: int | None, context: Context, size: int) -> None:
-        """opened: the descriptor of what the contents are from, if that is a file here.  size: in bytes."""
+        """opened: the descriptor of the source, if it is a file here.  size: in bytes."""
         if contents.image_id is not None:
             source, disk_format, length = self.image(context, contents.image_id)
             if length > size:
@@ -117,7 +117,7 @@ class VolumeFiles:
 
 
 def touched(path: Path) -> float:
-    """When it was; of what another process has just removed, at the end of time."""
+    """The time of the last change; infinity for a file that another process has just removed."""
     try:
         return path.stat().st_mtime
     except FileNotFoundError:
@@ -125,8 +125,8 @@ def touched(path: Path) -> float:
 
 
 class FileFilling:
-    """One file that is being filled, which others see when that is done. What it is filled from is open: it may be
-    deleted as soon as the thing is there."""
+    """A file that is being filled; it appears under its name when it is complete. Its source is kept open, so that it
+    may be deleted as soon as the record of the new file exists."""
 
     def __init__(self, files: VolumeFiles, thing_id: str, source: Path | None = None):
         self.files, self.thing_id = files, thing_id
@@ -139,7 +139,7 @@ class FileFilling:
         fcntl.flock(self.lock, fcntl.LOCK_EX)
 
     def start(self, contents: Contents, context: Context, size: int, done: Callable[[bool], None]) -> None:
-        """Fill it beside what else is done here. size: in GiB.  done: is told whether it worked."""
+        """Fill the file in a background thread. size: in GiB.  done: called with whether it worked."""
 
         def fill(part: Path) -> None:
             opened = None if self.source is None else self.source.fileno()
@@ -149,7 +149,7 @@ class FileFilling:
         self.begin(fill, done)
 
     def send(self, disk_format: str, send: Callable[[Iterator[bytes]], Any], done: Callable[[bool], None]) -> None:
-        """Give away what is in the file, as an image of that format."""
+        """Send the data of the file in a background thread, as an image of that format."""
 
         def convert(part: Path) -> None:
             if disk_format == 'raw':
@@ -161,7 +161,7 @@ class FileFilling:
         self.begin(convert, done)
 
     def begin(self, work: Callable[[Path], None], done: Callable[[bool], None]) -> None:
-        """work: is given a place for what is not whole yet."""
+        """work: called with a path for incomplete data."""
         threading.Thread(target=self.run, args=(work, done), name=f'fill {self.thing_id}', daemon=True).start()
 
     def run(self, work: Callable[[Path], None], done: Callable[[bool], None]) -> None:
@@ -190,13 +190,13 @@ class FileFilling:
 
 
 class SimulatedData:
-    """What an image is made of where volumes have no data."""
+    """The data of images created from volumes that have no data."""
 
     def __init__(self, label: str):
         self.label = label
 
     def send(self, disk_format: str, send: Callable[[Iterator[bytes]], Any], done: Callable[[bool], None]) -> None:
-        """As of a FileFilling, at once."""
+        """Like `FileFilling.send`, but synchronous."""
         try:
             send(iter([simulated_disk(self.label)]))
         except Error as error:
@@ -216,7 +216,7 @@ def chunks(path: Path) -> Iterator[bytes]:
 
 
 def run(*arguments: str, kept: Collection[int] = ()) -> None:
-    """Unfillable when it fails.  kept: descriptors that it is given."""
+    """Raises Unfillable on failure.  kept: file descriptors that the command inherits."""
     try:
         done = subprocess.run(
             arguments,

@@ -1,4 +1,4 @@
-"""How volumes, snapshots and backups come to their data, where they have any."""
+"""Filling volumes, snapshots and backups with data, where they have any."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -11,21 +11,22 @@ from computeapi.db.facts import FactTable
 from computeapi.db.volumes import BACKUPS, HELD_STATUSES, SNAPSHOTS, VOLUMES
 
 PASSING = ('creating', 'downloading', 'restoring-backup', 'uploading')
-"""What is so until a file is filled."""
+"""Statuses that last until a file is filled, or read."""
 
 
 class Filler:
-    """files: None where nothing has data."""
+    """files: None if nothing has data."""
 
     def __init__(self, store: Store, clock: Callable[[], datetime], files: VolumeFiles | None):
         self.store, self.clock, self.files = store, clock, files
 
     def status(self, contents: Contents | None, settled: str = 'available') -> str:
-        """Of something new with such contents; None: it is blank."""
+        """The status of a new thing with such contents; None: it is blank."""
         return settled if self.files is None or contents is None else contents.passing
 
     def begin(self, thing_id: str, contents: Contents | None, size: int, status: str) -> FileFilling | None:
-        """At the end of the transaction in which it is made: it is blank at once, or somebody is about to fill it."""
+        """Called at the end of the transaction that creates the thing: creates a blank file, or locks the one to be
+        filled."""
         if self.files is None or status == 'error':
             return None
         if contents is None:
@@ -34,7 +35,7 @@ class Filler:
         return self.files.begin(thing_id, contents)
 
     def giving(self, thing_id: str) -> FileFilling | SimulatedData:
-        """Let others know that its data are given away."""
+        """Lock the data while they are read for an image."""
         if self.files is None:
             return SimulatedData(f'{thing_id} at {self.clock().isoformat()}')
         return self.files.begin(thing_id)
@@ -49,7 +50,7 @@ class Filler:
         settled: str = 'available',
         failed: str = 'error',
     ) -> None:
-        """After the transaction. settled, failed: the status in the end."""
+        """Called after the transaction. settled, failed: the final status."""
         if filling is not None and contents is not None:
             filling.start(
                 contents,
@@ -59,7 +60,8 @@ class Filler:
             )
 
     def settle(self, table: FactTable, thing_id: str, status: str) -> None:
-        """Nobody changed it meanwhile, or it is not waited for any more; but servers may have left a volume."""
+        """Set the final status, unless the status was changed meanwhile. The status of an attached volume follows from
+        its attachments, which may have changed. If the record was deleted, the file is deleted, too."""
         with self.store.write() as connection:
             table.lock(connection, thing_id)
             there = table.select(connection, table.among([thing_id]), *table.matches({'status': list(PASSING)}))
@@ -81,7 +83,7 @@ class Filler:
             self.files.grow(thing_id, size)
 
     def recover(self) -> None:
-        """What nobody fills any more is in error, and what nobody came to delete goes."""
+        """Set the status of what no process fills any more to error, and delete orphaned files."""
         if self.files is None:
             return
         found = set(self.files.left())
@@ -91,6 +93,6 @@ class Filler:
                 found -= {facts['id'] for facts in table.select(connection, table.among(found))}
             for facts in left:
                 if not self.files.is_being_filled(facts['id']):
-                    # What was only read is as it was.
+                    # Data that were only read are unchanged.
                     self.settle(table, facts['id'], 'available' if facts['status'] == 'uploading' else 'error')
         self.delete(list(found))

@@ -1,4 +1,4 @@
-"""Groups of volumes, and their kinds."""
+"""Groups of volumes, and group types."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ from computeapi.db.volumes import SNAPSHOTS, VOLUMES
 
 @dataclass(frozen=True)
 class VolumeGroupType:
-    """A kind of group; the specs are for whoever reads them."""
+    """A group type; the specs are stored, but have no effect."""
 
     id: str
     name: str
@@ -35,7 +35,7 @@ class VolumeGroupType:
 
 @dataclass(frozen=True)
 class VolumeGroup:
-    """Volumes of these types that belong together; `volumes` are their ids."""
+    """A group of volumes of these types; `volumes` are their IDs."""
 
     id: str
     project_id: str
@@ -52,7 +52,7 @@ class VolumeGroup:
 
 
 class VolumeGroupTypes(Kept[VolumeGroupType]):
-    """Kinds of groups; who may change them is for the caller to check."""
+    """Group types; the caller checks who may change them."""
 
     table, record = GROUP_TYPES, VolumeGroupType
 
@@ -71,7 +71,7 @@ class VolumeGroupTypes(Kept[VolumeGroupType]):
             return super().change(context, thing_id, change)
 
     def delete(self, context: Context, type_id: str) -> None:
-        """Invalid while there are groups of the type."""
+        """Raises Invalid while there are groups of the type."""
         with self._locked(context, type_id) as (connection, _):
             if volume_groups.type_is_used(connection, type_id):
                 raise errors.Invalid('Target group type is still in use.')
@@ -104,7 +104,7 @@ class VolumeGroups(Kept[VolumeGroup]):
         facts |= {'status': 'available', 'availability_zone': availability_zone, 'group_type': group_type}
         with self.store.write() as connection:
             group_id = chance.new_id()
-            # Nobody deletes them before the group is there.
+            # Locked, so that nobody deletes them before the group exists.
             GROUP_TYPES.get(connection, context, group_type, lock=True)
             for type_id in sorted(allowed):
                 keep_type(connection, type_id)
@@ -114,9 +114,9 @@ class VolumeGroups(Kept[VolumeGroup]):
         return self.get(context, group_id)
 
     def move(self, context: Context, group_id: str, add: Collection[str], remove: Collection[str]) -> None:
-        """Change which volumes are in the group; Invalid for one that cannot be."""
+        """Change which volumes are in the group; raises Invalid for a volume that cannot join or leave."""
         with self._locked(context, group_id) as (connection, group):
-            # Who locks several volumes does so in their order, and after the group.
+            # Lock order: the group, then its volumes sorted by ID.
             for volume_id in sorted({*add, *remove}):
                 VOLUMES.lock(connection, volume_id)
             for volume_id in add:
@@ -128,7 +128,7 @@ class VolumeGroups(Kept[VolumeGroup]):
             volume_groups.set_members(connection, remove, None)
 
     def delete(self, context: Context, group_id: str, *, with_volumes: bool = False) -> None:
-        """Invalid if there are volumes in it and they shall not go along, or cannot."""
+        """Raises Invalid if there are volumes in the group that are not to be deleted with it, or cannot be."""
         with self._locked(context, group_id) as (connection, group):
             if group.volumes and not with_volumes:
                 raise errors.Invalid(f'Group {group_id} is not empty. delete-volumes flag is required to delete it.')
@@ -147,7 +147,7 @@ class VolumeGroups(Kept[VolumeGroup]):
 
 
 def check_member(group: VolumeGroup, volume: Volume, *, ready: bool = True) -> None:
-    """Invalid if the volume cannot join the group."""
+    """Raises Invalid if the volume cannot join the group."""
     fits = volume.project_id == group.project_id and volume.volume_type_id in group.volume_types
     if volume.group_id is not None or not ready or not fits:
         raise errors.Invalid(

@@ -1,4 +1,4 @@
-"""What the volume service keeps: volumes and what stands beside them, each kind in rows of its own."""
+"""The records of the volume service: volumes and related resources, one table for each kind."""
 
 import builtins
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,11 +18,11 @@ from computeapi.db.listing import NEWEST_FIRST, bounded
 
 MAX_METADATA = 128
 MAX_IMAGE_METADATA = 256
-"""All that an image may have, and more that is written about it on the volume."""
+"""Enough for all properties of an image, and for further ones set on the volume."""
 
 
 class Identified(Protocol):
-    """A dataclass with an id."""
+    """A dataclass with an `id`."""
 
     __dataclass_fields__: ClassVar[dict[str, Any]]
 
@@ -34,7 +34,7 @@ Record = TypeVar('Record', bound=Identified)
 
 
 class Kept(Generic[Record]):
-    """Records of one table, of which a caller sees those of its project, or all if they belong to none."""
+    """Records of one table; a caller sees those of its project, or all if they do not belong to projects."""
 
     table: FactTable
     record: Callable[..., Record]
@@ -57,25 +57,26 @@ class Kept(Generic[Record]):
         marker: str | None = None,
         all_projects: bool = False,
     ) -> builtins.list[Record]:
-        """`all_projects` is for administrators; for others it means nothing."""
+        """`all_projects` is for administrators; ignored for others."""
         where, page = self.table.listed(context, filters, all_projects), bounded(limit, marker)
         with self.store.read() as connection:
             found = self.table.page(connection, context, *where, sort=sort, page=page, offset=offset)
         return [self.record(**facts) for facts in found]
 
     def change(self, context: Context, thing_id: str, change: Callable[[Record], Mapping[str, Any]]) -> Record:
-        """Change facts that depend on the thing as it is: nothing comes between reading and writing."""
+        """Apply changes computed from the current record, which stays locked between reading and writing."""
         with self._locked(context, thing_id) as (connection, found):
             return self._write(connection, found, change(found))
 
     @contextmanager
     def _locked(self, context: Context, thing_id: str) -> Iterator[tuple[sa.Connection, Record]]:
-        """A transaction in which nobody else changes the thing."""
+        """A transaction that locks the record."""
         with self.store.write() as connection:
             yield connection, self._lock(connection, context, thing_id)
 
     def _lock(self, connection: sa.Connection, context: Context, thing_id: str) -> Record:
-        """The thing, to change it or to make another one of it; Forbidden to who may only read."""
+        """The record, locked to change it or to create another one from it; raises Forbidden if the caller may only
+        read."""
         check_writer(context)
         return self.record(**self.table.get(connection, context, thing_id, lock=True))
 
@@ -94,7 +95,7 @@ class KeptWithSize(Kept[Record]):
     def totals(
         self, context: Context, *, filters: Mapping[str, Any] | None = None, all_projects: bool = False
     ) -> tuple[int, int]:
-        """How many records a list without limit has, and their size in all."""
+        """The number of records that a list without a limit has, and their total size."""
         with self.store.read() as connection:
             return self.table.count(connection, *self.table.listed(context, filters, all_projects))
 

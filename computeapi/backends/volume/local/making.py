@@ -1,4 +1,4 @@
-"""Making a volume, out of nothing or like an image, a snapshot or another volume."""
+"""Creation of volumes: blank, or from an image, a snapshot, another volume or a backup."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -28,7 +28,7 @@ MAX_SIZE = 2**31 - 1
 
 @dataclass(frozen=True)
 class Origin:
-    """What a volume is made from; by default nothing. `sized`: its size is the volume's if nobody says another."""
+    """The source of a volume; by default there is none. sized: whether its size is the default size of the volume."""
 
     size: int = 0
     sized: bool = False
@@ -57,7 +57,7 @@ class VolumeMaking(VolumeStore):
         group_id: str | None = None,
         volume_id: str | None = None,
     ) -> Volume:
-        """Without a size it has that of the snapshot or volume that it is made from."""
+        """The size defaults to that of the snapshot, volume or backup that the volume is created from."""
         if volume_id is not None and (made := self.get_many(context, [volume_id])):
             return made[volume_id]
         project_id = project_of(context)
@@ -67,7 +67,7 @@ class VolumeMaking(VolumeStore):
         image = None if image_id is None else self._image(context, image_id)
         contents = contents_of(image_id, snapshot_id or source_volume_id or backup_id)
         with self.store.write() as connection:
-            # Who moves volumes to a group or deletes it locks it before them.
+            # Lock the group before its volumes, as moving volumes and deleting the group do.
             group = None if group_id is None else VolumeGroup(**GROUPS.get(connection, context, group_id, lock=True))
             source = self._source(connection, context, image, snapshot_id, source_volume_id, backup_id)
             kind = keep_type(connection, wanted.id if wanted else source.volume_type_id or default.id)
@@ -141,7 +141,7 @@ class VolumeMaking(VolumeStore):
         VOLUMES.insert(connection, vars(volume))
 
     def _facts(self, source: Origin, kind: VolumeType, contents: Contents | None) -> dict[str, Any]:
-        """What is so whatever was asked for."""
+        """The attributes that do not depend on the request."""
         now = self.clock()
         return {
             'status': self.filler.status(contents) if _held_here(kind) else 'error',
@@ -160,7 +160,7 @@ def contents_of(image_id: str | None, source_id: str | None) -> Contents | None:
 
 
 def _held_here(kind: VolumeType) -> bool:
-    """Whether this storage is what the extra specs of the type ask for, if they ask for one by its name."""
+    """Whether the extra specs of the type name this storage, or none."""
     names = {kind.extra_specs.get(name, BACKEND) for name in (BACKEND_NAME, f'capabilities:{BACKEND_NAME}')}
     return names == {BACKEND}
 

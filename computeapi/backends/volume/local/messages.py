@@ -1,4 +1,4 @@
-"""What the volume service tells users about what went wrong after a request."""
+"""Messages that tell users why a request to the volume service failed later on."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -16,7 +16,7 @@ KEPT = timedelta(days=30)
 
 @dataclass(frozen=True)
 class Message:
-    """`event_id` tells programs what `user_message` tells people; nobody need keep it after `guaranteed_until`."""
+    """`event_id` is for programs, `user_message` for people; the message may be deleted after `guaranteed_until`."""
 
     id: str
     project_id: str
@@ -34,7 +34,7 @@ class VolumeMessages(Kept[Message]):
     table, record = MESSAGES, Message
 
     def add(self, connection: sa.Connection, context: Context, volume: Volume, event: str, text: str) -> None:
-        """Tell the volume's project; with this, messages that are too old go."""
+        """Add a message for the volume's project; deletes expired messages."""
         now = self.clock()
         MESSAGES.delete(connection, expired_messages(now))
         message = Message(

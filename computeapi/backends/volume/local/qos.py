@@ -1,4 +1,4 @@
-"""What types of volumes ask of the hosts that use them or of the storage that holds them."""
+"""QoS specs: what volume types require of the hosts that use volumes, or of the storage that holds them."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ MAX_SPECS = 64
 
 @dataclass(frozen=True)
 class QosSpecs:
-    """Limits by name, such as total_iops_sec; the consumer, who keeps them, is front-end, back-end or both."""
+    """Limits by name, such as total_iops_sec; the consumer, which enforces them, is front-end, back-end or both."""
 
     id: str
     name: str
@@ -27,7 +27,7 @@ class QosSpecs:
 
 
 class VolumeQos(Kept[QosSpecs]):
-    """QoS specs; who may see and change them is for the caller to check."""
+    """QoS specs; the caller checks who may see and change them."""
 
     table, record = QOS, QosSpecs
 
@@ -38,7 +38,7 @@ class VolumeQos(Kept[QosSpecs]):
         return made
 
     def set(self, context: Context, qos_id: str, specs: Mapping[str, str]) -> QosSpecs:
-        """Add to the specs; `consumer` among them is who keeps them."""
+        """Add to the specs; a `consumer` among them replaces the consumer."""
         consumer = {'consumer': specs['consumer']} if 'consumer' in specs else {}
         more = {name: value for name, value in specs.items() if name != 'consumer'}
         return self.change(context, qos_id, lambda found: {**consumer, 'specs': checked({**found.specs, **more})})
@@ -54,7 +54,7 @@ class VolumeQos(Kept[QosSpecs]):
         self.change(context, qos_id, change)
 
     def delete(self, context: Context, qos_id: str, *, force: bool = False) -> None:
-        """Invalid while types have them, unless by force."""
+        """Raises Invalid while types use the specs, unless `force` is set."""
         with self._locked(context, qos_id) as (connection, _):
             if not force and TYPES.select(connection, volume_types.types_with_qos(qos_id)):
                 raise errors.Invalid(f'QoS Specs {qos_id} is still associated with entities.')
@@ -62,13 +62,13 @@ class VolumeQos(Kept[QosSpecs]):
             QOS.delete(connection, QOS.among([qos_id]))
 
     def types(self, context: Context, qos_id: str) -> list[VolumeType]:
-        """The types that have the specs."""
+        """The types that use the specs."""
         with self.store.read() as connection:
             QOS.get(connection, context, qos_id)
             return [VolumeType(**facts) for facts in TYPES.select(connection, volume_types.types_with_qos(qos_id))]
 
     def associate(self, context: Context, qos_id: str, type_id: str) -> None:
-        """Invalid if the type has other specs."""
+        """Raises Invalid if the type has other specs."""
         with self._locked(context, qos_id) as (connection, _):
             kind = VolumeType(**TYPES.get(connection, context, type_id, lock=True))
             if kind.qos_specs_id not in (None, qos_id):
@@ -76,7 +76,7 @@ class VolumeQos(Kept[QosSpecs]):
             volume_types.set_qos(connection, TYPES.among([type_id]), qos_id)
 
     def disassociate(self, context: Context, qos_id: str, type_id: str | None = None) -> None:
-        """Without a type, from all."""
+        """Without a type, disassociate from all types."""
         with self._locked(context, qos_id) as (connection, _):
             where = volume_types.types_with_qos(qos_id)
             if type_id is not None:

@@ -1,4 +1,4 @@
-"""How much of the volume service each project may use, and how much it does."""
+"""Volume quotas of projects, and their usage."""
 
 from collections.abc import Mapping
 
@@ -21,7 +21,7 @@ DEFAULTS = {
 }
 
 DEFAULT_CLASS = 'default'
-"""The class of all projects: its limits are those of a project that has none of its own."""
+"""The class of all projects; its limits are the defaults of projects without limits of their own."""
 
 EXCEEDED = {
     'volumes': "VolumeLimitExceeded: Maximum number of volumes allowed ({limit}) exceeded for quota 'volumes'.",
@@ -43,7 +43,7 @@ EXCEEDED = {
 
 
 class VolumeQuotas:
-    """Limits by project and name; -1 is no limit."""
+    """Limits by project and name; -1 means unlimited."""
 
     def __init__(self, store: Store):
         self.store = store
@@ -61,7 +61,7 @@ class VolumeQuotas:
             return _usage(connection, project_id)
 
     def set_limits(self, project_id: str, limits: Mapping[str, int]) -> dict[str, int]:
-        """Set the limits that are given; the others stay."""
+        """Set the given limits; the others stay unchanged."""
         check_names(limits)
         with self.store.write() as connection:
             volumes.lock_project(connection, project_id)
@@ -69,19 +69,19 @@ class VolumeQuotas:
         return self.limits(project_id)
 
     def set_class_limits(self, name: str, limits: Mapping[str, int]) -> dict[str, int]:
-        """As `set_limits`, for a class of projects."""
+        """Like `set_limits`, for a quota class."""
         check_names(limits)
         with self.store.write() as connection:
             volumes.set_class_limits(connection, name, limits)
         return self.class_limits(name)
 
     def reset(self, project_id: str) -> None:
-        """Let the project have the defaults again."""
+        """Restore the defaults of the project."""
         with self.store.write() as connection:
             volumes.reset_limits(connection, project_id)
 
     def take(self, connection: sa.Connection, project_id: str, **more: int) -> None:
-        """OverQuota if the project may not have so many more of something."""
+        """Raises OverQuota if the project may not have this many more of something."""
         volumes.lock_project(connection, project_id)
         limits = _limits(connection, project_id)
         used = _usage(connection, project_id)

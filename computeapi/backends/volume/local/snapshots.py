@@ -66,7 +66,7 @@ class VolumeSnapshots(KeptWithSize[Snapshot]):
         return snapshot
 
     def delete(self, context: Context, snapshot_id: str, *, force: bool = False) -> None:
-        """`force` does not mind the status."""
+        """force: ignore the status."""
         with self._locked(context, snapshot_id) as (connection, snapshot):
             if not force and snapshot.status not in ('available', 'error'):
                 raise errors.Invalid('Invalid snapshot: Snapshot status must be available or error to be deleted.')

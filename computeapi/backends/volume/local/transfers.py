@@ -1,4 +1,4 @@
-"""Volumes that go from one project to another."""
+"""Transfers of volumes between projects."""
 
 import hashlib
 import hmac
@@ -26,7 +26,7 @@ AWAITING = 'awaiting-transfer'
 
 @dataclass(frozen=True)
 class Transfer:
-    """A volume that its project offers; who knows the key, of which a hash is kept, may take it."""
+    """An offer of a volume by its project; whoever knows the key may take it. Only a hash of the key is stored."""
 
     id: str
     project_id: str
@@ -47,9 +47,9 @@ class VolumeTransfers(Kept[Transfer]):
     def create(
         self, context: Context, volume_id: str, *, name: str | None = None, no_snapshots: bool = False
     ) -> tuple[Transfer, str]:
-        """Offer an available volume; the transfer, and the key that it takes to accept it.
+        """Offer an available volume; returns the transfer, and the key needed to accept it.
 
-        An offer from before an administrator made the volume available again is none any more.
+        Replaces an older offer, which can exist if an administrator reset the volume to available.
         """
         key = secrets.token_hex(8)
         check_writer(context)
@@ -65,7 +65,7 @@ class VolumeTransfers(Kept[Transfer]):
         return transfer, key
 
     def accept(self, context: Context, transfer_id: str, key: str) -> Transfer:
-        """Take the volume, with its snapshots unless they were left out. Invalid for a wrong key; OverQuota."""
+        """Take the volume, with its snapshots unless they were excluded. Raises Invalid for a wrong key, OverQuota."""
         project_id = project_of(context)
         with self._locked(context.elevated(), transfer_id) as (connection, transfer):
             if not hmac.compare_digest(_hash(key), transfer.key_hash):
@@ -76,7 +76,7 @@ class VolumeTransfers(Kept[Transfer]):
 
     @contextmanager
     def _locked(self, context: Context, thing_id: str) -> Iterator[tuple[sa.Connection, Transfer]]:
-        """The volume is locked first, as by those who delete it or offer it anew, and the transfer with it."""
+        """Locks the volume, then the transfer: the same order as when a volume is deleted or offered again."""
         with self.store.write() as connection:
             VOLUMES.lock(connection, TRANSFERS.get(connection, context, thing_id)['volume_id'])
             yield connection, self._lock(connection, context, thing_id)
@@ -94,7 +94,7 @@ class VolumeTransfers(Kept[Transfer]):
         VOLUMES.update(connection, volume.id, {**owner, 'status': 'available', 'group_id': None})
 
     def delete(self, context: Context, transfer_id: str) -> None:
-        """Take back the offer."""
+        """Withdraw the offer."""
         with self._locked(context, transfer_id) as (connection, transfer):
             TRANSFERS.delete(connection, TRANSFERS.among([transfer_id]))
             volume = Volume(**VOLUMES.get(connection, context.elevated(), transfer.volume_id))

@@ -1,4 +1,4 @@
-"""Kinds of volumes."""
+"""Volume types."""
 
 import builtins
 import contextlib
@@ -20,11 +20,11 @@ DEFAULT = '__DEFAULT__'
 TAKEN = 'Volume Type {} already exists.'
 
 UNENCRYPTED = {'cipher': None, 'key_size': None, 'control_location': 'front-end'}
-"""What encryption is where nothing else is said of it."""
+"""The defaults of an encryption."""
 
 
 class VolumeTypes:
-    """Volume types; who may change them is for the caller to check."""
+    """Volume types; the caller checks who may change them."""
 
     def __init__(self, store: Store, initial: Mapping[str, Mapping[str, str]], clock: Callable[[], datetime]):
         self.store = store
@@ -32,16 +32,16 @@ class VolumeTypes:
         self.clock = clock
 
     def populate(self) -> None:
-        """Make the default type and the initial ones, as far as they are missing."""
+        """Create the default type and the initial types if they are missing."""
         there = {kind.name for kind in self.list(Context(is_admin=True))}
         for name, extra_specs in {DEFAULT: {}, **self.initial}.items():
             if name not in there:
-                # Another process may be making it at this moment.
+                # Another process may be creating it at the same moment.
                 with contextlib.suppress(errors.Conflict):
                     self.create(name, extra_specs=extra_specs)
 
     def default(self) -> VolumeType:
-        """The type of a volume that names none."""
+        """The type of volumes that name none."""
         try:
             return self.get(Context(is_admin=True), DEFAULT)
         except errors.VolumeTypeNotFound:
@@ -58,7 +58,7 @@ class VolumeTypes:
         offset: int | None = None,
         marker: str | None = None,
     ) -> list[VolumeType]:
-        """The types that the caller may use; `public` leaves only those that are, or that are not."""
+        """The types that the caller may use. public: only public types, or only private ones."""
         where = [TYPES.visible(context), *TYPES.matches({} if public is None else {'is_public': public})]
         page = bounded(limit, marker)
         with self.store.read() as connection:
@@ -85,7 +85,7 @@ class VolumeTypes:
         return kind
 
     def change(self, type_id: str, change: Callable[[VolumeType], Mapping[str, Any]]) -> VolumeType:
-        """Change facts that depend on the type as it is: nothing comes between reading and writing."""
+        """Apply changes computed from the current type, which stays locked between reading and writing."""
         administrator = Context(is_admin=True)
         with self.store.write() as connection:
             facts = change(VolumeType(**TYPES.get(connection, administrator, type_id, lock=True)))
@@ -94,7 +94,7 @@ class VolumeTypes:
         return self.get(administrator, type_id)
 
     def delete(self, type_id: str) -> None:
-        """Invalid while volumes have the type, and for the default type."""
+        """Raises Invalid while volumes have the type, and for the default type."""
         with self.store.write() as connection:
             kind = VolumeType(**TYPES.get(connection, Context(is_admin=True), type_id, lock=True))
             if kind.name == DEFAULT:
@@ -104,9 +104,10 @@ class VolumeTypes:
             TYPES.delete(connection, TYPES.among([kind.id]))
 
     def encrypt(self, type_id: str, facts: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-        """Let volumes of the type be encrypted in this way, or not at all; Invalid while there are some.
+        """Set the encryption of the type's volumes, or remove it; raises Invalid while there are volumes of the type.
 
-        Facts that are left out stay as they are."""
+        Attributes that are left out stay unchanged.
+        """
         with self.store.write() as connection:
             kind = VolumeType(**TYPES.get(connection, Context(is_admin=True), type_id, lock=True))
             if volume_types.type_is_used(connection, kind.id):
@@ -120,7 +121,7 @@ class VolumeTypes:
         return self.get(Context(is_admin=True), type_id).encryption
 
     def projects(self, type_id: str) -> builtins.list[str]:
-        """Who may use a private type."""
+        """The projects that may use a private type."""
         with self.store.read() as connection:
             return volume_types.type_projects(connection, _private(connection, type_id).id)
 
@@ -139,7 +140,7 @@ class VolumeTypes:
 
 
 def _find(connection: sa.Connection, context: Context, name_or_id: str) -> VolumeType:
-    """A name that is another type's id yields the one with that id."""
+    """If the name of one type is the ID of another, returns the one with that ID."""
     where = (volume_types.types_named(name_or_id), TYPES.visible(context))
     found = [VolumeType(**facts) for facts in TYPES.select(connection, *where)]
     if not found:
@@ -148,7 +149,7 @@ def _find(connection: sa.Connection, context: Context, name_or_id: str) -> Volum
 
 
 def keep_type(connection: sa.Connection, type_id: str) -> VolumeType:
-    """The type, which nobody deletes before the transaction ends."""
+    """The type, protected from deletion until the transaction ends."""
     if not volume_types.keep_type(connection, type_id):
         raise errors.VolumeTypeNotFound(id=type_id)
     return VolumeType(**TYPES.get(connection, Context(is_admin=True), type_id))

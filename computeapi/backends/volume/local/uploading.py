@@ -1,4 +1,4 @@
-"""Images that are made of the data of volumes."""
+"""Images created from the data of volumes."""
 
 import logging
 from collections.abc import Iterator
@@ -29,9 +29,11 @@ class VolumeUpload(VolumeStore):
         protected: bool = False,
         force: bool = False,
     ) -> tuple[Volume, Image]:
-        """Begin to make an image of an available volume, with force also of one in use; it is `uploading` meanwhile.
+        """Start to create an image from an available volume (with force also one in use), which is `uploading`
+        meanwhile.
 
-        Invalid for formats that nobody writes here."""
+        Raises Invalid for formats that cannot be written here.
+        """
         if disk_format not in UPLOADED:
             raise errors.Invalid(f'disk_format must be one of {", ".join(UPLOADED)}.')
         facts: dict[str, Any] = {'disk_format': disk_format, 'container_format': container_format}
@@ -40,7 +42,7 @@ class VolumeUpload(VolumeStore):
             if former.status not in (('available', 'in-use') if force else ('available',)):
                 raise unfit(former, 'uploaded')
             volume = replace(former, status='uploading')
-            # What is simulated is over before anybody sees it.
+            # A simulated upload completes before anybody could see the status.
             if self.filler.files is not None:
                 volume = self._write(connection, former, {'status': volume.status})
             data = self.filler.giving(volume_id)
@@ -64,7 +66,7 @@ class VolumeUpload(VolumeStore):
         return volume, image
 
     def _forget(self, context: Context, image: Image) -> None:
-        """It has no data, and never will."""
+        """Delete an image that has no data, and never will."""
         try:
             self.images.update(context, image.id, protected=False)
             self.images.delete(context, image.id)

@@ -1,4 +1,4 @@
-"""A volume from its making to its end."""
+"""The lifecycle of volumes."""
 
 import builtins
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ class VolumeLife(VolumeMaking):
     def metadata_values(
         self, context: Context, *, filters: Mapping[str, Any] | None = None, all_projects: bool = False
     ) -> dict[str, builtins.list[str]]:
-        """The values that each name has in the metadata of these volumes."""
+        """The values of each metadata key of these volumes."""
         with self.store.read() as connection:
             return volumes.metadata_values(connection, *VOLUMES.listed(context, filters, all_projects))
 
@@ -35,7 +35,7 @@ class VolumeLife(VolumeMaking):
         return self.change(context, volume_id, lambda volume: facts)
 
     def extend(self, context: Context, volume_id: str, size: int, *, in_use: bool = True) -> Volume:
-        """`in_use` says whether that is done to a volume that a server uses."""
+        """in_use: whether volumes in use may be extended."""
         with self._locked(context, volume_id) as (connection, volume):
             if volume.status not in (('available', 'in-use') if in_use else ('available',)):
                 raise unfit(volume, 'extended')
@@ -53,7 +53,7 @@ class VolumeLife(VolumeMaking):
         return grown
 
     def retype(self, context: Context, volume_id: str, volume_type: str) -> Volume:
-        """Invalid if a volume that is in use would begin or cease to be one that several servers share."""
+        """Raises Invalid if multiattach would change for a volume in use."""
         wanted = self.types.get(context, volume_type)
         with self._locked(context, volume_id) as (connection, volume):
             kind = keep_type(connection, wanted.id)
@@ -100,8 +100,8 @@ class VolumeLife(VolumeMaking):
         detached: bool = False,
         migration_status: str | None = None,
     ) -> Volume:
-        """Say what the volume is, whatever it was; `detached` forgets its attachments, the migration_status `none` the
-        one it has."""
+        """Set the status regardless of the current one. detached: delete the attachments.  migration_status: `none`
+        clears the current one."""
         gone: builtins.list[str] = []
         with self._locked(context, volume_id) as (connection, volume):
             if detached:
@@ -115,18 +115,18 @@ class VolumeLife(VolumeMaking):
         return self.get(context, volume_id)
 
     def delete(self, context: Context, volume_id: str, *, force: bool = False, cascade: bool = False) -> None:
-        """`force` does not mind the status, `cascade` takes the snapshots along."""
+        """force: ignore the status.  cascade: delete the snapshots, too."""
         with self._locked(context, volume_id) as (connection, volume):
             held = volumes.attachment_statuses(connection, volume_id)
             busy = held or volume.group_id or volume.status not in DELETABLE
             if 'attached' in held or not force and busy:
                 raise errors.Invalid(UNDELETABLE)
             snapshots = SNAPSHOTS.select(connection, volumes.snapshots_of(volume_id))
-            # Whoever gave the volume away may have kept them.
+            # A project that transferred the volume may have kept them.
             if not all(cascade and owns(context, facts['project_id']) for facts in snapshots):
                 raise errors.Invalid(UNDELETABLE)
-            # By their own ids: InnoDB would lock the entries of another index before the rows, and who deletes a
-            # snapshot locks its row first.
+            # Delete by ID: with another index, InnoDB would lock index entries before the rows, while the deletion of a
+            # single snapshot locks its row first.
             SNAPSHOTS.delete(connection, SNAPSHOTS.among(facts['id'] for facts in snapshots))
             VOLUMES.delete(connection, VOLUMES.among([volume_id]))
         self.filler.delete([volume_id, *(facts['id'] for facts in snapshots)])
