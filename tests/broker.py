@@ -1,6 +1,7 @@
-"""The RabbitMQ of tests: a virtual host of its own for each process of them, which goes with it.
+"""The RabbitMQ of tests: each test process has its own virtual host, which is deleted at the end.
 
-COMPUTEAPI_TEST_RABBITMQ names one, e.g. rabbit://guest:guest@127.0.0.1:5672; what needs it is asked for where it does.
+COMPUTEAPI_TEST_RABBITMQ has its URL, e.g. rabbit://guest:guest@127.0.0.1:5672; without it, tests that need a broker are
+not run.
 """
 
 import functools
@@ -18,7 +19,7 @@ VHOST = own_name()
 
 @functools.cache
 def transport_url():
-    """Where nobody else is."""
+    """The URL of this process's own virtual host."""
     user = urlsplit(URL).username
     control('add_vhost', VHOST)
     control('set_permissions', '-p', VHOST, user, '.*', '.*', '.*')
@@ -26,10 +27,10 @@ def transport_url():
 
 
 def end():
-    """Remove what there is; whoever is connected leaves first."""
+    """Delete the virtual host, after its users have disconnected."""
     for leave in LEAVING:
         leave()
-    # What still listens would tell, at length, that the broker knows it no more.
+    # Remaining listeners would log at length that the virtual host is gone.
     logging.disable()
     if transport_url.cache_info().currsize:
         control('delete_vhost', VHOST)
@@ -40,7 +41,7 @@ def queues():
 
 
 def control(*words):
-    """What `rabbitmqctl` prints."""
+    """The output of `rabbitmqctl`."""
     done = subprocess.run(['rabbitmqctl', '--quiet', *words], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -1,4 +1,4 @@
-"""Time that tests set."""
+"""A clock that tests control."""
 
 from datetime import timedelta
 
@@ -6,7 +6,7 @@ from computeapi.clock import utcnow
 
 
 class StandingClock:
-    """Stands still until it is told to go forward."""
+    """Stands still until it is moved forward."""
 
     def __init__(self):
         self.now = utcnow()
@@ -15,5 +15,5 @@ class StandingClock:
         return self.now
 
     def forward(self, seconds=0, **duration):
-        """As timedelta takes it."""
+        """Takes the arguments of timedelta."""
         self.now += timedelta(seconds=seconds, **duration)

@@ -1,7 +1,7 @@
-"""What all tests share: databases, a service on them, and a client that speaks to it.
+"""Fixtures for all tests: databases, a service on them, and a client for it.
 
-SQLite always runs, other databases where tests/databases.py is told of them; the tests of agents run where
-COMPUTEAPI_TEST_RABBITMQ names a RabbitMQ, see tests/broker.py.
+SQLite is always tested, other databases if they are configured (see tests/databases.py). The tests of agents run if
+COMPUTEAPI_TEST_RABBITMQ has the URL of a RabbitMQ, see tests/broker.py.
 """
 
 import json
@@ -29,21 +29,21 @@ from tests import broker, databases
 from tests.neighbours import cloud
 
 SAME_ON_ALL = {'agents', 'api', 'consoles', 'history', 'observers', 'standalone'}
-"""The folders of tests that go through the same lines on every database."""
+"""Folders of tests that execute the same lines on every database."""
 THOROUGH = bool(os.environ.get('COMPUTEAPI_TEST_THOROUGH'))
 ONE_OF = int(os.environ.get('COMPUTEAPI_TEST_ONE_OF', '1'))
-"""Of so many tests one is run, always the same."""
+"""Run one in this many tests; the selection is deterministic."""
 TURNS = {'postgresql': 0, 'mariadb': 1}
-"""Which fourth of such tests runs on a database beside SQLite: tests/db and tests/backends ask most of the SQL."""
+"""The quarter of such tests that runs on each database besides SQLite; tests/db and tests/backends cover most SQL."""
 
 TIMES = {str(moment) for moment in MOMENTS.values()}
 FILLED = sa.select(*(sa.exists().select_from(table).label(table.name) for table in metadata.sorted_tables))
-"""Whether each table has any row."""
+"""Whether each table has any rows."""
 
 
 @pytest.fixture(scope='session')
 def stores(tmp_path_factory):
-    """Stores with all tables, by database, each made once; dropped at the end."""
+    """Stores with all tables, by database; each is created once and dropped at the end."""
     known: dict[str, Store] = {}
     with ExitStack() as stack:
 
@@ -59,12 +59,12 @@ def stores(tmp_path_factory):
 
 @pytest.fixture(params=databases.DATABASES)
 def database(request):
-    """The name of each database that is switched on."""
+    """The name of each enabled database."""
     return request.param
 
 
 def pytest_unconfigure():
-    """A cloud in which this process made projects of its own has them no longer, and a broker nothing of it."""
+    """Delete the projects that this process created in a cloud, and its virtual host in the broker."""
     cloud.end()
     broker.end()
 
@@ -74,10 +74,11 @@ def pytest_addoption(parser):
 
 
 def pytest_collection_modifyitems(config, items):
-    """What is marked `several_writers` is not asked of SQLite, which has one at a time, nor `tells` of MariaDB.
+    """Select the tests to run: `several_writers` not on SQLite, which has one writer at a time, and `tells` not on
+    SQLite or MariaDB.
 
-    What goes through the same lines on every database runs on SQLite and, by turns, on one of the others (on all of
-    them when COMPUTEAPI_TEST_THOROUGH is set); coverage, which takes as long again, is counted there once.
+    Tests in SAME_ON_ALL run on SQLite and a quarter of them on each other database (all of them if
+    COMPUTEAPI_TEST_THOROUGH is set), where coverage is not measured, because it doubles the time.
     """
     items[:] = [item for item in items if is_wanted(item)]
     if config.getoption('neighbours'):
@@ -88,13 +89,13 @@ def pytest_collection_modifyitems(config, items):
 
 
 SET_UP = set()
-"""Which fixtures this process set up in which modules."""
+"""Combinations of module and fixtures that this process has set up."""
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_setup(item):
-    """Coverage, which takes half as long again, counts what sets a test up once in each module, for it is the same
-    each time: most of the time of most tests."""
+    """Measure coverage of the setup only once for each module and set of fixtures: setup executes the same lines each
+    time, takes up most of the time of most tests, and coverage makes it half as slow again."""
     setting_up = (item.path, *item.fixturenames)
     known = setting_up in SET_UP or item.get_closest_marker('no_cover')
     counting = coverage.Coverage.current() if known and SAME_ON_ALL.intersection(item.path.parts) else None
@@ -118,7 +119,7 @@ def is_wanted(item):
     if 'transport_url' in item.fixturenames and not broker.URL:
         return False
     if asks_neighbours(item):
-        # They have their own databases.
+        # They use their own databases.
         return not is_on(item, *TURNS)
     if THOROUGH or not is_on(item, *TURNS) or not SAME_ON_ALL.intersection(item.path.parts):
         return True
@@ -127,8 +128,8 @@ def is_wanted(item):
 
 
 def asks_neighbours(item):
-    """Whether it is about a cloud, or a suite runs on an implementation that tests/backends/implementations.py calls
-    real."""
+    """Whether the test is about a real cloud, or runs a suite on a Real implementation of
+    tests/backends/implementations.py."""
     values = item.callspec.params.values() if 'callspec' in vars(item) else ()
     real = any(getattr(value, '__name__', '').startswith('Real') for value in values)
     return real or 'neighbours' in item.path.parts
@@ -140,27 +141,27 @@ def is_on(item, *names):
 
 @pytest.fixture
 def transport_url():
-    """Of a RabbitMQ on which nobody else is than this process and those that it starts."""
+    """The URL of a RabbitMQ virtual host that only this process, and those that it starts, use."""
     return broker.transport_url()
 
 
 @pytest.fixture
 def database_url(database, tmp_path):
-    """A database of its own, without tables, as SQLAlchemy URL."""
+    """The SQLAlchemy URL of a separate database without tables."""
     with databases.made(database, tmp_path) as url:
         yield url
 
 
 @pytest.fixture
 def store(database, stores):
-    """An empty database with all tables: each test runs on every database that is switched on."""
+    """An empty database with all tables; each test runs on every enabled database."""
     return emptied(stores(database))
 
 
 def emptied(store):
-    """The same store without a row."""
+    """The same store with all rows deleted."""
     with store.write() as connection:
-        # Most tables are empty, and one query tells which are not.
+        # Most tables are empty; a single query finds those that are not.
         filled = connection.execute(FILLED).mappings().one()
         for table in reversed(metadata.sorted_tables):
             if filled[table.name]:
@@ -170,7 +171,7 @@ def emptied(store):
 
 @pytest.fixture
 def deadlock(monkeypatch, store):
-    """Once it is called, the next transaction was in the way of another one."""
+    """After a call, the next transaction fails with a deadlock."""
     write, ends = store.write, []
 
     @contextmanager
@@ -187,7 +188,7 @@ def deadlock(monkeypatch, store):
 
 @pytest.fixture
 def asked(store):
-    """The statements since the list was last emptied, but for those that ask for the time, which come now and then."""
+    """The statements since the list was last cleared, except those that read the time, whose number varies."""
     seen = []
 
     def note(connection, cursor, statement, *rest):
@@ -206,7 +207,7 @@ def conf(tmp_path):
 
 
 def configured(folder):
-    """Callers say who they are, images go to a temporary folder, answers must be what is promised."""
+    """Callers name themselves, images are stored in a temporary folder, and responses are validated."""
     overrides = {
         ('DEFAULT', 'host'): CONTROLLER,
         ('api', 'auth_strategy'): 'none',
@@ -222,7 +223,7 @@ def service(conf, store):
 
 
 class Answer:
-    """What came back: status, headers and the body as JSON (None when empty)."""
+    """A response: status, headers and the body as JSON (None if empty)."""
 
     def __init__(self, response):
         self.status = response.status_int
@@ -235,10 +236,10 @@ class Answer:
 
 
 class Client:
-    """Speaks HTTP to a WSGI app without a socket.
+    """Sends HTTP requests to a WSGI app without a socket.
 
-    client.get('/flavors', '2.61', as_='bob:project'): a path below /v2.1 (or one that starts with
-    another version or a slash too many), a microversion, and a noauth token.
+    client.get('/flavors', '2.61', as_='bob:project'): a path below /v2.1 (or one that starts with another version or an
+    extra slash), a microversion, and a noauth token.
     """
 
     def __init__(self, app, token='admin:admin', prefix='/v2.1'):
@@ -269,7 +270,7 @@ class Client:
 
 @pytest.fixture
 def app(service):
-    """The whole compute pipeline, as api-paste.ini composes it."""
+    """The complete compute pipeline, as composed by api-paste.ini."""
     return load(service, 'compute')
 
 
@@ -286,7 +287,7 @@ def legacy(app):
 
 
 class Servers:
-    """Servers of project `project` that nobody booted, written into the store as they are."""
+    """Servers of project `project`, written directly into the store without booting them."""
 
     now = staticmethod(utcnow)
 
@@ -294,7 +295,7 @@ class Servers:
         self.store = store
 
     def add(self, **facts):
-        """A running server with these facts; its id."""
+        """Insert a running server with these facts; returns its ID."""
         server_id, now = str(uuid.uuid4()), utcnow()
         with self.store.write() as connection:
             rows.insert(connection, ACTIVE | {'uuid': server_id, 'created_at': now, 'launched_at': now} | facts)
@@ -354,13 +355,13 @@ ACTIVE = {
 
 @pytest.fixture
 def servers(store):
-    """For tests that need servers and no cloud that runs them: servers.add(name='web')."""
+    """For tests that need servers but no running cloud: servers.add(name='web')."""
     return Servers(store)
 
 
 @pytest.fixture
 def logged(caplog):
-    """logged(): what the service itself logged. A library may still be at work for a test that is over."""
+    """logged(): the records that the service itself logged; libraries may still log for an earlier test."""
     return lambda: [record for record in caplog.records if record.name.split('.')[0] == 'computeapi']
 
 
@@ -375,7 +376,7 @@ def sample():
 
 @pytest.fixture(scope='session')
 def shape():
-    """Keys and JSON types of a body at all depths: what it must have in common with a sample."""
+    """The keys and JSON types of a body at all depths: what it must have in common with a sample."""
     return _shape
 
 

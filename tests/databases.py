@@ -1,6 +1,6 @@
-"""Databases that tests make for themselves, which go away: on SQLite, and on servers that the environment names.
+"""Temporary databases for tests: on SQLite, and on the servers given by environment variables.
 
-COMPUTEAPI_TEST_POSTGRESQL and _MARIADB hold the SQLAlchemy URL of a server on which a database may be made, e.g.
+COMPUTEAPI_TEST_POSTGRESQL and _MARIADB have the SQLAlchemy URL of a server on which databases may be created, e.g.
 postgresql+psycopg://postgres@127.0.0.1/postgres and mysql+pymysql://root@127.0.0.1/test.
 """
 
@@ -15,19 +15,19 @@ URLS = {
     'mariadb': os.environ.get('COMPUTEAPI_TEST_MARIADB'),
 }
 DATABASES = ['sqlite', *(name for name, url in URLS.items() if url)]
-"""Those that are switched on."""
+"""The enabled databases."""
 SHARED = 'postgresql' if URLS['postgresql'] else 'sqlite'
-"""The one for several processes."""
+"""The database for tests with several processes."""
 
 
 def own_name():
-    """A name that nobody has, also none who was killed: the numbers of processes come again."""
+    """A unique name. Process IDs would not do: they are reused, and killed processes leave their databases behind."""
     return f'computeapi_test_{uuid.uuid4().hex[:12]}'
 
 
 @contextmanager
 def made(database, folder):
-    """The SQLAlchemy URL of a new database, without tables; SQLite's is in the folder."""
+    """The SQLAlchemy URL of a new database without tables; a SQLite database is in the folder."""
     name = own_name()
     if database == 'sqlite':
         yield f'sqlite:///{folder}/{name}.db'
@@ -36,7 +36,7 @@ def made(database, folder):
     try:
         yield sa.make_url(URLS[database]).set(database=name).render_as_string(hide_password=False)
     finally:
-        # Processes that were killed may be connected still.
+        # Killed processes may still be connected.
         _administer(URLS[database], f'DROP DATABASE {name}' + ' WITH (FORCE)' * (database == 'postgresql'))
 
 

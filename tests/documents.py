@@ -1,4 +1,4 @@
-"""The pages of the documentation, and what stands in them as code."""
+"""The pages of the documentation, and the code blocks in them."""
 
 import re
 from pathlib import Path
@@ -11,7 +11,7 @@ BLOCK = re.compile(
 
 
 class Block(NamedTuple):
-    """Code on a page: below which heading of the second order, in what language, and the comment that stands before."""
+    """A code block on a page: the second-level heading above it, its language, and the comment before it."""
 
     section: str
     language: str
@@ -20,7 +20,7 @@ class Block(NamedTuple):
 
 
 def blocks(page: str) -> list[Block]:
-    """The blocks of a page, such as README.md, from its beginning to its end."""
+    """The blocks of a page, such as README.md, in order."""
     section, found = '', []
     for match in BLOCK.finditer((ROOT / page).read_text()):
         if match['section']:
@@ -31,5 +31,5 @@ def blocks(page: str) -> list[Block]:
 
 
 def texts(page: str, section: str, start: str = '') -> list[str]:
-    """The blocks of a section that begin so."""
+    """The blocks of a section that begin with this text."""
     return [block.text for block in blocks(page) if block.section == section and block.text.startswith(start)]

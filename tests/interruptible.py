@@ -1,4 +1,5 @@
-"""A store in which something can come between any two transactions: all that lasts is written in them."""
+"""A store in which something can happen between any two transactions; everything persistent is written in
+transactions."""
 
 from types import SimpleNamespace
 
@@ -6,15 +7,15 @@ from computeapi.db.engine import Store
 
 
 class Killed(BaseException):
-    """The process is gone, and with it everything that it would still have done."""
+    """The process is dead, along with everything that it would still have done."""
 
 
 class Interruptible(Store):
-    """The store of another object, in which something may happen before a transaction begins."""
+    """A copy of a store in which something can happen before a transaction begins."""
 
     def __init__(self, store):
         self.__dict__.update(store.__dict__)
-        # Shared with the stores that are made of this one.
+        # Shared with the stores that are copied from this one.
         self.plan = SimpleNamespace(left=None, interrupt=None, dead=False)
 
     @property
@@ -39,7 +40,7 @@ class Interruptible(Store):
             raise Killed()
 
     def after(self, steps, interrupt):
-        """Let this happen when so many transactions are over; `left` is None then."""
+        """Call `interrupt` after this many transactions; `left` is None then."""
         self.plan.left, self.plan.interrupt = steps, interrupt
 
     def die(self):

@@ -1,4 +1,5 @@
-"""A Placement in memory, for tests of what compute tells: it refuses what the real one does, and can be away."""
+"""An in-memory Placement, for tests of what compute reports: it refuses what the real one does, and can be
+unavailable."""
 
 import threading
 from collections import defaultdict
@@ -96,7 +97,7 @@ class PlacementInMemory:
                 raise PlacementRefused('It has not so much.')
 
     def part(self, root_id, provider):
-        """What somebody else declares below a host."""
+        """Declare a provider below a host, as another client of Placement."""
         self.providers[provider.id] = self._merged(provider)
         self.roots[provider.id] = root_id
 

@@ -1,4 +1,4 @@
-"""A TCP proxy that stands between the service and its database, and can fail as networks do."""
+"""A TCP proxy between the service and its database that can fail as networks do."""
 
 import select
 import socket
@@ -7,11 +7,12 @@ from contextlib import suppress
 
 
 class Proxy:
-    """Passes on what comes, until it is told otherwise.
+    """Forwards data until told otherwise.
 
-    refuse: connections end and none can be made. hold: they stay, and nothing passes. lose: what is said goes nowhere,
-    and neither side is told, also on new connections; those of that time stay dead. go_on: as at first, for others.
-    cut_at(text): the connection on which a client says this is cut, as often as told.
+    refuse: connections are closed, and new ones fail.  hold: connections stay open, and nothing is forwarded.
+    lose: data are dropped without either side noticing, also on new connections; those connections stay dead.
+    go_on: forward again, on other connections.  cut_at(text): close the connection on which a client sends this text,
+    as many times as given.
     """
 
     def __init__(self, host, port):
@@ -79,7 +80,7 @@ class Proxy:
                     data = source.recv(65536)
                     if (client, server) in self.lost:
                         if not data:
-                            # Nor does the other side hear of that.
+                            # The other side does not notice the close either.
                             sources.remove(source)
                             source.close()
                         continue

@@ -1,4 +1,4 @@
-"""Certificates, and what owners of images sign with them, as cryptography makes them."""
+"""Certificates, and image signatures made with their keys, using cryptography."""
 
 from base64 import b64encode
 from datetime import UTC, datetime, timedelta
@@ -19,9 +19,9 @@ KEYS = {
 
 
 class Signer:
-    """A key of this type and its certificate, by another one or itself.
+    """A key of this type with its certificate, issued by another signer or self-signed.
 
-    authority: whether it may be the issuer of others.  age, left: of its time.  hosts: what it is on the wire.
+    authority: whether it may issue certificates.  age, left: of its validity period.  hosts: its host names, for TLS.
     """
 
     def __init__(self, name, issuer=None, *, authority=False, kind='RSA-PSS', age=DAY, left=DAY, hosts=()):
@@ -58,7 +58,7 @@ class Signer:
         return self.certificate.public_bytes(serialization.Encoding.DER)
 
     def properties(self, data, certificate_id):
-        """What an image of these data says of their signature."""
+        """The properties for the signature of an image with these data."""
         return {
             'img_signature': b64encode(self.signature(data)).decode(),
             'img_signature_hash_method': 'SHA-256',

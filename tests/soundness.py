@@ -1,6 +1,7 @@
-"""What must be so whenever a cloud is at rest: nothing lost, nothing left behind, nothing held twice.
+"""Invariants of a cloud at rest: nothing is lost, nothing is left behind, nothing is held twice.
 
-`problems(store)` reads the store as it is, past all services, so that it can judge the remains of a process, too.
+`problems(store)` reads the store directly, bypassing all services, so that it can also check what a process left
+behind.
 """
 
 from collections import defaultdict
@@ -20,7 +21,7 @@ from computeapi.db.tables.network import ports
 from computeapi.db.tables.share import share_access_rules
 from computeapi.db.tables.volume import volume_attachments, volume_snapshots, volumes
 
-# The power states that go with each state of a server at rest.
+# The power states that are valid for each state of a server at rest.
 POWER = {
     'active': {1},
     'stopped': {4},
@@ -34,17 +35,17 @@ POWER = {
     'error': {0, 1, 3, 4},
 }
 OVER = {'error', 'failed', 'cancelled', 'completed', 'done', 'confirmed', 'reverted'}
-# What waits for its time, and the state of the server that it waits in.
+# Kinds of tasks that wait for their time, and the state of the server meanwhile.
 WAITING = {'reclaim': 'soft-delete', 'shelveOffload': 'shelved', 'auto_confirm': 'resized'}
 
 
 def problems(store) -> list[str]:
-    """What is not as it must be in a store in which nobody is working."""
+    """The violated invariants of a store that nobody is working on."""
     return list(Cloud(store).problems())
 
 
 class Cloud:
-    """Everything in the store that servers have to do with."""
+    """Everything in the store that is related to servers."""
 
     def __init__(self, store):
         with store.read() as connection:
@@ -67,7 +68,7 @@ class Cloud:
             self.image_properties = rows(image_properties)
             self.miscounted = quota_usages.differences(connection)
         self.servers = {key: server for key, server in self.everyone.items() if server.deleted_at is None}
-        # Whoever sets a state by hand says what is so, whether it is or not.
+        # After a state was reset by hand, it need not be true.
         self.reset = {row.server_id for row in self.actions if row.action == 'resetState'}
 
     def problems(self) -> Iterator[str]:
@@ -82,14 +83,14 @@ class Cloud:
 
 
 def grouped(rows):
-    """By server."""
+    """Rows by server."""
     found = defaultdict(list)
     for row in rows:
         found[row.server_id].append(row)
     return found
 
 
-# ------------------------------------------------------------------ of each server
+# ------------------------------------------------------------------ each server
 
 
 def state(cloud, server):
@@ -110,7 +111,7 @@ def sizes(flavor):
 
 
 def place(cloud, server):
-    """One host, two while a resize waits for its owner's word, none when it has left its host."""
+    """A server holds one host, two while a resize awaits confirmation, none when it has left its host."""
     held = {claim.host: (claim.vcpus, claim.memory_mb, claim.disk_gb) for claim in cloud.claims[server.uuid]}
     expected = {server.host} - {None}
     if server.vm_state == 'resized':
@@ -130,7 +131,7 @@ def waits(move, server):
 
 
 def machine(cloud, server):
-    """The simulated hypervisor runs what there should be, where it should be."""
+    """The simulated hypervisor runs the machines that it should, on the hosts where it should."""
     running = {domain.host: domain.power_state for domain in cloud.domains[server.uuid]}
     held = {claim.host for claim in cloud.claims[server.uuid]}
     if set(running) - held:
@@ -172,11 +173,11 @@ def disks(cloud, server):
             yield f'volume {attachment.volume_id} is {attachment.device}, not {known[key].device_name}'
 
 
-# ------------------------------------------------------------------ of all of them
+# ------------------------------------------------------------------ the whole cloud
 
 
 def remains(cloud):
-    """Nothing belongs to a server that is gone."""
+    """Nothing belongs to a deleted server."""
     belongings = {
         'claim': cloud.claims,
         'machine': cloud.domains,
@@ -222,7 +223,7 @@ def history(cloud):
 
 
 def block_storage(cloud):
-    """The status of a volume is what its attachments say."""
+    """The status of a volume follows from its attachments."""
     held = defaultdict(set)
     for attachment in cloud.attachments:
         held[attachment.volume_id].add(attachment.status)
@@ -233,13 +234,14 @@ def block_storage(cloud):
             yield f'volume {volume.id} is {volume.status}, its attachments are {statuses}'
     made = {device.volume_id for devices in cloud.devices.values() for device in devices}
     for volume in cloud.volumes:
-        # Those that tests make have names; those that are made for a server go with it, unless they have snapshots.
+        # Volumes that tests create have names. Those created for a server are deleted with it, unless they have
+        # snapshots.
         if volume.name is None and volume.id not in made | cloud.originals:
             yield f'volume {volume.id} was made for a server that does not have it'
 
 
 def file_systems(cloud):
-    """A share is mounted where its server runs, and open to the hosts of its servers and to no others."""
+    """A share is mounted where its server runs, and only the hosts of its servers have access to it."""
     for share in cloud.shares:
         server = cloud.servers[share.server_id]
         expected = {'active': 'active', 'stopped': 'inactive'}.get(server.vm_state, share.status)

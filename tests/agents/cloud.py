@@ -1,4 +1,4 @@
-"""A cloud of processes: an API in this one, workers, and agents of hosts that are simulated, with a broker between."""
+"""A cloud of processes: an API in this one, workers, and agents of simulated hosts, connected by a broker."""
 
 import os
 import signal
@@ -24,7 +24,7 @@ from tests.conftest import Client
 from tests.proxy import Proxy
 
 ROOT = Path(computeapi.__file__).parent.parent
-# For how many seconds a network is away: what a minute is to the times of a deployment, it is to those below.
+# The duration of a network outage in seconds; relative to the timeouts below it is what a minute is in a deployment.
 OUTAGE = float(os.environ.get('COMPUTEAPI_TEST_OUTAGE', 12))
 PATIENCE = 30
 MACHINE = {'power_state': 1, 'console_log': '', 'created_at': datetime(2030, 1, 1)}
@@ -64,12 +64,12 @@ snapshot_seconds = 0.1
 
 
 class Watched:
-    """What consists of processes whose logs are in its folder."""
+    """Something that consists of processes whose logs are in its folder."""
 
     patience = PATIENCE + 2 * OUTAGE
 
     def until(self, holds, seconds=None):
-        """What the condition finds, as soon as it is true."""
+        """Waits until the condition is true; returns its value."""
         deadline = time.monotonic() + (seconds or self.patience)
         while not (found := holds()):
             assert time.monotonic() < deadline, self.logs()
@@ -81,7 +81,7 @@ class Watched:
 
 
 class Daemon:
-    """A process of the cloud: `words` are its command line."""
+    """A process of the cloud; `words` is its command line."""
 
     def __init__(self, folder, name, text, words):
         self.folder, self.name, self.words = folder, name, words
@@ -101,7 +101,7 @@ class Daemon:
             self.process = subprocess.Popen(self.command(*self.words), stderr=stderr, **self.around)
 
     def run(self, *words):
-        """Another command with the same configuration, and what it says."""
+        """Run another command with the same configuration; returns the completed process with its output."""
         return subprocess.run(self.command(*words), capture_output=True, text=True, **self.around)
 
     def kill(self):
@@ -118,7 +118,7 @@ class Daemon:
 
 
 class AgentCloud(Watched):
-    """hosts: their names. database: the URL of one that is empty."""
+    """hosts: their names.  database: the URL of an empty database."""
 
     def __init__(self, folder, database, hosts, workers=1):
         self.folder, self.database, self.hosts = folder, database, hosts
@@ -126,7 +126,7 @@ class AgentCloud(Watched):
         self.store = Store(database)
         schema.create(self.store)
         address = urlsplit(broker.transport_url())
-        # What is between each agent and the broker.
+        # The proxy between each agent and the broker.
         self.ways = {host: Proxy(address.hostname, address.port) for host in hosts}
         self.agents = {host: self.agent(host) for host in hosts}
         self.workers = [self.worker(f'worker{number}') for number in range(workers)]
@@ -180,10 +180,10 @@ class AgentCloud(Watched):
             way.close()
         self.store.close()
 
-    # ------------------------------------------------------------ what is done and seen
+    # ------------------------------------------------------------ requests and observations
 
     def boot(self, number=1, host=None, **more):
-        """The ids of new servers, which are on their way."""
+        """The IDs of new servers, which are still being built."""
         where = {'availability_zone': f'nova:{host}'} if host else {}
         made = []
         for each in range(number):
@@ -205,7 +205,7 @@ class AgentCloud(Watched):
         return self.show(server)['OS-EXT-SRV-ATTR:host']
 
     def wait(self, servers, status='ACTIVE'):
-        """Until all are in that state, and nothing is under way with them."""
+        """Wait until all servers have this status and no task state."""
 
         def are_there():
             found = [self.show(server) for server in servers]
@@ -227,7 +227,7 @@ class AgentCloud(Watched):
         return [each['state'] for each in found if each['host'] == host] == ['up']
 
     def machines(self):
-        """What there is on each host, as its agent's own store says."""
+        """The machines on each host, according to the agent's own store."""
         found = {}
         for host in self.hosts:
             own = Store(f'sqlite:///{self.folder / host / "driver.db"}')
@@ -237,11 +237,11 @@ class AgentCloud(Watched):
         return found
 
     def places(self):
-        """The hosts of each machine."""
+        """Each machine's ID with its host."""
         return sorted((each.server_id, host) for host, rows in self.machines().items() for each in rows)
 
     def check(self, servers):
-        """Each of these servers has one machine, where it is said to be, and nothing is left of others."""
+        """Checks that each server has one machine, on the host that the API shows, and that nothing else is left."""
         self.until(lambda: not self.store.ask(lambda connection: connection.execute(tasks.select()).all()))
         assert self.places() == sorted((server, self.host(server)) for server in servers)
         assert [str(each) for each in self.service.audit.findings()] == []

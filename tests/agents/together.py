@@ -1,4 +1,4 @@
-"""Agents in this process, with the broker between them and the driver that tells them."""
+"""Agents in this process, connected by the broker to a driver that calls them."""
 
 import functools
 import tempfile
@@ -16,7 +16,7 @@ HOSTS = ('alpha', 'beta')
 
 
 def agent_conf(folder, host, **options):
-    """A configuration of an agent that simulates its host; options: of [simulated]."""
+    """The configuration of an agent that simulates its host. options: of [simulated]."""
     folder.mkdir()
     conf = config.load()
     conf.set_override('state_path', str(folder / 'agent'), 'agent')
@@ -30,7 +30,7 @@ def agent_conf(folder, host, **options):
 
 @functools.cache
 def agents():
-    """One for each of HOSTS, as long as this process lives."""
+    """One agent for each of HOSTS, for as long as this process lives."""
     folder = Path(tempfile.mkdtemp(prefix='computeapi-agents-'))
     made = []
     for host in HOSTS:
@@ -43,13 +43,13 @@ def agents():
 
 
 def with_bus(conf):
-    """Let the configuration lead to the broker."""
+    """Configure the broker."""
     bus.register(conf)
     conf.set_override('transport_url', broker.transport_url())
 
 
 def told(store, conf):
-    """A driver of HOSTS, in a store that has heard of them."""
+    """A driver of HOSTS, with a store to which the agents have reported."""
     longest = 20
     registered = HostRegistry(store, list, control=None, beat_seconds=0, clock=store.clock)
     hearing = AgentHearing(store, registered, lambda host, machines: None)

@@ -1,6 +1,6 @@
-"""The implementations of each Protocol, and what a suite needs of each besides: who there is, what it may have.
+"""The implementations of each Protocol, and what a test suite needs besides: callers, and limits.
 
-A suite sees a backend as its Protocol says. What belongs to one implementation alone is told here, and tested beside
+A suite sees a backend through its Protocol. Anything specific to one implementation is defined here, and tested outside
 the suites.
 """
 
@@ -44,7 +44,7 @@ SHARED = {'multiattach': '<is> True'}
 
 
 class As:
-    """A backend as its Protocol says: it has no other methods, and they take no other arguments."""
+    """A backend restricted to its Protocol: no other methods, and no other arguments."""
 
     def __init__(self, protocol, backend):
         self._protocol, self._backend = protocol, backend
@@ -64,7 +64,7 @@ class As:
 
 
 class OwnIdentity:
-    """demo is a member of the project demo, admin the administrator of admin, loner of no project."""
+    """demo is a member of the project demo, admin the administrator of admin; loner has no project."""
 
     passwords = {'admin': 'admin-secret', 'demo': 'demo-secret', 'loner': 'x'}
 
@@ -125,7 +125,7 @@ class RealIdentity:
 
 
 class OwnImages:
-    """At most 100,000 bytes are kept of an image."""
+    """An image may have at most 100,000 bytes."""
 
     def __init__(self, store, folder):
         self.own = LocalImages(store, folder / 'images', max_bytes=100_000)
@@ -133,7 +133,7 @@ class OwnImages:
         self.folder = folder / 'images'
 
     def check(self):
-        """There are the files of the images that have data, and no others."""
+        """Checks that files exist exactly for the images that have data."""
         found = self.own.list(ADMIN, filters={'hidden': None, 'visibility': 'all', 'status': 'active'})
         assert {path.name for path in self.folder.glob('*')} == {image.id for image in found}
 
@@ -145,7 +145,7 @@ class RealImages:
         self.images = As(Images, self.cloud.translated(GlanceImages(self.cloud.conf(image='glance'))))
 
     def check(self):
-        """What an image holds is Glance's business."""
+        """Glance is responsible for its files."""
 
 
 class OwnNetworks:
@@ -158,7 +158,7 @@ class OwnNetworks:
         self.networks = As(Networks, self.own)
 
     def network(self, context, *cidrs, name='net', **facts):
-        """The id of a network of the caller's with such subnets."""
+        """Creates a network of the caller's with these subnets; returns its ID."""
         network = self.own.resources.create(context, 'networks', {'name': name, **facts})
         for cidr in cidrs:
             subnet = cidr if isinstance(cidr, dict) else {'cidr': cidr}
@@ -166,32 +166,33 @@ class OwnNetworks:
         return network['id']
 
     def port(self, context, network_id, **facts):
-        """The id of a port that no server has."""
+        """Creates a port that no server has; returns its ID."""
         return self.own.resources.create(context, 'ports', {'network_id': network_id, **facts})['id']
 
     def pause(self):
-        """Until the clock of what is made next shows another time."""
+        """Wait until the next resource will get a later timestamp."""
 
     def profile(self, port_id):
-        """What the binding of the port is told."""
+        """The binding profile of the port."""
         return self.own.resources.get(ADMIN, 'ports', port_id)['binding:profile']
 
     def bandwidth(self, kbps):
-        """The id of a policy, for everybody, whose ports must be able to send so much."""
+        """Creates a shared policy with this minimum egress bandwidth for ports; returns its ID."""
         policy = self.own.resources.create(ADMIN, 'qos/policies', {'name': 'gold', 'shared': True})['id']
         rule = {'qos_policy_id': policy, 'type': 'minimum_bandwidth', 'direction': 'egress', 'min_kbps': kbps}
         self.own.resources.create(ADMIN, 'qos/rules', rule)
         return policy
 
     def limit(self, project_id, **limits):
-        """Let the project have no more than so many ports, floatingips ..."""
+        """Limit the project's quotas of ports, floatingips, etc."""
         self.own.resources.set_quotas(ADMIN, project_id, limits)
 
 
 class InOrder:
-    """A backend whose clock knows seconds only: what it lists is in the order in which the test has seen it.
+    """A backend whose timestamps have a resolution of seconds: lists are put in the order in which the test saw the
+    records.
 
-    kinds: of what is so.  newest_first: whether lists begin with what was made last.
+    kinds: the classes of records to which this applies.  newest_first: whether lists begin with the newest record.
     """
 
     def __init__(self, backend, *kinds, newest_first=False):
@@ -248,7 +249,7 @@ class RealNetworks:
         return self._made(context, 'ports', {'network_id': network_id, **facts})['id']
 
     def pause(self):
-        """Neutron's clock knows seconds."""
+        """Neutron's timestamps have a resolution of seconds."""
         time.sleep(1.05 - time.time() % 1)
 
     def profile(self, port_id):
@@ -265,7 +266,7 @@ class RealNetworks:
 
 
 class OwnVolumes:
-    """The types fake and multiattach, the zones nova and far; *images*: what volumes are made from."""
+    """The types fake and multiattach, the zones nova and far; *images*: the images that volumes are created from."""
 
     def __init__(self, store, folder):
         self.images = As(Images, LocalImages(store, folder / 'images'))
@@ -275,16 +276,16 @@ class OwnVolumes:
         self.volumes = As(Volumes, self.own)
 
     def held(self, volume_id):
-        """How many attachments the volume has, whatever their state."""
+        """The number of attachments of the volume in any state."""
         return len(self.own.attachments(ADMIN, volume_id=volume_id))
 
     def limit(self, project_id, **limits):
-        """Let the project have no more than so many volumes, snapshots, gigabytes ..."""
+        """Limit the project's quotas of volumes, snapshots, gigabytes, etc."""
         self.own.quotas.set_limits(project_id, limits)
 
 
 class RealVolumes:
-    """The same types and zones; what is begun is waited for."""
+    """The same types and zones; operations are waited for."""
 
     default_type = 'fake'
 
@@ -304,7 +305,7 @@ class RealVolumes:
 
 
 class Settled:
-    """Volumes as they are when nothing is under way any more."""
+    """Volumes whose operations are waited for until they complete."""
 
     looks = {'create': 'get', 'create_snapshot': 'get_snapshot', 'delete': 'get', 'delete_snapshot': 'get_snapshot'}
     passing = frozenset({'creating', 'downloading', 'deleting'})
@@ -341,14 +342,14 @@ class Settled:
 
 
 class OwnShares:
-    """Shares that are made by its own means, and seen by the Protocol."""
+    """Shares, created by the service's own methods and seen through the Protocol."""
 
     def __init__(self, store):
         self.own = LocalShares(store)
         self.shares = As(Shares, self.own)
 
     def share(self, context, protocol='NFS', **facts):
-        """The id of a new share of the caller's."""
+        """Creates a share of the caller's; returns its ID."""
         made = self.own.create(context, 1, protocol, name='share')
         return self.own.update(ADMIN, made.id, **facts).id
 
@@ -356,7 +357,7 @@ class OwnShares:
         self.own.delete(context, share_id)
 
     def addresses(self, share_id):
-        """Of the hosts that may mount the share."""
+        """The addresses of the hosts that may mount the share."""
         return [rule.access_to for rule in self.own.rules(ADMIN, share_id)]
 
 
@@ -367,12 +368,12 @@ def simulated_hypervisor(store, conf):
 
 
 def remote_hypervisor(store, conf):
-    """Agents of two hosts over a broker, which are simulated."""
+    """A driver of two simulated hosts, whose agents it calls through a broker."""
     return As(Hypervisor, told(store, conf))
 
 
 class OwnPlacement:
-    """The one of tests, so that it does what the real one does."""
+    """The in-memory Placement of the tests; the suite verifies that it behaves like the real one."""
 
     def __init__(self):
         self.own = PlacementInMemory()
@@ -383,21 +384,21 @@ class OwnPlacement:
         return provider
 
     def write(self, provider, part, name):
-        """What somebody else writes there."""
+        """Write to a provider as another client of Placement."""
         getattr(self.own.providers[provider.id], part)[name] = Inventory(1, 1.0, 1) if part == 'inventories' else True
 
     def part(self, host, provider):
-        """What somebody else declares below a host."""
+        """Declare a provider below a host, as another client of Placement."""
         self.own.part(host.id, provider)
         return provider
 
     def there(self, provider):
-        """By part, what is there by name."""
+        """By part, the names that are present."""
         found = self.own.providers[provider.id]
         return {part: set(getattr(found, part)) for part in ('inventories', 'traits', 'aggregates')}
 
     def end(self):
-        """Nothing is left of it."""
+        """Nothing is left to clean up."""
 
 
 class RealPlacement:

@@ -1,4 +1,4 @@
-"""A real service in a process of its own, for real clients."""
+"""A real service in its own process, for real clients."""
 
 import os
 import re
@@ -20,7 +20,7 @@ READY_SECONDS = 30
 
 
 class Serve:
-    """`computeapi serve` on a free port; `data` is its folder, `options` more words of its command line."""
+    """`computeapi serve` on a free port; `data` is its folder, `options` are further command-line arguments."""
 
     password = PASSWORD
     commands = Path(sys.executable).parent
@@ -33,7 +33,7 @@ class Serve:
 
     def start(self):
         words = ['serve', '--port', str(self.port), '--data-dir', str(self.data), '--admin-password', PASSWORD]
-        # The log goes to a file: nobody would empty a pipe.
+        # The log goes to a file, because nobody would read a pipe.
         with self.log.open('a') as log:
             self.process = subprocess.Popen(
                 [sys.executable, '-m', 'computeapi', *words, *self.options],
@@ -72,7 +72,7 @@ class Serve:
         raise AssertionError('the service did not answer')
 
     def kill(self):
-        """As if the machine had lost its power."""
+        """Simulates a power failure."""
         self.process.kill()
         self.put_away()
 
@@ -105,7 +105,7 @@ class Serve:
 
     @property
     def environ(self):
-        """What sourcing the openrc sets, for clients in processes of their own."""
+        """The environment after sourcing the openrc, for clients in processes of their own."""
         kept = {name: value for name, value in os.environ.items() if not name.startswith('OS_')}
         sourced = dict(re.findall(r'^export (OS_\w+)=(\S+)$', (self.data / 'openrc').read_text(), re.MULTILINE))
         return kept | sourced | {'HOME': str(self.data.parent)}

@@ -1,4 +1,4 @@
-"""Clients of all kinds at once: each thread asks for something, and for the next thing when it has its answer."""
+"""Concurrent clients of all kinds: each thread sends a request, and the next one when it has the response."""
 
 import random
 import threading
@@ -43,11 +43,11 @@ DELAYS = {
     'OS_QUOTA__INSTANCES': '-1',
     'OS_QUOTA__CORES': '-1',
 }
-"""For whoever serves them: how long things take, and that nobody runs out of quota."""
+"""Environment of the service: how long things take, and quotas that nobody exceeds."""
 
 
 class Load:
-    """What clients ask of a service; `wrong` are the answers that should never be given."""
+    """The requests that clients send to a service; `wrong` has the responses that should never occur."""
 
     def __init__(self, service, seed):
         self.service, self.seed = service, seed
@@ -60,7 +60,7 @@ class Load:
         self.volumes = [self.volume(session, number) for number in range(3)]
 
     def volume(self, session, number):
-        """A volume with a name of its own, made once for all rounds."""
+        """A volume with a name of its own, created once for all rounds."""
         path, name = f'{self.service.url}/volume/v3/volumes', f'data{number}'
         found = session.get(path, params={'name': name}).json()['volumes']
         return found[0]['id'] if found else session.post(path, json=self.data(name)).json()['volume']['id']
@@ -70,7 +70,7 @@ class Load:
 
     @contextmanager
     def going(self):
-        """Let them ask until the end of the block, in which the service may be killed."""
+        """Send requests until the end of the block, in which the service may be killed."""
         threads = [threading.Thread(target=self.ask, args=(number,)) for number in range(THREADS)]
         for thread in threads:
             thread.start()
@@ -131,7 +131,7 @@ class Load:
 
 
 def wait_idle(store, seconds=90):
-    """Until there is nothing to do but what waits for its time, which may have come."""
+    """Wait until no task is due; tasks scheduled for later may remain."""
     until = time.monotonic() + seconds
     while time.monotonic() < until:
         due = tasks.c.not_before.is_(None) | (tasks.c.not_before <= utcnow())

@@ -1,4 +1,4 @@
-"""What tests of work share: time."""
+"""Shared fixtures of the tests of compute: a clock."""
 
 import pytest
 

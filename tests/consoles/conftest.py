@@ -1,4 +1,4 @@
-"""The proxy of consoles in this process, and servers that run on its simulated host."""
+"""The console proxy in this process, and servers that run on its simulated host."""
 
 from contextlib import ExitStack
 from urllib.parse import parse_qs, urlsplit
@@ -10,7 +10,7 @@ from computeapi.consoles.doors import DOORS, opened
 
 
 def token_of(url):
-    """The token in a URL that the API gave out."""
+    """The token in a URL that the API returned."""
     query = parse_qs(urlsplit(url).query)
     return (query.get('token') or parse_qs(query['path'][0][1:])['token'])[0]
 
@@ -26,7 +26,7 @@ def conf(conf):
 
 @pytest.fixture
 def proxy(conf, service):
-    """Where it listens, by type of console; what conf is overridden with before it counts."""
+    """The listening addresses by console type. Overrides of conf must be set before this fixture is used."""
     with ExitStack() as stack:
         doors = opened(conf, stack)
         stack.enter_context(letting_in(doors, lambda: service.cloud.consoles, conf))
@@ -35,7 +35,7 @@ def proxy(conf, service):
 
 @pytest.fixture
 def server(service, servers):
-    """One that runs."""
+    """A running server."""
     found = servers.get(servers.add(name='web'))
     service.hypervisor.spawn(found, [])
     return found
@@ -43,7 +43,7 @@ def server(service, servers):
 
 @pytest.fixture
 def url(proxy, service, server):
-    """url('serial'): what leads to the server's console, with a new token."""
+    """url('serial'): the URL of the server's console, with a new token."""
 
     def url(kind):
         protocol = {'novnc': 'vnc', 'serial': 'serial', 'spice-html5': 'spice'}[kind]

@@ -1,4 +1,4 @@
-"""A client of SPICE over WebSockets: it sees the screen, and presses keys."""
+"""A SPICE client over WebSockets: it sees the screen, and presses keys."""
 
 import struct
 from contextlib import ExitStack
@@ -12,14 +12,14 @@ from computeapi.backends.hypervisor.simulated_consoles.screen import CELL_HEIGHT
 from tests.consoles.viewers import PATIENCE, characters, letters_in
 
 MAIN, DISPLAY, INPUTS = 1, 2, 3
-# Choosing how to prove who one is, by a ticket; and short headers of messages.
+# Selection of the authentication method, tickets, and short message headers.
 COMMON = 1 << 0 | 1 << 1 | 1 << 3
 NAMES = 1 << 1
 TICKET = 1
 SET_ACK, PING = 3, 4
 ACK_SYNC, ACK, PONG = 1, 2, 3
 INIT, CHANNELS, NAME, ATTACH = 103, 104, 113, 104
-# What the screen shows after that is meant to be seen.
+# Everything that the screen shows after this message is meant to be seen.
 MARK = 102
 COPY_BITS, FILL, COPY, SURFACE = 104, 302, 304, 314
 LETTERS = letters_in(USUAL.packed())
@@ -29,19 +29,19 @@ SHIFT, CONTROL = 0x2A, 0x1D
 
 
 def link(kind, session=0, *, common=COMMON, own=0):
-    """What a client says first, for a channel of that kind."""
+    """The first message of a client, for a channel of that kind."""
     body = struct.pack('<IBBIIIII', session, kind, 0, 1, 1, 18, common, own)
     return b'REDQ' + struct.pack('<III', 2, 2, len(body)) + body
 
 
 def ticket(key, password=b'\0'):
-    """The password as the holder of the key reads it."""
+    """The password, encrypted for the holder of the key."""
     hashing = padding.OAEP(padding.MGF1(SHA1()), SHA1(), None)
     return struct.pack('<I', TICKET) + load_der_public_key(key).encrypt(password, hashing)
 
 
 class Channel(ExitStack):
-    """One connection. It answers what is asked to see whether it is there, which is no message to anybody."""
+    """One connection. It answers pings and acknowledgement requests itself; `message` does not return them."""
 
     def __init__(self, url, kind, session=0, own=0, **options):
         super().__init__()
@@ -65,7 +65,7 @@ class Channel(ExitStack):
         self.socket.send(struct.pack('<HI', kind, len(body)) + body)
 
     def message(self):
-        """The next one: what kind it is, and what it says."""
+        """The next message: its kind and its body."""
         while True:
             kind, size = struct.unpack('<HI', self.read(6))
             body = self.read(size)
@@ -86,7 +86,7 @@ class Channel(ExitStack):
             self.unacknowledged = 0
 
     def message_of(self, wanted):
-        """What the next one of that kind says."""
+        """The body of the next message of that kind."""
         while True:
             kind, body = self.message()
             if kind == wanted:
@@ -94,7 +94,7 @@ class Channel(ExitStack):
 
 
 class SpiceViewer(ExitStack):
-    """pixels: of the screen, from the top, four bytes each: blue, green, red and one that means nothing."""
+    """pixels: of the screen, from the top, four bytes each: blue, green, red and an unused one."""
 
     def __init__(self, url, **options):
         super().__init__()
@@ -120,7 +120,7 @@ class SpiceViewer(ExitStack):
     # ------------------------------------------------------------------ the screen
 
     def update(self):
-        """Read what changes next, and draw it."""
+        """Read the next change, and draw it."""
         kind, body = self.display.message()
         if kind == SURFACE:
             number, self.width, self.height, form, _ = struct.unpack('<IIIII', body)
@@ -133,7 +133,7 @@ class SpiceViewer(ExitStack):
         return kind
 
     def draw(self, body, box):
-        """A picture: all of it, as it is."""
+        """Draw a complete, uncompressed picture."""
         image, *area, rop, _, _, _, _, mask = struct.unpack('<IiiiiHBBiiI', body[21:57])
         assert (rop, mask) == (8, 0)
         kind, _, width, height = struct.unpack('<8xBBII', body[image : image + 18])
@@ -169,7 +169,7 @@ class SpiceViewer(ExitStack):
 
     @property
     def text(self):
-        """What is read from the pixels, if they are those of a simulated server."""
+        """The text read from the pixels, if they are those of a simulated server."""
         row = self.width * 4 * CELL_HEIGHT
         rows = [characters(LETTERS, self.pixels[at : at + row]) for at in range(0, len(self.pixels), row)]
         return '\n'.join(row.rstrip() for row in rows).rstrip()
@@ -191,7 +191,7 @@ class SpiceViewer(ExitStack):
                 self.release(SHIFT)
 
     def press(self, code, *, release=True):
-        """The key whose scancode of the first set that is."""
+        """Press the key with this scancode of set 1."""
         self.inputs.send(101, struct.pack('<I', code))
         if release:
             self.release(code)
@@ -201,7 +201,7 @@ class SpiceViewer(ExitStack):
 
 
 def key_of(character):
-    """Its scancode, and whether that takes Shift."""
+    """The scancode, and whether it needs Shift."""
     for shifted, rows in ((False, KEYS), (True, SHIFTED)):
         for first, row in rows.items():
             if character in row:

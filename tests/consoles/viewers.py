@@ -1,4 +1,4 @@
-"""Clients of consoles: a terminal, and a viewer of RFB that can read."""
+"""Console clients: a terminal, and an RFB viewer that recognizes text."""
 
 import struct
 from contextlib import ExitStack
@@ -20,7 +20,7 @@ RETURN = 0xFF0D
 
 
 class Terminal(ExitStack):
-    """What was read so far is `seen`, from one or more messages."""
+    """`seen` is the text read so far, from one or more messages."""
 
     def __init__(self, url, **options):
         super().__init__()
@@ -36,7 +36,7 @@ class Terminal(ExitStack):
 
 
 class Viewer(ExitStack):
-    """A client of RFB 3.8 over a WebSocket: `text` is what it reads from the pixels."""
+    """A client of RFB 3.8 over a WebSocket; `text` is the text that it recognizes in the pixels."""
 
     def __init__(self, url, **options):
         super().__init__()
@@ -59,7 +59,7 @@ class Viewer(ExitStack):
         return found
 
     def use(self, pixels):
-        """Ask for pixels in another format, 16 bytes."""
+        """Ask for pixels in another format (16 bytes)."""
         self.socket.send(b'\0\0\0\0' + pixels)
         self.pixels, self.letters = pixels, letters_in(pixels)
 
@@ -73,7 +73,7 @@ class Viewer(ExitStack):
             self.socket.send(struct.pack('>BBxxI', 4, False, keysym))
 
     def update(self, *, incremental=True):
-        """Ask for what is new, and read it; the numbers of its rectangles' rows."""
+        """Ask for changes, and read them; returns the row numbers of the rectangles."""
         self.socket.send(struct.pack('>BBHHHH', 3, incremental, 0, 0, self.width, self.height))
         kind, count = struct.unpack('>BxH', self.read(4))
         assert kind == 0
@@ -102,7 +102,7 @@ def letters_in(pixels):
 
 
 def characters(letters, data):
-    """Those in the pixels of a row."""
+    """The characters in the pixels of a row."""
     line = len(data) // CELL_HEIGHT
     cell = line // COLUMNS
     return ''.join(
@@ -112,14 +112,14 @@ def characters(letters, data):
 
 
 def refused(url, **options):
-    """The status and the reason with which nobody is let in."""
+    """The status and the reason with which the connection is refused."""
     with pytest.raises(InvalidStatus) as found:
         Terminal(url, **options)
     return found.value.response.status_code, found.value.response.reason_phrase
 
 
 def closing(client):
-    """The code and the reason with which the proxy closes, whatever is sent before."""
+    """The code and the reason with which the proxy closes, ignoring any messages before."""
     with pytest.raises(ConnectionClosed) as found:
         while True:
             client.socket.recv(timeout=PATIENCE)

@@ -1,7 +1,7 @@
-"""`python killed.py URL STEP SEED`: upgrades a database again and again, and dies in it each time, until it is done.
+"""`python killed.py URL STEP SEED`: upgrades a database repeatedly, dying in each attempt, until an attempt completes.
 
-Each process dies when it comes to something that none before it came to, or to the n-th of that, with n up to STEP by
-chance: before a statement or after it. Prints how often it died.
+Each process dies at the n-th statement that no earlier process has reached, either before or after executing it; n is a
+random number from 1 to STEP. Prints how often a process died.
 """
 
 import os
@@ -19,7 +19,7 @@ WORDS = ('ALTER', 'CREATE', 'DELETE', 'DROP', 'INSERT', 'UPDATE')
 
 
 def upgrade(url, met, step):
-    """In a process of its own, which may be dead before it returns."""
+    """Runs in a process of its own, which may die before it returns."""
     known, occurred = set(met.read_text().splitlines()), {}
     left = step
 

@@ -1,4 +1,4 @@
-"""Processes of the service, as a user or an operator starts them."""
+"""Processes of the service, started as by a user or an operator."""
 
 import os
 import re
@@ -23,7 +23,7 @@ BENCHMARK = Path(__file__).parents[2] / 'benchmarks/load.py'
 
 
 class Process:
-    """A command with its output; `stop` is SIGTERM, as an operator's tools send it."""
+    """A command with its output; `stop` sends SIGTERM, as an operator's tools do."""
 
     def __init__(self, arguments, folder, environment=None):
         self.log = folder / 'stderr'
@@ -34,7 +34,7 @@ class Process:
             )
 
     def lines_until(self, text):
-        """What it prints up to the line with `text`."""
+        """The output up to the line with `text`."""
         lines = []
         for line in self.process.stdout:
             lines.append(line)
@@ -43,7 +43,7 @@ class Process:
         raise AssertionError(f'{text!r} was not printed, but: {"".join(lines)} {self.log.read_text()}')
 
     def answer(self, url):
-        """What it answers at that URL, as soon as it does."""
+        """The response at that URL, as soon as there is one."""
         for _ in range(300):
             try:
                 return requests.get(url, timeout=60)
@@ -53,13 +53,13 @@ class Process:
         raise AssertionError(self.log.read_text())
 
     def memory(self):
-        """What it has in memory, in MB."""
+        """The resident memory, in MB."""
         status = Path(f'/proc/{self.process.pid}/status').read_text()
         [line] = [line for line in status.splitlines() if line.startswith('VmRSS')]
         return int(line.split()[1]) / 1024
 
     def stop(self, signal_number=signal.SIGTERM):
-        """Its exit status; to stop again is no error."""
+        """Returns the exit status; it may be called again."""
         if self.process.poll() is None:
             self.process.send_signal(signal_number)
             self.process.communicate(timeout=30)
@@ -95,7 +95,7 @@ def free_port():
 
 
 class Served:
-    """A running `computeapi serve` and what it printed."""
+    """A running `computeapi serve` and its output."""
 
     def __init__(self, process):
         self.process = process
@@ -105,11 +105,11 @@ class Served:
 
     @property
     def password(self):
-        """The administrator's, which stands in files, and on terminals only."""
+        """The administrator's password, which is in files, and printed on terminals only."""
         return yaml.safe_load(Path(self.clouds).read_text())['clouds']['computeapi']['auth']['password']
 
     def connect(self, cloud='computeapi'):
-        """An unmodified SDK, set up by the file that the service wrote."""
+        """An unmodified SDK, configured by the file that the service wrote."""
         config = OpenStackConfig(config_files=[self.clouds], vendor_files=[], secure_files=[])
         return Connection(config=config.get_one(cloud))
 
@@ -129,14 +129,14 @@ def serve(start):
 
 @pytest.fixture(scope='module')
 def serve_for_all(tmp_path_factory):
-    """The same, for services that all tests of a module share: to start one takes seconds."""
+    """Like `serve`, for services that all tests of a module share, because starting one takes seconds."""
     with starting(tmp_path_factory.mktemp('shared')) as start:
         yield serving(start)
 
 
 @pytest.fixture
 def run_load():
-    """run_load(url): 200 clients at once, each with a connection that it keeps, are answered without an error."""
+    """run_load(url): 200 concurrent clients, each with a persistent connection, are served without an error."""
 
     def run_load(url):
         command = [sys.executable, str(BENCHMARK), '--url', url, '--seconds', '5', '--writes']

@@ -1,4 +1,4 @@
-"""A shell in a folder of its own, in which the commands of a page are given one after the other."""
+"""A shell in a folder of its own, which runs the commands of a page one after the other."""
 
 import os
 import re
@@ -24,16 +24,16 @@ printf '\\n%s%s\\n' '{mark}' "$failed"
 
 
 class Shell:
-    """bash, and the services that were started in it. What a command would download is what the tests have."""
+    """bash, and the services started in it. The tests' own packages stand in for downloads."""
 
     def __init__(self, folder: Path, installs: bool, environment: dict[str, str], command: tuple[str, ...] = ('bash',)):
-        """installs: whether its first commands install the package.  command: what reads commands."""
+        """installs: whether its first commands install the package.  command: the interpreter of the commands."""
         self.folder, self.port, self.services, self.commands = folder, str(free_port()), 0, 0
         programs = folder / 'bin'
         programs.mkdir()
         found, plugin = [path for path in sys.path if path.endswith('site-packages')], ''
         if not installs:
-            # The package may be installed, and then pytest knows the plugin, or only be found.
+            # If the package is installed, pytest finds the plugin by itself; otherwise it is only importable.
             (programs / 'computeapi').write_text(f'#!/bin/sh\nexec {sys.executable} -m computeapi "$@"\n')
             (programs / 'computeapi').chmod(0o755)
             found.insert(0, str(ROOT))
@@ -62,8 +62,8 @@ class Shell:
             )
 
     def run(self, text: str) -> str:
-        """Give commands, all of which have to go well; what they print. A service that is the last one of them goes
-        on until the shell is closed."""
+        """Run commands, all of which must succeed; returns their output. If the last one starts a service, the service
+        runs until the shell is closed."""
         *before, last = self.here(text).rstrip().splitlines()
         service = SERVICE.search(last)
         if service is None:
@@ -86,11 +86,11 @@ class Shell:
         return output
 
     def given(self, text: str) -> str:
-        """What a command prints, however it ends."""
+        """The output of a command, whatever its exit status."""
         return self.listen(self.here(text))[0]
 
     def listen(self, text: str) -> tuple[str, str]:
-        """What commands print, and which of them failed last."""
+        """The output of commands, and the last one that failed."""
         self.commands += 1
         script = self.folder / f'.commands-{self.commands}'
         script.write_text(text + '\n')
@@ -105,18 +105,19 @@ class Shell:
         raise AssertionError(f'{text}\n{"".join(lines)}\n{self.errors.read_text()}')
 
     def here(self, text: str) -> str:
-        """The page's words, for the port that is free here."""
+        """The text of the page, with the port that is free here."""
         return text.replace('8774', self.port)
 
     def try_session(self, text: str) -> None:
-        """Commands behind `$`, and below each what it has to print, in which `...` stands for anything."""
+        """Run the commands after `$` and compare their output with the text below them, in which `...` matches
+        anything."""
         for command, expected in re.findall(r'(?m)^\$ ((?:.*\\\n)*.*)\n((?:(?!\$ ).*\n)*)', text):
             printed = self.given(command)
             pattern = pattern_of(self.here(expected))
             assert re.fullmatch(pattern, printed, re.DOTALL), (command, printed, self.errors.read_text()[-3000:])
 
     def close(self) -> None:
-        """End its services, and the shell."""
+        """Stop its services, and the shell."""
         self.give('[ -z "$services" ] || { kill "${services[@]}"; wait "${services[@]}"; }')
         assert self.process.stdin and self.process.stdout
         self.process.stdin.close()

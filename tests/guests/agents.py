@@ -1,4 +1,4 @@
-"""A cloud of processes whose servers run: `computeapi serve`, and agents of hosts that are all on this machine."""
+"""A cloud of processes with real guests: `computeapi serve`, and agents of hosts, all on this machine."""
 
 import contextlib
 import os
@@ -81,7 +81,8 @@ project_domain_name = Default
 
 
 class GuestCloud(Watched):
-    """hosts: their names. database: the URL of one that is empty. own_broker: where there is one of no other test."""
+    """hosts: their names.  database: the URL of an empty database.  own_broker: a broker that no other test uses, if
+    any."""
 
     patience = PATIENCE
 
@@ -132,7 +133,7 @@ class GuestCloud(Watched):
                 process.end()
         self.store.close()
 
-    # ------------------------------------------------------------ what a client says
+    # ------------------------------------------------------------ requests
 
     def log_in(self):
         user = {'name': 'admin', 'domain': {'id': 'default'}, 'password': PASSWORD}
@@ -142,7 +143,7 @@ class GuestCloud(Watched):
         self.session.headers['X-Auth-Token'] = answer.headers['X-Subject-Token']
 
     def send(self, method, path, **options):
-        """The answer, as soon as there is somebody who gives one."""
+        """The response, as soon as the server can be reached."""
         deadline = time.monotonic() + PATIENCE
         while True:
             try:
@@ -157,7 +158,7 @@ class GuestCloud(Watched):
         return answer.json() if answer.content else None
 
     def upload(self, name, data, disk_format):
-        """The id of an image."""
+        """Creates an image with these data; returns its ID."""
         facts = {'name': name, 'disk_format': disk_format, 'container_format': 'bare'}
         image = self.ask('POST', '/image/v2/images', facts)['id']
         headers = {'Content-Type': 'application/octet-stream'}
@@ -165,11 +166,11 @@ class GuestCloud(Watched):
         return image
 
     def create(self, facts):
-        """The id of a new server, which is on its way."""
+        """Creates a server, which is still being built; returns its ID."""
         return self.ask('POST', '/v2.1/servers', {'server': {'name': 'guest', **facts}})['server']['id']
 
     def boot(self, number):
-        """The ids of so many new servers, which are on their way."""
+        """Creates this many servers, which are still being built; returns their IDs."""
         facts = {'imageRef': self.image, 'flavorRef': self.flavor, 'networks': 'none'}
         return [self.create(facts) for _ in range(number)]
 
@@ -177,7 +178,7 @@ class GuestCloud(Watched):
         self.ask('POST', f'/v2.1/servers/{server}/action', {name: argument})
 
     def force_down(self, host, down):
-        """Let it be said to be down, whatever its agent says, or no more, as the API lets nobody before all is gone."""
+        """Set or unset forced_down in the database; the API refuses to unset it while evacuated servers remain."""
         with self.store.write() as connection:
             services.update(connection, services.of_compute_host(connection, host), {'forced_down': down})
 
@@ -185,10 +186,10 @@ class GuestCloud(Watched):
         found = self.ask('GET', '/v2.1/servers/detail')['servers']
         return {each['id']: each for each in found}
 
-    # ------------------------------------------------------------ what is there
+    # ------------------------------------------------------------ observations
 
     def are_at_rest(self, servers):
-        """Whether each of these servers, and no other one, is active, and nobody does anything to any."""
+        """Whether exactly these servers exist, all are active, and none has a task state."""
         found = self.servers()
         wrong = [each for each in found.values() if each['status'] == 'ERROR']
         assert not wrong, (wrong, self.logs())
@@ -202,7 +203,7 @@ class GuestCloud(Watched):
                 yield host, folder
 
     def processes(self):
-        """The servers of all that runs on this machine for guests of this cloud, each as often as it does."""
+        """The server ID of every process of this cloud's guests on this machine."""
         found = []
         for process in os.listdir('/proc'):
             with contextlib.suppress(OSError):
@@ -211,9 +212,10 @@ class GuestCloud(Watched):
         return [each for each in found if re.fullmatch('[0-9a-f-]{36}', each)]
 
     def check(self, servers):
-        """Each of these has one guest, where it is said to be, that booted once and runs; nothing is left of others."""
+        """Checks that each server has one guest, on the host that the API shows, which booted once and runs, and that
+        nothing else is left."""
         self.until(lambda: not self.store.ask(lambda connection: connection.execute(tasks.select()).all()))
-        # Who came while it ran is settled with the next report.
+        # Guests that arrived during a report are dealt with at the next one.
         self.until(lambda: sorted(self.processes()) == sorted(servers))
         places = {server: each['OS-EXT-SRV-ATTR:host'] for server, each in self.servers().items()}
         assert sorted((host, folder.server_id) for host, folder in self.guests()) == sorted(
@@ -228,7 +230,7 @@ class GuestCloud(Watched):
         assert self.unsound(places) == []
 
     def audit(self):
-        """What it prints that should not be so."""
+        """The findings that `audit` prints."""
         done = self.control.run('audit')
         assert done.returncode in (0, 1), done.stderr
         return [] if done.returncode == 0 else done.stdout.splitlines()
@@ -247,7 +249,7 @@ class GuestCloud(Watched):
 
 
 def boots_of(folder):
-    """How often it booted, as it wrote on its console before it moved, and counts on its disk, plain after that."""
+    """The boots of a guest, as counted on its raw disk, or else as written on its console before it moved."""
     [disk] = folder.existing().own_disks
     if disk.format == 'raw':
         with open(disk.file['filename'], 'rb') as file:

@@ -1,14 +1,14 @@
 """The smallest guest: a boot sector. It is up a moment after its virtual machine, in 16 MiB.
 
 It counts its boots in the second sector of its disk, prints `computeapi-guest: boot 01` on the first serial port and on
-the screen, and from then on whatever is typed at either of them. It knows of no power button.
+the screen, and from then on echoes whatever is typed at either of them. It ignores the power button.
 """
 
 import subprocess
 from pathlib import Path
 
 BANNER = 'computeapi-guest: boot '
-"""Two digits follow, and the end of the line."""
+"""Followed by two digits and the end of the line."""
 
 LISTING = """
 fc          cld
@@ -78,7 +78,7 @@ c3          ret
 007e0000
 0100000000000000
 """
-"""The machine's code, for address 0x7c00, and what it means."""
+"""The machine code, for address 0x7c00, with explanations."""
 
 
 def sector() -> bytes:
@@ -88,7 +88,7 @@ def sector() -> bytes:
 
 
 def write_disk(path: Path, *, size: int = 1 << 20, disk_format: str = 'raw') -> Path:
-    """Make a disk image of *size* bytes that boots."""
+    """Create a bootable disk image of *size* bytes."""
     raw = path if disk_format == 'raw' else path.with_name(f'{path.name}.raw')
     with raw.open('wb') as file:
         file.write(sector())

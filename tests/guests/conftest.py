@@ -1,4 +1,4 @@
-"""Drivers that run guests, none of which is left when a test is over."""
+"""Drivers that run guests, all of which are stopped at the end of a test."""
 
 import ctypes
 import os
@@ -26,13 +26,13 @@ ADMIN = Context(user_id='root', project_id='admin', is_admin=True, roles=frozens
 
 @pytest.fixture
 def database():
-    """What runs guests goes through the same lines on every one."""
+    """The tests of guests execute the same lines on every database."""
     return 'sqlite'
 
 
 @pytest.fixture
 def namespace():
-    """This thread, and what it starts, has a network of its own."""
+    """Gives this thread, and the processes that it starts, a network namespace of its own."""
     former = os.open('/proc/thread-self/ns/net', os.O_RDONLY)
     assert LIBC.unshare(CLONE_NEWNET) == 0, 'This needs root.'
     subprocess.run(['ip', 'link', 'set', 'lo', 'up'], check=True)
@@ -42,7 +42,7 @@ def namespace():
 
 
 class Guests:
-    """The images that guests are made of, and drivers on one folder, which may come one after the other."""
+    """The images of guests, and drivers on one folder, which may follow one another."""
 
     def __init__(self, store, conf, folder: Path):
         self.store, self.conf, self.folder, self.state = store, conf, folder, folder / 'state'
@@ -52,18 +52,18 @@ class Guests:
         conf.set_override('hosts', 2, 'qemu')
         if os.geteuid() == 0:
             conf.set_override('user', 'nobody', 'qemu')
-        # The boot sector knows of no power button, and lets go of no device.
+        # The boot sector ignores the power button, and does not release devices.
         conf.set_override('shutdown_timeout', 0, 'qemu')
         conf.set_override('detach_seconds', 0.1, 'qemu')
 
     def driver(self, **options):
-        """A new one; options: of [qemu]."""
+        """A new driver. options: of [qemu]."""
         for name, value in options.items():
             self.conf.set_override(name, value, 'qemu')
         return local_driver(self.conf, self.images)
 
     def image(self, data: bytes, disk_format='raw', image_id=None, **properties):
-        """The id of an image with these data."""
+        """Creates an image with these data; returns its ID."""
         visibility = properties.pop('visibility', 'public')
         facts = {'visibility': visibility, 'disk_format': disk_format, 'container_format': 'bare'}
         made = self.images.create(ADMIN, 'guest', image_id=image_id, properties=properties, **facts)
@@ -75,7 +75,7 @@ class Guests:
         return self.image(disk.read_bytes(), disk_format, image_id)
 
     def keep_apart(self, host):
-        """Let the guests of that host lie on another file system, which no other host has."""
+        """Put the guests of that host on another file system, which no other host has."""
         self.elsewhere = Path(tempfile.mkdtemp(dir='/dev/shm'))
         (self.state / 'hosts').mkdir(parents=True, exist_ok=True)
         (self.state / 'hosts' / host).symlink_to(self.elsewhere)
@@ -94,7 +94,7 @@ class Guests:
 
 @pytest.fixture
 def guests(store, conf, tmp_path):
-    """The image that servers have which nobody made another one for is a boot sector."""
+    """The default image of servers is a boot sector."""
     made = Guests(store, conf, tmp_path)
     made.boot_sector(image_id=ACTIVE['image_id'])
     yield made
@@ -116,5 +116,5 @@ def volumes(guests, files):
 
 @pytest.fixture
 def tiny_linux(guests):
-    """The id of an image with the tiny Linux."""
+    """The ID of an image with the tiny Linux."""
     return guests.image(Path(os.environ['COMPUTEAPI_TEST_GUESTS'], 'linux.qcow2').read_bytes(), 'qcow2')

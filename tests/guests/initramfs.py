@@ -1,6 +1,6 @@
-"""Writes the file system that the tiny Linux runs in: initramfs.py UNPACKED ROOT TARGET.
+"""Writes the root file system of the tiny Linux: initramfs.py UNPACKED ROOT TARGET.
 
-UNPACKED: where Debian's packages are unpacked.  ROOT: files of our own, which come on top.
+UNPACKED: the unpacked Debian packages.  ROOT: files of our own, which are added on top.
 """
 
 import re
@@ -29,7 +29,7 @@ MODULES = [
     'button',
     'evdev',
 ]
-"""What this kernel has as modules and a virtual machine has as hardware, or holds."""
+"""Drivers that this kernel has as modules, for the hardware of virtual machines and its contents."""
 
 PROGRAMS = {
     'bin/busybox': 'bin/busybox',
@@ -60,7 +60,7 @@ LINKS = {'init': 'bin/busybox', 'sbin': 'bin', 'usr/bin': '../bin', 'usr/sbin': 
 
 
 class Archive:
-    """The format that the kernel unpacks at its start (cpio, `newc`)."""
+    """An archive in the format that the kernel unpacks at boot (cpio, `newc`)."""
 
     def __init__(self) -> None:
         self.data = bytearray()
@@ -96,7 +96,7 @@ class Archive:
 
 
 def in_order(modules: dict[str, Path], wanted: list[str]) -> list[str]:
-    """These modules, each after those that it needs."""
+    """These modules in loading order: each after the ones that it depends on."""
     order: list[str] = []
 
     def come(name: str) -> None:
@@ -111,7 +111,7 @@ def in_order(modules: dict[str, Path], wanted: list[str]) -> list[str]:
 
 
 def needs(module: bytes) -> Iterator[str]:
-    """What a module says that it depends on."""
+    """The dependencies declared by a module."""
     found = re.search(rb'\0depends=([^\0]*)\0', module)
     for name in found[1].decode().split(',') if found else ():
         if name:
@@ -149,7 +149,7 @@ def add_programs(archive: Archive, unpacked: Path) -> None:
         path = next(unpacked.glob(f'**/x86_64-linux-gnu/lib{library}.so.*'))
         name = re.match(r'.*\.so\.\d+', path.name)
         archive.add_file(f'lib/x86_64-linux-gnu/{name[0]}', path.read_bytes(), 0o755)
-    # What is there under its own name is not busybox's.
+    # Programs added above under their own names take precedence over busybox's applets.
     for applet in applets(unpacked / 'bin/busybox'):
         archive.add_link(f'bin/{applet}', 'busybox')
 

@@ -1,4 +1,4 @@
-"""A virtual machine of a test's own: plain QEMU, without a driver."""
+"""A test's own virtual machine: plain QEMU, without a driver."""
 
 import json
 import os
@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 SECONDS = 60
-"""What anything may take that a guest does: far longer than it does on an idle machine."""
+"""The timeout of everything that a guest does, far longer than it takes on an idle machine."""
 
 
 class Machine:
@@ -29,7 +29,7 @@ class Machine:
         os.set_blocking(self.process.stdout.fileno(), False)
 
     def expect(self, text: str) -> str:
-        """Wait until the guest writes *text*; what it wrote up to there, which is not looked at again."""
+        """Wait until the guest writes *text*; returns the output up to it, which is then consumed."""
         wanted, deadline = text.encode(), time.monotonic() + SECONDS
         with selectors.DefaultSelector() as selector:
             selector.register(self.process.stdout, selectors.EVENT_READ)
@@ -49,13 +49,13 @@ class Machine:
         self.process.stdin.flush()
 
     def ask(self, command: str) -> str:
-        """What a shell command writes, on the shell that a guest has at its serial port."""
+        """The output of a command in the shell that the guest runs on its serial port."""
         # The shell's echo of the command must not look like its end.
         self.type(f'{command}; echo "do""ne: $?"\n')
         return self.expect('done: 0')
 
     def execute(self, command: str, **arguments: object) -> object:
-        """What QEMU returns for a QMP command."""
+        """The return value of a QMP command."""
         with socket.socket(socket.AF_UNIX) as connection:
             connection.settimeout(SECONDS)
             connection.connect(str(self.monitor))
@@ -66,7 +66,7 @@ class Machine:
                 return answer
 
     def wait(self) -> int:
-        """How it ended, by itself."""
+        """Wait until QEMU exits by itself; returns its exit status."""
         return self.process.wait(SECONDS)
 
     def end(self) -> None:
@@ -77,7 +77,7 @@ class Machine:
 
 
 def answer_of(stream) -> object:
-    """The next answer; events and the greeting are passed over."""
+    """The next response; the greeting and events are skipped."""
     for line in stream:
         message = json.loads(line)
         assert 'error' not in message, message

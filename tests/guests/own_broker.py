@@ -13,7 +13,7 @@ from tests.deployment.conftest import free_port
 
 
 class OwnBroker:
-    """Another RabbitMQ on this machine, which can be stopped without anybody else hearing of it."""
+    """Another RabbitMQ on this machine, which can be stopped without affecting anybody else."""
 
     def __init__(self, folder):
         self.node, self.port, self.pid_file = f'{databases.own_name()}@localhost', free_port(), folder / 'pid'
@@ -41,13 +41,13 @@ class OwnBroker:
         self.control('wait', str(self.pid_file))
 
     def restart(self):
-        """As an operator does: a quorum queue that RabbitMQ is about to make when it is killed never works again."""
+        """Restart as an operator does: a quorum queue that RabbitMQ is creating when it is killed never works again."""
         self.control('stop_app')
         self.control('start_app')
 
     def end(self):
         os.kill(int(self.pid_file.read_text()), signal.SIGKILL)
-        # It stands between: the broker is of another user.
+        # Popen's child is a wrapper script: the broker itself runs as another user.
         self.process.wait()
 
     def control(self, *words):
@@ -56,9 +56,9 @@ class OwnBroker:
 
 @contextmanager
 def started():
-    """One that runs."""
+    """A running broker, which is stopped at the end."""
     folder = Path(tempfile.mkdtemp())
-    # Whoever is root starts it as this user.
+    # When root runs the tests, the broker starts as this user.
     shutil.chown(folder, 'rabbitmq')
     made = OwnBroker(folder)
     made.start()

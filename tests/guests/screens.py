@@ -1,4 +1,4 @@
-"""What guests that a driver runs write to their serial consoles, and answer there."""
+"""The output of guests on their serial consoles, and their reactions to input."""
 
 import re
 import time
@@ -9,7 +9,7 @@ from tests.guests.machine import SECONDS
 
 
 def wait_until(look, what=''):
-    """What it looks for, as soon as it is there."""
+    """Waits until `look` returns something true; returns that."""
     deadline = time.monotonic() + SECONDS
     while not (found := look()):
         assert time.monotonic() < deadline, what or 'it does not come to be'
@@ -18,12 +18,12 @@ def wait_until(look, what=''):
 
 
 def wrote(driver, server, text):
-    """Wait until the server has written that."""
+    """Wait until the server has written this text."""
     return wait_until(lambda: text in driver.console_output(server, None), f'{text!r} is not written')
 
 
 def echoes(driver, server, text):
-    """Whether the boot sector, which is up, repeats what is typed: it runs, and is the one that it was."""
+    """Whether the boot sector, which has booted before, echoes what is typed: it still runs."""
     with driver.connect(server, 'serial', driver.console(server, 'serial')) as connection:
         connection.settimeout(SECONDS)
         connection.sendall(text.encode())
@@ -34,7 +34,7 @@ def echoes(driver, server, text):
 
 
 def behind_cards(driver, server):
-    """What is behind network cards in user mode, as the guest's QEMU calls it."""
+    """The backends of network cards in user mode, as named by the guest's QEMU."""
     with Monitor(driver.folder(server) / QMP) as monitor:
         return sorted(
             re.findall(r'[(](net-.*)[)]', monitor.execute('human-monitor-command', command_line='info usernet'))

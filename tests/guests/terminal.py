@@ -1,4 +1,4 @@
-"""The serial console of a guest that a driver runs: what it writes is waited for, and it is typed at."""
+"""The serial console of a guest that a driver runs: waits for its output, and types."""
 
 import contextlib
 import socket
@@ -8,14 +8,14 @@ from tests.guests.machine import SECONDS
 
 
 class Terminal:
-    """From what the guest wrote so far on; `close` it at the end."""
+    """Starts at the current end of the guest's output; must be closed."""
 
     def __init__(self, driver, server):
         self.driver, self.server, self.seen = driver, server, 0
         self.socket = driver.connect(server, 'serial', driver.console(server, 'serial'))
 
     def expect(self, text):
-        """Wait until the guest writes it; what it wrote up to there, which is not looked at again."""
+        """Wait until the guest writes the text; returns the output up to it, which is then consumed."""
         deadline = time.monotonic() + SECONDS
         while True:
             self.drain()
@@ -28,7 +28,7 @@ class Terminal:
             time.sleep(0.05)
 
     def drain(self):
-        """A guest stands still whose viewer does not read; what it wrote is in the log, too, also from before."""
+        """A guest blocks if its viewer does not read. The log also has the output, including that from before."""
         with contextlib.suppress(BlockingIOError):
             while self.socket.recv(4096, socket.MSG_DONTWAIT):
                 pass
@@ -37,7 +37,7 @@ class Terminal:
         self.socket.sendall(text.encode())
 
     def ask(self, command):
-        """What a command writes that succeeds, on the tiny Linux."""
+        """The output of a command, which must succeed, on the tiny Linux."""
         # The echo of the command must not look like its end.
         self.type(f'{command}; echo "do""ne: $?"\n')
         return self.expect('done: 0')

@@ -1,4 +1,4 @@
-"""What the tests of the versions share: a cloud of two hosts, and a server of bob's that runs in it."""
+"""Shared fixtures of the tests of microversions: a cloud of two hosts, with a running server of bob's."""
 
 import pytest
 
@@ -21,7 +21,7 @@ def cloud(world):
 
 @pytest.fixture
 def boot(cloud, create, settle):
-    """boot('2.52', tags=['a']): the id of a server that runs."""
+    """boot('2.52', tags=['a']): the ID of a running server."""
 
     def post(version='2.1', **facts):
         answer = create(version, **facts)
@@ -39,7 +39,7 @@ def server(boot):
 
 @pytest.fixture
 def show(api):
-    """show(server, '2.9'): what an administrator sees of it."""
+    """show(server, '2.9'): the server as an administrator sees it."""
     return lambda server, version='2.1', as_=ADMIN: api.get(f'/servers/{server}', version, as_=as_).json['server']
 
 
@@ -50,7 +50,7 @@ def host(show):
 
 @pytest.fixture
 def act(api, settle):
-    """act(server, 'pause', None, '2.1'): the answer, after the workers did what they had to."""
+    """act(server, 'pause', None, '2.1'): the response, after the workers have finished."""
 
     def post(server, name, argument=None, version='2.1', as_=BOB):
         answer = api.post(f'/servers/{server}/action', {name: argument}, version, as_=as_)
@@ -69,7 +69,7 @@ def shelved(act, server):
 
 @pytest.fixture
 def migrating(api, store, server):
-    """migrating('running'): a live migration that is so far, as if a worker were at it; its path."""
+    """migrating('running'): the path of a live migration with this status, as if a worker were carrying it out."""
     from computeapi.db.tables.servers import migrations
 
     def begin(status):
@@ -85,7 +85,7 @@ def migrating(api, store, server):
 
 @pytest.fixture
 def attach(api, settle):
-    """attach(server, volume, '2.49', tag='a'): the answer, after the workers did what they had to."""
+    """attach(server, volume, '2.49', tag='a'): the response, after the workers have finished."""
 
     def post(server, volume, version='2.1', **facts):
         body = {'volumeAttachment': {'volumeId': volume, **facts}}
@@ -98,7 +98,7 @@ def attach(api, settle):
 
 @pytest.fixture
 def tell(api):
-    """tell('volume-extended', server, '2.51', tag=volume): the answer to an external event."""
+    """tell('volume-extended', server, '2.51', tag=volume): the response to an external event."""
 
     def post(name, server, version, **facts):
         event = {'name': name, 'server_uuid': server, **facts}
@@ -109,7 +109,7 @@ def tell(api):
 
 @pytest.fixture
 def tags(app):
-    """tags(server): those that its guest reads of its devices, as administrators see it."""
+    """tags(server): the device tags that its guest can read, as administrators see them."""
     guests = Client(app, prefix='/metadata')
 
     def get(server):

@@ -1,4 +1,4 @@
-"""One cloud for all tests of the kit, as it was at first for each of them."""
+"""One cloud for all tests of the kit, reset after each of them."""
 
 import time
 
@@ -22,7 +22,7 @@ def cloud(cloud_of_session):
 
 
 class HTTP:
-    """An administrator's requests to a cloud: http.get('/v2.1/servers'), and its control API: http.control(...)."""
+    """An administrator's requests to a cloud: http.get('/v2.1/servers'), and to its control API: http.control(...)."""
 
     def __init__(self, cloud):
         self.cloud, self.session = cloud, requests.Session()
@@ -30,7 +30,7 @@ class HTTP:
         self.log_in()
 
     def log_in(self, user='admin'):
-        """A token is part of what a reset takes away."""
+        """Log in; needed again after a reset, which removes tokens."""
         password = {'user': {'name': user, 'domain': {'id': 'default'}, 'password': self.cloud.passwords[user]}}
         identity = {'methods': ['password'], 'password': password}
         scope = {'project': {'name': user, 'domain': {'id': 'default'}}}
@@ -54,13 +54,13 @@ class HTTP:
         return requests.request(method, f'{self.cloud.url}/control{path}', json=body, headers=headers, timeout=30)
 
     def boot(self, name='web', **more):
-        """A new server without a network; its id."""
+        """Creates a server without a network; returns its ID."""
         [image] = self.get('/image/v2/images').json()['images']
         server = {'name': name, 'flavorRef': '1', 'imageRef': image['id'], 'networks': 'none', **more}
         return self.post('/v2.1/servers', {'server': server}).json()['server']['id']
 
     def booted(self, server_id):
-        """The server as it is shown when it is no longer being built."""
+        """The server, as soon as it is no longer being built."""
         until = time.monotonic() + 60
         while (server := self.get(f'/v2.1/servers/{server_id}').json()['server'])['status'] == 'BUILD':
             assert time.monotonic() < until
@@ -68,7 +68,7 @@ class HTTP:
         return server
 
     def names(self):
-        """Of the servers there are."""
+        """The names of the servers."""
         return sorted(server['name'] for server in self.get('/v2.1/servers').json()['servers'])
 
 

@@ -1,13 +1,13 @@
-"""A cloud that runs, for suites: real projects and users for their callers, and an end of what these have there.
+"""A real cloud for test suites: projects and users for their callers, and cleanup.
 
-It is switched on by COMPUTEAPI_TEST_NEIGHBOURS=http://admin:PASSWORD@HOST:PORT/v3, the URL of its Keystone with an
-administrator; the service user `nova` of the project `service` has the same password. `tests/neighbours/start` prints
-it. Without it nothing of the kind is collected. In tests/backends/implementations.py, as an example:
+It is enabled by COMPUTEAPI_TEST_NEIGHBOURS=http://admin:PASSWORD@HOST:PORT/v3, the URL of its Keystone with an
+administrator; the service user `nova` of the project `service` must have the same password. `tests/neighbours/start`
+prints it. Without it, none of these tests are collected. An example from tests/backends/implementations.py:
 
     class RealVolumes:
         def __init__(self, store, folder):
-            self.cloud = cloud.running()                  # one for each process of pytest
-            self.cloud.clean('block-storage', 'image')    # what the test before has left
+            self.cloud = cloud.running()                  # one for each pytest process
+            self.cloud.clean('block-storage', 'image')    # what the previous test left
             own = CinderVolumes(self.cloud.conf(volume='cinder'))
             self.volumes = As(Volumes, self.cloud.translated(own))
 
@@ -17,7 +17,7 @@ it. Without it nothing of the kind is collected. In tests/backends/implementatio
 
     VOLUME = [OwnVolumes, *([RealVolumes] if cloud.URL else [])]
 
-The suite goes on speaking of ALICE and 'apples'. What does a backend's work as a caller, without the backend:
+The suite still uses ALICE and 'apples'. To act as a caller without the backend:
 `self.cloud.service('network', ALICE).post('/v2.0/networks', json=...)`.
 """
 
@@ -44,11 +44,11 @@ from tests.neighbours.topology import Topology
 URL = os.environ.get('COMPUTEAPI_TEST_NEIGHBOURS')
 
 PROJECTS = ('admin', 'apples', 'bananas')
-"""What suites call their projects."""
+"""The names that suites use for projects."""
 DEFAULT_DOMAIN = {'user_domain_id': 'default', 'project_domain_id': 'default'}
 KEY = 'MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY='
 ROOTS = {'network': '/v2.0', 'image': '/v2'}
-"""What paths begin with that the catalog does not have."""
+"""Path prefixes that are missing in the catalog."""
 
 
 @functools.cache
@@ -58,14 +58,14 @@ def running():
 
 
 def end():
-    """Delete what this process made, if it did."""
+    """Delete what this process created, if it used the cloud."""
     if running.cache_info().currsize:
         running().end()
         running.cache_clear()
 
 
 class Cloud:
-    """What a suite needs of a cloud that runs."""
+    """What a suite needs of a real cloud."""
 
     def __init__(self, url):
         parts = urlsplit(url)
@@ -75,7 +75,7 @@ class Cloud:
         self.session = Session(self.auth(parts.username, project_name='admin'))
         self.lock = threading.RLock()
         self.projects, self.users, self.callers = {}, {}, {}
-        # What suites call it, by the id or name that it has.
+        # The names that suites use, by the real ID or name.
         self.names = {}
         self.folder = TemporaryDirectory(prefix='computeapi-cloud-')
         for name in PROJECTS:
@@ -90,17 +90,18 @@ class Cloud:
         return v3.Password(self.url, username=user, password=self.password, **DEFAULT_DOMAIN, **scope)
 
     def service(self, kind, context=None):
-        """A service of the catalog, asked by an administrator or this caller, in paths such as /ports or /volumes. The
-        administrator's requests come from a service: so they may take a volume from a server that there never was."""
+        """A service of the catalog, called by an administrator or the given caller, with paths such as /ports or
+        /volumes. Requests of the administrator carry a service token, so that they may detach a volume from a server
+        that never existed."""
         auth = self.password_of(context) if context else self.administrator
         found = Adapter(self.session, auth=auth, service_type=kind, interface='public')
         root = ROOTS.get(kind)
         return Rooted(found, root) if root else found
 
-    # Who there is
+    # Callers
 
     def project_id(self, name):
-        """The id of the project that suites call so; what has no such name is its own id."""
+        """The ID of the project with this name in suites; other values are returned unchanged."""
         with self.lock:
             if name in PROJECTS and name not in self.projects:
                 real = f'{name}-{self.suffix}'
@@ -110,7 +111,7 @@ class Cloud:
         return self.projects.get(name, name)
 
     def context(self, context):
-        """The same caller with the ids that there are, and with a token unless it is this service's own work."""
+        """The same caller with real IDs, and with a token unless it is this service's own work."""
         if context == context.elevated():
             user_id = self.user(replace(context, roles=frozenset()))[0] if context.user_id else None
             return replace(context, user_id=user_id, project_id=self.project_id(context.project_id))
@@ -136,14 +137,14 @@ class Cloud:
         }
 
     def password_of(self, context):
-        """How the caller logs in."""
+        """The auth plugin that logs the caller in."""
         with self.lock:
             _, name = self.user(context)
             scoped = context.roles and context.project_id
             return self.auth(name, **({'project_id': self.project_id(context.project_id)} if scoped else {}))
 
     def user(self, context):
-        """The id and the name of the user, who has just these roles in the project."""
+        """The ID and the name of a user that has exactly these roles in the project."""
         key = context.user_id, context.project_id, context.roles
         with self.lock:
             if key not in self.users:
@@ -165,11 +166,11 @@ class Cloud:
         answer = self.session.request(self.url + path, method, json=body)
         return answer.json() if answer.content else None
 
-    # What backends are given, and what they give
+    # Arguments and results of backends
 
     def conf(self, *, text='', url=None, **backends):
-        """A configuration as a deployment has it, with `text` besides; image='glance', volume='cinder' ... are backends
-        that are not built in. url: of Keystone, if it is reached another way."""
+        """A configuration as in a deployment, with `text` appended; image='glance', volume='cinder' ... select backends
+        that are not built in. url: of Keystone, if it is to be reached another way."""
         who = f'auth_type = password\nauth_url = {url or self.url}\nusername = nova\npassword = {self.password}\n'
         who += 'project_name = service\nuser_domain_id = default\nproject_domain_id = default\n'
         lines = [f'[service_user]\n{who}task_token_key = {KEY}\n[keystone_authtoken]\n{who}']
@@ -179,11 +180,11 @@ class Cloud:
         return config.load([str(file)], {('api', 'auth_strategy'): 'keystone'})
 
     def translated(self, backend):
-        """The backend, to be spoken to as if ids were the names that suites have."""
+        """The backend, to be called with the names that suites use instead of IDs."""
         return Translated(self, backend)
 
     def real(self, value):
-        """A suite's word as the cloud says it: callers, projects; whatever they stand in."""
+        """Replaces the callers and projects of a suite by the cloud's, at any depth."""
         if isinstance(value, Context):
             return self.context(value)
         if isinstance(value, str):
@@ -191,16 +192,16 @@ class Cloud:
         return _each(self.real, value)
 
     def called(self, value):
-        """What the cloud says as suites do."""
+        """Replaces the cloud's IDs and names by those of the suite, at any depth."""
         if isinstance(value, str):
             return self.names.get(value, value)
         return _each(self.called, value)
 
-    # What is left
+    # Cleanup
 
     def clean(self, *kinds):
-        """In these kinds of services (none named: all) the projects have nothing any more, nor quotas of their own; but
-        what Topology made stays."""
+        """Delete the projects' resources and quotas in these kinds of services (default: all), except those that
+        Topology created."""
         for kind in kinds or CLEANING:
             CLEANING[kind](self.service(kind), list(self.projects.values()), self.topology.kept)
 
@@ -216,7 +217,7 @@ class Cloud:
 
 
 class Rooted:
-    """A service whose URLs in the catalog end before the version."""
+    """A service whose URLs in the catalog lack the version."""
 
     def __init__(self, adapter, root):
         self.adapter, self.root = adapter, root
@@ -227,7 +228,7 @@ class Rooted:
 
 
 class Translated:
-    """A backend whose words are a cloud's, spoken to in those of suites."""
+    """A backend that is called with a suite's names, and translates them to the cloud's."""
 
     def __init__(self, cloud, backend):
         self._cloud, self._backend = cloud, backend
@@ -244,7 +245,7 @@ class Translated:
 
 
 def _each(change, value):
-    """The same with its parts changed; an iterator and what else has none stays."""
+    """The value with its parts changed; iterators and values without parts are returned unchanged."""
     if is_dataclass(value) and not isinstance(value, type):
         return replace(value, **{each.name: change(getattr(value, each.name)) for each in fields(value) if each.init})
     if isinstance(value, Mapping):

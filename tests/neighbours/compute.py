@@ -1,4 +1,4 @@
-"""A compute service on a cloud that runs."""
+"""A compute service on a real cloud."""
 
 import time
 
@@ -13,7 +13,7 @@ PATIENCE_SECONDS = 60
 
 
 class Compute:
-    """The compute API with its workers, on a Keystone, on these backends and otherwise on itself."""
+    """The compute API with its workers, on a real Keystone, these backends, and built-in services otherwise."""
 
     def __init__(self, running, store, options='', **backends):
         self.running = running
@@ -29,7 +29,7 @@ class Compute:
         return webob.Request.blank(f'/v2.1{path}', method=method, headers=headers, **body).get_response(self.app)
 
     def boot(self, image_id, token=None):
-        """The id of a server that is there."""
+        """Creates a server; returns its ID when it is active."""
         answer = self.create(token, imageRef=image_id)
         assert answer.status_code == 202, answer.text
         server_id = answer.json['server']['id']
@@ -37,7 +37,7 @@ class Compute:
         return server_id
 
     def create(self, token=None, **facts):
-        """The answer to a request for a server."""
+        """The response to a request for a server."""
         flavors = self.ask(ADMIN, 'GET /flavors').json['flavors']
         flavor_id = (
             flavors[0]['id'] if flavors else self.ask(ADMIN, 'POST /flavors', {'flavor': FLAVOR}).json['flavor']['id']

@@ -1,4 +1,4 @@
-"""Tests against a cloud that runs; without one they are not there, rather than skipped."""
+"""Tests against a real cloud; without one they are not collected, rather than skipped."""
 
 import fcntl
 import os
@@ -12,20 +12,20 @@ from tests.neighbours.cloud import URL
 collect_ignore_glob = [] if URL else ['test_*.py']
 LENT = 'COMPUTEAPI_TEST_NEIGHBOURS_COMPUTE' in os.environ
 if not LENT:
-    # It needs a cloud without compute, whose endpoint is for tests to take.
+    # These need a cloud without compute, whose compute endpoint tests can use.
     collect_ignore_glob += ['test_deploying.py', 'test_plugging.py']
 
 
 @pytest.fixture
 def compute_port():
-    """The port that the catalog has for compute, which one test has at a time."""
+    """The port of the compute endpoint in the catalog, used by one test at a time."""
     with lent():
         yield int(os.environ['COMPUTEAPI_TEST_NEIGHBOURS_COMPUTE'])
 
 
 @pytest.fixture
 def compute_in_catalog():
-    """Compute is there while the test runs: who has its port may begin with a catalog without it."""
+    """Holds the compute endpoint during the test: whoever has its port may start with a catalog without it."""
     with lent() if LENT else nullcontext():
         yield
 

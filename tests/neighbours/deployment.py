@@ -1,4 +1,4 @@
-"""docs/how-to/deploying.md as commands and files, and machines that are folders to follow it on."""
+"""The commands and files of docs/how-to/deploying.md, and folders that stand for machines on which they are applied."""
 
 import os
 import re
@@ -22,9 +22,9 @@ PATH = re.compile(r'(?<![\w/.-])/(?=(opt|etc|var)/)')
 
 
 class Folder:
-    """A machine whose files are in a folder; those of /opt in one that several machines share.
+    """A machine whose files are in a folder; several machines share a folder for /opt.
 
-    names: what stands on the page, and what it is called here.
+    names: replacements for names on the page.
     """
 
     def __init__(self, folder, opt, names, environment):
@@ -58,13 +58,13 @@ class Folder:
         path.chmod(0o755)
 
     def text(self, block):
-        """The block with the names that there are here."""
+        """The block with the names replaced."""
         for name, here in self.names.items():
             block = block.replace(name, here)
         return PATH.sub(f'{self.folder}/', block)
 
     def follow(self, block, cwd=None):
-        """Write the file that a block is, or run its commands; what they print."""
+        """Write the file that a block contains, or run its commands; returns their output."""
         found = FILE.match(block)
         if found:
             path = Path(self.text(found[1]))
@@ -87,7 +87,7 @@ class Folder:
         return done.stdout
 
     def install(self, block, clone):
-        """The commands of an installation; what they would download is what the tests have."""
+        """Run the commands of an installation; the tests' own packages stand in for downloads."""
         for line in block.splitlines():
             self.run(line, clone)
             if '-m venv' in line:
@@ -95,7 +95,7 @@ class Folder:
 
     def lend(self, venv):
         [packages] = venv.glob('lib/python*/site-packages')
-        # What an environment of 3.11 begins with knows too little of pyproject.toml to build without others.
+        # The setuptools of a new Python 3.11 environment is too old to build from pyproject.toml without downloads.
         for each in packages.glob('setuptools*'):
             shutil.rmtree(each)
         lent = [path for path in sys.path if path.endswith('site-packages')]

@@ -1,4 +1,4 @@
-"""What projects still have in the services of a cloud, and its end. Each is asked for what there is in few requests."""
+"""Deletes what projects still have in the services of a cloud, using few requests to find it."""
 
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -7,7 +7,7 @@ from contextlib import suppress
 from keystoneauth1.exceptions import BadRequest, Conflict, NotFound
 
 PATIENCE_SECONDS = 30
-# Order counts: what uses another goes before it.
+# Users come before what they use.
 NETWORK = (
     'floatingips',
     'routers',
@@ -22,7 +22,7 @@ ROUTER_INTERFACE = 'network:router_interface'
 
 
 def clean_network(neutron, projects, kept):
-    """All but the networks and routers whose ids are in *kept*."""
+    """Delete all resources except the networks and routers whose IDs are in *kept*."""
     whose = '&'.join(f'project_id={each}' for each in projects)
     with ThreadPoolExecutor(len(NETWORK)) as pool:
         found = dict(zip(NETWORK, pool.map(lambda kind: _listed(neutron, kind, whose), NETWORK), strict=True))
@@ -39,7 +39,7 @@ def _listed(neutron, kind, whose):
 
 
 def _is_untouched(kind, each):
-    """Whether it is a project's default security group as Neutron made it; it would only make it again."""
+    """Whether it is an unmodified default security group of a project; Neutron would only create it again."""
     return kind == 'security-groups' and each['name'] == 'default' and len(each['security_group_rules']) == 4
 
 
@@ -54,7 +54,7 @@ def _delete_of_network(neutron, kind, each):
 
 
 def clean_block_storage(cinder, projects, kept):
-    """All volumes, whatever holds them, and what was made of them."""
+    """Delete all volumes, whatever uses them, and what was created from them."""
     for project_id in projects:
         cinder.delete(f'/os-quota-sets/{project_id}', raise_exc=False)
     deadline = time.monotonic() + PATIENCE_SECONDS
@@ -76,7 +76,7 @@ def _delete_volume(cinder, volume):
     for each in cinder.get(path, microversion='3.27').json()['attachments']:
         with suppress(NotFound):
             cinder.delete(f'/attachments/{each["id"]}', microversion='3.27')
-    # It may be at work just now: then it is asked again.
+    # It may be busy at the moment; then the request is repeated.
     with suppress(BadRequest, NotFound, Conflict):
         cinder.delete(f'/volumes/{volume["id"]}?cascade=True')
         return
@@ -86,7 +86,7 @@ def _delete_volume(cinder, volume):
 
 
 def clean_image(glance, projects, kept):
-    """All images, protected or not."""
+    """Delete all images, protected or not."""
     for hidden in ('true', 'false'):
         for image in glance.get(f'/images?visibility=all&os_hidden={hidden}&limit=1000').json()['images']:
             if image['owner'] in projects:
@@ -103,4 +103,4 @@ def _delete_image(glance, image):
 
 
 CLEANING = {'block-storage': clean_block_storage, 'image': clean_image, 'network': clean_network}
-"""By the type of the service: what asks it, the ids of the projects, ids that stay."""
+"""By service type: a function of the adapter, the project IDs, and the IDs to keep."""

@@ -1,6 +1,6 @@
-"""What docs/how-to/deploying.md asks of systemctl, for units of a folder: of systemd, starting and stopping alone.
+"""A replacement for systemctl that does what docs/how-to/deploying.md needs: it starts and stops units in a folder.
 
-MACHINE is the folder that stands for the whole file system, in which a unit's paths are.
+MACHINE is the folder that stands for the whole file system; paths in units are relative to it.
 """
 
 import os
@@ -40,7 +40,7 @@ def start(unit):
 
 
 def stop(unit):
-    """SIGTERM, and then as much time as there is."""
+    """Send SIGTERM, and wait until the process has exited."""
     processes = of(unit)
     if unit in processes.known and processes.lives(unit):
         os.kill(processes.known[unit][0], 15)

@@ -1,7 +1,7 @@
-"""The networks that suites find: `public` to the outside and, shared or not, `private` behind it.
+"""The networks that suites use: `public`, which is external, and `private` behind it, shared or not.
 
-`public` is the cloud's, for a Neutron has one default for the outside, and `private` each process's own. RBAC policies
-say who sees it: so tests that run at once do not see each other's.
+`public` belongs to the cloud, because Neutron has a single default external network; each process has its own
+`private`. RBAC policies determine who sees it, so that concurrent tests do not see each other's.
 """
 
 import functools
@@ -11,14 +11,14 @@ SUBNET = {'cidr': '10.0.0.0/16', 'ip_version': 4, 'name': 'private-subnet'}
 
 
 class Topology:
-    """Networks for these projects (ids by name), the administrators' own among them."""
+    """Networks for these projects (IDs by name), which include the administrators'."""
 
     def __init__(self, neutron, projects):
         self.neutron, self.projects = neutron, projects
         self.kept, self.seen = set(), {}
 
     def show(self, *, shared=True):
-        """From now on there is `private` for everybody, or for administrators."""
+        """Share `private` with everybody, or with administrators only."""
         private, wanted = self.private, set(self.projects.values()) if shared else set()
         for project_id in wanted - set(self.seen):
             self.seen[project_id] = self._shared(private, project_id)
@@ -26,14 +26,14 @@ class Topology:
             self.neutron.delete(f'/rbac-policies/{self.seen.pop(project_id)}')
 
     def share(self, network_id):
-        """Let all projects of this process use the network. One that is `shared` is everybody's: tests that run at
-        once would see it."""
+        """Share the network with all projects of this process. A `shared` network would be visible to concurrent
+        tests."""
         for project_id in self.projects.values():
             self._shared(network_id, project_id)
 
     @functools.cached_property
     def private(self):
-        """The id of the network, which is made when first asked for, with a router to `public`."""
+        """The ID of the network, created on first use with a router to `public`."""
         [public, *_] = self.neutron.get('/networks?router:external=True&is_default=True').json()['networks']
         owner = {'project_id': self.projects['admin']}
         private = self._made('network', {'name': 'private', **owner})
@@ -45,7 +45,7 @@ class Topology:
         return private
 
     def end(self):
-        """Delete what was made."""
+        """Delete the created resources."""
         if self.kept:
             self.neutron.put(f'/routers/{self.router}/remove_router_interface', json={'subnet_id': self.subnet})
             self.neutron.delete(f'/routers/{self.router}')
@@ -54,7 +54,7 @@ class Topology:
 
     def _shared(self, network_id, project_id):
         facts = {'object_type': 'network', 'object_id': network_id, 'action': SHARED, 'target_tenant': project_id}
-        # Each project may have so many policies, and these are for tests that run at once.
+        # The policies belong to admin, because each project has a limit on their number.
         facts['project_id'] = self.projects['admin']
         return self._made('rbac_policy', facts, 'rbac-policies')
 

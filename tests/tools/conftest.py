@@ -1,4 +1,4 @@
-"""A browser, and pages in it in which nothing may go wrong."""
+"""A browser, and pages in which no error may occur."""
 
 import shutil
 from urllib.parse import urlsplit
@@ -31,7 +31,7 @@ def browser(tmp_path_factory):
 
 @pytest.fixture
 def page(browser):
-    """A new page, which asks nobody but the loopback, and in which nothing goes wrong."""
+    """A new page, which may only contact the loopback, and in which no error may occur."""
     page, trouble, asked = browser.new_page(), [], []
     page.on('pageerror', lambda error: trouble.append(str(error)))
     page.on('console', lambda message: trouble.append(message.text) if message.type == 'error' else None)

@@ -1,4 +1,4 @@
-"""What is misspelt in a controller, mypy finds: it complains about an `ignore` here that ignores nothing."""
+"""Mypy detects misspellings in controllers: it reports any `ignore` here that suppresses nothing."""
 
 from computeapi.api.servers.subject import ServerController
 from computeapi.compute.servers import power
@@ -8,7 +8,7 @@ from computeapi.web.request import Request
 
 
 class Misspelt(ServerController):
-    """Each line would be right but for one letter or argument."""
+    """Each line would be correct except for one letter or argument."""
 
     def confirm(self, req: Request, server: Server) -> None:
         self.cloud.resizes.confrim(req.context, server)  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""What tests of new servers share: a cloud to ask, with an image, a network, a flavor and a host."""
+"""Shared fixtures of the tests of servers: an API with an image, a network, a flavor and a host."""
 
 import pytest
 
@@ -11,7 +11,7 @@ IMAGE, NETWORK = '70a599e0-31e7-49b7-b260-868f441e862b', '3cb9bc59-5699-4588-a4b
 
 
 class World:
-    """Things that servers are made of, in project `project` unless a context says otherwise."""
+    """Creates the resources that servers need, in project `project` unless a context says otherwise."""
 
     def __init__(self, service):
         self.service, self.store = service, service.store
@@ -41,7 +41,7 @@ class World:
         return self.volumes.create(self.bob, size, **facts).id
 
     def down(self, host, down=True):
-        """The service of a host is not heard of any more."""
+        """Marks the service of a host as down."""
         with self.store.write() as connection:
             connection.execute(services.update().where(services.c.host == host).values(forced_down=down))
 
@@ -55,12 +55,12 @@ class World:
 
 
 class Killed(BaseException):
-    """The process ends in the middle of something."""
+    """The process dies in the middle of an operation."""
 
 
 @pytest.fixture
 def die(monkeypatch, settle, service):
-    """die(object, 'method', action): the process ends when *action* calls the method; another one takes over."""
+    """die(object, 'method', action): the process dies when *action* calls the method; another process takes over."""
 
     def kill(target, name, act, after=False):
         method = getattr(target, name)
@@ -82,7 +82,7 @@ def die(monkeypatch, settle, service):
 
 @pytest.fixture
 def settle(service):
-    """Let the workers do what is due; later: also what waits for its time."""
+    """settle(): the workers do what is due.  later: including tasks that are scheduled for later."""
 
     def work(later=False):
         if later:
@@ -97,7 +97,7 @@ def settle(service):
 
 @pytest.fixture
 def world(service):
-    """A cloud on which `body()` makes a server."""
+    """A cloud on which `body()` creates a server."""
     world = World(service)
     service.hosts.register()
     world.volumes.types.create('multiattach', extra_specs={'multiattach': '<is> True'})
@@ -108,7 +108,7 @@ def world(service):
 
 
 def body(hints=None, **facts):
-    """A request that is good at every version, with more or other facts; None leaves one out."""
+    """A request body that is valid at every version, with further or other facts; None leaves one out."""
     server = {'name': 'server', 'imageRef': IMAGE, 'flavorRef': '1', 'networks': [{'uuid': NETWORK}]} | facts
     request = {'server': {name: value for name, value in server.items() if value is not None}}
     return request if hints is None else request | {'os:scheduler_hints': hints}
@@ -116,7 +116,7 @@ def body(hints=None, **facts):
 
 @pytest.fixture
 def create(api, world):
-    """create('2.52', tags=['a']): the answer to bob's request for a server."""
+    """create('2.52', tags=['a']): the response to bob's request for a server."""
 
     def post(version='2.1', as_=BOB, hints=None, **facts):
         return api.post('/servers', body(hints, **facts), version, as_=as_)
@@ -126,7 +126,7 @@ def create(api, world):
 
 @pytest.fixture
 def made(create, world):
-    """made(...): the same, and the servers that came of it, in their order."""
+    """made(...): like `create`, but returns the new servers, in order."""
     from computeapi.db import server_search
     from computeapi.db.listing import WHOLE
 
@@ -141,7 +141,7 @@ def made(create, world):
 
 @pytest.fixture
 def server(create, settle):
-    """The id of a running server of bob's."""
+    """The ID of a running server of bob's."""
     made = create().json['server']['id']
     settle()
     return made
@@ -149,7 +149,7 @@ def server(create, settle):
 
 @pytest.fixture
 def cloud(world, settle):
-    """Two hosts and a running server."""
+    """A cloud with two hosts."""
     world.service.conf.set_override('hosts', 2, 'simulated')
     world.service.hosts.register()
     return world
@@ -157,7 +157,7 @@ def cloud(world, settle):
 
 @pytest.fixture
 def act(api, cloud, settle):
-    """act(server, 'pause'): ask for an action and let the workers do it; the answer."""
+    """act(server, 'pause'): request an action and let the workers carry it out; returns the response."""
 
     def post(server, name, argument=None, version='2.1', as_=BOB, work=True):
         answer = api.post(f'/servers/{server}/action', {name: argument}, version, as_=as_)
@@ -182,7 +182,7 @@ def state(api):
 
 @pytest.fixture
 def history(api):
-    """history(server): its actions but its creation, newest first, as (action, message, [(event, result), ...])."""
+    """history(server): its actions except its creation, newest first, as (action, message, [(event, result), ...])."""
 
     def get(server):
         path = f'/servers/{server}/os-instance-actions'

@@ -1,7 +1,7 @@
-"""Answers through the eyes of tempest, the field's own test suite.
+"""Validates responses with Tempest, OpenStack's integration test suite.
 
-Its clients are used as they are, at every microversion: each takes the schema that tempest has for that
-version and refuses an answer with another status or another body. The servers are made by a worker.
+Its clients are used unmodified, at every microversion: each picks Tempest's schema for that version, and rejects a
+response with another status or another body. A worker creates the servers.
 """
 
 import functools
@@ -51,7 +51,7 @@ CLIENTS = {
 
 
 class Response(dict):
-    """The headers in small letters, and the status: what tempest's transport returns."""
+    """The headers in lower case, and the status, as Tempest's transport returns them."""
 
     def __init__(self, response):
         super().__init__({name.lower(): value for name, value in response.headers.items()}, status=response.status)
@@ -59,7 +59,7 @@ class Response(dict):
 
 
 class Wire:
-    """tempest's transport, into a WSGI app."""
+    """Tempest's transport, into a WSGI app."""
 
     def __init__(self, app):
         self.app = app
@@ -71,7 +71,7 @@ class Wire:
 
 
 class Credentials:
-    """tempest's idea of who asks, in the way of auth_strategy none."""
+    """Tempest's auth provider, for auth_strategy none."""
 
     token = 'admin:admin'
 
@@ -86,10 +86,10 @@ class Credentials:
 
 
 class Nova:
-    """tempest's clients, each under its name in CLIENTS, and what they need to boot servers."""
+    """Tempest's clients, each under its name in CLIENTS, and what they need to boot servers."""
 
     def __init__(self, service, switch):
-        """switch: tells the clients which version they speak."""
+        """switch: sets the microversion that the clients request."""
         self.service, self.switch, self.admin = service, switch, ADMIN
         self.numbers = itertools.count()
         wire = Wire(load(service, 'standalone'))
@@ -109,11 +109,11 @@ class Nova:
         return (self.speak(text) for text in HISTORY if APIVersionRequest.parse(text).matches(low, high))
 
     def steps(self, client):
-        """Speak the versions at which *client* takes another schema: for what takes its time."""
+        """Speak only the versions at which *client* changes its schema, for slow tests."""
         return (self.speak(each['min'] or '2.1') for each in client.schema_versions_info)
 
     def speak(self, text):
-        # pytest shows what is printed if a test fails.
+        # pytest shows printed output if a test fails.
         print('At', text)
         self.version = APIVersionRequest.parse(text)
         self.switch(text)
@@ -130,7 +130,7 @@ class Nova:
         return self.flavors.create_flavor(name=self.name(), **sizes | facts)['flavor']['id']
 
     def fail_host_of(self, server):
-        """The host of a server is down, all others are up."""
+        """Mark the host of a server as down, and all others as up."""
         host = self.servers.show_server(server)['server']['OS-EXT-SRV-ATTR:host']
         with self.service.store.write() as connection:
             connection.execute(services.update().values(forced_down=services.c.host == host))
@@ -141,14 +141,14 @@ class Nova:
             pass
 
     def boot(self, **facts):
-        """A running server."""
+        """Creates a server; returns its ID when it runs."""
         what = {'imageRef': self.image.id, 'flavorRef': self.small, 'networks': [{'uuid': self.network.id}]}
         made = self.servers.create_server(name=self.name(), **what | facts)
         self.settle()
         return made['server']['id']
 
     def act(self, action, server, *arguments, **facts):
-        """A method of the servers client, and what the worker makes of it."""
+        """Call a method of the servers client and let the worker carry it out; returns the response."""
         answer = getattr(self.servers, action)(server, *arguments, **facts)
         self.settle()
         return answer
@@ -156,13 +156,13 @@ class Nova:
 
 @pytest.fixture
 def database():
-    """What is asked here does not depend on the database."""
+    """These tests do not depend on the database."""
     return 'sqlite'
 
 
 @pytest.fixture
 def nova(service, monkeypatch):
-    # tempest checks its schemas again with every answer, which takes longer than the answer.
+    # Tempest validates its schemas again for every response, which takes longer than the request.
     monkeypatch.setattr(rest_client.JSONSCHEMA_VALIDATOR, 'check_schema', lambda *_, **__: None)
     service.conf.set_override('hosts', 2, 'simulated')
     service.hosts.register()

@@ -1,4 +1,4 @@
-"""The compute API on a real Keystone, Glance and Cinder, and otherwise on itself."""
+"""The compute API on a real Keystone, Glance and Cinder, and built-in services otherwise."""
 
 import pytest
 
@@ -22,7 +22,7 @@ def running():
 
 @pytest.fixture
 def compute_with(running, store):
-    """A function: the compute API with these options more."""
+    """compute_with(options): the compute API with these further options."""
     made = []
 
     def make(options=''):
@@ -41,7 +41,7 @@ def compute(compute_with):
 
 @pytest.fixture
 def image(running):
-    """A function: the id of an image that servers boot from."""
+    """image(): the ID of a bootable image."""
 
     def make():
         glance = running.service('image', ALICE)

@@ -1,4 +1,4 @@
-"""Servers on volumes of a real Cinder, and what there is of them in it."""
+"""Servers on volumes of a real Cinder, and their resources there."""
 
 import time
 import uuid
@@ -16,13 +16,13 @@ BLANK = {'source_type': 'blank', 'destination_type': 'volume', 'volume_size': 1,
 
 
 class BlockStorage:
-    """What there is in Cinder."""
+    """The resources in Cinder."""
 
     def __init__(self, running):
         self.mine, self.all = running.service('block-storage', ALICE), running.service('block-storage')
 
     def volumes(self):
-        """The statuses of the project's volumes, by id."""
+        """The statuses of the project's volumes, by ID."""
         return {each['id']: each['status'] for each in self.mine.get('/volumes/detail').json()['volumes']}
 
     def volume(self, volume_id):
@@ -37,20 +37,20 @@ class BlockStorage:
         return [each['host_name'] for each in self.volume(volume_id)['attachments']]
 
     def create(self, **facts):
-        """The id of a volume that is there."""
+        """Creates a volume; returns its ID when it is available."""
         volume_id = self.mine.post('/volumes', json={'volume': {'size': 1, **facts}}).json()['volume']['id']
         self.settled(volume_id)
         return volume_id
 
     def reserved(self):
-        """The id of a volume that somebody has reserved of whom compute knows nothing."""
+        """Creates a volume reserved for a server that compute does not know; returns its ID."""
         volume_id = self.create()
         asked = {'volume_uuid': volume_id, 'instance_uuid': str(uuid.uuid4())}
         self.mine.post('/attachments', json={'attachment': asked}, microversion='3.27')
         return volume_id
 
     def settled(self, volume_id, *statuses):
-        """Wait for the volume to be in one of these statuses, or not under way to any."""
+        """Wait until the volume has one of these statuses, or by default no transitional one."""
         deadline = time.monotonic() + 30
         while time.monotonic() < deadline:
             status = self.volume(volume_id)['status']
@@ -68,7 +68,7 @@ class BlockStorage:
 
 
 def on_volume(compute, image_id, *more, **facts):
-    """The id of a server on a volume that is made from the image, and what became of it."""
+    """Creates a server on a volume created from the image; returns its ID."""
     devices = [{**NEW_ROOT, 'uuid': image_id}, *more]
     answer = compute.create(imageRef='', block_device_mapping_v2=devices, **facts)
     assert answer.status_code == 202, answer.text

@@ -1,4 +1,4 @@
-"""What a new cloud has in it: services and their users, a network to the outside, types of volumes."""
+"""The initial content of the cloud: services and their users, an external network, volume types."""
 
 from keystoneauth1.identity import v3
 from keystoneauth1.session import Session
@@ -13,7 +13,7 @@ VOLUME_TYPES = {'fake': {}, 'multiattach': {'multiattach': '<is> True'}}
 
 
 class Catalog:
-    """Asked by its administrator."""
+    """Sends requests as the administrator."""
 
     def __init__(self, configuration):
         self.configuration = configuration
@@ -23,12 +23,12 @@ class Catalog:
         )
 
     def post(self, name, path, body, **more):
-        """What the service makes of it."""
+        """Create a resource; returns it."""
         [kind] = body
         return self.session.post(self.configuration.url(name, path), json=body, **more).json()[kind]
 
     def identity(self):
-        """Users with the roles admin and service in the project `service`; all that the catalog has."""
+        """Create users with the roles admin and service in the project `service`, and the service catalog."""
         keystone = self.configuration.identity
         listed = self.session.get(f'{keystone}/roles').json()['roles']
         roles = [role['id'] for role in listed if role['name'] in ('admin', 'service')]
@@ -47,7 +47,7 @@ class Catalog:
                 self.post('keystone', '/v3/endpoints', {'endpoint': facts})
 
     def networks(self):
-        """`public`, for all; the pool of addresses for automatic networks."""
+        """Create the external network `public`, and the subnet pool for auto-allocated networks."""
         facts = {'name': 'public', 'router:external': True, 'is_default': True, 'provider:network_type': 'flat'}
         facts['provider:physical_network'] = 'public'
         network = self.post('neutron', '/v2.0/networks', {'network': facts})['id']

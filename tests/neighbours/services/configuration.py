@@ -1,4 +1,4 @@
-"""The configuration of each service. Few processes, no security beyond the loopback, and nothing that lasts."""
+"""The configuration of each service: few processes, no security beyond the loopback, and nothing persistent."""
 
 from base64 import urlsafe_b64encode
 from pathlib import Path
@@ -14,25 +14,25 @@ APIS = {
     'placement': 'placement',
     'barbican': 'key-manager',
 }
-"""The services that answer HTTP, and what the catalog calls them."""
+"""The services with HTTP APIs, and their types in the catalog."""
 PORTS = (*APIS, 'nova', 'memcached')
-"""Who has a port; at nova's there is nothing until a test has a compute service there."""
+"""Everything that has a port; nothing listens at nova's unless a test runs a compute service there."""
 
 
 class Configuration:
-    """Writes the files below *folder*; *ports* by name, *databases*: the URL of the server and how names begin."""
+    """Writes the files below *folder*; *ports* by name, *databases*: the URL of the server with the prefix of names."""
 
     def __init__(self, folder, ports, databases, queue):
         self.folder, self.ports, self.databases, self.queue = folder, ports, databases, queue
         self.identity = self.url('keystone', '/v3')
-        # What the packages brought.
+        # The files that the packages installed.
         self.packaged = folder / 'env' / 'etc'
 
     def url(self, name, path=''):
         return f'http://{HOST}:{self.ports[name]}{path}'
 
     def data(self, *parts):
-        """A folder below data/."""
+        """A directory below data/."""
         path = self.folder.joinpath('data', *parts)
         path.mkdir(parents=True, exist_ok=True)
         return path
@@ -49,7 +49,7 @@ class Configuration:
             file.write_text('\n'.join(lines))
 
     def plugins(self):
-        """The drivers of tests/neighbours/services/plugins, under the names that services look for."""
+        """Install the drivers of tests/neighbours/services/plugins under the names that services look for."""
         (self.folder / 'plugins').mkdir(exist_ok=True)
         packaged = self.folder / 'plugins' / 'neighbours-1.dist-info'
         packaged.mkdir(exist_ok=True)
@@ -59,7 +59,7 @@ class Configuration:
         for file in Path(__file__).parent.joinpath('plugins').glob('*.py'):
             (self.folder / 'plugins' / file.name).write_text(file.read_text())
 
-    # What several have
+    # Common parts
 
     def database(self, name):
         return {'connection': f'{self.databases}{name}', 'max_pool_size': 4, 'max_overflow': 8}
@@ -77,7 +77,7 @@ class Configuration:
         }
 
     def tokens(self, name):
-        """How it checks the tokens of its callers."""
+        """The options for checking the tokens of callers."""
         return {
             **self.user(name),
             'www_authenticate_uri': self.identity,
@@ -95,7 +95,7 @@ class Configuration:
             'database': self.database(name),
         }
 
-    # Each of them
+    # Each service
 
     def keystone(self):
         for keys in ('fernet', 'credential'):
@@ -129,7 +129,7 @@ class Configuration:
             'os_glance_tasks_store': {'filesystem_store_datadir': self.data('glance', 'tasks')},
             'paste_deploy': {'flavor': 'keystone', 'config_file': self.packaged / 'glance/glance-api-paste.ini'},
             'wsgi': {'python_interpreter': self.folder / 'env/bin/python'},
-            # It checks signatures, too, when data come.
+            # Glance itself also verifies signatures when data are uploaded.
             'barbican': {'auth_endpoint': self.identity},
             'keystone_authtoken': self.tokens('glance'),
             **self.common('glance'),

@@ -1,4 +1,4 @@
-"""Processes that outlive the script that started them, and are known by their numbers and when they began."""
+"""Processes that outlive the script that started them, identified by PID and start time."""
 
 import json
 import os
@@ -11,19 +11,19 @@ from contextlib import suppress
 from pathlib import Path
 
 LONGEST_SECONDS = 120
-# What a process that was asked to end has for it.
+# The time that a process has to exit after SIGTERM.
 PATIENCE_SECONDS = 10
 
 
 class Processes:
-    """Those of one folder: their logs are in logs/, their numbers in processes.json."""
+    """The processes of one folder: their logs are in logs/, their PIDs in processes.json."""
 
     def __init__(self, folder):
         self.folder, self.file = folder, folder / 'processes.json'
         self.known = json.loads(self.file.read_text()) if self.file.exists() else {}
 
     def start(self, name, *command, **environment):
-        """Each is the leader of a session of its own, so that it ends with all that it started."""
+        """Each process leads a session of its own, so that it ends with all processes that it started."""
         (self.folder / 'logs').mkdir(exist_ok=True)
         with (self.folder / 'logs' / f'{name}.log').open('ab') as log:
             process = subprocess.Popen(
@@ -31,7 +31,7 @@ class Processes:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                # What Python finds beside them has no name of theirs.
+                # A directory without modules that could shadow those of the services.
                 cwd=self.folder,
                 env=os.environ | {key: str(value) for key, value in environment.items()},
                 start_new_session=True,
@@ -44,7 +44,7 @@ class Processes:
         return then is not None and begun(pid) == then
 
     def wait(self, name, url):
-        """Until it answers, whatever it says; RuntimeError if it ends before."""
+        """Wait until the service responds, whatever the status; raises RuntimeError if it exits before."""
         deadline = time.monotonic() + LONGEST_SECONDS
         while not answers(url):
             if not self.lives(name) or time.monotonic() > deadline:
@@ -63,13 +63,13 @@ class Processes:
         self.file.unlink(missing_ok=True)
 
     def kill(self, name, how):
-        """What is left of the group, also when its leader is gone."""
+        """Signal the remaining process group, even if its leader is gone."""
         with suppress(ProcessLookupError):
             os.killpg(self.known[name][0], how)
 
 
 def begun(pid):
-    """When the process began, by the kernel's count; None if there is none, or only its exit status."""
+    """The start time of the process in the kernel's ticks; None if it does not exist, or is a zombie."""
     with suppress(FileNotFoundError, ProcessLookupError):
         state, *facts = Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()
         return None if state == 'Z' else facts[18]

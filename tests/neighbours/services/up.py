@@ -22,7 +22,7 @@ THREADS = 4
 
 
 class Neighbours:
-    """Everything that is made for a folder, and nothing else, has a name with *mark* in it."""
+    """Everything created for a folder, and nothing else, has *mark* in its name."""
 
     def __init__(self, folder):
         self.folder = folder.absolute()
@@ -84,7 +84,7 @@ class Neighbours:
                 self.processes.start(binary, self.program(binary), *self.options('cinder'), **self.environ('cinder'))
 
     def sync(self, name):
-        """The tables."""
+        """Create the tables."""
         commands = {'neutron': ['upgrade', 'heads'], 'keystone': ['db_sync'], 'glance': ['db_sync']}
         commands['barbican'] = ['db', 'upgrade']
         self.manage(name, *commands.get(name, ['db', 'sync']))
@@ -112,9 +112,10 @@ class Neighbours:
             raise RuntimeError(f'{name} failed: {done.stdout[-2000:]}')
 
     def serve(self, name):
-        """One process with threads; the first request is ours, for some prepare themselves on it, and not safely."""
+        """Run one process with threads. Wait for a first request here, because some services initialize themselves on
+        it in a way that is not thread-safe."""
         port = self.configuration.ports[name]
-        # Barbican's own module knows one place only where its file may be.
+        # Barbican's own module looks for its file in a single place.
         paste = self.configuration.packaged / name / f'{name}-api-paste.ini'
         what = ('--paste', f'config:{paste}') if name == 'barbican' else ('--module', f'{name}.wsgi.api:application')
         command = [
@@ -135,15 +136,15 @@ class Neighbours:
         return ['--config-file', file] if name in ('cinder', 'keystone', 'glance', 'neutron') else []
 
     def environ(self, name):
-        """What processes of the service find their files by."""
-        # Barbican finds its own in the home of its user.
+        """The environment by which the service's processes find their files."""
+        # Barbican looks for its configuration in the home directory.
         home = {'HOME': self.folder / 'etc' / name} if name == 'barbican' else {}
         return home | {
             f'OS_{name.upper()}_CONFIG_DIR': self.folder / 'etc' / name,
             'PYTHONPATH': self.folder / 'plugins',
             'PYTHONWARNINGS': 'ignore',
             'NEIGHBOURS_PLUGGING': self.folder / 'plugging',
-            # Whatever is set outside: what is compiled is compiled once.
+            # Overrides the outer environment: bytecode is compiled once.
             'PYTHONDONTWRITEBYTECODE': '',
             'PATH': f'{self.folder}/env/bin:{os.environ["PATH"]}',
         }
@@ -154,7 +155,7 @@ class Neighbours:
                 cursor.execute(f'CREATE DATABASE {self.mark}_{name} CHARACTER SET utf8mb3')
 
     def environment(self):
-        """What tests are told, by the name of the variable."""
+        """The environment variables for tests."""
         ports = self.configuration.ports
         return {
             'COMPUTEAPI_TEST_NEIGHBOURS': f'http://admin:{PASSWORD}@{HOST}:{ports["keystone"]}/v3',
@@ -166,7 +167,7 @@ class Neighbours:
     # Stop
 
     def stop(self):
-        """End the processes, and drop what they had in the database and in the broker."""
+        """Stop the processes, and drop their databases and virtual host."""
         self.processes.stop()
         self.processes = Processes(self.folder)
         with pymysql.connect(**DATABASE) as connection, connection.cursor() as cursor:

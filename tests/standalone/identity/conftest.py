@@ -1,4 +1,4 @@
-"""Keystone v3 on a store, and ways to ask it."""
+"""Keystone v3 on a store, and ways to call it."""
 
 import base64
 
@@ -33,7 +33,7 @@ def app(identity):
 
 
 def proof(name, password=None, **user):
-    """The body that logs a user of the default domain in with its password."""
+    """The request body for logging in a user of the default domain with a password."""
     user = {'name': name, 'domain': DEFAULT, 'password': password or f'{name}-secret', **user}
     return {'auth': {'identity': {'methods': ['password'], 'password': {'user': user}}}}
 
@@ -92,7 +92,7 @@ def id_of(ask, admin):
 
 @pytest.fixture
 def make(ask, admin):
-    """make('groups', name='x') -> the record that an administrator made."""
+    """make('groups', name='x') -> the record created by an administrator."""
 
     def make(kind, **facts):
         noun = kind.rpartition('/')[2].removesuffix('s').replace('policie', 'policy')

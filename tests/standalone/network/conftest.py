@@ -1,4 +1,4 @@
-"""Neutron v2.0 on networks of its own, with callers whose tokens are their names."""
+"""Neutron v2.0 on the built-in networks, with callers whose tokens are their names."""
 
 import pytest
 import webob
@@ -65,7 +65,7 @@ def create(ask):
 
 @pytest.fixture
 def names(ask):
-    """names('networks?shared=true') -> the names of what is listed."""
+    """names('networks?shared=true') -> the names of the listed resources."""
 
     def names(path, by='alice'):
         [listed] = ask(f'GET /{path}', by=by, expect=200).json.values()
@@ -88,7 +88,7 @@ def net(create):
 
 @pytest.fixture
 def body(create, public):
-    """body('ports') -> what makes a port, as JSON."""
+    """body('ports') -> the JSON body that creates a port."""
     network = create('networks', name='home')
     group = create('security-groups', name='home')
     known = {'{network}': network['id'], '{group}': group['id'], '{public}': public}

@@ -1,8 +1,8 @@
-"""The kinds of resources that have the same life, and how their errors are told."""
+"""The kinds of resources that share the same lifecycle, and the format of errors."""
 
 UNKNOWN = '5b3f1c5e-0000-4000-8000-000000000000'
 
-# Of each kind: its name, and a body that makes one; {network} and {group} are alice's.
+# For each kind: its name, and a body that creates one; {network} and {group} are alice's.
 KINDS = {
     'networks': ('network', {}),
     'subnets': ('subnet', {'network_id': '{network}', 'cidr': '192.0.2.0/24', 'ip_version': 4}),

@@ -1,4 +1,4 @@
-"""Cinder v3 on volumes of its own, with callers whose tokens are their names."""
+"""Cinder v3 on the built-in volumes, with callers whose tokens are their names."""
 
 import pytest
 import webob
@@ -34,7 +34,7 @@ def images(store, tmp_path):
 
 @pytest.fixture
 def disks():
-    """What compute says which servers use: pairs of a volume's and a server's id."""
+    """The volumes in use by servers, according to compute: pairs of a volume ID and a server ID."""
     return set()
 
 
@@ -48,7 +48,8 @@ def app(store, images, disks):
 
 @pytest.fixture
 def ask(app):
-    """ask('POST /v3/volumes', {...}, by='alice', version='3.27') -> the response, of the status `expect`."""
+    """ask('POST /v3/volumes', {...}, by='alice', version='3.27') -> the response, which must have the status
+    `expect`."""
 
     def ask(request, json=None, *, by='alice', version='3.68', expect=200, **others):
         method, path = request.split(' ', 1)

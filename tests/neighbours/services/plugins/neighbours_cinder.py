@@ -1,4 +1,4 @@
-"""A volume driver that holds nothing: every volume is there as soon as it is asked for, of whatever size."""
+"""A volume driver without data: every volume exists as soon as it is requested, whatever its size."""
 
 import io
 
@@ -33,7 +33,7 @@ class HoldsNothing(driver.VolumeDriver):
         }
 
     def nothing(self, *args, **kwargs):
-        """All is done already."""
+        """There is nothing to do."""
 
     create_volume = delete_volume = extend_volume = nothing
     create_snapshot = delete_snapshot = create_volume_from_snapshot = create_cloned_volume = nothing
@@ -42,7 +42,7 @@ class HoldsNothing(driver.VolumeDriver):
     copy_image_to_volume = nothing
 
     def clone_image(self, context, volume, image_location, image_meta, image_service):
-        """So nothing is downloaded or converted."""
+        """Avoids downloading and converting the image."""
         return {}, True
 
     def copy_volume_to_image(self, context, volume, image_service, image_meta):

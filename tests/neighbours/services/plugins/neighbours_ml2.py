@@ -1,9 +1,9 @@
-"""A mechanism driver without any network: it binds ports on whatever host, and says that they are plugged.
+"""A mechanism driver without any network: it binds ports on any host, and reports that they are plugged.
 
-On a host whose name begins with `unbindable` it binds none. The file that NEIGHBOURS_PLUGGING names says when a port is
-ACTIVE after it was bound: `never`, or after so many seconds, as with an agent that takes its time; without it, at once.
-On a host whose name begins with `hybrid` or `silent` it is plugged by way of a bridge, a moment later, and Neutron
-says so also of a binding that is not used yet; but a `silent` one is not plugged before it is used.
+On hosts whose name begins with `unbindable`, binding fails. The file named by NEIGHBOURS_PLUGGING sets when a port
+becomes ACTIVE after binding: `never`, or after a number of seconds, as with a slow agent; without the file, at once. On
+hosts whose name begins with `hybrid` or `silent`, the port is plugged through a bridge, a moment later. Neutron then
+also reports a binding that is not active yet, except on `silent` hosts, where it is not plugged before it is active.
 """
 
 import os
@@ -30,7 +30,7 @@ class BindsAnything(api.MechanismDriver):
         Bandwidth.create()
 
     def responsible_for_ports_allocation(self, bound):
-        """Whichever provider has what a port asks for."""
+        """Any provider that has what a port requests is accepted."""
         return True
 
     def bind_port(self, bound):
@@ -48,7 +48,8 @@ class BindsAnything(api.MechanismDriver):
             'datapath_type': 'system',
         }
         if hybrid and bound.original and bound.original_host == bound.host:
-            # Something else of the binding changed. An agent would plug it again, and hide what is told elsewhere.
+            # Another part of the binding changed. An agent would plug the port again and report it; this driver does
+            # not.
             bound.set_binding(segment, portbindings.VIF_TYPE_OVS, details)
             return
         bound.set_binding(segment, portbindings.VIF_TYPE_OVS, details, status=status)
@@ -59,7 +60,7 @@ class BindsAnything(api.MechanismDriver):
 
 
 class Bandwidth(base.DriverBase):
-    """Ports may ask for a least bandwidth; where they are, nobody looks."""
+    """Ports may request a minimum bandwidth; it is not enforced."""
 
     made = None
 
@@ -77,7 +78,7 @@ class Bandwidth(base.DriverBase):
 
 
 def plugging():
-    """`never`, seconds, or '': at once."""
+    """`never`, a number of seconds, or '' for at once."""
     try:
         with open(os.environ['NEIGHBOURS_PLUGGING']) as file:
             return file.read().strip()
@@ -86,7 +87,7 @@ def plugging():
 
 
 def plugged(port_id, host):
-    """As an agent says it."""
+    """Reports the port as plugged, as an agent does."""
     admin, status, plugin = context.get_admin_context(), constants.PORT_STATUS_ACTIVE, directory.get_plugin()
     if plugin.port_bound_to_host(admin, port_id, host):
         plugin.update_port_status(admin, port_id, status, host=host)
