@@ -1,4 +1,4 @@
-"""What any driver does with the virtual machine of a server."""
+"""The behaviour of every driver with the virtual machine of a server."""
 
 import json
 import uuid
@@ -30,9 +30,9 @@ OPTIONAL = {
     Capability.DIAGNOSTICS: lambda driver, server: driver.diagnostics(server, []),
     Capability.CONSOLE_OUTPUT: lambda driver, server: driver.console_output(server, 1),
 }
-"""What is done with a running server where the driver can do it."""
+"""Operations on a running server that are optional for a driver."""
 SAID_FIRST = {'serial': b'\n', 'spice': link(MAIN)}
-"""By whoever connects to a console, before it says anything."""
+"""What a client must send to a console before it receives anything."""
 
 
 @pytest.fixture(params=HYPERVISOR)
@@ -52,7 +52,7 @@ def there(driver):
 
 @pytest.fixture
 def server(servers, here):
-    """A server that has no virtual machine yet."""
+    """A server without a virtual machine."""
     return servers.get(servers.add(host=here, network_info=[{'mac_address': 'fa:16:3e:00:00:01'}]))
 
 
@@ -70,14 +70,14 @@ def moved(servers, running, there):
 
 
 def disk(server):
-    """A volume that is a disk of the server."""
+    """A volume attached to the server."""
     facts = dict.fromkeys(field.name for field in fields(BlockDevice))
     volume = {'destination_type': 'volume', 'device_name': '/dev/vdb', 'volume_id': str(uuid.uuid4()), 'volume_size': 2}
     return BlockDevice(**facts | volume | {'uuid': str(uuid.uuid4()), 'server_id': server.uuid})
 
 
 def blank(server):
-    """An empty disk of the host's."""
+    """A blank local disk."""
     facts = {'source_type': 'blank', 'destination_type': 'local', 'guest_format': 'swap', 'volume_id': None}
     return replace(disk(server), **facts)
 
@@ -316,7 +316,7 @@ CHANGING = {
 
 @pytest.mark.parametrize('change', CHANGING.values(), ids=CHANGING)
 def test_who_was_taken_for_dead_is_refused(driver, running, moved, there, change):
-    """By whatever it asked before, and also when the newer claim has removed the machine."""
+    """For every operation, and also when the newer claim has removed the machine."""
     older, newer = (driver.during(lambda step: 3600.0, token) for token in (3, 4))
     older.reboot(running, hard=True)
     newer.reboot(running, hard=True)

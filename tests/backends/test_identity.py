@@ -1,4 +1,4 @@
-"""What any identity backend answers."""
+"""The behaviour of every identity backend."""
 
 import pytest
 

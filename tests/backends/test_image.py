@@ -1,4 +1,4 @@
-"""What any image backend does."""
+"""The behaviour of every image backend."""
 
 import hashlib
 import uuid
@@ -22,7 +22,7 @@ def images(request, store, tmp_path):
 
 
 def names(found):
-    """Of the images that the suite's people have: a cloud may have others, for everybody."""
+    """The names of the suite's own images: a real cloud may have other public ones."""
     return [image.name for image in found if image.owner in OWNERS]
 
 

@@ -1,4 +1,4 @@
-"""Signatures of images: which hold, whose certificates are trusted, and what a key manager's answers become."""
+"""Image signatures: which are valid, which certificates are trusted, and how key manager responses are handled."""
 
 import json
 import subprocess
@@ -38,19 +38,19 @@ def configured(folder, text):
 
 @pytest.fixture
 def signatures(tmp_path):
-    """With castellan's key manager in memory."""
+    """Signatures with castellan's in-memory key manager."""
     return Signatures(configured(tmp_path, f'[key_manager]\nbackend = {IN_MEMORY}\n'))
 
 
 @pytest.fixture
 def keep(signatures):
-    """keep(signer): the id of its certificate in the key manager."""
+    """keep(signer): the IDs of certificates in the key manager."""
     return lambda *signers: [signatures.manager.store(LOGGED_IN, X509(each.der)) for each in signers]
 
 
 @pytest.fixture
 def check(signatures):
-    """Whether an image is signed, by certificates that are trusted."""
+    """Verifies the signature of an image with trusted certificates."""
 
     def look(properties, data=DATA, trusted=(), validates=False, context=LOGGED_IN):
         image = Image('i', 'signed', 'active', None, properties=properties)
@@ -120,7 +120,7 @@ def test_a_chain_leads_from_what_is_trusted(check, keep):
         with pytest.raises(CertificateValidationFailed) as failed:
             check(properties, trusted=trusted)
         words = f'Image signature certificate validation failed for certificate: {owner}. '
-        # Of a chain that has begun cursive says no more than where it ends.
+        # Once a chain has been started, cursive only reports where it ends.
         assert str(failed.value).startswith((f'{words}Certificate chain building failed.', f"{words}certificate '"))
 
 
@@ -162,7 +162,7 @@ def test_each_certificate_is_looked_up_once(signatures, check, keep, monkeypatch
 
 
 class KeyManagers(ThreadingHTTPServer):
-    """Answers as Barbican or Vault with this status, and with the certificate where that is 200."""
+    """Responds as Barbican or Vault with this status, and with the certificate if it is 200."""
 
     def __init__(self, status):
         super().__init__(('127.0.0.1', 0), Answering)
@@ -185,11 +185,11 @@ class Answering(BaseHTTPRequestHandler):
         self.send_header('Content-Type', 'application/json')
         self.send_header('Content-Length', str(len(content)))
         self.end_headers()
-        # A gateway's answer is a page.
+        # A gateway responds with an HTML page.
         self.wfile.write(content if status < 500 else b'<' + content[1:])
 
     def log_message(self, *_):
-        """Nothing."""
+        """Log nothing."""
 
 
 @pytest.fixture

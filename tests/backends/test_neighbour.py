@@ -1,4 +1,4 @@
-"""Who asks a service of the cloud and as whom, and what becomes of its answers: with one that speaks HTTP."""
+"""Requests to other services: credentials, and the handling of responses, with a server that speaks HTTP."""
 
 import logging
 import socketserver
@@ -50,7 +50,7 @@ PAGE = '<html><head><title>409 Conflict</title></head><body><h1>409 Conflict</h1
 
 
 class TinyCloud:
-    """A Keystone at /identity, a Cinder at /volume, and a Glance at /image that keeps nothing."""
+    """A Keystone at /identity, a Cinder at /volume, and a Glance at /image that stores nothing."""
 
     def __init__(self):
         self.url, self.asked, self.tokens, self.logins = '', [], set(), 0
@@ -113,7 +113,7 @@ class Server(socketserver.ThreadingMixIn, WSGIServer):
     daemon_threads = True
 
     def handle_error(self, request, client_address):
-        """Clients go as they like."""
+        """Clients may disconnect at any time."""
 
 
 class Quiet(WSGIRequestHandler):
@@ -138,7 +138,8 @@ def cloud():
 
 @pytest.fixture
 def service_with(cloud, tmp_path):
-    """A function: the service with these words in its configuration, and more in that of Cinder."""
+    """service_with(text): the service with this text added to its configuration; keyword arguments replace parts of
+    it."""
 
     def make(more='', **changes):
         text = CONF.format(url=cloud.url, key=KEY) + more

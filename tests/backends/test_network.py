@@ -1,4 +1,4 @@
-"""What any network backend does for compute, also when many ask at once."""
+"""The behaviour of every network backend for compute, also under concurrency."""
 
 import threading
 import uuid
@@ -19,7 +19,7 @@ def implementation(request):
 
 @pytest.fixture
 def service(implementation, store):
-    """The implementation with an external network `public` and a shared one `private`."""
+    """The implementation with an external network `public` and a shared network `private`."""
     return implementation(store)
 
 
@@ -30,13 +30,13 @@ def networks(service):
 
 @pytest.fixture
 def unshared(implementation, store):
-    """A service whose network `private` is for administrators."""
+    """An implementation whose network `private` is for administrators."""
     return implementation(store, shared=False).networks
 
 
 @pytest.fixture
 def make(service):
-    """make(ALICE, '10.1.0.0/24', ...) -> the id of a network of hers with such subnets."""
+    """make(ALICE, '10.1.0.0/24', ...) -> the ID of a network of hers with these subnets."""
     return service.network
 
 
@@ -538,11 +538,11 @@ def test_a_full_quota_says_no(service, networks, private):
     networks.create_port(BOB, private, server_id='s')
 
 
-# Many at once
+# Concurrency
 
 
 def together(count, act):
-    """What `count` threads that start at one moment get from act(i): results and errors."""
+    """The results and errors of act(i) in `count` threads that start at the same moment."""
     results, failures = [], []
     barrier = threading.Barrier(count)
 
@@ -562,7 +562,7 @@ def together(count, act):
 
 
 def test_no_address_is_given_twice(networks, make):
-    """20 servers of two projects ask for the 14 addresses of a subnet, one of which is the gateway."""
+    """20 servers of two projects compete for the 14 addresses of a subnet, one of which is the gateway's."""
     small = make(ADMIN, '192.0.2.0/28', shared=True)
     callers = (ALICE, BOB)
     ports, failures = together(20, lambda i: networks.create_port(callers[i % 2], small, server_id=f's{i}'))

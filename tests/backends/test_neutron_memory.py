@@ -1,4 +1,4 @@
-"""What is known of a Neutron without asking it again."""
+"""What is remembered about a Neutron instead of asking again."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from computeapi.errors import NeighbourAway
 
 @pytest.fixture
 def clock(monkeypatch):
-    """What time it is, in seconds; it goes on when it is told to."""
+    """A fake clock in seconds, which is advanced by tests."""
     now = [1000.0]
     for module in (client, extensions):
         monkeypatch.setattr(module, 'elapsed', lambda: now[0])

@@ -1,4 +1,4 @@
-"""What any Placement does that compute tells of hosts and of who holds what of them."""
+"""The behaviour of every Placement, as far as compute reports hosts and allocations."""
 
 import uuid
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Which backends there are, and what happens where the built-in ones are asked for and others are configured."""
+"""The available backends, and what happens where built-in services are required but others are configured."""
 
 import ast
 import subprocess

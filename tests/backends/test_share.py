@@ -1,4 +1,4 @@
-"""What any share backend does."""
+"""The behaviour of every share backend."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What any volume backend does."""
+"""The behaviour of every volume backend."""
 
 import contextlib
 import threading
@@ -39,7 +39,7 @@ def image(images):
 
 
 def together(*calls):
-    """Run them at once; how many raised what."""
+    """Run the calls concurrently; returns the types of the errors raised."""
     raised = []
 
     def run(call):
@@ -205,7 +205,7 @@ def test_attaching_and_detaching(volumes):
     )
     volumes.complete(ALICE, attachment, NODE)
     (again,) = volumes.get(ADMIN, volume.id).attachments
-    # Cinder keeps when it was told last.
+    # Cinder records the time of the latest call.
     assert again['attached_at'] >= use['attached_at'] and again == {**use, 'attached_at': again['attached_at']}
     volumes.release(ALICE, attachment)
     volumes.release(ALICE, attachment)

@@ -1,4 +1,4 @@
-"""What servers know of their interfaces follows the network service."""
+"""The interfaces recorded for servers follow the network service."""
 
 import uuid
 
@@ -25,7 +25,7 @@ def network(service, resources):
 
 @pytest.fixture
 def server(service, network, servers):
-    """A server with a port that compute made for it; its id."""
+    """Creates a server with a port that compute created; returns its ID."""
     server_id = servers.add()
     port = service.networks.create_port(BOB, network.id, server_id=server_id, host='compute1')
     entry = {'port_id': port.id, 'created': True, 'tag': 'nic', 'mac_address': port.mac_address, 'addresses': []}
@@ -105,7 +105,7 @@ def test_what_is_described_already_is_not_written_again(service, server, servers
 
 
 def test_neither_of_two_changes_at_one_moment_is_lost(service, store, server, servers, monkeypatch):
-    """While the ports are read, somebody else changes the server: what was read then is not written over it."""
+    """While the ports are read, the server is changed elsewhere; that change is not overwritten with the older data."""
     ports, disturbances = service.networks.ports, []
 
     def slowly(*arguments, **more):

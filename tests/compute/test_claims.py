@@ -1,4 +1,4 @@
-"""Places on hosts, claimed by many workers at the same time: nothing is given away twice."""
+"""Claims on hosts by many concurrent workers: no resource is given away twice."""
 
 import threading
 import uuid
@@ -24,7 +24,7 @@ MANY = 20
 
 @pytest.fixture
 def platform(service):
-    """Three hosts with 8 CPUs each, of which none is given away twice."""
+    """Three hosts with 8 CPUs each, without overcommit."""
     for option, value in (('hosts', 3), ('vcpus', 8)):
         service.conf.set_override(option, value, 'simulated')
     service.conf.set_override('cpu_allocation_ratio', 1, 'filter_scheduler')
@@ -34,7 +34,7 @@ def platform(service):
 
 @pytest.fixture
 def group(store):
-    """group('affinity'): a new server group; its id."""
+    """group('affinity'): creates a server group; returns its ID."""
 
     def make(policy, **rules):
         row = {'uuid': str(uuid.uuid4()), 'project_id': 'project', 'user_id': 'bob', 'name': 'group'}
@@ -47,7 +47,7 @@ def group(store):
 
 @pytest.fixture
 def at_once(platform, servers):
-    """at_once(n, vcpus=1): places for n new servers, asked for by n threads; the hosts, None for the refused."""
+    """at_once(n, vcpus=1): n threads place one new server each; returns the hosts, None for refused servers."""
 
     def place_all(number=MANY, **facts):
         ids = [servers.add(host=None, server_group_id=facts.get('group_id')) for _ in range(number)]
@@ -68,7 +68,7 @@ def at_once(platform, servers):
 
 @pytest.fixture
 def claimed(store):
-    """claimed(): the CPUs that are claimed, by host."""
+    """claimed(): the claimed CPUs by host."""
 
     def count():
         with store.read() as connection:
@@ -79,7 +79,7 @@ def claimed(store):
 
 
 def nothing(connection, host):
-    """What else is written down in the transaction of a claim."""
+    """What else a claim's transaction writes."""
 
 
 def spec(server_id, **facts):
@@ -110,7 +110,7 @@ def test_groups_stay_together(at_once, group):
 
 
 def test_a_claim_is_of_one_size(platform, servers, claimed):
-    """What a server holds on a host grows when it claims more, and is counted once."""
+    """The claim of a server on a host grows with a further claim, and is counted once."""
     server_id = servers.add(host=None)
     for vcpus, held in ((2, 2), (4, 4), (3, 4)):
         platform.scheduler.allocate(spec(server_id, host='compute1', vcpus=vcpus), nothing)
@@ -163,8 +163,8 @@ def test_what_many_claim_and_give_back_at_once_is_counted(platform, servers, sto
 
 @pytest.mark.several_writers
 def test_hosts_are_locked_by_their_numbers(platform, servers, store):
-    """By another index InnoDB would lock its entry before the row: who locks hosts so and who does not would wait for
-    each other."""
+    """With another index, InnoDB would lock its entry before the row, which can deadlock with requests that lock the
+    row first."""
     with locking_plans(store) as plans:
         server_id = servers.add(host=None)
         platform.scheduler.allocate(spec(server_id), nothing)
@@ -178,7 +178,7 @@ def test_hosts_are_locked_by_their_numbers(platform, servers, store):
 
 @contextmanager
 def locking_plans(store):
-    """What the database says of how it finds the hosts that are locked meanwhile."""
+    """The query plans of statements that lock hosts meanwhile."""
     found = []
 
     def explain(connection, cursor, statement, parameters, *rest):

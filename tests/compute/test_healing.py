@@ -1,4 +1,4 @@
-"""What no event told of the ports of servers is found by looking at some servers after others."""
+"""Missed changes of servers' ports are found by checking a few servers at a time."""
 
 import pytest
 
@@ -18,7 +18,7 @@ def healing(service):
 
 @pytest.fixture
 def outdated(service, servers):
-    """Servers on a host that know nothing of their ports but the ids."""
+    """Servers on a host that only know the IDs of their ports."""
     service.networks.populate(BOB)
     (network,) = service.networks.networks(BOB)
 

@@ -1,4 +1,4 @@
-"""Processes say that they live, and what one of them left is taken over when it does not."""
+"""Processes send heartbeats; if they stop, the tasks of a process are taken over."""
 
 import os
 import threading
@@ -132,7 +132,7 @@ def test_what_a_process_does_is_its_own_until_it_has_ended(store, servers):
 
 
 def test_a_lease_that_runs_out_is_not_waited_for_any_longer(store, servers):
-    """Though those who could take the task over look for work but seldom."""
+    """Even though the processes that could take the task over rarely poll."""
     dead, living, taken = Tasks(store, 3), Tasks(store, 3), threading.Event()
     store.tell(dead.add, KIND, servers.add(), BOB)
     assert dead.claim()

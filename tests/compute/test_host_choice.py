@@ -1,4 +1,4 @@
-"""The database chooses the hosts that all of them, filtered and weighed, would be chosen from."""
+"""The database selects the same hosts that filtering and weighing all hosts would select."""
 
 import random
 import uuid
@@ -23,7 +23,7 @@ DEFAULT = ['ServerGroupSoftAffinityWeigher', 'ServerGroupSoftAntiAffinityWeigher
 
 
 class RandomHosts:
-    """Hosts of few sizes, so that many are alike, in random states, zones, cells and aggregates, and partly used."""
+    """Hosts of few sizes (so that many are equal), in random states, zones, cells and aggregates, and partly used."""
 
     def __init__(self, service, servers, draw):
         self.service, self.store, self.servers, self.draw = service, service.store, servers, draw
@@ -71,7 +71,7 @@ class RandomHosts:
         allocations.replace(connection, str(uuid.uuid4()), name, Amounts(), amounts)
 
     def group(self):
-        """A server group with members here and there; its id."""
+        """Creates a server group with random members; returns its ID."""
         row = {'uuid': str(uuid.uuid4()), 'project_id': 'project', 'user_id': 'bob', 'name': 'group', 'rules': {}}
         policy = self.draw.choice(POLICIES)
         with self.store.write() as connection:
@@ -82,7 +82,7 @@ class RandomHosts:
         return row['uuid']
 
     def spec(self):
-        """What a server may ask for."""
+        """A random request for a server."""
         draw = self.draw
         hints = {name: draw.sample(self.others, 2) for name in ('same_host', 'different_host') if draw.random() < 0.1}
         facts = {
@@ -133,7 +133,7 @@ def test_the_first_host_is_that_of_all_that_are_weighed(service, servers, monkey
 
 
 def test_a_host_is_found_wherever_it_is(service, servers):
-    """Also behind many that pass as far as the database knows."""
+    """Even behind many hosts that pass according to the database."""
     hosts = RandomHosts(service, servers, random.Random(1))
     service.store.tell(lambda connection: connection.execute(sa.update(cells).values(down=False)))
     facts = {'disabled': False, 'forced_down': False, 'seen_at': utcnow()}

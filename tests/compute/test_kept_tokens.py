@@ -1,4 +1,4 @@
-"""Tokens of callers in the queue of work: encrypted, for as long as the work is there."""
+"""Callers' tokens in the task queue: encrypted, and kept only as long as the task."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -24,7 +24,7 @@ def queue_with(store, clock):
 
 
 def kept(store):
-    """All that is in the database."""
+    """The whole content of the database."""
     with store.read() as connection:
         return str([[*map(str, connection.execute(sa.select(each)))] for each in metadata.sorted_tables])
 

@@ -1,4 +1,4 @@
-"""Servers whose machines are otherwise than they should be are found, whatever hosts answer of others."""
+"""Servers whose machines are not in the expected power state are found, whatever the hosts report about others."""
 
 import pytest
 

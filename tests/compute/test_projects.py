@@ -1,4 +1,4 @@
-"""Which projects there are, and who is told."""
+"""Whether projects exist, and who is told."""
 
 import pytest
 

@@ -1,4 +1,5 @@
-"""Quotas: limits from four places, use counted from the servers there are, nothing given out twice."""
+"""Quotas: limits from four sources, usage counted from existing servers, and no overcommitment by concurrent
+requests."""
 
 import uuid
 from concurrent.futures import ThreadPoolExecutor
@@ -23,7 +24,7 @@ def quotas(store, conf):
 
 
 def server(**facts):
-    """The least that a row of a server has."""
+    """The minimal row of a server."""
     row = {column.name: None for column in servers.columns if column.name != 'id'}
     numbers = dict.fromkeys(('power_state', 'progress', 'root_gb', 'ephemeral_gb', 'launch_index', 'claims'), 0)
     texts = dict.fromkeys(('name', 'hostname', 'config_drive', 'disk_config', 'reservation_id'), '')
@@ -134,7 +135,7 @@ def test_as_many_servers_as_fit(store, quotas, least, most, count):
 
 
 def test_the_last_place_is_given_once(store, quotas):
-    """Twenty at once, some of whom give up: exactly the quota is used, also when the project is new."""
+    """Twenty concurrent requests, some of which are rolled back: exactly the quota is used, also for a new project."""
 
     def boot(number):
         try:

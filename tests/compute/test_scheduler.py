@@ -1,4 +1,4 @@
-"""Which hosts can take a server and which of them is the best, asked of the scheduler."""
+"""The scheduler: which hosts can take a server, and which of them is the best."""
 
 import uuid
 from datetime import timedelta
@@ -16,7 +16,7 @@ SERVER = 'b1f4ca06-a5ff-4a25-a8c4-5bb2d5d6c9a1'
 
 
 class Hosts:
-    """Three hosts of 8 CPUs, 8 GiB of memory and 80 GiB of disk: compute1, compute2, compute3."""
+    """Three hosts with 8 CPUs, 8 GiB of memory and 80 GiB of disk: compute1, compute2, compute3."""
 
     names = ('compute1', 'compute2', 'compute3')
 
@@ -31,7 +31,7 @@ class Hosts:
             connection.execute(table.update().where(table.c.host == host).values(**values))
 
     def aggregate(self, *hosts, **metadata):
-        """A new aggregate of these hosts."""
+        """Creates an aggregate of these hosts."""
         row = {'uuid': str(uuid.uuid4()), 'name': str(uuid.uuid4()), 'metadata': metadata, 'created_at': utcnow()}
         with self.store.write() as connection:
             (number,) = connection.execute(aggregates.insert().values(**row)).inserted_primary_key
@@ -39,20 +39,20 @@ class Hosts:
                 connection.execute(aggregate_hosts.insert().values(aggregate_id=number, host=host))
 
     def group(self, policy, **rules):
-        """A new server group; its id."""
+        """Creates a server group; returns its ID."""
         row = {'uuid': str(uuid.uuid4()), 'project_id': 'project', 'user_id': 'bob', 'name': 'group'}
         with self.store.write() as connection:
             connection.execute(server_groups.insert().values(**row, policy=policy, rules=rules, created_at=utcnow()))
         return row['uuid']
 
     def scheduler(self, **options):
-        """A scheduler with no filters and no weighers but the ones named here."""
+        """A scheduler with only the given filters and weighers."""
         for option, value in ({'enabled_filters': [], 'weight_classes': []} | options).items():
             self.service.conf.set_override(option, value, 'filter_scheduler')
         return Scheduler(self.store, self.service.conf)
 
     def passing(self, name, **facts):
-        """The numbers of the hosts that a filter lets through."""
+        """The numbers of the hosts that pass a filter."""
         try:
             found = self.scheduler(enabled_filters=[name]).candidates(spec(**facts)).best
         except NoValidHost:
@@ -348,7 +348,7 @@ def test_hosts_behind_agents_are_waited_for_while_none_is_heard_of(hosts, servic
     hosts.change(services, 'compute3', seen_at=long_ago)
     with pytest.raises(HostsUnheard):
         place(scheduler)
-    # The others may be heard in a moment.
+    # The others may send a heartbeat at any moment.
     hosts.change(services, 'compute3', seen_at=service.store.clock())
     assert place(scheduler).name == 'compute3'
     with pytest.raises(HostsUnheard):

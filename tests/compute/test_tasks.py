@@ -1,4 +1,4 @@
-"""The queue of work: who gets what, when, and in which order."""
+"""The task queue: who claims which task, when, and in which order."""
 
 import threading
 import uuid
@@ -23,13 +23,13 @@ BOB = Context(
 )
 LEASE = 60
 KIND = SimpleNamespace(kind='kind')
-# Long enough that a test that waits for it has failed.
+# Long enough that a test that reaches it has failed.
 PATIENCE = 30
 
 
 @pytest.fixture
 def process(store, clock):
-    """process(): the queue as one more process sees it."""
+    """process(): the queue as seen by another process."""
     return lambda: Tasks(store, LEASE, clock)
 
 
@@ -40,7 +40,7 @@ def queue(process):
 
 @pytest.fixture
 def add(store, queue):
-    """add(server_id): one more task of a server; its id."""
+    """add(server_id): adds a task for a server; returns its ID."""
 
     def put(server_id, **facts):
         with store.write() as connection:
@@ -51,7 +51,7 @@ def add(store, queue):
 
 @pytest.fixture
 def finish(store, queue):
-    """finish(task): whether the task was still the one to remove."""
+    """finish(task): whether the task was still the claimed one, and was removed."""
 
     def done(task):
         with store.write() as connection:
@@ -61,7 +61,7 @@ def finish(store, queue):
 
 
 def claimed(queue):
-    """The ids of all that can be claimed now, in order."""
+    """The IDs of all tasks that can be claimed now, in order."""
     return [task.id for task in iter(queue.claim, None)]
 
 
@@ -122,7 +122,7 @@ def test_whose_work_it_is(queue, servers, add):
 
 
 def test_a_later_claim_has_a_higher_token(queue, servers, add, finish):
-    """But what a request does at once outdates nobody: others may be at work on the server."""
+    """A task leased to a request outdates nobody: workers may be working on the server."""
     server_id = servers.add()
     for token in (1, 2):
         add(server_id)
@@ -138,7 +138,7 @@ def test_a_later_claim_has_a_higher_token(queue, servers, add, finish):
 
 @pytest.mark.parametrize('known', [True, False])
 def test_a_task_is_claimed_once(process, servers, add, known):
-    """Also one of a server that is not written down yet, or not any more."""
+    """Even tasks of a server whose row is not written yet, or was deleted."""
     expected = [add(servers.add() if known else str(uuid.uuid4())) for _ in range(12)]
     start = threading.Barrier(8)
 
@@ -153,7 +153,7 @@ def test_a_task_is_claimed_once(process, servers, add, known):
 
 
 def test_threads_of_a_process_look_one_after_the_other(queue, clock, servers, add):
-    """They would all find the same."""
+    """All would find the same task."""
     expected = [add(servers.add()) for _ in range(4)]
     looking, met = [], threading.Event()
 
@@ -165,7 +165,7 @@ def test_threads_of_a_process_look_one_after_the_other(queue, clock, servers, ad
         looking.pop()
         return clock()
 
-    # Each look begins with what time it is.
+    # Each look-up begins by reading the clock.
     queue.clock = look
     with ThreadPoolExecutor(4) as pool:
         found = [pool.submit(queue.claim) for _ in range(4)]
@@ -357,7 +357,7 @@ def test_what_a_request_could_not_take_back_is_left_to_a_worker(queue, process, 
 
 @pytest.fixture
 def worker(queue):
-    """worker(function): threads that do this with each task."""
+    """worker(function): threads that process tasks with this function."""
     started = []
 
     def start(function, sweep_seconds=PATIENCE, threads=2):
@@ -422,7 +422,7 @@ def test_a_worker_does_others_while_one_waits_and_is_there_when_it_is_due(store,
 
 
 def test_work_that_hangs_has_failed_and_stops_nothing_else(store, servers):
-    """Its thread is replaced, who does it again knows why, and what the thread does when it wakes up is lost."""
+    """Its thread is replaced, the next worker knows the reason, and the outcome of the thread is discarded."""
     queue, hangs, over, ended = Tasks(store, 0.3), threading.Event(), threading.Event(), []
 
     def work(task):
@@ -445,7 +445,7 @@ def test_work_that_hangs_has_failed_and_stops_nothing_else(store, servers):
 
 
 def test_what_was_released_meanwhile_is_not_hastened(store, queue, servers, add, monkeypatch):
-    """It would look like what waits for its time, and be forgotten with that."""
+    """It would look like a task scheduled for later, and be forgotten with it."""
     server_id = servers.add()
     task = store.tell(queue.add, KIND, server_id, BOB, leased=True)
     among = rows._among

@@ -1,4 +1,4 @@
-"""How work on a server ends: well, in an error, after some trouble, or overtaken by something else."""
+"""How work on a server ends: successfully, with an error, after retries, or overtaken by another task."""
 
 import itertools
 import json
@@ -33,13 +33,13 @@ def platform(service, clock):
 
 @pytest.fixture
 def runner(platform):
-    """Does tests, the only thing there is to do."""
+    """A runner whose only transition is the test's."""
     return Runner(platform, [])
 
 
 @pytest.fixture
 def ask(platform, runner, store, clock, servers):
-    """ask(function): the workers do this to a server; its id."""
+    """ask(function): lets the workers run this for a server; returns the server's ID."""
 
     def put(function, task_state='testing', steps=()):
         test = Transition('test', during='testing', steps=steps)
@@ -56,7 +56,7 @@ def ask(platform, runner, store, clock, servers):
 
 @pytest.fixture
 def work(platform, runner, clock):
-    """work(): do what is due, and a while later what was put off; how many tasks were done."""
+    """work(): do what is due, and later what was postponed; returns the number of tasks processed."""
 
     def step_all():
         working, steps = Worker(platform.tasks, runner, 0, 1), 0
@@ -70,7 +70,7 @@ def work(platform, runner, clock):
 
 @pytest.fixture
 def outcome(store, servers):
-    """outcome(server_id): vm_state, task_state, the message of the fault, and that of the action."""
+    """outcome(server_id): vm_state, task_state, and the messages of the fault and of the action."""
 
     def get(server_id):
         server = servers.get(server_id)
@@ -136,7 +136,7 @@ def test_trouble_in_the_middle_of_an_event_is_not_its_end(platform, ask, work, o
 
 @pytest.mark.parametrize('at', range(5))
 def test_what_is_in_the_way_of_others_is_written_again(ask, work, outcome, store, at):
-    """The beginning and the end of an event, the beginning of two more, and the end of the work in both."""
+    """At the start and end of an event, at the start of two more, and at the end of the work in both."""
     numbers = itertools.count()
 
     def stumble(connection):
@@ -246,7 +246,7 @@ def test_overtaken_before_it_began(platform, ask, work, outcome):
 
 @pytest.mark.parametrize('error', [Conflict('The host is gone.'), KeyError('host')])
 def test_what_can_never_be_taken_back_keeps_nothing_waiting(platform, runner, ask, servers, clock, store, error):
-    """The server has gone another way, and is asked for something else meanwhile."""
+    """The server went another way, and is asked for something else meanwhile."""
 
     def fail(platform, task, server):
         tried.append(task.attempts)
@@ -288,7 +288,7 @@ def test_the_server_is_gone(platform, clock, servers, ask, work, outcome):
 
 
 def test_a_worker_taken_for_dead_does_no_harm(platform, runner, store, clock, ask, work, outcome):
-    """It wakes up when another one has taken over, and its outcome does not count."""
+    """It wakes up after another worker took over, and its outcome is discarded."""
 
     lease = platform.conf.task_lease
     other = Worker(Tasks(store, lease, clock), runner, 0, 1)
@@ -306,7 +306,7 @@ def test_a_worker_taken_for_dead_does_no_harm(platform, runner, store, clock, as
 
 
 def test_nothing_of_a_worker_taken_for_dead_lasts(platform, runner, store, clock, servers, ask, work, outcome):
-    """Not in the store, not in the driver, not in another service, whatever it is told first."""
+    """Not in the store, the driver, or another service, whichever it calls first."""
     refused = []
 
     def be_slow(job):
@@ -315,7 +315,7 @@ def test_nothing_of_a_worker_taken_for_dead_lasts(platform, runner, store, clock
             return job.finish(vm_state='stopped')
         clock.forward(platform.conf.task_lease + 1)
         assert Worker(Tasks(store, platform.conf.task_lease, clock), runner, 0, 1).step()
-        # Nobody has looked at the claim for as long as the lease.
+        # The claim was not checked for the duration of the lease.
         job.fence.looked -= platform.conf.task_lease
         for harm in (
             lambda: job.driver.power_off(job.server),
@@ -340,7 +340,7 @@ def test_nothing_of_a_worker_taken_for_dead_lasts(platform, runner, store, clock
 
 
 def test_what_is_made_for_a_server_that_is_gone_is_given_back(platform, clock, servers, ask, work, runner):
-    """By the worker that was stopped before it made it, and finds that another one has deleted the server."""
+    """By a worker that was stopped before creating it, and then finds that another worker has deleted the server."""
     abandoned = []
     runner.abandon = lambda platform, server: abandoned.append(server.uuid)
 
@@ -357,7 +357,7 @@ def test_what_is_made_for_a_server_that_is_gone_is_given_back(platform, clock, s
 
 
 def test_work_begins_again_when_the_server_changed(platform, servers, ask, work, outcome):
-    """What it had read first is not so any more; the server still has the state that it is for."""
+    """The data that it read first are outdated; the server still has the state that the task is for."""
 
     def change(job):
         if not seen:
@@ -400,7 +400,7 @@ def test_each_kind_of_work_has_one_function(platform):
 
 @pytest.fixture
 def lines(caplog, logged):
-    """lines(): what was logged, as the service's own log has it, in JSON."""
+    """lines(): the log records of the service itself, as JSON."""
     caplog.set_level(logging.INFO, 'computeapi')
     caplog.handler.addFilter(log.Callers())
     return lambda: [json.loads(log.JSONLines().format(record)) for record in logged()]

@@ -1,4 +1,4 @@
-"""Deleted servers go out of the way, and nothing that clients see of others changes."""
+"""Deleted servers are archived, without changing anything that clients see of others."""
 
 import random
 import threading
@@ -21,12 +21,12 @@ VERSION = '2.100'
 
 
 class Past:
-    """A cloud in which servers came and went, by chance, written into the store."""
+    """A random history of servers, written into the store."""
 
     def __init__(self, store, servers, seed):
         self.store, self.servers, self.chance, self.count = store, servers, random.Random(seed), 0
         self.ids = [self.add() for _ in range(40)]
-        # The newest server stays in any case.
+        # The newest server is always kept.
         self.ids.append(servers.add())
 
     def add(self):
@@ -43,7 +43,7 @@ class Past:
         return server_id
 
     def insert(self, connection, server_id, born):
-        """One of each of what can hang on a server."""
+        """Insert one of each kind of row that can belong to a server."""
         self.count += 1
         one = f'{self.count}'
         times = {
@@ -72,7 +72,7 @@ class Past:
 
 
 def _insert(connection, table, facts):
-    """A row with these facts, and anything where there must be something; its primary key."""
+    """Insert a row with these facts and arbitrary values for other required columns; returns its primary key."""
     for column in table.columns:
         if column.name not in facts and not column.nullable and not (column.primary_key and column.name == 'id'):
             facts |= {column.name: False if isinstance(column.type, sa.Boolean) else 0}
@@ -83,7 +83,7 @@ def _insert(connection, table, facts):
 
 
 def rows_but(store, gone):
-    """All rows of all tables, but for those of servers that are gone."""
+    """All rows of all tables, except those of the archived servers."""
     found = {}
     with store.read() as connection:
         actions = metadata.tables['server_actions'].c
@@ -96,7 +96,7 @@ def rows_but(store, gone):
 
 
 def shown(api, past, gone):
-    """What clients see of the servers that are not gone, and of the cloud."""
+    """What clients see of the other servers, and of the cloud."""
     paths = ['/servers/detail?all_tenants=1', '/os-migrations', '/limits', '/os-hypervisors/detail']
     paths += [f'/servers/detail?all_tenants=1&changes-since={BEFORE.isoformat()}']
     for each in past.ids:
@@ -147,7 +147,7 @@ def test_nothing_changes_for_others(api, store, servers, seed):
 
 
 def test_who_is_not_done_with_stays(store, servers):
-    """A server that work is left for, that holds a part of a host, or that a host has still to learn of."""
+    """A server with pending tasks, with claims on a host, or whose deletion a host has yet to learn."""
     long_ago = BEFORE - DAY
     left = [servers.add(deleted_at=long_ago) for _ in range(4)]
     newest = servers.add(deleted_at=long_ago)
@@ -169,12 +169,12 @@ def test_what_expired_is_removed(store, servers):
             facts = {'server_id': server_id, 'hash': f'{number}', 'expires_at': expires}
             _insert(connection, metadata.tables['console_tokens'], facts)
     assert archive.purge(store, BEFORE, batch=2) == {'console_tokens': 5}
-    # What is not over yet is not removed either when somebody names a date to come.
+    # Unexpired rows are kept even if a future date is given.
     assert archive.purge(store, NOW + 1000 * DAY, batch=2) == {'console_tokens': 5}
 
 
 def test_it_goes_on_beside_requests(api, store, servers):
-    """Servers come and go while others are archived."""
+    """Servers are created and deleted while others are archived."""
     old = [servers.add(deleted_at=BEFORE - DAY) for _ in range(60)]
     stop, made, wrong = threading.Event(), [], []
 

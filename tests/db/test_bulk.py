@@ -1,4 +1,4 @@
-"""Rows that are written many at once."""
+"""Bulk inserts."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What time it is, whatever the clock of the process says."""
+"""The time of the database, independent of the clock of the process."""
 
 from datetime import datetime, timedelta
 
@@ -13,7 +13,7 @@ NOON = datetime(2026, 1, 1, 12)
 
 @pytest.fixture
 def machine(monkeypatch):
-    """The seconds since a machine was started, which tests count."""
+    """A fake monotonic clock: the seconds since the machine was started."""
 
     class Machine:
         seconds = 1000.0

@@ -1,4 +1,4 @@
-"""What SQLite acknowledged outlasts a power cut, unless everything is forgotten at the end anyway."""
+"""Transactions that SQLite acknowledged survive a power failure, unless the data are temporary anyway."""
 
 import contextlib
 

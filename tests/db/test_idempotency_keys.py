@@ -1,4 +1,4 @@
-"""Whose it is to do what was asked with a key: one process's at a time, and nobody's twice."""
+"""Claims on Idempotency-Keys: a key belongs to one process at a time, and its request is carried out once."""
 
 import subprocess
 import sys
@@ -32,7 +32,7 @@ with claims.doing(claims.take('key', 'bob', 'print')):
     print('held', flush=True)
     time.sleep(600)
 """
-"""A process that never comes to an answer."""
+"""A process that never produces a response."""
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def time():
 
 @pytest.fixture
 def other(store, time):
-    """Another process's store."""
+    """The store of another process."""
     with closing(Store(store.url.render_as_string(hide_password=False), durable=False)) as other:
         other.clock = time
         yield other
@@ -119,7 +119,7 @@ def test_who_is_taken_for_dead_changes_nothing_more(claims, store, other, time):
 
 
 def test_who_was_slow_still_has_its_answer_kept(claims, store, time):
-    """Others do not begin what was begun."""
+    """Others do not repeat what was begun."""
     slow = claims.take('key', 'bob', 'print')
     with claims.doing(slow):
         change(store)
@@ -156,7 +156,7 @@ def test_a_user_has_so_many_at_a_time(claims, store, time):
         claims.keep(claims.take(f'{number}', 'bob', 'print'), 'done')
     with pytest.raises(TooManyIdempotencyKeys, match=str(MOST)):
         claims.take('more', 'bob', 'print')
-    # What is refused takes no room, what is there goes on, and so do others.
+    # Refused claims take no space; existing ones continue, and so do those of others.
     assert claims.take('1', 'bob', 'print').answer == 'done'
     assert claims.drop(claims.take('more', 'alice', 'print'))
     time.forward((KEPT + LAPSE).total_seconds())
@@ -171,7 +171,7 @@ def test_other_threads_are_not_minded(claims, store):
 
 
 def test_of_many_at_once_one_wins(claims, store, other):
-    """Each key is wanted by eight at a time."""
+    """Eight threads compete for each key."""
     processes = [(claims, store), (KeyClaims(other, KEPT.seconds, MOST), other)]
     together = threading.Barrier(8)
 

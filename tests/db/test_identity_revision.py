@@ -1,4 +1,4 @@
-"""Who had which rights before there were groups and trees of projects has them still."""
+"""Rights from before the introduction of groups and project trees are preserved."""
 
 import pytest
 import sqlalchemy as sa
@@ -25,7 +25,7 @@ EVERYWHERE = {'domain_id': 'default', 'description': '', 'unrestricted': False}
 
 @pytest.fixture
 def former(database_url):
-    """The store as it was, with a user that has a role on a project."""
+    """The store of that revision, with a user that has a role on a project."""
     store = Store(database_url)
     with store.write() as connection:
         schema.run(connection, BEFORE)
@@ -36,7 +36,7 @@ def former(database_url):
             table = tables.tables[name]
             for row in rows:
                 values = {key: value for key, value in (EVERYWHERE | row).items() if key in table.c}
-                # MariaDB does not tell that a column is JSON.
+                # MariaDB does not report that a column is JSON.
                 columns = [sa.column(key, sa.JSON() if type(values[key]) in (dict, list) else None) for key in values]
                 connection.execute(sa.table(name, *columns).insert().values(values))
     yield store

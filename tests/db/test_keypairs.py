@@ -1,4 +1,4 @@
-"""Key pairs, a page after the other."""
+"""Paging through key pairs."""
 
 from datetime import datetime
 
@@ -11,7 +11,7 @@ FACTS = {'type': 'ssh', 'fingerprint': '', 'public_key': '', 'created_at': datet
 
 
 def test_a_page_begins_at_its_marker(store):
-    """Not with the first of the user's, of which what is before the marker is left out."""
+    """Not at the user's first key pair, skipping everything before the marker."""
     names = [f'key-{number:02}' for number in range(MANY)]
     rows = [FACTS | {'user_id': user_id, 'name': name} for user_id in ('ann', 'bob') for name in names]
     with store.write() as connection:

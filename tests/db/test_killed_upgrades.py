@@ -1,4 +1,4 @@
-"""An upgrade that is killed, wherever that is, is run again with success."""
+"""An upgrade that was killed at any point succeeds when it is run again."""
 
 import os
 import subprocess
@@ -18,7 +18,7 @@ from tests.db import killed
 from tests.db.test_identity_revision import former, test_rights_are_what_they_were  # noqa: F401
 
 SEED = os.environ.get('COMPUTEAPI_TEST_KILL_SEED', '1')
-# Where a killed upgrade is taken back as a whole each death costs as much as all before it.
+# If a killed upgrade is rolled back as a whole, each attempt costs as much as all previous steps.
 STEPS = {'sqlite': 60, 'postgresql': 150, 'mariadb': 60}
 
 
@@ -40,7 +40,7 @@ def test_an_upgrade_from_nothing(database, database_url):
 
 
 def test_an_upgrade_of_rows(database, former):
-    """From before the first revision that moves rows."""
+    """From a revision before the first one that moves rows."""
     upgrade(former.url.render_as_string(hide_password=False), STEPS[database])
     test_rights_are_what_they_were(former)
 

@@ -1,4 +1,4 @@
-"""Searching by regular expressions: the same on every database, and never for long."""
+"""Searching by regular expressions: the same on every database, and always in bounded time."""
 
 import pytest
 import sqlalchemy as sa
@@ -72,7 +72,7 @@ def test_what_is_wrong_or_costs_too_much_is_refused(pattern):
 
 @pytest.mark.parametrize('pattern', ['^(a+)+(a+)+$', '(a|aa)+b', '(.*)(.*)(.*)(.*)(.*)x', '(a{30}){30}'])
 def test_no_pattern_takes_long(store, pattern):
-    """A backtracking engine would not come back from these, but for the bound that MariaDB is given."""
+    """A backtracking engine would not finish these; MariaDB is given a limit."""
     assert patterns.is_bounded(pattern)
     statement = sa.select(patterns.matches(sa.literal('a' * 250 + '!', sa.String), pattern, store.dialect))
     with store.read() as connection:

@@ -1,4 +1,4 @@
-"""What is used of quotas is counted as it changes: always as many as the rows, whoever changes them together."""
+"""Quota usage is updated with every change and always matches the rows, even with concurrent changes."""
 
 import random
 import uuid
@@ -29,7 +29,7 @@ class Refused(Exception):
 
 
 class Walk:
-    """Changes one thing after another, by chance: of servers that it made, and of what it shares with others."""
+    """A random sequence of changes to its own servers, and to resources that it shares with others."""
 
     def __init__(self, store, servers, seed):
         self.store, self.servers, self.chance, self.ids = store, servers, random.Random(seed), []
@@ -88,13 +88,13 @@ class Walk:
                 keypairs.insert(connection, PAIR | {'user_id': 'bob'})
 
     def fail(self):
-        """What is not committed was not."""
+        """Rolled-back changes do not count."""
         with pytest.raises(Refused), self.store.write() as connection:
             rows.update(connection, self.one(), {'vcpus': 99})
             raise Refused()
 
     def move(self):
-        """Two of them in one transaction, as a request that reserves first."""
+        """Change two servers in one transaction, like a request that reserves quota first."""
         state, chosen = self.chance.choice(STATES), sorted({self.one(), self.one()})
 
         def change(connection):
@@ -120,7 +120,7 @@ def test_what_is_counted_is_what_the_rows_amount_to(store, servers, seed):
 
 
 def test_whoever_changes_them_together(store, servers):
-    """None of them is in the way of another in such a way that one would have to give up."""
+    """Concurrent changes do not deadlock."""
 
     def walk(seed):
         walk = Walk(store, servers, seed)
@@ -145,7 +145,7 @@ def test_a_group_that_goes_leaves_its_servers(store, servers):
 
 
 def test_what_is_used_is_known_without_a_look_at_servers(store, conf, app, servers, asked):
-    """Nor at anything else that is counted; and each row is found by the key."""
+    """Nor at anything else that is counted; each row is found by its key."""
     servers.add(project_id='project', user_id='bob', vm_state='active')
     api, managed = Client(app), Quotas(store, conf)
     managed.set_limits('project', {'instances': 5}, user_id='bob')
@@ -184,7 +184,7 @@ def test_what_is_found_to_be_missing_is_counted(store, servers):
 
 @pytest.fixture
 def former(database_url):
-    """The store as it was when nothing was counted."""
+    """The store from before usage was counted."""
     store = Store(database_url)
     with store.write() as connection:
         schema.run(connection, '0021')

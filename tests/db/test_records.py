@@ -1,4 +1,4 @@
-"""A record's fields are filled by the names of columns."""
+"""The fields of records are filled by column name."""
 
 from dataclasses import dataclass, field
 from typing import NamedTuple

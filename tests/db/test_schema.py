@@ -1,4 +1,4 @@
-"""Revisions bring an empty database to exactly the tables that the code knows."""
+"""The revisions create exactly the tables that the code defines."""
 
 import subprocess
 import sys
@@ -118,7 +118,7 @@ def test_new_tables_of_sqlite_are_those_that_all_revisions_make(empty, tmp_path)
 
 
 def described(connection):
-    """What SQLite knows of each table, in no order."""
+    """SQLite's description of each table, independent of order."""
     inspector = sa.inspect(connection)
     wheres = dict(connection.exec_driver_sql("SELECT name, sql FROM sqlite_master WHERE type = 'index'").all())
     return {

@@ -1,4 +1,4 @@
-"""Which servers changed a moment ago."""
+"""The servers that changed recently."""
 
 from datetime import datetime, timedelta
 
@@ -13,7 +13,7 @@ BEFORE, LATER = NOW - timedelta(minutes=1), NOW + timedelta(seconds=1)
 
 @pytest.fixture
 def known(servers):
-    """Servers by what happened to them when."""
+    """Servers, named by what happened to them and when."""
     return {
         'old': servers.add(created_at=BEFORE, updated_at=BEFORE),
         'changed': servers.add(created_at=BEFORE, updated_at=LATER),

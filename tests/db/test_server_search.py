@@ -1,4 +1,4 @@
-"""Pages of servers: in whatever order and searched by whatever, all servers once, along an index."""
+"""Pages of servers: for any order and any search, they contain all servers once, and are read along an index."""
 
 import itertools
 import random
@@ -35,7 +35,7 @@ ENDLESS = 10**6
 
 
 def drawn(draw, number):
-    """A server, many of whose values others have, too, or nobody."""
+    """A random server; many of its values occur in other servers, or are missing."""
     moments = [BEGIN + timedelta(seconds=draw.randrange(20)) for _ in range(4)]
     some = {
         name: draw.choice([None, moment])
@@ -91,7 +91,7 @@ def there(row, project_id='project'):
 
 
 def in_order(rows, sort):
-    """By Python, in which None is less than anything."""
+    """The expected order, computed in Python; None is less than anything."""
     keys = [('folded_name' if key == 'name' else key, descending) for key, descending in sort]
     found = list(rows)
     for key, descending in reversed([*keys, *((key, sort[0][1]) for key in ('created_at', 'id'))]):
@@ -100,7 +100,7 @@ def in_order(rows, sort):
 
 
 def walk(store, search, sort=NEWEST_FIRST):
-    """The ids of the servers on all pages, in their order."""
+    """The IDs of the servers on all pages, in order."""
     found, marker = [], None
     with store.read() as connection:
         while True:
@@ -113,7 +113,7 @@ def walk(store, search, sort=NEWEST_FIRST):
 
 @contextmanager
 def asked(connection):
-    """The statements from here on."""
+    """The statements executed from here on."""
     statements = []
 
     def keep(connection, cursor, statement, *more):
@@ -126,7 +126,7 @@ def asked(connection):
 
 @pytest.fixture(params=[(1, 10), (1000, 10), (1000, 0)], ids=['among many', 'among few', 'of a small project'])
 def few(request, monkeypatch):
-    """What is sought is among many, of which it takes several looks to see all, or among few."""
+    """Whether the search is among many servers, which takes several look-ups, or among few."""
     few, costlier = request.param
     monkeypatch.setattr(server_lookups, 'FEW', few)
     monkeypatch.setattr(server_lookups, 'COSTLIER', costlier)
@@ -202,7 +202,7 @@ def test_servers_without_an_image(store, rows, few, sort):
 
 @pytest.mark.parametrize('sort', [NEWEST_FIRST, (('created_at', False),), (('host', False),)])
 def test_filters(store, rows, few, sort):
-    """Alone and by twos."""
+    """Each filter alone, and in pairs."""
     draw = random.Random(12)
     for name in (*FITS, 'name'):
         names = {name, draw.choice(list(FITS))}
@@ -267,7 +267,7 @@ def test_a_page_ends_where_enough_was_looked_at(store, rows, monkeypatch):
 
 
 def test_a_page_that_is_soon_full_costs_nothing_for_what_is_beyond(store, rows, monkeypatch):
-    """Neither a look further along the index, nor one at all names or addresses."""
+    """Neither further along the index, nor at all names or addresses."""
     monkeypatch.setattr(server_lookups, 'FEW', 0)
     for filters in ({'hostname': '.'}, {'name': '.'}, {'not_tags': ['of nobody']}):
         with store.read() as connection, asked(connection) as statements:
@@ -311,8 +311,8 @@ READS_ALL = ['SEQ SCAN', 'SCAN SERVERS\n', 'SERVERS | ALL |']
 
 @contextmanager
 def plans(connection):
-    """The plans of the statements that follow in a transaction, in upper case; PostgreSQL is to sort, and to read a
-    table, only where it must."""
+    """The query plans of the following statements of a transaction, in upper case. PostgreSQL sorts and reads whole
+    tables only if it has no alternative."""
     told = []
 
     def explain(connection, cursor, statement, parameters, *rest):
@@ -347,7 +347,7 @@ def test_orders_have_indexes(store, rows, descending):
 
 
 def test_values_are_found_one_from_the_other(store, rows):
-    """Not by looking at all servers that are beyond the one before."""
+    """Not by reading all servers beyond the previous value."""
     for key in ('node', 'locked_by', 'availability_zone'):
         with store.write() as connection, plans(connection) as told:
             found = server_branches.held(connection, key)
@@ -369,7 +369,7 @@ def test_filters_have_indexes(store, rows, monkeypatch):
 
 @pytest.mark.parametrize('filters', [{'tags': ['red']}, {'tags': ['red', 'blue']}, {'tags_any': ['red', 'blue']}])
 def test_tags_tell_the_age_of_their_servers(store, rows, monkeypatch, filters):
-    """So that a page of those who have them is along an index, however many there are."""
+    """A page of the servers with a tag is read along an index, however many servers there are."""
     monkeypatch.setattr(server_lookups, 'FEW', 0)
     marker = next(row['uuid'] for row in rows if there(row))
     for project_id, place in itertools.product(('project', None), (None, marker)):
@@ -377,7 +377,7 @@ def test_tags_tell_the_age_of_their_servers(store, rows, monkeypatch, filters):
         with store.write() as connection, plans(connection) as told:
             server_search.page(connection, Page(PAGE, place, NEWEST_FIRST), search)
         index = server_tagged.OF_ALL if project_id is None else server_tagged.OF_PROJECT
-        # To PostgreSQL they are alike where there are few.
+        # With few rows, PostgreSQL rates both indexes the same.
         name = 'ix_server_tags_' if store.dialect == 'postgresql' else index.name
         assert any(name.upper() in plan for plan in told), told
         assert not [plan for plan in told for word in SORTS if word in plan]
@@ -398,7 +398,7 @@ def test_tags_that_an_older_release_wrote(store, rows, sort):
 
 
 def test_what_has_no_index_is_looked_at_along_one(store, rows, monkeypatch):
-    """In order, so that it ends when the page is full."""
+    """In order, so that reading ends when the page is full."""
     monkeypatch.setattr(server_lookups, 'FEW', 0)
     marker = next(row['uuid'] for row in rows if there(row))
     sought = [{'hostname': 'e'}, {'not_tags': ['red']}, {'not_tags_any': ['red', 'blue']}]
@@ -424,7 +424,7 @@ def test_of_several_filters_the_one_is_walked_that_fewest_pass(store, rows, monk
 
 @pytest.mark.parametrize('database', ['sqlite'])
 def test_addresses_are_looked_for_among_those_of_the_server(store, rows):
-    """Not among all, for each server that is looked at."""
+    """Not among all addresses for each server."""
     with store.read() as connection, plans(connection) as told:
         server_search.page(connection, Page(PAGE, None, NEWEST_FIRST), Search('project', filters={'ip': '7'}, most=1))
     lines = [line for plan in told if 'CORRELATED' in plan for line in plan.splitlines()]

@@ -1,4 +1,4 @@
-"""The database is away, cut off, silent, slow, locked, full: clients are told to come again, and the work goes on."""
+"""The database is away, disconnected, silent, slow, locked or full: clients are told to retry, and work continues."""
 
 import logging
 import resource
@@ -39,7 +39,7 @@ FLAVOR = {'flavor': {'name': 'f', 'id': 'f', 'ram': 64, 'vcpus': 1, 'disk': 1}}
 
 @pytest.fixture
 def proxy(store):
-    """Between the service and a database that is a server."""
+    """A proxy in front of a database server."""
     proxy = Proxy(store.url.host, store.url.port or {'postgresql': 5432, 'mysql': 3306}[store.dialect])
     yield proxy
     proxy.close()
@@ -47,7 +47,7 @@ def proxy(store):
 
 @pytest.fixture
 def hasty(store, request):
-    """The same database for who waits for nothing long; through the proxy where the test has one."""
+    """The same database with short timeouts, through the proxy if the test uses it."""
     port = request.getfixturevalue('proxy').port if 'proxy' in request.fixturenames else store.url.port
     url = store.url.set(port=port).render_as_string(hide_password=False)
     with closing(Store(url, patience=HASTY)) as hasty:
@@ -101,7 +101,7 @@ def test_tokens_cannot_be_checked(tmp_path, hasty, proxy):
     for path in ('/v2.1/flavors', '/identity/v3/users', '/networking/v2.0/ports'):
         assert_unavailable(client.get(path))
     proxy.go_on()
-    # The first connection is cut before the answer, the one after it is not.
+    # Only the first connection is cut before the response.
     proxy.cut_at('identity_tokens')
     assert client.post('/v2.1/flavors', FLAVOR).status == 401
     assert proxy.cuts == 0
@@ -109,7 +109,7 @@ def test_tokens_cannot_be_checked(tmp_path, hasty, proxy):
 
 @pytest.mark.several_writers
 def test_who_stands_still_with_a_lock_loses_it(store, hasty):
-    """As a process does that is stopped: others need not wait until it goes on."""
+    """Like a stopped process: others do not have to wait until it continues."""
     store.tell(note_off, 'compute1', utcnow())
     with pytest.raises(errors.DatabaseTrouble), hasty.write() as standing:
         note_off(standing, 'compute1', utcnow())
@@ -192,7 +192,7 @@ def test_the_work_goes_on_after_it(service, client, proxy, logged):
             proxy.go_on()
             server = {'name': f's{outage}', 'flavorRef': flavor, 'imageRef': image['id'], 'networks': 'none'}
             until = time.monotonic() + 20
-            # Who is so hasty may have to ask again.
+            # With such short timeouts, requests may have to be repeated.
             while (made := client.post('/v2.1/servers', {'server': server}, '2.37')).status == 503:
                 assert time.monotonic() < until, made
             path = f'/v2.1/servers/{made.json["server"]["id"]}'
@@ -260,7 +260,7 @@ def test_changes_that_lock_each_other_out_are_made_again(store):
 
 @pytest.fixture
 def file(tmp_path):
-    """The path of an SQLite database with all tables."""
+    """The path of a SQLite database with all tables."""
     path = tmp_path / 'file.db'
     with closing(Store(f'sqlite:///{path}')) as store:
         metadata.create_all(store.engine)
@@ -331,7 +331,7 @@ def test_a_file_that_another_process_has_locked(conf, file):
 
 
 def test_a_disk_that_is_full(conf, file):
-    """Files cannot grow: what a full disk looks like to a process."""
+    """Files cannot grow, as if the disk were full."""
     store, client = client_of(conf, f'sqlite:///{file}')
     with closing(store):
         assert client.post('/v2.1/flavors', FLAVOR).status == 200
@@ -376,7 +376,7 @@ def test_the_same_trouble_is_told_now_and_then(logged):
 def test_what_fits_in_no_column_is_the_mistake_of_who_sent_it(store, facts):
     row = {'flavorid': 'a', 'name': 'a', 'memory_mb': 1, 'vcpus': 1, 'root_gb': 1, 'ephemeral_gb': 1, 'swap': 1}
     row |= {'rxtx_factor': 1.0, 'disabled': False, 'is_public': True, 'extra_specs': {}, 'created_at': utcnow()}
-    # SQLite refuses only what it has no bits for.
+    # SQLite refuses only numbers that do not fit into 64 bits.
     kept = store.dialect == 'sqlite' and facts != {'vcpus': 2**80}
     with nullcontext() if kept else pytest.raises(errors.Invalid), store.write() as connection:
         connection.execute(sa.insert(flavors).values(row | facts))

@@ -1,4 +1,4 @@
-"""What look-ups see of SQLite by connections that stay open: what is committed, and only that."""
+"""Persistent SQLite connections see committed data, and nothing else."""
 
 import contextlib
 
@@ -74,7 +74,7 @@ def test_one_connection_is_enough_for_one_look_after_the_other(store):
 
 
 def test_a_change_is_made_by_a_connection_that_was_kept(store):
-    """There are no more of them than are used at a time."""
+    """There are no more connections than are used at the same time."""
     made = []
     sa.event.listen(store.engine.pool, 'connect', lambda *facts: made.append(facts))
     for _ in range(3):

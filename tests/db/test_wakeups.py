@@ -1,4 +1,4 @@
-"""Workers on other machines hear at once what is queued for them, and hear again when they were cut off."""
+"""Workers on other machines are notified at once about queued tasks, and again after a lost connection."""
 
 import threading
 import time
@@ -27,14 +27,14 @@ class Work:
 
 @pytest.fixture
 def elsewhere(store):
-    """The queue as a process on another machine has it."""
+    """The queue as seen by a process on another machine."""
     with closing(Store(store.url.render_as_string(hide_password=False))) as other:
         yield Tasks(other, 60)
 
 
 @pytest.fixture
 def done(store):
-    """The kinds of the tasks that a worker has done, which looks for none by itself; it listens."""
+    """The kinds of the tasks completed by a worker that does not poll the queue, but listens."""
     queue, kinds = Tasks(store, 60), Queue()
 
     def work(task):
@@ -42,7 +42,7 @@ def done(store):
         kinds.put(task.kind)
 
     worker = Worker(queue, work, 3, FOREVER)
-    # The connection is made anew at once.
+    # Reconnect at once.
     worker.hearing.seconds = 0.05
     worker.start()
     wait_for(lambda: listening(store))
@@ -73,7 +73,7 @@ def add(queue, *server_ids, **facts):
 
 @contextmanager
 def hearing(store):
-    """What a listener heard."""
+    """The notifications that a listener received."""
     heard = Queue()
     listener = Listener(store, lambda: heard.put('heard'))
     thread = threading.Thread(target=listener.listen)
@@ -86,7 +86,7 @@ def hearing(store):
 
 @pytest.mark.tells
 def test_what_another_process_queues_is_begun_at_once(elsewhere, done, servers):
-    """Its worker would look for itself in an hour."""
+    """The worker itself would poll after an hour."""
     for _ in range(2):
         add(elsewhere, servers.add())
         assert done.get(timeout=PATIENCE) == 'pause'
@@ -109,7 +109,7 @@ def test_several_of_one_request(elsewhere, done, servers):
 
 @pytest.mark.tells
 def test_what_another_process_prepares(elsewhere, done, servers):
-    """It is for others when it is released, and no sooner."""
+    """Others get it when it is released, and no sooner."""
     task = add(elsewhere, servers.add(), leased=True)
     assert done.empty()
     assert elsewhere.store.tell(elsewhere.release, task, None)

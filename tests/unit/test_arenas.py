@@ -1,4 +1,4 @@
-"""A process with many threads takes memory from few places."""
+"""A process with many threads allocates memory from few arenas."""
 
 import platform
 import subprocess

@@ -1,4 +1,4 @@
-"""What is made up comes from computeapi.chance, unless it must not be guessed."""
+"""Random values come from computeapi.chance, unless they must be unguessable."""
 
 import ast
 from pathlib import Path
@@ -38,11 +38,11 @@ MAY_DRAW = {
     'serve/directory.py': 'keys',
     'ui/sessions.py': 'names of sessions',
 }
-"""By module, what it makes itself."""
+"""By module, the random values that it generates itself."""
 
 
 def draws(path):
-    """Whether a module imports what draws, or looks it up in what it imports."""
+    """Whether a module imports a random generator, or accesses one in what it imports."""
     for node in ast.walk(ast.parse(path.read_text())):
         names = set()
         if isinstance(node, ast.Import | ast.ImportFrom):

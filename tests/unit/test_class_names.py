@@ -1,4 +1,4 @@
-"""A class has a name of its own in the whole package."""
+"""Class names are unique in the package."""
 
 import ast
 from collections import Counter

@@ -1,4 +1,4 @@
-"""How operations are declared, and what an app makes of the declarations."""
+"""How operations are declared, and how an app interprets the declarations."""
 
 from types import SimpleNamespace
 
@@ -365,7 +365,7 @@ def test_query_parameters_may_depend_on_the_version():
     assert check({'limit': ['12'], 'x': ['1']}, version('2.9'), legacy=False) == {'limit': ['12']}
     long = {'limit': ['1' * 1000]}
     for wrong, text in ((given, '2.9'), ({'limit': ['1', '2']}, '2.9'), ({'x': ['1']}, '2.50'), (long, '2.9')):
-        # What is wrong is so each time, and no matter what was right before.
+        # An invalid declaration is refused each time, even after valid ones.
         for _ in range(2):
             with pytest.raises(Exception, match='limit|unexpected'):
                 check(wrong, version(text), legacy=False)

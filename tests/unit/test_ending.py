@@ -1,4 +1,4 @@
-"""How a process hears that it is to end, and what it starts does."""
+"""How a process is told to end, and what it starts does."""
 
 import signal
 import subprocess
@@ -25,7 +25,7 @@ print('put away')
 def test_a_process_ends_when_it_is_told_and_what_it_started_can_be_told_the_same(number, pause):
     with subprocess.Popen([sys.executable, '-c', SCRIPT], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout.readline() == f'{-signal.SIGTERM}\n'
-        # However late the further ones come.
+        # However late further signals come.
         while process.poll() is None:
             process.send_signal(number)
             time.sleep(pause)

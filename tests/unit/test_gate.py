@@ -1,4 +1,4 @@
-"""A gate that is closed while nobody is inside."""
+"""A gate that closes while nobody is inside."""
 
 import signal
 import threading
@@ -9,12 +9,12 @@ from computeapi.gate import Gate
 
 
 class Interrupted(Exception):
-    """As Ctrl-C does it, or what ends a test that takes too long."""
+    """Raised as by Ctrl-C, or by whatever ends a test that takes too long."""
 
 
 @pytest.fixture
 def interrupting():
-    """Who waits is interrupted in a moment."""
+    """Interrupts the waiting thread after a moment."""
 
     def interrupt(*_):
         raise Interrupted

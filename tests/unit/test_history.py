@@ -1,4 +1,4 @@
-"""What changed between two versions, told from the shapes of operations."""
+"""The differences between two versions, derived from the shapes of operations."""
 
 import re
 from pathlib import Path
@@ -90,7 +90,7 @@ def test_what_a_step_changes_is_told_by_its_place():
 
 
 def test_every_version_has_a_test_of_its_own():
-    """In tests/history, by its name: test_2_57_personality_is_gone."""
+    """In tests/history, by name: test_2_57_personality_is_gone."""
     names = (name for path in TESTS.glob('test_*.py') for name in NAMES.findall(path.read_text()))
     tested = {f'{major}.{minor}' for major, minor in names}
     assert tested == set(HISTORY) - {'2.1'}

@@ -1,4 +1,4 @@
-"""Arrows between the parts of the house point one way, and no modules import each other in a circle."""
+"""Dependencies between the layers point one way, and no modules import each other in a cycle."""
 
 import ast
 from pathlib import Path
@@ -31,7 +31,7 @@ LAYERS = {
     'api': BASE | {'web', 'compute', 'db', 'backends'},
     'standalone': BASE | {'web', 'backends', 'db'},
 }
-"""What each part may import besides itself."""
+"""The layers that each layer may import besides itself."""
 
 TOP = {
     '__init__',
@@ -60,7 +60,7 @@ TOP = {
     'ui',
     'worker',
 }
-"""The parts that may import everything."""
+"""The modules that may import everything."""
 
 
 def name_of(path):
@@ -72,7 +72,7 @@ MODULES = {name_of(path): path for path in ROOT.rglob('*.py')}
 
 
 def imports(path):
-    """The modules of computeapi that a module imports, wherever in it: also in functions and for types only."""
+    """The modules of computeapi that a module imports anywhere, including in functions and for types only."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom):
             names = [f'{node.module}.{alias.name}' for alias in node.names]
@@ -107,7 +107,7 @@ def test_the_queue_of_tasks_knows_no_operation():
 
 
 def reached_from(module):
-    """All that a module imports, and what that imports, and so on."""
+    """The transitive imports of a module."""
     reached, left = set(), [module]
     while left:
         new = IMPORTS[left.pop()] - reached

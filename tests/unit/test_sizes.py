@@ -1,4 +1,4 @@
-"""Files and functions that a reader can hold in mind."""
+"""Limits for the size of files and functions, so that readers can grasp them."""
 
 import ast
 from pathlib import Path

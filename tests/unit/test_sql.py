@@ -1,4 +1,4 @@
-"""SQL stands in db/ and nowhere else: what lies above calls functions that are named after what they answer."""
+"""SQL belongs in db/ only; the layers above call functions named after what they return."""
 
 import ast
 from pathlib import Path
@@ -8,11 +8,11 @@ import computeapi
 ROOT = Path(computeapi.__file__).parent
 
 NAMED = {'Connection', 'exc'}
-"""What of SQLAlchemy may be named elsewhere: transactions are passed on, errors are handled."""
+"""The names of SQLAlchemy that may be used elsewhere: transactions are passed on, errors are handled."""
 
 
 def sql(text):
-    """The lines of a module that name tables, columns, or anything of SQLAlchemy that makes statements."""
+    """The lines of a module that name tables, columns, or anything of SQLAlchemy that builds statements."""
     for node in ast.walk(ast.parse(text)):
         match node:
             case ast.ImportFrom(module='sqlalchemy', names=names):

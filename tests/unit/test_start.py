@@ -1,4 +1,4 @@
-"""What takes long to load is loaded by who needs it."""
+"""Modules that take long to load are only loaded by commands that need them."""
 
 import subprocess
 import sys
@@ -16,7 +16,7 @@ OWN = {
 
 
 def loaded(*arguments: str) -> set[str]:
-    """The modules that are loaded when that has been done."""
+    """The modules that are loaded after this command."""
     program = LISTED.format(arguments=list(arguments))
     done = subprocess.run([sys.executable, '-c', program], capture_output=True, text=True, check=True)
     return set(done.stderr.split())

@@ -1,4 +1,4 @@
-"""What is under way with a server is a TaskState, never a string of its own."""
+"""The task state of a server is a TaskState, never a plain string."""
 
 import ast
 from pathlib import Path

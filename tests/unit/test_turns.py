@@ -1,4 +1,4 @@
-"""The threads of a process take turns at looking something up, and none can keep the others from it."""
+"""The threads of a process take turns for look-ups, and none can block the others for long."""
 
 import threading
 import time
@@ -12,7 +12,7 @@ LONG = 30
 
 
 class Door:
-    """An app that lets those who ask for /held in, and out when it is opened; it knows how many are in at a time."""
+    """An app that holds requests for /held until it is opened, and records how many are inside at the same time."""
 
     def __init__(self):
         self.opened, self.held, self.inside, self.most = threading.Event(), threading.Semaphore(0), 0, 0
@@ -65,7 +65,7 @@ def test_who_is_held_up_keeps_others_waiting_once(door):
     held = together(lambda: ask(app, '/held'), 3)
     assert all(door.held.acquire(timeout=LONG) for _ in held)
     assert ask(app) == 'answered'
-    # The turn is nobody's now: who would wait for those that are held up would wait for ever.
+    # Nobody holds the turn now: requests that waited for the held ones would wait forever.
     turns.patience = -1
     assert [ask(app) for _ in range(20)] == ['answered'] * 20
     assert all(each.is_alive() for each in held)

@@ -1,4 +1,4 @@
-"""Controllers do not compare versions: what depends on them stands in marks, and each is written once."""
+"""Controllers do not compare versions: differences are declared with marks, each once."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Logging in is slowed down for who fails, and for nobody else."""
+"""Failed logins slow down the caller, and nobody else."""
 
 import threading
 from collections import Counter
@@ -38,7 +38,7 @@ def fail(tried, caller, times=1):
 
 
 def refused(tried, caller):
-    """For how many seconds."""
+    """The remaining pause, in seconds."""
     with pytest.raises(errors.TooManyAttempts) as caught, tried.counted(caller):
         pass
     return caught.value.seconds

@@ -1,4 +1,4 @@
-"""What compute kept of networks by itself, as the built-in network service still does."""
+"""The operations of the former nova-network on the built-in networks."""
 
 import pytest
 
@@ -64,7 +64,7 @@ def test_addresses_are_added_to_a_pool_and_removed(networks):
 
 
 def test_the_first_pool_gets_what_none_is_named_for(networks):
-    """Addresses that a subnet has, but did not give away, come to it again."""
+    """Addresses within a subnet but outside its pools can be added to it again."""
     assert networks.add_pool_addresses(ADMIN, '192.0.2.9') == 'public'
     networks.remove_pool_addresses(ADMIN, '203.0.113.0/24')
     assert [each.address for each in networks.pool_addresses(ADMIN, most=9)] == ['192.0.2.9']

@@ -1,4 +1,4 @@
-"""How the local identity issues and revokes tokens, and what it keeps."""
+"""How the built-in identity service issues and revokes tokens, and what it stores."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -18,7 +18,7 @@ from tests.backends.implementations import DEFAULT
 
 
 class Clock:
-    """The present, until it is moved."""
+    """The current time, until it is moved."""
 
     def __init__(self):
         self.moved = timedelta()
@@ -31,7 +31,7 @@ class Clock:
 
 
 class Cloud:
-    """An identity with its first users, and short ways to what the tests do most."""
+    """An identity service with its first users, and shortcuts for frequent operations."""
 
     def __init__(self, store, cache_seconds, **facts):
         self.clock = Clock()
@@ -77,7 +77,7 @@ def remembering(store):
     return Cloud(store, cache_seconds=5)
 
 
-# How a cloud starts
+# Initial state of a cloud
 
 
 def test_populate_makes_what_a_cloud_starts_with(cloud):
@@ -257,7 +257,7 @@ def test_two_proofs_must_be_of_one_user(cloud):
         cloud.login() + cloud.login('admin', 'admin-secret')
 
 
-# The end of a token
+# Expiry and revocation of tokens
 
 
 def test_tokens_expire_and_are_purged(cloud, store):
@@ -272,7 +272,7 @@ def test_tokens_expire_and_are_purged(cloud, store):
 
 
 def test_many_log_in_at_once_while_tokens_expire(cloud):
-    """Logins purge what others left; they must not lock each other out."""
+    """Logins purge expired tokens of others; they must not deadlock."""
     tokens = cloud.identity.tokens
     tokens.lifetime = timedelta(microseconds=1)
     login = cloud.login()
@@ -340,7 +340,7 @@ def test_grants_on_the_system_and_domain_revoke_their_tokens_too(cloud):
         assert not cloud.is_live(token)
 
 
-# What recognising a caller costs
+# Cost of authentication
 
 
 def test_a_token_and_its_roles_are_looked_up_with_two_queries(cloud, asked):
@@ -466,7 +466,7 @@ def test_assignments_are_one_list_however_many_there_are(cloud, asked):
 
 @pytest.fixture
 def credential(cloud):
-    """make(token=..., **facts): a credential of demo and its secret."""
+    """make(token=..., **facts): creates a credential of demo; returns it with its secret."""
 
     def make(token=None, **facts):
         return cloud.identity.application_credentials.create(
@@ -592,7 +592,7 @@ def test_a_deleted_project_leaves_its_users(cloud):
         cloud.identity.projects.delete('none')
 
 
-# How much a user can have
+# Limits for users
 
 
 def test_a_user_has_so_many_tokens_and_the_oldest_goes(store):

@@ -1,4 +1,4 @@
-"""What the local images have besides: files, members, and changes that depend on what there is."""
+"""Features of the built-in images beyond the Protocol: files, members, and changes based on the current state."""
 
 import threading
 import uuid
@@ -176,7 +176,7 @@ def test_the_last_place_of_a_project_is_given_once(store, tmp_path, monkeypatch)
     images, counted, count = LocalImages(store, tmp_path / 'images', max_images=1), threading.Barrier(2), rows.count_of
 
     def count_together(*facts):
-        """When the other one has counted, too, if it can."""
+        """Returns after the other caller has counted, too, if possible."""
         found = count(*facts)
         with suppress(threading.BrokenBarrierError):
             counted.wait(0.5)

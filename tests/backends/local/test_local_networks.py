@@ -1,4 +1,4 @@
-"""What the local networks have besides: how they begin, and what a look costs."""
+"""Features of the built-in networks beyond the Protocol: initial networks, and the cost of queries."""
 
 from ipaddress import IPv4Network
 
@@ -12,7 +12,7 @@ from tests.backends.test_network import names
 
 @pytest.fixture
 def networks(store):
-    """A service with an external network `public` and a shared one `private`."""
+    """The service with an external network `public` and a shared network `private`."""
     networks = LocalNetworks(store)
     networks.populate(ADMIN)
     return networks
@@ -20,7 +20,7 @@ def networks(store):
 
 @pytest.fixture
 def bare(store):
-    """A service without any network."""
+    """The service without any networks."""
     return LocalNetworks(store)
 
 
@@ -80,7 +80,7 @@ def test_a_port_is_made_by_no_more_statements_on_a_network_with_many(networks, p
 
 @pytest.mark.parametrize('database', ['sqlite'])
 def test_a_router_goes_without_a_look_at_the_floating_ips_of_others(networks, private, store):
-    """It is SQLite that tells how much it did."""
+    """Checked on SQLite, which reports how much work it did."""
     resources, public = networks.resources, networks.floating_ip_pools(ALICE)[0].id
     routers = [resources.create(BOB, 'routers', {'external_gateway_info': {'network_id': public}})['id'] for _ in 'ab']
 
@@ -126,7 +126,8 @@ def test_what_a_port_is_for_is_of_one_project(networks, private):
 
 
 def test_pools_of_many_prefixes_are_compared_with_few_others(networks, monkeypatch):
-    """Neighbours lie in each other, or beside each other, in any order; each prefix is looked at with the next one."""
+    """Neighbouring prefixes contain each other, or are adjacent, in any order; each is only compared with the next
+    one."""
     resources, looks, overlaps = networks.resources, [], IPv4Network.overlaps
     monkeypatch.setattr(IPv4Network, 'overlaps', lambda *pair: looks.append(pair) or overlaps(*pair))
     scope = resources.create(ALICE, 'address-scopes', {'name': 'scope', 'ip_version': 4})['id']

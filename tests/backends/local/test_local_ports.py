@@ -1,4 +1,4 @@
-"""What the built-in networks do besides: roles, quotas and owners hold also when many ask at once."""
+"""Further rules of the built-in networks: roles, quotas and ownership, also under concurrency."""
 
 import threading
 import time
@@ -67,7 +67,7 @@ def test_one_server_gets_the_port(service, networks, private):
 
 @pytest.fixture
 def meet(monkeypatch):
-    """meet(module, name): whoever calls such a function waits there for a second one to come, if it can."""
+    """meet(module, name): a caller of this function waits for a second caller to arrive, if possible."""
     together = Barrier(2)
 
     def meet(module, name):
@@ -85,7 +85,7 @@ def meet(monkeypatch):
 
 @pytest.fixture
 def slow_locks(monkeypatch):
-    """Who has locked something takes a moment before the next."""
+    """Pauses after each lock."""
     lock = Collection.lock
 
     def slowly(*facts):
@@ -119,7 +119,7 @@ def _policy(service, networks, private):
 
 
 MINDED = {'ports': _port, 'subnets': _subnet, 'floatingips': _floating_ip, 'qos/policies': _policy}
-"""By kind: a resource that is there, how it changes, and what somebody else does to it at the same moment."""
+"""By kind: an existing resource, a change to it, and a concurrent change by somebody else."""
 
 
 @pytest.mark.several_writers
@@ -313,7 +313,7 @@ def test_what_was_in_the_way_of_others_is_done_again(networks, private, deadlock
 def test_the_gateway_and_the_pools_of_a_subnet_change_at_once(service, make, meet):
     network, resources = make(ALICE, '192.0.2.0/24'), service.own.resources
     subnet = resources.find(ALICE, 'subnets', {'network_id': [network]})[0]['id']
-    # There is room for the new gateway, whichever comes first.
+    # There is room for the new gateway in either order.
     resources.update(ALICE, 'subnets', subnet, {'allocation_pools': [{'start': '192.0.2.9', 'end': '192.0.2.99'}]})
     changes = {'gateway_ip': '192.0.2.254'}, {'allocation_pools': [{'start': '192.0.2.9', 'end': '192.0.2.19'}]}
     meet(rules_of_subnets, '_resolvers_and_routes')

@@ -1,4 +1,4 @@
-"""What the local volumes have besides: what their REST API offers and compute does not ask for."""
+"""Features of the built-in volumes that the REST API offers, and compute does not use."""
 
 import threading
 import time
@@ -403,7 +403,7 @@ def test_types_that_go_while_a_group_of_them_is_made(volumes):
 
 @pytest.fixture
 def slow_locks(monkeypatch):
-    """Who has locked something takes a moment before the next."""
+    """Pauses after each lock."""
     lock = FactTable.lock
 
     def slowly(*facts):

@@ -1,4 +1,4 @@
-"""How the simulated hypervisor is told to behave."""
+"""Configuration of the simulated hypervisor's behaviour."""
 
 import pytest
 from oslo_config import cfg
@@ -12,7 +12,7 @@ NAMES = {
     *('unrescue', 'crash_dump', 'set_password', 'snapshot', 'plug', 'unplug', 'attach', 'detach', 'extend'),
     *('snapshot_volume', 'delete_volume_snapshot', 'swap', 'migrate', 'check_live_migration', 'live_migrate'),
 }
-"""What configurations may say; a name may be added, but none may go."""
+"""Names used in configurations; names may be added, but none may be removed."""
 
 
 def test_rules_are_for_what_a_driver_is_told_to_do():
@@ -49,7 +49,7 @@ def test_a_rule_may_be_for_some_servers_only(store, conf, servers):
 
 
 class Waiting:
-    """A piece of work that came to each step that long ago."""
+    """A task that reached each step this many seconds ago."""
 
     def __init__(self, seconds=0.0):
         self.seconds, self.steps = seconds, []
@@ -61,7 +61,7 @@ class Waiting:
 
 @pytest.fixture
 def paused(store, conf, servers):
-    """paused(waiting, **options): whether the driver has paused a server; NotYet."""
+    """paused(waiting, **options): whether the driver has paused a server; raises NotYet."""
     server = servers.get(servers.add(task_state='pausing'))
     SimulatedHypervisor(store, conf.simulated).spawn(server, [])
 
