@@ -1,4 +1,4 @@
-"""Host aggregates over HTTP, and what they do to zones."""
+"""Host aggregates, and their effect on availability zones."""
 
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -73,7 +73,7 @@ def test_servers_stay_in_their_zone(api, act, made, servers):
 
 
 def test_when_it_was_updated(api, act, made):
-    """A new name is dated for good; of other changes only the answer knows when they were."""
+    """A rename is stored with its time; for other changes, only the response shows a time."""
     path = f'/os-aggregates/{made["id"]}'
     assert act('set_metadata', {'metadata': {'ssd': 'true'}}).json['aggregate']['updated_at']
     assert api.put(path, {'aggregate': {'name': 'fast'}}).json['aggregate']['updated_at'] is None
@@ -126,7 +126,7 @@ def test_a_host_comes_into_one_zone_of_two_at_once(api, hosts, monkeypatch):
     looked, add_host = Barrier(2), rows.add_host
 
     def add_later(*facts):
-        """When the other one has looked, too, if it can."""
+        """Waits until the other request has checked, too, if possible."""
         with suppress(BrokenBarrierError):
             looked.wait(0.5)
         add_host(*facts)

@@ -1,4 +1,4 @@
-"""Snapshots that a machine takes for the volume service, over HTTP."""
+"""Snapshots that the hypervisor takes for the volume service."""
 
 import uuid
 
@@ -38,7 +38,7 @@ def server(service, store, servers):
 
 
 def console(service, server):
-    """What the machine says when all work is done."""
+    """The console output of the machine after all work is done."""
     while service.worker.step():
         pass
     return service.hypervisor.console_output(server, None)

@@ -1,4 +1,4 @@
-"""Who the caller is, by each strategy; keystone with the middleware of deployments in front of our own identity."""
+"""Authentication by each strategy; keystone uses keystonemiddleware in front of the built-in identity service."""
 
 import base64
 import logging
@@ -44,7 +44,7 @@ class Cloud:
         self.app = load(service, 'compute')
 
     def credentials(self, user, password=None):
-        """The header with which a user says who it is."""
+        """The header that authenticates a user."""
         password = password or PASSWORDS[user]
         if self.strategy == 'none':
             return {'X-Auth-Token': f'{user}:{self.project(user)}'}
@@ -89,7 +89,7 @@ def identity(store):
 
 @pytest.fixture
 def keystone(identity):
-    """The identity behind a port of the loopback; its URL."""
+    """The identity service on a port of the loopback; its URL."""
     server = make_server('127.0.0.1', 0, keystone_app(identity), handler_class=Quiet)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()

@@ -1,4 +1,4 @@
-"""Numbers, moments and names beyond what a database holds: refused, or as good as what is not there."""
+"""Numbers, times and names beyond what a database can store: refused, or treated as nonexistent."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Cells that are down: what is shown of them from 2.69 on, and what becomes of the rest."""
+"""Cells that are down: partial results from 2.69 on, and the effect on other resources."""
 
 import pytest
 

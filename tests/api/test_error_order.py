@@ -1,7 +1,7 @@
-"""Which error wins when a request is wrong in several ways.
+"""The precedence of errors when a request is wrong in several ways.
 
-A story starts with a request that is wrong in every way. Each row says which error that gives, and what
-is then set right; so the rows stand in the order in which errors win.
+A story starts with a request that is wrong in every way. Each row has the error of that request, and what is corrected
+next, so that the rows are in the order of precedence.
 """
 
 import pytest
@@ -84,7 +84,7 @@ def conf(conf):
 
 @pytest.fixture
 def own(service):
-    """The id of a project with a member and an administrator."""
+    """The ID of a project with a member and an administrator."""
     identity = service.identity
     identity.populate('secret', 'secret')
     [project], [role] = identity.projects.list(name='demo'), identity.roles.list(name='admin')

@@ -1,4 +1,4 @@
-"""What other services tell about servers, over HTTP, and what follows."""
+"""External events from other services, and their effects."""
 
 import uuid
 
@@ -22,13 +22,13 @@ def told(name, server_id, **more):
 
 @pytest.fixture
 def tell(api):
-    """tell(event, ...): the answer to these events at the newest version."""
+    """tell(event, ...): the response to these events at the newest version."""
     return lambda *events, version='2.104', **more: api.post(EVENTS, {'events': list(events)}, version, **more)
 
 
 @pytest.fixture
 def work(service):
-    """Let the workers do what there is to do."""
+    """Let the workers do what is due."""
 
     def run():
         while service.worker.step():
@@ -125,7 +125,7 @@ def test_the_addresses_follow_the_ports(service, tell, servers, work):
 
 @pytest.fixture
 def attached(service, servers, store):
-    """A running server with a volume of 1 GiB: both ids."""
+    """A running server with a volume of 1 GiB: the IDs of both."""
     server_id, volume = servers.add(), service.volumes.create(CONTEXT, 1)
     attachment = service.volumes.reserve(CONTEXT, volume.id, server_id)
     service.volumes.complete(CONTEXT, attachment, {'host': 'compute1', 'mountpoint': '/dev/vdb'})

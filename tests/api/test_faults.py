@@ -1,4 +1,4 @@
-"""What clients see when something is wrong outside the operations, and when there is a bug in one."""
+"""Errors outside the operations, and bugs in operations, as clients see them."""
 
 import json
 import logging
@@ -276,7 +276,7 @@ class Thing:
 
 
 class Broken(Controller):
-    """Handlers with a bug, and a subject that is found before the policy is asked."""
+    """Handlers with bugs, and a subject that is found before the policy is checked."""
 
     path = '/things'
     subject = 'thing_id'
@@ -301,7 +301,7 @@ class Broken(Controller):
 
 @pytest.fixture
 def broken(service):
-    """Sends a request to the app of one controller as somebody of a project."""
+    """send(method, path, project, roles): sends a request to the app of this controller."""
     app = Microversion(App([Broken()], service.policies))
 
     def send(method, path, project='owner', roles=frozenset()):

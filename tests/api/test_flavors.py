@@ -1,4 +1,4 @@
-"""Flavors over HTTP, at the versions where they change."""
+"""Flavors, at the versions where the API changes."""
 
 import re
 

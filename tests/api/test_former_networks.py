@@ -1,4 +1,4 @@
-"""What compute kept of networks by itself: fixed IPs, the addresses of floating IPs and their names, until 2.35."""
+"""The APIs of the former nova-network, until 2.35: fixed IPs, pools of floating IPs, and DNS."""
 
 import pytest
 
@@ -14,14 +14,14 @@ ENTRY = f'{DOMAIN}/entries/instance1'
 
 @pytest.fixture(autouse=True)
 def network(service):
-    """The project's network, 10.0.0.0/16; 203.0.113.0/24 leads there."""
+    """The project's network, 10.0.0.0/16, which is reachable from 203.0.113.0/24."""
     service.networks.populate(CONTEXT, shared=False)
     return service.networks.networks(CONTEXT)[0]
 
 
 @pytest.fixture
 def boot(service, network, servers):
-    """boot('10.0.0.45') -> the id of a server with a port that has this address, or just any."""
+    """boot('10.0.0.45') -> the ID of a server with a port that has this address, by default any."""
 
     def boot(address=None):
         server = servers.add(hostname='compute.host.pvt', host='host')
@@ -111,7 +111,7 @@ def test_which_fixed_ips_there_are(api):
 
 @pytest.fixture
 def bulk(api):
-    """bulk(): what is listed of 10.10.10.0/29, by address."""
+    """bulk(): the listed addresses of 10.10.10.0/29, by address."""
 
     def bulk():
         listed = api.get('/os-floating-ips-bulk').json['floating_ip_info']
@@ -205,7 +205,7 @@ def test_who_deals_with_addresses(api, add):
 
 @pytest.fixture
 def domain(api):
-    """A domain of the project."""
+    """A DNS domain of the project."""
     return api.put(DOMAIN, {'domain_entry': {'scope': 'public', 'project': 'project'}}).json
 
 
@@ -255,7 +255,7 @@ def test_whose_names_they_are(api, domain):
     api.put(ENTRY, entry(), as_=BOB)
     assert api.get('/os-floating-ip-dns', as_=ALICE).json == {'domain_entries': []}
     assert api.get(ENTRY, as_=ALICE).status == api.put(ENTRY, entry(), as_=ALICE).status == 404
-    # What was one project's becomes everybody's, but not the names in it.
+    # The domain of a project becomes everybody's, but its entries do not.
     api.put(DOMAIN, {'domain_entry': {'scope': 'public'}})
     assert api.get('/os-floating-ip-dns', as_=ALICE).json['domain_entries'][0]['project'] is None
     assert api.get(ENTRY, as_=ALICE).status == api.delete(ENTRY, as_=ALICE).status == 404

@@ -1,4 +1,4 @@
-"""Hosts over HTTP, until 2.42."""
+"""Hosts, until 2.42."""
 
 import pytest
 

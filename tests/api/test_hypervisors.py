@@ -1,4 +1,4 @@
-"""Hypervisors over HTTP, at the versions where they change."""
+"""Hypervisors, at the versions where the API changes."""
 
 import json
 import re
@@ -13,9 +13,9 @@ from computeapi.db.tables.compute import services
 
 PATH = '/os-hypervisors'
 UPTIME = re.compile(r'\s*(.+)\sup\s+(.+),\s+(.+)\susers?,\s+load average:\s+(.+)')
-"""How the openstack client takes it apart."""
+"""The pattern by which the openstack client parses it."""
 NAME_THERE = re.compile(r'instance-[0-9a-f]{8}')
-"""How a hypervisor calls a server, whatever its own name is."""
+"""The name of a server on a hypervisor, independent of its display name."""
 
 
 @pytest.fixture(autouse=True)
@@ -26,7 +26,7 @@ def hosts(service):
 
 @pytest.fixture
 def taken(store, servers):
-    """Two servers on the first host, one of them at work, of which one is deleted besides."""
+    """Two servers on the first host, one of which has a task state, and a deleted one."""
     for facts in ({'name': 'one', 'task_state': 'rebooting'}, {'name': 'two'}, {'deleted_at': servers.now()}):
         server_id = servers.add(vcpus=1, memory_mb=64, root_gb=1, **facts)
         if 'deleted_at' not in facts:
@@ -35,7 +35,7 @@ def taken(store, servers):
 
 @pytest.fixture
 def hypervisor(api):
-    """The first one, as listed at 2.53."""
+    """The first hypervisor, as listed at 2.53."""
     return api.get(PATH, '2.53').json['hypervisors'][0]
 
 
@@ -47,7 +47,7 @@ def disable(store, host, **values):
 
 @pytest.fixture
 def looks(shape):
-    """Whether an answer has the keys and types of a sample; where the samples have no uptime there is one."""
+    """Compares the keys and types with a sample; the uptime is left out, because the samples have none."""
 
     def compare(shown, wanted):
         assert shape(without_uptime(shown)) == shape(without_uptime(wanted))
@@ -121,7 +121,7 @@ def test_state_and_status(api, store, hypervisor):
 
 
 def lasting(answer):
-    """The hypervisors, without the time of the day, which passes between two answers."""
+    """The hypervisors without their uptime, which changes between two responses."""
     return [without_uptime(each) for each in answer.json['hypervisors']]
 
 

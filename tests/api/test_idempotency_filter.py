@@ -1,4 +1,4 @@
-"""The filter `idempotency` before an app that does as it is told."""
+"""The filter `idempotency` in front of an app whose behaviour tests control."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +15,7 @@ from computeapi.web.request import CONTEXT
 
 
 class Told:
-    """An app that changes something, or does not, answers as it is told, and counts how often it is asked."""
+    """An app that may write to the database, responds as told, and counts its calls."""
 
     def __init__(self, store):
         self.store, self.count, self.changes, self.answer = store, 0, True, webob.Response(status=202, body=b'done')
@@ -40,13 +40,13 @@ def told(store):
 
 @pytest.fixture
 def ask(told, store):
-    """ask(body=b'x'): a POST with a key, of bob in his project."""
+    """ask(body=b'x'): a POST with a key, from bob in his project."""
     app = RequestId(FaultWrap(Idempotency(told, KeyClaims(store, 3600, 1000))))
 
     def post(method='POST', body=b'{}', announced=True):
         req = webob.Request.blank('/servers', method=method, headers={'Idempotency-Key': 'key'}, body=body)
         if not announced:
-            # As a server gives what comes in chunks.
+            # As in a chunked request.
             del req.environ['CONTENT_LENGTH']
             req.environ['wsgi.input_terminated'] = True
         req.environ[CONTEXT] = Context(user_id='bob', project_id='project')
@@ -74,7 +74,7 @@ def test_an_error_that_changed_nothing_is_not_kept(ask, told, status):
 
 @pytest.mark.parametrize('status', [400, 409, 500, 503])
 def test_an_error_after_a_change_is_kept(ask, told, status):
-    """To do it again might make a second server."""
+    """Repeating the request might create a second server."""
     told.answer = webob.Response(status=status)
     assert ask().status_int == ask().status_int == status and told.count == 1
 

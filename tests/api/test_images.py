@@ -1,4 +1,4 @@
-"""Images by way of the compute API, until 2.35, and their metadata, until 2.38."""
+"""The proxy APIs for images, until 2.35, and for their metadata, until 2.38."""
 
 import pytest
 
@@ -12,7 +12,7 @@ NOT_FOUND = {'itemNotFound': {'code': 404, 'message': 'Image not found.'}}
 
 @pytest.fixture
 def make(service):
-    """make('name', key='value'): the id of a new image of bob's with these properties."""
+    """make('name', key='value'): creates an image of bob's with these properties; returns its ID."""
 
     def create(name='image', data=b'1234', visibility='private', min_disk=0, **properties):
         facts = {'disk_format': 'raw', 'container_format': 'bare', 'min_disk': min_disk}

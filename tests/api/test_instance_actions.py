@@ -1,4 +1,4 @@
-"""What was done to a server over HTTP, at the versions where it changes."""
+"""The actions of a server, at the versions where the API changes."""
 
 from datetime import datetime, timedelta
 
@@ -12,7 +12,7 @@ NOW = datetime(2026, 1, 31, 12)
 
 
 def record(store, server_id, number, name='stop', user='bob', error=None):
-    """An action of one event, *number* minutes after NOW; the id of its request."""
+    """Record an action with one event, *number* minutes after NOW; returns its request ID."""
     begun, done = NOW + timedelta(minutes=number), NOW + timedelta(minutes=number, seconds=1)
     context = Context(user_id=user, project_id='project', request_id=f'req-{number}')
     with store.write() as connection:
@@ -26,7 +26,7 @@ def record(store, server_id, number, name='stop', user='bob', error=None):
 
 @pytest.fixture
 def path(servers, store):
-    """The actions of a server with three: req-1, req-2, req-3."""
+    """The path of a server's actions; the server has three: req-1, req-2, req-3."""
     server_id = servers.add()
     for number, error in ((1, None), (2, 'No power'), (3, None)):
         record(store, server_id, number, error=error)

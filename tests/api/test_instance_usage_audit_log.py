@@ -1,4 +1,4 @@
-"""The log of audits, over HTTP: no host has run any."""
+"""The log of usage audits: no host has run any."""
 
 from datetime import datetime
 

@@ -1,4 +1,4 @@
-"""Key pairs over HTTP, at the versions where they change."""
+"""Key pairs, at the versions where the API changes."""
 
 import base64
 import hashlib

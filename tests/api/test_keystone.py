@@ -1,4 +1,4 @@
-"""auth_strategy keystone as deployments have it: tokens cached or not, Keystone away, projects looked up."""
+"""auth_strategy keystone as in deployments: with and without a token cache, with Keystone away, and project checks."""
 
 import shutil
 import socket
@@ -32,12 +32,12 @@ UNKNOWN = {'badRequest': {'code': 400, 'message': 'Project ID unknown is not a v
 AWAY = {'serviceUnavailable': {'code': 503, 'message': 'Keystone is currently unavailable.'}}
 NOWHERE = '127.0.0.1:9'
 UNCLOSED = pytest.mark.filterwarnings('ignore::pytest.PytestUnraisableExceptionWarning')
-"""The client of memcached does not close a socket that does not connect."""
+"""The memcached client does not close a socket that fails to connect."""
 
 
 @pytest.fixture(scope='module')
 def memcached():
-    """HOST:PORT of one."""
+    """The HOST:PORT of a memcached."""
     program = shutil.which('memcached')
     assert program, 'This test needs memcached'
     with closing(socket.create_server(('127.0.0.1', 0))) as free:
@@ -57,7 +57,7 @@ def memcached():
 
 @pytest.fixture
 def cloud_with(store, identity, tmp_path):
-    """A function: the compute API whose tokens are of the Keystone at a URL, with these options more."""
+    """cloud_with(url, options): the compute API with the Keystone at this URL, and these further options."""
 
     def make(url, options='', **backends):
         file = tmp_path / 'computeapi.conf'
@@ -70,7 +70,7 @@ def cloud_with(store, identity, tmp_path):
 
 
 class Recorded:
-    """An app, and what it was asked."""
+    """An app that records its requests."""
 
     def __init__(self, app):
         self.app, self.asked = app, []
@@ -90,7 +90,7 @@ def recorded(identity):
 
 @pytest.fixture
 def proxy(recorded):
-    """Before a Keystone that is on the loopback."""
+    """A proxy in front of a Keystone on the loopback."""
     server = make_server('127.0.0.1', 0, recorded, handler_class=Quiet)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
@@ -116,7 +116,7 @@ CACHES = {
 
 @pytest.fixture
 def forgetful(monkeypatch):
-    """What the middleware has is asked for each request."""
+    """The middleware is asked about the token at each request."""
     monkeypatch.setattr(filters, 'REMEMBERED_SECONDS', 0)
 
 
@@ -128,7 +128,7 @@ def test_a_token_is_looked_at_once(cloud_with, recorded, url, cache, memcached):
     demo = cloud.credentials('demo')
     assert [cloud.ask('GET /v2.1/flavors', demo).status_code for _ in range(5)] == [200] * 5
     assert recorded.times(LOOK) == 1
-    # Another process has what memcached has.
+    # Another process uses what memcached has stored.
     assert cloud_with(url, options).ask('GET /v2.1/flavors', demo).status_code == 200
     assert recorded.times(LOOK) == (1 if options else 2)
 
@@ -145,7 +145,7 @@ def test_without_its_cache_keystone_is_asked(cloud_with, recorded, url):
 def test_a_cache_whose_library_is_missing_is_told_at_the_start(cloud_with, url, monkeypatch):
     for name in ('memcache', 'oslo_cache._memcache_pool'):
         monkeypatch.setitem(sys.modules, name, None)
-    # A package keeps the modules that were imported from it.
+    # A package keeps references to its imported modules.
     monkeypatch.delattr('oslo_cache._memcache_pool', raising=False)
     with pytest.raises(cfg.ConfigFileValueError, match='openstack'):
         cloud_with(url, f'memcached_servers = {NOWHERE}\n')
@@ -175,7 +175,7 @@ def test_projects_are_looked_up_for_administrators(cloud_with, recorded, url):
     assert cloud.ask('POST /v2.1/flavors', admin, {'flavor': PRIVATE}).status_code == 200
     access = {'addTenantAccess': {'tenant': 'unknown'}}
     assert cloud.ask('POST /v2.1/flavors/x/action', admin, access).status_code == 400
-    # Nobody is asked about a project that the caller is in.
+    # No look-up is needed for the caller's own project.
     before = len(recorded.asked)
     assert cloud.ask(f'GET /v2.1/os-quota-sets/{cloud.project("admin")}', admin).status_code == 200
     assert cloud.ask(f'GET /v2.1/os-quota-sets/{project}', demo).status_code == 200
@@ -238,18 +238,18 @@ def hands(monkeypatch):
 
 
 def asked_with(token, expires_at='2999-01-01T00:00:00.000000Z', **facts):
-    """What the middleware leaves of a request with a good token."""
+    """The environ that the middleware leaves for a request with a valid token."""
     return {TOKEN_KEY: token, TOKEN_INFO: {'token': {'expires_at': expires_at, **facts}}}
 
 
 @UNCLOSED
 def test_a_caller_is_remembered_for_a_moment(cloud_with, recorded, url, hands):
-    """With a middleware that remembers nothing itself, as far as Keystone is asked."""
+    """With a middleware that does not cache, as shown by the requests to Keystone."""
     cloud = cloud_with(url, f'memcached_servers = {NOWHERE}\n')
     demo, admin = cloud.credentials('demo'), cloud.credentials('admin')
     answers = [cloud.ask('GET /v2.1/flavors', demo) for _ in range(3)]
     assert [answer.status_code for answer in answers] == [200] * 3 and recorded.times(LOOK) == 1
-    # They are requests of their own all the same.
+    # They are still separate requests.
     assert len({answer.headers['X-Compute-Request-Id'] for answer in answers}) == 3
     assert cloud.ask('POST /v2.1/flavors', demo, {'flavor': PRIVATE}).status_code == 403
     assert cloud.ask('POST /v2.1/flavors', admin, {'flavor': PRIVATE}).status_code == 200

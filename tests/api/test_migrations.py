@@ -1,4 +1,4 @@
-"""/os-migrations: the moves of servers."""
+"""/os-migrations: migrations of servers."""
 
 from datetime import datetime, timedelta
 
@@ -15,7 +15,7 @@ OWNER = Context(user_id='ann', project_id='project')
 
 @pytest.fixture
 def moved(servers):
-    """The ids of two servers that were moved, the first of them twice, one a second."""
+    """The IDs of two servers that were migrated, the first of them twice, at intervals of a second."""
     ids = [servers.add(host='compute1') for _ in range(2)]
     with servers.store.write() as connection:
         for second, server_id in enumerate([ids[0], ids[1], ids[0]]):

@@ -1,4 +1,4 @@
-"""Which version answers, and the documents that say which there are."""
+"""Version negotiation, and the version documents."""
 
 import pytest
 
@@ -13,7 +13,7 @@ def ask(client, **headers):
 
 
 def answered(answer):
-    """The version that the headers of an answer name; None when there are none."""
+    """The version in the response headers; None if there are none."""
     standard, legacy = answer.headers.get(STANDARD), answer.headers.get(LEGACY)
     assert standard == (legacy and f'compute {legacy}')
     assert answer.headers.getall('Vary') == ([STANDARD, LEGACY] if legacy else [])
@@ -50,7 +50,7 @@ def test_both_headers_choose_the_version(api, headers, version):
 @pytest.mark.parametrize('text', ['abc', 'LATEST', '2.', '02.1', '2.01', '2.1.1', '2.1e1', '0.0', '2 1', '-2.1', '٢.١'])
 @pytest.mark.parametrize('header', [STANDARD, LEGACY])
 def test_a_malformed_version_is_a_bad_request_without_a_version(api, header, text):
-    # WSGI holds the bytes of a header as Latin-1.
+    # WSGI represents the bytes of a header as Latin-1.
     text = text.encode().decode('latin-1')
     answer = ask(api, **{header: f'compute {text}' if header == STANDARD else text})
     assert (answer.status, answered(answer)) == (400, None)
@@ -110,7 +110,7 @@ def test_v2_is_the_first_version(legacy):
 
 @pytest.fixture
 def root(api):
-    """A client of paths without a version, and without a token."""
+    """A client for paths without a version, and without a token."""
     api.prefix, api.token = '', ''
     return api
 

@@ -1,4 +1,4 @@
-"""Networks and floating IPs by way of the compute API, until 2.35."""
+"""The proxy APIs for networks and floating IPs, until 2.35."""
 
 import pytest
 
@@ -11,7 +11,7 @@ MISSING = '00000000-0000-4000-8000-00000000dead'
 
 @pytest.fixture
 def network(service):
-    """The project's network; there is a public one, too."""
+    """The project's network; a public one exists, too."""
     service.networks.populate(CONTEXT, shared=False)
     return service.networks.networks(CONTEXT)[0]
 

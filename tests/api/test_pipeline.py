@@ -1,4 +1,4 @@
-"""The filters of oslo.middleware are set up by the service's own configuration file."""
+"""The filters of oslo.middleware are configured by the service's own config file."""
 
 import pytest
 import webob
@@ -62,7 +62,7 @@ enable_proxy_headers_parsing = true
 
 @pytest.fixture
 def known(store, tmp_path):
-    """A service with a URL that clients know it by."""
+    """A service with a configured public URL."""
     path = tmp_path / 'computeapi.conf'
     path.write_text(KNOWN + f'[standalone]\ndata_dir = {tmp_path}\n')
     service = Service(config.load([str(path)]), store)

@@ -1,4 +1,4 @@
-"""Changes of policy.yaml come into force while requests are served."""
+"""Changes to policy.yaml take effect while requests are served."""
 
 import pytest
 from oslo_policy import policy as oslo_policy
@@ -39,7 +39,7 @@ def test_while_a_file_is_loaded_the_previous_rules_hold(policies, rules, monkeyp
 
     def meanwhile(enforcer, *args, **facts):
         set_rules(enforcer, *args, **facts)
-        # As another thread would at this moment.
+        # What another thread would see at this moment.
         seen.append((policies.allows(BOB, SPECS_INDEX), policies.allows(BOB, CREATE)))
 
     rules.write_text(f'"{CREATE.name}": "@"  # longer than before')

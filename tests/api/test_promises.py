@@ -1,4 +1,4 @@
-"""What an operation does and does not declare is an error in tests, a warning or nothing elsewhere."""
+"""Undeclared behaviour of an operation is an error in tests, and elsewhere a warning or nothing."""
 
 import pytest
 import webob
@@ -16,7 +16,7 @@ ADMINISTRATOR = Context(user_id='u', project_id='p', roles=frozenset({'admin'}),
 
 
 class Promising(Controller):
-    """Operations that break what they promise, and two that keep it."""
+    """Operations that violate their declarations, and two that do not."""
 
     path = '/promises'
 
@@ -48,7 +48,7 @@ class Promising(Controller):
 
 @pytest.fixture
 def status(service):
-    """status(path, response_validation): what the app answers."""
+    """status(path, response_validation): the status of the app's response."""
 
     def ask(path, response_validation):
         app = Microversion(App([Promising()], service.policies, response_validation=response_validation))

@@ -1,4 +1,4 @@
-"""Quota sets, quota classes and limits over HTTP, at the versions where they change."""
+"""Quota sets, quota classes and limits, at the versions where the API changes."""
 
 import pytest
 
@@ -181,7 +181,7 @@ def test_limits(api, sample, shape, version):
     recorded = sample(f'{folder}/limit-get-resp.json')
     shown = api.get('/limits', version, as_=BOB)
     assert shape(shown.json) == shape(recorded)
-    # The sample was taken from an empty project with the default limits.
+    # The sample was recorded in an empty project with the default limits.
     assert shown.json == recorded
 
 

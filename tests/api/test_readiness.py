@@ -1,4 +1,4 @@
-"""/readyz: whether the service can do its work now. Nobody needs a token for it."""
+"""/readyz: whether the service can do its work now; it needs no token."""
 
 import threading
 from datetime import timedelta
@@ -17,7 +17,7 @@ from tests.conftest import Client
 
 @pytest.fixture
 def ready(store):
-    """The tables are said to be at this release's revision, and there is a worker."""
+    """The tables are marked as being at the current revision, and there is a worker."""
     with store.write() as connection:
         connection.execute(sa.text('CREATE TABLE alembic_version (version_num VARCHAR(32))'))
         connection.execute(sa.text('INSERT INTO alembic_version VALUES (:head)'), {'head': schema.head()})

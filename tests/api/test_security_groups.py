@@ -1,4 +1,4 @@
-"""Security groups and their rules by way of the compute API, until 2.35."""
+"""The proxy APIs for security groups and their rules, until 2.35."""
 
 import pytest
 
@@ -18,7 +18,7 @@ def group(api):
 
 @pytest.fixture
 def add(api, group):
-    """add(from_port=1, ...): the answer to bob's request for a rule of the group."""
+    """add(from_port=1, ...): the response to bob's request for a rule in the group."""
 
     def post(as_=BOB, **facts):
         rule = {'parent_group_id': group, 'ip_protocol': 'tcp'} | facts

@@ -1,4 +1,4 @@
-"""Server groups over HTTP, at the versions where they change."""
+"""Server groups, at the versions where the API changes."""
 
 import pytest
 

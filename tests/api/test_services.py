@@ -1,4 +1,4 @@
-"""Services over HTTP, at the versions where they change."""
+"""Services, at the versions where the API changes."""
 
 import pytest
 

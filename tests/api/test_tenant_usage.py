@@ -1,4 +1,4 @@
-"""What projects used, over HTTP."""
+"""The usage reports of projects."""
 
 from datetime import datetime, timedelta
 
@@ -13,7 +13,7 @@ BOB = 'bob:project'
 
 @pytest.fixture
 def used(servers):
-    """used(first, last, ...): a server that ran between these hours after noon; last None: it still runs."""
+    """used(first, last, ...): a server that ran between these hours after noon; last None: it is still running."""
 
     def add(first, last=None, **facts):
         ended = None if last is None else NOON + timedelta(hours=last)

@@ -1,4 +1,4 @@
-"""Volumes and snapshots by way of the compute API, until 2.35."""
+"""The proxy APIs for volumes and snapshots, until 2.35."""
 
 import pytest
 

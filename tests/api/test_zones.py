@@ -1,4 +1,4 @@
-"""Availability zones over HTTP, and the service behind them."""
+"""Availability zones: the API, and the service behind it."""
 
 from datetime import datetime, timedelta
 
@@ -27,7 +27,7 @@ def add_aggregate(connection, name, metadata, *hosts):
 
 @pytest.fixture
 def hosts(store):
-    """Three zones: nova with a host that is down, east with one host of two enabled, west with none enabled."""
+    """Three zones: nova with a host that is down, east with one of two hosts enabled, west with none enabled."""
     with store.write() as connection:
         for row in (
             service('a', seen_at=NOW - timedelta(seconds=61)),

@@ -1,4 +1,4 @@
-"""The administrator's password, which answers tell once, or never."""
+"""The administrator's password: responses show it once, or never."""
 
 import pytest
 
@@ -13,7 +13,7 @@ ASKED = {
 
 @pytest.fixture
 def answer(api, service, server, settle):
-    """answer('rebuild', adminPass='x'): what is told of the server after that."""
+    """answer('rebuild', adminPass='x'): the response to that action."""
 
     def post(name, **facts):
         wanted, version = ASKED[name]

@@ -1,4 +1,4 @@
-"""What no task holds is found and mended, and what is as it should be is left alone."""
+"""The audit finds and repairs inconsistencies that no task will resolve, and leaves everything else alone."""
 
 import threading
 import uuid
@@ -31,13 +31,13 @@ def audit(service):
 
 @pytest.fixture
 def change(store):
-    """change(statement): what a fault, or a hand, does to the database."""
+    """change(statement): changes the database, as a fault or an operator could."""
     return lambda statement: store.tell(lambda connection: connection.execute(statement))
 
 
 @pytest.fixture
 def gone(api, server, settle):
-    """The id of a server that was deleted."""
+    """The ID of a deleted server."""
     assert api.delete(f'/servers/{server}', as_=BOB).status == 204
     settle()
     return server
@@ -45,7 +45,7 @@ def gone(api, server, settle):
 
 @pytest.fixture
 def repaired(audit, settle):
-    """repaired(): what was found, by the first words; the workers have done what was left to them."""
+    """repaired(): the first words of the findings; the workers then do what the repair left to them."""
 
     def repair():
         found = [(finding, mended) for finding, mended in audit.repair()]

@@ -1,4 +1,4 @@
-"""Ports that ask a host for bandwidth: 2.72 creates servers with them. Who is asked for it is in test_placed_ports."""
+"""Ports with bandwidth requests, which servers can be created with since 2.72; see also test_placed_ports."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from tests.api.servers.conftest import BOB, NETWORK
 
 @pytest.fixture
 def policy(world):
-    """The id of a policy with a rule of minimum bandwidth."""
+    """The ID of a policy with a minimum bandwidth rule."""
     create = world.networks.resources.create
     policy = create(world.admin, 'qos/policies', {'name': 'gold'})['id']
     rule = {'qos_policy_id': policy, 'type': 'minimum_bandwidth', 'direction': 'egress', 'min_kbps': 1000}

@@ -1,4 +1,5 @@
-"""What a boot asks of the database does not grow with the hosts, nor a request with its servers."""
+"""The number of a boot's database queries does not grow with the number of hosts, nor a request's with that of
+servers."""
 
 from tests.api.servers.conftest import NETWORK
 from tests.soundness import problems
@@ -19,7 +20,7 @@ def test_a_boot_asks_the_same_among_any_number_of_hosts(service, create, settle,
 
 
 def test_what_changes_while_ports_are_made_is_told_in_the_end(create, world, service, settle, api, monkeypatch):
-    """Also after a port was described, and before that is written down."""
+    """Even after a port was read, and before it is written down."""
     names = service.networks.security_group_names
 
     def rename(context, ids):
@@ -36,7 +37,7 @@ def test_what_changes_while_ports_are_made_is_told_in_the_end(create, world, ser
 
 
 def test_the_network_service_is_asked_once_for_a_port(create, settle, service, monkeypatch):
-    """Where it is far away each look at it takes long."""
+    """Each request takes long if the service is far away."""
     asked = []
 
     class Networks:

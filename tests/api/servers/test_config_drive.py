@@ -1,4 +1,4 @@
-"""What is told the hypervisor for the config drive of a server, beside what guests read at the metadata address."""
+"""The content of config drives, compared with what the metadata service shows to guests."""
 
 import json
 
@@ -28,7 +28,7 @@ def service(service, keys):
 
 @pytest.fixture
 def drives(service, monkeypatch):
-    """What was told so far, the newest last."""
+    """The config drives so far, the newest last."""
     spawn, told = type(service.hypervisor).spawn, []
 
     def tell(driver, server, devices, config_drive=None):
@@ -41,8 +41,8 @@ def drives(service, monkeypatch):
 
 @pytest.fixture
 def passwords(drives, settle, store):
-    """passwords() -> what the newest drive says at the first and the newest version, once it is made; no password may
-    wait for that in clear."""
+    """passwords() -> the passwords on the newest drive at the first and the newest version, once it is created; no
+    password may be in the task queue in clear text."""
 
     def read(*secret):
         with store.read() as connection:

@@ -1,4 +1,4 @@
-"""Consoles: actions until 2.5, remote consoles from 2.6 on, and what the proxies ask about their tokens."""
+"""Consoles: actions until 2.5, remote consoles from 2.6 on, and the look-up of tokens by proxies."""
 
 import re
 import uuid
@@ -17,7 +17,7 @@ UUID = '[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}'
 
 @pytest.fixture
 def conf(conf):
-    """All kinds of consoles."""
+    """All kinds of consoles are enabled."""
     for group in ('spice', 'rdp', 'mks'):
         conf.set_override('enabled', True, group)
     conf.set_override('console_tls_port', 6970, 'simulated')

@@ -1,4 +1,4 @@
-"""New servers over HTTP: what is asked, what comes of it, and what is refused."""
+"""Creating servers: requests, results, and refusals."""
 
 import base64
 import re
@@ -21,7 +21,7 @@ def message(answer):
 
 
 def work(world):
-    """What workers were asked to do, in that order."""
+    """The tasks of workers, in order."""
     statement = sa.select(tasks.c.kind, tasks.c.server_id, tasks.c.arguments).order_by(tasks.c.id)
     with world.store.read() as connection:
         return list(connection.execute(statement))
@@ -153,7 +153,7 @@ def test_v2_takes_keys_of_all_characters_but_no_junk(legacy, world, metadata):
 
 
 def sample_request(sample, name):
-    """A recorded request, for the things that there are."""
+    """A recorded request, with the resources that exist here."""
     request = sample(name)
     for key in ('availability_zone', 'host', 'hypervisor_hostname'):
         if key in request['server']:

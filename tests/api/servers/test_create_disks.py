@@ -1,4 +1,4 @@
-"""The disks of new servers: from the request in both forms, from the image, from the flavor."""
+"""The disks of new servers: from either form of the request, from the image, and from the flavor."""
 
 import json
 
@@ -23,7 +23,7 @@ def volume(volume_id, **more):
 
 @pytest.fixture
 def disks(create, world):
-    """disks(version, ...): the disks of a new server, in their order."""
+    """disks(version, ...): the disks of a new server, in order."""
 
     def made(*version, **facts):
         answer = create(*version, **facts)
@@ -64,7 +64,7 @@ def test_flavors_give_ephemeral_disks_and_swap(disks, world):
 
 @pytest.mark.parametrize('networks', ['none', 'auto'])
 def test_disks_have_names_whoever_made_them(disks, world, networks, settle, store):
-    """From the beginning where all are the host's; a process of an older release left that to the boot."""
+    """From the start if all disks are local; a process of an older release left naming to the boot."""
     world.flavor('2', ephemeral_gb=5, swap=256)
     named = ['/dev/vda', '/dev/vdb', '/dev/vdc']
     made = disks('2.37', flavorRef='2', networks=networks)

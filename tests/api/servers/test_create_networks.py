@@ -18,7 +18,7 @@ def message(answer):
 
 @pytest.fixture
 def asked(create, world):
-    """asked(version, ...): what the worker is told about the networks of a new server."""
+    """asked(version, ...): the networks in the task of a new server."""
 
     def arguments(*version, **facts):
         answer = create(*version, **facts)
@@ -91,7 +91,7 @@ def test_whether_a_network_leads_to_the_outside_is_passed_on(asked, outside):
 
 
 def test_external_networks_are_refused_to_tasks_that_do_not_tell(asked, outside, world, api, settle):
-    """As those of an older release do not."""
+    """Tasks of an older release do not."""
     told = asked(networks=[{'uuid': outside}])
     for item in told['networks']:
         del item['is_outside']
@@ -103,7 +103,7 @@ def test_external_networks_are_refused_to_tasks_that_do_not_tell(asked, outside,
 
 
 def test_a_server_on_an_external_network(create, api, outside, settle):
-    # That it is not allowed turns out when the server gets its interfaces.
+    # The refusal happens when the server gets its interfaces.
     for caller, status in ((BOB, 'ERROR'), (ADMIN, 'ACTIVE')):
         answer = create(as_=caller, networks=[{'uuid': outside}])
         assert answer.status == 202

@@ -1,4 +1,5 @@
-"""Servers of hosts that are down: where they can go, and what the host must learn before it is up again."""
+"""Servers of hosts that are down: where they can be evacuated to, and what the host must learn before it is up
+again."""
 
 import pytest
 import sqlalchemy as sa
@@ -9,7 +10,7 @@ from computeapi.db.tables.servers import domains
 
 @pytest.fixture
 def cloud(world):
-    """Two hosts."""
+    """A cloud with two hosts."""
     world.service.conf.set_override('hosts', 2, 'simulated')
     world.service.hosts.register()
     return world
@@ -33,7 +34,7 @@ def shown(api, server):
 
 @pytest.fixture
 def act(api, server, settle):
-    """act('evacuate', {}): ask for an action and let the workers do it; the answer."""
+    """act('evacuate', {}): requests an action and lets the workers carry it out; returns the response."""
 
     def post(name, argument, version='2.68'):
         answer = api.post(f'/servers/{server}/action', {name: argument}, version)
@@ -45,7 +46,7 @@ def act(api, server, settle):
 
 @pytest.fixture
 def force_down(api):
-    """force_down('compute1', True): through the API; the answer."""
+    """force_down('compute1', True): calls the API; returns the response."""
 
     def put(host, down):
         body = {'host': host, 'binary': 'nova-compute', 'forced_down': down}
@@ -55,7 +56,7 @@ def force_down(api):
 
 
 def test_where_it_cannot_go(act, shown, force_down):
-    """What is wrong with the host is told before what is wrong with the server."""
+    """Errors about the host take precedence over errors about the server."""
     before = shown()
     assert act('evacuate', {'host': 'nowhere'}).status == 404
     refused = act('evacuate', {'host': before[2]})
@@ -75,7 +76,7 @@ def test_its_record_tells_no_flavors(api, act, server, shown, force_down):
 
 @pytest.fixture
 def left(act, shown, force_down, service):
-    """The host that is down, from which the server was evacuated, and where nobody could remove its former machine."""
+    """A host that is down; the server was evacuated from it, and its former machine could not be removed."""
     before = shown()[2]
     force_down(before, True)
     service.conf.set_override('fail', ['destroy'], 'simulated')
@@ -85,7 +86,7 @@ def left(act, shown, force_down, service):
 
 
 def test_a_host_learns_what_was_evacuated_before_it_is_up(api, server, shown, force_down, service, left):
-    """The former machine does not come back with it."""
+    """The former machine does not come back with the host."""
     assert machines(service, server) == {'compute1', 'compute2'}
     refused = force_down(left, False)
     assert refused.status == 400
@@ -104,7 +105,7 @@ def test_a_host_learns_what_was_evacuated_before_it_is_up(api, server, shown, fo
 def test_what_somebody_is_at_is_not_removed_from_a_host_that_is_back(
     act, server, shown, force_down, service, settle, left
 ):
-    """He may be bringing it there again."""
+    """The worker may be moving it back there."""
     service.conf.set_override('passing_seconds', 3600, 'simulated')
     assert act('os-stop', None).status == 202
     service.conf.clear_override('passing_seconds', 'simulated')
@@ -130,7 +131,7 @@ def test_nothing_migrates_alive_off_a_host_that_is_down(api, act, server, shown,
 
 
 def test_a_host_that_was_switched_off(api, act, server, shown, service):
-    """Nothing starts there; what is evacuated meanwhile is not there when it is on again."""
+    """Nothing starts there; servers evacuated meanwhile are not on the host when it is switched on again."""
     before = shown()[2]
     assert api.get(f'/os-hosts/{before}/shutdown').status == 200
     assert shown() == ('SHUTOFF', None, before)

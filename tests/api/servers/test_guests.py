@@ -1,4 +1,4 @@
-"""What guests read of their servers at the metadata address, and what administrators see of it."""
+"""The metadata service as guests see it, and as administrators do."""
 
 import base64
 import hashlib
@@ -30,7 +30,7 @@ def conf(conf):
 
 
 class Guest:
-    """Asks as a proxy does for the server; headers that are None are left out."""
+    """Sends requests as a metadata proxy does for the server; headers that are None are left out."""
 
     def __init__(self, app, server_id, project_id='project', secret=SECRET):
         signature = hmac.new(secret.encode(), server_id.encode(), hashlib.sha256).hexdigest()
@@ -62,7 +62,7 @@ def guest(metadata):
 
 @pytest.fixture
 def boot(made, settle):
-    """boot('2.42', ...): the id of a server that runs."""
+    """boot('2.42', ...): the ID of a running server."""
 
     def boot(version='2.42', **facts):
         (server,) = made(version, **facts)
@@ -156,7 +156,7 @@ KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIHnEZc4zXlSfuNuCYlHK6wYfWaSCdDrv8TtLS
 
 @pytest.fixture
 def rich(api, boot, world):
-    """A server with all that documents tell of."""
+    """A server with everything that the documents can contain."""
     api.post('/os-keypairs', {'keypair': {'name': 'mine', 'public_key': KEY}}, as_=BOB)
     contents = base64.b64encode(b'hello\n').decode()
     facts = {

@@ -1,4 +1,4 @@
-"""A POST with an Idempotency-Key, sent again: the same answer, and nothing done twice."""
+"""Repeated POSTs with an Idempotency-Key: the same response, and nothing is done twice."""
 
 import threading
 from collections import Counter
@@ -44,7 +44,7 @@ def sending(api):
 
 @pytest.fixture
 def later(store):
-    """later(seconds): so much time passes."""
+    """later(seconds): advances the clock."""
     clock = store.clock
 
     def go(seconds):
@@ -76,7 +76,7 @@ def test_the_same_answer_and_no_second_server(send, api):
     own = ('x-compute-request-id', 'x-openstack-request-id', 'Idempotency-Replayed')
     same = [{name: value for name, value in each.headers.items() if name not in own} for each in (first, second)]
     assert same[0] == same[1] and 'Location' in same[0] and 'OpenStack-API-Version' in same[0]
-    # In the log each request is one of its own.
+    # They are separate requests in the log.
     assert first.headers['x-compute-request-id'] != second.headers['x-compute-request-id']
     assert names(api) == ['web']
 
@@ -100,7 +100,7 @@ def test_an_action_is_not_done_again(send, settle, api):
     settle()
     again = send(**asked)
     assert again.status == 202 and again.headers['Idempotency-Replayed']
-    # It is stopped already.
+    # It is already stopped.
     assert send(**asked, key='other').status == 409
 
 
@@ -151,7 +151,7 @@ def test_what_is_no_key(send, api, key):
     ],
 )
 def test_a_key_is_for_one_request(send, api, other):
-    """Who may do less than before does not read what was answered then."""
+    """A caller with fewer rights than before does not get the earlier response."""
     assert send().status == 202
     answer = send(**other)
     assert answer.status == 422 and 'another request' in answer.json['computeFault']['message']
@@ -245,7 +245,7 @@ def test_openapi_has_the_header(app):
 
 
 def test_many_at_once_make_one_server(service, world, store, conf):
-    """Through two processes, as far as the database can tell them apart."""
+    """Through two processes, as far as the database can distinguish them."""
     other = Store(store.url.render_as_string(hide_password=False), durable=False)
     apps = [Client(load(each, 'compute')) for each in (service, Service(conf, other))]
     together = threading.Barrier(8)
@@ -290,7 +290,7 @@ class TestKilled:
             again = send(name=name, key=key)
             outcomes[again.status] += 1
             made = names(api).count(name)
-            # Either it was not begun and is done now, or what was begun is not done again.
+            # Either nothing was begun, and it is done now, or what was begun is not repeated.
             assert made == 1 if again.status == 202 else (again.status == 409 and made <= 1), again
             steps += 1
         store.plan.left = None

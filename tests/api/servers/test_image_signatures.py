@@ -1,4 +1,4 @@
-"""Servers of signed images: what becomes of them where signatures are verified, and where certificates are trusted."""
+"""Servers of signed images, with signature verification and with trusted certificates."""
 
 import uuid
 from dataclasses import replace
@@ -23,7 +23,7 @@ OWNER = Signer('owner', ROOT)
 
 
 class SignedImages(LocalImages):
-    """The built-in images, verified as those of a Glance are; it knows which were."""
+    """The built-in images, verified like those of a Glance; records what was verified."""
 
     signatures = GlanceImages.signatures
     trusted_certificates = ()
@@ -42,7 +42,7 @@ class SignedImages(LocalImages):
 
 @pytest.fixture
 def service(service, store, tmp_path):
-    """Everything is verified."""
+    """All signatures are verified."""
     images = SignedImages(with_key_manager(tmp_path, IN_MEMORY), store, tmp_path / 'images')
     images.verifies, vars(service)['images'] = True, images
     return service
@@ -55,13 +55,13 @@ def images(service):
 
 @pytest.fixture
 def keep(images):
-    """keep(signer): the id of its certificate."""
+    """keep(signer): the ID of its certificate."""
     return lambda signer: images.signatures.manager.store('anybody', X509(signer.der))
 
 
 @pytest.fixture
 def signed(world, keep):
-    """The id of an image as its owner signed it, and with these properties."""
+    """signed(...): the ID of an image signed by its owner, with these properties."""
 
     def make(data=DATA, signer=OWNER, **properties):
         return world.image(properties=signer.properties(data, keep(signer)) | properties)
@@ -71,7 +71,7 @@ def signed(world, keep):
 
 @pytest.fixture
 def shown(api):
-    """Of a server: its status and the words of its fault."""
+    """shown(server): its status and the message of its fault."""
 
     def get(server_id):
         server = api.get(f'/servers/{server_id}', '2.104').json['server']
@@ -82,7 +82,7 @@ def shown(api):
 
 @pytest.fixture
 def boot(create, settle):
-    """The id of a server that the workers have done what they could for."""
+    """boot(image): the ID of a server after the workers have finished."""
 
     def booted(image_id, version='2.90', **facts):
         answer = create(version, imageRef=image_id, **facts)
@@ -251,7 +251,7 @@ def test_an_evacuated_server_is_made_again(boot, api, settle, shown, signed, ima
 
 
 def test_an_image_is_read_once_for_a_task_that_waits(create, api, settle, signed, images, world, monkeypatch):
-    """It is taken up again and again until the network service has told that the ports are connected."""
+    """The task is resumed repeatedly until the network service reports the ports as plugged."""
     ports = world.networks.ports
 
     def unplugged(context, **facts):

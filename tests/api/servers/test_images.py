@@ -1,4 +1,4 @@
-"""Images that are made of servers: createImage and createBackup."""
+"""Images created from servers: createImage and createBackup."""
 
 import json
 
@@ -29,7 +29,7 @@ def act(api, server):
 
 @pytest.fixture
 def back_up(act):
-    """back_up(2): a backup of the type `daily`, of which two are kept; its answer."""
+    """back_up(2): creates a `daily` backup with a rotation of two; returns the response."""
 
     def post(rotation, version='2.104', kind='daily', name='backup', **more):
         return act('createBackup', version, name=name, backup_type=kind, rotation=rotation, **more)
@@ -39,7 +39,7 @@ def back_up(act):
 
 @pytest.fixture
 def images(world):
-    """The names of the images that bob sees, the newest first."""
+    """images(): the names of the images that bob sees, newest first."""
     return lambda: [image.name for image in world.images.list(world.bob) if image.name != 'image']
 
 
@@ -234,7 +234,7 @@ def test_a_backup_of_which_none_is_kept(back_up, settle, images):
 
 
 def test_other_images_with_the_properties_of_a_backup_stay(world, server, back_up, settle, images):
-    """Others cannot push a project's backups out with images of their own."""
+    """Others cannot displace a project's backups with images of their own."""
     forged = {'instance_uuid': server, 'backup_type': 'daily', 'image_type': 'backup'}
     mallory = world.admin.__class__(user_id='mallory', project_id='other', roles=frozenset({'member', 'reader'}))
     back_up(1, name='mine')
@@ -267,7 +267,7 @@ def test_who_may_back_up(back_up, act):
 
 @pytest.fixture
 def on_volume(world, made, settle):
-    """A server that was booted from a volume."""
+    """A server booted from a volume."""
     disk = {
         'boot_index': 0,
         'uuid': world.volume(image_id=IMAGE),

@@ -1,4 +1,4 @@
-"""Interfaces of servers that are there: attached while the client waits, detached by the workers."""
+"""Interfaces of existing servers: attached during the request, detached by the workers."""
 
 import pytest
 
@@ -18,7 +18,7 @@ def path(server):
 
 @pytest.fixture
 def attach(api, path):
-    """attach('2.49', net_id=...): the answer."""
+    """attach('2.49', net_id=...): the response."""
 
     def post(version='2.1', as_=BOB, **facts):
         return api.post(path, {'interfaceAttachment': facts}, version, as_=as_)
@@ -43,7 +43,7 @@ def listed(api, path):
 
 @pytest.fixture
 def addresses(api, server):
-    """The addresses that clients see in the server."""
+    """addresses(): the server's addresses as clients see them."""
 
     def get():
         networks = api.get(f'/servers/{server}').json['server']['addresses'].values()
@@ -54,7 +54,7 @@ def addresses(api, server):
 
 @pytest.fixture
 def ports(world):
-    """The ids of all ports of the project."""
+    """ports(): the IDs of all ports of the project."""
     return lambda: {port['id'] for port in world.networks.resources.find(world.bob, 'ports')}
 
 
@@ -370,7 +370,7 @@ def test_a_kill_of_the_worker_delays_the_detachment(
 
 @pytest.fixture
 def foreign(world, server):
-    """A port of another project that says that it is on the server, by its resources."""
+    """foreign(): a port of another project that claims to be the server's."""
     mallory = Context(user_id='mallory', project_id='elsewhere', roles=frozenset({'member'}))
     resources, bare = world.networks.resources, world.network(context=mallory, subnet='10.9.0.0/24')
     facts = {'device_id': server, 'device_owner': 'compute:nova', 'port_security_enabled': False}
@@ -421,7 +421,7 @@ def test_a_port_that_was_given_by_others_is_the_servers(api, server, world, atta
 
 
 def test_who_takes_too_long_leaves_it_to_a_worker(api, server, service, settle, monkeypatch):
-    """The client is told to look again; what was made is not taken from under the one who goes on."""
+    """The client gets a temporary error; the worker that continues keeps what was created."""
 
     def plug(*arguments):
         raise Outdated()

@@ -1,7 +1,7 @@
-"""What becomes of a server when something comes between any two steps of the work on it.
+"""What becomes of a server when something happens between any two steps of the work on it.
 
-Everything that lasts is written in transactions, so these are the steps: each piece of work is done again and again,
-and every time something else happens before another one of its transactions.
+Everything persistent is written in transactions, so these are the steps. Each piece of work is repeated many times,
+each time with an interruption before a different transaction.
 """
 
 import contextlib
@@ -23,7 +23,7 @@ from tests.conftest import FILLED, emptied
 from tests.interruptible import Interruptible, Killed
 from tests.soundness import problems
 
-# The same lines thousands of times: other tests count them, in half the time.
+# Coverage is left to other tests: these execute the same lines thousands of times, and take half the time without it.
 pytestmark = pytest.mark.no_cover
 
 ADMIN = 'admin:admin'
@@ -31,7 +31,7 @@ MOST_STEPS = 200
 
 
 class Refused(Exception):
-    """The API did not accept what was asked of it."""
+    """The API refused the request."""
 
 
 @pytest.fixture
@@ -51,12 +51,12 @@ def accepted(answer):
 
 
 class Cloud:
-    """A cloud of three hosts, and what the scenarios do in it."""
+    """A cloud of three hosts, and the operations of the scenarios."""
 
     def __init__(self, world, api):
         self.world, self.api, self.service, self.store = world, api, world.service, world.store
         self.service.conf.set_override('hosts', 3, 'simulated')
-        # Whatever the driver does has to be waited for: the work on it begins once more.
+        # The driver always needs waiting for, so that tasks are resumed.
         self.service.conf.set_override('passing_seconds', 1e-6, 'simulated')
         self.service.conf.set_override('reclaim_instance_interval', 0)
         self.service.hosts.register()
@@ -75,7 +75,7 @@ class Cloud:
         self.take_over()
 
     def take_over(self):
-        """What another worker does that holds this one for dead."""
+        """Another worker takes over, because it believes this one to be dead."""
         self.service.platform.tasks.release_all()
         self.work()
 
@@ -90,7 +90,7 @@ class Cloud:
         return answer.json['server']['id']
 
     def boot(self):
-        """A running server with a volume and a port that were there before."""
+        """Creates a server with a preexisting volume and port; returns it when it runs."""
         disk = {'source_type': 'volume', 'destination_type': 'volume', 'uuid': self.volume, 'boot_index': -1}
         root = {'source_type': 'image', 'destination_type': 'local', 'uuid': IMAGE, 'boot_index': 0}
         nets = [{'uuid': NETWORK}, {'port': self.port}]
@@ -176,7 +176,7 @@ def detach_share(cloud, server):
 
 
 def elsewhere(cloud):
-    """Two of the three hosts fail."""
+    """Booting fails on two of the three hosts."""
     cloud.service.conf.set_override('fail', ['spawn@compute1', 'spawn@compute2'], 'simulated')
     cloud.boot()
 
@@ -189,7 +189,7 @@ BOOTS = {
     'boot-elsewhere': elsewhere,
     'boot-nowhere': lambda cloud: cloud.create(networks='auto'),
 }
-# By name, what is done before, and then the work that is looked at.
+# By name: the preparations, and then the work that is tested.
 CHANGES = {
     'stop': ([], STOP),
     'start': ([STOP], START),
@@ -253,20 +253,20 @@ def aborted(cloud, server):
 
 
 def asleep(cloud, server):
-    """It was stopped, and taken for dead; then it goes on as if nothing had been."""
+    """The worker was stopped and taken for dead; then it continues as if nothing had happened."""
     cloud.take_over()
 
 
 def troubled(cloud, server):
-    """The database makes nothing of the next step."""
+    """The database fails the next step."""
     raise DatabaseTrouble('It is full.')
 
 
 def nothing(cloud, server):
-    """Nobody does anything before the process is there again."""
+    """Nobody does anything before the process is back."""
 
 
-# What comes between two steps, and then before the process that did not survive it is there again.
+# What happens between two steps, and what happens before the process that died is back.
 INTERRUPTIONS = {
     'killed': (killed, nothing),
     'asleep': (asleep, nothing),
@@ -282,12 +282,12 @@ SCENES = [
     *itertools.product(CHANGES, INTERRUPTIONS),
     *itertools.product(['live-migrate', 'live-migrate-checked'], ABORTS),
 ]
-# All of it takes minutes; without this set, interruptions come at some of the steps, most of them on SQLite.
+# All of them take minutes; by default, only some steps are interrupted, most of them on SQLite.
 THOROUGH = bool(os.environ.get('COMPUTEAPI_TEST_THOROUGH'))
 
 
 def steps(name, interruption, database):
-    """How many steps are over when something happens; other numbers for every name and database."""
+    """The numbers of completed steps before the interruption; they differ by name and database."""
     often, seldom = (6, 18) if database == 'sqlite' else (18, 54)
     stride = 1 if THOROUGH else often if interruption == 'killed' else seldom
     return range(zlib.crc32(f'{name} {interruption} {database}'.encode()) % stride, MOST_STEPS, stride)
@@ -344,7 +344,8 @@ def test_between_any_two_steps_of_a_boot(cloud, database, boot, interruption):
 
 
 class Beginning:
-    """A server to which something is done: made once, and then as it was, for that takes a tenth of the time."""
+    """A server in its initial state, which is created once and then restored, because that takes a tenth of the
+    time."""
 
     def __init__(self, cloud, before):
         self.cloud, self.server = cloud, cloud.boot()
@@ -361,7 +362,7 @@ class Beginning:
             self.rows = {table: connection.execute(table.select()).mappings().all() for table in tables}
 
     def __call__(self):
-        """The server."""
+        """Restores the initial state; returns the server."""
         self.cloud.service.conf.set_override('reclaim_instance_interval', self.reclaim_seconds)
         for path, content in self.files.items():
             path.write_bytes(content)

@@ -1,4 +1,4 @@
-"""What servers can be asked for, from the request to what the worker made of it."""
+"""The lifecycle of servers, from the request to the result of the worker."""
 
 from concurrent.futures import ThreadPoolExecutor, wait
 
@@ -499,7 +499,7 @@ def test_console_output(act, server):
 
 
 def held(world, server):
-    """What a server holds of each host: {host: vcpus}."""
+    """The server's claims by host: {host: vcpus}."""
     from computeapi.db.tables.compute import allocations
 
     with world.store.read() as connection:
@@ -508,7 +508,7 @@ def held(world, server):
 
 
 def used(world):
-    """What counts against the project's quota: (instances, cores, ram)."""
+    """The quota usage of the project: (instances, cores, ram)."""
     use = world.service.cloud.quotas.usage('project').used
     return use['instances'], use['cores'], use['ram']
 

@@ -1,4 +1,4 @@
-"""Live migrations: what is checked when, what they pass through, and how they are aborted."""
+"""Live migrations: checks, stages, and aborts."""
 
 import pytest
 
@@ -16,7 +16,7 @@ OLD = {'host': None, 'block_migration': False, 'disk_over_commit': False}
 
 @pytest.fixture
 def cloud(world):
-    """Two hosts."""
+    """A cloud with two hosts."""
     world.service.conf.set_override('hosts', 2, 'simulated')
     world.service.hosts.register()
     return world
@@ -29,7 +29,7 @@ def server(cloud, server):
 
 @pytest.fixture
 def migrate(api, server):
-    """migrate('2.34'): ask for a live migration of the server; the answer."""
+    """migrate('2.34'): requests a live migration of the server; returns the response."""
 
     def post(version='2.30', **facts):
         return api.post(f'/servers/{server}/action', {'os-migrateLive': AUTO | facts}, version)
@@ -50,13 +50,13 @@ def shown(api, server):
 
 @pytest.fixture
 def running(api, server):
-    """running(): the live migrations of the server that are not over."""
+    """running(): the server's live migrations in progress."""
     return lambda: api.get(f'/servers/{server}/migrations', '2.80').json['migrations']
 
 
 @pytest.fixture
 def held(store, server):
-    """held(): the hosts of which the server holds something."""
+    """held(): the hosts on which the server has claims."""
 
     def get():
         with store.read() as connection:
@@ -71,7 +71,7 @@ def other(host):
 
 
 def last(api):
-    """The status and the hosts of the move that began last."""
+    """The status and the hosts of the latest migration."""
     move = api.get('/os-migrations', '2.59').json['migrations'][0]
     return move['status'], move['source_compute'], move['dest_compute']
 
@@ -100,7 +100,7 @@ def down(cloud, server_id, host):
 
 
 def lost(cloud, server_id, host):
-    """All of it was sent, and the host that has it is not heard of any more."""
+    """All data were sent, and the destination host is then lost."""
     cloud.store.tell(DOMAINS.delete, server_id=server_id, host=host)
     down(cloud, server_id, other(host))
 
@@ -116,7 +116,7 @@ def nothing(cloud, server_id, host):
 def test_a_server_that_runs_on_the_other_host_alone_stays_there(
     cloud, api, server, migrate, shown, held, settle, monkeypatch, trouble, status, moves
 ):
-    """Whoever was to say that it has gone does not come to it."""
+    """The worker dies before it can record that the server has moved."""
     before, driver = shown()[-1], type(cloud.service.hypervisor)
 
     def live_migrate(self, server, host, facts, wish):
@@ -139,7 +139,7 @@ def test_a_server_that_runs_on_the_other_host_alone_stays_there(
 def test_a_server_that_has_arrived_keeps_what_is_there(
     cloud, api, server, world, migrate, shown, settle, monkeypatch, times, state, status
 ):
-    """Though something beside it went wrong: what it left is not given back to it."""
+    """Even if something else failed: the source gets nothing back."""
     before, volume, switch = shown()[-1], world.volume(1), ports.switch
     wanted = {'volumeAttachment': {'volumeId': volume}}
     assert api.post(f'/servers/{server}/os-volume_attachments', wanted, '2.1').status == 200

@@ -1,4 +1,4 @@
-"""What becomes of a server when another service goes away between any two questions to it."""
+"""What becomes of a server when another service becomes unavailable between any two requests to it."""
 
 import contextlib
 import zlib
@@ -18,19 +18,20 @@ from tests.api.servers.test_interruptions import (
 )
 from tests.soundness import problems
 
-# The same lines thousands of times: other tests count them, in half the time.
+# Coverage is left to other tests: these execute the same lines thousands of times, and take half the time without it.
 pytestmark = pytest.mark.no_cover
 
-# What waits as long as it takes: the server is what it was asked to be.
+# The task states that may last as long as necessary: the server has the requested state.
 PATIENT = {None, 'shelving_offloading'}
 NEIGHBOURS = {'images': 'Glance', 'networks': 'Neutron', 'volumes': 'Cinder'}
 WAIT = 3600
 
 
 class Line:
-    """The way to a neighbour: `left` questions are answered before it is cut (None: it is not).
+    """The connection to another service: `left` requests are answered before it is cut; None: it is not.
 
-    loses: whether the first question that has no answer gets there."""
+    loses: whether the first unanswered request still arrives.
+    """
 
     def __init__(self, name):
         self.name, self.left, self.loses = name, None, False
@@ -50,7 +51,7 @@ class Line:
 
 
 class Distant:
-    """A backend at the end of a line."""
+    """A backend behind such a connection."""
 
     def __init__(self, backend, line):
         self._backend, self._line = backend, line
@@ -68,7 +69,7 @@ class Distant:
 
 @pytest.fixture
 def lines(service):
-    """Each neighbour at the end of a line."""
+    """The connections to all other services."""
     found = {}
     for kind, name in NEIGHBOURS.items():
         found[kind] = Line(name)
@@ -87,13 +88,13 @@ def steps(name, kind, database):
 
 
 def states(cloud):
-    """Of every server, what is under way."""
+    """The task states of all servers."""
     shown = [cloud.api.get(f'/servers/{server}').json['server'] for server in cloud.servers()]
     return [each['OS-EXT-STS:task_state'] for each in shown]
 
 
 def away(cloud, line, step, act, *, loses=False):
-    """Cut the line after so many questions of *act*; whether it came so far."""
+    """Cut the connection after this many requests of *act*; returns whether it came to that."""
     line.left, line.loses = step, loses
     with contextlib.suppress(Refused):
         act()
@@ -170,7 +171,7 @@ def statuses(cloud):
 
 
 def check_faults(cloud, name):
-    """Who is in ERROR says whom it waited for."""
+    """Servers in ERROR name the service that was unavailable."""
     for server in cloud.servers():
         shown = cloud.api.get(f'/servers/{server}').json['server']
         if shown['status'] == 'ERROR':

@@ -1,4 +1,4 @@
-"""States that last: clients see them, what is waited for occupies nobody, and it can be overtaken."""
+"""Lasting states: clients see them, waiting for them blocks no worker, and other requests can overtake them."""
 
 import pytest
 
@@ -10,13 +10,13 @@ LONG = 3600
 
 @pytest.fixture
 def passing(cloud):
-    """passing(seconds): how long states last from now on."""
+    """passing(seconds): sets how long states last from now on."""
     return lambda seconds: cloud.service.conf.set_override('passing_seconds', seconds, 'simulated')
 
 
 @pytest.fixture
 def hang(cloud):
-    """hang('reboot'): what does not end."""
+    """hang('reboot'): operations that never finish."""
     return lambda *operations: cloud.service.conf.set_override('hang', list(operations), 'simulated')
 
 
@@ -33,7 +33,7 @@ def shown(api):
 
 @pytest.fixture
 def begin(act, passing, settle):
-    """begin(server, 'pause'): the workers do what they can before they have to wait."""
+    """begin(server, 'pause'): the workers continue until they have to wait."""
 
     def post(server, name, argument=None, version='2.30'):
         passing(LONG)
@@ -45,7 +45,7 @@ def begin(act, passing, settle):
 
 @pytest.fixture
 def end(passing, settle):
-    """end(): what was begun goes on, and is over."""
+    """end(): pending operations continue, and complete."""
 
     def pass_by():
         passing(0)
@@ -102,7 +102,7 @@ def test_one_worker_waits_for_many(create, passing, settle, end, shown):
 
 
 def test_time_goes_on_while_nobody_looks(cloud, server, act, passing, settle, shown):
-    """What was begun long ago is over, though the process that began it is gone."""
+    """Operations begun long ago are complete, even if the process that began them is gone."""
     passing(0.000001)
     act(server, 'reboot', {'type': 'SOFT'})
     cloud.service.platform.tasks.release_all()
@@ -136,7 +136,7 @@ def test_a_server_that_hangs_can_be_reset(server, act, hang, shown, settle):
 
 
 def test_what_a_client_waits_for_does_not_wait(cloud, api, server, passing, hang):
-    """A request has no time: an interface is there at once, or not at all."""
+    """A request does not wait: an interface is attached at once, or not at all."""
     passing(LONG)
     port = cloud.port()
     answer = api.post(f'/servers/{server}/os-interface', {'interfaceAttachment': {'port_id': port}}, as_=BOB)

@@ -1,4 +1,4 @@
-"""Servers go where the ports that they are given find what they ask for, as Placement says, and hold it there."""
+"""Servers are placed on hosts where Placement finds the resources that their ports request, which they then hold."""
 
 import threading
 import uuid
@@ -33,7 +33,7 @@ def service(store, service, placement):
 
 @pytest.fixture
 def parts(service, cloud, placement, store):
-    """By host, the id of what has 1000 kbps there."""
+    """By host, the ID of the provider of 1000 kbps there."""
     service.mirror.catch_up()
     rows = store.ask(lambda connection: connection.execute(sa.select(compute.hypervisors)).all())
     made = {row.host: str(uuid.uuid4()) for row in rows}
@@ -45,7 +45,7 @@ def parts(service, cloud, placement, store):
 
 @pytest.fixture
 def port(cloud):
-    """The id of a port that asks for 600 kbps."""
+    """The ID of a port that requests 600 kbps."""
     create = cloud.networks.resources.create
     policy = create(cloud.admin, 'qos/policies', {'name': 'gold'})['id']
     rule = {'qos_policy_id': policy, 'type': 'minimum_bandwidth', 'direction': 'egress', 'min_kbps': 600}
@@ -55,7 +55,7 @@ def port(cloud):
 
 @pytest.fixture
 def boot(create, port, settle):
-    """boot(): the id of a server with the port."""
+    """boot(): the ID of a server with the port."""
 
     def post(work=True):
         made = create('2.72', networks=[{'port': port}]).json['server']['id']
@@ -68,7 +68,7 @@ def boot(create, port, settle):
 
 @pytest.fixture
 def used(service, placement, parts):
-    """used(): of which hosts bandwidth is held, when all is told."""
+    """used(): the allocations of bandwidth by host, after all changes were reported."""
 
     def look():
         service.mirror.catch_up()
@@ -197,13 +197,13 @@ def other(parts, host):
 
 @pytest.fixture
 def agrees(service, cloud, store, parts, port, used):
-    """agrees(server, host): the server alone holds bandwidth, of that host, and everybody knows it."""
+    """agrees(server, host): only this server has bandwidth allocated, on that host, and all records agree."""
 
     def check(server, host):
         assert used() == {host: {server: {BANDWIDTH: 600}}}
         assert profile(cloud, port) == {'allocation': parts[host]}
         assert list(service.audit.placement()) == []
-        # A process that ends is no bug, though it leaves its mark where others do.
+        # The killed process is not a bug, although it is recorded like one.
         assert [each for each in problems(store) if 'Killed' not in each] == []
 
     return check
@@ -211,7 +211,7 @@ def agrees(service, cloud, store, parts, port, used):
 
 @pytest.fixture
 def move(act, cloud):
-    """move('migrate'): begin to move the server."""
+    """move('migrate'): starts to move the server."""
     cloud.flavor('2', vcpus=2)
 
     def begin(server, kind, work=True):
@@ -234,7 +234,7 @@ def move(act, cloud):
 
 @pytest.fixture
 def first(parts, placement, boot, state):
-    """first(): a server on compute1, and then the other host has room, too."""
+    """first(): a server on compute1, while compute2 was full; then compute2 has room, too."""
 
     def made():
         consumer = str(uuid.uuid4())
@@ -304,7 +304,7 @@ def test_it_does_not_go_where_there_is_not_enough(act, cloud, first, move, parts
 
 @pytest.mark.parametrize('kind', ['resize', 'live', 'evacuate'])
 def test_somebody_is_quicker_than_a_move(first, move, state, placement, parts, monkeypatch, agrees, cloud, kind):
-    """The move looks for another host, of which there is none."""
+    """The migration looks for another host, but there is none."""
     server, hold = first(), placement.hold
 
     def refuse(found):
@@ -358,7 +358,7 @@ def test_a_resize_on_its_own_host_asks_for_no_more(act, first, move, parts, plac
 
 @pytest.fixture
 def attach(api, create, port, settle, state):
-    """attach(): a server that is there, its host, and the answer to a request to attach the port."""
+    """attach(): an existing server, its host, and the response to a request to attach the port."""
 
     def post():
         server = create(networks='none', version='2.72').json['server']['id']

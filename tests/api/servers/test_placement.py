@@ -1,4 +1,4 @@
-"""Placement is told what hosts have and what servers hold of them, whatever becomes of it on the way."""
+"""Placement is kept up to date about hosts' inventories and servers' allocations, despite failures on the way."""
 
 import threading
 import uuid
@@ -27,7 +27,7 @@ def placement():
 
 @pytest.fixture
 def service(store, service, placement, monkeypatch):
-    """It tells Placement what changes from now on, when its `mirror` is to catch up."""
+    """The service reports later changes to Placement when `mirror.catch_up` is called."""
     monkeypatch.setattr(store, 'noted', threading.Event())
     service.mirror = Mirror(store, placement, service.hypervisor, service.conf)
     return service
@@ -40,14 +40,14 @@ def mirror(service):
 
 @pytest.fixture
 def ids(store, cloud):
-    """The ids of providers by the names of hosts."""
+    """The IDs of providers by host name."""
     rows = store.ask(lambda connection: connection.execute(sa.select(compute.hypervisors)).all())
     return {row.host: row.uuid for row in rows}
 
 
 @pytest.fixture
 def seen(mirror, placement, ids, store):
-    """seen(): who holds what, by host, when all is told."""
+    """seen(): the allocations by host, after all changes were reported."""
 
     def look():
         mirror.catch_up()
@@ -64,7 +64,7 @@ def waiting(store):
 
 
 def hasten(store):
-    """Whatever is to be told can be told now."""
+    """All pending changes become due."""
     now = sa.update(compute.placement_changes).values(due_at=None)
     store.tell(lambda connection: connection.execute(now))
 
@@ -74,7 +74,7 @@ def rows(store):
 
 
 def move(store):
-    """The UUID of the only move there is."""
+    """The UUID of the only migration."""
     return store.ask(lambda connection: connection.scalars(sa.text('SELECT uuid FROM migrations')).one())
 
 
@@ -283,7 +283,7 @@ def test_a_mirror_that_was_too_slow_says_nothing_old(server, mirror, placement, 
     other.catch_up()
     with pytest.raises(StaleHolding):
         placement.hold(compared[1])
-    # It was slow enough to find that all is told, by whomever: it cannot know by which of the two last.
+    # It was slow, and finds that everything was reported: it cannot know by which of the two last.
     store.tell(placement_changes.forget, change)
     assert waiting(store) == [(SERVER, server)]
     assert seen()['compute1'] == {server: SMALL | {'VCPU': 3}}

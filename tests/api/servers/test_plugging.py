@@ -1,4 +1,4 @@
-"""Servers wait until the network service says that their ports are connected."""
+"""Servers wait until the network service reports their ports as plugged."""
 
 import time
 import uuid
@@ -17,7 +17,7 @@ NEUTRON = Context(user_id='neutron', project_id='service', is_admin=True, roles=
 
 @pytest.fixture
 def plugged(service, monkeypatch):
-    """The ids of the ports that are connected; on the others somebody is still at work."""
+    """The IDs of the plugged ports; the others are still DOWN."""
     connected, found, make = set(), service.networks.ports, service.networks.create_port
 
     def seen(port):
@@ -30,7 +30,7 @@ def plugged(service, monkeypatch):
 
 @pytest.fixture
 def boot(create, settle):
-    """The id of a new server, which the workers have done what they could for."""
+    """boot(): the ID of a new server, for which the workers have done what they could."""
 
     def booted():
         server_id = create().json['server']['id']
@@ -42,7 +42,7 @@ def boot(create, settle):
 
 @pytest.fixture
 def shown(api):
-    """Status, task state and fault of a server."""
+    """shown(server): status, task state and fault."""
 
     def read(server_id):
         server = api.get(f'/servers/{server_id}', as_=BOB).json['server']
@@ -53,7 +53,7 @@ def shown(api):
 
 @pytest.fixture
 def plug(api, service, plugged, settle):
-    """All ports of the server are connected, which the network service tells."""
+    """plug(server): the network service reports all ports of the server as plugged."""
 
     def told(server_id):
         ports = [port.id for port in service.networks.ports(NEUTRON, server_ids=[server_id])]
@@ -117,7 +117,7 @@ def test_who_deletes_it_does_not_wait(boot, api, settle, plugged):
 
 @pytest.fixture
 def bound(service, monkeypatch):
-    """By port, the hosts for which it has a binding besides; of each the network service will tell."""
+    """By port, the hosts with an additional binding; the network service reports each of these."""
     found, networks = {}, service.networks
 
     def add(context, port_id, host, *, allocation):
@@ -131,7 +131,7 @@ def bound(service, monkeypatch):
 
 @pytest.fixture
 def tell(api, settle):
-    """tell(server, port): the network service says that the port is connected."""
+    """tell(server, port): the network service reports the port as plugged."""
 
     def told(server_id, port_id, status='completed'):
         event = {'name': 'network-vif-plugged', 'server_uuid': server_id, 'tag': port_id, 'status': status}
@@ -143,7 +143,7 @@ def tell(api, settle):
 
 @pytest.fixture
 def migrating(cloud, act, server, bound):
-    """migrating(): a server that waits to go, and the one port that it waits for."""
+    """migrating(): a server whose live migration is waiting, and the only port that it waits for."""
 
     def begin():
         act(server, 'os-migrateLive', {'host': None, 'block_migration': 'auto'}, '2.34', as_='admin:project')
@@ -233,7 +233,7 @@ def test_who_waits_can_be_told_to_stay(api, store, migrating, state, bound, sett
 
 
 def test_what_was_told_outlasts_who_waited(migrating, state, tell, die, settle, service):
-    """The process ends just as it goes on."""
+    """The process dies just as it continues."""
     server_id, port_id = migrating()
     before = state(server_id)[-1]
     die(service.hypervisor.behaviour, 'wait', lambda: tell(server_id, port_id))

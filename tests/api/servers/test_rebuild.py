@@ -1,4 +1,4 @@
-"""Rebuilding servers: requests and answers at every version, and what becomes of the server."""
+"""Rebuilding servers: requests and responses at every version, and the results."""
 
 import base64
 import re
@@ -26,7 +26,7 @@ def world(world):
 
 @pytest.fixture
 def server(made, settle):
-    """A running server, as it was when its boot had ended."""
+    """A running server, as it was after its boot."""
     server = made('2.19', description='first', metadata={'old': 'item'})[-1]
     settle()
     return server
@@ -45,7 +45,7 @@ def rebuild(api, server):
 
 @pytest.fixture
 def rebuilt(rebuild, settle, servers, server):
-    """rebuilt(...): the same, done; the server's row."""
+    """rebuilt(...): rebuilds the server; returns its row afterwards."""
 
     def act(*arguments, **facts):
         answer = rebuild(*arguments, **facts)
@@ -58,7 +58,7 @@ def rebuilt(rebuild, settle, servers, server):
 
 @pytest.fixture
 def key(service):
-    """Makes a key pair; its public key."""
+    """key(name): creates a key pair; returns its public key."""
 
     def add(name, user_id='bob'):
         context = Context(user_id=user_id, project_id='project')
@@ -82,7 +82,7 @@ def recorded():
 
 @pytest.fixture
 def like(world, servers, server, key):
-    """Lets the server look like a recorded one."""
+    """like(seen): makes the server look like a recorded one."""
 
     def change(seen):
         properties = {'architecture': 'x86_64', 'auto_disk_config': 'True'}
@@ -125,7 +125,7 @@ def test_samples(api, server, like, sample, shape, name, version):
 
 
 def under_way(seen):
-    """The samples were recorded where nothing takes its time."""
+    """The recorded server in its task state: the samples were recorded where nothing takes time."""
     task_state = 'OS-EXT-STS:task_state'
     return seen | {task_state: 'rebuilding'} if task_state in seen else seen
 
@@ -266,7 +266,7 @@ def test_a_server_in_error_is_well_again(servers, server, rebuilt):
 
 
 def test_a_worker_that_dies(store, service, rebuild, servers, server):
-    """Another one takes up where it stopped."""
+    """Another worker continues where it stopped."""
     states = []
     driver = service.hypervisor
     for name in ('destroy', 'spawn'):
@@ -290,7 +290,7 @@ def test_a_worker_that_dies(store, service, rebuild, servers, server):
 
 
 def free(store):
-    """Let others take what a dead worker left."""
+    """Release the tasks of a dead worker."""
     with store.write() as connection:
         connection.execute(tasks.update().values(owner=None, lease_until=None))
 
@@ -407,7 +407,7 @@ def test_ephemeral_disks_cannot_be_preserved(rebuilt, store, server):
 
 
 def test_an_image_for_another_machine(world, rebuilt, server):
-    """The server is not touched and keeps its image, but shows that something is wrong."""
+    """The server is not touched and keeps its image, but shows the failure."""
     image = world.image(properties={'hw_architecture': 'mips'})
     after = rebuilt(image=image)
     assert after.vm_state == 'error' and 'No valid host' in after.fault['message']

@@ -1,4 +1,4 @@
-"""The steps that the changes of a server are recorded with."""
+"""The events recorded for the actions on a server."""
 
 import pytest
 

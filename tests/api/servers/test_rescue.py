@@ -1,4 +1,4 @@
-"""Rescue: what a server can boot from while its own disk is looked after."""
+"""Rescue: booting a server from another image while its own disk is repaired."""
 
 import pytest
 
@@ -9,7 +9,7 @@ SEEN = {'hw_rescue_bus': 'usb', 'hw_rescue_device': 'disk'}
 
 @pytest.fixture
 def rescue(api, settle):
-    """rescue(server, image, '2.87'): the answer."""
+    """rescue(server, image, '2.87'): the response."""
 
     def post(server, image=None, version='2.87'):
         wanted = {'rescue_image_ref': image} if image else None
@@ -22,7 +22,7 @@ def rescue(api, settle):
 
 @pytest.fixture
 def on_volume(create, settle):
-    """on_volume(): the id of a running server whose root disk is a volume made from the image."""
+    """on_volume(): the ID of a running server whose root disk is a volume created from the image."""
     disk = {'source_type': 'image', 'destination_type': 'volume', 'uuid': IMAGE, 'boot_index': 0, 'volume_size': 1}
 
     def boot():

@@ -1,4 +1,4 @@
-"""A new server that one host fails to boot is tried on others."""
+"""If a host fails to boot a new server, others are tried."""
 
 import pytest
 
@@ -22,7 +22,7 @@ def cloud(world):
 
 @pytest.fixture
 def fail(service, cloud):
-    """fail('compute1'): nothing boots on these hosts."""
+    """fail('compute1'): booting fails on these hosts."""
     return lambda *hosts: service.conf.set_override('fail', [f'spawn@{host}' for host in hosts], 'simulated')
 
 
@@ -44,7 +44,7 @@ def fault(api):
 
 @pytest.fixture
 def events(api):
-    """events(server): host and result of each attempt, the first one first."""
+    """events(server): the host and the result of each attempt, in order."""
 
     def look(server):
         path = f'/servers/{server}/os-instance-actions'

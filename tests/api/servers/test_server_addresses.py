@@ -1,4 +1,4 @@
-"""Fixed and floating addresses by server actions, which end with 2.43."""
+"""Server actions for fixed and floating addresses, until 2.43."""
 
 import pytest
 
@@ -11,7 +11,7 @@ MISSING = '00000000-0000-4000-8000-00000000dead'
 
 @pytest.fixture
 def act(api, server, settle):
-    """act('addFixedIp', networkId=...): the answer, after the workers did what they had to."""
+    """act('addFixedIp', networkId=...): the response, after the workers have finished."""
 
     def post(name, version='2.1', as_=BOB, server=server, **facts):
         answer = api.post(f'/servers/{server}/action', {name: facts}, version, as_=as_)
@@ -23,7 +23,7 @@ def act(api, server, settle):
 
 @pytest.fixture
 def addresses(api, server):
-    """addresses('fixed'): those of one type that clients see in a server."""
+    """addresses('fixed'): the server's addresses of one type, as clients see them."""
 
     def get(kind, server=server):
         shown = api.get(f'/servers/{server}').json['server']['addresses'].values()
@@ -34,7 +34,7 @@ def addresses(api, server):
 
 @pytest.fixture
 def floating(world):
-    """The address of a floating IP, from which a router leads to the network of the servers."""
+    """The address of a floating IP whose external network is connected to the servers' network by a router."""
     world.networks.populate(world.bob)
     resources = world.networks.resources
     [public] = resources.find(world.bob, 'networks', {'name': ['public']})
@@ -203,7 +203,7 @@ def test_who_may(act, addresses, floating):
 
 
 def test_a_floating_ip_that_leads_nowhere(act, floating, server):
-    """It is in no project, so only administrators are told more."""
+    """The floating IP belongs to no project, so only administrators are told more."""
     assert act('removeFloatingIp', address=floating).status == 403
     answer = act('removeFloatingIp', address=floating, as_='admin:project:admin')
     text = f'Floating IP {floating} is not associated with instance {server}.'
@@ -216,7 +216,7 @@ def test_the_floating_ip_is_looked_up_before_the_server(act):
 
 
 def test_a_worker_reads_the_addresses_when_the_request_did_not(service, world, addresses, server, servers, settle):
-    """What is left when a process dies while it changes where a floating IP leads."""
+    """A process may die while it changes a floating IP; the worker then updates the addresses."""
     (entry,) = servers.get(server).network_info
     servers.change(server, network_info=[entry | {'addresses': []}])
     with service.store.write() as connection:

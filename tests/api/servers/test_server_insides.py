@@ -1,4 +1,4 @@
-"""What a server's machine does and sees, how it came to run, and its password, over HTTP."""
+"""A server's diagnostics, topology, boot history and password."""
 
 import base64
 import uuid
@@ -24,7 +24,7 @@ def fault(answer):
 
 @pytest.fixture
 def running(service, servers, store):
-    """A server whose machine runs, with an interface and a disk; its id."""
+    """A server with a running machine, an interface and a disk; its ID."""
     server_id = servers.add(network_info=[{'mac_address': 'fa:16:3e:00:00:01', 'addresses': []}])
     device = {
         'uuid': str(uuid.uuid4()),
@@ -130,7 +130,7 @@ def test_the_topology_looks_like_the_sample(api, servers, sample, as_, name):
     }
     found, expected = topology(api, servers, as_, **wanted), sample(f'os-server-topology/v2.78/{name}.json')
     for node in expected['nodes']:
-        # The hosts here have one node, and pin no CPUs.
+        # The hosts here have a single NUMA node, and do not pin CPUs.
         node.update({key: value for key, value in (('host_node', 0), ('cpu_pinning', {})) if key in node})
     assert found == expected
 

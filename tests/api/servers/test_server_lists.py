@@ -1,4 +1,4 @@
-"""Lists of servers: what they can be searched and sorted by, by whom, and in pages."""
+"""Lists of servers: filters, sorting, permissions and pages."""
 
 from datetime import datetime, timedelta
 from urllib.parse import quote
@@ -14,7 +14,7 @@ IMAGE, OTHER_IMAGE = '70a599e0-31e7-49b7-b260-868f441e862b', 'fc4bcb5d-2d5c-4cf6
 
 @pytest.fixture
 def three(servers):
-    """a runs and has addresses and tags, b is locked, c is stopped; d is deleted, e another project's."""
+    """a runs and has addresses and tags, b is locked, c is stopped; d is deleted, e belongs to another project."""
     addresses = [
         {'address': '10.92.0.5', 'version': 4, 'floating': []},
         {'address': 'fd00::5', 'version': 6, 'floating': []},
@@ -41,7 +41,7 @@ def three(servers):
 
 @pytest.fixture
 def names(api, three):
-    """The last letters of the names of what a search finds, in order of the names; or the status that it answers."""
+    """names(query): the last letters of the names found, ordered by name; or the status of an error."""
 
     def search(query, version=None, as_=OWNER, path='/servers'):
         answer = api.get(f'{path}?{query}', version, as_=as_)
@@ -124,7 +124,7 @@ EVERYBODY = [
     ('terminated_at=2020-01-01', '2.83', ''),
     ('hostname=sea', '2.89', 'abc'),
     ('hostname=sea', '2.90', 'c'),
-    # Not for everybody: ignored.
+    # Ignored for ordinary users.
     ('host=compute2', None, 'abc'),
     ('deleted=true', None, 'abc'),
     ('tenant_id=other', None, 'abc'),
@@ -229,7 +229,7 @@ ORDERS = [
     ('sort_key=display_name', 'cba'),
     ('sort_key=display_name&sort_dir=asc', 'abc'),
     ('sort_key=vm_state&sort_dir=asc&sort_key=display_name&sort_dir=desc', 'bac'),
-    # Of the keys without a direction the first ascends, and the others descend.
+    # Among keys without a direction, the first is ascending, and the others are descending.
     ('sort_key=locked_by&sort_key=display_name', 'bac'),
     ('sort_key=key_name&sort_dir=desc&sort_key=display_name', 'bac'),
     ('sort_key=instance_type_id&sort_key=vm_state&sort_key=display_name', 'bac'),
@@ -274,7 +274,7 @@ def test_refused_orders(api, three):
 )
 @pytest.mark.parametrize('path', ['/servers', '/servers/detail'])
 def test_pages(api, three, path, order):
-    """Following the links finds every server once."""
+    """Following the links yields every server once."""
     url, found = f'{path}?limit=1{order}', []
     for _ in range(4):
         page = api.get(url, '2.75', as_=OWNER).json
@@ -340,7 +340,7 @@ def test_unknown_parameters_do_not_come_back_in_links(api, three):
 def test_a_list_is_the_same_number_of_statements_for_any_number_of_servers(
     api, servers, asked, path, statements, service, monkeypatch
 ):
-    # Once a second somebody has to look which cells are down.
+    # The check for cells that are down, once a second, needs a query.
     monkeypatch.setattr(service.cloud.cells, 'clock', lambda: 0.0)
     api.get(path, '2.100', as_=ADMIN)
     counts = []
@@ -354,6 +354,6 @@ def test_a_list_is_the_same_number_of_statements_for_any_number_of_servers(
 
 
 def test_an_evil_pattern_takes_no_time(api, servers):
-    """In MariaDB it is cut short; elsewhere it is matched in linear time."""
+    """MariaDB aborts the match; elsewhere, matching takes linear time."""
     servers.add(name='a' * 200 + '!')
     assert api.get('/servers?name=' + quote('^(a+)+(a+)+$'), as_=OWNER).json == {'servers': []}

@@ -1,4 +1,4 @@
-"""What servers look like at every version, against recorded answers: the same keys and JSON types."""
+"""Servers at every version, compared with recorded responses: the same keys and JSON types."""
 
 import re
 import uuid
@@ -19,7 +19,7 @@ def recorded(pattern):
 
 
 def facts(seen):
-    """The record of a server that is seen so."""
+    """The record of a server that would be shown like this."""
     return {
         'project_id': 'project',
         'description': seen.get('description'),
@@ -53,7 +53,7 @@ PRIVATE = {
 
 @pytest.fixture
 def like(servers):
-    """Makes a server that looks like a recorded one; its id."""
+    """like(seen): creates a server that looks like a recorded one; returns its ID."""
 
     def make(seen):
         server_id = servers.add(**facts(seen))
@@ -72,7 +72,7 @@ VOLUME = {'source_type': 'volume', 'destination_type': 'volume', 'created_at': u
 
 
 def in_text(seen):
-    """The samples of 2.16 were recorded with a server that says null where servers say nothing in text."""
+    """The samples of 2.16 have null where other servers have an empty string."""
     ids = {'OS-EXT-SRV-ATTR:kernel_id', 'OS-EXT-SRV-ATTR:ramdisk_id'}
     return {key: value or '' if key in ids else value for key, value in seen.items()}
 

@@ -1,4 +1,4 @@
-"""The security groups of a server over HTTP."""
+"""The security groups of a server."""
 
 import pytest
 
@@ -8,7 +8,7 @@ ABSENT = '00000000-0000-0000-0000-000000000000'
 
 @pytest.fixture
 def server(servers, world):
-    """A server with a port; its id."""
+    """The ID of a server with a port."""
     return connected(servers, world)
 
 
@@ -24,7 +24,7 @@ def connected(servers, world, **facts):
 
 @pytest.fixture
 def group(world):
-    """A group `web` that lets in HTTP from everywhere, and all from itself; its id."""
+    """The ID of a group `web` that allows HTTP from everywhere, and all traffic from its own members."""
     create = world.networks.resources.create
     made = create(world.bob, 'security-groups', {'name': 'web', 'description': 'for tests'})['id']
     rule = {'security_group_id': made, 'direction': 'ingress'}
@@ -38,7 +38,7 @@ def group(world):
 
 @pytest.fixture
 def act(api):
-    """act('addSecurityGroup', server, 'web'): the answer."""
+    """act('addSecurityGroup', server, 'web'): the response."""
 
     def post(action, server_id, name, as_=BOB, version=None):
         return api.post(f'/servers/{server_id}/action', {action: {'name': name}}, version, as_=as_)

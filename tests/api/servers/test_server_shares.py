@@ -1,4 +1,4 @@
-"""Shares of servers: attached while a server is stopped, mounted while it runs."""
+"""Shares of servers: attached while the server is stopped, mounted while it runs."""
 
 import pytest
 import webob
@@ -81,14 +81,14 @@ class Shares:
 
 @pytest.fixture
 def shares(api, act, settle, server):
-    """The shares of a server that is stopped."""
+    """The shares of a stopped server."""
     act(server, 'os-stop')
     return Shares(api, settle, server)
 
 
 @pytest.fixture
 def share(world):
-    """share(...): the id of a new share of bob's."""
+    """share(...): creates a share of bob's; returns its ID."""
 
     def create(protocol='NFS', **facts):
         facts = {'name': 'share', 'description': None, 'metadata': {}, 'is_public': False} | facts
@@ -99,7 +99,7 @@ def share(world):
 
 @pytest.fixture
 def allowed(world):
-    """allowed(share): how many hosts may mount it."""
+    """allowed(share): the number of hosts that may mount it."""
     return lambda share_id: len(world.service.shares.rules(world.bob, share_id))
 
 

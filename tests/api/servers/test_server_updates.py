@@ -1,4 +1,4 @@
-"""Changes of a server that nobody has to work for: PUT, metadata, tags; and its addresses."""
+"""Changes to a server that need no worker: PUT, metadata and tags; also its addresses."""
 
 import pytest
 
@@ -197,7 +197,7 @@ def test_tags(api, url):
 
 
 def test_tags_that_differ_in_a_space_at_their_end(api, url, store):
-    """To MariaDB they are the same."""
+    """MariaDB treats them as equal."""
     one, two = (409, ['a']) if store.dialect == 'mysql' else (200, ['a', 'a '])
     assert api.put(f'{url}/tags', {'tags': ['a']}, '2.26', as_=OWNER).status == 200
     assert api.put(f'{url}/tags', {'tags': ['a', 'a ']}, '2.26', as_=OWNER).status == one

@@ -1,4 +1,4 @@
-"""What of a server is shown, to whom, at which version."""
+"""Which fields of a server are shown, to whom, and at which version."""
 
 from datetime import timedelta
 
@@ -13,7 +13,7 @@ OWNER, ADMIN = 'bob:project', 'admin:project'
 
 @pytest.fixture
 def show(api, servers):
-    """What a server with these facts looks like."""
+    """show(**facts): a server with these facts, as it is shown."""
 
     def shown(version='2.104', as_=OWNER, **facts):
         return api.get(f'/servers/{servers.add(**facts)}', version, as_=as_).json['server']

@@ -1,7 +1,7 @@
-"""Anything in any order: whatever clients ask of a few servers, and whatever dies, the cloud is sound when it rests.
+"""Random requests in any order, and random failures: whenever the cloud is at rest, it is consistent.
 
-Requests of a member and an administrator come while workers are in the middle of things, between any two of their
-steps; workers die and are replaced; hosts go down and come up, operations fail.
+A member and an administrator send requests while workers are in the middle of tasks, between any two steps; workers die
+and are replaced; hosts go down and come up; operations fail.
 """
 
 import contextlib
@@ -40,7 +40,7 @@ NEW_ROOT = {
     'volume_size': 1,
     'delete_on_termination': True,
 }
-# By name, what servers are asked for.
+# Requests by name.
 ACTIONS = {
     'start': {'os-start': None},
     'stop': {'os-stop': None},
@@ -77,7 +77,7 @@ ACTIONS = {
     'reset to active': {'os-resetState': {'state': 'active'}},
     'reset to error': {'os-resetState': {'state': 'error'}},
 }
-# Those that make sense for a server at rest.
+# Actions that are possible for a server at rest.
 RUN = ['stop', 'reboot', 'reboot hard', 'pause', 'suspend', 'rescue', 'rebuild', 'dump', 'set password']
 MOVE = ['resize', 'resize back', 'migrate', 'migrate there', 'migrate alive', 'migrate alive there', 'evacuate']
 KEEP = ['shelve', 'make image', 'back up', 'back up nothing']
@@ -93,7 +93,7 @@ POSSIBLE = {
     'soft-delete': ['restore', 'force delete'],
     'error': ['reboot hard', 'rebuild', 'evacuate', 'stop', 'reset to active'],
 }
-# What comes at the most awkward moments.
+# Requests at the most awkward moments.
 SUDDEN = ['force delete', 'reset to active', 'reset to error', 'reboot hard', 'make image', 'lock']
 NUMBERS, STEPS = st.integers(0, 3), st.integers(0, 20)
 BODIES = {
@@ -108,10 +108,10 @@ BODIES = {
     'unknown-flavor': lambda world: {'flavorRef': 'unknown'},
     'too-many': lambda world: {'min_count': 20, 'max_count': 20},
 }
-# What may fail. What cannot be destroyed is kept, and cannot be told from what was forgotten.
+# Operations that may fail. `destroy` is left out: a machine that cannot be destroyed is kept, and looks like a leak.
 FAILING = ('spawn', 'power_on', 'power_off', 'reboot', 'pause', 'suspend', 'resume', 'rescue', 'snapshot', 'migrate')
 FAILING += ('check_live_migration', 'prepare_live_migration', 'live_migrate', 'attach', 'detach')
-# Tables that no refused request may change.
+# Tables that a refused request must not change.
 KEPT = [table for table in metadata.sorted_tables if table.name not in ('quota_locks', 'network_quota_locks')]
 
 
@@ -120,7 +120,7 @@ def existing(volume_id, boot_index):
 
 
 class Machine(RuleBasedStateMachine):
-    """One cloud of three hosts, with a few servers."""
+    """A cloud of three hosts, with a few servers."""
 
     def __init__(self, store, folder):
         super().__init__()
@@ -159,13 +159,13 @@ class Machine(RuleBasedStateMachine):
 
     @rule(number=NUMBERS, name=st.sampled_from(sorted(ACTIONS)), as_=st.sampled_from([BOB, ADMIN]))
     def act(self, number, name, as_):
-        """Somebody asks for anything, whether it makes sense or not."""
+        """A client sends any request, whether it makes sense or not."""
         version = '2.72' if name == 'unlock' else LATEST
         self.ask('POST', f'/servers/{self.server(number)}/action', ACTIONS[name], as_, version)
 
     @rule(number=NUMBERS, choice=st.integers(0, 99), rested=st.booleans())
     def act_sensibly(self, number, choice, rested):
-        """Somebody asks for what is possible, at least if the server is at rest."""
+        """A client sends a possible request, provided that the server is at rest."""
         if rested:
             self.settle()
         server = Cloud(self.store).servers.get(self.server(number))
@@ -183,7 +183,7 @@ class Machine(RuleBasedStateMachine):
 
     @rule(number=NUMBERS, choice=st.integers(0, 99), step=STEPS, name=st.sampled_from(SUDDEN))
     def act_in_between(self, number, choice, step, name):
-        """A request comes while a worker is in the middle of another."""
+        """A request arrives while a worker is processing another one."""
         self.act_sensibly(number, choice, True)
         self.store.after(step, functools.partial(self.act, number, name, ADMIN))
         self.service.worker.step()
@@ -191,7 +191,7 @@ class Machine(RuleBasedStateMachine):
 
     @rule(number=NUMBERS, choice=st.integers(0, 99), step=STEPS)
     def die(self, number, choice, step):
-        """A worker dies in the middle of a request; its lease is not over yet."""
+        """A worker dies while processing a request; its lease has not expired."""
         self.act_sensibly(number, choice, True)
         self.store.after(step, self.store.die)
         with contextlib.suppress(Killed):
@@ -245,7 +245,7 @@ class Machine(RuleBasedStateMachine):
     def ask(self, method, path, request, as_, version=LATEST):
         before = self.everything()
         answer = self.api.request(method, path, version, request, as_=as_)
-        # A worker may be in the middle of something and would take an assertion for its own failure.
+        # A worker may be in the middle of a task, and would take an assertion for its own failure.
         if answer.status >= 500 or answer.status >= 400 and self.everything() != before:
             self.wrong.append(answer)
 
@@ -266,7 +266,7 @@ class Machine(RuleBasedStateMachine):
 
     @rule()
     def wait(self):
-        """What waits for its time is due."""
+        """Everything scheduled for later is due."""
         with self.store.write() as connection:
             connection.execute(tasks.update().values(not_before=None))
 
@@ -295,7 +295,7 @@ class Machine(RuleBasedStateMachine):
             return [each.uuid for each in server_search.page(connection, WHOLE, Search(soft_deleted=True)).servers]
 
     def server(self, number):
-        """One that is there, or the id of none."""
+        """An existing server, or an ID that does not exist."""
         there = self.servers()
         return there[number % len(there)] if there else IMAGE
 

@@ -1,4 +1,4 @@
-"""Volumes attached to servers that are there: at the request, by the workers, and after a crash."""
+"""Attaching volumes to existing servers: during the request, by the workers, and after a crash."""
 
 import pytest
 
@@ -21,7 +21,7 @@ def path(server):
 
 @pytest.fixture
 def attach(api, path, settle):
-    """attach(volume, '2.49', tag='a'): the answer, after the workers did what they had to."""
+    """attach(volume, '2.49', tag='a'): the response, after the workers have finished."""
 
     def post(volume, version='2.100', as_=BOB, work=True, **facts):
         answer = api.post(path, {'volumeAttachment': {'volumeId': volume, **facts}}, version, as_=as_)
@@ -44,7 +44,7 @@ def detach(api, path, settle):
 
 @pytest.fixture
 def attached(api, path):
-    """The ids of the volumes that clients see attached."""
+    """attached(): the IDs of the attached volumes as clients see them."""
     return lambda: [each['volumeId'] for each in api.get(path).json['volumeAttachments']]
 
 
@@ -55,7 +55,7 @@ def status(world):
 
 @pytest.fixture
 def unheard(world, monkeypatch):
-    """unheard('reserve'): block storage does once what it is asked so, and its answer is lost."""
+    """unheard('reserve'): the volume service carries out the request once, but its response is lost."""
 
     def lose(name, error=AWAY):
         ask = getattr(world.volumes, name)
@@ -454,7 +454,7 @@ def test_a_volume_that_block_storage_is_at_for_ever_does_not_keep_its_server(
 
 @pytest.fixture
 def moving(attach, volume, world):
-    """An attached volume that block storage is moving to another one: (it, the other)."""
+    """An attached volume that the volume service is migrating to another one: (volume, other)."""
     attach(volume, tag='a')
     world.volumes.reset_status(world.admin, volume, migration_status='migrating')
     return volume, world.volume(2)
