@@ -1,4 +1,4 @@
-"""The clock of a cloud: what the cloud shows, compares and does by it."""
+"""The clock of a cloud: what the cloud shows, compares and does according to it."""
 
 import time
 from datetime import datetime, timedelta, timezone
@@ -15,7 +15,7 @@ NEW_YEAR = datetime(2031, 1, 1)
 
 
 def until(condition):
-    """What the condition, a function, finds to be true."""
+    """Waits until the condition, a function, is true; returns its value."""
     end = time.monotonic() + 30
     while not (found := condition()):
         assert time.monotonic() < end

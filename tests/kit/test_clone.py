@@ -1,4 +1,4 @@
-"""A cloud is read through its APIs into a file that makes another one like it."""
+"""A cloud is read through its APIs into a file that creates a similar cloud."""
 
 import json
 import re
@@ -14,7 +14,7 @@ from computeapi.testing import Cloud
 from tests.kit.conftest import HTTP
 from tests.kit.test_scenes import LISTS, SCENE, problems, sorted_lists
 
-# The number of a server is not told, nor the data of an image.
+# The APIs do not show a server's internal number, or an image's data.
 INEXACT = {
     *('checksum', 'os_hash_value', 'size', 'updated_at', 'updated', 'progress', 'OS-EXT-SRV-ATTR:user_data'),
     'OS-EXT-SRV-ATTR:instance_name',

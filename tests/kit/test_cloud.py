@@ -1,4 +1,4 @@
-"""A cloud inside a test: it is there, goes back to what it was, and leaves nothing behind."""
+"""A cloud inside a test: it starts, can be reset, and leaves nothing behind."""
 
 import gc
 import os
@@ -16,7 +16,7 @@ from tests.kit.conftest import HTTP
 
 
 def open_files():
-    """What this process has open, but for the folder that tells so."""
+    """The open files of this process, except the directory used to list them."""
     paths = []
     for number in os.listdir('/proc/self/fd'):
         try:
@@ -28,7 +28,7 @@ def open_files():
 
 def test_nothing_is_left_of_a_cloud_that_has_gone():
     with Cloud():
-        # What is loaded at the first start stays open for the next.
+        # Files opened by imports at the first start stay open.
         pass
     files, threads = open_files(), set(threading.enumerate())
     with Cloud() as cloud:
@@ -37,7 +37,7 @@ def test_nothing_is_left_of_a_cloud_that_has_gone():
         folder, port = cloud.clouds_yaml.parent, int(cloud.url.rpartition(':')[2])
         cloud.snapshot('busy')
         http.session.close()
-    # Of the cloud that the other tests have something may end meanwhile.
+    # Something in the other tests' cloud may end meanwhile.
     assert open_files() <= files
     assert set(threading.enumerate()) <= threads
     assert not folder.exists()
@@ -94,8 +94,8 @@ def test_a_process_that_is_forked_leaves_the_cloud_where_it_is():
 
 
 def _ask_and_end(cloud):
-    """In a child: ask by HTTP, be refused what needs the threads of the parent, and end as a program does that
-    tidies up. Its exit status is 7."""
+    """In a child process: send a request, check that what needs the parent's threads is refused, and exit as a program
+    does that cleans up. The exit status is 7."""
     status = 1
     try:
         HTTP(cloud).boot('child')
@@ -153,7 +153,7 @@ def test_a_process_of_many_tests_has_no_more_files_open_for_it(cloud):
     for _ in range(10):
         assert cloud.connection().compute.find_flavor('m1.tiny').ram == 512
         cloud.reset()
-    # The cloud is told of an end, and has its own a moment later.
+    # The cloud notices the end a moment later.
     assert len(open_files()) < before + 10
     assert lasting.compute.find_flavor('m1.tiny').ram == 512
 
@@ -176,7 +176,7 @@ def test_a_reset_brings_back_what_was_there_and_takes_away_what_was_made(http, c
 
 
 def test_work_that_a_reset_cut_off_does_not_come_back(http, cloud):
-    """Boots that are under way, and the rows of the next ones have the same numbers."""
+    """Boots are in progress, and the rows of the next ones have the same numbers."""
     for _ in range(10):
         for number in range(5):
             http.boot(f'before-{number}')
@@ -219,7 +219,8 @@ def test_a_branch_has_the_configuration_of_its_cloud():
 
 
 def test_branches_are_as_many_as_a_test_wants(cloud):
-    """What one began with is there as long as that one, and takes no name that a snapshot could have."""
+    """The snapshot that a branch starts with lasts as long as the branch, under a name that no other snapshot can
+    have."""
     folder = cloud.tools.snapshots.folder
     names = cloud.tools.snapshots.list()
     first = {path.name for path in folder.iterdir()}

@@ -1,4 +1,4 @@
-"""The control API: its token, its snapshots, its description, and the commands for a shell."""
+"""The control API: its token, its snapshots, its description, and the shell commands."""
 
 import json
 
@@ -69,7 +69,7 @@ def test_there_is_nothing_else(http):
 
 @pytest.fixture
 def control(cloud, monkeypatch, capsys):
-    """control('take-snapshot', 'one'): what the command prints."""
+    """control('take-snapshot', 'one'): the output of the command."""
     for name in (URL_VARIABLE, TOKEN_VARIABLE):
         monkeypatch.setenv(name, cloud.environ[name])
 

@@ -1,4 +1,4 @@
-"""What a seed gives for requests: as many numbers as they like, the same for the same, none twice."""
+"""Seeded random values for requests: unlimited, reproducible, and unique."""
 
 import io
 from collections import Counter

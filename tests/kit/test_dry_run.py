@@ -1,4 +1,4 @@
-"""A dry run of POST /servers says what the request then comes to, and makes nothing."""
+"""A dry run of POST /servers reports what the request would do, and creates nothing."""
 
 import json
 import time
@@ -47,7 +47,7 @@ def filled(body, image):
 
 
 def state(http):
-    """All that a request for servers could change."""
+    """Everything that a request for servers could change."""
     usage = http.get('/v2.1/limits').json()
     hosts = http.get('/v2.1/os-hypervisors/detail', headers={'OpenStack-API-Version': 'compute 2.80'}).json()
     return http.names(), usage, [(each['vcpus_used'], each['running_vms']) for each in hosts['hypervisors']]
@@ -94,7 +94,7 @@ def test_each_server_is_told_its_host_and_nothing_is_made(http, cloud, image):
     rooms = [max(room['free_memory_mb'] for room in each['candidates']) for each in told['servers']]
     assert rooms[0] > rooms[2]
     assert state(http) == before
-    # One after the other: who looks for a host at the same moment may find the same one.
+    # One after the other, because concurrent requests may choose the same host.
     hosts = [http.booted(http.boot(name))['OS-EXT-SRV-ATTR:host'] for name in ('one', 'two')]
     assert sorted(hosts) == sorted(each['host'] for each in told['servers'][:2])
 

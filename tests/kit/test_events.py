@@ -1,4 +1,4 @@
-"""The stream of events: each change that was committed, once, in order, to whoever listens as it happens."""
+"""The event stream: every committed change, once, in order, as it happens."""
 
 import json
 import math
@@ -36,7 +36,7 @@ def act(http, server, **action):
 
 
 class Stream:
-    """Server-sent events as a client reads them that knows the HTML standard: their data, by their ids."""
+    """Server-sent events as a client parses them according to the HTML standard: the data by ID."""
 
     def __init__(self, cloud, query='', **headers):
         headers = {TOKEN_HEADER: cloud.control_token, 'Accept': 'text/event-stream', **headers}
@@ -50,7 +50,7 @@ class Stream:
     def _messages(self):
         kind, data, until = 'message', [], time.monotonic() + PATIENCE
         for line in self.answer.iter_lines(chunk_size=None):
-            # It also goes on while nothing happens.
+            # The stream also sends lines while nothing happens.
             assert time.monotonic() < until
             name, _, value = line.decode().partition(':')
             if not line:
@@ -70,7 +70,7 @@ class Stream:
         return [data for _, data in found]
 
     def rest(self):
-        """What comes until the end, and why that is."""
+        """The remaining events, and the reason for the end."""
         *found, (kind, end) = self.messages
         assert kind == 'end'
         return [data for _, data in found], end['reason']
@@ -84,7 +84,7 @@ class Stream:
 
 @pytest.fixture
 def own():
-    """A cloud that a test may end."""
+    """A cloud that a test may stop."""
     with Cloud() as cloud:
         yield cloud
 
@@ -93,7 +93,8 @@ def own():
 
 
 def lives(events):
-    """What became of each thing, by following its events, each of which must begin where the one before ended."""
+    """The final state of each resource according to its events, each of which must continue where the previous one
+    ended."""
     states = {}
     for event in events:
         state = states.get(event.resource_id)
@@ -111,7 +112,7 @@ def lives(events):
 
 
 def steps(cloud, server):
-    """(status, task_state) as a server passed through them."""
+    """The (status, task_state) that a server passed through, according to its events."""
     states, state = [], {}
     for event in cloud.events.entries(type='server', resource=server):
         state |= event.after or {'status': 'DELETED', 'task_state': None}
@@ -211,7 +212,7 @@ def test_what_is_rolled_back_is_not_told(cloud, http):
         progress(connection, 3)
         point.rollback()
     with pytest.raises(sa.exc.IntegrityError), store.write() as connection:
-        # This one fails when it is committed.
+        # This statement fails at commit.
         connection.exec_driver_sql('PRAGMA defer_foreign_keys=ON')
         progress(connection, 4)
         columns = 'id, volume_id, status, mode, created_at'
@@ -390,7 +391,7 @@ def test_a_list_is_waited_for(cloud, http):
         server = http.boot()
         found = asked.result().json()
     assert found['events'][0]['resource_id'] == server and found['last'] >= found['events'][-1]['id']
-    # The boot may go on until then.
+    # The boot may continue until then.
     with cloud.tools.standing_still():
         assert http.control('GET', f'/events?wait=0&since={cloud.events.last}').json()['events'] == []
     eventually(lambda: not cloud.events.readers)
@@ -421,7 +422,7 @@ def test_who_is_too_slow_is_told_and_may_come_again(cloud):
         connection.sendall(f'{request}{cloud.control_token}\r\n\r\n'.encode())
         eventually(lambda: cloud.events.readers)
         tell(cloud.events, *many)
-        # Nothing was read of those when far more than are kept have happened.
+        # This listener read nothing while far more events happened than are kept.
         tell(cloud.events, *many * 201)
         data = b''
         while not data.endswith(b'0\r\n\r\n'):
@@ -470,7 +471,7 @@ def test_a_cloud_that_is_put_back_is_one_event(cloud, http):
         cloud.restore('two')
         cloud.restore('two')
         assert [event.type for event in cloud.events.entries(since=last)] == ['cloud.restored'] * 2
-        # What happens from here on is told as before.
+        # Later events are delivered as before.
         http.log_in()
         cloud.events.wait_for(server=http.boot('three'), status='ACTIVE')
         cloud.reset()

@@ -1,4 +1,4 @@
-"""Rules by which requests go wrong, as clients notice it."""
+"""Rules that make requests fail, as clients see it."""
 
 import threading
 import time
@@ -82,7 +82,7 @@ def test_a_client_gives_up(cloud, add):
 
 
 def test_a_delay_holds_nobody_up(cloud, http, add):
-    """More requests than there are threads wait at the same time."""
+    """More requests than there are threads are delayed at the same time."""
     add(operation='GET /servers', delay=0.5, jitter=0.1)
     url, headers = f'{cloud.url}/v2.1/servers', {'X-Auth-Token': http.session.headers['X-Auth-Token']}
     seconds = []

@@ -1,4 +1,4 @@
-"""Hints, compared with what the contract says of each version; their place in answers, the log and the control API."""
+"""Hints, compared with the contract for each version; their place in responses, the log and the control API."""
 
 import argparse
 import csv
@@ -26,7 +26,7 @@ def version_header(version):
 
 
 class Wanted:
-    """A request for an operation of the contract, on something that is not there."""
+    """A request for an operation of the contract, for a resource that does not exist."""
 
     def __init__(self, operation, path=''):
         self.method, rest = operation.split(' ', 1)
@@ -35,7 +35,7 @@ class Wanted:
 
 
 def body_with(parts):
-    """What has a field at the end of these names; those with [] are lists."""
+    """A body with a field at the end of these names; names with [] are lists."""
     if not parts:
         return 'x'
     name, *rest = parts
@@ -43,7 +43,7 @@ def body_with(parts):
 
 
 def fields():
-    """(version, operation, body or query, + or -, field) as the contract has it."""
+    """(version, operation, body or query, + or -, field) according to the contract."""
     for row in rows('changes.csv'):
         if row['what'] in ('body', 'query') and row['fields'] != '*':
             for field in row['fields'].split():
@@ -51,7 +51,7 @@ def fields():
 
 
 def expected(version, sign):
-    """What a hint says of a name that came or went with that version."""
+    """The text of a hint for a name that was added or removed at that version."""
     if sign == '+':
         return re.compile(rf'from {re.escape(version)} (on|to )|at {re.escape(version)} only')
     return re.compile(rf'(until|to) {re.escape(before(version))}\b|at {re.escape(before(version))} only')

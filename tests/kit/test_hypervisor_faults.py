@@ -1,4 +1,4 @@
-"""A hypervisor that fails, hangs and is slow, and what is out of reach."""
+"""A hypervisor that fails, hangs or is slow, and unreachable hosts, cells and services."""
 
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -12,7 +12,7 @@ from tests.kit.conftest import HTTP
 
 @pytest.fixture
 def status(http):
-    """status(server, 'ACTIVE'): its status, as soon as it is that, or what it was at the end of patience."""
+    """status(server, 'ACTIVE'): waits for this status for some time; returns the last one."""
 
     def get(server, *wanted, seconds=10.0):
         until = time.monotonic() + (seconds if wanted else 0)
@@ -74,7 +74,7 @@ def test_it_fails_so_often(cloud, http, status):
 
 
 def test_what_goes_wrong_with_a_deletion_does_not_with_a_move(cloud, http, status):
-    """Though whatever was left of the server on the other host would go before it comes there."""
+    """Although remains of the server on the other host would be deleted before it moves there."""
     server = http.boot()
     status(server, 'ACTIVE')
     rule = cloud.faults.add(hypervisor='destroy', effect='fail', count=1)
@@ -93,7 +93,7 @@ def test_it_hangs_until_the_rule_is_gone(cloud, http, status):
             time.sleep(0.01)
         [waiting] = [server for server in (hung, other) if status(server) == 'BUILD']
         assert rule.hits == 1
-    # It goes on at once, and not when it would have looked again.
+    # It continues at once, and not only at its next check.
     assert status(waiting, 'ACTIVE', seconds=3) == 'ACTIVE'
 
 
@@ -111,7 +111,7 @@ def test_it_is_slow_and_holds_no_worker(cloud, http, status):
     assert status(http.boot('quick'), 'ACTIVE') == 'ACTIVE'
     assert {status(server, 'ACTIVE') for server in slow} == {'ACTIVE'}
     assert time.monotonic() - begun >= 0.4
-    # Each is one call, however often it was looked at.
+    # Each is a single call, however often its progress was checked.
     assert rule.hits == 6
 
 

@@ -1,4 +1,4 @@
-"""A client whose connection is cut sends its POST again, with the same Idempotency-Key."""
+"""A client whose connection is cut repeats its POST with the same Idempotency-Key."""
 
 import threading
 import uuid
@@ -33,7 +33,7 @@ def test_a_connection_that_is_cut_after_the_work(cloud, http, key, cut, status):
     assert http.booted(server['id'])['name'] == 'web'
     [first, second] = cloud.journal.entries('POST /servers')
     assert (first.status, second.status) == (status, 202)
-    # Who looks at what was asked sees whether the client sends the same key, and no password.
+    # The journal shows whether the client sends the same key, but no password.
     assert {each.request.headers['Idempotency-Key'] for each in (first, second)} == set(key.values())
     assert second.response.body['server']['adminPass'] == '***'
 
@@ -77,7 +77,7 @@ def test_the_other_services_look_at_the_token_first(http, key):
 
 @pytest.mark.parametrize(('kind', 'service'), [('compute', None), ('volumev3', 'volume'), ('network', 'network')])
 def test_who_may_only_look_is_not_answered_again(http, key, kind, service):
-    """The key of the same user in the same project, with a credential that is good for less."""
+    """The key of the same user in the same project, with a credential that allows less."""
     path, request, _ = OTHERS[service] if service else ('/v2.1/servers', wanted(http), None)
     assert http.post(path, request, headers=key).status_code < 300
     rule = {'service': kind, 'method': 'GET', 'path': '/**'}
@@ -121,7 +121,7 @@ def test_a_client_of_openstacksdk(cloud, http, key):
     connection = cloud.connection()
     request = wanted(http)
     with cloud.faults.add(operation='POST /servers', cut='after', count=1):
-        # keystoneauth sends again by itself what was cut off, and the header with it.
+        # keystoneauth itself repeats a request that was cut off, with the same header.
         answer = connection.compute.post('/servers', json=request, headers=key, microversion='2.96', connect_retries=2)
     assert answer.status_code == 202 and answer.headers['Idempotency-Replayed']
     assert [server.name for server in connection.compute.servers()] == ['web']

@@ -1,4 +1,4 @@
-"""The journal: what was asked of a cloud, without secrets, chosen, exported, counted and judged."""
+"""The journal: recorded requests without secrets, filtered, exported, counted and checked."""
 
 import base64
 import json
@@ -22,7 +22,7 @@ SECRET = 'hunter22'
 
 @pytest.fixture
 def journal(http, cloud):
-    """What was asked after the login."""
+    """The requests after the login."""
     cloud.journal.clear()
     return cloud.journal
 
@@ -57,7 +57,7 @@ def test_requests_are_counted_by_their_operation(http, journal):
     ],
 )
 def test_what_there_is_not_is_told_and_not_counted(http, cloud, journal, asked, told):
-    # Or `assert journal.count('DELETE /serverz') == 0` would hold whatever the client does.
+    # Otherwise `assert journal.count('DELETE /serverz') == 0` would hold whatever the client does.
     with pytest.raises(Invalid) as refused:
         journal.count(**asked)
     assert told in str(refused.value)
@@ -132,7 +132,7 @@ def test_paths_of_every_service_are_known(http, journal):
 
 
 def tell_secrets(http):
-    """Say SECRET in every way in which a client has to say it, and in some in which it need not."""
+    """Send SECRET in every place where clients send secrets, and in some where they should not."""
     encoded = base64.b64encode(SECRET.encode()).decode()
     server_id = http.boot('one', adminPass=SECRET, metadata={'db_password': SECRET}, user_data=encoded)
     server = {'name': 'x', 'flavorRef': '1', 'imageRef': 'x', 'personality': [{'path': '/x', 'contents': encoded}]}
@@ -159,7 +159,7 @@ def tell_secrets(http):
 
 
 def answered_secrets(http):
-    """What the cloud made and told."""
+    """Make the cloud generate secrets and return them."""
     token = http.session.headers['X-Auth-Token']
     server_id = http.boot('three')
     while http.get(f'/v2.1/servers/{server_id}').json()['server']['status'] != 'ACTIVE':
@@ -179,7 +179,7 @@ def answered_secrets(http):
 
 
 def exports(http, journal, folder):
-    """Everything that tells what is in the journal."""
+    """Every representation of the journal's content."""
     yield repr(journal)
     yield repr(journal.entries())
     yield repr(journal.findings(0))
@@ -247,7 +247,7 @@ def test_of_images_only_the_length_is_kept(http, cloud, journal):
 
 
 def ask(app, path='/v2.1/servers', **more):
-    """What an app answers, without a network."""
+    """The response of an app, without a network."""
     environ = {'REQUEST_METHOD': 'GET', 'PATH_INFO': path, 'QUERY_STRING': '', 'wsgi.input': None, **more}
     answer = app(environ, lambda status, headers, exc_info=None: None)
     try:
@@ -356,7 +356,7 @@ REQUIRED = {
     'queryString': {'name', 'value'},
 }
 OPTIONAL = {'request': {'postData'}, 'content': {'text', 'comment'}, 'postData': {'comment'}}
-"""HAR 1.2, as far as it says what must be there and what may."""
+"""The required and optional members of HAR 1.2."""
 
 
 def check_archive(part, name):
@@ -434,7 +434,7 @@ def test_coverage_tells_operations_and_versions(http, journal):
     [servers] = [each for each in document['resources'] if each['resource'] == 'servers']
     assert servers['used'] == 2
     [detail] = [each for each in servers['covered'] if each['operation'] == 'GET /servers/detail']
-    # 2.2 changes nothing about it.
+    # Nothing changes for this operation at 2.2.
     assert (detail['requests'], detail['microversions'], detail['steps_used']) == (3, ['2.1', '2.2', '2.96'], 2)
     assert 'GET /flavors/{id}: 1 requests at 2.96, answered 404' in str(coverage)
     assert http.control('GET', '/journal/coverage').json() == document

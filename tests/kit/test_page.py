@@ -1,5 +1,5 @@
-"""docs/how-to/testing-languages.md: what it shows of the examples stands in them, and the one in Python passes;
-tests/tools runs those in other languages. docs/how-to/testing.md: its commands are there."""
+"""docs/how-to/testing-languages.md quotes the examples exactly, and the Python example passes; tests/tools runs those
+in other languages. The commands in docs/how-to/testing.md exist."""
 
 import re
 import shutil
@@ -14,7 +14,7 @@ DOCS = ROOT / 'docs'
 PAGE = 'docs/how-to/testing.md'
 LANGUAGES = (DOCS / 'how-to/testing-languages.md').read_text()
 QUOTED = re.findall(r'(?s)\]\(\.\./(examples/\S+)\)\n\n(?:<!--.*?-->\n)?```\w+\n(.*?)^```$', LANGUAGES, re.MULTILINE)
-"""Files, and what stands of them on the page."""
+"""Files, and their quotes on the page."""
 
 
 @pytest.mark.parametrize('line', re.findall(r'computeapi control ([a-z][a-z-]*)', (ROOT / PAGE).read_text()))

@@ -1,4 +1,4 @@
-"""States last as long as plans say."""
+"""States last as long as plans specify."""
 
 import time
 
@@ -16,7 +16,7 @@ def status(http):
 
 @pytest.fixture
 def active(http, status):
-    """active('web'): a server that is there."""
+    """active('web'): an active server."""
 
     def boot(name='web'):
         server = http.boot(name)
@@ -84,7 +84,7 @@ def test_a_state_lasts_until_it_is_told(cloud, http, status):
 
 
 def release_at_once(cloud, server, patience=0.05):
-    """Without the patience that there is for work that comes a moment later."""
+    """Release without waiting for work that arrives a moment later."""
     import computeapi.kit.plans as module
 
     before, module.PATIENCE_SECONDS = module.PATIENCE_SECONDS, patience
@@ -180,7 +180,7 @@ def test_what_does_not_fit_is_refused(cloud, facts):
 
 
 def test_what_waits_in_a_snapshot_waits_for_what_there_is_now(cloud, http, status):
-    """It was left in the store with a time to look again that is far away."""
+    """In the snapshot, the server waits until a time in the distant future."""
     plan = cloud.plans.add(state='BUILD', until_told=True)
     server = http.boot()
     told = cloud.events.wait_for(server=server, task_state='spawning', timeout=5).id

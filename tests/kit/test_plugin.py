@@ -1,4 +1,4 @@
-"""The fixture `openstack_cloud`, in a project of somebody else."""
+"""The fixture `openstack_cloud` in somebody else's project."""
 
 import subprocess
 import sys
@@ -55,7 +55,7 @@ PLUGIN = ['-p', 'computeapi.pytest_plugin', '-p', 'no:cacheprovider', '-p', 'no:
 
 
 def run(folder, *arguments):
-    # The package may be installed, and then pytest knows the plugin, or only be found.
+    # If the package is installed, pytest finds the plugin by itself; otherwise it is only importable.
     plugin = PLUGIN[2:] if 'computeapi.pytest_plugin' in pytest(folder, '--fixtures') else PLUGIN
     return pytest(folder, *plugin, *arguments)
 

@@ -1,4 +1,4 @@
-"""A made-up cloud: as large as asked, as clouds are, sound, and the same each time."""
+"""A synthetic cloud: of the requested size, realistic, consistent, and reproducible."""
 
 import multiprocessing
 import random
@@ -101,14 +101,14 @@ def test_a_data_directory_is_filled(tmp_path, capsys):
     assert f'60 servers are in {folder}' in capsys.readouterr().out
     with closing(sqlite3.connect(tmp_path / 'data' / 'computeapi.db')) as database:
         [(hosts,)] = database.execute('SELECT count(*) FROM hypervisors')
-        # And one that serve simulates.
+        # And the one that serve simulates.
         assert hosts == 200 + 1
     assert main(['populate', '--servers', '60', '--projects', '3', '--hosts', '4', '--data-dir', folder]) == 2
     assert 'has a synthetic cloud already' in capsys.readouterr().err
 
 
 def filled(many):
-    """The servers of a cloud that was made up, from so many on by two processes, and their volumes."""
+    """The servers of a synthetic cloud and their volumes; many: the number from which two processes write it."""
     with Cloud() as cloud:
         with cloud.tools.standing_still():
             populate(cloud.tools.service, SyntheticCloud(50, 4, 3, seed=5, now=NOW), many=many)

@@ -1,4 +1,4 @@
-"""Clouds of earlier releases: the microversions that they offer, and no others."""
+"""Clouds of earlier releases offer exactly the microversions of those releases."""
 
 import pytest
 from oslo_config import cfg

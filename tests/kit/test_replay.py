@@ -1,4 +1,4 @@
-"""`computeapi replay`: what was asked of one cloud is asked of others, and what they answer is compared."""
+"""`computeapi replay`: recorded requests are sent to other clouds, and the responses compared."""
 
 import json
 import time
@@ -22,13 +22,13 @@ def other_of_module():
 
 @pytest.fixture
 def other(other_of_module):
-    """Another cloud, in which ids are others."""
+    """Another cloud, with other IDs."""
     yield other_of_module
     other_of_module.reset()
 
 
 def wait(http, path, status):
-    """Look until something has a status, or is not there any more."""
+    """Poll until something has this status, or no longer exists."""
     for _ in range(500):
         answer = http.get(path)
         [thing] = answer.json().values()
@@ -39,7 +39,7 @@ def wait(http, path, status):
 
 
 def story(http):
-    """A server on a network, with all that a client asks around it."""
+    """A server on a network, with all requests that a client sends around it."""
     server_id = http.boot('web', networks=[{'uuid': network_of(http)}], adminPass='hunter22', user_data='aGVsbG8=')
     wait(http, f'/v2.1/servers/{server_id}', 'ACTIVE')
     http.post(f'/v2.1/servers/{server_id}/action', {'os-stop': None})
@@ -62,7 +62,7 @@ def story(http):
 
 @pytest.fixture
 def recording(http, cloud, tmp_path):
-    """recording(story, name): a file of that name, of what the story asked."""
+    """recording(story, name): a file of that name with the requests of the story."""
 
     def record(story, name='x.jsonl'):
         cloud.journal.clear()
@@ -75,7 +75,7 @@ def recording(http, cloud, tmp_path):
 
 @pytest.fixture
 def replay(monkeypatch, capsys):
-    """replay(file, cloud, *options): the exit status, and what is printed."""
+    """replay(file, cloud, *options): the exit status and the output."""
 
     def run(path, cloud, *options):
         monkeypatch.setenv('OS_CLIENT_CONFIG_FILE', str(cloud.clouds_yaml))
@@ -98,7 +98,7 @@ def test_another_cloud_answers_alike(recording, replay, other, name):
     assert printed.endswith(' 0 answers differ.\n')
     assert 'POST /auth/tokens was not played: a replay logs in by itself' in printed
     assert 'its token was not valid' in printed and 'GET /identity was not played: it is not below' in printed
-    # All of it was really asked, of what is there.
+    # All requests were really sent, about resources that exist.
     assert other.journal.last('POST /servers', status=202).request.body['server']['name'] == 'web'
     assert other.journal.last('GET /os-aggregates/{id}').path == '/v2.1/os-aggregates/2'
     assert other.journal.count('GET /ports/{id}', status=200) == 1
@@ -151,7 +151,7 @@ def boot_and_delete(http):
 @pytest.mark.filterwarnings('ignore')
 def test_what_is_gone_at_the_first_look_may_take_longer_elsewhere(recording, replay, other):
     path = recording(boot_and_delete)
-    # Of several looks the last one, as if it had been the first.
+    # Keep only the last of several polls, as if it had been the first.
     gone = [line for line in path.read_text().splitlines() if json.loads(line)['status'] == 404][-1]
     kept = [line for line in path.read_text().splitlines() if json.loads(line)['status'] != 404]
     deleted = next(at for at, line in enumerate(kept) if json.loads(line)['method'] == 'DELETE')
@@ -166,7 +166,7 @@ def test_another_microversion_shows_other_fields(recording, replay, other):
     status, printed = replay(path, other, '--microversion', '2.1')
     assert status == 1
     assert '    server.tags: missing\n' in printed and '    server.image: ' not in printed
-    # A version that nobody has.
+    # A version that no cloud supports.
     status, printed = replay(path, other, '--microversion', '2.999')
     assert 'status: 406 instead of 202 (Version 2.999 is not supported by the API' in printed
 
@@ -177,7 +177,7 @@ def test_an_older_cloud_refuses_what_it_does_not_know(recording, replay):
     with Cloud(options={('api', 'max_microversion'): '2.90'}) as old:
         status, printed = replay(path, old)
         assert status == 1 and 'POST /servers 406\n    status: 406 instead of 202 (Version 2.96 is not' in printed
-        # At a version that it has, only what it shows is different.
+        # At a version that the cloud supports, only the fields differ.
         status, printed = replay(path, old, '--microversion', '2.90')
     assert status == 1 and 'status:' not in printed
     assert '    server.pinned_availability_zone: missing\n' in printed

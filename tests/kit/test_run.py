@@ -85,7 +85,7 @@ def test_who_ends_it_ends_the_command():
 
 @pytest.fixture
 def serve(tmp_path):
-    """serve(*options): the process, and the URL that it will answer at."""
+    """serve(*options): the process, and its future URL."""
     processes = []
 
     def start(*options):
@@ -96,13 +96,13 @@ def serve(tmp_path):
 
     yield start
     for process in processes:
-        # It puts away what it has in memory, which nobody else would.
+        # The process itself deletes its in-memory data; nobody else would.
         process.terminate()
         process.communicate()
 
 
 def answer(url, **more):
-    """What comes back as soon as somebody answers."""
+    """The response, as soon as the server can be reached."""
     for _ in range(200):
         try:
             return requests.get(url, timeout=60, **more)
@@ -119,7 +119,7 @@ def test_serve_has_a_control_api_when_asked(serve):
 
 def test_serve_has_none_otherwise(serve):
     _, url = serve('--in-memory')
-    # As any path that is none: the versions that there are to choose from.
+    # Like any unknown path: a choice of versions.
     assert answer(f'{url}/control/snapshots').status_code == 300
 
 
@@ -154,7 +154,7 @@ def test_rules_that_cannot_be_read_are_refused(rules, told, tmp_path, capsys):
     path = tmp_path / 'policy.yaml'
     if rules is not None:
         path.write_bytes(rules if isinstance(rules, bytes) else rules.encode())
-    # It would have the default rules, and the test would pass.
+    # Otherwise the default rules would apply, and the test would pass.
     with pytest.raises(SystemExit, match='2'):
         cli.main(['run', '--policy', str(path), '--', 'true'])
     printed = capsys.readouterr().err

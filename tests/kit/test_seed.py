@@ -1,4 +1,4 @@
-"""Clouds of one seed make up the same ids, addresses and passwords where the same is asked of them."""
+"""Clouds with the same seed generate the same IDs, addresses and passwords for the same requests."""
 
 import json
 import os
@@ -29,7 +29,7 @@ SERVERS = '/v2.1/servers'
 
 
 class Client(HTTP):
-    """Whose `answers` are those to what was no look, without times and without where the cloud is."""
+    """`answers` has the responses to requests that change something, without times and without the cloud's address."""
 
     def __init__(self, cloud, user='admin'):
         super().__init__(cloud)
@@ -54,7 +54,7 @@ class Client(HTTP):
         return TIMES.sub('TIME', text.replace(self.cloud.url, 'URL'))
 
     def make(self, path, noun, **facts):
-        """The id of what is made there."""
+        """Creates a resource; returns its ID."""
         return self.ask('POST', path, {noun: facts})[noun]['id']
 
     def server(self, name='web', network='private', **more):
@@ -66,14 +66,14 @@ class Client(HTTP):
         self.settled(server_id, becomes=becomes)
 
     def settled(self, *server_ids, becomes='ACTIVE'):
-        """The servers, with nothing going on."""
+        """The servers, as soon as they have no task state."""
         return self.until(
             lambda: [self.ask('GET', f'{SERVERS}/{server_id}')['server'] for server_id in server_ids],
             lambda server: (server['status'], server['OS-EXT-STS:task_state']) == (becomes, None),
         )
 
     def until(self, find, fits):
-        """What is found when all of it fits."""
+        """Polls until all items fit; returns them."""
         until = time.monotonic() + PATIENCE
         while not all(map(fits, found := find())):
             assert time.monotonic() < until, found
@@ -82,7 +82,7 @@ class Client(HTTP):
 
 
 def everything(cloud):
-    """All that a cloud has, but for times."""
+    """The whole content of a cloud, without times."""
     return TIMES.sub('TIME', json.dumps(cloud.export(), default=str, sort_keys=True, indent=1)).splitlines()
 
 
@@ -91,7 +91,7 @@ def seeded(seed=7, **more):
 
 
 def tell(http):
-    """A story in which something of nearly every kind is made."""
+    """A story that creates something of nearly every kind."""
     web = http.server(key_name=key(http))
     [seen] = http.settled(web)
     disk = http.make('/volume/v3/volumes', 'volume', size=1, name='disk')
@@ -145,7 +145,7 @@ def key(http):
 
 @pytest.fixture
 def client():
-    """client(cloud, user): one whose connections are closed in the end."""
+    """client(cloud, user): a client whose connections are closed at the end."""
     with ExitStack() as stack:
 
         def log_in(cloud, user='admin'):
@@ -160,7 +160,7 @@ def test_a_story_has_the_same_ids_addresses_and_passwords_each_time(client):
     told = []
     for _ in range(2):
         with seeded() as cloud:
-            # What a snapshot of a server has in it is told by the time.
+            # The content of a server's snapshot depends on the time.
             cloud.clock.freeze(MOMENT)
             http = client(cloud)
             tell(http)
@@ -174,7 +174,7 @@ def test_a_story_has_the_same_ids_addresses_and_passwords_each_time(client):
 
 
 def test_processes_whose_sets_are_in_another_order_make_up_the_same():
-    """As also `computeapi run` is told a seed."""
+    """The seed can also be passed to `computeapi run`."""
     computeapi = [sys.executable, '-m', 'computeapi']
     command = [*computeapi, 'run', '--seed', '7', '--hosts', '2', '--', *computeapi, 'control', 'export']
     found = []
@@ -190,8 +190,8 @@ def test_processes_whose_sets_are_in_another_order_make_up_the_same():
 
 
 def fleet(client, cloud, order, workers):
-    """Servers with an interface and volumes that are asked for in this order, so many at a time, and then all there is
-    of them by name."""
+    """Boot servers with an interface and volumes, in this order and with this many concurrent requests; returns all
+    resources by name."""
     http = client(cloud)
 
     def boot(number):
@@ -221,7 +221,7 @@ def test_it_does_not_matter_who_comes_first(client):
 
 
 def test_what_any_request_may_make_is_the_same_by_whichever(client):
-    """The default group of a project, which is made for who looks or for who boots."""
+    """The default group of a project, which is created by listing groups or by booting."""
     groups = '/networking/v2.0/security-groups'
     found = []
     for first in ('look', 'boot'):
@@ -273,7 +273,7 @@ def test_after_a_reset_it_is_the_same_again(client):
         runs = []
         for number in range(3):
             http = client(cloud)
-            # What a test before did, is forgotten.
+            # What an earlier test did is forgotten.
             runs.append([http.server() for _ in range(2 if number == 1 else 1)])
             cloud.reset()
         assert runs[0] == runs[2] == runs[1][:1]
@@ -343,7 +343,7 @@ def test_a_password_that_is_given_is_the_one():
 
 
 def test_what_opens_something_is_not_drawn(client):
-    """Tokens, keys, what guests have to be random."""
+    """Tokens, keys and guests' secrets must be truly random."""
     found = []
     for _ in range(2):
         with seeded() as cloud:

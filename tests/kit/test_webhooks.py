@@ -1,4 +1,4 @@
-"""Webhooks: what a receiver gets, in which order, how often it is tried, and where they may not lead."""
+"""Webhooks: messages, their order, retries, and forbidden targets."""
 
 import argparse
 import base64
@@ -32,7 +32,7 @@ def eventually(condition):
 
 
 class Receiver(ThreadingHTTPServer):
-    """A server that answers with the statuses that it is told, in turn, and then with 204. `got`: what came."""
+    """A server that responds with the given statuses in turn, and then with 204; `got` has the requests."""
 
     daemon_threads = True
 
@@ -46,7 +46,7 @@ class Receiver(ThreadingHTTPServer):
         return f'http://127.0.0.1:{self.server_port}/hook?a=b'
 
     def names(self):
-        """Of what the messages are about."""
+        """The names of the resources in the messages."""
         return [json.loads(body)['data']['name'] for _, _, body in self.got]
 
 
@@ -69,7 +69,7 @@ class ReceiverHandler(BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.end_headers()
         if status == 200:
-            # Nobody reads so much.
+            # An endless body.
             with suppress(OSError):
                 while not self.server.going_on.wait(0):
                     self.wfile.write(b'x' * 2**16)
@@ -99,14 +99,14 @@ def receiver():
 
 @pytest.fixture
 def hasty(monkeypatch):
-    """What is tried again, is soon."""
+    """Retries happen soon."""
     monkeypatch.setattr(webhook, 'FIRST_WAIT_SECONDS', 0.01)
     monkeypatch.setattr(sending, 'ATTEMPT_SECONDS', 0.3)
 
 
 @pytest.fixture
 def volumes(cloud, http):
-    """volumes('a', 'b'): make volumes of these names."""
+    """volumes('a', 'b'): creates volumes with these names."""
 
     def make(*names):
         for name in names:
@@ -265,7 +265,7 @@ def test_a_cloud_is_told_what_is_allowed():
 
 @pytest.fixture
 def resolver(monkeypatch):
-    """resolver['hook.test'] = [address of the first look-up, of the second ...], of which the last one stays."""
+    """resolver['hook.test'] = [address of the first look-up, of the second ...]; the last one is repeated."""
     known, really = {}, socket.getaddrinfo
 
     def look_up(host, port, *more, **options):
@@ -297,7 +297,7 @@ def test_a_name_that_leads_elsewhere_later_is_not_followed(cloud, resolver, rece
         return really(address, *more, **options)
 
     monkeypatch.setattr(socket, 'create_connection', connect)
-    # For who adds it, for the first delivery, which asks once, and for the next.
+    # One look-up when the webhook is added, one for the first delivery, and one for the next.
     resolver['hook.test'] = ['127.0.0.1', '127.0.0.1', '10.0.0.1']
     hook = cloud.webhooks.add(f'http://hook.test:{receiver.server_port}/', types=['volume.created'])
     volumes('a', 'b')

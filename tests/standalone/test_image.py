@@ -1,4 +1,4 @@
-"""Glance v2 as clients speak it."""
+"""Glance v2 from a client's point of view."""
 
 import hashlib
 import io
@@ -257,7 +257,7 @@ def test_patches_that_are_refused(ask, create, operation, status):
 
 
 def test_an_image_with_names_that_clients_cannot_set_can_be_patched(ask, store, tmp_path):
-    """Compute makes properties of whatever it is told about a snapshot."""
+    """Compute turns whatever it is given for a snapshot into properties."""
     made = LocalImages(store, tmp_path / 'images').create(CALLERS['alice'], 'one', properties={'status': 'x', 'a': 'b'})
     changed = patch(ask, vars(made), {'op': 'replace', 'path': '/name', 'value': 'two'}, expect=200).json
     assert (changed['name'], changed['status'], changed['a']) == ('two', 'queued', 'b')
@@ -338,7 +338,7 @@ def test_filters(ask, create, query, expected):
     create('two', visibility='private', tags=['x', 'y'], protected=True, min_disk=1)
     create('three', os_hidden=True)
     response = ask(f'GET /v2/images?{query}', expect=200)
-    # The filters that do not speak of hidden images leave them out.
+    # Filters that do not mention hidden images exclude them.
     assert set(names(response)) == expected - ({'three'} if 'os_hidden' not in query else set())
 
 

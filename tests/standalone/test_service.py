@@ -1,4 +1,4 @@
-"""What the built-in services have in common, whatever they serve."""
+"""Behaviour common to all built-in services."""
 
 import pytest
 import webob

@@ -1,4 +1,4 @@
-"""Manila v2 as clients speak it."""
+"""Manila v2 from a client's point of view."""
 
 import pytest
 import webob
@@ -34,7 +34,7 @@ def shares(store):
 
 @pytest.fixture
 def ask(shares):
-    """ask('POST /v2/shares', {...}, by='alice', version='2.7') -> the response, of the status `expect`."""
+    """ask('POST /v2/shares', {...}, by='alice', version='2.7') -> the response, which must have the status `expect`."""
     app = manila(shares, authenticate)
 
     def ask(request, json=None, *, by='alice', version='2.82', expect=200):

@@ -1,4 +1,4 @@
-"""Regions, services and endpoints, and the catalog that comes of them."""
+"""Regions, services and endpoints, and the resulting catalog."""
 
 import pytest
 
@@ -121,7 +121,7 @@ def test_a_bad_endpoint_names_the_field(ask, admin, endpoint, case):
     assert field in ask('POST /v3/endpoints', {'endpoint': body}, by=admin, expect=400).json['error']['message']
 
 
-# What a project sees
+# Endpoint filters
 
 
 def test_a_project_sees_what_it_was_given_to_see(ask, admin, demo, endpoint, catalog, id_of):

@@ -1,4 +1,4 @@
-"""What users leave with the identity service, and what their programs may do."""
+"""Users' stored credentials, and application credentials."""
 
 import pytest
 import sqlalchemy as sa
@@ -119,7 +119,7 @@ def test_keys_with_something_odd_beside_them_are_shown(ask, demo, id_of):
 
 @pytest.fixture
 def robot(ask, demo, id_of):
-    """robot(**facts) -> an application credential of demo, and a token of its."""
+    """robot(**facts) -> an application credential of demo, and a token for it."""
     path = f'/v3/users/{id_of("users", "demo")}/application_credentials'
 
     def robot(name='robot', **facts):
@@ -140,7 +140,7 @@ def test_a_restricted_program_leaves_no_keys(ask, robot, id_of):
 
 
 def test_a_program_has_what_its_user_still_has(ask, admin, robot, make, id_of):
-    """Roles that the user gets by a group come and go, for the program too, as far as it was made with them."""
+    """Roles that the user has by group membership come and go for the application credential too, within its roles."""
     group, picker = make('groups', name='pickers')['id'], make('roles', name='picker')['id']
     member = f'/v3/groups/{group}/users/{id_of("users", "demo")}'
     ask(f'PUT {member}', by=admin, expect=204)
@@ -235,7 +235,7 @@ def test_what_a_rule_covers(rule, path, covered):
 
 
 def test_no_rule_takes_long_to_compare(ask, robot):
-    """With as many wildcards as there is room for, of which each could be at any place."""
+    """With as many wildcards as fit, each of which could match at any position."""
     _, response = robot(access_rules=[{'service': 'identity', 'method': 'GET', 'path': f'/v3/{"**a" * 40}b'}])
     token = response.headers['X-Subject-Token']
     ask(f'GET /v3/users/{"a" * 1000}', by=token, expect=401)

@@ -1,4 +1,4 @@
-"""Domains, groups in them, and trees of projects."""
+"""Domains, groups in them, and project trees."""
 
 import pytest
 
@@ -40,7 +40,7 @@ def test_the_life_of_a_domain(ask, admin, domain):
     ],
 )
 def test_lists_are_asked_for_names_like_another(ask, admin, domain, query, found):
-    """What is no such question is none, as in Keystone."""
+    """Unknown comparisons are ignored, as in Keystone."""
     assert sorted(each['name'] for each in ask(f'GET /v3/domains?{query}', by=admin).json['domains']) == found
 
 
@@ -62,7 +62,7 @@ def test_a_domain_goes_with_all_that_is_in_it(ask, admin, make, domain, id_of):
 
 @pytest.mark.parametrize('of', ['user', 'project'])
 def test_tokens_end_with_the_domain_of_their_user_or_project(ask, admin, make, domain, id_of, of):
-    """Also those that are remembered elsewhere; and nobody logs in."""
+    """Including tokens cached elsewhere; and nobody can log in."""
     inside = {'domain_id': domain['id']}
     user = make('users', name='eve', password='x', **(inside if of == 'user' else {}))
     project = make('projects', name='apples', **(inside if of == 'project' else {}))
@@ -194,12 +194,12 @@ def test_who_leaves_a_group_has_its_roles_no_longer(ask, admin, make, id_of, log
     ask('GET /v3/auth/projects', by=token, expect=401)
 
 
-# Trees of projects
+# Project trees
 
 
 @pytest.fixture
 def tree(make):
-    """Projects by name: a is above b and b above c, and z is apart."""
+    """Projects by name: a is the parent of b, and b of c; z is separate."""
     found = {'a': make('projects', name='a')}
     found['b'] = make('projects', name='b', parent_id=found['a']['id'])
     found['c'] = make('projects', name='c', parent_id=found['b']['id'], domain_id='default')

@@ -1,4 +1,4 @@
-"""Keystone v3 as clients speak it."""
+"""Keystone v3 from a client's point of view."""
 
 import pytest
 import webob
@@ -53,7 +53,7 @@ def test_what_is_announced_again_stays_as_it_is(ask, admin, identity):
     assert after == [before[0] | {'enabled': False}, *before[1:]]
 
 
-# Logging in
+# Authentication
 
 
 def test_a_token_says_who_where_and_what(ask, id_of):
@@ -190,7 +190,7 @@ def test_a_bad_login_names_the_field(ask, case):
 
 
 def test_many_wrong_things_take_no_longer_than_few(ask):
-    """Anybody may send a login of a megabyte."""
+    """Anybody may send a login body of a megabyte."""
     methods = [item for number in range(40_000) for item in (number, str(number))]
     ask('POST /v3/auth/tokens', {'auth': {'identity': {'methods': methods}}}, expect=400)
 
@@ -670,7 +670,7 @@ def test_a_credential_takes_no_scope(ask, demo, credentials):
     ask('POST /v3/auth/tokens', login, expect=401)
 
 
-# All of it
+# The whole API
 
 
 OPERATIONS = [operation for kind in CONTROLLERS for operation in kind.operations]
@@ -712,7 +712,7 @@ def test_links_follow_the_mount_point(app, log_in):
     assert document['projects'][0]['links']['self'].startswith('https://other.example/deep/identity/v3/projects/')
 
 
-# Guessing
+# Password guessing
 
 
 def test_who_guesses_passwords_has_to_wait(ask):

@@ -1,4 +1,4 @@
-"""Limits that services ask for: registered ones, and those of a project or domain."""
+"""Limits for other services: registered ones, and those of a project or domain."""
 
 import threading
 
@@ -15,7 +15,7 @@ def service(make):
 
 @pytest.fixture
 def registered(ask, admin, service):
-    """A limit of 10 cores."""
+    """A registered limit of 10 cores."""
     body = {'registered_limits': [{'service_id': service, 'resource_name': 'cores', 'default_limit': 10}]}
     [limit] = ask('POST /v3/registered_limits', body, by=admin, expect=201).json['registered_limits']
     return limit
@@ -23,7 +23,7 @@ def registered(ask, admin, service):
 
 @pytest.fixture
 def limited(ask, admin, registered, id_of):
-    """The limit of 5 cores of the project demo."""
+    """A limit of 5 cores for the project demo."""
     facts = {'service_id': registered['service_id'], 'resource_name': 'cores', 'resource_limit': 5}
     body = {'limits': [facts | {'project_id': id_of('projects', 'demo')}]}
     [limit] = ask('POST /v3/limits', body, by=admin, expect=201).json['limits']
@@ -104,7 +104,7 @@ def test_a_limit_needs_a_registered_one(ask, admin, limited, registered, id_of):
 
 @pytest.mark.parametrize('kind', ['projects', 'domains'])
 def test_limits_and_credentials_go_with_their_project(ask, admin, registered, limited, make, kind):
-    """A limit of a project that was gone was said to be that of a domain."""
+    """The limit of a deleted project used to be shown as that of a domain."""
     domain = make('domains', name='orchard')
     project = make('projects', name='apples', domain_id=domain['id'])
     facts = {'service_id': registered['service_id'], 'resource_name': 'cores', 'resource_limit': 6}
@@ -128,7 +128,7 @@ def test_limits_and_credentials_go_with_their_project(ask, admin, registered, li
 
 
 def test_no_limit_outlives_its_project(ask, admin, identity, registered, make, monkeypatch):
-    """It goes while a limit of its is made."""
+    """The project is deleted while a limit for it is created."""
     project = make('projects', name='apples')
     going = threading.Thread(target=identity.projects.delete, args=(project['id'],))
     insert = catalog.LIMITS.insert

@@ -1,4 +1,4 @@
-"""What users have by groups, by inheritance and by implication."""
+"""The roles that users have by group membership, inheritance and implication."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from tests.standalone.identity.conftest import DEFAULT
 
 @pytest.fixture
 def orchard(ask, admin, make, id_of):
-    """Ids by name: the user eve is in the group pickers; the project tree is below the project garden, in a domain."""
+    """IDs by name: the user eve is in the group pickers; the project tree is below the project garden, in a domain."""
     domain = make('domains', name='orchard')['id']
     inside = {'domain_id': domain}
     garden = make('projects', name='garden', **inside)['id']
@@ -25,7 +25,7 @@ def orchard(ask, admin, make, id_of):
 
 @pytest.fixture
 def roles_of_eve(ask, orchard):
-    """roles_of_eve('tree') -> the names of eve's roles there; None if it cannot work there."""
+    """roles_of_eve('tree') -> the names of eve's roles there; None if she cannot get a token for it."""
 
     def roles_of_eve(name):
         user = {'id': orchard['eve'], 'password': 'x'}
@@ -48,7 +48,7 @@ def roles_of_eve(ask, orchard):
 
 MEMBER = ['member', 'reader']
 GRANTS = {
-    # the path of the grant: what eve has on the domain, the project and the one below it
+    # The path of the grant: eve's roles on the domain, the project, and the one below it.
     'projects/{garden}/users/{eve}/roles/{member}': (None, MEMBER, None),
     'projects/{garden}/groups/{pickers}/roles/{member}': (None, MEMBER, None),
     'domains/{domain}/users/{eve}/roles/{member}': (MEMBER, None, None),
@@ -204,7 +204,7 @@ def test_roles_may_imply_each_other(ask, admin, make, orchard, roles_of_eve):
 
 
 def test_a_role_of_a_domain_is_worth_what_it_implies(ask, admin, make, orchard, roles_of_eve, id_of):
-    """Its name may be that of another, and is in no token: a domain's `admin` administers nothing."""
+    """Its name may be that of another role, and is in no token: a domain's `admin` has no administrator's rights."""
     role = make('roles', name='admin', domain_id=orchard['domain'])
     assert [each['id'] for each in ask(f'GET /v3/roles?domain_id={orchard["domain"]}', by=admin).json['roles']] == [
         role['id']

@@ -1,4 +1,4 @@
-"""Trusts, and the tokens of who acts by them."""
+"""Trusts, and the tokens of trustees."""
 
 import pytest
 
@@ -40,7 +40,7 @@ def give(ask, demo, facts):
 
 @pytest.fixture
 def act(ask):
-    """act(trust) -> the answer to eve, or to another, who asks for a token by it."""
+    """act(trust) -> the response to eve, or to another user, who asks for a token scoped to it."""
 
     def act(trust, name='eve', expect=201):
         body = proof(name)
@@ -88,7 +88,7 @@ def test_who_sees_which_trusts(ask, admin, demo, log_in, give, facts, make):
 
 @pytest.mark.parametrize('impersonation', [True, False])
 def test_who_acts_by_a_trust_has_its_roles(ask, give, act, facts, impersonation):
-    """eve has none of her own; demo's role `member` implies another."""
+    """eve has no roles of her own; demo's role `member` implies another."""
     trust = give(impersonation=impersonation)
     answer = act(trust)
     shown = answer.json['token']

@@ -1,4 +1,5 @@
-"""Neutron v2.0 as clients speak it: pools and scopes, sharing, revisions, segments, flavors, the room in networks."""
+"""Neutron v2.0 from a client's point of view: subnet pools and address scopes, sharing, revisions, segments, flavors,
+IP availability."""
 
 import pytest
 
@@ -56,12 +57,12 @@ def test_how_a_bound_port_is_wired_is_for_administrators(ask, create, net):
     assert 'binding:vif_details' not in create('ports', network_id=net[0]['id'])
 
 
-# Pools of addresses
+# Subnet pools
 
 
 @pytest.fixture
 def take(ask, create):
-    """take(pool, prefixlen=24) -> the range of a new subnet from the pool, or the status that is expected."""
+    """take(pool, prefixlen=24) -> the range of a new subnet from the pool; None if another status is expected."""
     network = create('networks')
 
     def take(pool, expect=201, **facts):
@@ -202,7 +203,7 @@ def test_pools_and_scopes_are_shared_with_everybody(ask, create, scope):
     assert ask('GET /rbac-policies', by='admin').json == {'rbac_policies': []}
 
 
-# What only administrators have
+# Administrators only
 
 
 def test_flavors_stand_for_profiles(ask):

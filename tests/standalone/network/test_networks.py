@@ -1,4 +1,5 @@
-"""Neutron v2.0 as clients speak it: networks, subnets, ports, routers, floating IPs, security groups, quotas."""
+"""Neutron v2.0 from a client's point of view: networks, subnets, ports, routers, floating IPs, security groups,
+quotas."""
 
 import itertools
 import urllib.parse
@@ -55,7 +56,7 @@ def test_there_are_no_agents(ask, path):
     assert ask(f'GET /{path}').json == {path.replace('-', '_'): []}
 
 
-# Who may do what
+# Permissions
 
 
 def test_a_token_is_needed(ask):
@@ -123,7 +124,7 @@ def test_a_project_is_needed_to_make_something(ask, create):
 def test_several_at_once(ask, body, kind):
     name, key = KINDS[kind][0], kind.replace('-', '_')
     one = body(kind)[name]
-    # Two subnets cannot be the same, nor two rules.
+    # Two subnets, or two rules, cannot be the same.
     other = one | {'subnets': {'cidr': '198.51.100.0/24'}, 'security-group-rules': {'protocol': 'tcp'}}.get(kind, {})
     made = ask(f'POST /{kind}', {key: [one, other]}, expect=201).json[key]
     for document in made:
@@ -176,7 +177,7 @@ def test_where_a_port_is_bound_is_not_for_everybody(ask, create, net):
     assert 'binding:host_id' not in ask(f'GET /ports/{port["id"]}').json['port']
 
 
-# Bad input
+# Invalid input
 
 
 @pytest.mark.parametrize('raw', [b'', b'{', b'[]', b'null', b'{"net": {}}', b'{"network": []}', b'\xff'])
@@ -907,7 +908,7 @@ def test_a_full_quota_is_a_conflict(ask, body, kind):
     )
 
 
-# Automatic networks
+# Auto-allocated topologies
 
 
 @pytest.mark.parametrize('project', ['apples', 'None', 'null'])

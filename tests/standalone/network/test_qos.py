@@ -1,4 +1,4 @@
-"""QoS policies, their rules, and what they mean for networks and ports."""
+"""QoS policies, their rules, and their effect on networks and ports."""
 
 import pytest
 import webob
@@ -8,7 +8,7 @@ from computeapi.standalone.network import neutron
 from tests.standalone.network.conftest import authenticate
 from tests.standalone.network.kinds import UNKNOWN
 
-# Of each type of rule: what makes one, what is there then, and what can be changed.
+# For each type of rule: the body that creates one, the result, and a possible change.
 RULES = {
     'minimum_bandwidth': ({'min_kbps': 1000}, {'direction': 'egress', 'min_kbps': 1000}, {'direction': 'ingress'}),
     'minimum_packet_rate': ({'min_kpps': 7}, {'direction': 'egress', 'min_kpps': 7}, {'direction': 'any'}),
@@ -51,7 +51,7 @@ def create(ask):
 
 @pytest.fixture
 def policy(ask, create):
-    """policy({'min_kbps': 1000}, ...) -> the id of a policy with such rules of minimum bandwidth."""
+    """policy({'min_kbps': 1000}, ...) -> the ID of a policy with these minimum bandwidth rules."""
 
     def policy(*rules):
         policy_id = create('policy', name='gold')['id']

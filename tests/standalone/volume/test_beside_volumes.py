@@ -1,4 +1,4 @@
-"""Cinder v3 as clients speak it: backups, transfers, groups, QoS, encryption, messages and classes of quotas."""
+"""Cinder v3 from a client's point of view: backups, transfers, groups, QoS, encryption, messages and quota classes."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Images that are made of volumes."""
+"""Images created from volumes."""
 
 import shutil
 import threading
@@ -54,7 +54,7 @@ class TestWithData:
         volume = create(description='mine')
         with (tmp_path / 'volumes' / volume['id']).open('r+b') as file:
             file.write(b'data')
-            # As long as it should be, it would take its time.
+            # With its full size, this would take long.
             file.truncate(MIB)
         made = act(volume, UPLOAD, {'image_name': 'made', 'protected': False}).json[UPLOAD]
         image_id = made.pop('image_id')

@@ -1,4 +1,4 @@
-"""Cinder v3 as clients speak it: volumes, their snapshots, attachments and types."""
+"""Cinder v3 from a client's point of view: volumes, their snapshots, attachments and types."""
 
 import urllib.parse
 
@@ -38,7 +38,7 @@ def test_versions(ask):
         ask('GET /v3/volumes', version=version, expect=406)
     for version in ('x', '3', '3.x', '3.1.1'):
         ask('GET /v3/volumes', version=version, expect=400)
-    # What a client asks of other services is none of our business.
+    # The microversion that a client requests of other services is ignored.
     others = {'OpenStack-API-Version': 'compute 2.95'}
     assert ask('GET /v3/volumes', version=None, headers=others).headers['OpenStack-API-Version'] == 'volume 3.0'
 
